@@ -113,9 +113,70 @@ def test_schema_and_resolve_refuse_two_choices_at_once(table: str, key: str, val
     _agree({"duration": "1s", "link": {"up": link}, "app": {"call": app}}, len(value) == 1)
 
 
-def _agree(data: Any, valid: bool) -> None:
+#: Valid and invalid spellings of each kind of quantity, separated by "|".
+_SPELLINGS = {
+    "duration": (
+        (
+            "5s|5sec|5 secs|20ms|20msec|20msecs|20us|20usec|20usecs|20\u00b5s|20ns|20nsec|20nsecs|2min|1h|"
+            "5MS|5 Sec| 5ms |5  ms|1.5s|.5s|5.s|0s"
+        ),
+        "5||ms|-5ms|+5ms|5 parsecs|5m|5hours|1.2.3s|.s|..5s|1e3s|5 m s|5mins",
+    ),
+    "rate": (
+        (
+            "5000000|5000000bit|5000000bps|500kbit|500Kbit|500Kbps|5mbit|5Mbit|5Mbps|1gbit|1Gbit|1Gbps|"
+            "1tbit|1Tbit|1Tbps|0.5 Mbit/s|5mbit/s| 5mbit |.5mbit|5.mbit"
+        ),
+        "five||mbit|-5mbit|5MBIT|5KBit|5 furlongs|20M|20MB|2Gb/s|5mbps|5kbps|5gbps|5mbit /s|1.2.3mbit|5mbit/",
+    ),
+    "size": (
+        (
+            "1514|1514b|1514B|6kb|6kB|6KB|6k|6K|1mb|1MB|1m|1M|1gb|1GB|1g|1G|64KiB|64kib|1MiB|1mib|1GiB|1gib|"
+            " 6 KB |1.5KB|.5KB|6000."
+        ),
+        "|KB|-6KB|6Kb|6Mb|6kIB|6KIB|6TB|6ki|6 bytes|1.2.3KB|6e3",
+    ),
+    "limit": (
+        (
+            "417p|417pkt|417packets|417 p|417.p|417.0p|600KB|600 kb|64KiB|64kib|6000B|6000b|50ms|50msec|1s|"
+            "1 SEC|0.1min| 417p "
+        ),
+        "|21|2.5p|-1p|p|5mbit|600K|600M|600k|417pkts|417P|417 packet|1..p",
+    ),
+    "share": (
+        "0|1|0.05|.05|1.|5%|5 %|100%| 5% |0.5  %",
+        "|%|-1%|5%%|5 percent|1.2.3|5p|1e-3",
+    ),
+    "window": (
+        "auto|65535|64KiB|64kib|6291456B|600 KB|1m",
+        "automatic|Auto||auto |5ms|64Kib|-1",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", _SPELLINGS)
+def test_schema_and_resolve_agree_on_spellings(kind: str):
+    for valid, texts in zip([True, False], _SPELLINGS[kind], strict=True):
+        for text in texts.split("|"):
+            link = {"duration": {"delay": text}, "rate": {"rate": text}}.get(kind, {})
+            queue = {
+                "limit": {"droptail": {"limit": text}},
+                "share": {"blue": {"increment": text, "decrement": 0}},
+            }.get(kind, "droptail")
+            file = {"size": text} if kind == "size" else {}
+            window = {"receive_window": text} if kind == "window" else {}
+            data = {
+                "duration": "1s",
+                "link": {"up": _link(**{"rate": "5mbit", "queue": queue, **link})},
+                "app": {"file": _app(tcp="x", traffic={"ftp": file})},
+                "tcp": {"x": {"preset": "linux-6", **window}},
+            }
+            _agree(data, valid, text)
+
+
+def _agree(data: Any, valid: bool, named: object = None) -> None:
     validator = jsonschema.Draft202012Validator(bloatlab.schema())
-    assert validator.is_valid(data) == valid
+    assert validator.is_valid(data) == valid, named
     if valid:
         bloatlab.from_dict(data)
     else:

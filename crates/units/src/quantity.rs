@@ -1,7 +1,7 @@
 //! Sizes, rates, probabilities and limits, and their text forms.
 
 use crate::Duration;
-use crate::text::{ParseError, Text, split_number, text_serde};
+use crate::text::{ParseError, Text, Units, split_number, text_serde, unit_value, whole_with_unit, with_unit};
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,6 +9,39 @@ use std::str::FromStr;
 const MOST_BYTES: u64 = 9_000_000_000_000_000;
 /// Highest rate, 1 Pbit/s.
 const MOST_RATE: u64 = 1_000_000_000_000_000;
+
+/// Units of a size in a scenario, with their bytes.
+const SIZES: &Units = &[
+    (&["", "b", "B"], 1),
+    (&["kb", "kB", "KB", "k", "K"], 1_000),
+    (&["mb", "MB", "m", "M"], 1_000_000),
+    (&["gb", "GB", "g", "G"], 1_000_000_000),
+    (&["KiB", "kib"], 1 << 10),
+    (&["MiB", "mib"], 1 << 20),
+    (&["GiB", "gib"], 1 << 30),
+];
+/// Units of a rate in a scenario, with their bit/s. "/s" may follow.
+const RATES: &Units = &[
+    (&["", "bit", "bps"], 1),
+    (&["kbit", "Kbit", "Kbps"], 1_000),
+    (&["mbit", "Mbit", "Mbps"], 1_000_000),
+    (&["gbit", "Gbit", "Gbps"], 1_000_000_000),
+    (&["tbit", "Tbit", "Tbps"], 1_000_000_000_000),
+];
+/// Units of a probability in a scenario, with the probability 1 in that unit.
+const SHARES: &Units = &[(&[""], 1), (&["%"], 100)];
+/// Units of a number of packets in a scenario.
+const PACKETS: &[&str] = &["p", "pkt", "packets"];
+
+/// Returns all spellings of `units`.
+fn spellings(units: &'static Units) -> impl Iterator<Item = &'static str> {
+    units.iter().flat_map(|(spellings, _)| spellings.iter().copied())
+}
+
+/// Returns true if a unit of a size says bytes (`KB`, `KiB`), so that the number can only be a size.
+fn says_bytes(unit: &str) -> bool {
+    unit.ends_with(['b', 'B'])
+}
 
 /// A size in bytes. Text: `1514`, `600KB` (units of 1000 bytes), `64KiB` (of 1024 bytes), `10MB`, `1GB`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,16 +171,7 @@ impl FromStr for Bytes {
     type Err = ParseError;
     fn from_str(s: &str) -> Result<Self, ParseError> {
         let (v, unit) = split_number(s, Self::VALID)?;
-        let k = match unit {
-            "" | "b" | "B" => 1,
-            "kb" | "kB" | "KB" | "k" | "K" => 1_000,
-            "mb" | "MB" | "m" | "M" => 1_000_000,
-            "gb" | "GB" | "g" | "G" => 1_000_000_000,
-            "KiB" | "kib" => 1 << 10,
-            "MiB" | "mib" => 1 << 20,
-            "GiB" | "gib" => 1 << 30,
-            _ => return Err(ParseError::new(s, Self::VALID)),
-        };
+        let k = unit_value(SIZES, unit).ok_or_else(|| ParseError::new(s, Self::VALID))?;
         let too_large = || ParseError::new(s, "a size of at most 9 PB");
         v.times(k).filter(|v| *v <= MOST_BYTES).map(Self).ok_or_else(too_large)
     }
@@ -164,29 +188,24 @@ fn unfinished(v: f64, unit: &str) -> Option<String> {
     }
 }
 
+/// Completes "expected ..." for a rate of `v` with an unknown unit.
+fn unknown_rate(v: f64, unit: &str) -> String {
+    if matches!(unit, "kbps" | "mbps" | "gbps") {
+        let (bits, bytes) = (unit.replace("bps", "bit"), unit.replace("bps", "B/s"));
+        return format!(
+            "an unambiguous unit: tc reads {unit} as {bytes}, others as bits; write \"{v}{bits}\" for bits, or \"{}{bits}\" if you meant bytes",
+            v * 8.0
+        );
+    }
+    unfinished(v, unit).unwrap_or_else(|| BitRate::VALID.into())
+}
+
 impl FromStr for BitRate {
     type Err = ParseError;
     fn from_str(s: &str) -> Result<Self, ParseError> {
         let (v, unit) = split_number(s, Self::VALID)?;
         let unit = unit.strip_suffix("/s").unwrap_or(unit);
-        let k = match unit {
-            "" | "bit" | "bps" => 1,
-            "kbit" | "Kbit" | "Kbps" => 1_000,
-            "mbit" | "Mbit" | "Mbps" => 1_000_000,
-            "gbit" | "Gbit" | "Gbps" => 1_000_000_000,
-            "tbit" | "Tbit" | "Tbps" => 1_000_000_000_000,
-            "kbps" | "mbps" | "gbps" => {
-                let (v, bits, bytes) = (v.about(), unit.replace("bps", "bit"), unit.replace("bps", "B/s"));
-                return Err(ParseError::new(
-                    s,
-                    format!(
-                        "an unambiguous unit: tc reads {unit} as {bytes}, others as bits; write \"{v}{bits}\" for bits, or \"{}{bits}\" if you meant bytes",
-                        v * 8.0
-                    ),
-                ));
-            }
-            _ => return Err(ParseError::new(s, unfinished(v.about(), unit).unwrap_or_else(|| Self::VALID.into()))),
-        };
+        let k = unit_value(RATES, unit).ok_or_else(|| ParseError::new(s, unknown_rate(v.about(), unit)))?;
         let too_large = || ParseError::new(s, "a rate of at most 1 Pbit/s");
         v.times(k).filter(|v| *v <= MOST_RATE).map(Self).ok_or_else(too_large)
     }
@@ -197,11 +216,8 @@ impl FromStr for Prob {
     fn from_str(s: &str) -> Result<Self, ParseError> {
         const VALID: &str = "a probability between 0 and 1, or 0% and 100%";
         let (v, unit) = split_number(s, VALID)?;
-        match unit {
-            "" => Self::new(v.about()),
-            "%" => Self::new(v.about() / 100.0),
-            _ => Err(ParseError::new(s, VALID)),
-        }
+        let one = unit_value(SHARES, unit).ok_or_else(|| ParseError::new(s, VALID))?;
+        Self::new(v.about() / one as f64)
     }
 }
 
@@ -210,7 +226,7 @@ impl FromStr for Limit {
     fn from_str(s: &str) -> Result<Self, ParseError> {
         let bad = || ParseError::new(s, Self::VALID);
         let (v, unit) = split_number(s, Self::VALID)?;
-        if matches!(unit, "p" | "pkt" | "packets") {
+        if PACKETS.contains(&unit) {
             return v.whole().and_then(|n| u32::try_from(n).ok()).map(Self::Packets).ok_or_else(bad);
         }
         if unit.is_empty() {
@@ -219,27 +235,34 @@ impl FromStr for Limit {
         if let Ok(d) = s.parse::<Duration>() {
             return Ok(Self::Time(d));
         }
-        if unit.to_ascii_lowercase().ends_with('b') { s.parse::<Bytes>().map(Self::Bytes) } else { Err(bad()) }
+        if says_bytes(unit) { s.parse::<Bytes>().map(Self::Bytes) } else { Err(bad()) }
     }
 }
 
 impl Text for Bytes {
     const VALID: &str = "a size such as 1514, \"600KB\" (1000 bytes each), \"64KiB\" or \"10MB\"";
-    const PATTERN: &str = "^[0-9.]+ ?([kKmMgG]?[bB]?|[KMG]iB)$";
     const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = Some(Self::from_integer);
+    fn pattern() -> String {
+        with_unit(spellings(SIZES), "")
+    }
 }
 text_serde!(Bytes);
 
 impl Text for BitRate {
     const VALID: &str = "a rate such as \"5mbit\", \"200kbit\" or \"1gbit\" (a bare number is bit/s)";
-    const PATTERN: &str = "^[0-9.]+ ?([kKmMgGtT]?bit(/s)?|[KMGT]?bps)?$";
     const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = Some(Self::from_integer);
+    fn pattern() -> String {
+        with_unit(spellings(RATES), "(/s)?")
+    }
 }
 text_serde!(BitRate);
 
 impl Text for Limit {
     const VALID: &str = "a limit in packets (\"417p\"), bytes (\"600KB\") or time at the link's rate (\"50ms\")";
-    const PATTERN: &str = "^[0-9.]+ ?(p|[kKmMgG]?[bB]|[KMG]iB|s|ms|us|ns)$";
+    fn pattern() -> String {
+        let sizes = with_unit(spellings(SIZES).filter(|unit| says_bytes(unit)), "");
+        format!("{}|{}|{sizes}", whole_with_unit(PACKETS), Duration::pattern())
+    }
 }
 text_serde!(Limit);
 
@@ -281,7 +304,7 @@ impl schemars::JsonSchema for Prob {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "description": "a probability between 0 and 1, or a string such as \"1%\"",
-            "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "pattern": "^[0-9.]+%?$" }]
+            "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "pattern": with_unit(spellings(SHARES), "") }]
         })
     }
 }

@@ -41,14 +41,39 @@ pub(crate) fn split_number<'a>(s: &'a str, valid: &str) -> Result<(Decimal, &'a 
     }
 }
 
+/// Units of a quantity: the spellings of each unit, and its value.
+pub(crate) type Units = [(&'static [&'static str], u64)];
+
+/// Returns the value of a unit; `None` for an unknown spelling.
+pub(crate) fn unit_value(units: &Units, spelling: &str) -> Option<u64> {
+    units.iter().find(|(spellings, _)| spellings.contains(&spelling)).map(|(_, value)| *value)
+}
+
+/// Regular expression of the numbers that [`split_number`] reads, except for their magnitude.
+const NUMBER: &str = r"([0-9]+\.?[0-9]*|\.[0-9]+)";
+/// Regular expression of the whole numbers among them.
+const WHOLE_NUMBER: &str = r"([0-9]+(\.0*)?|\.0+)";
+
+/// Returns a regular expression for a number with one of `units`; `suffix` is an expression that follows the unit. Like
+/// [`split_number`], it accepts white space at both ends and in front of the unit.
+pub(crate) fn with_unit<'a>(units: impl IntoIterator<Item = &'a str>, suffix: &str) -> String {
+    let units: Vec<&str> = units.into_iter().collect();
+    format!(r"^\s*{NUMBER}\s*({}){suffix}\s*$", units.join("|"))
+}
+
+/// Returns the regular expression for a whole number with one of `units`.
+pub(crate) fn whole_with_unit(units: &[&str]) -> String {
+    format!(r"^\s*{WHOLE_NUMBER}\s*({})\s*$", units.join("|"))
+}
+
 /// A value written in a scenario as a string; [`text_serde!`](crate::text_serde) implements serde and JSON Schema for it.
 pub trait Text: fmt::Display + FromStr<Err = ParseError> {
     /// Completes "expected ..." in a message.
     const VALID: &'static str;
-    /// A regular expression that matches the text.
-    const PATTERN: &'static str;
     /// The function that reads a bare whole number; `None` if a number needs a unit.
     const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = None;
+    /// Returns the regular expression (ECMA-262) that matches every valid text. It also matches numbers out of range.
+    fn pattern() -> String;
 }
 
 /// A serde visitor that reads a [`Text`] from its text form or, if its type allows it, from a bare number.
@@ -90,10 +115,10 @@ impl<T: Text> de::Visitor<'_> for TextVisitor<T> {
 #[doc(hidden)]
 pub fn text_schema<T: Text>() -> Schema {
     match T::WHOLE {
-        None => json_schema!({ "type": "string", "description": T::VALID, "pattern": T::PATTERN }),
+        None => json_schema!({ "type": "string", "description": T::VALID, "pattern": T::pattern() }),
         Some(_) => json_schema!({
             "description": T::VALID,
-            "anyOf": [{ "type": "string", "pattern": T::PATTERN }, { "type": "integer", "minimum": 0 }]
+            "anyOf": [{ "type": "string", "pattern": T::pattern() }, { "type": "integer", "minimum": 0 }]
         }),
     }
 }

@@ -1,6 +1,6 @@
 //! Simulated (or monotonic) time in integer nanoseconds.
 
-use crate::text::{ParseError, Text, split_number, text_serde};
+use crate::text::{ParseError, Text, Units, split_number, text_serde, unit_value, with_unit};
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Sub, SubAssign};
 use std::str::FromStr;
@@ -118,6 +118,16 @@ const LONGEST: u64 = 9_200_000_000_000_000_000;
 /// Units in printed text: suffix and nanoseconds, largest first.
 const SPANS: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
 
+/// Units in a scenario, with their nanoseconds. Upper-case letters are also valid.
+const UNITS: &Units = &[
+    (&["s", "sec", "secs"], 1_000_000_000),
+    (&["ms", "msec", "msecs"], 1_000_000),
+    (&["us", "usec", "usecs", "\u{b5}s"], 1_000),
+    (&["ns", "nsec", "nsecs"], 1),
+    (&["min"], 60_000_000_000),
+    (&["h"], 3_600_000_000_000),
+];
+
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 {
@@ -138,15 +148,7 @@ impl FromStr for Duration {
     type Err = ParseError;
     fn from_str(s: &str) -> Result<Self, ParseError> {
         let (number, unit) = split_number(s, Self::VALID)?;
-        let ns = match unit.to_ascii_lowercase().as_str() {
-            "s" | "sec" | "secs" => 1_000_000_000,
-            "ms" | "msec" | "msecs" => 1_000_000,
-            "us" | "usec" | "usecs" | "\u{b5}s" => 1_000,
-            "ns" | "nsec" | "nsecs" => 1,
-            "min" => 60_000_000_000,
-            "h" => 3_600_000_000_000,
-            _ => return Err(ParseError::new(s, Self::VALID)),
-        };
+        let ns = unit_value(UNITS, &unit.to_ascii_lowercase()).ok_or_else(|| ParseError::new(s, Self::VALID))?;
         let too_long = || ParseError::new(s, "a duration below 292 years");
         number.times(ns).filter(|ns| *ns <= LONGEST).map(Self).ok_or_else(too_long)
     }
@@ -154,7 +156,14 @@ impl FromStr for Duration {
 
 impl Text for Duration {
     const VALID: &str = "a duration with its unit, such as \"5ms\", \"1.5s\", \"100us\" or \"2min\"";
-    const PATTERN: &str = "^[0-9.]+ ?(s|ms|us|ns|min|h)$";
+    fn pattern() -> String {
+        let any_case = |spelling: &str| -> String {
+            let either = |c: char| if c.is_ascii() { format!("[{c}{}]", c.to_ascii_uppercase()) } else { c.into() };
+            spelling.chars().map(either).collect()
+        };
+        let spellings: Vec<String> = UNITS.iter().flat_map(|(spellings, _)| *spellings).map(|s| any_case(s)).collect();
+        with_unit(spellings.iter().map(String::as_str), "")
+    }
 }
 text_serde!(Duration);
 

@@ -59,8 +59,10 @@ impl FromStr for ReceiveWindow {
 
 impl Text for ReceiveWindow {
     const VALID: &str = VALID;
-    const PATTERN: &str = "^(auto|[0-9.]+ ?([kKmMgG]?[bB]?|[KMG]iB))$";
     const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = Some(|v| Bytes::from_integer(v).map(Self::fixed));
+    fn pattern() -> String {
+        format!("^auto$|{}", Bytes::pattern())
+    }
 }
 units::text_serde!(ReceiveWindow);
 
