@@ -279,7 +279,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn a_transfer_down_takes_two_and_a_half_round_trips_of_the_fake_network() {
+    fn a_transfer_down_takes_two_round_trips_and_one_up_takes_one_and_a_half() {
         // a download takes 20 ms for the handshake, 10 for the request and 10 for the answer; an upload takes 20 ms for the
         // handshake and 10 for the data
         for (direction, took) in [(Direction::Down, 40), (Direction::Up, 30)] {
