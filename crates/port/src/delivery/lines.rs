@@ -18,7 +18,7 @@ use units::Duration;
 /// Maximum number of lines in a trace.
 pub(crate) const MOST_LINES: u64 = 100_000_000;
 /// Maximum time in a trace; the limit keeps sums of times from overflowing.   Unit: ms (more than 11 days).
-const MOST_MS: u64 = 1_000_000_000;
+pub(super) const MOST_MS: u64 = 1_000_000_000;
 
 /// The opportunities within one millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

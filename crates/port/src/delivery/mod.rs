@@ -135,33 +135,39 @@ impl Delivery {
     /// Returns the opportunities of link `name` within `span`, drawn with `seed`, as text in mahimahi's format. The
     /// format cannot express a varying delay.
     ///
-    /// Errors: invalid parameters; no opportunity in `span`, or more than a quarter of the lines that a trace may have.
+    /// Errors: invalid parameters; a `span` longer than a trace may be; no opportunity in `span` after 0 ms; more than a
+    /// quarter of the lines that a trace may have.
     pub fn file(&self, seed: u64, name: &str, span: Duration) -> Result<String, Problem> {
         self.validate()?;
         self.ready()?;
+        let refuse = |message: String| Err(Problem::new("duration", message));
+        let most = Duration::from_millis(lines::MOST_MS);
+        if span > most {
+            return refuse(format!("{span} is not valid; expected at most {most}, the longest trace"));
+        }
         let size = self.largest().unwrap_or(Bytes(synthetic::OPPORTUNITY)).0;
         let mut source = Source::new(self, stream(seed, &format!("link.{name}")));
-        let (mut text, mut count) = (String::new(), 0);
+        let (mut text, mut count, mut last) = (String::new(), 0, None);
         loop {
             let next = source.next();
             if next.at > Time(span.0) {
                 break;
             }
+            let ms = next.at.0.div_ceil(synthetic::MS);
             for _ in 0..next.bytes / size {
-                text.push_str(&next.at.0.div_ceil(synthetic::MS).to_string());
+                text.push_str(&ms.to_string());
                 text.push('\n');
+                last = Some(ms);
             }
             count += next.bytes / size;
             if count > lines::MOST_LINES / 4 {
-                return Err(Problem::new(
-                    "duration",
-                    format!("{span} has too many opportunities; expected a shorter time"),
-                ));
+                return refuse(format!("{span} has too many opportunities; expected a shorter time"));
             }
         }
-        match Lines::read(&text) {
-            Ok(_) => Ok(text),
-            Err(_) => Err(Problem::new("duration", format!("{span} has no opportunity; expected a longer time"))),
+        match last {
+            None => refuse(format!("{span} has no opportunity; expected a longer time")),
+            Some(0) => refuse(format!("{span} has opportunities only at 0 ms; expected a longer time")),
+            Some(_) => Ok(text),
         }
     }
 }

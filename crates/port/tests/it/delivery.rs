@@ -231,6 +231,28 @@ proptest! {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_is_refused_with_its_reason() {
+    let refusal = |service: &str, span: Duration| {
+        let delivery: port::Delivery = serde_json::from_value(toml::from_str(service).unwrap()).unwrap();
+        delivery.file(1, "up", span).unwrap_err().to_string()
+    };
+    // the trace has an opportunity at 0 and at 100 ms in each round
+    let trace = "[trace]\nsource = '+0 +100'";
+    assert_eq!(
+        refusal(trace, Duration::from_millis(50)),
+        "duration: 50ms has opportunities only at 0 ms; expected a longer time"
+    );
+    assert_eq!(
+        refusal(trace, Duration::from_secs(1_000_001)),
+        "duration: 1000001s is not valid; expected at most 1000000s, the longest trace"
+    );
+    assert_eq!(
+        refusal("[trace]\nsource = '+100'", Duration::from_millis(50)),
+        "duration: 50ms has no opportunity; expected a longer time"
+    );
+}
+
+#[test]
 fn a_model_and_the_file_that_it_writes_are_the_same_link() {
     for (name, table) in
         [("lte", "{ way = 'up' }"), ("wifi", "{ stations = 2 }"), ("starlink", "{ delay_swing = '0s' }")]
