@@ -3,7 +3,7 @@
 //! ```text
 //!   round      = shortest round trip: propagation, and 40 bytes on each wire
 //!   by window  = connections * receive window / MSS * (duration / round + 1)
-//!   by rate    = rate of the slowest link of the path * duration, in segments
+//!   by rate    = rate of the slowest link of the path * time from the application's start, in segments
 //!   data       = smallest of by window, by rate and the application's demand, in segments
 //!   packets    = 2 * data, as many ACKs, and 8 for each transfer
 //!   together   = connections * receive window / MSS, if no link of the path spaces packets in time
@@ -140,7 +140,10 @@ impl Scenario {
         let span = Duration(app.stop.map_or(self.duration.0, |s| s.0.min(self.duration.0)).saturating_sub(start));
         let [client, server] = placed.stacks.map(|stack| &network.stacks[usize::from(stack)]);
         let segment = u64::from(client.wire.mss.min(server.wire.mss));
-        let paths: Vec<Path> = placed.to.iter().map(|to| path(network, placed.from, *to, self.duration)).collect();
+        // transfers in progress at `stop` continue. The rates of the path must hold for this time, not for the whole run: a
+        // trace may carry most of its bytes at the end
+        let left = Duration(self.duration.0.saturating_sub(start));
+        let paths: Vec<Path> = placed.to.iter().map(|to| path(network, placed.from, *to, left)).collect();
         let round = paths.iter().map(|p| p.round).min().unwrap_or_default();
         let demand = app.traffic.demand(span, round);
         let mut fastest = Some((usize::MAX, BitRate(0)));
@@ -158,8 +161,7 @@ impl Scenario {
             return Packets { all: demand.pieces, together: 0.0, slowest };
         }
         let window = window(client).max(window(server)) as f64 / segment as f64;
-        // transfers in progress at `stop` continue
-        let left = self.duration.0.saturating_sub(start) as f64;
+        let left = left.0 as f64;
         let rounds = if round.is_zero() { f64::INFINITY } else { left / round.0 as f64 + 1.0 };
         let by_window = demand.connections * window * rounds;
         let by_rate = fastest.map_or(f64::INFINITY, |(_, rate)| rate.0 as f64 * left * 1e-9 / 8.0 / segment as f64);

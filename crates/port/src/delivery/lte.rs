@@ -16,7 +16,7 @@
 //! Departs: no scheduling request, no other users, no bearer; the user's rate is drawn at random, not computed.
 
 use super::opportunity::Opportunity;
-use super::synthetic::{Accumulator, MS, Rates, between, rising, whole_ms, with_burst};
+use super::synthetic::{Accumulator, MS, OPPORTUNITY, Rates, between, rising, whole_ms, with_burst};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -133,9 +133,12 @@ impl LteParams {
         Rates::new(self.rate, self.swing).most()
     }
 
-    /// Returns an upper bound on the mean rate over any `span` that begins without waiting blocks.
+    /// Returns an upper bound on the mean rate over any `span`. A block delivered in the span was sent at most `AGAIN`
+    /// retransmissions before the span, and was earned since the grant before; bytes of an unfilled opportunity may wait, too.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
-        with_burst(self.peak_rate(), Duration::from_millis(1), span)
+        let peak = self.peak_rate();
+        let waiting = self.harq * u64::from(AGAIN) + self.grants().1 + peak.time_for(OPPORTUNITY);
+        with_burst(peak, waiting, span)
     }
 }
 
@@ -276,6 +279,23 @@ mod tests {
         assert_eq!(gaps.iter().max(), Some(&25));
         // a block is sent 1 + p + p^2 + p^3 = 1.111 times on average, so a link of 20 Mbit/s carries 18.0 Mbit/s
         assert!((mean(&p, 100_000) / (20e6 / 1.111) - 1.0).abs() < 0.01, "{}", mean(&p, 100_000));
+    }
+
+    #[test]
+    fn no_span_carries_more_than_its_bound() {
+        let block_error = Prob::new(0.3).unwrap();
+        for way in [Way::Down, Way::Up] {
+            let p = LteParams { way, block_error, ..steady() };
+            let all = opportunities(&p, 20_000);
+            // spans of 1 to 50 ms, which begin with an opportunity
+            for ms in [1, 10, 50] {
+                let bound = p.max_rate_over(Duration::from_millis(ms)).bytes_in(Duration::from_millis(ms));
+                let carried =
+                    |i: usize| -> u64 { all[i..].iter().take_while(|o| o.0 - all[i].0 < ms).map(|o| o.1).sum() };
+                let most = (0..all.len()).map(carried).max().unwrap();
+                assert!(most <= bound, "{way:?}, {ms} ms: {most} of {bound} bytes");
+            }
+        }
     }
 
     #[test]

@@ -495,6 +495,17 @@ fn a_run_is_bounded_before_it_starts() {
 }
 
 #[test]
+fn a_run_is_bounded_by_what_a_link_carries_after_a_late_start() {
+    // the trace carries its 10 000 x 1504 bytes at 10 s, the end of the run; the transfer starts at 9.9 s and may get all of
+    // them. The bound counts two rounds of the trace, in segments of 1448 bytes, four times (losses and ACKs), and 8 packets
+    let text = "duration = '10s'\nmax_packets = 30_000\n[link.l]\nfrom = 'a'\nto = 'b'\n\
+                delivery.trace.source = '+10000x10000'\n[link.back]\nfrom = 'b'\nto = 'a'\n\
+                [app.x]\nfrom = 'a'\nto = ['b']\nstart = '9.9s'\ntraffic.ftp = {}\n";
+    let problems = read::scenario(text, Format::Toml, &[]).map(|_| ()).unwrap_err();
+    assert!(problems[0].message.starts_with("may take 83102 packets"), "{problems:?}");
+}
+
+#[test]
 fn memory_is_bounded_before_it_is_allocated() {
     let lines = set("record.interval", "\"100us\"").map(|_| ());
     assert_eq!(lines, Ok(()));
