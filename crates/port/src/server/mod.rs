@@ -128,9 +128,6 @@ impl<F: FateSink> FateSink for Reported<'_, F> {
     fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point) {
         self.fates.marked(packet, reason, point);
     }
-    fn left(&mut self, packet: &PacketMeta, at: Time) {
-        self.fates.left(packet, at);
-    }
 }
 
 /// A server of any kind.
