@@ -157,6 +157,8 @@ def test_what_is_not_there_is_said(text: str, why: str):
         ({"h1_qdisc": "codel"}, "h1_qdisc codel"),
         ({"h1_qdisc": "sfq limit 9"}, "h1_qdisc sfq limit 9"),
         ({"gso_max_segs": "all"}, "gso_max_segs all"),
+        ({"sysctl": {"net.ipv4.tcp_ecn": 3, "net.ipv4.tcp_sack": 0}}, "sysctl net.ipv4.tcp_sack 0"),
+        ({"sysctl": 1}, "sysctl 1"),
     ],
 )
 def test_traffic_that_is_not_there_is_said(other: dict[str, Any], why: str):

@@ -115,6 +115,12 @@ def _check_hosts(entry: Entry) -> None:
     for key, value in entry.rest.items():
         if key not in _UNDERSTOOD:
             raise NotSupportedError(f"{key} {str(value)[:40]}")
+    sysctl = entry.rest.get("sysctl", {})
+    if not isinstance(sysctl, Mapping):
+        raise NotSupportedError(f"sysctl {str(sysctl)[:40]}")
+    for key, value in sysctl.items():
+        if key not in _SYSCTLS:
+            raise NotSupportedError(f"sysctl {key[:40]} {str(value)[:40]}")
     bursts = _bursts(entry)
     if not isinstance(bursts, int) or not 1 <= bursts <= GSO_MAX_SEGS:
         raise NotSupportedError(f"gso_max_segs {str(bursts)[:40]}")
@@ -125,9 +131,11 @@ def _check_hosts(entry: Entry) -> None:
         raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
 
 
-#: Additional keys allowed in an entry. `sysctl` is ignored: flows state their own ECN, and the ECN fallback matters
-#: only for lost SYNs.
+#: Additional keys allowed in an entry.
 _UNDERSTOOD = ("gso_max_segs", "h1_qdisc", "sysctl", "tso", "up_bps", "up_qdisc")
+#: Keys allowed in `sysctl`. They have no effect here: flows state their own ECN, and the ECN fallback matters only for
+#: lost SYNs.
+_SYSCTLS = ("net.ipv4.tcp_ecn", "net.ipv4.tcp_ecn_fallback")
 
 
 def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
