@@ -24,10 +24,18 @@ static BODY: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 #[derive(Debug)]
 struct Client {
     socket: OwnedFd,
-    request: Vec<u8>,
-    head: Vec<u8>,
-    body: u64,
-    answering: bool,
+    state: State,
+}
+
+/// The state of a connection, which has one request and one answer.
+#[derive(Debug)]
+enum State {
+    /// Receives the request: the bytes so far.
+    Reading(Vec<u8>),
+    /// Sends the answer: the rest of its head, and the number of bytes left of its body.
+    Answering { head: Vec<u8>, body: u64 },
+    /// The answer is sent; the client closes the connection when it has received everything.
+    Answered,
 }
 
 #[derive(Debug, Default)]
@@ -67,7 +75,7 @@ impl Pages {
             if watch(poll, &socket, Token::Page(i), EventFlags::IN | EventFlags::OUT | EventFlags::ET).is_err() {
                 continue;
             }
-            let client = Client { socket, request: Vec::new(), head: Vec::new(), body: 0, answering: false };
+            let client = Client { socket, state: State::Reading(Vec::new()) };
             if i == self.clients.len() {
                 self.clients.push(Some(client));
             } else {
@@ -92,35 +100,38 @@ impl Client {
         loop {
             match net::recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
                 Ok((0, _)) => return None,
-                Ok((n, _)) if !self.answering => self.request.extend(&buffer[..n]),
-                Ok(_) | Err(Errno::INTR) => {}
+                Ok((n, _)) => {
+                    if let State::Reading(request) = &mut self.state {
+                        request.extend(&buffer[..n]);
+                        if request.len() > MOST {
+                            return None;
+                        }
+                    }
+                }
+                Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 Err(_) => return None,
             }
-            if self.request.len() > MOST {
-                return None;
-            }
         }
-        if !self.answering && self.request.windows(4).any(|w| w == b"\r\n\r\n") {
-            self.answering = true;
-            (self.head, self.body) = answer(&self.request);
+        if let State::Reading(request) = &self.state
+            && request.windows(4).any(|w| w == b"\r\n\r\n")
+        {
+            let (head, body) = answer(request);
+            self.state = State::Answering { head, body };
         }
-        while self.answering && !(self.head.is_empty() && self.body == 0) {
-            let body = &BODY[..self.body.min(BODY.len() as u64) as usize];
-            let data = if self.head.is_empty() { body } else { &self.head[..] };
+        let State::Answering { head, body } = &mut self.state else { return Some(()) };
+        while !head.is_empty() || *body > 0 {
+            let data = if head.is_empty() { &BODY[..(*body).min(BODY.len() as u64) as usize] } else { &head[..] };
             match net::send(&self.socket, data, SendFlags::NOSIGNAL) {
-                Ok(n) if self.head.is_empty() => self.body -= n as u64,
-                Ok(n) => drop(self.head.drain(..n)),
+                Ok(n) if head.is_empty() => *body -= n as u64,
+                Ok(n) => drop(head.drain(..n)),
                 Err(Errno::AGAIN) => return Some(()),
                 Err(Errno::INTR) => {}
                 Err(_) => return None,
             }
         }
-        if self.answering {
-            // the client closes the connection when it has received everything
-            net::shutdown(&self.socket, Shutdown::Write).ok()?;
-            self.answering = false;
-        }
+        net::shutdown(&self.socket, Shutdown::Write).ok()?;
+        self.state = State::Answered;
         Some(())
     }
 }
@@ -144,6 +155,29 @@ fn answer(request: &[u8]) -> (Vec<u8>, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_is_answered_once_and_kept_until_it_closes() {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let (socket, far) = net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        let mut client = Client { socket, state: State::Reading(Vec::new()) };
+        let mut buffer = vec![0; 4096];
+        let mut step = || client.step(&mut buffer);
+        net::send(&far, b"GET /5 HT", SendFlags::empty()).unwrap();
+        assert_eq!(step(), Some(()), "half a request");
+        net::send(&far, b"TP/1.1\r\n\r\n", SendFlags::empty()).unwrap();
+        assert_eq!(step(), Some(()));
+        let mut answer = vec![0; 4096];
+        let (n, _) = net::recv(&far, &mut answer[..], RecvFlags::empty()).unwrap();
+        assert!(answer[..n].ends_with(b"\r\n\r\nxxxxx"), "{:?}", String::from_utf8_lossy(&answer[..n]));
+        // the socket becomes writable again when the client has received the answer, and the client may send more
+        assert_eq!(step(), Some(()));
+        net::send(&far, b"more", SendFlags::empty()).unwrap();
+        assert_eq!(step(), Some(()));
+        assert_eq!(net::recv(&far, &mut answer[..], RecvFlags::empty()).unwrap().0, 0, "the end of the answer");
+        drop(far);
+        assert_eq!(step(), None);
+    }
 
     #[test]
     fn requests_and_their_answers() {
