@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compares our ns-2 presets with ns-2 on the same bottleneck and transfers, quantity by quantity.
 
-Needs `ns` (Debian: ns2) and the installed bloatlab:  .venv/bin/python benches/peers/compare_ns2.py [NAME ...] [-v]
+Needs `ns` (Debian: ns2) and the installed bloatlab:  .venv/bin/python benches/peers/compare_ns2.py [NAME ...] [-v ROWS]
 
 Prints one line per case, with ns-2's value and ours for each quantity: goodput, first drop, mean and longest queue,
-drops, timeouts, retransmissions, number of window reductions, and mean window. -v also prints the beginning of both
-traces.
+drops, timeouts, retransmissions, number of window reductions, and mean window. -v ROWS also prints the first ROWS
+rows of both traces.
 """
 
 from __future__ import annotations
