@@ -7,8 +7,12 @@
 //! probing:       ratio > 1/2 ends the probe, like a loss of more than 2 %;  Startup ends after two such rounds
 //! ```
 //!
+//! A round in which no ACK counts (no data delivered, or round trips above 5 ms) has no ratio: it changes neither alpha nor the
+//! number of high rounds, as in google/bbr (bbr_update_ecn_alpha).
+//!
 //! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). google/bbr enables this response by a
 //! route flag (ECN_LOW); here, `ecn_feedback = "dctcp"` enables it.
+//! Departs: for the end of Startup, google/bbr also counts rounds with a ratio of exactly 1/2.
 
 use crate::cc::control::AckSample;
 
@@ -17,7 +21,7 @@ const ALPHA_GAIN: f64 = 1.0 / 16.0;
 const FACTOR: f64 = 1.0 / 3.0;
 /// Maximum acceptable share of marks in a round.
 const THRESH: f64 = 0.5;
-/// Number of consecutive rounds above [`THRESH`] that end Startup.
+/// Number of consecutive rounds above [`THRESH`] that end Startup. Rounds without a ratio are skipped.
 const FULL_ROUNDS: u32 = 2;
 /// Maximum RTT at which marks count, microseconds.
 const MAX_RTT: u32 = 5_000;
@@ -30,7 +34,7 @@ pub(super) struct Marks {
     marked: u64,
     delivered: u64,
     ratio: f64,
-    /// Consecutive rounds above [`THRESH`].
+    /// Rounds above [`THRESH`] since the last round with a ratio at or below it.
     high_rounds: u32,
 }
 
