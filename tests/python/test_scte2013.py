@@ -15,9 +15,8 @@ import pytest
 import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.studies import published
-from bloatlab.studies.claims import NOT_EXPLAINED
 from bloatlab.studies.published import quantity
-from bloatlab.studies.scorecard import Verdict
+from bloatlab.studies.scorecard import NOT_EXPLAINED, Verdict
 from bloatlab.studies.scte2013 import curves, rules
 from bloatlab.studies.scte2013.build import DISCIPLINES, OURS, UNKNOWNS, Case, buffer_bytes, build, describe
 from bloatlab.studies.scte2013.claims import CLAIMS

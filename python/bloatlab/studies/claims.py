@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bloatlab.judgement import finite
-from bloatlab.studies.scorecard import Band, Cell, Origin, Tolerance, Verdict, judge
+from bloatlab.studies.scorecard import NOT_EXPLAINED, Band, Cell, Origin, Tolerance, Verdict, judge
 from bloatlab.tables import Spread, number, spread
 
 #: The measures of one run, by name.
@@ -20,9 +20,6 @@ Measures = Mapping[str, float]
 
 #: The measures of every seed, by run key.
 Runs = Mapping[str, Sequence[Measures]]
-
-#: The reason printed for a differing value if no experiment explains it.
-NOT_EXPLAINED = "not explained"
 
 
 @dataclass(frozen=True, slots=True)

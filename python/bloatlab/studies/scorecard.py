@@ -20,6 +20,9 @@ from typing import Any
 from bloatlab.judgement import SLACK, Share, finite, share
 from bloatlab.tables import Spread, number
 
+#: The reason printed for a differing value if no experiment explains it.
+NOT_EXPLAINED = "not explained"
+
 
 class Origin(StrEnum):
     """The source of a value or claim. Only the paper's values and claims count in shares."""
@@ -221,7 +224,7 @@ class Scorecard:
             "derived": sum(c.verdict is Verdict.DERIVED for c in self.cells),
             "parameters": sum(c.verdict is Verdict.PARAMETER for c in self.cells),
             "not_tested": sum(c.verdict is Verdict.UNTESTED for c in self.cells),
-            "not_explained": sum(c.verdict is Verdict.OUTSIDE and "not explained" in c.reason for c in counted),
+            "not_explained": sum(c.verdict is Verdict.OUTSIDE and NOT_EXPLAINED in c.reason for c in counted),
             "by_origin": {str(origin): _tally(self.cells, origin) for origin in Origin},
             "shares": {share.name: share.as_data() for share in self.shares},
             "by_table": {name: share.as_data() for name, share in by_table(self.cells).items()},

@@ -10,7 +10,7 @@ from dataclasses import replace
 from bloatlab.judgement import Share, within_cell
 from bloatlab.report import Fact
 from bloatlab.studies.claims import Checked, Runs, count, over_seeds
-from bloatlab.studies.scorecard import Cell, Origin, Scorecard, Verdict, by_metric, by_table
+from bloatlab.studies.scorecard import NOT_EXPLAINED, Cell, Origin, Scorecard, Verdict, by_metric, by_table
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row
 
 TONES: dict[Verdict, Tone] = {
@@ -146,8 +146,8 @@ def misses(card: Scorecard, claims: Sequence[Checked], *, explained_from: int | 
         metrics = Counter(cell.metric for cell in outside).most_common()
         listed = ", ".join(f"{metric} {n}" for metric, n in metrics[:_MISSES])
         more = f", and {len(metrics) - _MISSES} other measures" if len(metrics) > _MISSES else ""
-        unexplained = sum("not explained" in cell.reason for cell in outside)
-        why = f"{unexplained} of {len(outside)} are not explained."
+        unexplained = sum(NOT_EXPLAINED in cell.reason for cell in outside)
+        why = f"{unexplained} of {len(outside)} are {NOT_EXPLAINED}."
         if explained_from is not None:
             why = f"With {explained_from} seeds, the study also runs what could explain these differences."
         found.append(f"Outside: {listed}{more}. {why}")

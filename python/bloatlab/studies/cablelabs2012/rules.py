@@ -32,9 +32,9 @@ from bloatlab.studies.cablelabs2012.published import (
     measured,
     rows,
 )
-from bloatlab.studies.claims import NOT_EXPLAINED, Runs, over_seeds
+from bloatlab.studies.claims import Runs, over_seeds
 from bloatlab.studies.published import parameter_cell, parameters, toml
-from bloatlab.studies.scorecard import Band, Cell, Finding, Goal, Tolerance, Verdict, judge
+from bloatlab.studies.scorecard import NOT_EXPLAINED, Band, Cell, Finding, Goal, Tolerance, Verdict, judge
 from bloatlab.tables import Spread, TextCell, TextTable, row
 from bloatlab.workloads.cable_loads import Case, Queue, grid
 

@@ -16,6 +16,7 @@ from bloatlab.studies.csc458.build import (
     DECLARED,
     EXPERIMENTS,
     QUEUES,
+    SUPER,
     TODAY,
     Case,
     Lab,
@@ -153,7 +154,7 @@ MSS = 1448
 
 def needed() -> list[Case]:
     """Returns the cases whose series are drawn in figures."""
-    return [*(Case("reno", q, 2) for q in QUEUES), Case("bbr", 100, 2), *(Case("reno", queue=q) for q in TODAY)]
+    return [*(Case("reno", q, SUPER) for q in QUEUES), Case("bbr", 100, SUPER), *(Case("reno", queue=q) for q in TODAY)]
 
 
 def figures(frames: Mapping[str, Frames]) -> list[Drawn]:
@@ -164,7 +165,7 @@ def figures(frames: Mapping[str, Frames]) -> list[Drawn]:
     lab, numbers = Lab(), {5: ("1", "2", "8"), 20: ("3", "4", "9"), 100: ("5", "6", "10")}
     drawn: list[Drawn] = []
     for q, (first, second, third) in numbers.items():
-        kit = frames[str(Case("reno", q, 2))]
+        kit = frames[str(Case("reno", q, SUPER))]
         panels = [_queue(kit, f"Queue of Reno, Q = {q}", 2 * q), _cwnd(kit, f"Window of Reno, Q = {q}"),
                   _rtt(kit, f"Pings, Q = {q}", lab.eq2_ms(q), lab.eq2_ms(2 * q)),
                   _fetch(kit, f"Page fetches, Q = {q}", PRINTED[q, MEAN])]  # fmt: skip
@@ -211,9 +212,9 @@ def _fetch(frames: Frames, title: str, *means: float) -> Panel:
 def _compared(frames: Mapping[str, Frames]) -> Drawn:
     """Draws the report's and today's remedies: distributions of pings and fetches."""
     shown = {
-        "Reno, Q = 100": Case("reno", 100, 2),
-        "Reno, Q = 20": Case("reno", 20, 2),
-        "BBR, Q = 100": Case("bbr", 100, 2),
+        "Reno, Q = 100": Case("reno", 100, SUPER),
+        "Reno, Q = 20": Case("reno", 20, SUPER),
+        "BBR, Q = 100": Case("bbr", 100, SUPER),
         **{f"Reno, {q}": Case("reno", queue=q) for q in TODAY},
     }
 
@@ -232,7 +233,7 @@ def _compared(frames: Mapping[str, Frames]) -> Drawn:
 
 #: `BUFFERS`: the lab's drop-tail buffers, with super-segments as in its kit. `MODERN`: queue disciplines that replace
 #: these buffers, with default parameters.
-BUFFERS = {f"{q} packets": Case("reno", q, 2) for q in QUEUES}
+BUFFERS = {f"{q} packets": Case("reno", q, SUPER) for q in QUEUES}
 MODERN = {{"codel": "CoDel", "pie": "PIE"}.get(name, name): Case("reno", queue=name) for name in TODAY}
 
 #: The measures in the answer: two waiting times noticed by users, and the upload rate.

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 from bloatlab.studies.claims import Published, Runs
-from bloatlab.studies.csc458.build import DECLARED, DUPTHRESH, NIC, QUEUES, Case, Lab
+from bloatlab.studies.csc458.build import DECLARED, DUPTHRESH, NIC, QUEUES, SUPER, Case, Lab
 from bloatlab.studies.published import rows
 from bloatlab.studies.scorecard import Band, Origin, Tolerance
 
@@ -42,7 +42,7 @@ _PLAIN = {q: str(Case("reno", q)) for q in QUEUES}
 
 def _fetch(q: int, metric: str, detection: str, why: str) -> Published:
     value, name = PRINTED[q, metric], f"Q={q} {detection}".strip()
-    run = str(Case("reno", q, 2, detection=detection))
+    run = str(Case("reno", q, SUPER, detection=detection))
     return Published(
         name, metric, "s", value, f"{value:.3f}", run, _KEYS[metric], BANDS[q, metric], tables=(1,), calibration=why
     )

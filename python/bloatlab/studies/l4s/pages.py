@@ -69,7 +69,7 @@ def pairs_tables(results: Results) -> list[TextTable]:
                 made.append(
                     TextTable(f"{title}, {rate:g} Mbit/s", heads, rows, note if forms else "", left=2, words_last=True)
                 )
-    return made  # fmt: skip
+    return made
 
 
 def shared_tables(results: Results) -> list[TextTable]:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from bloatlab.studies.claims import NOT_EXPLAINED, Measures, Runs, median_of, over_seeds, words
+from bloatlab.studies.claims import Measures, Runs, median_of, over_seeds, words
 from bloatlab.studies.mmcn1999.build import DECLARED, LAW, PROPAGATION_MS, SCHEMES, Case, build, limited_transmit
 from bloatlab.studies.mmcn1999.small import TWO_FTP_LIMITS, TWO_FTP_MIN_TH
 from bloatlab.studies.published import NOTHING, Row, at_path, parameter_cell, parameters, quantity, row_cell, rows
-from bloatlab.studies.scorecard import Band, Cell, Goal, Origin, Tolerance, Verdict
+from bloatlab.studies.scorecard import NOT_EXPLAINED, Band, Cell, Goal, Origin, Tolerance, Verdict
 from bloatlab.tables import Spread, spread
 
 #: The tables on the page in which our numbers appear, as in `Cell.tables`: the rankings, and the rows of the slides.

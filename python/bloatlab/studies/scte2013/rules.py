@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from bloatlab.collisions import collision
-from bloatlab.studies.claims import NOT_EXPLAINED, Runs, Value, each, judged, median_of
+from bloatlab.studies.claims import Runs, Value, each, judged, median_of
 from bloatlab.studies.declared import evaluate, judgement
 from bloatlab.studies.published import (
     NOTHING,
@@ -38,7 +38,7 @@ from bloatlab.studies.published import (
     rows,
     toml,
 )
-from bloatlab.studies.scorecard import Band, Cell, Goal, Verdict, symmetric
+from bloatlab.studies.scorecard import NOT_EXPLAINED, Band, Cell, Goal, Verdict, symmetric
 from bloatlab.studies.scte2013 import theory
 from bloatlab.studies.scte2013.build import buffer_bytes, build
 from bloatlab.studies.scte2013.claims import CLAIMS, NAMES, drops_ratio

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bloatlab.studies.claims import NOT_EXPLAINED, Runs
+from bloatlab.studies.claims import Runs
 from bloatlab.studies.declared import evaluate
 from bloatlab.studies.published import toml
-from bloatlab.studies.scorecard import Band, Cell, Origin, Verdict
+from bloatlab.studies.scorecard import NOT_EXPLAINED, Band, Cell, Origin, Verdict
 from bloatlab.studies.today.cases import (
     LOW_MBIT,
     MTU_MS,
