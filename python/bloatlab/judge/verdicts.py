@@ -201,13 +201,13 @@ def ruling(
     parts: tuple[float, float] | None = None
     if criterion.against:
         rivals = [[other.get(criterion.measure) for other in ones] for ones in others]
-        worse = min if criterion.expect.startswith(">") else max
-        worst = [worse((float(v) for v in ones if v is not None), default=0.0) for ones in rivals]
-        if not all(worst):
+        easier = min if criterion.expect.startswith(">") else max
+        easiest = [easier((float(v) for v in ones if v is not None), default=0.0) for ones in rivals]
+        if not all(easiest):
             reason = f"{' and '.join(criterion.against)} give no figure"
             return Ruling(criterion, "cannot be judged here", reason=reason)
-        parts = (sum(figures) / len(figures), sum(worst) / len(worst))
-        figures = [figure / rival for figure, rival in zip(figures, worst, strict=True)]
+        parts = (sum(figures) / len(figures), sum(easiest) / len(easiest))
+        figures = [figure / rival for figure, rival in zip(figures, easiest, strict=True)]
     over = interval(figures).of_amount()
     return Ruling(criterion, "met" if keeps(criterion.expect, *over.ends) else "not met", over, parts=parts)
 
