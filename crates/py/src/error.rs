@@ -92,5 +92,5 @@ pub(crate) fn one_line(py: Python<'_>, error: &PyErr) -> String {
 
 /// Returns the `repr` of a value, clipped.
 pub(crate) fn shown(value: &Bound<'_, PyAny>) -> String {
-    value.repr().map_or_else(|_| "a value that cannot be shown".into(), |r| units::shown(&r.to_string_lossy()).clone())
+    value.repr().map_or_else(|_| "a value that cannot be shown".into(), |r| units::shown(&r.to_string_lossy()))
 }

@@ -255,7 +255,7 @@ impl Detection {
         self.with_rack(|rack| rack.on_dsack(dup, segments, resent, una, next))
     }
 
-    /// Sets the end of the data sent before the timeout, for F-RTO. `until` is the low half of the offset.
+    /// Sets the end of the data sent before the timeout, for F-RTO. `until` is the low 32 bits of the stream offset.
     pub(crate) fn set_once_until(&mut self, until: u32) {
         self.with_rack(|rack| rack.once_until = until);
     }

@@ -109,11 +109,11 @@ pub trait Application {
     /// Handles a timer set by `Host::timer`.
     fn timer<H: Host>(&mut self, token: u64, host: &mut H);
     /// Called when the end `role` of `conn` has completed its handshake.
-    fn connected<H: Host>(&mut self, _conn: ConnId, _side: Role, _host: &mut H) {}
+    fn connected<H: Host>(&mut self, _conn: ConnId, _role: Role, _host: &mut H) {}
     /// Handles the arrival of `bytes` more bytes in order at `role`. Called only if the application `counts`.
-    fn received<H: Host>(&mut self, _conn: ConnId, _side: Role, _bytes: u64, _host: &mut H) {}
+    fn received<H: Host>(&mut self, _conn: ConnId, _role: Role, _bytes: u64, _host: &mut H) {}
     /// Handles a datagram received by `role` with this ECN field. Called only if the application `counts`.
-    fn datagram_received<H: Host>(&mut self, _side: Role, _number: u64, _ecn: Ecn, _host: &mut H) {}
+    fn datagram_received<H: Host>(&mut self, _role: Role, _number: u64, _ecn: Ecn, _host: &mut H) {}
     /// Handles the end of `conn`, which is complete or has failed. Its id may be reused after this call.
     fn closed<H: Host>(&mut self, _conn: ConnId, _host: &mut H) {}
     /// Returns true if `received` and `datagram_received` must be called. Endless transfers return false, so that the application

@@ -91,7 +91,7 @@ params! {
         packet_time: Option<Duration> = None,
         /// Rate used for idle times, as in tc (whose default is 10mbit); null: the link's rate.
         bandwidth: Option<BitRate> = None,
-        /// Spacing of drops, which is the step from p_b to p_a; null: uniform (floyd93), wait (ns2), stretched (altq), one_draw
+        /// Spacing of drops: how RED computes p_a from p_b. Null: uniform (floyd93), wait (ns2), stretched (altq), one_draw
         /// (linux).
         spacing: Option<Spacing> = None => match p.variant {
             Floyd93 => Spacing::Uniform,

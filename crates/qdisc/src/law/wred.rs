@@ -87,7 +87,7 @@ params! {
         rio: Option<Rio> = None,
         /// Mean packet size, for idle times and `byte_mode`.
         avpkt: Bytes = Bytes(1000),
-        /// Spacing of drops, which is RED's step from p_b to p_a.
+        /// Spacing of drops: how RED computes p_a from p_b.
         spacing: Spacing = Spacing::Uniform,
         /// Effect of a packet's size on its drop probability.
         byte_mode: ByteMode = ByteMode::Off,

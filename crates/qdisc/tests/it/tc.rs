@@ -183,10 +183,7 @@ fn written_defaults_build_the_same_discipline() {
         let written = spec.in_tc(rate);
         assert_eq!(written.words, words);
         let variant = text.rsplit(' ').next().unwrap();
-        assert!(
-            written.differences[0].contains(variant) || written.differences.iter().any(|l| l.contains(variant)),
-            "{written:?}"
-        );
+        assert!(written.differences.iter().any(|l| l.contains(variant)), "{written:?}");
         // the written text with the version added builds the same discipline
         assert!(read(&format!("{words} variant {variant}")).unwrap().build() == spec.build(), "{text}");
     }

@@ -6,7 +6,8 @@
 //! copied  bytes that the application has read since the last measurement, at least rtt ago;  before = largest so far
 //! copied > before:  wish   = 2 copied (1 + 2 (copied - before) / before),  or if rtt < 1 ms:  2 copied (1 + rtt / 1 ms)
 //!                   before = copied
-//! segment above a hole:  wish = 2 before + bytes from the first hole to the highest byte
+//! segment above a hole:  wish = 2 before + bytes from the first hole to the highest byte,  or if rtt < 1 ms:
+//!                   2 before (1 + rtt / 1 ms) + the same bytes
 //! after either:     memory = max(memory, min(2 wish, max))
 //! each packet:      limit  = min(limit + 2 max(mss, payload), memory / 2 - bytes above holes)
 //!                   window = min(limit, memory / 2 - bytes above holes), rounded up to 2^scale;  its right edge never moves back

@@ -1,5 +1,4 @@
 //! A host for one port, which makes scripted calls, and collects arrivals and records.
-#![allow(dead_code)] // each test file uses only some of these items
 
 use packet::{DropReason, FateSink, FlowId, FlowTable, MarkReason, PacketMeta, Point};
 use port::{Env, Port, PortSpec};
