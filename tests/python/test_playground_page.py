@@ -95,6 +95,22 @@ def test_a_slider_says_its_value_with_a_unit(page: Open):
     assert spoken == {"RTT": "20 ms", "buffer": "250 packets", "duration": "20 s"}
 
 
+def test_the_round_trip_goes_to_the_server_behind_the_link(page: Open):
+    # the slow link is on the path to the last server only: 10 ms and 30 ms, there and back
+    both = {"both_ways": True, "queue": {"droptail": {"limit": "250p"}}}
+    links = {
+        "access": {"from": "home", "to": "net", "rate": "50mbit", "delay": "10ms", **both},
+        **{near: {"from": "net", "to": near, "rate": "50mbit", "delay": "5ms", **both} for near in ("a", "b", "c")},
+        "far": {"from": "net", "to": "d", "rate": "5mbit", "delay": "30ms", **both},
+    }
+    web = {"from": "home", "to": ["a", "b", "c", "d"], "traffic": {"web": {}}}
+    found = page({"name": "four servers", "duration": "5s", "link": links, "app": {"web": web}})
+    slider = found.page.get_by_role("slider", name="RTT", exact=True).first
+    assert slider.get_attribute("aria-valuetext") == "80 ms"
+    changed = found.page.locator("[data-also*='.delay']").first.get_attribute("data-also")
+    assert set((changed or "").split()) == {"link.access.delay", "link.far.delay"}
+
+
 def test_words_of_the_field_are_explained(page: Open):
     found = page()
     rows = dict(

@@ -73,21 +73,35 @@ export function route(links: Directed[], from: string, to: string): Directed[] |
   return path;
 }
 
-const appPath = (links: Directed[], app: Tree): Directed[] => {
-  const servers = app["to"];
-  const [from, to] = [String(app["from"] ?? ""), String(Array.isArray(servers) ? servers[0] : "")];
-  return [...(route(links, from, to) ?? []), ...(route(links, to, from) ?? [])];
+/** The links from an application's client to one of its servers, and back. */
+export interface BothWays {
+  there: Directed[];
+  back: Directed[];
+}
+
+/** The links from an application's client to each of its servers, and back. */
+const ways = (links: Directed[], app: Tree): BothWays[] => {
+  const servers = Array.isArray(app["to"]) ? app["to"] : [];
+  const from = String(app["from"] ?? "");
+  return servers.map((server) => ({
+    there: route(links, from, String(server)) ?? [],
+    back: route(links, String(server), from) ?? [],
+  }));
 };
 
-/**
- * Returns the path, in both directions, of the first application through link `name`; a file transfer comes before others. Without
- * such an application, returns the link alone.
- */
-export function roundTrip(tree: Tree, name: string): Directed[] {
+/** Returns the links between the client and the first server of the first application whose packets to or from that server use link
+ * `name`; file transfers come before other applications. Returns null if no application uses the link. */
+export function waysOver(tree: Tree, name: string): BothWays | null {
   const links = directed(tree);
   const apps = tables(tree, "app").sort((a, b) => Number(isTransfer(b[1])) - Number(isTransfer(a[1])));
-  const through = apps.map(([, app]) => appPath(links, app)).find((path) => path.some((l) => l.name === name));
-  return through ?? links.filter((l) => l.name === name);
+  const uses = ({ there, back }: BothWays) => [...there, ...back].some((l) => l.name === name);
+  return apps.flatMap(([, app]) => ways(links, app)).find(uses) ?? null;
+}
+
+/** Returns the links of `waysOver`; if no application uses the link, the link alone. */
+export function roundTrip(tree: Tree, name: string): Directed[] {
+  const both = waysOver(tree, name);
+  return both === null ? directed(tree).filter((l) => l.name === name) : [...both.there, ...both.back];
 }
 
 const isTransfer = (app: Tree): boolean => choice(app["traffic"])?.name === "ftp";
@@ -136,7 +150,6 @@ export function bottleneck(tree: Tree): string {
 }
 
 const upstream = (tree: Tree, link: Directed, clients: Set<string>): boolean =>
-  clients.has(link.from) || tables(tree, "app").some(([, app]) => {
-    const way = route(directed(tree), String(app["from"]), String(Array.isArray(app["to"]) ? app["to"][0] : ""));
-    return way?.some((l) => l.name === link.name) ?? false;
-  });
+  clients.has(link.from) ||
+  tables(tree, "app").some(([, app]) =>
+    ways(directed(tree), app).some(({ there }) => there.some((l) => l.name === link.name)));

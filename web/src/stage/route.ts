@@ -1,13 +1,10 @@
 // The path shown on the stage: from the sender of the traffic on the chosen link to its receiver, and back.
 
-import { directed, route, tables, type Directed } from "../topology";
-import { choice } from "../paths";
+import { directed, waysOver, type BothWays, type Directed } from "../topology";
 import type { Tree } from "../types";
 
-export interface Way {
-  /** Links from left to right; the chosen one is among them. */
-  there: Directed[];
-  back: Directed[];
+/** Links from left to right (`there`), with the chosen one among them, and back. */
+export interface Way extends BothWays {
   /** Index of the chosen link in `there`. */
   chosen: number;
 }
@@ -16,18 +13,11 @@ export interface Way {
  * returns those of the first application that uses the link; without one, this link and its reverse. */
 export function wayThrough(tree: Tree, name: string): Way {
   const links = directed(tree);
-  const isTransfer = (app: Tree) => Number(choice(app["traffic"])?.name === "ftp");
-  const apps = tables(tree, "app").map(([, app]) => app).sort((a, b) => isTransfer(b) - isTransfer(a));
-  for (const app of apps) {
-    const servers = Array.isArray(app["to"]) ? app["to"] : [];
-    for (const server of servers) {
-      const [from, to] = [String(app["from"] ?? ""), String(server)];
-      const [there, back] = [route(links, from, to) ?? [], route(links, to, from) ?? []];
-      for (const [one, other] of [[there, back], [back, there]] as const) {
-        const chosen = one.findIndex((link) => link.name === name);
-        if (chosen >= 0) return { there: one, back: other, chosen };
-      }
-    }
+  const both = waysOver(tree, name);
+  if (both !== null) {
+    const { there, back } = both;
+    const index = (part: Directed[]) => part.findIndex((link) => link.name === name);
+    return index(there) >= 0 ? { there, back, chosen: index(there) } : { there: back, back: there, chosen: index(back) };
   }
   const own = links.find((link) => link.name === name);
   if (own === undefined) return { there: [], back: [], chosen: 0 };
