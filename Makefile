@@ -208,7 +208,7 @@ fuzz-million:
 
 forks:
 	@tools/preflight.sh $(PYTHON) rust
-	BLOATLAB_FORKS=1000 cargo test --release --locked --quiet -p bloatlab-fuzz --test fork --test past -- --nocapture
+	BLOATLAB_FORKS=1000 cargo test --release --locked --quiet -p bloatlab-fuzz --test it -- --nocapture fork:: past::
 
 least-rust:
 	cargo +$(LEAST_RUST) check --workspace --all-targets --locked

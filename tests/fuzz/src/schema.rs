@@ -164,24 +164,25 @@ fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     let number = |s: &mut Source<'_>, least: u64, most: u64| {
         if wild && s.chance(128) { edge(s) } else { s.spread(least, most) }
     };
-    if pattern.contains("bit(/s)") {
-        let most = if wild { 1 << 62 } else { 50_000_000 };
-        return number(s, 50_000, most).to_string() + s.pick(&["bit", "kbit", "mbit"][..if wild { 3 } else { 1 }]);
-    }
-    if pattern.contains("min|h)") {
-        return number(s, 1_000, if wild { 1 << 62 } else { 2_000_000_000 }).to_string() + "ns";
-    }
-    if pattern.contains("(p|") {
+    // A unit identifies the quantity. A limit also has the units of sizes and times, so it comes first.
+    if pattern.contains("packets") {
         return match s.below(3) {
             0 => number(s, 1, 2_000).to_string() + "p",
             1 => number(s, 28, 2_000_000).to_string() + "B",
             _ => number(s, 20_000, 500_000_000).to_string() + "ns",
         };
     }
-    if pattern.contains("[bB]") {
+    if pattern.contains("tbit") {
+        let most = if wild { 1 << 62 } else { 50_000_000 };
+        return number(s, 50_000, most).to_string() + s.pick(&["bit", "kbit", "mbit"][..if wild { 3 } else { 1 }]);
+    }
+    if pattern.contains("[nN][sS]") {
+        return number(s, 1_000, if wild { 1 << 62 } else { 2_000_000_000 }).to_string() + "ns";
+    }
+    if pattern.contains("kib") {
         return number(s, 28, if wild { 1 << 62 } else { 1_000_000 }).to_string() + "B";
     }
-    if pattern.contains("%?") {
+    if pattern.contains('%') {
         return format!("{}%", s.below(101));
     }
     if pattern.contains(">=") {

@@ -6,6 +6,7 @@
 //! discipline, application, stack, controller, service and kind of delivery must have occurred. Code in Python is forked in
 //! `tests/python`.
 
+use super::{count, finish, said, same};
 use fuzz::schema::Range;
 use fuzz::source::Source;
 use fuzz::world::tree;
@@ -16,14 +17,6 @@ use serde_json::{Value, json};
 use sim::{Ended, Outcome, Steer, World};
 use std::collections::BTreeSet;
 use units::{BitRate, Duration, Prob, Rng, Time};
-
-/// Number of slices of [`sim::WORK_PER_SLICE`] after which a scenario counts as too long for this test.
-const MOST_SLICES: u32 = 2;
-
-/// Returns everything in an outcome, number for number.
-fn said(outcome: &Outcome) -> String {
-    format!("{}\n{:?}", outcome.summary, outcome.tables)
-}
 
 /// Returns the text of [`said`] without the number of events, because chains and changes of links change this number.
 fn said_without_events(outcome: &Outcome) -> String {
@@ -113,16 +106,6 @@ const SERVICES: [&str; 8] = [
     "delivery",
 ];
 
-/// Runs to the end; returns false for a run that is too long.
-fn finish(world: &mut World) -> bool {
-    let mut slices = 0;
-    let ended = world.run(|_| {
-        slices += 1;
-        slices < MOST_SLICES
-    });
-    ended == Ended::Finished
-}
-
 /// Reads every link and sender, which must not change a result.
 fn read_all(world: &mut World, scenario: &Scenario, now: Time) {
     for i in 0..scenario.directed_links().len() {
@@ -169,7 +152,7 @@ fn check(number: u64, scenario: &Scenario, rng: &mut Rng) -> bool {
     let mut chained = World::build(scenario).unwrap();
     chained.run(|_| true);
     let chained = said_without_events(&chained.outcome(scenario));
-    same(number, "a run with chains", &chained, &said_without_events(&straight));
+    same(&format!("scenario {number}: a run with chains"), &chained, &said_without_events(&straight));
     let straight = said(&straight);
     let now = Time(rng.below(scenario.duration.0 + 1));
     let mut world = World::build_driven(scenario).unwrap();
@@ -182,7 +165,7 @@ fn check(number: u64, scenario: &Scenario, rng: &mut Rng) -> bool {
         let mut planned = World::build(&scheduled).unwrap();
         planned.run(|_| true);
         let (changed, planned) = (changed.outcome(&scheduled), planned.outcome(&scheduled));
-        same(number, "a change", &said_without_events(&changed), &said_without_events(&planned));
+        same(&format!("scenario {number}: a change"), &said_without_events(&changed), &said_without_events(&planned));
     }
     for (i, app) in scenario.app.values().enumerate() {
         if !app.traffic.is_datagrams() {
@@ -193,23 +176,14 @@ fn check(number: u64, scenario: &Scenario, rng: &mut Rng) -> bool {
     finish(&mut steered);
     finish(&mut fork);
     finish(&mut world);
-    same(number, "the fork", &said(&fork.outcome(scenario)), &straight);
-    same(number, "the original", &said(&world.outcome(scenario)), &straight);
+    same(&format!("scenario {number}: the fork"), &said(&fork.outcome(scenario)), &straight);
+    same(&format!("scenario {number}: the original"), &said(&world.outcome(scenario)), &straight);
     true
-}
-
-fn same(number: u64, what: &str, one: &str, other: &str) {
-    if one != other {
-        let at = one.bytes().zip(other.bytes()).position(|(a, b)| a != b).unwrap_or(0);
-        let part = |of: &str| of.chars().skip(at.saturating_sub(200)).take(300).collect::<String>();
-        panic!("scenario {number}: {what} differs:\n{}\n{}", part(one), part(other));
-    }
 }
 
 #[test]
 fn forks_continue_to_the_same_bytes() {
-    let count = std::env::var("BLOATLAB_FORKS").map_or(60, |n| n.parse().expect("a number of scenarios"));
-    let (mut done, mut seen) = (0, BTreeSet::new());
+    let (count, mut done, mut seen) = (count(), 0, BTreeSet::new());
     for number in 0.. {
         if done == count {
             break;

@@ -6,24 +6,18 @@
 //!
 //! `BLOATLAB_FORKS=1000` sets the number of scenarios; without it, `cargo test` runs 60.
 
+use super::{count, finish, said, same};
 use fuzz::schema::Range;
 use fuzz::source::Source;
 use fuzz::world::text;
 use scenario::read::{self, Format};
 use scenario::{Change, Scenario};
-use sim::{Ended, Outcome, Past, Timeline, World};
+use sim::{Ended, Past, Timeline, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::{BitRate, Duration, Prob, Rng, Time};
 
-/// Number of slices of [`sim::WORK_PER_SLICE`] after which a scenario counts as too long for this test.
-const MOST_SLICES: u32 = 2;
 /// Number of variants of each scenario.
 const VARIANTS: usize = 6;
-
-/// Returns everything in an outcome, number for number.
-fn said(outcome: &Outcome) -> String {
-    format!("{}\n{:?}", outcome.summary, outcome.tables)
-}
 
 /// Returns a scenario that can be built; `None` if these choices give none.
 fn scenario(rng: &mut Rng) -> Option<Scenario> {
@@ -34,12 +28,8 @@ fn scenario(rng: &mut Rng) -> Option<Scenario> {
 
 /// Runs to the end; returns `None` if the run is too long.
 fn plain(scenario: &Scenario) -> Option<String> {
-    let (mut world, mut slices) = (World::build(scenario).ok()?, 0);
-    let ended = world.run(|_| {
-        slices += 1;
-        slices < MOST_SLICES
-    });
-    (ended == Ended::Finished).then(|| said(&world.outcome(scenario)))
+    let mut world = World::build(scenario).ok()?;
+    finish(&mut world).then(|| said(&world.outcome(scenario)))
 }
 
 /// Returns a random time in the run.
@@ -151,16 +141,12 @@ fn variants(number: u64) -> Option<(Vec<Scenario>, Vec<String>)> {
     Some((kept, outcomes))
 }
 
-fn count() -> usize {
-    std::env::var("BLOATLAB_FORKS").map_or(60, |n| n.parse().expect("a number of scenarios"))
-}
-
 #[test]
 fn a_common_past_gives_the_same_bytes() {
     let (mut runs, mut sharing, mut saved) = (0, 0, 0.0);
     for (number, (made, plain)) in (0..).filter_map(|number| Some((number, variants(number)?))).take(count()) {
         for (i, (until, outcome)) in shared(&made, Duration::ZERO).into_iter().enumerate() {
-            same(number, i, &outcome, &plain[i]);
+            same(&format!("scenario {number}: variant {i}"), &outcome, &plain[i]);
             runs += 1;
             sharing += u32::from(i > 0 && until > Time::ZERO);
             saved += if i > 0 { until.secs() / made[i].duration.secs() } else { 0.0 };
@@ -180,12 +166,4 @@ fn a_wrong_common_time_is_found() {
         outcomes.is_empty() || outcomes.iter().zip(plain).any(|((_, outcome), plain)| outcome != plain)
     });
     assert!(found.count() >= 10, "this test does not find a planted error");
-}
-
-fn same(number: u64, variant: usize, one: &str, other: &str) {
-    if one != other {
-        let at = one.bytes().zip(other.bytes()).position(|(a, b)| a != b).unwrap_or(0);
-        let part = |of: &str| of.chars().skip(at.saturating_sub(200)).take(300).collect::<String>();
-        panic!("scenario {number}: variant {variant} differs:\n{}\n{}", part(one), part(other));
-    }
 }
