@@ -99,7 +99,7 @@ def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, floa
     return drawn
 
 
-def lay_out(drawn: Figure, **gaps: float) -> None:
+def lay_out(drawn: Figure, **gaps: Any) -> None:
     """Sets the positions of panels and legends; `gaps` are options of matplotlib's constrained layout.
 
     If the figure had a layout engine, matplotlib would draw it twice to save it.
