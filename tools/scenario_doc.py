@@ -235,7 +235,8 @@ UNSET = re.compile(
 TWICE = re.compile(r"(?:^| )Default (?:`[^`]*`|[\w, -]|\.(?=\w))+\.(?=$| )")
 
 
-#: The word for a missing default in tables whose keys change or match something.
+#: What the default column shows for an optional key without a default, by the table's name in the schema. All other
+#: tables show "none".
 NONE = {"Change": "unchanged", "Match": "any"}
 
 

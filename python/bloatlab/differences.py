@@ -126,7 +126,7 @@ class Difference:
 
         Measures that users notice (scores, losses, delays, rates of applications) and the state of links come first,
         then all others. Within each group, the application or link that changed most comes first. With `every`,
-        measures that are equal are shown as well.
+        measures that are equal are also shown.
         """
         first, second = self.names
         settings = [[TextCell(clipped(text)) for text in (s.path, *s.values)] for s in self.settings]

@@ -47,7 +47,7 @@ class Command:
     side: Side = "left"
     #: A command for the other side (a server), started first and stopped at the end of the run.
     serve: Sequence[str] = ()
-    #: The run lasts until the command ends, whatever the scenario's duration.
+    #: True if the run lasts until the command ends, whatever the scenario's duration.
     unbounded: bool = False
 
 

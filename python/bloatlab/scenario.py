@@ -240,13 +240,13 @@ def schema() -> dict[str, Any]:
 def catalogue() -> dict[str, list[dict[str, Any]]]:
     """Returns the core's catalogue: `qdiscs`, `apps`, `tcp` and more.
 
-    Each is a list of entries with their parameters.
+    Each key has a list of entries with their parameters.
     """
     return json.loads(_core.catalogue())
 
 
 def measures() -> dict[str, list[dict[str, Any]]]:
-    """Returns the measures that a summary may have, and the units: see `bloatlab.measures`."""
+    """Returns the declarations of a summary's possible measures and of their units; see `bloatlab.measures`."""
     return json.loads(_core.measures())
 
 

@@ -13,7 +13,7 @@ from bloatlab.simulation import Result
 from bloatlab.statistics import mser5
 from bloatlab.workloads.build import ns
 
-#: The scenario key of the warm-up, and its value for a warm-up found from the runs.
+#: The scenario key of the warm-up, and the value that requests a warm-up computed from a first run.
 PATH, AUTO = "record.warm_up", "auto"
 
 #: The columns of `queue_series` that are used, with their labels.

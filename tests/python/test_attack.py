@@ -1,4 +1,4 @@
-"""Random input to every Python entry point is either valid or refused with one clear line per error."""
+"""Fuzz tests: every Python entry point either accepts its input or refuses it with one clear line per error."""
 
 from __future__ import annotations
 

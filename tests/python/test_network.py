@@ -328,7 +328,7 @@ def test_whole_packets_and_laws_in_python():
     receiver = Ticker()
     network.add_endpoint("client", Whole(network.add_endpoint("server", receiver)))
     network.finish()
-    # the header carries the mark as well
+    # the header also carries the mark
     assert {(ecn, data[1] & 3, len(data)) for _, _, ecn, data in receiver.log} == {(3, 3, 40)}
 
 

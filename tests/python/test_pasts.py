@@ -54,7 +54,7 @@ def plan(*sets: Sequence[tuple[str, str]]) -> list[tuple[int, float | None]]:
 
 
 def everything(result: Result) -> Mapping[str, Any]:
-    """Returns the hash of a result's tables, and its summary with its number of events."""
+    """Returns a hash of a result's tables, and the values of its summary, including the number of events."""
     tables = "".join(name + result.table(name).write_csv() for name in sorted(result.tables))
     return {"tables": hashlib.sha256(tables.encode()).hexdigest(), **grid_file.summary(result)}
 
@@ -74,7 +74,7 @@ def measured(scenarios: Sequence[Scenario], **options: Any) -> list[tuple[Mappin
 
 
 def alone(scenarios: Sequence[Scenario], monkeypatch: pytest.MonkeyPatch) -> list[tuple[Mapping[str, Any], bytes]]:
-    """Does the same as `measured`, but with runs that share nothing."""
+    """Does the same as `measured`, but the runs share no past."""
     with monkeypatch.context() as patched:
         patched.setattr(pasts, "planned", lambda of: [(index, None) for index in range(len(of))])
         return measured(scenarios)

@@ -275,5 +275,5 @@ def test_the_objective_counts_what_the_uploads_wait_and_half_a_line_as_half():
     gamer = asked(up="20mbit", rtt="20ms", device="linux", load="gamer")
     assert {m.name for m in gamer.wanted} == {"call", "game", "wait", "upload", "download"}
     home = asked(up="20mbit", rtt="20ms", device="linux", load="home")
-    # the rate of a video is fixed, so the utilisation of the downstream does not count
+    # this load downloads no files, so the utilisation of the downstream does not count
     assert {m.name for m in home.wanted} == {"call", "pages", "wait", "upload"}

@@ -93,7 +93,7 @@ def test_a_run_says_what_happened(ran: Path):
     assert f"{summary['links']['up']['sojourn_ms']['p50']:.0f} ms" in sentence
     titles = {panel["title"] for chart in data_of(html) for panel in chart["panels"]}
     assert {"Longest wait in the queue of up", "Rate of each flow", "Round-trip time", "One-way delay"} <= titles
-    # the charts over time are linked to each other, and the distributions are linked to each other
+    # all time-series charts are linked to each other, and so are all charts of distributions
     assert len({chart["link"] for chart in data_of(html)}) == 2
     assert "seed 7" in html
     assert f"Grade of the delay that load adds: plain: {summary['latency']['grade']} (p99)." in html

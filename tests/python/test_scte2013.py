@@ -1,5 +1,5 @@
-"""Tests of the study `scte2013`: every statement has a rule, the network is the paper's, readings agree with values
-computed by hand, and some of the runs have fixed values.
+"""Tests of the study `scte2013`: every statement has a rule, the network is that of the paper, readings agree with
+values computed by hand, and some runs reproduce recorded results.
 """
 
 from __future__ import annotations

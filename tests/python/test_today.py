@@ -226,8 +226,8 @@ def test_a_call_of_which_nothing_arrives_has_an_infinite_delay():
 
 
 def test_fifty_pragues_keep_four_segments_each_and_forty_fewer():
-    """Fifty Prague flows keep 4 segments each, which take 511 ms; forty flows keep fewer, because it takes 45 flows of
-    100 kbit/s to fill the line.
+    """Fifty Prague flows keep 4 segments each in flight, and the line takes 511 ms to send these 200 segments. Forty
+    flows keep fewer, because it takes 45 flows at Prague's minimum rate of 100 kbit/s to fill the line.
     """
 
     def median(flows: int) -> float:

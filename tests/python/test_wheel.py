@@ -52,7 +52,7 @@ def done(process: subprocess.CompletedProcess[str]) -> str:
 
 
 def maturin(*words: str | Path) -> None:
-    """Runs Python's build tool from the environment of this process."""
+    """Runs the build tool maturin from this interpreter's environment. Skips the test without maturin or cargo."""
     program = Path(sys.executable).with_name("maturin")
     if not program.exists() or shutil.which("cargo") is None:
         pytest.skip("no maturin or no cargo here: make venv")

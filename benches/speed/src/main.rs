@@ -258,7 +258,7 @@ fn start(
     Ok((printed, said))
 }
 
-/// Measures instructions per packet in the second half of `seconds`.   Errors: the reason why they cannot be measured.
+/// Measures instructions per packet in the second half of `seconds`.   Errors: why they cannot be measured.
 fn instructions(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<f64, String> {
     let count = |seconds: f64| -> Result<(f64, f64), String> {
         let tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"];

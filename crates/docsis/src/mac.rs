@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn request_vector_by_hand() {
         // A (1500 B) arrives at 0.5 ms, B (1000 B) at 2.5 ms and C (50 B) at 4.5 ms. Grants are at most 1200 B, and the channel's
-        // rate is 12 Mbit/s. Times are in ms:
+        // rate is 12 Mbit/s. REQ is the pair (REQ(0), REQ(1)) after the MAP, in bytes. Times are in ms:
         //   MAP at 2   REQ = (0, 1500)
         //   MAP at 4   REQ = (1500, 1000)
         //   MAP at 6   grant 1200, REQ = (300 + 1000, 50)   sends A's first 1200 B

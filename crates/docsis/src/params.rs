@@ -124,7 +124,7 @@ pub struct DocsisParams {
     /// The clock that determines when MAPs are sent (2012 model).
     #[serde(default)]
     pub map_clock: MapClock,
-    /// The bytes that REQ(1) holds when a MAP moves it into REQ(0), the bytes to grant (2012 model).
+    /// The bytes that REQ(1) contains. Each MAP adds REQ(1) to REQ(0), from which later MAPs grant bytes (2012 model).
     #[serde(default)]
     pub request_vector: RequestVector,
     /// Mean of the maximum grant size; null: no limit. Without a limit, the channel is uncongested; in the 2013 model, a

@@ -130,7 +130,7 @@ mod tests {
             .into_iter()
             .for_each(|(i, rtt)| p.answered(i, Time(i * 1000 + rtt), Duration(rtt)));
         assert_eq!((p.count(), p.rtt().count(), p.kept().len()), (2, 2, 3));
-        // the mean is (60 + 100) / 2 = 80, minus the minimum RTT of 20
+        // the mean RTT minus the minimum RTT is (60 + 100) / 2 - 20 = 60
         assert_eq!(p.induced(), Some(Duration(60)));
     }
 

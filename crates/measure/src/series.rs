@@ -71,7 +71,7 @@ impl Series {
         })
     }
 
-    /// Adds `value` at `now`, for any channel. The functions below each serve one kind of channel, without a match.
+    /// Adds `value` at `now` to a channel of any kind. Each of the functions below is for one kind only, so it needs no `match`.
     #[inline]
     pub(crate) fn put(&mut self, now: Time, value: u64) {
         match self.channel {

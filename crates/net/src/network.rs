@@ -303,7 +303,7 @@ fn app(own: &Place, peers: &[&Place]) -> Result<scenario::App, Problem> {
     Ok(app)
 }
 
-/// Calls the endpoint to which `wake` belongs.   Errors: the index of the endpoint, and its misbehaviour.
+/// Calls the endpoint to which `wake` belongs.   Errors: if an endpoint misbehaves, its index and its misbehaviour.
 fn wake_one<S: Sink>(
     world: &mut World<S>,
     steps: &Steps<S>,

@@ -251,7 +251,7 @@ impl Port {
 }
 
 impl Probed for Port {
-    /// Writes the backlog, the counts so far, and the link as the law sees it.
+    /// Writes the backlogs, the counts so far, and the link's rate and tokens as the queue discipline sees them.
     fn around(&self, out: &mut Reading<'_>) {
         let (backlog, counters, view) = (self.backlog(), self.counters(), self.link_view(out.now()));
         out.packets("backlog", backlog.packets.into());

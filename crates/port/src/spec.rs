@@ -223,7 +223,7 @@ impl PortSpec {
     }
 }
 
-/// New values for a running port; omitted values stay the same. A packet in transmission ends at the old rate.
+/// New values for a running port; omitted values stay the same. A packet whose transmission has begun finishes at the old rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Change {
@@ -244,7 +244,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Checks a change.   Errors: a change that a port built from `spec` cannot make.
+    /// Checks a change.   Errors: a port built from `spec` cannot make this change.
     pub fn validate(&self, spec: &PortSpec) -> Result<(), Problem> {
         let plain = spec.service == Service::Plain;
         let (limits_peak, follows_link) = match &spec.service {

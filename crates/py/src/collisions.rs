@@ -8,7 +8,7 @@ use units::Problem;
 /// `sessions`: the numbers of trials in which any two sessions shared a queue, in which the first session shared its queue, and in
 /// which the first session was in a group with more sessions than queues.
 ///
-/// `spec` is a fair discipline as JSON: its name in quotes (`"sfq_hss"`), or a table. Errors: a discipline that is invalid or not
+/// `spec` is a fair discipline as JSON: its name in quotes (`"sfq_hss"`), or a table. Errors: the discipline is invalid or not
 /// fair.
 #[pyfunction]
 #[pyo3(signature = (spec, sessions, trials, seed=1))]

@@ -250,7 +250,7 @@ impl PythonDrive {
 type Stream = Arc<Mutex<Rng>>;
 
 /// Inserts Python controllers into the stacks of `scenario` that name one; returns true if there are any. `find` returns the class
-/// for a key, "tcp.NAME".   Errors: a feature of the stack that does not exist.
+/// for a key, "tcp.NAME".   Errors: a class names an unknown feature of the stack.
 pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Class>) -> PyResult<bool> {
     let mut any = false;
     for (name, stack) in scenario.tcp.iter_mut().filter(|(_, stack)| stack.has_outside()) {

@@ -77,7 +77,7 @@ impl LawView {
 }
 
 /// Inserts Python laws into the links of `scenario` that name one; returns true if there are any. `find` returns the class for a
-/// key, "link.NAME".   Errors: a class that is missing.
+/// key, "link.NAME".   Errors: the class of a law is missing.
 pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Class>) -> Result<bool, Problem> {
     let mut any = false;
     for (name, link) in &mut scenario.link {

@@ -73,7 +73,7 @@ pub(crate) struct Object<const N: usize> {
 }
 
 impl<const N: usize> Object<N> {
-    /// Makes an object. `names` are the names of the methods that it may have.   Errors: an exception raised by `__init__`.
+    /// Makes an object. `names` are the names of the methods that it may have.   Errors: `__init__` raised an exception.
     pub(crate) fn new(py: Python<'_>, class: &Class, names: &'static [&'static str; N]) -> Result<Self, Mistake> {
         Ok(Self::of(class.clone(), &class.make.bind(py).call0()?, names)?)
     }
@@ -168,7 +168,7 @@ thread_local! {
 }
 
 /// Clones a run with `clone`; returns the clone, and the store for the first error of the clone's objects.   Errors: an object
-/// that cannot be copied.
+/// cannot be copied.
 pub(crate) fn forked<T>(py: Python<'_>, clone: impl FnOnce() -> T) -> PyResult<(T, FirstError)> {
     let error = FirstError::default();
     FORK.set(Some(Fork { error: error.clone(), memo: PyDict::new(py).unbind(), shared: Vec::new() }));

@@ -17,7 +17,7 @@ pub(crate) struct Outside {
 
 impl Outside {
     /// Inserts the Python code that `scenario` names. `factories` maps the key of each table that names a class ("link.up",
-    /// "tcp.mine") to a callable that returns a new object.   Errors: a callable that is missing.
+    /// "tcp.mine") to a callable that returns a new object.   Errors: a callable is missing.
     pub(crate) fn insert(scenario: &mut Scenario, factories: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let error = FirstError::default();
         let find = |key: &str| {
@@ -43,7 +43,7 @@ impl Outside {
         self.error.raise()
     }
 
-    /// Clones a run with `clone`; returns the clone with its code.   Errors: an object that cannot be copied.
+    /// Clones a run with `clone`; returns the clone with its code.   Errors: an object cannot be copied.
     pub(crate) fn forked<T>(&self, py: Python<'_>, clone: impl FnOnce() -> T) -> PyResult<(T, Self)> {
         let (run, error) = object::forked(py, clone)?;
         Ok((run, Self { any: self.any, error }))

@@ -29,7 +29,8 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Copies the past and calls `act` without the GIL. Errors: an exception in `progress`.
+    /// Passes a copy of the past to `act`, without holding the GIL. Errors: `progress` or a signal handler raised an exception;
+    /// the scenario is invalid; `act` failed.
     fn copied<T: Send>(
         &self,
         py: Python<'_>,

@@ -66,7 +66,7 @@ pub(crate) fn run(
     }
 }
 
-/// Lets Python handle signals, and calls `progress` with the fraction done.   Errors: an exception from either.
+/// Lets Python handle signals, and calls `progress` with the fraction done.   Errors: either raised an exception.
 pub(crate) fn report(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;

@@ -203,7 +203,7 @@ impl Link {
 
     /// Inserts a change after all changes at the same time or earlier. Returns the change for the link's port.
     ///
-    /// Errors: a change that this link cannot make.
+    /// Errors: this link cannot make the change.
     pub fn schedule(&mut self, change: Change) -> Result<port::Change, Problem> {
         if let Some(problem) = self.refuses(&change, &self.for_port()).next() {
             return Err(problem);

@@ -48,8 +48,8 @@ pub(crate) struct Role {
     pub fed: bool,
 }
 
-/// Returns the role of every link. Only links for which `plain` returns true can be part of a chain. A link that leaves
-/// a node in `counted` cannot, because its departures must be reported.
+/// Returns the role of every link. A link can be part of a chain only if `plain` returns true for it. A link that begins at a
+/// node in `counted` cannot be part of one, because the link's departures must be reported.
 pub(crate) fn roles(network: &Network, counted: &BTreeSet<u16>, plain: impl Fn(&NetworkLink) -> bool) -> Vec<Role> {
     let can_be = |link: &NetworkLink| {
         let takes_time = !link.port.delay.is_zero() || link.port.rate.is_some_and(|rate| rate <= FASTEST);
@@ -163,7 +163,7 @@ struct Seen {
     waiting: u32,
 }
 
-/// The receivers of a link's accounts.
+/// The meter and the counters that a link updates.
 pub(crate) struct Books<'a> {
     pub meter: &'a mut Meter,
     /// Dropped packets by flow and direction.

@@ -66,7 +66,7 @@ impl SegmentTags {
         }
         let (flow, next) = &mut self.next[direction];
         if *flow != packet.flow {
-            // byte 1 follows the SYN; a flow without a handshake starts at 1 as well
+            // byte 1 follows the SYN; a flow without a handshake also starts at 1
             (*flow, *next) = (packet.flow, 1);
         }
         if segment.flags.has(Flags::PURE_ACK) {

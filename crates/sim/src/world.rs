@@ -154,8 +154,8 @@ impl<S: Sink> World<S> {
         self.advance(self.last()) > 0
     }
 
-    /// Processes the next event if it is due by `last`. Returns the work: 0 without an event, 1 for an event, and more if several
-    /// packets arrive together in it.
+    /// Processes the next event if it is due by `last`. Returns the amount of work: 0 if no event was due, otherwise 1, or the
+    /// number of packets if the event delivers several at once.
     #[inline(always)]
     pub(crate) fn advance(&mut self, last: Time) -> u32 {
         let Some(target) = self.engine.net.events.take(last) else { return 0 };

@@ -53,7 +53,7 @@ pub struct BittorrentParams {
     pub round: Duration,
     /// Duration of an optimistic unchoke in rounds. Default 3.
     pub optimistic_rounds: u32,
-    /// True if unchoked peers send blocks as well. Default false.
+    /// True if unchoked peers also send blocks to the member at `from`. Default false.
     pub download: bool,
     /// Time between the openings of successive connections. Default 100ms.
     pub stagger: Duration,

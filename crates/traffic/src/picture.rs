@@ -101,7 +101,7 @@ mod tests {
         whole(&mut p, 5, 550);
         whole(&mut p, 8, 851);
         assert_eq!((p.whole, p.freezes, p.frozen), (4, 1, Duration::from_millis(301)));
-        // the time from the last whole frame to the end counts as well: another 1000 ms, unless the sender has paused in this
+        // the time from the last whole frame to the end also counts: another 1000 ms, unless the sender has paused in this
         // time
         let mut paused = p.clone();
         p.gap(ms(1851), Duration::from_millis(100));

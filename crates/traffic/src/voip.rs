@@ -95,7 +95,7 @@ impl Params for VoipParams {
     }
 
     fn build(&self) -> Voip {
-        // `bits / rate` is the interval in seconds: interval ns / 1e9
+        // `bits / rate` is the spacing in seconds, so it is the interval in ns divided by 1e9
         let spacing = Spacing { bits: self.interval.0, rate: 1_000_000_000 };
         let role = if self.direction == Speech::Down { Role::Server } else { Role::Client };
         let mut call = Cbr::new(role, self.size, spacing, self.count);

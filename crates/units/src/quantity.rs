@@ -10,7 +10,7 @@ const MOST_BYTES: u64 = 9_000_000_000_000_000;
 /// Highest rate, 1 Pbit/s.
 const MOST_RATE: u64 = 1_000_000_000_000_000;
 
-/// Units of a size in a scenario, with their bytes.
+/// Units of a size in a scenario, with their sizes in bytes.
 const SIZES: &Units = &[
     (&["", "b", "B"], 1),
     (&["kb", "kB", "KB", "k", "K"], 1_000),
@@ -20,7 +20,7 @@ const SIZES: &Units = &[
     (&["MiB", "mib"], 1 << 20),
     (&["GiB", "gib"], 1 << 30),
 ];
-/// Units of a rate in a scenario, with their bit/s. "/s" may follow.
+/// Units of a rate in a scenario, with their values in bit/s. "/s" may follow the unit.
 const RATES: &Units = &[
     (&["", "bit", "bps"], 1),
     (&["kbit", "Kbit", "Kbps"], 1_000),
@@ -28,7 +28,7 @@ const RATES: &Units = &[
     (&["gbit", "Gbit", "Gbps"], 1_000_000_000),
     (&["tbit", "Tbit", "Tbps"], 1_000_000_000_000),
 ];
-/// Units of a probability in a scenario, with the probability 1 in that unit.
+/// Units of a probability in a scenario, each with the number that means probability 1 in this unit.
 const SHARES: &Units = &[(&[""], 1), (&["%"], 100)];
 /// Units of a number of packets in a scenario.
 const PACKETS: &[&str] = &["p", "pkt", "packets"];

@@ -115,10 +115,10 @@ operators! {
 /// Maximum duration that a user may give. Above 2^63 ns (292 years), the sum of two durations could overflow.
 const LONGEST: u64 = 9_200_000_000_000_000_000;
 
-/// Units in printed text: suffix and nanoseconds, largest first.
+/// Units of a duration in printed text: suffix and length in nanoseconds, largest first.
 const SPANS: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
 
-/// Units in a scenario, with their nanoseconds. Upper-case letters are also valid.
+/// Units of a duration in a scenario, with their lengths in nanoseconds. Upper-case letters are also valid.
 const UNITS: &Units = &[
     (&["s", "sec", "secs"], 1_000_000_000),
     (&["ms", "msec", "msecs"], 1_000_000),

@@ -78,7 +78,7 @@ class Asked:
     def question(self, weights: Mapping[str, float]) -> Question:
         """Reads the files and checks all values; `weights` overrides the weights of the objective's measures, by name.
 
-        Raises `AdviceError`, and `OSError` for a file.
+        Raises `AdviceError`, and `OSError` if a file cannot be read.
         """
         if not 2 <= self.seeds <= MOST_SEEDS:
             raise AdviceError(f"--seeds {self.seeds}: is not within 2 and {MOST_SEEDS}; an interval needs two")

@@ -36,10 +36,11 @@ def recommend(
 ) -> Recommendation:
     """Recommends a device's buffer and queue discipline, by simulation.
 
-    `words` are the fields of `Asked`; `up`, `rtt` and `device` are required. `weights` replaces weights of the
-    objective's measures, by name. Without a `store` no runs are kept.
+    `words` are the fields of `Asked`; `up`, `rtt` and `device` are required. `weights` maps names of
+    the objective's measures to their new weights. Without a `store`, no runs are kept.
 
-    Raises `AdviceError` for an invalid question, `OSError` for a file, and what `bloatlab.sweep.gather` raises.
+    Raises `AdviceError` for an invalid question, `OSError` if a file cannot be read, and the errors of
+    `bloatlab.sweep.gather`.
     """
     question = asked(weights=weights, **words)
     return answered(question, store=store, jobs=jobs, executor=executor, watch=watch)
@@ -93,8 +94,8 @@ def answered(
 def preferred(question: Question, raced: Raced) -> Judged:
     """Returns the setting to choose among equally good settings.
 
-    The device's default comes first, then the settings named by its standard, then other buffers of these
-    disciplines. Among equals, the setting with the most points is chosen.
+    The device's default comes first, then the settings named by its standards, then the same disciplines with other
+    buffer sizes, then all other disciplines. Among equals, the setting with the most points is chosen.
     """
     named = [today(question.device, question.line), *standards(question.device, question.line)]
 

@@ -132,9 +132,9 @@ def points_of(wanted: Sequence[Wanted], row: Row, load: Load, line: Line) -> flo
 
 
 def judged(option: Option, rows: Mapping[float, Sequence[Row]], objective: Objective, load: Load, line: Line) -> Judged:
-    """Judges a setting from its runs.
+    """Computes the points and measures of a setting from its runs.
 
-    `rows` contains, for each round trip, one row per seed; all round trips use the same seeds.
+    `rows` maps each round trip to its rows, one per seed. All round trips have the same seeds in the same order.
     """
     wanted = concerned(objective, load)
     of_apps = [m for m in wanted if m.kinds] or wanted

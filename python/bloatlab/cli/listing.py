@@ -79,7 +79,7 @@ def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -
     console.say_wrapped(f"bloatlab list {more}")
 
 
-#: Title of each kind, and where a scenario (or a command) names it; in the order of the page.
+#: For each kind, in the order of the page: its title, and where its names are used (a scenario key, file or command).
 _TITLES = {
     "apps": ("Applications", "app.NAME.traffic"),
     "grades": ("Scales of grades", "grade.scale"),

@@ -28,7 +28,7 @@ class Published:
 
     `case` and `metric` are the publication's words. `run` is the key of our case, and `measure` the name of our
     measure; its values are multiplied by `scale`. `printed` is the value as published. `calibration` is the reason why
-    the value is shown but not counted. With `interval_rule`, a published value inside our interval agrees as well
+    the value is shown but not counted. With `interval_rule`, a published value inside our interval also agrees
     (`scorecard.judge`).
     """
 

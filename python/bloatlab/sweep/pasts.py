@@ -25,8 +25,8 @@ from bloatlab import _core
 from bloatlab.scenario import Scenario, ScenarioError
 from bloatlab.simulation import Progress, Result, frames, summary_of
 
-#: A past, or the step from one past to the next, lasts at least 1 / `STEPS` of the run. A shorter past would save less
-#: than its copies cost, and the limit keeps the tree flat.
+#: A run is divided into `STEPS` equal steps. A past is at least one step long, and a past that continues another ends
+#: in a later step. A shorter past would save less than its copies cost, and the limit keeps the tree flat.
 STEPS = 20
 #: Maximum number of pasts kept for later runs. Each needs as much memory as a run.
 MOST_KEPT = 16

@@ -50,11 +50,11 @@ Place = Record | tuple[Part, int]
 
 
 class StoreFull(Exception):  # noqa: N818  the disk is full, which is not an error in bloatlab
-    """The disk has no room for more runs; the message is one line."""
+    """The disk is full, so a run cannot be stored. The message is one line."""
 
 
 class StoreUnreadable(Stopped):
-    """A file in the store cannot be read, but is not necessarily damaged; the message is one line."""
+    """A file in the store cannot be read, but may be intact. The message is one line."""
 
 
 @contextlib.contextmanager

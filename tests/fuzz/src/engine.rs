@@ -104,7 +104,7 @@ pub fn quiet_panics() {
     }));
 }
 
-/// Tries one input.   Errors: the message of its panic.
+/// Tries one input.   Errors: if the target panics, the panic's message.
 pub fn attempt(target: &Target, input: &[u8]) -> Result<Verdict, String> {
     BEGAN.fetch_add(1, Relaxed);
     let answer = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));

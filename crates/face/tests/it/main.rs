@@ -1,4 +1,4 @@
-//! Tests of the crate. They form a single binary, because each additional test binary links the whole core again.
+//! Tests of the crate. They form a single binary, because each additional binary would link the whole core again.
 
 mod drawn;
 mod measures;

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use traffic::ConnId;
 use units::Duration;
 
-/// Progress of one end towards its FIN.
+/// State of one end of a connection in sending its FIN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Closing {
     /// More data may be written.

@@ -61,7 +61,8 @@ impl HostState {
         self.send_pending(slot, end);
     }
 
-    /// Sends the data of one end until its socket blocks, then its FIN.
+    /// Sends pending data of a connection's `end` until its socket would block. Once all data is sent, sends the FIN, if it was
+    /// requested.
     pub(super) fn send_pending(&mut self, slot: usize, end: usize) {
         let Some(conn) = &mut self.conns[slot] else { return };
         let e = &mut conn.ends[end];
@@ -110,7 +111,7 @@ impl HostState {
         }
     }
 
-    /// Handles an epoll event of one end.
+    /// Handles an epoll event on the socket of a connection's `end`.
     pub(super) fn ready(&mut self, slot: usize, end: usize, flags: EventFlags) {
         let Some(conn) = &mut self.conns[slot] else { return };
         let (app, id) = (conn.app, conn.id);

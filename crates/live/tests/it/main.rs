@@ -1,4 +1,5 @@
-//! Tests of the live bench without a network. They are a single binary, because every test binary links the whole core again.
+//! Tests of the live bench without a network.
+//! They form a single binary, because each additional binary would link the whole core again.
 
 mod fates;
 mod warm_up;

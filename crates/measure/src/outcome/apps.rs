@@ -224,7 +224,7 @@ fn of_settled(delay: &Histogram, dropped: u64, n: f64) -> Option<f64> {
     (settled > 0.0).then(|| 100.0 * n / settled)
 }
 
-/// Returns the payload of a flow, both directions together.
+/// Returns the goodput of a flow in bytes, summed over both directions.
 fn goodput(row: &Row) -> u64 {
     row.directions.iter().map(|d| d.counts().goodput_bytes).sum()
 }

@@ -116,7 +116,7 @@ deliveries! {
 }
 
 impl Delivery {
-    /// Checks that the link can be built.   Errors: a trace file not yet read.
+    /// Checks that the link can be built.   Errors: the trace file has not been read yet.
     pub fn ready(&self) -> Result<(), Problem> {
         match self {
             Self::Trace(p) => p.ready().map_err(|p| p.under("trace")),

@@ -86,14 +86,14 @@ impl StarlinkParams {
         Rates::new(self.rate, self.swing).most()
     }
 
-    /// Returns an upper bound on the mean rate over any `span`. It includes a frame that began before the span and ends at its
-    /// start.
+    /// Returns an upper bound on the mean rate over any `span`. The bound includes a frame that began before the span and ends
+    /// at the span's start.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         with_burst(self.peak_rate(), Duration::from_millis(2), span)
     }
 }
 
-/// Generates the opportunities of the link, frame by frame.
+/// Generates the link's transmission opportunities, frame by frame.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Starlink {
     p: StarlinkParams,

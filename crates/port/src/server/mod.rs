@@ -102,7 +102,8 @@ pub(crate) trait Granted: Serve {
     /// request; the caller passes its result to [`Granted::answer`].
     fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request;
 
-    /// Receives the packet that [`Granted::tick`] requested. Returns a packet that departs, with its departure time.
+    /// Receives the packet that [`Granted::tick`] requested, or `None` if there was none. If a packet departs as a result,
+    /// returns it with its departure time.
     fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)>;
 
     /// Returns the number of packets that have left the queue but not departed.

@@ -20,7 +20,7 @@ use units::{BitRate, Duration, Time};
 pub(crate) struct Pace(u64);
 
 impl Pace {
-    /// Creates the pace of a positive `rate`.
+    /// Returns the time per byte at `rate`. A rate of 0 counts as 1 bit/s.
     pub(crate) fn new(rate: BitRate) -> Self {
         let ns = (8_000_000_000u128 << 32) / u128::from(rate.0.max(1));
         Self(u64::try_from(ns).unwrap_or(u64::MAX))

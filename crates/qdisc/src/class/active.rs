@@ -75,19 +75,19 @@ impl Active {
         self.next_sweep = now + Duration((self.active_for.0 / 4).max(1));
     }
 
-    /// Returns true if the average of the whole queue is at least `min_th`. Only then do the shares apply.
+    /// Returns true if the average length of the whole queue is at least `min_th`. Only then do the shares apply.
     pub(super) fn congested(&self) -> bool {
         self.total.get() >= self.min_th
     }
 
-    /// Computes the share of the whole queue's average that `class` may use: each active flow has an equal share, and a class gets
-    /// the sum of its flows' shares.
+    /// Computes the share of the whole queue's average length that `class` may use: each active flow has an equal share, and a
+    /// class gets the sum of its flows' shares.
     pub(super) fn share(&self, class: u8) -> f64 {
         let all = self.flows.len().max(1) as f64;
         self.total.get() * f64::from(self.per_class[usize::from(class)]) / all
     }
 
-    /// Reports the average of the whole queue and the number of active flows that share it.
+    /// Reports the average length of the whole queue, and the number of active flows that share the queue.
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         out.value("avg", self.unit.of_probe(), Some(self.total.get()));
         out.number("active_flows", self.flows.len() as u32);

@@ -42,7 +42,7 @@ pub(crate) struct Average {
 }
 
 impl Average {
-    /// Creates an average of zero with weight `w`, for an empty queue.
+    /// Creates the average for an empty queue: it starts at zero, and each new sample has weight `w`.
     pub(crate) fn new(w: f64, sampling: Sampling) -> Self {
         Self { w: Weight::new(w), sampling, avg: 0.0, q: 0.0, since: Time::ZERO }
     }

@@ -116,11 +116,11 @@ fn has<T: PartialEq>(list: &[T], value: T) -> bool {
 /// The relation between the values of two lists.
 #[derive(Clone, Copy)]
 struct Relation {
-    /// Every value of the first list is in the second.
+    /// True if every value of the first list is in the second.
     inside: bool,
-    /// Every value of the second list is in the first.
+    /// True if every value of the second list is in the first.
     around: bool,
-    /// No value is in both lists.
+    /// True if no value is in both lists.
     apart: bool,
 }
 

@@ -44,7 +44,7 @@ pub enum SchedulerSpec {
     Drr(Quantum),
     /// DRR++ as in fq_codel: queues that have just become active go before the others, for one quantum.
     DrrPlusPlus(Quantum),
-    /// Serves the first band that has packets, so that other bands may starve (tc prio). Needs `classifier = "prio"`.
+    /// Always serves the first band that has packets; later bands may starve (tc prio). Needs `classifier = "prio"`.
     StrictPriority,
 }
 

@@ -147,7 +147,8 @@ fn option<'a>(keyword: &Keyword, name: &str, rest: &mut impl Iterator<Item = &'a
         .map_err(|why| WordError::Misfit(format!("{name} {}: \"{}\" is not valid; {why}", keyword.tc, shown(text))))
 }
 
-/// Converts an argument to the parameter's JSON value.   Errors: a description of the valid values.
+/// Converts an argument to the parameter's JSON value.   Errors: if the argument is not valid, a description of the
+/// valid values.
 fn value(kind: Kind, text: &str) -> Result<Value, String> {
     let expected = || format!("expected {}", kind.valid());
     let whole = |text: &str| if plain(text) { text.parse::<u32>().ok() } else { None };

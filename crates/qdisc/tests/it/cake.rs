@@ -341,7 +341,7 @@ fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
     assert!(home.gone.0.iter().any(|(_, r)| *r == DropReason::HeadFull));
     let full = |gone: &[(u32, DropReason)]| gone.iter().filter(|(_, r)| *r == DropReason::HeadFull).count();
     let early = full(&home.gone.0);
-    // BLUE's steps are 1/256, so its probability reaches 2/3 after 171 steps, or 0.85 s. CoDel's drops contribute as well, so
+    // BLUE's steps are 1/256, so its probability reaches 2/3 after 171 steps, or 0.85 s. CoDel's drops also contribute, so
     // overflows are rare after this time
     let before = home.gone.0.len();
     home.streams(&[(0, 24e6, 0), (1, 0.4e6, 0)], 2000);

@@ -153,8 +153,8 @@ fn count_on_reentry_is_each_versions_own() {
     // when the dropping state ends.
     assert_eq!((count(Variant::Rfc8289, 10, 1400.0), count(Variant::Rfc8289, 10, 1700.0)), (9, 1));
     assert_eq!((count(Variant::Draft01, 10, 600.0), count(Variant::Draft01, 10, 900.0)), (8, 1));
-    // ACM Queue's window is one interval, but the delay must be above target for an interval before re-entry. So after a pause of
-    // 200 ms, the re-entry is too late.
+    // The window is only one interval (100 ms) in ACM Queue. The delay must also be above target for an interval before re-entry,
+    // so after a pause of 200 ms, the re-entry is too late and count restarts at 1.
     assert_eq!(count(Variant::AcmQueue, 10, 200.0), 1);
     // after two drops, count - lastcount is 1, so the law resumes with count 1
     assert_eq!(count(Variant::Rfc8289, 2, 200.0), 1);

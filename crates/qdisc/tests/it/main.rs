@@ -1,4 +1,5 @@
-//! Tests of the queue disciplines through the public interface. They are one binary because every binary links the whole crate.
+//! Tests of the queue disciplines through the public interface. They form a single binary,
+//! because each additional binary would link the whole crate again.
 
 mod adding;
 mod books;

@@ -1,4 +1,5 @@
-//! Tests with valid and invalid scenario files. All are in one binary, because each test binary links the whole core again.
+//! Tests with valid and invalid scenario files.
+//! They form a single binary, because each additional binary would link the whole core again.
 
 mod choices;
 mod errors;

@@ -8,7 +8,7 @@ pub(super) const SLOT_SHIFT: u32 = TIME_SHIFT + 22;
 /// Number of slots: the wheel reaches 4.3 s ahead.
 pub(super) const SLOTS: usize = 1024;
 
-/// Many timers, which are sorted only shortly before they are due.
+/// A queue for many timers, which sorts timers only shortly before they are due.
 ///
 /// Time is divided into slots. Keys of the slots up to `cursor` are in a small heap, which holds the smallest key. Keys of the
 /// next [`SLOTS`] slots are stored unsorted, slot by slot, and later keys are in a second heap. When the small heap is empty, the

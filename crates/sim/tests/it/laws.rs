@@ -75,8 +75,8 @@ fn red_keeps_the_queue_between_its_thresholds() {
 
 #[test]
 fn lred_settles_near_min_th() {
-    // below MINth = 200 ms, nothing is dropped. Above it, Pmin = 1 % is more than ten flows need (0.6 % of all packets are
-    // dropped), so the sojourn time oscillates around MINth
+    // below MINth = 200 ms, nothing is dropped. Above MINth, the drop probability is at least Pmin = 1 %, which exceeds the
+    // drop rate that ten flows need (0.6 % of all packets are dropped). So the sojourn time oscillates around MINth
     let seen = bottleneck("lred = {}", 10);
     assert!((190.0..230.0).contains(&seen.sojourn_ms), "{} ms", seen.sojourn_ms);
     assert!(seen.early_head > 0.0 && seen.early_tail == 0.0 && seen.tail_full == 0.0);

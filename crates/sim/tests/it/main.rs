@@ -1,5 +1,5 @@
-//! Tests of the simulated network through its public interface. All tests are in one binary, because every test binary links
-//! the whole core again.
+//! Tests of the simulated network through its public interface. They form a single binary, because each
+//! additional binary would link the whole core again.
 
 mod bbr;
 mod bbr3;

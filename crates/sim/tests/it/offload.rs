@@ -1,5 +1,5 @@
 //! Packets of several segments (`tso`) in a world: sizes and times are as calculated, packets are cut where they should be, and the
-//! books balance.
+//! links' packet counters balance.
 
 use crate::common::{Ear, number, read, run, said};
 use record::{Mask, Record};

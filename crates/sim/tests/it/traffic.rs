@@ -234,7 +234,7 @@ fn ledbat_yields_to_reno() {
     };
     let share = goodput("background") / (goodput("background") + goodput("reno"));
     assert!(share < 0.05, "{share}");
-    // if the first flow is Reno as well, it gets more than half, because it starts 60 s before the other
+    // if the first flow also uses Reno, it gets more than half, because it starts 60 s before the other
     let outcome = background(240, "[tcp.own]\npreset = \"rfc\"", reno);
     let bytes = |app: &str| number(&outcome, &format!("apps.{app}.goodput_bytes"));
     assert!(bytes("background") > bytes("reno"), "60 s ahead");

@@ -263,7 +263,7 @@ impl Bbr {
     }
 
     /// Estimates the segments that will be in the network when the next burst leaves, if `in_flight` bytes are in the network
-    /// now. If the pacing gain is above 1, the burst itself counts as well. Source: Linux bbr_packets_in_net_at_edt.
+    /// now. If the pacing gain is above 1, the burst itself also counts. Source: Linux bbr_packets_in_net_at_edt.
     fn in_network(&self, in_flight: f64, a: &AckSample) -> f64 {
         let burst = if self.gains().0 > 1.0 { f64::from(self.burst()) } else { 0.0 };
         let delivered = (self.btl_bw() * a.held_back.secs() / self.mss).floor();

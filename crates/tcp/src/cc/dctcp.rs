@@ -52,7 +52,7 @@ words! {
         /// As in the RFC: the share of marks is counted in bytes, and the window is cut once at the end of each window that had
         /// marks. Between cuts it grows, even while marks arrive.   Source: RFC 8257 §3.3.
         "rfc8257" Rfc8257,
-        /// As in Linux: alpha is a whole number of 1024ths, marks and cuts are counted in whole segments, and the window does not
+        /// As in Linux: alpha is a multiple of 1/1024, marks and cuts are counted in whole segments, and the window does not
         /// grow in the round after a mark.
         "linux" Linux,
     }
@@ -63,7 +63,7 @@ words! {
 pub(crate) struct Dctcp {
     reno: Reno,
     form: DctcpForm,
-    /// DCTCP.Alpha; in Linux's form, a whole number of 1024ths.
+    /// DCTCP.Alpha; in Linux's form, a multiple of 1/1024.
     alpha: f64,
     /// Data delivered in the current round: in bytes, or in segments in Linux's form.
     delivered: u64,

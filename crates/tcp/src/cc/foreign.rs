@@ -48,15 +48,15 @@ pub struct StackFacts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ForeignNeeds {
-    /// Delivery rates, a report of every lost segment, and a pacer. Needs SACK.
+    /// True if the controller needs delivery rates, a report of every lost segment, and a pacer. Requires SACK.
     pub rates: bool,
-    /// The time stamps of ACKs. Needs `timestamps`.
+    /// True if the controller needs the time stamps of ACKs. Requires `timestamps`.
     pub one_way: bool,
-    /// Calls to `on_ack` that come after, not before, the sender's response to the losses that the ACK shows.
+    /// True if `on_ack` must be called after, not before, the sender's response to the losses that the ACK shows.
     pub repair: bool,
-    /// CE marks: the controller responds to them instead of the sender. Needs ACKs that count marks.
+    /// True if the controller responds to CE marks instead of the sender. Requires ACKs that count marks.
     pub marks: bool,
-    /// A timer.
+    /// True if the controller has a timer.
     pub timer: bool,
 }
 

@@ -11,8 +11,8 @@
 //! RttThresh = clamp(minimum RTT of the previous round / 8, 4 ms, 16 ms)
 //! ```
 //!
-//! HyStart++ applies only to the first slow start, while ssthresh is infinite. A loss or an ECN echo ends the first slow start
-//! as well.
+//! HyStart++ applies only to the first slow start, while ssthresh is infinite. A loss or an ECN echo also ends the first slow
+//! start.
 //!
 //! Source: RFC 9406 §4.2 and §4.3.   Departs: none known.
 

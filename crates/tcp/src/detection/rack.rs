@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 pub(crate) struct Probe {
     /// TLP.end_seq: `next` when the probe was sent.
     pub(crate) end: u64,
-    /// TLP.is_retrans.
+    /// TLP.is_retrans: true if the probe is a retransmission.
     pub(crate) is_retransmission: bool,
 }
 

@@ -11,8 +11,8 @@ use crate::segment::{Io, micros};
 use crate::stats::State;
 use units::Time;
 
-/// Maximum number of segments by which the window may exceed the data in flight at the end of the repair after a timeout:
-/// `tcp_max_burst` of Linux 2.6.
+/// Maximum number of segments by which the window may be raised above the data in flight when the recovery from a timeout
+/// ends: `tcp_max_burst` of Linux 2.6.
 const MAX_BURST: u64 = 3;
 
 impl Sender {

@@ -162,7 +162,7 @@ impl<'a> Net<'a> {
                         a[s.seq as usize - 1..top].fill(true);
                     }
                 }
-                // like a host's fast path, leaves out the sequence number and the time stamp of a plain pure ACK
+                // clears the sequence number and the time stamp of a plain pure ACK, which the simulator's packets also omit
                 let s = if s.flags == Flags::PURE_ACK && !self.p.reads_ack_time() {
                     Segment { seq: 0, ts_val: 0, ..s }
                 } else {

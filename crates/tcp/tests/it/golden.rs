@@ -56,7 +56,7 @@ fn line<F: FnMut(usize, &Segment) -> Fate>(pipe: &Pipe<F>, step: &Step) -> Strin
     text.trim_end().to_owned() + "\n"
 }
 
-/// Returns the table `name` of the stack `p`. `fate` is the fate of the 24th data packet.
+/// Returns the table for the stack `p`, with the title `name`. The path applies `fate` to the 24th data packet.
 fn table(name: &str, p: &TcpParams, fate: Fate) -> String {
     let mut count = 0;
     // `count` numbers data packets in the order of their first transmission, from 1

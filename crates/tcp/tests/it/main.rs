@@ -1,4 +1,5 @@
-//! Tests of the crate's public interface. They are a single binary, because every test binary links the whole core again.
+//! Tests of the crate's public interface.
+//! They form a single binary, because each additional binary would link the whole core again.
 
 mod adding;
 mod golden;

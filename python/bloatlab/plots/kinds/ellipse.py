@@ -102,7 +102,7 @@ def _span(run: Run) -> float:
 
 
 def _cloud(label: str, frame: pl.DataFrame, run: Run, width: float) -> Cloud | None:
-    """Returns the cloud of the columns `delay` and `bytes`: one point per window in which anything was sent."""
+    """Returns delay and rate in each window in which anything was sent; None if there are fewer than three windows."""
     frame = frame.filter((pl.col("t_s") >= run.begin) & pl.col("delay").is_not_nan() & (pl.col("bytes") > 0.0))
     if frame.height < 3:
         return None

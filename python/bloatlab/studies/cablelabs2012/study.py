@@ -56,7 +56,7 @@ def _build(trial: Trial, seed: int, *, quick: bool = False) -> Scenario:
 
 
 def batches(options: Options) -> list[Batch]:
-    """Returns the tables, the transfers without pages, and the requested experiments."""
+    """Returns the batches for tables and figures, transfers without page loads, and the requested experiments."""
     build = partial(_build, quick=options.quick)
     names = dict.fromkeys(n for name in options.experiments for n in (READINGS if name == "readings" else [name]))
     return [

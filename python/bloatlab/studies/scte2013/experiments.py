@@ -1,6 +1,6 @@
 """The study as grids, declared in `experiments.toml`, and the network of each grid point.
 
-`ALWAYS` contains the grids for figures and claims, with all seeds. `TEXT` always runs as well, with three seeds: sentences that no
+`ALWAYS` contains the grids for figures and claims, with all seeds. `TEXT` also always runs, with three seeds: sentences that no
 figure shows, and experiments needed by `rules.EXPLANATIONS`. The others run on request and have no published values.
 
 "Considerations For All Bufferbloat Mitigation Schemes" of SCTE 2013 names research to be done, without numbers. In these experiments, all

@@ -1,8 +1,8 @@
 //! Sequences of calls to every discipline, with any valid parameters.
 //!
-//! Each packet has exactly one fate. After every call, the books balance and the limit holds. The queue holds the packets that
-//! arrived and neither left nor were dropped. Disciplines with one queue keep the order of a flow. Timers advance, and the same
-//! calls give the same results again.
+//! Each packet has exactly one fate. After every call, the packet counters balance and the limit holds. The queue holds the
+//! packets that arrived and neither left nor were dropped. Disciplines with one queue keep the order of a flow. Timers advance,
+//! and the same calls give the same results again.
 
 use super::{Target, Verdict};
 use crate::schema::{Range, Schema};

@@ -1,7 +1,7 @@
 //! Generated scenarios: read from text, resolved, built and run for a short time.
 //!
 //! Refusals have clear messages. An accepted scenario has a canonical text that is a fixed point, and is built within the
-//! promised memory. In a run, time advances, the books of every link balance throughout, and the results are complete.
+//! promised memory. In a run, time advances, the packet counters of every link balance throughout, and the results are complete.
 
 use super::text::{clear, fixed_point};
 use super::{Target, Verdict};
@@ -46,7 +46,7 @@ pub(crate) const BUILD: Target = Target {
 /// Maximum number of simultaneous events in scenarios as small as these. If there are more, the test concludes that time does not
 /// advance.
 const MOST_AT_ONCE: u64 = 2_000_000;
-/// Number of events between two checks of the books.
+/// Number of events between two consistency checks of the links' packet counters.
 const AUDIT: u64 = 32;
 
 /// Returns the text and the scenario that these choices encode.
@@ -98,7 +98,7 @@ fn run(world: &mut World, events: u64) -> bool {
     let (mut now, mut at_once) = (world.now(), 0);
     for k in 0.. {
         if !world.step() {
-            // finishes the run, which brings the accounts up to date
+            // finishes the run, which brings the counters up to date
             world.run(|_| true);
             balance(world);
             return true;
@@ -106,7 +106,7 @@ fn run(world: &mut World, events: u64) -> bool {
         at_once = if world.now() > now { 0 } else { at_once + 1 };
         assert!(at_once < MOST_AT_ONCE, "time does not advance beyond {now}");
         now = world.now();
-        // one event may deliver thousands of packets to a host, so packets are counted as well
+        // one event may deliver thousands of packets to a host, so packets are also counted
         let packets = if k % AUDIT == 0 { balance(world) } else { 0 };
         // a run stops only when time has just advanced. If it stopped after exactly `events` events, an endless sequence of
         // events at one time could be missed
@@ -118,7 +118,7 @@ fn run(world: &mut World, events: u64) -> bool {
     false
 }
 
-/// Checks that the books of every link balance; returns the number of packets offered to all links.
+/// Checks that the packet counters of every link balance; returns the number of packets offered to all links.
 pub(super) fn balance(world: &World) -> u64 {
     let mut offered = 0;
     for (i, b) in world.books().enumerate() {

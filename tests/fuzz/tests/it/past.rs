@@ -38,7 +38,7 @@ fn moment(of: &Scenario, rng: &mut Rng) -> Duration {
 }
 
 /// Schedules a change for every link at the end of the run, and makes some applications start late. If a variant
-/// adds a change to a link, it shares a past only if this link of the base has changes as well ([`Timeline`]).
+/// adds a change to a link, it shares a past only if this link of the base also has changes ([`Timeline`]).
 fn prepared(mut base: Scenario, rng: &mut Rng) -> Scenario {
     for link in base.link.values_mut() {
         let _ = link.schedule(Change { at: base.duration, delay: Some(Duration(1)), ..Change::default() });

@@ -255,7 +255,7 @@ impl DocsisLld {
         false
     }
 
-    /// Applies DOCSIS-PIE and C's buffer to an arrival at C.   Errors: the reason to drop it.
+    /// Applies DOCSIS-PIE and C's buffer to an arrival at C.   Errors: why the arrival must be dropped.
     fn classic(&mut self, packet: &PacketMeta, cx: &mut Context<'_>) -> Result<(), DropReason> {
         if self.pie.next_tick().is_none() {
             // DOCSIS-PIE's clock restarts now, so a new interval for L's rate begins too
@@ -282,7 +282,7 @@ impl DocsisLld {
         virtually && self.l.ethernet().bytes < rates.l_buffer.saturating_sub(MAX_FRAME)
     }
 
-    /// Removes from the virtual queue, if there is one, an arrival that does not stay in L.
+    /// Removes an arriving packet from the virtual queue, if there is one, because the packet goes to C or is dropped.
     fn take_back(&mut self, packet: &PacketMeta) {
         if let Some(queue) = &mut self.virtual_queue {
             queue.take_back(ethernet_frame(packet.bytes()));

@@ -35,7 +35,8 @@ impl Excess {
         self.parts.iter().fold(0.0, |most, e| most.max(*e))
     }
 
-    /// Starts a round in the filter. The form of BBR determines how many parts the filter has, and how many rounds a part covers.
+    /// Starts a round in the filter. The version of BBR (`form`) and `full_bw_reached` determine how many parts the filter has, and
+    /// how many rounds a part covers.
     pub(super) fn on_round(&mut self, form: Bbr3Form, full_bw_reached: bool) {
         let (rounds, parts) = match (form, full_bw_reached) {
             (Bbr3Form::Draft, false) => (1, 1),
