@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from bloatlab.advice.options import options
 from bloatlab.advice.recommendation import answer_sentence, sure
 from bloatlab.advice.score import LEAST, Judged, Value, front, points_of
 from bloatlab.advice.settings import limits, settings
+from bloatlab.advice.tables import options_table, verdict
 from bloatlab.cli.main import call
 from bloatlab.statistics import interval
 from bloatlab.sweep import Store
@@ -243,6 +245,21 @@ def test_a_short_buffer_beats_a_long_one_and_says_why(small: Path):
     assert re.search(r"[Cc]all MOS \d\.\d\d instead of MOS \d\.\d\d", done.sentence)
     assert "droptail 500 ms" in " ".join(sure(done))
     assert {g.guess for g in done.guesses} == {0.01, 0.04, 0.16, None}
+
+
+def test_leader_and_choice_have_different_words(small: Path):
+    done = quick(small, seconds=5.0, seeds=2)
+    chosen = done.behind[0].judged
+    other = replace(done, best=chosen)
+    words = [verdict(of, one)[0] for of in (done, other) for one in (done.lead, chosen)]
+    assert words == ["chosen", "behind", "leader", "chosen"]
+    told = " ".join(sure(other))
+    assert f"The leader (the available setting with the most points) is {done.lead.option.name}" in told
+    assert f"1 of the 2 available settings is clearly worse than the leader: {chosen.option.name}" in told
+    assert "The leader" not in " ".join(sure(done))
+    notes = [options_table(of, of.judged).note for of in (done, other)]
+    assert ["Leader: " in note for note in notes] == [False, True]
+    assert not any("±" in note for note in notes)  # two seeds have no interval
 
 
 def test_a_fast_modem_carries_its_rate(small: Path):

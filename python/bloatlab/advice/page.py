@@ -21,8 +21,8 @@ from bloatlab.tables import TextTable, counted, number, row
 REPORT, DATA, TABLE, SCENARIO = "report.html", "recommendation.json", "options.csv", "scenario.toml"
 
 _HOW = (
-    "A measure has 100 points at good and beyond, 1 at bad and beyond. A setting's points are the weighted geometric "
-    "mean of its measures, so that a full line does not make up for an unusable call."
+    "A measure has 100 points at good and beyond, 0 at bad and beyond. A run's points are the weighted geometric mean "
+    "of its measures, in which fewer than 1 point counts as 1: a full line does not make up for an unusable call."
 )
 
 
@@ -77,9 +77,11 @@ def _points(of: Recommendation) -> list[Point]:
         theirs = "" if now is None or now is best else f"today {cell(m, now.values[m.name])} ({now.option.name})"
         ours = f"{cell(m, best.values[m.name])} {m.unit}".rstrip()
         points.append(Point(f"{m.words[:1].upper()}{m.words[1:]}", ours, theirs))
-    for label, group in (("Tied", of.tied), ("Not yet separated", of.open)):
-        if group:
-            points.append(Point(label, words.grouped(c.judged for c in group), "", "marked"))
+    if of.lead is not best:
+        points.append(Point("Leader", of.lead.option.name, f"{number(of.lead.points.mean, 1)} points of 100", "marked"))
+    for label, group in (("Tied", of.tied), ("Undecided", of.open)):
+        if others := [c.judged for c in group if c.judged is not best]:
+            points.append(Point(label, words.grouped(others), "", "marked"))
     return points
 
 

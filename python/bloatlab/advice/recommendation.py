@@ -151,53 +151,73 @@ def answer_sentence(of: Recommendation) -> str:
 def sure(of: Recommendation) -> list[str]:
     """Describes how certain the choice is.
 
-    Names the settings that are separated, tied or neither, and those that are not available.
+    Names the leader if it is not chosen, the settings that are behind, tied or undecided, and those not available.
     """
     behind = of.behind
     if of.question.quick:
         are = f"{counted(len(behind), 'setting')} {'is' if len(behind) == 1 else 'are'}" if behind else "no setting is"
-        near = f" Not separated: {grouped(c.judged for c in of.open)}." if of.open else ""
+        near = f" Undecided: {grouped(c.judged for c in of.open)}." if of.open else ""
         return [f"So far, {are} clearly worse.{near}"]
     settable = len([j for j in of.judged if j.option.discipline.settable])
     found = [_remedy(of, remedy) for remedy in of.remedies]
-    if behind:
-        first = behind[0]
-        found.append(
-            f"{len(behind)} of {settable} settings {'is' if len(behind) == 1 else 'are'} clearly worse; the nearest is "
-            f"{first.judged.option.name}, {number(first.by.mean, 1)} points of 100 behind (interval "
-            f"{number(first.by.low, 1)} to {number(first.by.high, 1)}, 95 % for all intervals together)."
-        )
-    if tied := [c.judged for c in of.tied if c.judged is not of.best]:
-        noticed = number(of.question.objective.noticed, 1)
-        found.append(f"Tied with the best, because they differ by less than {noticed} points: {grouped(tied)}.")
-    if open_ := [c.judged for c in of.open if c.judged is not of.best]:
-        found.append(f"Not yet separated from the best: {grouped(open_)}. {_ended(of)}")
     if of.best is not of.lead:
         found.append(_kept(of))
+    leader = "the chosen setting" if of.best is of.lead else "the leader"
+    if behind:
+        found.append(_behind(of, leader, settable))
+    if tied := [c.judged for c in of.tied if c.judged is not of.best]:
+        noticed = number(of.question.objective.noticed, 1)
+        found.append(f"Tied with {leader}, because they differ by less than {noticed} points: {grouped(tied)}.")
+    if open_ := [c.judged for c in of.open if c.judged is not of.best]:
+        found.append(f"Undecided whether as good as {leader}: {grouped(open_)}. {_ended(of)}")
     if settable == 1:
         found.append("The device has no other setting.")
     return [*found, *_not_available(of)]
 
 
+def _behind(of: Recommendation, leader: str, settable: int) -> str:
+    """Counts the settings that are behind, and says by how much the nearest of them is."""
+    behind, comparisons = of.behind, len(of.others)
+    first = behind[0]
+    nearest = ": " if len(behind) == 1 else "; the nearest is "
+    are = f"{len(behind)} of the {settable} available settings {'is' if len(behind) == 1 else 'are'} clearly worse"
+    many = f", widened because there are {comparisons} comparisons" if comparisons > 1 else ""
+    return (
+        f"{are} than {leader}{nearest}{first.judged.option.name}, {number(first.by.mean, 1)} points behind (95 % "
+        f"interval {number(first.by.low, 1)} to {number(first.by.high, 1)}{many})."
+    )
+
+
 def _ended(of: Recommendation) -> str:
+    """Says why the race ended, and how to continue it."""
     seeds, runs = counted(of.lead.points.n, "seed"), of.question.runs
     if of.raced.end == "seeds":
         return f"All {seeds} are used; --seeds {2 * of.question.seeds} --runs {4 * runs} continues."
-    return f"The limit of {counted(runs, 'run')} is reached, with {seeds}; --runs {2 * runs} continues."
+    return (
+        f"Another round would exceed the limit of {counted(runs, 'run')}, so the race ended with {seeds}; "
+        f"--runs {2 * runs} continues."
+    )
 
 
 def _kept(of: Recommendation) -> str:
-    """Explains why the choice is not the setting with the most points."""
-    q, best = of.question, of.best
+    """Explains why the choice is not the leader."""
+    q, best, lead = of.question, of.best, of.lead
     verdict = next(c.verdict for c in of.others if c.judged is best)
-    how = "too little to notice" if verdict == "tied" else "a difference that is not certain yet"
-    by = f"{of.lead.option.name} has {number(of.lead.points.mean - best.points.mean, 1)} points more, {how}"
+    how = "too small to notice" if verdict == "tied" else "not certain yet"
     named = [(d, size) == (best.option.discipline, best.option.size) for d, size in standards(q.device, q.line)]
-    if best is not of.today and any(named):
-        return f"{by}; {best.option.name} is chosen because the device's standard names it."
-    if best is of.today or best.option.discipline is today(q.device, q.line)[0]:
-        return f"{by}; the choice has the discipline that the device has today."
-    return f"{by}; the choice has the discipline that the device's standard names."
+    if best is of.today:
+        why = "it is today's setting"
+    elif any(named):
+        why = "the device's standard names it"
+    elif best.option.discipline is today(q.device, q.line)[0]:
+        why = "the device has this discipline today"
+    else:
+        why = "the device's standard names this discipline"
+    return (
+        f"The leader (the available setting with the most points) is {lead.option.name}, with "
+        f"{number(lead.points.mean, 1)} points of 100. {best.option.name} has {number(best.points.mean, 1)}. It is "
+        f"chosen because {why} and the difference is {how}."
+    )
 
 
 def _not_available(of: Recommendation) -> Iterator[str]:
@@ -235,15 +255,16 @@ def wrong(of: Recommendation) -> list[str]:
         return []
     share = share_of(of.question)
     lost, right = low.at[long_], high.at[long_]
-    cost = f"{number(lost.points.mean, 1)} points"
+    cost = f"this setting has {number(lost.points.mean, 1)} points instead of the {number(right.points.mean, 1)}"
     if share is not None:
         carried, could = (_with_unit(share, j.values[share.name]) for j in (lost, right))
-        cost = f"the line carries {carried} instead of {could}"
+        cost = f"the line carries {carried} instead of the {could}"
     waited = f"{number(high.at[short].queue_ms, 0)} ms (p99) instead of {number(low.at[short].queue_ms, 0)} ms"
-    made_for = f"A buffer of one bandwidth-delay product at {short * 1e3:g} ms ({low.option.words})"
+    shorter, longer = f"{short * 1e3:g} ms", f"{long_ * 1e3:g} ms"
+    made_for = f"If you size the buffer for a round trip of {shorter} ({low.option.name})"
     found = [
-        f"{made_for}, if the round trip is {long_ * 1e3:g} ms: {cost}.",
-        f"One for {long_ * 1e3:g} ms, if the round trip is {short * 1e3:g} ms: packets wait {waited}.",
+        f"{made_for} but it is {longer}, {cost} of a buffer sized for {longer}.",
+        f"If you size it for {longer} ({high.option.name}) but the round trip is {shorter}, packets wait {waited}.",
     ]
     for chosen in (g for g in of.guesses if g.guess is None):
         points = [j.points.mean for j in chosen.at.values()]

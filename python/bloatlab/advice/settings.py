@@ -70,7 +70,7 @@ def _buffer_control(of: Recommendation) -> Setting:
         )
     ]
     inner = b"".join(tlv(n, min(size, 2**32 - 1).to_bytes(4, "big")) for n, size in enumerate(sizes, 1))
-    note = "Minimum and Maximum are the smallest and the largest buffer that are as good as the target."
+    note = "From Minimum to Maximum, every buffer tried is as good as the target, as far as these runs can tell."
     if sizes[0] == sizes[2]:
         note = "No neighbouring size is as good, so all three are the same."
     name = "DOCSIS Buffer Control, in the upstream service flow (TLV 24)"

@@ -36,12 +36,12 @@ def shown_first(of: Recommendation) -> list[Judged]:
 def verdict(of: Recommendation, one: Judged) -> tuple[str, Tone]:
     """Returns the verdict on a setting, in a word or two."""
     if one is of.best:
-        return ("leads" if of.question.quick else "chosen"), "good"
+        return ("leader" if of.question.quick else "chosen"), "good"
     if not one.option.discipline.settable:
         return "not available", "muted"
-    # the leader is not compared with itself, so its verdict comes from its comparison with the chosen setting
-    compared = of.best if one is of.lead else one
-    word = next(c.verdict for c in of.others if c.judged is compared)
+    if one is of.lead:
+        return "leader", "marked"
+    word = next(c.verdict for c in of.others if c.judged is one)
     return ("undecided" if word == "not separated" else word), ("bad" if word == "behind" else "marked")
 
 
@@ -61,13 +61,28 @@ def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "")
         label = TextCell(f"{today}{word}{' *' if one in of.front else ''}", tone)
         rows.append(row(one.option.name, label, str(one.points.n), points, *values, number(one.queue_ms, 0)))
     heads = [f"{m.words}\n{m.unit}".rstrip() for m in wanted]
-    note = (
-        f"Means over {counted(len(of.question.line.rtts), 'round trip')} and all seeds, ± half the 95 % interval "
-        f"(Student's t) for at least {FEW_SEEDS} seeds. Undecided: not yet separated from the best. * On the Pareto "
-        "front: no other setting is noticeably better in one measure and noticeably worse in none."
-    )
+    note = _note(of, chosen)
     columns = ["option", "", "seeds", "points\nof 100", *heads, "queue p99\nms"]
     return TextTable(title, columns, rows, note, left=2, keep=True)
+
+
+def _note(of: Recommendation, chosen: Sequence[Judged]) -> str:
+    """Explains the words and signs that occur in the table of these settings."""
+    note = f"Means over {counted(len(of.question.line.rtts), 'round trip')} and all seeds"
+    if any(one.points.n >= FEW_SEEDS for one in chosen):
+        note += f", ± half the 95 % interval (Student's t) for settings with at least {FEW_SEEDS} seeds"
+    verdicts = {verdict(of, one)[0] for one in chosen}
+    found = [note]
+    if "leader" in verdicts:
+        found.append("Leader: has the most points of all available settings")
+    if "undecided" in verdicts:
+        leader = "the leader" if "leader" in verdicts else "the chosen setting"
+        found.append(f"Undecided: it is not yet certain whether it is as good as {leader}")
+    found.append(
+        "* On the Pareto front: any other available setting that is noticeably better in one measure is noticeably "
+        "worse in another"
+    )
+    return f"{'. '.join(found)}."
 
 
 def wrong_table(of: Recommendation) -> TextTable:
@@ -85,8 +100,8 @@ def wrong_table(of: Recommendation) -> TextTable:
             cells.append(f"{number(one.points.mean, 0)}{line}, {number(one.queue_ms, 0)} ms")
         rows.append(row(*cells))
     note = (
-        f"Points of 100{', line used' if share else ''}, 99th percentile of the time in the queue. Buffers of one "
-        f"bandwidth-delay product at each round trip, and the {of.chosen_words} one."
+        f"Each cell: points of 100{', line used' if share else ''}, p99 of the time in the queue. The buffers are one "
+        f"bandwidth-delay product of each round trip, and the {of.chosen_words} one."
     )
     heads = ["buffer", *(f"round trip\n{rtt * 1e3:g} ms" for rtt in of.guesses[0].at)]
     return TextTable("If the round-trip time is not what you assumed", heads, rows, note)
