@@ -113,6 +113,14 @@ UNITS = {
     "ReceiveWindow": "size or keyword",
 }
 
+#: The lines under the heading of a page on which defaults depend on a published version.
+BY_VARIANT = [
+    "In the column *default*, a value followed by variants in brackets is the default of those variants; a value without",
+    "brackets is the default of all others.",
+]
+#: The line under the heading of every page.
+LEAD = "[The scenario](../scenario.md) shows how a file is built, and how values and defaults are written."
+
 UNITS_NOTE = """\
 Rates are in bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the same. `mbps` and `kbps` in lower case are
 refused, because they mean bytes per second in tc and bits elsewhere. A bare `5` is 5 bit/s; runs and sweeps print a note
@@ -285,11 +293,14 @@ def pages(schema: Node) -> dict[str, str]:
                 "",
                 WRITTEN,
                 "",
-                "[The scenario](../scenario.md) shows how a file is built, and how values and defaults are written.",
+                LEAD,
             ]
             index += ["", f"[{heading}]({page}):", ""]
         # the id keeps links valid that were made when all tables were on this page
         index.append(f'* <a id="{anchor(title)}"></a>[{title}]({page}#{anchor(title)}) {where}')
+        if "variant" in defs[name].get("properties", {}) and BY_VARIANT[0] not in found[page]:
+            at = found[page].index(LEAD) + 1
+            found[page][at:at] = ["", *BY_VARIANT]
         about = wrapped(f"{where}. {one_line(defs[name].get('description', ''))}")
         found[page] += ["", f"## {title}", "", *about, ""]
         found[page] += (

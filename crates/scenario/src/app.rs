@@ -13,30 +13,32 @@ pub struct App {
     pub from: String,
     /// Nodes of the servers, in the order in which the application numbers them.
     pub to: Vec<String>,
-    /// Earliest start. The seed draws the actual start from `start` to `start` + `start_spread`.
+    /// Earliest start. The actual start is random: it depends on `seed`, and lies between `start` and `start` +
+    /// `start_spread`.
     #[serde(default)]
     pub start: Duration,
     /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`. If the
-    /// scenario has none, the default depends on the traffic: the sending interval, at most 1s (`voip`, `ping`,
-    /// `messages`, `media`, `cbr` at constant intervals); 0s (`game`, `proshare`, other `cbr`); 100ms (all others).
+    /// scenario has none, the default depends on the traffic. `voip`, `ping`, `messages`, `media`, and `cbr` at
+    /// constant intervals: the sending interval, but at most 1s; `game`, `proshare` and other `cbr`: 0s; all others:
+    /// 100ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
-    /// Time from which the application starts nothing new. Transfers in progress may finish; only `length` ends an endless
-    /// transfer. Default: the end of the run.
+    /// Time from which the application starts nothing new; transfers in progress may finish. Default: the end of the
+    /// run. Not valid for `rpm`. For `ftp` without a `size`, use its `length` instead.
     #[serde(default)]
     pub stop: Option<Duration>,
     /// TCP stack of both ends: a preset, a name from `tcp`, or a congestion control (such as `cubic`), which selects `linux-6` with
     /// that congestion control. `bloatlab list tcp` lists all.
     #[serde(default = "default_stack")]
     pub tcp: String,
-    /// TCP stack of the servers, if different.
+    /// TCP stack of the servers; omitted: the stack of `tcp`.
     #[serde(default)]
     pub tcp_server: Option<String>,
     /// Differentiated services code point of the application's packets, 0 to 63.
     #[serde(default)]
     pub dscp: u8,
-    /// ECN field of the datagrams of voip, ping, game, cbr, proshare and media: not_ect (the default), ect0, or ect1, as in L4S
-    /// traffic. Only media with `control.screamv2` responds to marks on its datagrams. The ECN field of TCP depends on
+    /// ECN field of the datagrams of voip, ping, game, cbr, proshare and media; omitted: `not_ect`. L4S traffic uses
+    /// `ect1`. Only media with `control.screamv2` responds to marks on its datagrams. The ECN field of TCP depends on
     /// the stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagram_ecn: Option<DatagramEcn>,
@@ -95,9 +97,10 @@ impl App {
     fn validate_stop(&self, stop: Duration) -> Result<(), Problem> {
         ensure!(stop > self.start, "stop", "expected a time after the start at {}", self.start);
         match &self.traffic {
-            Traffic::Ftp(p) if p.size.is_none() => {
-                Err(Problem::new("stop", "a transfer without a size does not stop; give it a size, or a length"))
-            }
+            Traffic::Ftp(p) if p.size.is_none() => Err(Problem::new(
+                "stop",
+                "a transfer without a size does not stop; give it a size, or `length` instead of `stop`",
+            )),
             Traffic::Rpm(_) => {
                 Err(Problem::new("stop", "its load never ends, so it cannot stop before the end of the run"))
             }

@@ -43,11 +43,12 @@ const PIECE_HEADER: u64 = 13;
 pub struct BittorrentParams {
     /// Connected peers. Default 50.
     pub peers: u32,
-    /// Unchoked peers, including the peer that is unchoked optimistically. Default 10.
+    /// Number of peers that are unchoked at a time, including the peer that is unchoked optimistically. Default 10.
     pub active: u32,
     /// Payload of a block in bytes. Default 16KiB.
     pub block: Bytes,
-    /// Requests that an unchoked peer keeps outstanding. Default 5.
+    /// Number of unanswered requests that an unchoked peer keeps at the member; with `download`, also the number that
+    /// the member keeps at the peer. Default 5.
     pub pipeline: u32,
     /// Time between two selections of the unchoked peers. Default 10s.
     pub round: Duration,
@@ -55,7 +56,7 @@ pub struct BittorrentParams {
     pub optimistic_rounds: u32,
     /// True if unchoked peers also send blocks to the member at `from`. Default false.
     pub download: bool,
-    /// Time between the openings of successive connections. Default 100ms.
+    /// Delay between the opening of one peer's connection and the next, at the start. Default 100ms.
     pub stagger: Duration,
     /// Number of servers over which the peers are distributed. Default 1.
     pub servers: u32,

@@ -34,7 +34,7 @@ pub enum Transport {
     /// A TCP connection for each burst.
     #[default]
     Tcp,
-    /// Datagrams, all at the same time.
+    /// UDP datagrams. All datagrams of a burst are sent at the same time.
     Udp,
 }
 

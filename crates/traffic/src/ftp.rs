@@ -66,11 +66,11 @@ pub struct FtpParams {
     /// Duration of a transfer without a size; omitted: until the end of the run. Cannot be combined with `size`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<Duration>,
-    /// Limits of the rate at which the application writes, in chronological order; before the first, the rate has no limit.
-    /// Cannot be combined with `size`. Default none.
+    /// Limits of the rate at which the application writes, in chronological order. Until the first of them takes
+    /// effect, the application writes without a limit. Cannot be combined with `size`. Default none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<WriteRate>,
-    /// Files per flow; omitted: as many as end before the end of the run. Needs `size`.
+    /// Files per flow; omitted: no limit; files go on until the end of the run. Needs `size`.
     pub count: Option<u64>,
     /// Pause between the end of a file and the start of the next file in the same flow. Needs `size`. Default 0s.
     pub pause: Duration,

@@ -60,9 +60,9 @@ const PAYLOADS: [Extreme; 2] = [Extreme { location: 38.0, scale: 3.7 }, Extreme 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GameParams {
-    /// Mean packet rate of the player, per second; omitted: 54.6, as in the source.
+    /// Mean packet rate of the player, per second; omitted: 54.7, as in IEEE 802.11-18/2009r6 §4.1.4.
     pub updates_per_s: Option<f64>,
-    /// Mean packet rate of the server, per second; omitted: 66.1, as in the source.
+    /// Mean packet rate of the server, per second; omitted: 66.1, as in IEEE 802.11-18/2009r6 §4.1.4.
     pub snapshots_per_s: Option<f64>,
     /// A packet is late if its delay exceeds the minimum delay in its direction by more than this time. Default 50ms.
     pub late_after: Duration,

@@ -32,11 +32,12 @@ impl Direction {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// A new connection opens one second later, and the transfer starts again from its first byte. (`messages` continues with
-    /// the next message, and unfinished messages are lost.)
+    /// A new connection opens one second later. `ftp` and `web` start the transfer again from its first byte;
+    /// `messages` continues with the next message.
     #[default]
     Retry,
-    /// The transfer is abandoned without replacement.
+    /// Nothing is tried again: a flow of `ftp` ends, `web` finishes the page without the object, and `messages` sends
+    /// no more.
     GiveUp,
 }
 

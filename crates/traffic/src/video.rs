@@ -39,7 +39,7 @@ pub struct VideoParams {
     pub ladder: Vec<BitRate>,
     /// Largest amount of video in the buffer; at least one segment. Default 30s.
     pub buffer: Duration,
-    /// Amount of buffered video that starts playback, and that resumes it after a stall. Default 4s.
+    /// Amount of buffered video at which playback begins, and at which it resumes after a stall. Default 4s.
     pub startup: Duration,
     /// A rate is at most this share of the predicted throughput. Default 0.8.
     pub safety: f64,

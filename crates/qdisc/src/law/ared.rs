@@ -38,16 +38,17 @@ pub enum Adaptation {
 }
 
 params! {
-    /// Parameters of Adaptive RED, which adapts the max_p of ns-2's gentle RED. Where the paper gives no default, the default
-    /// is ns-2's.
+    /// Parameters of Adaptive RED, which adapts the max_p of ns-2's gentle RED. Where Floyd, Gummadi & Shenker 2001
+    /// gives no default, the default is ns-2's.
     pub struct AredParams {
         /// The rule that adapts max_p.
         adaptation: Adaptation = Adaptation::Floyd2001,
         /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
-        /// Average at which early drops begin; null: max(5 packets, half of `target` at the link's rate), in bytes.
+        /// Average at which early drops begin; null: the larger of 5 × `avpkt` and what the link sends in half of
+        /// `target`, in bytes.
         min: Option<Limit> = None,
-        /// Average at which the drop probability is max_p and the gentle ramp begins; null: 3 min.
+        /// Average at which the drop probability is max_p and the gentle ramp begins; null: 3 × `min`.
         max: Option<Limit> = None,
         /// Target delay from which automatic thresholds are derived.
         target: Duration = Duration::from_millis(5),
@@ -55,11 +56,12 @@ params! {
         probability: Prob = Prob::constant(0.1),
         /// w, the weight of a sample in the average; null: derived from the link's rate by `auto_weight`.
         weight: Option<f64> = None,
-        /// How w is derived from the link's rate.
+        /// How `weight` (w) is derived from the link's rate.
         auto_weight: AutoWeight = AutoWeight::OneSecond,
         /// Mean packet size.
         avpkt: Bytes = Bytes(500),
-        /// Spacing of drops: how RED computes p_a from p_b.
+        /// Spacing of drops: how p_a, the drop probability of a packet, is computed from p (p_b), which is the ramp's
+        /// probability at the current average, and from count, which is the number of packets since the last drop.
         spacing: Spacing = Spacing::Wait,
         /// Effect of a packet's size on its drop probability.
         byte_mode: ByteMode = ByteMode::Counted,

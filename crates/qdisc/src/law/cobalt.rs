@@ -28,7 +28,9 @@ use packet::{Ecn, MarkReason, PacketMeta, Reading};
 use units::{Duration, Limit, Prob, Problem, Rng, Time, positive};
 
 params! {
-    /// Parameters of COBALT. The defaults are CAKE's.
+    /// Parameters of COBALT, which combines CoDel with BLUE. BLUE drops packets at random, to limit flows that do not
+    /// respond to CoDel: its probability rises when the queue overflows, and falls when the queue is empty. The
+    /// defaults are CAKE's.
     pub struct CobaltParams {
         /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
@@ -42,11 +44,14 @@ params! {
         p_inc: Prob = Prob::constant(1.0 / 256.0),
         /// BLUE's step down: the decrease of its probability when the queue is empty.
         p_dec: Prob = Prob::constant(1.0 / 4096.0),
-        /// Sojourn time above which BLUE also increases its probability (ns-3: 400ms); null: never (CAKE).
+        /// Sojourn time above which BLUE increases its probability even if the queue does not overflow; ns-3 uses
+        /// 400ms. Null: never, as in CAKE.
         blue_threshold: Option<Duration> = None,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Under DRR++, an empty queue keeps its credit, and does not count as new again until this law is at rest (CAKE).
+        /// True if, with the schedulers `drr_plus_plus` and `new_first`, a queue that was empty counts as new again
+        /// only when this law is at rest (count and BLUE's probability are 0), as in CAKE. Until then, `drr_plus_plus`
+        /// also keeps the queue's credit.
         holds_queue: bool = false,
     }
 }

@@ -87,14 +87,15 @@ pub(crate) fn weight(name: &str, w: f64) -> Result<(), Problem> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleDecay {
-    /// avg <- (1 - w)^m avg, where m is a real number and counts from the time at which the queue became empty (Floyd &
-    /// Jacobson).
+    /// avg <- (1 - w)^m avg, where m is the length of the idle period in units of `packet_time`, a real number. The
+    /// period begins when the queue becomes empty, which is when its last packet begins to leave (Floyd & Jacobson).
     Decay,
-    /// Like `decay`, but m is a whole number and counts from the time at which the link found the queue empty. Then the sample
-    /// of the arrival, which is 0, multiplies avg by 1 - w once more (ns-2, ALTQ).
+    /// Like `decay`, but m is rounded down, and the idle period begins when the link polls the queue and finds it
+    /// empty. Then the sample of the arrival, which is 0, multiplies avg by 1 - w once more (ns-2, ALTQ).
     DecayAndSample,
-    /// Like `decay`, but m counts from the time at which the link found the queue empty (Linux). Under a shaper that never polls an
-    /// empty queue (HTB), the average does not decay, and changes only with the samples of arrivals.
+    /// Like `decay`, but the idle period begins when the link polls the queue and finds it empty (Linux).
+    /// Under a shaper that never polls an empty queue (HTB), the average does not decay, and changes only with the
+    /// samples of arrivals.
     DecayOnceAsked,
 }
 
@@ -223,10 +224,10 @@ pub enum Spacing {
     Stretched,
     /// Like `stretched`, but p_a = 0 while count p < 1: the gap is uniform on 1/p ... 2/p - 1 (ns-2 `wait_`).
     Wait,
-    /// One draw u from [0, 1) for each gap; the gap ends when count p >= u (Linux). At a constant p, the gap is uniform on 1
-    /// ... 1/p, as with method 2. If p changes, the new p applies to the whole gap, including packets already counted. For
-    /// example, if p rises from 0.02 to 0.05 after 10 packets, 35 % of all gaps end at the next packet, instead of 8 % with
-    /// method 2.
+    /// One draw u from [0, 1) for each gap; the gap ends when count p >= u (Linux). At a constant p, the gap is uniform
+    /// on 1 ... 1/p, as with `uniform`. If p changes, the new p applies to the whole gap, including packets already
+    /// counted. For example, if p rises from 0.02 to 0.05 after 10 packets, 35 % of all gaps end at the next packet,
+    /// instead of 8 % with `uniform`.
     OneDraw,
 }
 
@@ -297,7 +298,7 @@ pub(crate) struct Rules {
     pub avpkt: u64,
     /// No early drop while at most this many packets are queued.
     pub min_queue: u32,
-    /// True if the first packet after the average has reached `min` is always kept.
+    /// True if the first packet after the average has risen to `min` is never dropped early.
     pub first_passes: bool,
 }
 

@@ -72,7 +72,7 @@ params! {
     pub struct LredParams {
         /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
-        /// Shape of the drop probability as a function of the sojourn time or the queue length.
+        /// Curve of ARRIS 2013 Figure 10: the drop probability as a function of the sojourn time or the queue length.
         curve: Curve = Curve::C10,
         /// MINth, below which nothing is dropped. A time is compared with the head's sojourn time; packets or bytes are
         /// compared with the queue length.
@@ -83,10 +83,12 @@ params! {
         p_min: Prob = Prob::constant(0.01),
         /// Pmax, the probability at `max_th`. Figures 10a and 10b of ARRIS 2013 call it Pa.
         p_max: Prob = Prob::constant(0.05),
-        /// Weight of a head in the average to which the curve is applied; 1: no averaging.
+        /// Weight of the newest sample in the average to which the curve is applied; each packet at the head gives one
+        /// sample; 1: no averaging.
         weight: f64 = 1.0,
-        /// Gain of an integral term, in 1/s; 0: no integral term, as in ARRIS 2013. With an integral term, MINth is the target
-        /// delay instead of the delay at which drops begin.
+        /// Gain in 1/s of an integral term, which is added to the curve's probability; 0: no such term, as in ARRIS
+        /// 2013. With this term, MINth is the target of the delay or the queue length, not only the value at which
+        /// drops begin.
         integral: f64 = 0.0,
         /// The delay compared with `min_th` and `max_th`, if these are times.
         sojourn: Sojourn = Sojourn::Queue,

@@ -66,33 +66,37 @@ params! {
         variant: RedVariant = Floyd93,
         /// Maximum length of the queue, as in droptail; null: 1000p (floyd93, linux), 50p (ns2), 60p (altq).
         limit: Option<Limit> = None,
-        /// Average at which early drops begin: packets, bytes or time at the link's rate. The average has the unit of the
-        /// thresholds. Null: 5p (floyd93), 15p (altq), max(5 packets, half of 5 ms at the link's rate) in bytes (ns2), max / 3
-        /// (linux).
+        /// Average at which early drops begin: packets, bytes or time at the link's rate. The average has the unit of
+        /// the thresholds. Null: 5p (floyd93); 15p (altq); the larger of 5 × `avpkt` and what the link sends in 2.5 ms,
+        /// in bytes (ns2); a third of `max` (linux).
         min: Option<Limit> = None,
-        /// Average at which every packet is dropped, or at which the gentle ramp begins; null: 15p (floyd93), 30p (altq), 3 min
-        /// (ns2, linux), limit / 4 (linux, if `min` is null).
+        /// Average at which every packet is dropped, or at which the gentle ramp begins; null: 15p (floyd93), 30p
+        /// (altq), 3 × `min` (ns2, linux), a quarter of `limit` (linux without `min`).
         max: Option<Limit> = None,
         /// max_p, the probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
         probability: Option<Prob> = None => Prob::constant(if matches!(p.variant, Floyd93 | Linux) { 0.02 } else { 0.1 }),
-        /// w, the weight of a sample in the average; null: derived from `burst` if `burst` is given (always with linux);
-        /// otherwise from the link's rate by `auto_weight` if `auto_weight` is given (always with ns2); otherwise 0.002.
+        /// w, the weight of a sample in the average; null: the first of these that applies: derived from `burst`, if it
+        /// is given or the variant is linux; derived from the link's rate by `auto_weight`, if it is given or the
+        /// variant is ns2; 0.002.
         weight: Option<f64> = None,
-        /// Number of packets in a burst that an empty queue accepts without drops. It determines w as in tc: w is the largest
-        /// power of 1/2 with burst + 1 - min/avpkt <= (1 - (1 - w)^burst) / w. Null: with linux, (2 min + max) / (3 avpkt);
-        /// otherwise, w does not depend on a burst.
+        /// Size in packets of the burst that an empty queue accepts without drops. As in tc, it determines w: the
+        /// largest power of 1/2 with `burst + 1 - min / avpkt <= (1 - (1 - w)^burst) / w`. Null: none; (2 × `min` +
+        /// `max`) / 3, in packets (linux).
         burst: Option<u32> = None,
-        /// Derivation of w from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2).
+        /// How `weight` (w) is derived from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2).
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
         /// Mean packet size, for idle times, `byte_mode` and computed thresholds; null: 1000B, 500B (ns2).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Ns2 { 500 } else { 1000 }),
-        /// Transmission time of a typical packet, in which idle times are counted. Null: the time of `avpkt` at `bandwidth`; if
-        /// `bandwidth` is also null, 800us with altq (1000 bytes at 10 Mbit/s), otherwise the time of `avpkt` at the link's rate.
+        /// Transmission time of a typical packet, in which idle times are counted; null: the first of these that
+        /// applies: the time of `avpkt` at `bandwidth`, if `bandwidth` is given; 800us, which is 1000 bytes at 10
+        /// Mbit/s, if the variant is altq; the time of `avpkt` at the link's rate.
         packet_time: Option<Duration> = None,
-        /// Rate used for idle times, as in tc (whose default is 10mbit); null: the link's rate.
+        /// Rate at which `packet_time` is computed, as in tc (whose default is 10mbit); null: the link's rate, none
+        /// (altq).
         bandwidth: Option<BitRate> = None,
-        /// Spacing of drops: how RED computes p_a from p_b. Null: uniform (floyd93), wait (ns2), stretched (altq), one_draw
-        /// (linux).
+        /// Spacing of drops: how p_a, the drop probability of a packet, is computed from p (p_b), which is the ramp's
+        /// probability at the current average, and from count, which is the number of packets since the last drop.
+        /// Null: uniform (floyd93), wait (ns2), stretched (altq), one_draw (linux).
         spacing: Option<Spacing> = None => match p.variant {
             Floyd93 => Spacing::Uniform,
             Ns2 => Spacing::Wait,
@@ -113,7 +117,7 @@ params! {
         gentle: Option<bool> = None => p.variant == Ns2,
         /// No early drop while at most this many packets are queued; null: 0 (floyd93, linux), 1 (ns2, altq).
         min_queue: Option<u32> = None => u32::from(matches!(p.variant, Ns2 | Altq)),
-        /// Keeps the first packet after the average has reached `min`; null: true, false (floyd93).
+        /// Never drops early the first packet after the average has risen to `min`; null: true, false (floyd93).
         first_passes: Option<bool> = None => p.variant != Floyd93,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,

@@ -73,21 +73,23 @@ params! {
     pub struct WredParams {
         /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
-        /// Maximum threshold of packets without a profile: at this average, every such packet is dropped. Their early drops
-        /// begin at `ladder_max` x (9 + precedence) / 18, rounded down, so a higher precedence has a higher threshold.
+        /// Maximum threshold of packets that have no entry in `profiles`: at this average, every such packet is
+        /// dropped. Their early drops begin at `ladder_max` × (9 + precedence) / 18, rounded down, so a higher
+        /// precedence has a higher threshold.
         ladder_max: Limit = Limit::Packets(40),
-        /// max_p of packets without a profile (mark probability denominator 10).
+        /// max_p of packets that have no entry in `profiles` (Cisco's mark probability denominator 10).
         probability: Prob = Prob::constant(0.1),
         /// w, the weight of a sample in the average: 2^-n for Cisco's exponent n, which is 9 by default.
         weight: f64 = 1.0 / 512.0,
-        /// Thresholds for single DSCPs or precedences, which replace the thresholds given by `ladder_max`; in the unit of
-        /// `ladder_max` (packets, bytes or time).
+        /// Thresholds for packets with a given DSCP or precedence; they replace the thresholds given by `ladder_max`,
+        /// and have its unit (packets, bytes or time).
         profiles: Vec<Profile> = Vec::new(),
         /// RIO, which replaces `ladder_max` and `profiles`; null: off.
         rio: Option<Rio> = None,
         /// Mean packet size, for idle times and `byte_mode`.
         avpkt: Bytes = Bytes(1000),
-        /// Spacing of drops: how RED computes p_a from p_b.
+        /// Spacing of drops: how p_a, the drop probability of a packet, is computed from p (p_b), which is the ramp's
+        /// probability at the current average, and from count, which is the number of packets since the last drop.
         spacing: Spacing = Spacing::Uniform,
         /// Effect of a packet's size on its drop probability.
         byte_mode: ByteMode = ByteMode::Off,

@@ -100,7 +100,10 @@ fn scales_of_grades() {
 #[test]
 fn an_endless_transfer_cannot_stop() {
     let lines = refused("traffic.ftp = {}", "stop = \"5s\"\ntraffic.ftp = {}");
-    assert_eq!(lines, ["app.upload.stop: a transfer without a size does not stop; give it a size, or a length"]);
+    assert_eq!(
+        lines,
+        ["app.upload.stop: a transfer without a size does not stop; give it a size, or `length` instead of `stop`"]
+    );
     assert!(read::scenario(&GOOD.replace("ftp = {}", "ftp.size = \"1MB\"\nstop = \"5s\""), Format::Toml, &[]).is_ok());
 }
 

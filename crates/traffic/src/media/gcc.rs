@@ -61,11 +61,11 @@ const RATE_WINDOW: [Duration; 2] = [Duration::from_millis(500), Duration::from_s
 /// Ours, after WebRTC.
 const LOSS_WINDOW: Duration = Duration::from_secs(1);
 
-/// Parameters of GCC.
+/// Parameters of GCC (draft-ietf-rmcat-gcc-02). Names in brackets are the draft's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GccParams {
-    /// New rate after over-use, as a share of the received rate (beta). Default 0.85.
+    /// After over-use, the rate is reduced to this share of the received rate (beta). Default 0.85.
     pub beta: f64,
     /// Factor by which the rate grows per second while it is far from convergence (eta). Default 1.08.
     pub increase: f64,
@@ -75,8 +75,9 @@ pub struct GccParams {
     pub overuse_time: Duration,
     /// Coefficient of the noise variance (chi), 0.001 to 0.1. Default 0.01.
     pub chi: f64,
-    /// Largest factor by which the estimated gradient is multiplied before it is compared with the threshold; 1 follows the
-    /// draft's text. Default 60.
+    /// The detector multiplies the estimated delay gradient by the number of packet groups so far, but at most by this
+    /// factor, and then compares the product with the threshold. With 1, it compares the gradient itself, as in the
+    /// draft. Default 60.
     pub offset_gain: f64,
     /// Pacing rate as a multiple of the rate. Default 2.5.
     pub pacing: f64,

@@ -21,7 +21,7 @@ const MAX_PACKETS: f64 = 1000.0;
 #[serde(remote = "Self")]
 #[schemars(transform = units::words::<Control>)]
 pub enum Control {
-    /// None: the encoder keeps `start_rate`, and frames leave at once.
+    /// No controller: the encoder keeps `start_rate`, and frames leave at once.
     Fixed,
     /// Google Congestion Control, which WebRTC uses: delay gradient and losses.
     Gcc(GccParams),
@@ -109,7 +109,8 @@ pub struct Pause {
     pub to: Duration,
 }
 
-/// Live video in one direction, whose encoder follows a rate controller, and the feedback in the other.
+/// Live video in one direction, from an encoder that follows a rate controller, and the controller's feedback in the
+/// other direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MediaParams {
@@ -128,12 +129,12 @@ pub struct MediaParams {
     /// Time between key frames, rounded to whole frames; omitted: only the first frame and the first frame after a
     /// pause are key frames. Default none.
     pub key_interval: Option<Duration>,
-    /// Size of a key frame as a multiple of the mean size. The other frames of a `key_interval` are smaller, so that the mean is the
-    /// target. Default 3.
+    /// Size of a key frame as a multiple of the mean size. With `key_interval`, the other frames are smaller, so that
+    /// the mean rate is still the target. Default 3.
     pub key_size: f64,
     /// Standard deviation of the size of frames, as a fraction of the mean size. Default 0.1.
     pub size_spread: f64,
-    /// Time after which the encoder follows a new target. Default 100ms.
+    /// Delay until the first frame that obeys a new target of the controller. Default 100ms.
     pub encoder_lag: Duration,
     /// Largest packet in bytes on the wire, including 40 bytes of headers (IPv4, UDP, RTP). Default 1200.
     pub packet: Bytes,

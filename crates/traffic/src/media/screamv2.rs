@@ -75,11 +75,12 @@ const FLIGHT_INTERVAL: Duration = Duration::from_millis(200);
 /// The initial window is the initial rate times this time.   Ours.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
-/// Parameters of SCReAM version 2.
+/// Parameters of SCReAM version 2 (draft-ietf-ccwg-rfc8298bis-screamv2). Names in brackets are the draft's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScreamV2Params {
-    /// Target of the queueing delay (QDELAY_TARGET_LO). Cuts begin at half of it. Default 60ms.
+    /// Target of the queueing delay (QDELAY_TARGET_LO). The window is already reduced when the average queueing delay
+    /// exceeds half of this target. Default 60ms.
     pub qdelay_target: Duration,
     /// Smallest window (MIN_REF_WND). Default 3000.
     pub min_window: Bytes,

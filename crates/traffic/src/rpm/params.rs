@@ -34,7 +34,8 @@ impl Load {
     }
 }
 
-/// Loads the path to the first server, and measures the round trips per minute (RPM) under that load.
+/// A test that loads the path to the first server, and measures the round trips per minute (RPM) under that load. Names
+/// in brackets are those of draft-ietf-ippm-responsiveness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RpmParams {
@@ -48,11 +49,13 @@ pub struct RpmParams {
     pub most: u32,
     /// Length of an interval (ID). Tools that follow older drafts use 1s. Default 5s.
     pub interval: Duration,
-    /// Number of intervals in a moving average, which is also the number of values that must agree (MAD). Default 4.
+    /// Number of intervals in a moving average (MAD). A result is stable if this number of successive values agree
+    /// within `tolerance`. Default 4.
     pub moving_average: u32,
     /// Percentile above which samples are discarded before the mean is computed (TMP). Default 95.
     pub trim: f64,
-    /// Largest standard deviation of stable values, as a fraction of the newest value (SDT). Default 0.05.
+    /// Limit of the standard deviation of the last `moving_average` values, as a fraction of the newest value (SDT).
+    /// Below this limit, the values count as stable. Default 0.05.
     pub tolerance: f64,
     /// Largest number of pairs of probes per second (MPS): a foreign probe on a new connection, and a self probe on a
     /// load-generating connection. Default 100.
@@ -62,7 +65,8 @@ pub struct RpmParams {
     pub probe_share: f64,
     /// Number of intervals after which a stage (goodput, then responsiveness) ends even if it is not stable. Default 10.
     pub stage_intervals: u32,
-    /// Unsent bytes kept in each load-generating socket; self probes queue behind them. Default 16KB.
+    /// Unsent bytes kept in the socket of each load-generating connection. A self probe uses such a connection, so its
+    /// message waits behind these bytes. Default 16KB.
     pub notsent_lowat: Bytes,
     /// True if a TLS 1.3 handshake of one round trip follows each TCP handshake. Default true.
     pub tls: bool,

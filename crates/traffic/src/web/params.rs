@@ -44,9 +44,10 @@ pub(crate) const LISTED: [[u32; 25]; 4] = [
 pub enum Page {
     /// Objects of one size, the same number on each server (CableLabs 2012 §3.2.3).
     Uniform(Uniform),
-    /// The sizes of Appendix A: html of 102 400 B and 100 objects, 614 402 B in total, on four servers.
+    /// The sizes listed in Appendix A of CableLabs 2012: html of 102 400 B and 100 objects, 614 402 B in total, on four
+    /// servers.
     Listed,
-    /// Random sizes with the distribution of Appendix A.
+    /// Random sizes with the log-normal distribution of Appendix A of CableLabs 2012.
     Lognormal(Lognormal),
 }
 
@@ -78,9 +79,11 @@ impl Default for Uniform {
 
 /// A page of objects with log-normal sizes, scaled to a total.
 ///
-/// The size of object i is round(k 10^x_i), where x_i is normal(`log10_mean`, `log10_sd`) and k = `total` / sum 10^x_i. The
-/// size is at least 1 byte: Appendix A does not define a size of 0, and the arrival of an empty object could not be detected.
-/// Object i is on server i mod `servers`. The draws use the application's random stream.   Source: CableLabs 2012 Appendix A.
+/// The size of object i in bytes is `round(k 10^x_i)`, but at least 1. Here `x_i` is drawn from a normal distribution
+/// with mean `log10_mean` and standard deviation `log10_sd`, and `k = total / (10^x_1 + ... + 10^x_n)`, so that the
+/// sizes add up to `total`, apart from rounding. (Appendix A does not define a size of 0, and the arrival of an empty
+/// object could not be detected.) Objects are assigned to the servers in turn. The draws use the application's random
+/// stream.   Source: CableLabs 2012 Appendix A.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lognormal {
@@ -92,7 +95,7 @@ pub struct Lognormal {
     pub log10_mean: f64,
     /// Standard deviation of the decimal logarithm of the size. Default 0.84.
     pub log10_sd: f64,
-    /// Total bytes of all objects. The sizes of every page are scaled to this total. Default 614400.
+    /// Sum of the sizes of all objects. The sizes of every page are scaled to it. Default 614400.
     pub total: Bytes,
     /// Time at which the sizes are drawn: before each page (`each_page`), or only before the first page (`once`),
     /// because Appendix A lists one set. Default `once`.
@@ -140,23 +143,25 @@ pub enum OpenOrder {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasureFrom {
-    /// The user's click, at which the html's connection is opened.
+    /// From the user's click, when the html's connection is opened.
     #[default]
     Open,
-    /// The time at which the html's connection is established at the client and the GET leaves.
+    /// From the time when the html's connection is established at the client and the GET leaves.
     Connected,
 }
 
-/// Interpretation of "until 25 objects have been retrieved from each server".
+/// Interpretation of "until 25 objects have been retrieved from each server" (CableLabs 2012).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quota {
-    /// The number of requests counts: each object is requested once, and the page waits for the slowest connection.
+    /// Until each object has been requested. Each object is requested once, and the page waits for the slowest
+    /// connection.
     #[default]
     Asked,
-    /// The number of retrieved objects counts: while a server's objects are incomplete, its idle connections request objects
-    /// again, from the first object on. So if a connection is stuck in its handshake, the other connections fetch its objects.
-    /// Transfers still in progress when the page is complete are not measured.
+    /// Until as many objects have arrived as the server has. After the last object, idle connections request the
+    /// objects again, from the first one on, and a repeated object counts. So if a connection is stuck in its
+    /// handshake, the server's other connections complete the page. Transfers still in progress when the page is
+    /// complete are not measured.
     Retrieved,
 }
 
@@ -166,32 +171,34 @@ pub enum Quota {
 pub struct WebParams {
     /// Content of a page: `{ uniform = {...} }`, `"listed"` or `{ lognormal = {...} }`. Default `uniform`.
     pub page: Page,
-    /// Number of servers. The application's `to` must name as many. Default 4.
+    /// Number of servers. The application's `to` must name at least as many. Default 4.
     pub servers: u32,
     /// Server of the html, counted from 1. Default 1.
     pub html_server: u32,
-    /// Connections to each server that fetch objects at the same time. Default 6.
+    /// Number of parallel connections to each server. Each connection fetches one object at a time. Default 6.
     pub connections_per_server: u32,
-    /// Size of a GET in bytes of payload. Not stated in CableLabs 2012; its tables fit sizes of 200 to 250. Default
-    /// 250.
+    /// Size of a GET in bytes of payload. CableLabs 2012 does not state this size; its tables fit sizes from 200 to 250
+    /// bytes. Default 250.
     pub request: Bytes,
-    /// Mean pause from a loaded page to the next GET. Default 5s.
+    /// Mean pause between the end of a page load and the start of the next page. Default 5s.
     pub think: Duration,
     /// Largest deviation of a pause from `think`. Each pause is drawn uniformly. Default: a fifth of `think`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think_spread: Option<Duration>,
     /// Number of pages; omitted: until the end of the run.
     pub pages: Option<u64>,
-    /// True if each slot keeps its connection for all objects of a page. If false, each object has its own connection, which fits
-    /// CableLabs 2012 better (see the study `cablelabs2012`). Default false.
+    /// True if the parallel connections stay open for the whole page, and each fetches one object after another. If
+    /// false, each object has its own connection; this fits CableLabs 2012 better (see the study `cablelabs2012`).
+    /// Default false.
     pub persistent: bool,
-    /// Condition that ends the requests to a server: all objects are requested (`asked`) or have arrived (`retrieved`).
-    /// Default `asked`.
+    /// Condition for the client to stop requesting objects from a server: each object has been requested (`asked`), or
+    /// as many objects have arrived as the server has (`retrieved`). CableLabs 2012 says "until 25 objects have been
+    /// retrieved from each server", which can be read either way. Default `asked`.
     pub quota: Quota,
     /// Order in which the connections open: `interleaved` or `by_server`. Default `interleaved`.
     pub open_order: OpenOrder,
-    /// Start of the page load time: the html's connection is opened (`open`) or established (`connected`). Default
-    /// `open`.
+    /// Event from which the page load time is measured: the html's connection is opened (`open`) or established
+    /// (`connected`). Default `open`.
     pub measure_from: MeasureFrom,
     /// Action when a connection fails: `retry` or `give_up`. Default `retry`.
     pub on_failure: OnFailure,

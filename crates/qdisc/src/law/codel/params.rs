@@ -10,7 +10,8 @@ use units::{Bytes, Duration, Limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Variant {
-    /// RFC 8289 (2018): on re-entry within 16 intervals, count resumes with the number of drops in the last cycle.
+    /// RFC 8289 (2018): on re-entry within 16 intervals, count resumes with the number of drops after the first in the
+    /// last cycle, but at least 1.
     Rfc8289,
     /// Like RFC 8289, but 1/sqrt is computed by one Newton step with 16 bits, and the dropping state is entered strictly after the
     /// interval.
@@ -30,7 +31,8 @@ pub enum Variant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reentry {
-    /// count - lastcount, the number of drops after the first in the last cycle, but at least 1 (RFC 8289, Linux).
+    /// count - lastcount, but at least 1 (RFC 8289, Linux). lastcount is the count at the first drop of the last cycle,
+    /// so the difference is the number of drops after the first.
     Delta,
     /// count - 2, but at least 1 (draft-01, ACM Queue).
     MinusTwo,
@@ -52,11 +54,12 @@ pub enum CountStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
-    /// No further condition: enters at the first head at or after the end of the interval (RFC 8289, draft-01, kmn).
+    /// Enters at the first head at or after the end of the interval (RFC 8289, draft-01, kmn).
     AtInterval,
     /// Enters at the first head strictly after the end of the interval (Linux).
     AfterInterval,
-    /// Enters after a second interval above target, or at once if the last cycle ended less than an interval ago (ACM Queue).
+    /// Enters after a second interval above target, or at once if less than an interval has passed since the next drop
+    /// that the last cycle had scheduled (ACM Queue).
     AtSecondInterval,
 }
 
@@ -104,8 +107,8 @@ params! {
         overflow_counts: bool = false,
         /// Published version. The defaults of some parameters depend on it.
         variant: Variant = Variant::Rfc8289,
-        /// Nothing is dropped while at most this many bytes are queued behind the head; null: 1514B, 511B (acm_queue), the
-        /// largest packet so far, but at least 256B (draft01, kmn).
+        /// Nothing is dropped while at most this many bytes are queued behind the head; null: 1514B; 511B (acm_queue);
+        /// the largest packet so far or 256B, whichever is larger (draft01, kmn).
         max_packet: Option<Bytes> = None,
         /// Count with which CoDel resumes if it enters the dropping state within `window`; null: delta, minus_two (draft01,
         /// acm_queue), minus_two_or_scaled (kmn).
@@ -114,8 +117,9 @@ params! {
             Variant::Draft01 | Variant::AcmQueue => Reentry::MinusTwo,
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
-        /// If CoDel enters the dropping state within this number of intervals after `drop_next`, it resumes with the count of
-        /// `reentry`; later, count starts at 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
+        /// Number of intervals for which CoDel remembers its count, from the next drop that the last cycle had
+        /// scheduled. If CoDel enters the dropping state within this time, it resumes with the count of `reentry`;
+        /// later, count starts at 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
             Variant::Draft01 | Variant::Kmn => 8,
@@ -126,14 +130,15 @@ params! {
             Variant::Draft01 | Variant::Kmn => CountStep::IfStillAbove,
             _ => CountStep::WithDrop,
         },
-        /// Condition for entering the dropping state; null: at_interval, after_interval (linux), at_second_interval (acm_queue).
+        /// Condition for entering the dropping state once the delay has been above `target` for `interval`; null:
+        /// at_interval, after_interval (linux), at_second_interval (acm_queue).
         entry: Option<Entry> = None => match p.variant {
             Variant::Linux => Entry::AfterInterval,
             Variant::AcmQueue => Entry::AtSecondInterval,
             _ => Entry::AtInterval,
         },
-        /// Waits only interval / sqrt(count) before the first drop of a cycle if the delay exceeds the target again within
-        /// `window`; null: false, true (kmn).
+        /// Shortens the wait before the first drop of a cycle from `interval` to interval / sqrt(count), if the delay
+        /// exceeds the target again within `window`; null: false, true (kmn).
         partial_parole: Option<bool> = None => p.variant == Variant::Kmn,
         /// Computation of 1/sqrt(count); null: exact, newton16 (linux).
         inverse_sqrt: Option<InverseSqrt> = None => match p.variant {

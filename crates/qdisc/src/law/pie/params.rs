@@ -13,9 +13,10 @@ use units::{Bytes, Duration, Limit, Prob};
 pub enum PieVariant {
     /// RFC 8033 (2017) without its optional parts: target 15 ms, updates every 15 ms, bursts of 150 ms, the full tuning table.
     Rfc8033,
-    /// Linux sch_pie: like RFC 8033, but with de-randomised drops, a decay factor of 1 - 1/64, +0.02 per update while the delay
-    /// exceeds 250 ms, and avpkt 1514. The decision on an arrival uses the current delay. Nothing is dropped while fewer than
-    /// two packets are queued. Departures use up the burst allowance.
+    /// Linux sch_pie: like RFC 8033, with these differences. Drops are de-randomised. While there is no delay, each
+    /// update reduces the probability by 1/64 (RFC 8033: by 2 %). While the delay exceeds 250 ms, each update adds
+    /// 0.02. avpkt is 1514. The decision on an arrival uses the current delay. Nothing is dropped while fewer than two
+    /// packets are queued. Departures use up the burst allowance.
     Linux,
     /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: target 20 ms, updates every 30 ms, bursts of 100
     /// ms, the delay from the departure rate (in cycles of 10 KB), +0.02 per update while the delay exceeds 200 ms, and only two
@@ -83,13 +84,13 @@ params! {
         bytemode: bool = false,
         /// MEAN_PKTSIZE, the mean packet size; null: 1000 bytes, 1514 (linux).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Linux { 1514 } else { 1000 }),
-        /// No early drop while at most this many bytes are queued; null: 2 avpkt, 2 avpkt - 1 (linux: fewer than two
-        /// packets).
+        /// No early drop while at most this many bytes are queued; null: 2 × `avpkt`, one byte less (linux).
         spared: Option<Bytes> = None => Bytes(2 * p.avpkt().0 - u64::from(p.variant == Linux)),
-        /// The delay that is compared with half of `target`. If this delay is lower and the probability is below 0.2, the
-        /// arrival is kept. Null: last_update, present (linux).
+        /// The delay that can exclude a drop: while this delay is below half of `target` and the probability is below
+        /// 0.2, every arrival is kept. Null: last_update, present (linux).
         judged_by: Option<JudgedBy> = None => if p.variant == Linux { JudgedBy::Present } else { JudgedBy::LastUpdate },
-        /// Events that use up the burst allowance; null: updates, departures (linux with `delay = "timestamp"`).
+        /// Events at which the remaining burst allowance (at first `max_burst`) is reduced; null: updates, departures
+        /// (linux with `delay = "timestamp"`).
         allowance: Option<AllowanceClock> = None => match (p.variant, p.delay()) {
             (Linux, DelayEstimate::Timestamp) => AllowanceClock::Departures,
             _ => AllowanceClock::Updates,
@@ -102,17 +103,19 @@ params! {
         /// Minimum backlog for measuring the departure rate, and the number of bytes in a measuring cycle; null: 16384B, 10000B
         /// (draft2013).
         dq_threshold: Option<Bytes> = None => Bytes(if p.variant == Draft2013 { 10_000 } else { 1 << 14 }),
-        /// Weight of a measuring cycle in the average time per byte; null: 0.25 (DQ_THRESHOLD/2^16 of RFC 8033), 0.5 (draft2013).
+        /// Weight of the newest measuring cycle in the average time per byte; null: 0.25, 0.5 (draft2013). RFC 8033
+        /// computes it as DQ_THRESHOLD/2^16.
         dq_weight: Option<f64> = None => if p.variant == Draft2013 { 0.5 } else { 0.25 },
         /// De-randomises drops: nothing is dropped while the sum of the probabilities since the last drop is below 0.85, and a
         /// packet is dropped for certain when the sum reaches 8.5; null: false, true (linux).
         derandomize: Option<bool> = None => p.variant == Linux,
-        /// Share of `limit` that the backlog must reach before PIE becomes active (RFC 8033 §5.3: 1/3). Needs `limit`. With 0,
-        /// `limit` is not needed, and PIE is always active.
+        /// Share of `limit` that the backlog must reach before PIE becomes active (RFC 8033 §5.3: 1/3). A share above 0
+        /// needs an explicit `limit`. With 0, PIE is always active.
         activation: Prob = Prob::default(),
         /// The table that scales steps by the current probability; null: rfc8033, coarse (draft2013).
         tuning: Option<Tuning> = None => if p.variant == Draft2013 { Tuning::Coarse } else { Tuning::Rfc8033 },
-        /// Delay above which each update adds 0.02; null: never (rfc8033), 250ms (linux), 200ms (draft2013).
+        /// Delay above which each update adds 0.02 to the probability; null: never (rfc8033), 250ms (linux), 200ms
+        /// (draft2013).
         delay_high: Option<Duration> = None,
     }
 }
