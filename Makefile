@@ -90,13 +90,14 @@ venv: $(VENV)/.core-stamp
 # ----------------------------------------------------------------------------------------------------------- the targets
 
 run: $(VENV)/.core-stamp
-	@# exit code 1 means that the study misses its stated shares; this is a result, which is printed, and not a failure of `make run`
+	@# exit code 1 means that too few values are within tolerance (docs/validation.md). That is a result, not a failure of `make run`
 	@$(BIN)/bloatlab reproduce $(STUDY) --seeds $(SEEDS) -o $(OUT) $(if $(JOBS),--jobs $(JOBS)) || [ $$? -eq 1 ]
 
 study:
 	@$(MAKE) --no-print-directory run SEEDS=10
 
-# The last step of the simulator's build and the installation of packages use one core; Rust's tests are compiled on the other.
+# The steps run in parallel: the installation of packages and the last step of the simulator's build use only one core, so Rust's
+# tests are compiled on the other.
 test:
 	@$(MAKE) --no-print-directory -j3 rust-tests $(VENV)/.core-stamp $(VENV)/.dev-stamp
 	@$(MAKE) --no-print-directory -j1 --keep-going test-rust test-python
@@ -218,7 +219,7 @@ least-rust:
 miri:
 	cargo +nightly miri test --locked -p bloatlab-units -- --skip moments_of_the_distributions
 
-# Files whose spelling is checked, comments and words of the user interface included.
+# Files whose spelling codespell checks, including comments and the texts of the user interface.
 SPELLED := '*.md' '*.py' '*.rs' '*.ts' '*.toml' '*.html' '*.css' '*.sh' Makefile
 
 prose:
@@ -287,7 +288,7 @@ lock: $(VENV)/.dev-stamp
 	$(BIN)/uv pip compile --group pyproject.toml:aioquic $(LOCK) -o requirements/aioquic.txt
 	$(BIN)/uv pip compile --group pyproject.toml:sb3 -c requirements/dev.txt $(LOCK) -o requirements/sb3.txt
 
-# The files have hashes for every platform, and no package index, because each machine sets its own.
+# The files in requirements/ list hashes for every platform. They name no package index, because each machine sets its own.
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet
 
 clean:

@@ -51,7 +51,7 @@ LAWS: dict[str, Any] = {
     "sfq_hss + codel.py": {"sfq_hss": {"law": {"python": {"law": "codel.py:CoDel"}}}},
 }
 
-#: `CONTROLLERS`: the compared stacks by name, each a change to `STACK`. The core's own are marked.
+#: The settings common to all stacks in `CONTROLLERS`. A name with "(core)" is a controller of the core.
 STACK = {"preset": "linux-6", "ack_every": 1, "quick_acks": 0}
 CONTROLLERS: dict[str, Any] = {
     "reno (core)": STACK | {"congestion_control": "reno"},

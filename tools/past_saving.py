@@ -1,4 +1,6 @@
-"""Measures the CPU time saved in a sweep by sharing common pasts: the table in docs/sweeps.md.
+"""Measures the CPU time that a sweep saves by common pasts: the table in docs/sweeps.md.
+
+A common past is an initial segment shared by several runs; it is simulated once for all of them.
 
     .venv/bin/python tools/past_saving.py [GRID.toml]
 
@@ -25,7 +27,7 @@ planned = pasts.planned
 
 
 def none_planned(scenarios: Sequence[Scenario]) -> list[tuple[int, pasts.Past | None]]:
-    """Returns the runs in order, without pasts."""
+    """Returns the runs in order, each without a common past; replaces `pasts.planned`."""
     return [(index, None) for index in range(len(scenarios))]
 
 

@@ -31,7 +31,7 @@ PATTERNS: dict[str, re.Pattern[str]] = {
     advice: re.compile("|".join(patterns))
     for advice, patterns in tomllib.loads((ROOT / "tools" / "prose.toml").read_text()).items()
 }
-#: Code, links, quotations and titles, which are not searched because they are other people's words.
+#: Code, links, quotations and titles, which are not searched: quotations and titles are other people's words.
 QUOTED = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)|\"[^\"]*\"|“[^”]*”|(?<!\*)\*\w[^*]*\w\*(?!\*)")
 #: An RFC, a draft, an arXiv number, or a name and a year: `Floyd & Jacobson 1993`, also across two lines of a comment.
 CITED = re.compile(

@@ -5,8 +5,8 @@
 The folder then contains a wheel for each Rust target, the sdist, the SBOM of the Rust crates (CycloneDX), the notes of
 this version from CHANGELOG.md, and SHA256SUMS. The wheel of this machine is built twice: first instrumented with
 counters, and then optimised with the counts from the runs of tools/profile_runs.py; this needs Rust's component
-llvm-tools. Zig links against an old C library, and auditwheel determines from the compiled module how old a C library
-it can run with. Exit code 1 if a target is not installed, or if the tag of a wheel promises an older C library than its
+llvm-tools. Zig links against an old C library, and auditwheel determines the oldest C library with which the compiled
+module can run. Exit code 1 if a target is not installed, or if the tag of a wheel promises an older C library than its
 module needs.
 """
 
@@ -112,7 +112,7 @@ def notes(changelog: str, version: str) -> str:
 
 
 def dishonest(wheel: Path) -> str | None:
-    """Returns the fault of a wheel's tag if its module needs a newer C library than the tag promises."""
+    """Returns an error message if a wheel's module needs a newer C library than its tag promises, otherwise None."""
     if "musllinux" in wheel.name:
         # auditwheel needs musl's own library, which machines with glibc lack, so the list of libraries is checked
         # instead

@@ -1,4 +1,4 @@
-"""Reno by RFC 5681 §3.1, in the arithmetic of the core's `reno`: both send the same packets."""
+"""Reno by RFC 5681 §3.1, with the same arithmetic as the core's `reno`, so both send the same packets."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bloatlab.controllers import Moment, Sample, Start
 
-#: A window this close to a whole number is rounded to that number, so that five times a fifth of a segment are one
-#: segment.
+#: A window this close to a whole number is rounded to that number, so that adding a fifth of a segment five times gives
+#: exactly one segment.
 ROUNDING = 1e-9
 
 
 class Reno:
-    """Doubles the window per round trip in slow start, then adds a segment per round trip.
+    """Doubles the window every round trip in slow start, then adds a segment every round trip.
 
     A loss reduces the window to `beta` of its size.
     """

@@ -1,4 +1,4 @@
-"""Westwood+ by Grieco & Mascolo 2004, in the arithmetic of the core's `westwood`: both send the same packets."""
+"""Westwood+ by Grieco & Mascolo 2004, with the arithmetic of the core's `westwood`, so both send the same packets."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ class Westwood:
         self.since_ns, self.una = now_ns, una
 
     def on_congestion(self, moment: Moment, kind: str, base: float) -> float:
-        """Returns the amount of data that fits into the path when its queue is empty."""
+        """Returns the number of segments that fit into the path when its queue is empty.
+
+        Before the first bandwidth sample, returns half of `base`.
+        """
         fits = self.bwe * self.rtt_min_us * 1e-6 / self.mss if self.bwe else 0.5 * base
         return max(fits, 2)
 

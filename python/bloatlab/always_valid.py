@@ -1,7 +1,7 @@
 """Confidence sequences: intervals for a mean that hold for all sample sizes at once, so sampling may stop at any time.
 
-n differences of mean m and standard deviation s (over n - 1), error probability a. The result is the intersection of
-two intervals, each with error probability a / 2:
+The n differences have the mean m and the standard deviation s (over n - 1); the error probability is a. The result is
+the intersection of two intervals, each with error probability a / 2:
 
     known scatter     m -+ S/n sqrt((n + r) (ln((n + r) / r) + 2 ln(2/a)))         r = 0.25
     unknown scatter   m -+ s sqrt((n - 1)/n (L - 1) / (1 - k L)),   k = c/(n + c),  L = (4/(a^2 k))^(1/n),   c = 0.02
@@ -24,7 +24,7 @@ from bloatlab.statistics import Interval
 #: The r and c of the formulas above, chosen to make the intervals narrowest for few values.
 KNOWN_TUNING, UNKNOWN_TUNING = 0.25, 0.02
 
-#: A lower sample deviation is replaced by the assumed deviation divided by this number.
+#: The sample deviation used is at least the assumed deviation divided by this number.
 LEAST_SHARE = 2.0
 
 

@@ -1,7 +1,7 @@
 """The probability that sessions share a queue if a hash chooses one of G groups, each with k queues.
 
     ordinary hashing      k = 1: two sessions in a group share its queue
-    serial search         a session takes an unused queue of its group; they share only if more than k are in a group
+    serial search         a session takes an unused queue of its group; sessions share only if a group has more than k
     P(no sharing)         n! / G^n  [x^n] (1 + x + x^2/2! + ... + x^k/k!)^G
     P(a given session is in an overfull group)    1 - sum_{j<k} C(n-1, j) (1/G)^j (1 - 1/G)^(n-1-j)
 

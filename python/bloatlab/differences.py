@@ -26,7 +26,7 @@ from bloatlab.terminal import lines
 #: Number of measures shown by default. Together with the settings, they fit on a screen.
 TOP = 15
 
-#: Width of the text tables, in characters; and the |ln ratio| above which all changes are considered the same size.
+#: Width of the text tables, in characters; and the |ln ratio| at which the size of a change is capped.
 _WIDTH, _MOST_SIZE = 100, math.log(1e6)
 
 

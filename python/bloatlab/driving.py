@@ -248,7 +248,6 @@ def nanoseconds(time: float | str, end: float) -> int:
 
 
 def _shown(value: object) -> str:
-    """Clips a value for a message."""
     return repr(str(value)[:80])
 
 
@@ -256,7 +255,6 @@ class _Part(ABC):
     """A part of a simulation whose attributes are read from the core on each access."""
 
     __slots__ = ("_core", "_name")
-    #: Names of the attributes.
     ATTRIBUTES: tuple[str, ...] = ()
 
     def __init__(self, core: Core[_core.DrivenRun], name: str) -> None:
@@ -284,11 +282,11 @@ class _Part(ABC):
 class Link(_Part):
     """A link of a simulation.
 
-    The queue has the attributes `packets`, `bytes` and `sojourn`: the time in s that the queue's first packet has
-    waited, or None if no packet waits or the time is not known. `rate` is in bit/s, None for a link without a rate. The
-    counters since the start are `offered_packets`, `delivered_packets`, `delivered_bytes`, `dropped_packets`,
-    `marked_packets`, and `drops` (packets by reason). `in_flight_packets` is the number of packets that have left the
-    queue but have not yet arrived.
+    The attributes of the queue are `packets`, `bytes` and `sojourn`. `sojourn` is the time in s that the queue's first
+    packet has waited, or None if no packet waits or the time is not known. `rate` is in bit/s, None for a link without
+    a rate. The counters since the start are `offered_packets`, `delivered_packets`, `delivered_bytes`,
+    `dropped_packets`, `marked_packets`, and `drops` (packets by reason). `in_flight_packets` is the number of packets
+    that have left the queue but have not yet arrived.
     """
 
     __slots__ = ()

@@ -3,8 +3,8 @@
     queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }   # in a scenario; path relative to its folder
     bloatlab.run(scenario, laws={"mine": MyLaw})                # for queue.python = { law = "mine" }
 
-When a scenario is read, the file's source and every parameter of the class are copied into it. If the file changes, it
-counts as a new scenario; results and stores record the law itself, and a cluster's workers need no file. Each run
+When a scenario is read, the file's source and every parameter of the class are copied into it, so a change of the file
+makes it a new scenario. Results and stores record the law itself, and a cluster's workers need no file. Each run
 executes the source again. See docs/adding-a-law-in-python.md.
 """
 

@@ -66,7 +66,7 @@ class Endpoint(Protocol):
 
 
 class Network:
-    """The network of a scenario, with endpoints at its nodes. It is built on first run.
+    """The network of a scenario, with endpoints at its nodes. The first run builds it.
 
     Times are in seconds unless given as a string with a unit.
     """
@@ -137,11 +137,11 @@ class Network:
         return dict(self._endpoints)
 
     def fork(self) -> Network:
-        """Returns a second network in the same state, which shares nothing with this one. Not valid after the end.
+        """Returns a second network in the same state, which shares nothing with this one.
 
         `copy.deepcopy` copies all stacks in one call, so an object shared by two stacks is copied once. A network that
         has not run yet is built first. Raises `EndpointError` for a stack that cannot be copied, `LawError` for a law
-        in Python, and `ScenarioError` for a network that captures.
+        in Python, and `ScenarioError` for a network that captures or whose run is over.
         """
         copies: dict[str, Endpoint] = {}
         memo: dict[int, Any] = {}

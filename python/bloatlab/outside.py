@@ -77,7 +77,10 @@ Factories = Mapping[str, Factory]
 
 
 def factories(text: str, laws: Mapping[str, type] | None, controllers: Mapping[str, type] | None) -> Factories:
-    """Returns the factories of a resolved scenario; `laws` and `controllers` name classes. Raises `ClassError`."""
+    """Returns the factories of a resolved scenario. Raises `ClassError`.
+
+    `laws` and `controllers` map names to classes.
+    """
     found: dict[str, Factory] = {}
     for kind, given in zip(KINDS, (laws or {}, controllers or {}), strict=True):
         used: set[str] = set()

@@ -115,8 +115,8 @@ def parse(
 ) -> Scenario:
     """Resolves the scenario in `text`, with the overrides `sets`.
 
-    `source` names the text in messages. Laws in Python and delivery traces are read relative to `folder`, by default
-    the working folder. Raises `ScenarioError` with one line per problem.
+    `source` names the text in messages. The paths of Python files and delivery traces are relative to `folder`, by
+    default the working folder. Raises `ScenarioError` with one line per problem.
     """
     given = _core.resolve(text, form, source, overrides(sets))
     whole = deliveries.completed(outside.completed(given, folder, source), folder, source)

@@ -38,7 +38,7 @@ from bloatlab.scenario import Scenario, from_dict, quantity
 from bloatlab.simulation import Result
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: Name of the file with a comparison, in its folder.
+#: Name of the file that holds a comparison.
 COMPARED = "compare.json"
 
 #: Allowed difference: a share of the live value or a time, whichever is larger.
@@ -112,7 +112,7 @@ class Compared:
         return self.share.within == self.share.cells if self.share.cells else None
 
     def as_data(self) -> dict[str, Any]:
-        """Returns the comparison as JSON."""
+        """Returns the comparison as plain data for JSON."""
         of = self.share
         summary = {"cells": len(self.cells), "judged": of.cells, "agree": of.within, "seeds": self.seeds}
         return {
@@ -199,7 +199,7 @@ def _point(case: str, cells: Sequence[Cell], invalid: str | None) -> Point:
 
 
 def _drawn(done: Compared) -> Drawn:
-    """Draws the ratios of simulated to live values; equal values give 1."""
+    """Plots the ratios of simulated to live values. A ratio of 1 means that they are equal."""
     lines: list[Series] = []
     for name, wanted, colour in (("agrees", True, 2), ("differs", False, 1), ("not judged", None, 4)):
         at = [(n, c) for n, c in enumerate(done.cells) if c.agrees is wanted and c.live and math.isfinite(c.simulated)]
@@ -270,8 +270,8 @@ def lateness(real: Result) -> Lateness:
 def late(scenario: Scenario, real: Result) -> Scenario:
     """Returns `scenario` with the lateness of the live run `real` on the links into its hosts.
 
-    A link with `both_ways` gets it in both directions, and a link with its own lateness is not changed. A link
-    that may reorder packets gets none, because packets that leave the bench late keep their order.
+    A link with `both_ways` gets the lateness in both directions. A link that already has a lateness is not changed. A
+    link that may reorder packets gets no lateness, because packets that leave the bench late keep their order.
     """
     measured = lateness(real)
     if not measured:

@@ -58,7 +58,7 @@ class Result:
         return self.tables[name]
 
     def trace(self, of: str) -> pl.DataFrame:
-        """Returns the trace of "links", "queues" or "flows". Raises `KeyError`, whose message says how to record it."""
+        """Returns the trace of "links", "queues" or "flows". Raises `KeyError`, which says how to record the trace."""
         if f"trace_{of}" not in self.tables:
             kept = ", ".join(name.removeprefix("trace_") for name in self.tables if name.startswith("trace_"))
             message = f"no trace of {of!r} (recorded: {kept or 'none'}); record it with trace = {{ {of} = true }}"
@@ -199,7 +199,10 @@ def summary_of(text: str) -> dict[str, Any]:
 
 
 def _round(part: Any, digits: int | None = None) -> None:
-    """Rounds the values in a part to the resolution of their unit; a value without a unit uses its parent's."""
+    """Rounds the values in a part of the summary to the resolution of their unit.
+
+    A value without a unit of its own is rounded in its parent's unit.
+    """
     # written for speed, because a sweep calls it for every part of every run
     if type(part) is dict:
         for key, value in part.items():

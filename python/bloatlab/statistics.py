@@ -5,9 +5,9 @@ With n values x of mean m and standard deviation s (over n - 1):
     t           m -+ t(n - 1, 97.5 %) s / sqrt(n)           Student 1908; exact for means of normal values
     bootstrap   the middle 95 % of the means of 9999 samples drawn from the values with replacement, corrected for bias
                 and skewness (BCa, Efron 1987); does not assume normality; too narrow for fewer than about ten values
-    paired      either interval over the differences a - b of runs with the same seed
-    MSER-5      the cut d in the first half with the smallest  var(z[d:]) / (n - d),  z: the series' means over batches
-                of 5 (White 1997)
+    paired      the t or bootstrap interval of the differences a - b of runs with the same seed
+    MSER-5      the cut d in the first half with the smallest  var(z[d:]) / (n - d),  z: the n means of the series over
+                batches of 5 (White 1997)
 
 An interval shows how well the mean is known, not how much single runs vary; its width falls as 1 / sqrt(n).
 """
@@ -75,12 +75,12 @@ class Interval:
         return replace(self, low=max(self.low, 0.0)) if self.low < 0.0 <= self.mean else self
 
     def differs(self) -> bool:
-        """Returns whether the interval excludes 0, which makes a difference significant. False without an interval."""
+        """Returns whether the interval excludes 0, so a difference is significant. False if n < 2 or the width is 0."""
         return self.half > 0.0 and (self.low > 0.0 or self.high < 0.0)
 
 
 def interval(values: Sequence[float], method: Method = "t", confidence: float = CONFIDENCE) -> Interval:
-    """Returns the mean of finite `values` with its interval. Raises `ValueError` if there are none."""
+    """Returns the mean of `values` with its interval. Raises `ValueError` if `values` is empty or not all finite."""
     x = np.asarray(values, dtype=float)
     if not x.size or not np.isfinite(x).all():
         raise ValueError("an interval needs values, all of them finite")

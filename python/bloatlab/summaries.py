@@ -77,7 +77,7 @@ def summary_tables(result: Result) -> list[TextTable]:
 
 
 def tables_of(summary: Of, seconds: float) -> list[TextTable]:
-    """Makes every table of a summary. `seconds` is the time it covers."""
+    """Makes every table of a summary. `seconds` is the time that the summary covers."""
     return list(_tables(summary, seconds))
 
 

@@ -2,10 +2,10 @@
 
     .venv/bin/python tests/fuzz/inputs.py [--count 20000] [--seed 1] [--only flent] [--first 0]
 
-A case depends only on the seed, the target's name and its number, so each case can be repeated: `--only TARGET --first
-N --count 1`. A target may return a result or raise its documented error. Everything else is a finding: another error,
-exit code 70, or a control character on the terminal. Findings are printed with their number, and the exit code is then
-1. A case that takes longer than two minutes counts as hanging and ends the run.
+A case depends only on the seed, the target's name and the case's number, so each case can be repeated: `--only TARGET
+--first N --count 1`. A target may return a result or raise its documented error. Everything else is a finding: another
+error, exit code 70, or a control character on the terminal. Findings are printed with their number, and the exit code
+is then 1. A case that takes longer than two minutes counts as hanging and ends the run.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ class SmallBbr:
         return moment.ssthresh
 
     def probe(self):
-        """Reports the state under the names of the draft."""
+        """Reports the state under the names of the BBR draft."""
         pacing_gain, cwnd_gain = self.gains[self.phase]
         return {
             "phase": self.phase,

@@ -25,7 +25,7 @@ from browser import ARGUMENTS, chromium
 settings.register_profile("bloatlab", derandomize=True)
 settings.load_profile("bloatlab")
 
-#: A command that returns the exit code, the output in one line, and the errors.
+#: A function that runs a command and returns its exit code, its output as one line, and its errors.
 Say = Callable[..., tuple[int, str, str]]
 
 #: Two files that serve as locks. A test holds the first file while it waits for its turn, and the second file while it

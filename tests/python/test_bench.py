@@ -1,4 +1,4 @@
-"""The lines of tools/bench.py for other simulators."""
+"""tools/bench.py prints a correct line for each run of another simulator."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The rules of the study `cablelabs2012`, at limits computed by hand, and the values that are counted."""
+"""The rules of the study `cablelabs2012`: tolerances at limits computed by hand, and which cells are counted."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def test_everything_as_published_is_within(as_published):
 def test_what_is_counted(as_published):
     card = STUDY.scorecard(as_published())
     kinds = Counter(c.verdict for c in card.cells)
-    # 27 cases with 8 metrics each make 216 cells. Of these, 5 calibration cases (D01 and D02 with two buffers each, and
-    # C01) have 5 x 8 = 40 cells, and two cells, MADs, are not published
+    # 27 cases with 8 metrics each make 216 cells. The 5 calibration cases (D01 and D02 with two buffers each, and C01)
+    # have 5 x 8 = 40 of these cells, and two other cells, both MADs, are not published
     assert kinds[Verdict.CALIBRATION] == 40
     assert kinds[Verdict.WITHIN] == 216 - 40 - 2
     # Tables 7 and 8 have (a difference and two ratios) x 2 = 6 cells for each of 9 loads. For each load, the page time

@@ -76,8 +76,8 @@ def test_one_window_for_all_transfers():
 def test_round_trips_apart():
     scenario: Any = describe(Case(5, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
     names = ["ftp", "ftp2", "ftp3", "ftp4", "ftp5"]
-    # of round trips of 100, 102, ... 108 ms, the DOCSIS link takes 2 ms, and the link to the server takes half of the
-    # rest in each direction
+    # the round trips are 100, 102, ... 108 ms. The DOCSIS link contributes 2 ms, and the link to the server contributes
+    # half of the rest in each direction
     assert [scenario["link"][n]["delay"] for n in names] == ["49ms", "50ms", "51ms", "52ms", "53ms"]
     assert [scenario["app"][n]["traffic"]["ftp"]["flows"] for n in names] == [1] * 5
     single: Any = describe(Case(3, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
@@ -164,7 +164,7 @@ def test_quick_look_proves_nothing_and_leaves_everything(quick: Path):
     assert "A quick look" in page
     assert "bytes: a DropTail buffer" in page
     runs = pl.read_parquet(quick / "runs.parquet")
-    # with two seeds each: 27 cases of the tables, 2 of the plateau, 18 of bytes and 10 without pages
+    # 27 cases of the tables, 2 of the plateau, 18 of the experiment `bytes` and 10 without pages, with two seeds each
     assert runs.height == (27 + 2 + 18 + 10) * 2
     assert set(runs["seed"]) == {1, 2}
 

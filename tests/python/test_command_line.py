@@ -1,4 +1,4 @@
-"""Options of the command line: plain digits, complete commands, and folders that hold no earlier results."""
+"""The command line refuses numbers in other digits, unterminated commands, and folders with earlier results."""
 
 from __future__ import annotations
 

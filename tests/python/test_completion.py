@@ -1,4 +1,4 @@
-"""The completion scripts are run in the shells for which they are written."""
+"""Runs each completion script in the shell for which it is written."""
 
 from __future__ import annotations
 

@@ -108,8 +108,8 @@ def test_every_number_of_the_report_is_judged():
     assert numbers <= {want.metric for want in PUBLISHED}
     card = STUDY.scorecard(as_published())
     assert card.met
-    # the report prints six fetch times and the result of equation (1); the three values of equation (2) are computed
-    # here
+    # the CSC458 report prints six fetch times and the result of its first equation; bloatlab computes the three values
+    # of its second equation
     counted = [c for c in card.cells if c.counted]
     assert [c.verdict for c in counted] == [Verdict.WITHIN] * 7
     assert {c.case for c in card.cells if c.origin is Origin.OURS} == {"Q=5", "Q=20", "Q=100"}

@@ -216,7 +216,7 @@ def test_values_that_are_not_valid_are_named():
         _ = flow.cwn
     with pytest.raises(AttributeError, match="rate cannot be set"):
         sim.link("up").rate = 3
-    # reading has not changed the run
+    # reading the state must not change the run
     assert digest(sim.finish()) == digest(bloatlab.run(bloatlab.parse(HOME)))
 
 

@@ -125,7 +125,7 @@ def test_rapid_start_fills_a_long_path_sooner_and_recovers_to_beta_of_what_the_p
 
     rapid, slow = (start_of(hystart, 1.0, ack_every=1) for hystart in ("rapid-start", "off"))
     assert (filled(slow) - filled(rapid)) / RTT_S == pytest.approx(4.1 - 2.6, abs=0.6)
-    # appendix A of the draft: when the first recovery ends, the window is beta = 0.7 times the sum of the
+    # appendix A of the Rapid Start draft: when the first recovery ends, the window is beta = 0.7 times the sum of the
     # bandwidth-delay product and the buffer
     flow = rapid["result"].trace("flows").filter(pl.col("direction") == "forward")
     during = flow.filter(pl.col("first_recovery"))

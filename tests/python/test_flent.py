@@ -1,4 +1,4 @@
-"""Tests that flent's own plotter opens our files, and that the values we read from flent's files are those it prints.
+"""Tests that flent's own plotter opens our files, and that we read the same values from flent's files as flent prints.
 
 flent is not a dependency: its wheel (by its hash, requirements/flent.txt) is installed under target/ when it is first
 needed. The wheel contains sample data measured by others. flent is GPL, so none of it is in this repository.

@@ -190,7 +190,7 @@ def test_a_transport_is_judged_by_its_packets(tmp_path: Path) -> None:
     # packets are lost
     (deaf,) = judged(cases, f"{TRANSPORTS}:Deaf")
     assert _verdicts(deaf) == {"5.1.1": "met", "5.1.4": "not met", "6.1": "not met", "7.11": "not applicable"}
-    # the four flows of 5.1.4 begin 2 s apart, so each of them is a separate application, and the figure of the page
+    # the four flows of 5.1.4 begin 2 s apart, so each of them is a separate application, and the figure on the page
     # shows all four
     four = next(one for one in sound.tried if one.case.section == "5.1.4")
     assert four.rulings[0].figure == pytest.approx(1.0, abs=0.2)

@@ -39,7 +39,7 @@ def test_closed_forms_by_hand():
     assert theory.window(20.0, 20.0) == pytest.approx(58.33, abs=0.01)
     assert theory.reno_drops(20.0, 20.0) == pytest.approx(1.5 / 58.33**2, rel=1e-3)
     # in a flood at 1.1 times the link's rate, 9.09 % of the packets are in excess. So p' = sqrt(0.0909) = 0.3015, and
-    # 60.3 % of the packets in L are marked
+    # 60.3 % of the packets in queue L are marked
     assert theory.excess(1.1) == pytest.approx(0.0909, abs=1e-4)
     assert theory.coupled(theory.excess(1.1)) == pytest.approx(0.603, abs=1e-3)
     # each of ten flows grows by a 25th of a segment per round trip of 5 ms, and by 0.64 segments per round trip of 20
@@ -48,8 +48,8 @@ def test_closed_forms_by_hand():
     assert theory.overshoot(10, 20.0, 0.24, scaled=True) == pytest.approx(1.536)
     assert theory.overshoot(10, 5.0, 0.24, scaled=False) == pytest.approx(2.4)
     assert theory.floor_wait(10, 5.0, 0.6) == pytest.approx(7.0)
-    # half of the arrivals find a packet of C in transmission. A transmission takes 3 ms, and the time that remains of
-    # it is uniformly distributed, so 1 % of all arrivals wait longer than x, where 0.01 = 0.5 (1 - x / 3)
+    # half of the arrivals find a packet of queue C in transmission. A transmission takes 3 ms, and its remaining time
+    # is uniformly distributed, so 1 % of all arrivals wait longer than x, where 0.01 = 0.5 (1 - x / 3)
     assert theory.under_way(3.0) == pytest.approx(2.94)
 
 
@@ -62,7 +62,8 @@ def test_every_case_has_a_name_of_its_own_and_a_scenario():
 
 
 def test_the_whole_table_of_the_tests_is_there():
-    # each queue and rate has 24 rows: six pairs of round trips, each with four pairs of Prague and CUBIC
+    # each queue and rate has 24 rows: six pairs of round trips times four pairs of congestion controls, because each of
+    # the two flows is Prague or CUBIC
     for begins in ("dualpi2", "pfifo", "fq_codel"):
         for rate in (50.0, 10.0):
             rows = [x for x in c.of_queue(begins) if x.rate == rate]
@@ -127,7 +128,7 @@ def test_netems_slots_are_a_trace():
 
 
 def test_bursts_in_front_of_two_flows_are_of_one_link():
-    # issue 1 of the L4S tests: CUBIC beside Prague, with each pair of equal round trips, at both rates, for two
+    # issue 1 of the L4S tests: CUBIC beside Prague with equal round trips (10, 20 and 80 ms), at both rates, for two
     # versions of Prague
     assert [(x.rtt, x.rate) for x in c.BURSTY] == 2 * [
         (rtt, rate) for rate in (50.0, 10.0) for rtt in (10.0, 20.0, 80.0)
@@ -221,7 +222,8 @@ def test_what_misses_has_the_experiment_that_moves_it_or_is_not_explained():
     own = replace(fifo, jittered=False)
     between = reason(own, "ratio", Band(0.23, 0.52), 0.1, {str(fifo): [{"ratio": 0.6}]})
     assert between.endswith("0.60, on the other side")
-    # the reason for a cell mentions the packet of C in transmission if the wait for this packet alone exceeds the limit
+    # the reason for a cell mentions the packet of queue C in transmission if the wait for this packet alone exceeds the
+    # limit
     slow = c.beside(4.0, 1)
     of = {str(c.beside(4.0, 1, mss=c.SMALL)): [{"first_wait_p99_ms": 1.1}]}
     assert "99th percentile of 2.94 ms" in reason(slow, "first_wait_p99_ms", limits, 10.0, of)
@@ -267,12 +269,14 @@ def waits_of_streams(rate: float, flows: int, each: float) -> list[float]:
 
 
 def test_at_4_mbit_even_streams_wait_longer_than_2_ms_too():
-    # the streams have no bursts and do not grow, so each packet of L waits for whole packets of C, which take 3 ms
+    # the streams have no bursts and do not grow, so each packet of queue L waits only for whole packets of queue C,
+    # each of which takes 3 ms to transmit
     for flows, each, wait in ((1, 2.0, 6.0), (4, 0.5, 7.1), (10, 0.2, 7.5)):
         waits = waits_of_streams(4.0, flows, each)
         assert sum(waits) / flows == pytest.approx(wait, abs=1.0)
         assert min(waits) > theory.under_way(3.0)
-    # at 20 Mbit/s a packet takes 0.6 ms, and the streams wait less than 2 ms; ten Prague flows wait 4.0 ms at this rate
+    # at 20 Mbit/s the transmission of a packet takes 0.6 ms, and the streams wait less than 2 ms; ten Prague flows wait
+    # 4.0 ms at this rate
     assert sum(waits_of_streams(20.0, 10, 1.1)) / 10 == pytest.approx(1.6, abs=0.3)
 
 

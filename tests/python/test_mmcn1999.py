@@ -38,8 +38,8 @@ def case(key: str) -> Case:
 
 @pytest.mark.parametrize("key", [LAW, "red"])
 def test_tcp_has_what_equal_loss_leaves(key: str):
-    """If a queue drops packets of all flows with the same probability p, TCP gets C - U (1 - p) alongside a flood U.
-    Without TCP, the flood is 11.26 Mbit/s on a link of 10 Mbit/s.
+    """If a queue drops packets of all flows with the same probability p, TCP gets C - U (1 - p) on a link of rate C
+    that also carries unresponsive traffic of rate U. Here C is 10 Mbit/s, and U is 11.26 Mbit/s.
     """
     ours = measured(case(key))
     p = ours["udp_drop_percent"] / 100.0
@@ -49,17 +49,17 @@ def test_tcp_has_what_equal_loss_leaves(key: str):
 
 
 def test_a_class_of_cbt_has_its_share_of_the_queued_bytes():
-    """By the law of shares, B_c / C = q_c / sum q: here TCP gets 1030 kB/s and the flood 60 kB/s, with a delay of 32
-    ms.
+    """By the law of shares, a class c with q_c queued bytes gets the rate B_c on a link of rate C, where B_c / C = q_c
+    / sum q. Here TCP gets 1030 kB/s and the flood 60 kB/s, with a delay of 32 ms.
     """
     ours = measured(case("cbt"))
     total = ours["tcp_kbs"] + ours["mm_kbs"] + ours["blast_kbs"]
     for rate, share in (("tcp_kbs", "share_tcp_percent"), ("mm_kbs", "share_mm_percent")):
         assert ours[rate] / total == pytest.approx(ours[share] / 100.0, rel=0.05)
-    # The law assumes that all classes wait equally long. The flood arrives in bursts, which are accepted while its
-    # average is low, so packets of the flood wait a tenth less. The flood has only a seventeenth of the link, so its
-    # share of the rate and its share of the queue differ by half a percentage point. The law holds for every class if
-    # sources do not send in bursts: tests/class.rs.
+    # The law assumes that all classes wait equally long. The flood arrives in bursts, and CBT accepts a burst while the
+    # average queue of the flood's class is low, so packets of the flood wait a tenth less. The flood has only a
+    # seventeenth of the link, so its share of the rate and its share of the queue differ by half a percentage point.
+    # The law holds for every class if sources do not send in bursts: tests/class.rs.
     assert ours["blast_kbs"] / total == pytest.approx(ours["share_udp_percent"] / 100.0, abs=0.01)
     assert ours["tcp_kbs"] == pytest.approx(1030.0, rel=0.05)
     assert ours["mm_drop_percent"] < 2.0

@@ -1,4 +1,4 @@
-"""The notebooks of examples/notebooks run, print the values in their comments, and draw figures."""
+"""Runs the notebooks in examples/notebooks: they print the values in their comments, and draw figures."""
 
 from __future__ import annotations
 

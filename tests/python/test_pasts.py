@@ -1,4 +1,6 @@
-"""Common pasts of a sweep: which runs share a past, and that sharing changes no byte of any result."""
+"""A sweep simulates the initial segments that its runs share (pasts) only once: the tests check which runs share a
+past, and that sharing changes no byte of any result.
+"""
 
 from __future__ import annotations
 
@@ -208,7 +210,7 @@ def test_a_wrong_timeline_is_found(monkeypatch: pytest.MonkeyPatch):
 
 
 class Counted:
-    """Counts how often pasts are simulated, and records up to what time."""
+    """A past that records the end of each simulated segment."""
 
     def __init__(self, past: Any, log: list[float]) -> None:
         self.past, self.log = past, log

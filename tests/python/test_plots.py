@@ -1,4 +1,4 @@
-"""Figures: their contents, and that drawing a figure twice gives the same bytes."""
+"""Figures have the right contents, and drawing a figure twice gives the same bytes."""
 
 from __future__ import annotations
 

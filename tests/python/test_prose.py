@@ -1,4 +1,4 @@
-"""The prose checker finds the sentences that had to be rewritten, and nothing in the sentences that replaced them."""
+"""The prose checker (tools/prose.py) finds the sentences that had to be rewritten, but not their replacements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers copied from the paper agree with the paper's own arithmetic."""
+"""The numbers copied from CableLabs 2012 agree with the paper's own arithmetic."""
 
 from __future__ import annotations
 

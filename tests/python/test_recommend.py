@@ -187,7 +187,7 @@ def test_the_front_is_what_nothing_beats():
 
 
 def decoded(text: str) -> dict[int, Any]:
-    """Decodes TLVs: a type, a length, and that number of octets. The values of 35 and 40 are TLVs themselves."""
+    """Decodes TLVs: a type, a length, and that number of octets. The values of types 35 and 40 are TLVs themselves."""
     octets, found = bytes.fromhex(text), dict[int, Any]()
     while octets:
         kind, length, octets = octets[0], octets[1], octets[2:]

@@ -1,4 +1,6 @@
-"""Pages of reports: complete, escaped and self-contained, with the answer first and each reason once."""
+"""Tests report pages: they are complete, escaped and self-contained, the answer comes first, and each reason is written
+once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON files of a result folder."""
+"""Tests the JSON of results: NaN and infinity become null, and the text is the same as that of Python's `json`."""
 
 from __future__ import annotations
 

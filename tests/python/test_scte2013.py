@@ -192,8 +192,8 @@ def test_a_slice_of_each_discipline(discipline: str):
 
 
 def test_identities_of_a_run():
-    """A packet that joins an empty queue waits for a round of the scheduler: 10 packets of other queues and the packet
-    itself, 2.4 ms each.
+    """With SFQ, a packet that joins an empty queue waits for one round of the scheduler: 10 packets of other queues and
+    its own transmission, 2.4 ms each.
     """
     found = measure(bloatlab.run(build(Case("sfq", buffer_ms=960, seconds=60), 1)))
     assert found["gamer_p1_ms"] == pytest.approx(25.0 + 11 * 2.4, rel=1 / 64)
@@ -278,8 +278,9 @@ def test_priority_of_latency_based_wred_is_in_the_scenario():
 def test_figure_10_is_what_the_law_drops():
     words, holds = curves.check()
     assert holds, words
-    # 300 ms is midway between the thresholds. There, 10b drops the share Pa / 2. 10c drops 1 % (its step) plus half of
-    # the distance from 1 % to 5 %
+    # 300 ms is midway between the thresholds. There, the law of figure 10b drops the fraction Pa / 2, where Pa = 40 %
+    # is the drop probability at the upper threshold. The law of figure 10c drops 1 % (its step) plus half of the
+    # distance from 1 % to 5 %
     assert dict(curves.dropped("10b"))[300.0] == pytest.approx(0.2, abs=0.02)
     assert dict(curves.dropped("10c"))[300.0] == pytest.approx(0.03, abs=0.008)
     assert [len(p.series) for p in curves.draw().panels] == [2, 2, 2]
@@ -288,7 +289,6 @@ def test_figure_10_is_what_the_law_drops():
 def test_every_explanation_names_an_experiment_that_computes_it():
     for entry in EXPLANATIONS:
         assert entry.experiment in ASKED
-        # without runs nothing is explained
         assert entry.words({}) == f"{NOT_EXPLAINED}: -e {entry.experiment} was not run"
     assert explain("set-assoc 64x4, 20 sessions", "P(collision)", {}) == NOT_EXPLAINED
     # runs whose value does not support the suspected cause explain nothing

@@ -1,4 +1,6 @@
-"""Grids, the store, `gather`: no run is repeated, no outdated or damaged result is used, Ctrl-C keeps finished runs."""
+"""Tests grids, the store and `gather`: no run is repeated, no outdated or damaged result is used, and Ctrl-C keeps
+finished runs.
+"""
 
 from __future__ import annotations
 

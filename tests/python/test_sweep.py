@@ -1,4 +1,6 @@
-"""The pool of workers: order, failures, cancelling, and the same results for any number of workers."""
+"""Tests the pool of workers: results keep the order of the points, a failure stops the rest, runs can be cancelled, and
+the number of workers changes no result.
+"""
 
 from __future__ import annotations
 

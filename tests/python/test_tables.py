@@ -1,4 +1,4 @@
-"""Tables: spreads, rates, shares, and numbers as text."""
+"""Tests the helpers for tables: spreads, rates, running means, cumulative shares, and numbers as text."""
 
 from __future__ import annotations
 

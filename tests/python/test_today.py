@@ -1,4 +1,4 @@
-"""The study `today`: its scenarios, its identities, and a part of its runs with fixed values."""
+"""Tests the study `today`: its scenarios, delays computed by hand, and short runs whose values must not change."""
 
 from __future__ import annotations
 
@@ -136,8 +136,8 @@ def test_a_law_of_a_consideration_that_breaks_is_outside(law: str, what: Conside
 
 
 def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand():
-    """The bound is the sum of the times for 38 kB at 230/256 of the rate, the request loop, two grants, preparation,
-    frame and travel.
+    """The bound is the sum of the times for 38 kB at 230/256 of the rate, the request loop, two grant intervals,
+    preparation, frame and travel.
     """
     high = {law.name: law.band.high for law in LAWS}
     # 38 kB takes 67.7, 270.7 or 338.4 ms at 230/256 of 5, 1.25 or 1 Mbit/s; grants come every 2.025 or 8.1 ms
@@ -166,7 +166,7 @@ PRAGUE = {"tcp.sender.preset": "prague"}
 
 
 def fifty(changes: dict[str, str], seed: int = 1) -> dict[str, Any]:
-    """Returns the measures of the applications in the example, with some of its values changed."""
+    """Runs fifty-uploads.toml with some of its values changed; returns the measures of its applications."""
     return run(load(FIFTY, [("seed", str(seed)), *changes.items()])).summary["apps"]
 
 
@@ -210,7 +210,7 @@ def test_a_game_loses_packets_to_the_fifty_flows_of_its_host_and_to_nobody_else(
 def test_a_game_in_the_queue_of_an_upload_starves_and_with_more_queues_does_not(preset: str):
     sender = FQ_CODEL | {"tcp.sender.preset": preset}
     assert lost_percent(fifty(sender, 9)["game"]) == 0.0
-    # packets of uploads with ECN are marked, so all dropped packets belong to the game
+    # the uploads use ECN, so their packets are marked, and all dropped packets belong to the game
     assert lost_percent(fifty(sender, 10)["game"]) > (95.0 if preset == "prague" else 30.0)
     more = sender | {"link.up.queue": "{ fq_codel = { flows = 65536 } }"}
     assert lost_percent(fifty(more, 10)["game"]) == 0.0

@@ -1,4 +1,4 @@
-"""Traces have the right contents and change no other result, and every column is documented."""
+"""Traces have the right contents, recording them changes no other result, and every column is documented."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`bloatlab validate`: tc's syntax, the network of METHOD.md, metrics computed by hand, and part of the real
-comparison.
+"""Tests `bloatlab validate`: tc's syntax, the network of METHOD.md, metrics computed by hand, and part of the
+comparison with the kernel.
 """
 
 from __future__ import annotations
@@ -218,8 +218,8 @@ def test_cake_in_the_place_of_the_shaper_shapes_by_itself():
 
 
 def test_a_lone_ping_takes_the_base_round_trip():
-    """HTB sends a lone ping at once. The round trip is 4 ms, plus the time of 98 B at 1.02 R, plus twice the time of 98
-    B at 1 Gbit/s.
+    """HTB sends a lone ping at once. The round trip is 4 ms, plus the transmission time of 98 B at 1.02 times the
+    shaper's rate, plus twice the transmission time of 98 B at 1 Gbit/s.
     """
     given = entry("sf-a-pfifo5-reno", group="x", duration_s=6, warmup_s=2)
     quiet = build(given, 1, (("app.flow0_0000.start", "5.9s"),))
@@ -277,8 +277,9 @@ def test_a_discipline_of_h1_paces_or_not():
 
 
 def test_the_state_of_the_law_is_looked_at():
-    """Datagrams at 1.1 times the rate of dualpi2 hold p' at sqrt(1 - rate / arrivals) = sqrt(1/11), and the sojourn
-    time of the first packet in the classic queue near the target.
+    """Datagrams arrive at dualpi2 at 1.1 times its rate. They hold the base probability p' of RFC 9332 at
+    sqrt(1 - rate / arrivals) = sqrt(1/11), and keep the sojourn time of the first packet in the classic queue near the
+    target.
     """
     given = entry(
         "sf-A-40M-40-cu1",
@@ -339,7 +340,7 @@ def test_metrics_by_hand():
         sent_packets=[0.0 if x < 0.5 else 3.0 for x in t],
         marked_packets=[7.0 if x < 0.5 else 0.6 for x in t],
     )
-    # the law marks 5 of 100 packets in L and the step marks 20; in C, the law marks 4
+    # in the L queue, the law marks 5 of 100 packets and the step threshold marks 20; in the C queue, the law marks 4
     classes = {
         "L": {"offered_packets": 100, "marked_packets": {"law": 5, "step": 20}},
         "C": {"offered_packets": 900, "marked_packets": {"law": 4, "step": 0}},

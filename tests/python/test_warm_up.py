@@ -1,4 +1,6 @@
-"""`record.warm_up = "auto"`: the warm-up is found by MSER-5 and reported, and gives the same run as the number."""
+"""Tests `record.warm_up = "auto"`: MSER-5 finds the warm-up, the run reports it, and a run in which the reported number
+is set has the same results.
+"""
 
 from __future__ import annotations
 

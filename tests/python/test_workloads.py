@@ -1,4 +1,4 @@
-"""Scenarios by name: their contents, and that a name works wherever a file works."""
+"""Tests the scenarios that have a name: their contents, and that a name is accepted wherever a file is."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_every_workload_runs_and_carries_something(name: str):
 
 
 def test_flows_for_a_loss_are_those_of_the_rfc():
-    # by RFC 7928, n = 1.147 S sqrt(l) flows cause the loss l; for S = 166 packets and the three losses, n is 6.02,
-    # 13.46 and 19.04
+    # by RFC 7928, n = 1.147 S sqrt(l) flows cause the loss l, where S is the sum of BDP and buffer in packets; for
+    # S = 166 packets and the three losses, n is 6.02, 13.46 and 19.04
     assert [flows_for(loss, 166) for loss in (0.001, 0.005, 0.01)] == [6, 13, 19]
     assert flows_for(0.001, 2) == 1
     # 10 Mbit/s x 100 ms is 83.3 packets; with a buffer of the same size, S = 2 x 84 = 168

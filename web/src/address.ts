@@ -45,7 +45,8 @@ export class Address {
     document.body.dataset["address"] = "new";
   }
 
-  /** Opens what the address contains; returns false if it contains nothing new.   Errors: a damaged link, a name not on the page. */
+  /** Opens what the address contains; returns false if it contains nothing new.
+   *   Errors: the link is damaged, or the page has no essay step or preset of this name. */
   async restore(): Promise<boolean> {
     const { hash } = location;
     this.seen = hash;

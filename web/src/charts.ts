@@ -1,11 +1,12 @@
-// The three charts. uPlot draws; the colours are Okabe and Ito's, distinct for every kind of colour vision.
+// Draws the three charts with uPlot. The colours are Okabe and Ito's, which are distinct for every kind of colour vision.
 
 import uPlot from "uplot";
 import { isDark, put } from "./dom";
 import { Cursor } from "./stage/cursor";
 import type { Charts, FlowCurve } from "./types";
 
-/** The palette of Okabe & Ito 2008, with olive instead of black and yellow, which vanish on dark and on white. Dark pages use lighter hues. */
+/** The palette of Okabe & Ito 2008. Olive replaces black, which vanishes on dark pages, and yellow, which vanishes on white. Dark pages use
+ * lighter hues. */
 const LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6a00"];
 const DARK = ["#6ab4ee", "#e69f00", "#1db98c", "#dd94bd", "#b5e2ff", "#f0793a", "#b8a545"];
 const colours = (): string[] => (isDark() ? DARK : LIGHT);
@@ -238,7 +239,7 @@ function onto(grid: number[], charts: Charts, values: (number | null)[]): (numbe
   });
 }
 
-/** The curves of the delay chart: the mean wait (for a dual queue, the waits in L and in C), the longest wait, drops and marks. */
+/** The curves of the delay chart: the mean wait (for a dual queue, one in the L queue and one in the C queue), the longest wait, drops and marks. */
 function delayLines(charts: Charts, link: string, grid: number[]): Curve[] {
   const of = charts.links[link];
   if (of === undefined) return [];

@@ -60,7 +60,7 @@ export class Essays {
   private readonly panel = byId("essay");
   private essay: Essay | null = null;
   private at = 0;
-  /** The option guessed by the visitor; null before that. */
+  /** The option that the visitor has guessed; null before the guess. */
   private guessed: number | null = null;
 
   constructor(private readonly lab: Lab) {
@@ -212,7 +212,7 @@ export class Essays {
     for (const [i, ok] of right.entries()) this.panel.querySelector(`[data-option="${i}"]`)?.classList.toggle("right", ok);
     const verdict = answer.querySelector(".verdict");
     if (verdict !== null && this.guessed !== null) verdict.textContent = right[this.guessed] ? "You guessed right." : `Not so: ${(step.guess?.options ?? []).filter((_, i) => right[i]).map((o) => filled(o.text, now)).join(" ")}`;
-    // these are read by a test in the browser
+    // a test in the browser reads these attributes
     answer.dataset["right"] = String(right.filter((ok) => ok).length);
     answer.dataset["broken"] = step.claims.filter((claim) => !holds(claim, now)).join("; ");
     if (step.stage !== undefined) document.dispatchEvent(new CustomEvent("bloatlab:stage", { detail: step.stage }));

@@ -44,7 +44,7 @@ function formatOf(path: string): string {
   return "number";
 }
 
-/** Parses a scenario value to a number in bit/s, seconds, packets or bytes. */
+/** Parses a scenario value to a number in bit/s, seconds, packets or bytes, or to a fraction from 0 to 1. */
 function quantity(value: Json | undefined): number {
   if (typeof value === "number") return value;
   if (typeof value !== "string") return NaN;

@@ -1,4 +1,4 @@
-// Makes a film of the stage, as WebM or GIF: draws it at equal steps of the clock.
+// Makes a film of the stage, as WebM or GIF: draws the stage at equal steps of the clock.
 
 import { byId, h } from "./dom";
 import { gif } from "./gif";
@@ -49,7 +49,7 @@ function compose(canvas: HTMLCanvasElement, second: number): void {
   ctx.textAlign = "left";
 }
 
-/** Makes a film.   Errors: a film that is too long, a browser without VP8. */
+/** Makes a film.   Errors: the request is invalid, the film is too long, or (for WebM) the browser cannot encode VP8. */
 export async function film({ kind, from, until, speed, rate = 25 }: FilmRequest): Promise<Uint8Array> {
   const pictures = Math.max(1, Math.round(((until - from) / speed) * rate));
   if (!(until > from && speed > 0 && rate > 0)) throw new Error("a film needs a later end, a speed and a rate");

@@ -72,7 +72,7 @@ function fits(tree: Tree): boolean {
   return size(tree["link"]) + size(tree["app"]) <= MOST_TABLES && depth(tree, DEEPEST);
 }
 
-/** The experiment in a fragment; null for an empty one.   Errors: a fragment that is damaged or too large. */
+/** The experiment in a fragment; null for an empty one.   Errors: the fragment is damaged or too large. */
 export async function decode(fragment: string): Promise<Experiment | null> {
   if (fragment === "" || fragment === "#") return null;
   if (fragment.length > MOST_CHARACTERS) throw new Error(LARGE);

@@ -1,4 +1,4 @@
-// GIF with the 256 most frequent colours and LZW.   Source: CompuServe, GIF89a specification.
+// Writes an animated GIF: a palette of the 256 most frequent colours, and pictures compressed by LZW.   Source: CompuServe, GIF89a specification.
 
 const BITS = 8;
 const CLEAR = 1 << BITS;
@@ -17,7 +17,7 @@ interface Palette {
   place(key: number): number;
 }
 
-/** The most frequent colours in all pictures. */
+/** Returns a palette of the 256 most frequent colours in all pictures. */
 function palette(pictures: ImageData[]): Palette {
   const counts = new Map<number, { n: number; rgb: number[] }>();
   for (const { data } of pictures) {

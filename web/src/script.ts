@@ -11,15 +11,15 @@ export interface Script {
   scenario(): Tree;
   /** Sets a value by its dotted path; undefined removes it. Nothing runs yet. */
   set(path: string, value?: Json): void;
-  /** Runs the given or the current scenario; returns its summary.   Errors: a scenario that is refused. */
+  /** Runs the given or the current scenario; returns its summary.   Errors: the simulator refuses the scenario. */
   run(scenario?: Tree): Promise<Summary>;
-  /** The summary of the run shown on the page; null before the first. */
+  /** The summary of the run shown on the page; null before the first run. */
   summary(): Summary | null;
   /** The data of the charts for the run shown on the page. */
   charts(): Charts | null;
   /** The list of presets and essays, as in the element #index. */
   index(): Json;
-  /** A film of the stage, in base64.   Errors: a film that is too long. */
+  /** A film of the stage, in base64.   Errors: as for `film` in film.ts. */
   film(request: FilmRequest): Promise<string>;
 }
 

@@ -1,4 +1,4 @@
-// The simulator in its own thread. A run proceeds in slices of a few milliseconds; between slices the worker handles
+// Runs the simulator in its own thread. A run proceeds in slices of a few milliseconds; between slices the worker handles
 // messages, so a run can be cancelled. Jobs (packet windows, searches for landmarks, runs for comparison) wait while a run is in
 // progress.
 

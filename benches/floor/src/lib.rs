@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Senders keep a fixed window; there are no losses, no timers and no statistics. A link computes the departure of a packet when
-//! it is enqueued, and keeps the packet in its ring. Only the head of each ring is in the event set ("perlink": one event per hop
-//! of a packet, at most six pending). The event set is a 4-ary heap with a 128-bit key.
+//! it is enqueued, and keeps the packet in its ring. Only the head of each ring is in the event set, so each hop of a packet
+//! is one event, and at most six events are pending. The event set is a 4-ary heap with a 128-bit key.
 //!
 //! No simulator that does more can be faster. The benches report the ratio of a simulator's cost to the floor, both measured in
 //! one process, because on a busy machine CPU times vary by up to 45 %, but the ratio of two times varies much less.
@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 /// The work and the cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloorResult {
-    /// Data packets that entered transmission at the bottleneck.
+    /// Data packets enqueued at the bottleneck, including those that still wait at the end.
     pub bottleneck_packets: u64,
     /// Number of events.
     pub events: u64,

@@ -258,7 +258,7 @@ fn start(
     Ok((printed, said))
 }
 
-/// Measures instructions per packet in the second half of `seconds`.   Errors: why they cannot be measured.
+/// Measures instructions per packet in the second half of `seconds`. The error says why they cannot be measured.
 fn instructions(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<f64, String> {
     let count = |seconds: f64| -> Result<(f64, f64), String> {
         let tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"];
@@ -392,7 +392,7 @@ fn measure(case: &Case, label: &str, flows: u32, queue: &str, o: &Options) -> Re
         line.as_object_mut().ok_or("no line")?.append(&mut memory);
     }
     if o.instructions {
-        // long enough to leave slow start, and short enough for valgrind, which is fifty times slower
+        // the run is long enough to leave slow start, and short enough for valgrind, which is fifty times slower
         line["instructions_per_pkt"] = match instructions(case, flows, discipline, seconds.min(case.seconds / 5.0)) {
             Ok(n) => n.round().into(),
             Err(why) => why.into(),

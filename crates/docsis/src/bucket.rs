@@ -1,6 +1,7 @@
 //! Dual token bucket: sustained rate with a burst, and a peak rate.
 //!
 //! ```text
+//! s: size of the packet in bytes;  dt: time since the buckets were last filled;  rates in bit/s
 //! tokens <- min(burst, tokens + dt x rate / 8)          both buckets start full
 //! peak   <- min(peak_burst, peak + dt x peak_rate / 8)
 //! txtime  = (s - tokens) x 8 / rate        if tokens < s
@@ -101,12 +102,12 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    /// Begins with both buckets full at time 0.
+    /// Combines two buckets, which must be full. Time 0 counts as the time of the last fill.
     pub(crate) fn full(sustained: Bucket, peak: Option<Bucket>) -> Self {
         Self { sustained, peak, at: Time::ZERO }
     }
 
-    /// Begins with full buckets at time 0, with the rates and depths of a service flow.
+    /// Returns buckets with the rates and depths of a service flow, full at time 0.
     pub(crate) fn of(p: &ShaperParams) -> Self {
         let peak = p.peak_traffic_rate.map(|rate| Bucket::full(rate, p.peak_burst));
         Self::full(Bucket::full(p.max_sustained_rate, p.max_traffic_burst), peak)
@@ -157,7 +158,7 @@ impl Buckets {
 pub struct TokenBucket(Buckets);
 
 impl TokenBucket {
-    /// Begins with both buckets full at time 0. The parameters must be valid.
+    /// Returns a shaper whose buckets are full at time 0. The parameters must be valid.
     pub fn new(p: &ShaperParams) -> Self {
         Self(Buckets::of(p))
     }

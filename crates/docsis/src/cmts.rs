@@ -1,15 +1,16 @@
 //! The CMTS's upstream scheduler for one modem. It decides how many minislots of a MAP each service flow gets, and where in the
-//! MAP they lie.
+//! MAP they lie. L is the Low Latency service flow, C the Classic service flow.
 //!
 //! ```text
 //! proactive   L receives a grant every GGI (Guaranteed Grant Interval) without a request
-//! tokens      min(tokens of the AMSR, tokens of the peak rate). The buckets are filled at each MAP; the depth of a bucket is its
-//!             burst plus the tokens of a MAP interval. A requested grant is charged when granted (unused bytes are refunded), a
-//!             proactive grant when used. A service flow with its own rates also has its own buckets, which limit its requests
+//! tokens      min(tokens of the AMSR (Aggregate Maximum Sustained Rate), tokens of the peak rate). The buckets are filled at each
+//!             MAP; the depth of a bucket is its burst plus the tokens of a MAP interval. A requested grant is charged when granted
+//!             (unused bytes are refunded), a proactive grant when used. A service flow with its own rates also has its own
+//!             buckets, which limit its requests
 //! allocation  all = min(tokens, free minislots, requested) + proactive;  L gets weight/256 of all, or less if L requested less,
 //!             or more if C requested less than the rest;  C gets the rest, up to its requests
-//! place       L's requested minislots begin at the MAP's first proactive grant.  C's minislots begin at a random place (uniform),
-//!             and so do L's in a MAP without proactive grants
+//! place       L's requested minislots begin at the MAP's first proactive grant.  C's minislots begin at a random place (uniform).
+//!             In a MAP without proactive grants, L's minislots also begin at a random place
 //! ```
 //!
 //! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts). The specification allows many schedulers; this is the scheduler of

@@ -1,10 +1,10 @@
 //! The CMTS's downstream to a DOCSIS 3.1 modem: a shaper, deficit round robin between two service flows, and OFDM
-//! symbols.
+//! symbols. L is the Low Latency service flow, C the Classic service flow.
 //!
 //! ```text
-//! flow      a service flow may send if it has a packet and, with rates of its own, enough tokens;  if both may, the flow with a
-//!           deficit above 0 sends. A round adds 16 B x weight to L's deficit and 16 B x (256 - weight) to C's, and a
-//!           packet's bytes are subtracted.  While only one of them may send, both deficits are 0
+//! flow      a service flow may send if it has a packet and, if it has its own rates, enough tokens.  If both may send, the flow
+//!           in turn sends while its deficit is above 0. A round adds 16 B x weight to L's deficit and 16 B x (256 - weight)
+//!           to C's, and a packet's bytes are subtracted.  While only one flow may send, both deficits are 0
 //! time      a packet is sent when the aggregate's buckets hold its bytes and the channel has sent all earlier packets
 //! symbols   the packet occupies the channel from the next symbol on, at the channel's rate, and arrives 105 us after the start of
 //!           its last symbol: the delays of the pipeline (encoder, channel, decoder: 60 us) and of the interleaver (45 us)

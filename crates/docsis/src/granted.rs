@@ -1,6 +1,9 @@
 //! An upstream without a transmit queue: grants drain the managed queue itself (CableLabs' DocsisLink, 2013).
 //!
 //! ```text
+//! REQ(0): requested bytes that this MAP can grant;  REQ(1): bytes requested since the last MAP
+//! w = grant_variation x mean;  MSR: Maximum Sustained Rate
+//!
 //! at each MAP:  grant  = min(REQ(0), max_grant)            max_grant = mean + U{-w .. w-1}
 //!               REQ(0) <- REQ(0) - grant + REQ(1);  REQ(1) <- 0;  tokens += grant
 //!               without tokens, a contention request is sent at once;

@@ -101,7 +101,6 @@ impl Modem31 {
         modem
     }
 
-    /// Returns the start of a MAP.
     fn map_at(&self, number: u64) -> Time {
         Time(self.params.map_offset.0 + number * self.map.0)
     }
@@ -245,7 +244,7 @@ impl Modem31 {
         }
     }
 
-    /// Requests the waiting bytes that are neither requested nor granted.
+    /// Requests the waiting bytes that have not been requested or granted yet.
     fn request(&mut self, flow: usize, waiting: [u64; 2]) {
         let unsent = waiting[flow] + self.fragments[flow].map_or(0, |f| f.1);
         let more = unsent.saturating_sub(self.cmts.requests()[flow] + self.granted[flow]);

@@ -145,7 +145,7 @@ pub struct DocsisParams {
 }
 
 impl DocsisParams {
-    /// Returns an uncongested modem with two queues and this shaping.
+    /// Returns the parameters of an uncongested modem with two queues and this shaping.
     pub fn new(flow: ShaperParams) -> Self {
         Self {
             flow,

@@ -5,7 +5,7 @@
 //! channel           minislots x minislot_bytes per frame
 //! MAP               the whole number of frames nearest to map_interval
 //! MinReqGntDelay    ceil((CM MAP processing + frame (K+1)/K + plant RTT + downstream interleaver + CMTS MAP processing
-//!                   + downstream pipeline) / frame) + upstream pipeline, in frames; K symbols in a frame
+//!                   + downstream pipeline) / frame) + upstream pipeline, in frames;  K is the number of symbols in a frame
 //! ```
 //!
 //! Source: the defaults of docsis-ns3 (facts); MULPIv3.1 names.
@@ -135,7 +135,7 @@ defaults! {
 }
 
 impl Docsis31Params {
-    /// Returns a single service flow with this shaping, on the default channel.
+    /// Returns the parameters of a single service flow with this shaping, on the default channel.
     pub(crate) fn new(flow: ShaperParams) -> Self {
         Self {
             flow,

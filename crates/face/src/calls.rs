@@ -1,7 +1,7 @@
 //! Derives the fate of each frame of a call from the series of its flow.
 //!
 //! ```text
-//!   sent of frame k  = t0 + k T                                 T: interval between frames
+//!   frame k was sent at t0 + k T                    t0: send time of frame 0;  T: interval between frames;  w: width of a bin
 //!   an arrival in the bin [b, b + w) with delay d was sent in    [b - d, b - d + w)
 //!   k                = the frame whose send time is nearest to the middle of this range;  each arrival narrows the range of t0
 //!   played           = d <= minimum delay + late_after            (measure::VoipMeter)
@@ -72,7 +72,6 @@ pub(crate) fn calls(outcome: &Outcome, scenario: &Scenario) -> Value {
     Value::Array(found)
 }
 
-/// A range of possible values.
 #[derive(Clone, Copy)]
 struct Span {
     low: f64,

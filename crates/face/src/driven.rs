@@ -1,4 +1,4 @@
-//! A run that its caller drives step by step, and forks.
+//! A run that its caller drives step by step and can fork.
 
 use scenario::read::{self, Format};
 use scenario::{Change, Scenario, unknown};
@@ -15,7 +15,7 @@ const MOST_RATE: u64 = 1_000_000_000_000;
 #[derive(Clone, Debug)]
 pub struct Driven {
     scenario: Scenario,
-    /// Names of the links in both directions, by number.
+    /// Names of all directed links, indexed by link number.
     links: Vec<String>,
     world: World,
     now: Time,
@@ -23,7 +23,7 @@ pub struct Driven {
 }
 
 impl Driven {
-    /// Builds a run at time 0.   Errors: a scenario that exceeds a limit.
+    /// Builds a run at time 0.   Errors: the scenario exceeds a limit.
     pub fn new(scenario: Scenario) -> Result<Self, Problem> {
         let world = World::build_driven(&scenario)?;
         let links = scenario.directed_links().into_iter().map(|(name, _)| name).collect();
@@ -55,7 +55,7 @@ impl Driven {
     /// Handles all events before `at`. `observe` is called after each slice with the fraction of the run done; if it returns
     /// false, the run stops.
     ///
-    /// Errors: a time before now or after the end.
+    /// Errors: `at` is before now or after the end; the run has ended.
     pub fn run_until(&mut self, at: Time, mut observe: impl FnMut(f64) -> bool) -> Result<Ended, Problem> {
         self.going()?;
         let (now, end) = (self.now, self.world.end());
@@ -152,7 +152,7 @@ impl Driven {
 
     /// Returns the state of a flow's sender, on the flow's latest connection.
     ///
-    /// Errors: those of [`Driven::flows`]; a number that the application does not have; no open connection.
+    /// Errors: those of [`Driven::flows`]; the application has no such flow; the flow has no open connection.
     pub fn sender(&self, app: &str, flow: usize) -> Result<TcpState, Problem> {
         let flows = self.flows(app)?;
         let at = format!("app.{app}");
@@ -167,7 +167,8 @@ impl Driven {
     /// Sets `key` of a flow's sender: "cwnd" or "ssthresh" in bytes, or "pacing_rate" in bit/s of payload; `None` for no
     /// threshold or no pacing.
     ///
-    /// Errors: those of [`Driven::sender`]; a value out of range; a sender that sets its own pacing rate.
+    /// Errors: those of [`Driven::sender`]; the run has ended; the value is out of range; the sender sets its own
+    /// pacing rate.
     pub fn set_sender(&mut self, app: &str, flow: usize, key: &str, value: Option<u64>) -> Result<(), Problem> {
         self.going()?;
         let can = self.sender(app, flow)?.can;

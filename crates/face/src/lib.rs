@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`resolve`], [`scenario()`] | reads a scenario from text; every problem names its path |
 //! | [`Run`] | runs a world in slices; its summary as JSON has the same bytes in all interfaces |
-//! | [`Driven`] | a run that its caller drives step by step, and forks |
+//! | [`Driven`] | a run that its caller drives step by step and can fork |
 //! | [`Window`] | records the packets in a time window of a run, as a binary table |
 //! | [`catalogue()`] | lists the available choices, with all parameters |
 //! | [`measures()`] | lists the measures of a summary: names, units, better direction |

@@ -38,7 +38,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Builds a run.   Errors: a scenario that exceeds a limit.
+    /// Builds a run.   Errors: the scenario exceeds a limit.
     pub fn new(scenario: Scenario) -> Result<Self, Problem> {
         let mut world = World::build(&scenario)?;
         // samples the delays, because the charts show them

@@ -26,7 +26,7 @@ impl Window {
     /// Builds a run that records the packets between `from` and `until`, nanoseconds. If there are more than `most` packets,
     /// the window ends early.
     ///
-    /// Errors: a scenario that exceeds a limit.
+    /// Errors: the scenario exceeds a limit.
     pub fn new(scenario: Scenario, from: u64, until: u64, most: usize) -> Result<Self, Problem> {
         let lives = Lives::new(&scenario, Time(from), Time(until), most)?;
         Self::of(scenario, lives)
@@ -35,7 +35,7 @@ impl Window {
     /// Builds a run that searches for the first drop or mark at `link`, or the first timeout of any sender, after `after`
     /// nanoseconds.
     ///
-    /// Errors: an unknown landmark or link; a scenario that exceeds a limit.
+    /// Errors: the landmark or the link is unknown; the scenario exceeds a limit.
     pub fn find(scenario: Scenario, landmark: &str, link: &str, after: u64) -> Result<Self, Problem> {
         let names = scenario.directed_links();
         let place = names.iter().position(|(name, _)| name == link);

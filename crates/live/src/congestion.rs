@@ -1,4 +1,4 @@
-//! The congestion controls of this kernel, checked before a run begins, and the default of a namespace's sockets.
+//! Checks before a run that the kernel has a congestion control, and sets the default of a namespace's sockets.
 //!
 //! `/proc/sys/net/ipv4/tcp_available_congestion_control` lists the loaded congestion controls. Any other name may be a module,
 //! which the kernel loads when a socket requests it. So the check requests the name on a socket. Inside our own namespaces,
@@ -11,7 +11,7 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// The default congestion control of new sockets; each namespace has its own.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// Checks that the kernel has a congestion control.   Errors: a message with the available names, and the nearest among them.
+/// Checks that the kernel offers the congestion control `name`.   Errors: if not, the available names and the nearest to `name`.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     let listed = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
     let known: Vec<&str> = listed.split_whitespace().collect();

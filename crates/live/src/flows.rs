@@ -37,7 +37,7 @@ pub struct Direction {
     pub bytes: u64,
     /// Packets dropped in the bench.
     pub dropped: u64,
-    /// Highest sequence number and highest acknowledgement number so far, unwrapped; `None` before there is one.
+    /// Highest sequence number and highest acknowledgement number so far, unwrapped; `None` before the first.
     last: [Option<u64>; 2],
 }
 

@@ -18,7 +18,7 @@
 //! | `command` | the user's commands, and their termination |
 //! | `run`, `outcome` | a run from set-up to clean-up, and its result |
 //! | `namespace`, [`tun`], `sys` | namespaces and devices |
-//! | `clock`, `pm_qos` | the wall clock; keeps processors from halting during a run |
+//! | `clock`, `pm_qos` | the wall clock; a request that keeps processors from halting during a run |
 //! | `fault` | injected faults, for tests of the clean-up |
 //!
 //! This is the only crate that reads the clock or waits.

@@ -26,8 +26,8 @@ use units::{Duration, Time};
 /// Time before a deadline at which the thread stops sleeping. It is about the time that the kernel needs to wake the thread.
 const SPIN: Duration = Duration::from_micros(60);
 
-/// Maximum time without sleeping. Linux suspends a real-time thread for 50 ms in any second in which it would leave other
-/// threads less than 5 % of the processor. A sleep of 100 us in every 1.6 ms leaves them 6 %.
+/// Maximum time without sleeping. Linux suspends a real-time thread for 50 ms in any second in which the thread would
+/// leave other threads less than 5 % of the processor. A sleep of 100 us in every 1.6 ms leaves them 6 %.
 const MAX_AWAKE: Duration = Duration::from_micros(1500);
 /// Minimum sleep after [`MAX_AWAKE`].
 const MIN_SLEEP: Duration = Duration::from_micros(100);
@@ -70,7 +70,6 @@ pub(crate) struct Shared {
 /// The packet thread's state.
 #[derive(Debug)]
 pub(crate) struct LinkThread<S: Sink> {
-    /// The network of ports.
     pub bench: Bench<S>,
     /// The devices and counters through which packets enter and leave the bench.
     pub exits: Exits,
@@ -95,7 +94,7 @@ struct Departure {
 #[derive(Debug, Default)]
 struct Exit {
     packet: Joined,
-    /// The packets joined into it.
+    /// The packets that were joined into `packet`.
     parts: Vec<Departure>,
 }
 
@@ -105,7 +104,6 @@ pub(crate) struct Exits {
     tuns: [Tun; 2],
     exits: [Exit; 2],
     pub app_counters: AppCounters,
-    /// Capture files, if requested.
     pub pcaps: [Option<Capture>; 2],
     /// Lateness of the packets that left.
     pub lateness: Histogram,
@@ -127,8 +125,8 @@ impl Exits {
         }
     }
 
-    /// Accepts a departing packet. Consecutive packets of a connection are joined; before a packet that cannot be joined, the
-    /// packets joined so far are written.
+    /// Accepts a departing packet. Consecutive packets of a connection are joined. If a packet cannot be joined, the
+    /// packets joined so far are written first.
     fn leave(&mut self, clock: Clock, p: &Leaving<'_>) {
         if !self.exits[p.side.index()].packet.add(p.bytes) {
             self.flush(clock, p.side);
@@ -182,7 +180,7 @@ impl<S: Sink> LinkThread<S> {
         Self { bench, exits, real_time: false, ended: Time::ZERO }
     }
 
-    /// Moves packets until `end`, or until stopped.   Errors: a device that cannot be read.
+    /// Moves packets until `end`, or until stopped.   Errors: a device cannot be read.
     pub(crate) fn run(&mut self, clock: Clock, end: Time, shared: &Shared, claims: &Receiver<Claim>) -> io::Result<()> {
         self.real_time = sys::real_time().is_ok();
         sys::sharp_timers();

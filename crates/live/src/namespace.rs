@@ -9,7 +9,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 
-/// A network namespace.
 #[derive(Debug)]
 pub(crate) struct Namespace {
     file: File,

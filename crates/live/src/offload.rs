@@ -465,7 +465,7 @@ mod tests {
         assert_eq!(all(&bytes), [packet]);
     }
 
-    /// A second segment with any of these changes must not be joined to the first.
+    /// A second segment with a named change must not be joined to the first; a segment whose change has no name must be.
     #[test]
     fn what_differs_is_not_joined() {
         let change = |what: &str, at: usize, xor: u8, tcp_too: bool| {

@@ -1,4 +1,4 @@
-//! The packets of each namespace, as a capture file.
+//! Writes the packets of each namespace to a capture file.
 //!
 //! In a side's file, a packet's time stamp is the time at which the side's kernel passed the packet to the bench, or at
 //! which the packet left the bench. A separate thread writes the files, so that a slow disk delays no packet.
@@ -13,7 +13,6 @@ use std::thread::JoinHandle;
 /// Bytes passed to the writing thread at a time.
 const CHUNK: usize = 256 * 1024;
 
-/// The capture of one side.
 pub(crate) type Capture = Pcap<BackgroundFile>;
 
 pub(crate) fn create(path: &Path) -> io::Result<Capture> {

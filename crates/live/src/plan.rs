@@ -87,7 +87,7 @@ impl Plan {
     /// Plans a scenario. With `congestion`, every application uses the kernel's stack with this congestion control, whatever
     /// stack the scenario gives it.
     ///
-    /// Errors: anything that cannot run live, with its path in the scenario and an alternative.
+    /// Errors: a part of the scenario cannot run live. The error names the path of this part and an alternative.
     pub fn new(scenario: &Scenario, congestion: Option<&str>, limit: BitRate) -> Result<Self, Problem> {
         let network = scenario.network()?;
         if scenario.trace.is_some() {
@@ -142,7 +142,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Places the other end of each application of which one end is placed, until there is no such application.
+    /// Places the second end of every application that has one end placed, until no such application remains.
     ///
     /// Bound: each iteration places at least one host.
     fn spread(&mut self) -> Result<(), Problem> {
@@ -257,8 +257,8 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
     wire.into_iter().chain(peak).min()
 }
 
-/// Returns the kernel's congestion control for a stack.   Errors: properties of the stack that exist only in the
-/// simulator.
+/// Returns the kernel's congestion control for a stack.   Errors: the stack has properties that only the simulator
+/// supports.
 fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<String, String> {
     let kernel = tcp::TcpParams::default().with(|p| {
         p.control.congestion_control = stack.control.congestion_control;

@@ -70,7 +70,7 @@ pub enum Failure {
     Cannot(String),
     /// The caller cancelled the run.
     Cancelled,
-    /// A thread panicked; its name and message.
+    /// A thread panicked. The text contains the thread's name and the panic message.
     Bug(String),
 }
 

@@ -126,7 +126,7 @@ impl AsFd for Tun {
     }
 }
 
-/// Checks that a device can be opened.   Errors: the missing driver or permission, with a remedy.
+/// Checks that a device can be opened.   Errors: the driver or the permission is missing; the message names a remedy.
 pub(crate) fn available() -> Result<(), String> {
     match std::fs::OpenOptions::new().read(true).write(true).open(PATH) {
         Ok(_) => Ok(()),

@@ -60,7 +60,6 @@ impl FileTimes<'_> {
         }
     }
 
-    /// Returns the coefficient of variation.
     pub(crate) fn variation(&self) -> Option<f64> {
         match self {
             Self::Exact(times) => times.variation(),

@@ -136,7 +136,6 @@ impl Histogram {
             return None;
         }
         let rank = crate::percentile::rank(p, self.count);
-        // minimum and maximum are exact
         if p <= 0.0 || rank == self.count {
             return Some(Duration(if p <= 0.0 { self.min } else { self.max }));
         }
@@ -157,11 +156,11 @@ impl Histogram {
         Some(Duration(self.max))
     }
 
-    /// Returns percentile `p` of the values, each weighted by itself and rounded to the middle of its bin; `None`
-    /// without values.
+    /// Returns percentile `p` over time: the weight of each value is its own duration. Every value counts as the middle
+    /// of its bin. `None` without values.
     ///
-    /// If each probe is sent when the previous one is answered, this is a percentile over time, because each round trip
-    /// has the weight of its own duration.
+    /// If each probe is sent when the previous one is answered, the round trips follow each other without gaps, so the
+    /// weight of a round trip is the time that it takes up in the run.
     pub(crate) fn percentile_of_time(&self, p: f64) -> Option<Duration> {
         let rank = self.sum as f64 * (p / 100.0).clamp(0.0, 1.0);
         let mut seen = 0.0;
@@ -175,8 +174,8 @@ impl Histogram {
         self.max()
     }
 
-    /// Returns the mean of the values, each weighted by itself: the sum of squares divided by the sum. `None` without a
-    /// value above 0.
+    /// Returns the mean over time: the weight of each value is its own duration, so this is the sum of squares divided
+    /// by the sum. `None` without a value above 0.
     pub(crate) fn mean_of_time(&self) -> Option<Duration> {
         let mean = self.mean()?.0 as f64;
         let cv = self.variation()?;

@@ -7,7 +7,7 @@
 //! | measure | quantity | memory |
 //! |---|---|---|
 //! | [`Histogram`] | durations: percentiles, CDF | 0.5 KB per 64 bins in use, at most 275 KB |
-//! | [`TimeWeighted`] | a queue's length: share of time at each length | 8 B per length, at most 524 KB |
+//! | [`TimeWeighted`] | a queue's length: fraction of time at each length | 8 B per length, at most 524 KB |
 //! | [`Series`] | a quantity over time, in equal bins | 8 or 12 B per bin |
 //! | [`LinkSeries`] | what happens at a link, in equal bins | 64 B per bin |
 //! | [`LinkMeter`] | queue, sojourn times and series of one link, fed as a [`record::Sink`] | their sum |

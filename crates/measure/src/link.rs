@@ -1,4 +1,4 @@
-//! One link's measures, fed by records.
+//! Measures of one link, computed from its records.
 
 use crate::{Histogram, LinkSeries, TimeWeighted};
 use record::{LinkId, Mask, Record, Sink};
@@ -26,7 +26,7 @@ pub struct LinkMeterParams {
 pub struct LinkMeter {
     link: LinkId,
     warm_up: Time,
-    /// Share of time at each queue length in packets.
+    /// Fraction of time at each queue length in packets.
     pub queue: TimeWeighted,
     /// Sojourn times of the packets that left.
     pub sojourn: Histogram,

@@ -81,7 +81,6 @@ impl Sorted {
         percentile(&self.0, p).map(Duration)
     }
 
-    /// Returns the coefficient of variation.
     pub(crate) fn variation(&self) -> Option<f64> {
         variation(&self.0)
     }

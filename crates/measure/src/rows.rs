@@ -8,7 +8,7 @@
 pub struct Rows {
     first: u32,
     used: Vec<bool>,
-    /// Index of a row. All rows before it are in use.
+    /// All rows before this index are in use.
     full: usize,
 }
 

@@ -37,7 +37,7 @@ pub struct AppTally {
     pub jitter: [Jitter; 2],
     /// Quality meters of a call, one for each direction with speech.
     pub voip: Vec<VoipMeter>,
-    /// True if its flows always have more to send.
+    /// True if the application's flows always have more to send.
     pub greedy: bool,
     /// A packet is late if its delay exceeds the minimum delay by more than this time; `None` if lateness is not measured.
     pub late_after: Option<Duration>,
@@ -136,8 +136,9 @@ impl Tally {
         Ok(first_row)
     }
 
-    /// Continues from `past`, the tally of another run with the same applications. Applications that have not `started` may
-    /// differ in their parameters, so their state in `self` is kept.
+    /// Takes over the state of `past`, the tally of an earlier run with the same applications, which this run
+    /// continues. The parameters of applications for which `started` returns false may differ between the runs, so
+    /// these applications keep their state in `self`.
     pub fn continue_from(&mut self, past: Tally, started: impl Fn(usize) -> bool) {
         let mut rows = past.rows;
         // starts from the last application, because its rows are at the end

@@ -7,8 +7,9 @@
 //!   jitter = RFC 3550 §6.4.1:  J += (|D| - J) / 16,  D = difference in delay of consecutive arrivals
 //! ```
 //!
-//! The burst ratio of G.107 is the mean length of runs of packets that were lost (or late, compared with the minimum delay so far),
-//! divided by their mean length if losses were independent, 1 / (1 - share).
+//! The burst ratio of G.107 is the mean length of runs of lost or late packets, divided by the mean length that runs
+//! would have if losses were independent, 1 / (1 - p). Here p is the fraction of packets that were lost or late, and a
+//! packet is late if its delay exceeds the minimum delay so far by more than late_after.
 //!
 //! Source: CableLabs 2012 §3.2.2. CableLabs 2012 does not define the jitter above which a packet is late. Delay above the minimum
 //! is the most plausible interpretation, and agrees with its rows for 21 packets (at most 50 ms of queue, so no packet is late).

@@ -5,7 +5,7 @@ use units::{Duration, Time};
 /// Maximum number of bins. If the limit needs more, each bin covers 2, 4, 8 ... lengths.
 const BINS: u32 = 65_536;
 
-/// The share of time that a whole number (such as a queue's length) spends at each value.
+/// The fraction of time that a whole number (such as a queue's length) spends at each value.
 ///
 /// There is one bin for each length 0..=limit if the limit is at most 65 535. Otherwise, each bin covers 2, 4, 8 ... lengths,
 /// the smallest power of two for which the bins reach the limit. Values above the limit count in the last bin. Mean and maximum

@@ -8,7 +8,7 @@ use units::Time;
 /// Maximum number of timeouts for an endpoint at one moment. A correct stack needs only a few calls to handle all timers that
 /// are due.
 pub const MOST_TIMEOUTS: u32 = 1000;
-/// Maximum number of datagrams that an endpoint sends at once: a window of about 80 MB.
+/// Maximum number of datagrams that an endpoint may send at one moment: a window of about 80 MB.
 pub const MOST_SENT: u32 = 65_536;
 /// Maximum number of characters of a panic message in a [`Failure`].
 const MOST_TEXT: usize = 200;
@@ -34,8 +34,8 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The payload with which an endpoint unwinds (`std::panic::resume_unwind`) to describe its own failure. The text becomes the
-/// action of the [`Failure`]. Adapters for other languages use it.
+/// A panic payload with which an endpoint reports its own failure. The endpoint passes a `Fault` to
+/// `std::panic::resume_unwind`, and its text becomes [`Failure::action`]. Adapters for other languages use this type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 

@@ -22,7 +22,7 @@
 //! | [`Network::check`] | the `[expect]` table of the scenario, in a test |
 //! | [`Network::save`] | a folder that `bloatlab check`, `plot` and `report` read |
 //! | [`Failure`] | the misbehaviour that ended a run |
-//! | [`Fault`] | how an adapter for a different language names a failure |
+//! | [`Fault`] | how an adapter for another language reports a failure |
 
 mod check;
 mod endpoint;

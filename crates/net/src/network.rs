@@ -58,7 +58,7 @@ impl Network {
         Self::new(scenario(text, Format::Toml, &[])?).map_err(|p| vec![p])
     }
 
-    /// Creates a network from a scenario. It has no endpoints yet.   Errors: a problem of the scenario.
+    /// Creates a network from a scenario, without endpoints.   Errors: the scenario is invalid.
     pub fn new(scenario: Scenario) -> Result<Self, Problem> {
         let nodes = scenario.network()?.nodes;
         let sink: MakeSink<()> = Box::new(|_| Ok(()));
@@ -80,8 +80,8 @@ impl Network {
         self.with_steps(Box::new(make), Steps::of_sink())
     }
 
-    /// Does the same as [`Network::with_sink`] for the sinks of a run. Uses the event loop compiled in the crate `sim`,
-    /// so that the caller's crate does not compile another one.
+    /// Sends the records of the run to the [`Sinks`] that `make` builds. Unlike [`Network::with_sink`], this
+    /// function uses the event loop compiled in the crate `sim`, so the caller's crate does not compile another copy.
     #[must_use]
     pub fn record<'a>(
         self,
@@ -106,7 +106,7 @@ impl<S: Sink> Network<S> {
     /// Adds an endpoint at a node, with an MTU of 1500 bytes, and returns its address. Its application is named after the node;
     /// if that name is taken, a number is appended (`client-2`).
     ///
-    /// Errors: an unknown node; too many endpoints; a network that has already run.
+    /// Errors: the node is unknown, there are too many endpoints, or the network has already run.
     pub fn add_endpoint(
         &mut self,
         node: &str,
@@ -128,7 +128,7 @@ impl<S: Sink> Network<S> {
     /// Adds an endpoint whose application is called `name`, and whose IP packets are at most `mtu` bytes long; returns its
     /// address.
     ///
-    /// Errors: those of [`Network::add_endpoint`]; a name that is taken.
+    /// Errors: those of [`Network::add_endpoint`], or the name is taken.
     pub fn add_named(
         &mut self,
         name: &str,

@@ -151,8 +151,8 @@ fn tcp(h: &mut Header, t: &[u8]) {
     }
 }
 
-/// Returns flags derived from TCP options: SACK blocks (kind 5) and AccECN counters (kinds 172 and 174). Bound: every option
-/// advances by at least one byte.
+/// Returns flags derived from TCP options: SACK blocks (kind 5) and AccECN counters (kinds 172 and 174). Bound: each
+/// iteration advances by at least one byte.
 fn option_flags(options: &[u8], ack: u32) -> Flags {
     let (mut at, mut flags) = (0, Flags::default());
     while at < options.len() {

@@ -46,7 +46,7 @@ pub struct LinkView {
 }
 
 impl LinkView {
-    /// Describes a link with one rate and no other queue behind this one.
+    /// Returns the view of a link with one rate and no transmit queue.
     pub fn plain(rate: BitRate) -> Self {
         Self { rate, peak_rate: rate, tokens: Bytes(0), downstream_delay: Duration::ZERO }
     }

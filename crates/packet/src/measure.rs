@@ -91,7 +91,7 @@ impl Kind {
         self.least = Some(least);
         self
     }
-    /// Sets the rank among the measures that users notice most. For a measure that is a single number.
+    /// Sets the rank of a single number among the measures that users notice most.
     #[must_use]
     pub const fn rank(self, place: u8) -> Self {
         self.rank_by("", place)

@@ -35,8 +35,8 @@ impl<M: ?Sized> Supplied<M> {
         Self(self.factory().map(copy))
     }
 
-    /// Checks that a factory was supplied. The message names the class `name` and the `kind` of its objects.   Errors: no
-    /// factory was supplied.
+    /// Checks that a factory was supplied. Otherwise, returns an error that names the class `name` and the `kind` of its
+    /// objects.
     pub fn ready(&self, kind: &str, name: &str) -> Result<(), Problem> {
         match self.0 {
             Some(_) => Ok(()),
@@ -81,7 +81,8 @@ fn is_name(name: &str) -> bool {
     letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Checks that `text`, the value of `key`, names a class, as "FILE.py:CLASS" or as a bare name. The message suggests `example`.
+/// Checks that `text`, the value of `key`, names a class, as "FILE.py:CLASS" or as a bare name. The error suggests
+/// `example`.
 pub fn class_named(key: &str, text: &str, example: &str) -> Result<(), Problem> {
     let file = text.rsplit_once(':').map(|(file, class)| file.ends_with(".py") && is_name(class));
     if file.unwrap_or_else(|| is_name(text)) {

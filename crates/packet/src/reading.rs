@@ -91,7 +91,7 @@ pub enum Value<'a> {
 /// One item of a probe's output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Item<'a> {
-    /// The start of this queue's or class's section.
+    /// The start of the section of the queue or class with this name.
     Queue(&'a str),
     /// A value and its name, without the unit.
     Value(&'a str, Unit, Value<'a>),
@@ -178,12 +178,12 @@ impl<'a> Reading<'a> {
         self.queues
     }
 
-    /// Begins this queue's or class's section.
+    /// Begins the section of the queue or class `name`.
     pub fn queue(&mut self, name: &str) {
         self.put(Item::Queue(name));
     }
 
-    /// Begins this queue's or class's section, and reports its backlog.
+    /// Begins the section of the queue or class `name`, and reports its backlog.
     pub fn queue_of(&mut self, name: &str, backlog: Backlog) {
         self.queue(name);
         self.packets("backlog", backlog.packets.into());

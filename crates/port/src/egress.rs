@@ -193,7 +193,7 @@ impl Egress {
         }
     }
 
-    /// Handles the server's own clock: a MAP, or a grant.
+    /// Does the server's work due at `now`: a MAP, a grant or an opportunity.
     fn tick<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
         let Some(clocked) = server.as_server_mut() else { return };
         let (propagation, link) = (&mut self.propagation, self.link);

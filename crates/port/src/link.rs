@@ -1,4 +1,4 @@
-//! A link: a carrier of packets, with the measures taken on it. The simulator and the live bench share this type.
+//! A directed link: the carrier of its packets, and its meter. The simulator and the live bench share this type.
 
 use crate::{Port, PortCounters};
 use measure::{ClassCounts, LinkAccount, LinkCounts, LinkMeter};
@@ -9,7 +9,7 @@ use units::Time;
 pub trait Carries {
     /// Returns the port, if the carrier is a port.
     fn port(&self) -> Option<&Port>;
-    /// Returns the counts before `now`, including the packets still inside.
+    /// Returns the counts of all events before `now`, and the packets still queued or in flight.
     fn counts(&self, now: Time) -> LinkCounts;
 }
 
@@ -44,7 +44,7 @@ impl<C: Carries> Link<C> {
         }
     }
 
-    /// Returns the account of this link at `now`. `capacity` is the field of [`LinkAccount`].
+    /// Returns the account of this link at `now`, with [`LinkAccount::capacity`] set to `capacity`.
     pub fn account(&self, now: Time, capacity: Option<f64>) -> LinkAccount<'_> {
         let port = self.carrier.port();
         LinkAccount {

@@ -158,8 +158,8 @@ impl Propagation {
         self.ring.push_back(packet);
     }
 
-    /// Puts a packet in flight that may be held back or arrive in a batch. `arrival` is the time at which it would arrive
-    /// without these two impairments.
+    /// Puts in flight a packet that may be held back or arrive in a batch. `arrival` is its arrival time without these two
+    /// impairments.
     #[cold]
     fn depart_impaired(&mut self, packet: PacketMeta, arrival: Time) {
         let Some(impaired) = &mut self.impaired else { return };

@@ -49,7 +49,7 @@ impl Port {
         egress.propagation.resume(&from.in_flight, from.delivered);
         egress.now = from.now;
         egress.free_at = from.free_at;
-        // the link became free and found no packet, so it is idle
+        // a link that has become free by now found no packet, so it is idle
         egress.idle = from.free_at <= from.now;
     }
 }

@@ -249,8 +249,8 @@ impl PythonDrive {
 /// A controller's random stream, shared by the arguments of its methods.
 type Stream = Arc<Mutex<Rng>>;
 
-/// Inserts Python controllers into the stacks of `scenario` that name one; returns true if there are any. `find` returns the class
-/// for a key, "tcp.NAME".   Errors: a class names an unknown feature of the stack.
+/// Inserts a Python controller into each stack of `scenario` that names one; returns true if any stack does. `find`
+/// returns the class for a key, "tcp.NAME".   Errors: a class names an unknown feature of the stack.
 pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Class>) -> PyResult<bool> {
     let mut any = false;
     for (name, stack) in scenario.tcp.iter_mut().filter(|(_, stack)| stack.has_outside()) {
@@ -314,7 +314,7 @@ impl ControllerFactory for PythonControllers {
     }
 }
 
-/// Maximum number of timers that may be due at once.
+/// Maximum number of calls of `on_timer` at one time.
 const MOST_TIMERS: u32 = 100;
 
 /// The methods that a controller's class may have, in the order of [`Method::NAMES`].
@@ -375,7 +375,7 @@ struct PythonController {
     stack: StackFacts,
     /// The earliest time in the object's `timers`, as of the last call.
     timer: Option<Time>,
-    /// The connection, for messages.
+    /// Name of this end of the connection, for error messages.
     flow: String,
     paced: Paced,
     rng: Stream,
@@ -418,7 +418,7 @@ impl PythonController {
         Ok(earliest)
     }
 
-    /// Calls a method, if the class has it and nothing has failed. `call` makes the call and converts its result.
+    /// Calls a method, if the class has it and nothing has failed. The closure `call` invokes the method and converts its result.
     #[inline]
     fn call<T>(
         &mut self,
@@ -482,7 +482,7 @@ impl PythonController {
         }
     }
 
-    /// Returns the output that leaves everything as it is.
+    /// Returns the output that leaves the window and the pacing as they are.
     fn unchanged(&self, w: Window) -> Drive {
         let Paced { pacing_rate, quantum, max_payload, reduction } = self.paced;
         let quantum = if pacing_rate.is_some() { quantum } else { u32::MAX };

@@ -18,7 +18,8 @@ pub(crate) struct DrivenRun {
 }
 
 impl DrivenRun {
-    /// Calls `act`. Releases the GIL, unless the run has code in Python. Raises Ctrl-C, and the first error in this code.
+    /// Calls `act`. Releases the GIL, unless the run has code in Python. Raises the exception of a signal handler
+    /// (Ctrl-C), or the first error in the run's Python code.
     fn advance(
         &mut self,
         py: Python<'_>,

@@ -76,8 +76,8 @@ impl LawView {
     }
 }
 
-/// Inserts Python laws into the links of `scenario` that name one; returns true if there are any. `find` returns the class for a
-/// key, "link.NAME".   Errors: the class of a law is missing.
+/// Inserts a Python law into each link of `scenario` that names one; returns true if any link does. `find` returns the
+/// class for a key, "link.NAME".   Errors: the class of a law is missing.
 pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Class>) -> Result<bool, Problem> {
     let mut any = false;
     for (name, link) in &mut scenario.link {
@@ -206,7 +206,7 @@ impl PythonLaw {
         }
     }
 
-    /// Calls a method with a packet; returns its verdict.
+    /// Calls a method with a packet; returns the method's verdict.
     fn decide(&mut self, method: Method, packet: &PacketMeta, view: &View<'_>) -> Verdict {
         let decide = |law: &Self, bound: &Bound<'_, PyAny>| {
             verdict(method, packet, &bound.call1((LawPacket::from(packet), law.view(view)))?)

@@ -1,7 +1,8 @@
 //! The PyO3 module `bloatlab._core`. No other crate depends on Python.
 //!
-//! Scenarios are passed in as JSON. Results are a JSON summary and numpy columns, which are copied once. The GIL is released
-//! while a world runs. `progress` is called with the GIL; an exception in it, including Ctrl-C, stops the run.
+//! Scenarios are passed in as JSON. Results are a JSON summary and numpy columns, which are copied once. A run releases
+//! the GIL, unless it has code in Python. `progress` is called with the GIL; an exception in `progress`, including
+//! Ctrl-C, stops the run.
 
 mod collisions;
 mod controller;

@@ -62,7 +62,7 @@ pub(crate) fn live(
     }
 }
 
-/// Converts a view of the running bench to plain values.
+/// Converts a view of the running bench to a dict.
 fn seen(py: Python<'_>, plan: &Plan, view: &View) -> PyResult<Py<PyDict>> {
     let links = PyList::empty(py);
     for (name, link) in plan.network.links.iter().map(|l| &l.name).zip(&view.links) {

@@ -120,7 +120,7 @@ impl Endpoint for PythonEndpoint {
     }
 }
 
-/// Returns an address as Python writes it.
+/// Converts an address to Python's form, a pair of host and port.
 fn host_port(address: SocketAddr) -> (String, u16) {
     (address.ip().to_string(), address.port())
 }

@@ -35,12 +35,13 @@ impl Class {
         Self { make: Arc::new(make), key: key.into(), error }
     }
 
-    /// Returns an attribute of the callable that makes its objects.
+    /// Returns an attribute of the callable that makes the objects.
     pub(crate) fn attribute<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         self.make.bind(py).getattr(name)
     }
 
-    /// Returns the class for the fork in progress, or the same class if there is no fork.
+    /// Returns a copy of the class whose errors go to the fork in progress; without a fork, they go to the same run as
+    /// before.
     pub(crate) fn forked(&self) -> Self {
         let error = FORK.with_borrow(|fork| fork.as_ref().map(|fork| fork.error.clone()));
         Self { error: error.unwrap_or_else(|| self.error.clone()), ..self.clone() }
@@ -86,7 +87,6 @@ impl<const N: usize> Object<N> {
         Ok(Self { class, own: own.clone().unbind(), names, methods })
     }
 
-    /// Returns true if the object has method number `method`.
     pub(crate) fn has(&self, method: usize) -> bool {
         self.methods[method].is_some()
     }
@@ -120,8 +120,8 @@ impl<const N: usize> Object<N> {
         }
     }
 
-    /// Calls method number `probe`, which returns a dict of names and values, and reports them. The name of a number ends in
-    /// its unit.
+    /// Calls method number `probe`, which returns a dict of names and values, and reports these values to `out`. The
+    /// name of a number ends in its unit.
     pub(crate) fn probe(&self, probe: usize, out: &mut Reading<'_>) {
         let Some(method) = self.method(probe) else { return };
         Python::attach(|py| {

@@ -1,4 +1,5 @@
-//! Runs of a sweep that share their past; see `sim::Past`.
+//! Runs of a sweep that share an initial segment, which is simulated once. A [`Past`] is such a segment; see
+//! `sim::Past`.
 
 use crate::error::{locked, scenario_of, wrong};
 use crate::run::{report, to_python};
@@ -29,8 +30,8 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Passes a copy of the past to `act`, without holding the GIL. Errors: `progress` or a signal handler raised an exception;
-    /// the scenario is invalid; `act` failed.
+    /// Passes a copy of the run so far to `act`, without holding the GIL. Errors: `progress` or a signal handler raised
+    /// an exception; the scenario is invalid; `act` failed.
     fn copied<T: Send>(
         &self,
         py: Python<'_>,

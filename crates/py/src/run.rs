@@ -118,7 +118,6 @@ fn recorded(
     Ok((ended, outcome))
 }
 
-/// Creates the two files of a capture in `folder`.
 pub(crate) fn capture_files(folder: &Path) -> PyResult<[BufWriter<File>; 2]> {
     let create = |name: &str| {
         let path = folder.join(name);
@@ -132,7 +131,7 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> PyErr {
     PyOSError::new_err((error.raw_os_error(), error.to_string(), path.display().to_string()))
 }
 
-/// Copies values to a numpy array of this type, `N` bytes each.
+/// Copies values to a numpy array of type `dtype`, whose elements have `N` bytes.
 fn array<'py, T: Copy, const N: usize>(
     py: Python<'py>,
     dtype: &str,

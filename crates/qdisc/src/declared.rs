@@ -1,4 +1,4 @@
-//! The declaration of parameters.
+//! The macro `params!`, which declares the parameters of disciplines and laws.
 
 /// The type of a parameter that a scenario may omit.
 pub(crate) trait Omittable {

@@ -14,7 +14,7 @@ pub struct Context<'a> {
     pub link: &'a LinkView,
     /// 5-tuples, for classifiers.
     pub flows: &'a FlowTable,
-    /// Receives drops and marks.
+    /// The receiver of drops and marks.
     pub fate: &'a mut dyn FateSink,
 }
 

@@ -17,7 +17,6 @@ impl Fifo {
         self.ring.push_back(packet);
     }
 
-    /// Removes and returns the oldest packet.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<PacketMeta> {
         let packet = self.ring.pop_front()?;
@@ -25,7 +24,6 @@ impl Fifo {
         Some(packet)
     }
 
-    /// Removes and returns the newest packet.
     #[inline]
     pub(crate) fn pop_back(&mut self) -> Option<PacketMeta> {
         let packet = self.ring.pop_back()?;
@@ -33,13 +31,11 @@ impl Fifo {
         Some(packet)
     }
 
-    /// Returns the oldest packet.
     #[inline]
     pub(crate) fn front(&self) -> Option<&PacketMeta> {
         self.ring.front()
     }
 
-    /// Returns the newest packet.
     #[inline]
     pub(crate) fn back(&self) -> Option<&PacketMeta> {
         self.ring.back()
@@ -57,7 +53,7 @@ impl Fifo {
         Some(packet)
     }
 
-    /// Returns the newest packet, for marking.
+    /// Used to mark the newest packet.
     #[inline]
     pub(crate) fn back_mut(&mut self) -> Option<&mut PacketMeta> {
         self.ring.back_mut()

@@ -66,7 +66,7 @@ impl Lengths {
 
     /// Returns the longest queue (the first in a tie) and its length; `None` if all queues are empty.
     ///
-    /// Bound: a queue sinks only if it has shrunk since its key was last set.
+    /// Bound: every iteration except the last sinks a queue that has shrunk since its key was last set.
     pub(crate) fn longest(&mut self) -> Option<(usize, u64)> {
         loop {
             let top = *self.heap.first()?;

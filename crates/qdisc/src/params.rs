@@ -36,7 +36,7 @@ pub trait Params {
     fn split_gso(&self) -> bool {
         false
     }
-    /// Returns the four parts of a fair discipline; `None` for any other discipline.
+    /// Returns the classifier, scheduler, law and overflow rule of a fair discipline; `None` for any other discipline.
     fn fair(&self) -> Option<FairParams> {
         None
     }

@@ -127,8 +127,8 @@ impl<D: QueueDiscipline> Queue<D> {
         self.delivered(packet)
     }
 
-    /// Returns the backlog of a modem's service flows, L and C, in bytes as the modem sends them. In a discipline without service
-    /// flows, the whole backlog counts as C's.
+    /// Returns the backlog of a modem's service flows, L and C, in bytes of frames with the MAC header. In a
+    /// discipline without service flows, the whole backlog counts as C's.
     pub fn frames(&self) -> [u64; 2] {
         let all = || [0, self.discipline.backlog().docsis_frames()];
         self.discipline.service_flows().map_or_else(all, ServiceFlows::frames)
@@ -140,7 +140,7 @@ impl<D: QueueDiscipline> Queue<D> {
         self.discipline.service_flows().map_or([0; 2], ServiceFlows::head_bytes)
     }
 
-    /// Returns the time at which the host must next call `wake`; `None` if there is none.
+    /// Returns the time at which the host must next call `wake`; `None` if no timer is set.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         (self.wake != Time::NEVER).then_some(self.wake)

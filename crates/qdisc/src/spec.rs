@@ -128,7 +128,7 @@ impl Spec {
         self.params().split_gso()
     }
 
-    /// Returns the four parts of a fair discipline; `None` for any other discipline.
+    /// Returns the classifier, scheduler, law and overflow rule of a fair discipline; `None` for any other discipline.
     pub fn fair(&self) -> Option<fair::FairParams> {
         self.params().fair()
     }

@@ -36,7 +36,7 @@ impl Data {
             Self::Word(v, _) => v.len(),
         }
     }
-    /// Appends nulls up to `rows` rows.
+    /// Appends nulls until the column has `rows` rows.
     fn pad(&mut self, rows: usize) {
         match self {
             Self::F64(v) => v.resize(rows, f64::NAN),
@@ -195,7 +195,7 @@ fn place(words: &mut Vec<String>, word: &str) -> u16 {
     u16::try_from(at).unwrap_or(NO_WORD)
 }
 
-/// Words for the kinds of records.
+/// Words of the column `fate`: what happened to the packet.
 const FATES: [&str; 5] = ["enqueued", "dequeued", "dropped", "marked", "delivered"];
 
 /// A table of packet records, under construction.
@@ -204,7 +204,6 @@ pub struct FateTable {
     columns: Vec<Column>,
 }
 
-/// A value in a row.
 enum Cell {
     F64(f64),
     U64(u64),
@@ -212,7 +211,7 @@ enum Cell {
     Word(u16),
 }
 
-/// The values of columns that only some records have.
+/// A row's values in the columns that only some kinds of records fill.
 struct Optional {
     backlog: (u64, u64),
     sojourn_ms: f64,

@@ -8,7 +8,7 @@ use units::{Problem, shown};
 /// Replaces a keyword with its table (`"codel"` with `codel = {}`), and a string (`"codel target 5ms"`) with the table that it
 /// describes, so that a parameter can be overridden.
 ///
-/// Errors: `path` names another kind than the tree; the message shows the correct `--set`.
+/// Errors: `path` names a different kind from the one in the tree, or no kind; the message shows the correct `--set`.
 pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<(), Problem> {
     let [root, name, key, chosen, rest @ ..] = path else { return Ok(()) };
     let known: Vec<&str> = match (root.as_str(), key.as_str()) {

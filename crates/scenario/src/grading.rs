@@ -105,7 +105,6 @@ impl JsonSchema for Choice {
 }
 
 impl Grade {
-    /// Returns the scale.
     pub(crate) fn scale(&self) -> Scale {
         let band = |own: &OwnGrade| measure::Band {
             grade: own.grade.clone().into(),

@@ -36,7 +36,7 @@ pub struct Link {
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
     /// Lets jitter reorder packets. If false, order is kept: a packet with less jitter waits for the packets sent before it, so
-    /// packets sent shortly one after the other may arrive together.
+    /// packets sent in quick succession may arrive together.
     #[serde(default)]
     pub reorder: bool,
     /// Probability that a packet is lost on the wire, after leaving the queue.
@@ -194,7 +194,7 @@ impl Link {
         }
     }
 
-    /// Returns the problems with a change. Does not check its time.
+    /// Returns the reasons why this link cannot make a change. Does not check the time of the change.
     fn refuses(&self, change: &Change, spec: &port::PortSpec) -> impl Iterator<Item = Problem> {
         let rate = (change.rate.is_some() && self.rate.is_none())
             .then(|| Problem::new("rate", "this link has no rate that could change; give it one"));

@@ -67,7 +67,7 @@ impl NetworkLink {
     }
 }
 
-/// Returns the maximum queue length, in packets, that has its own bin in the distribution.
+/// Returns the greatest queue length, in packets, that has its own bin in the distribution of queue lengths.
 fn queue_bins(queue: &qdisc::Spec) -> u32 {
     let segments = if let qdisc::Spec::Droptail(p) = queue { u32::from(p.super_segment) } else { 1 };
     match queue.limit() {
@@ -89,7 +89,7 @@ pub struct NetworkApp {
     pub stacks: [u16; 2],
     /// Start time, as drawn with the scenario's seed.
     pub start: Time,
-    /// Time from which the application starts nothing new; [`Time::NEVER`] for the end of the run.
+    /// Time from which the application starts nothing new; [`Time::NEVER`] if it goes on until the end of the run.
     pub stop: Time,
     /// The application's random stream.
     pub rng: Rng,
@@ -182,8 +182,9 @@ impl Network {
         (link != NO_LINK).then_some(link)
     }
 
-    /// Returns the end of the warm-up and the link changes, latest first. At equal times, the end of the warm-up comes
-    /// first, and then the changes in the order of the links' names.
+    /// Returns the end of the warm-up and the link changes, latest first, because the caller takes them from the end of
+    /// the vector. If several tasks have the same time, the caller thus takes the end of the warm-up first, and then the
+    /// changes in the order of the links' names.
     pub fn tasks(&self, warm_up: Duration) -> Vec<(Time, Task)> {
         let begin = (!warm_up.is_zero()).then_some((Time(warm_up.0), Task::Begin));
         let changes = (0..)

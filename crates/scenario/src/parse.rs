@@ -66,7 +66,6 @@ fn plain(value: toml::Value) -> Result<Value, Problem> {
     })
 }
 
-/// Returns true if a string is a TOML value.
 pub(crate) fn is_toml(value: &str) -> bool {
     toml::from_str::<Value>(&format!("v = {value}")).is_ok()
 }

@@ -120,13 +120,12 @@ pub fn stack(tree: Value) -> Result<Stack, Problem> {
     typed(tree)
 }
 
-/// Returns the names in one of the scenario's tables.
 fn names(tree: &Value, kind: &str) -> Vec<String> {
     tree.get(kind).and_then(Value::as_object).into_iter().flat_map(|table| table.keys().cloned()).collect()
 }
 
-/// Rewords a problem with a missing key, if only `--set` created the table: the table's name was probably misspelt.
-/// Returns any other problem unchanged. `given` holds the names in the text, by kind.
+/// Rewords a problem about a missing key if `--set` created the table, because the user has then probably misspelt the
+/// table's name. Returns any other problem unchanged. `given` holds the names in the text, by kind.
 fn begun_by_set(given: &[(&str, Vec<String>)], problem: Problem) -> Problem {
     for (kind, known) in given {
         let name = problem.path.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.'));

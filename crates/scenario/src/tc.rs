@@ -196,7 +196,7 @@ fn micros(time: Duration) -> Duration {
     Duration::from_micros((time.0 + 500) / 1000)
 }
 
-/// Returns the commands for each change of the link. They are comments, each with the time of the change.
+/// Returns the commands for each change of the link, as shell comments below a line with the time of the change.
 fn changes(link: &Link, ifb: &str) -> String {
     let mut out = String::new();
     let mut now = link.clone();

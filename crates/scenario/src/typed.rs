@@ -55,8 +55,8 @@ fn explain(path: &str, message: &str) -> Problem {
     Problem::new(path, one_line(message))
 }
 
-/// Returns where to write a name that is invalid at `path` and resembles no valid name there: a key of a modem's
-/// service flow, or a discipline that exists only in tc syntax.
+/// Returns where to write a name that is invalid at `path`, if the name is a key of a modem's service flow or resembles
+/// a discipline in tc syntax. `None` for any other name, and if the name resembles a valid name at `path`.
 fn elsewhere(path: &str, given: &str, known: &[&str]) -> Option<String> {
     if !hint(given, known).is_empty() {
         return None;

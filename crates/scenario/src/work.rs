@@ -61,8 +61,8 @@ impl Scenario {
     /// Refuses a scenario that never ends or needs too many packets. Names and routes must be valid.
     pub(crate) fn check_work(&self, network: &Network, problems: &mut Vec<Problem>) {
         let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
-        // for each link that is the slowest link of some applications: the packets of all these applications, and the
-        // packets and the name of the application with the most packets
+        // for each link that is the slowest link of at least one application: the packets of all these applications, and
+        // the packets and the name of the application with the most packets
         let mut shared: BTreeMap<Option<usize>, (f64, f64, &str)> = BTreeMap::new();
         let mut at_once = None;
         for app in &network.apps {

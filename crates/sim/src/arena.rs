@@ -17,7 +17,6 @@ impl<T> Default for Arena<T> {
 }
 
 impl<T> Arena<T> {
-    /// Stores `value` and returns its index.
     #[inline]
     pub(crate) fn put(&mut self, value: T) -> u32 {
         match self.free.pop() {

@@ -25,7 +25,7 @@ use units::{Problem, Rng, Time};
 impl World<()> {
     /// Builds a world that computes measures only. It can be read at any time, but its links cannot be changed.
     ///
-    /// Errors: the first problem of the scenario.
+    /// Errors: the first problem found in the scenario.
     pub fn build(scenario: &Scenario) -> Result<Self, Problem> {
         World::with_sink(scenario, ())
     }

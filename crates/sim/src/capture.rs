@@ -42,7 +42,8 @@ const DATAGRAM_HEADERS: u16 = 28;
 pub struct Capture<W: Write> {
     /// The left and the right file.
     files: [Pcap<W>; 2],
-    /// Index into `files` of the `from` end of each link; `None` for a link that does not join the two nodes.
+    /// For each link, the index in `files` of the file for its `from` end; `None` for a link that does not join the two
+    /// nodes.
     near: Vec<Option<usize>>,
     apps: Vec<App>,
     bytes: Vec<u8>,
@@ -58,8 +59,9 @@ struct App {
 }
 
 impl<W: Write> Capture<W> {
-    /// Captures at both ends of `link`; the node `from` of the link is on the left. `None` chooses the slowest link (by its
-    /// shaper or modem), or the first of several such links. Writes the file headers at once.
+    /// Returns a sink that captures at both ends of `link`, and writes the headers of both files. The node `from` of
+    /// the link is on the left. `None` chooses the slowest link (by its shaper or modem), or the first of several such
+    /// links.
     ///
     /// Errors: an unknown link; a file that cannot be written. [`Capture::finish`] reports later write errors.
     pub fn new(scenario: &Scenario, link: Option<&str>, files: [W; 2], kept: u32) -> Result<Self, Problem> {
@@ -130,7 +132,6 @@ impl<W: Write> Sink for Capture<W> {
     }
 }
 
-/// Writes one packet into `out`.
 fn write(out: &mut Vec<u8>, apps: &[App], captured: &CapturedPacket<'_>) {
     let CapturedPacket { packet, tuple, segment, bytes, .. } = *captured;
     let back = packet.flags.has(Flags::REVERSE);

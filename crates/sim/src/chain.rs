@@ -9,8 +9,8 @@
 //!          no event    ^       no event    ^             one event per packet: its arrival at home
 //! ```
 //!
-//! A link is *onward* if each of its packets continues over a link that only this link feeds. Packets of an onward link have no
-//! event at the far end of this link, but packets of the last link of a chain have one at its end. [`roles`] finds the chains,
+//! A link is *onward* if each of its packets continues over a link that only this link feeds. A packet has no event at
+//! the far end of an onward link, and one event at the far end of the last link of a chain. [`roles`] finds the chains,
 //! from the paths between applications.
 //!
 //! **Accounts.** A packet's passage is computed in advance, but counters, series and the drops of flows must show the state at
@@ -18,10 +18,10 @@
 //! along this log. As on a `Fifo`, a departure precedes an arrival at the same time.
 //!
 //! **Simultaneous events** are handled in the order in which they were scheduled, so an arrival at the end of a chain needs the
-//! time at which it would have been scheduled if every hop had an event. This time is the arrival of the preceding packet or, if
-//! the link was then empty, the time at which the packet itself entered the last link. The arrival precedes all other events
-//! scheduled at that time. This rule holds for links of the role *fed* whether or not there are chains, so it also applies where a
-//! link is observed, driven, or changed on schedule.
+//! time at which it would have been scheduled if every hop had an event. This is the time at which the preceding packet reached
+//! the end of the chain or, if the last link was then empty, the time at which the packet itself entered the last link.
+//! The arrival precedes all other events scheduled at that time. This rule holds for every *fed* link ([`Role::fed`]),
+//! with or without chains, so it also applies where a link is observed, driven, or changed on schedule.
 //!
 //! A world has no chains if its links are observed or if its caller may change them ([`crate::World::build_driven`]). Tests compare
 //! runs with chains, with an event for each hop, and with ports (`tests/it/fast_path.rs`).
@@ -101,7 +101,6 @@ struct Passage {
     first: bool,
 }
 
-/// An arrival at a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub at: Time,
@@ -152,12 +151,12 @@ pub(crate) struct Chained {
     seen: Seen,
 }
 
-/// The packets that have been reported to a link's meter.
+/// How far the packets of a link have been reported to its meter.
 #[derive(Clone, Debug)]
 struct Seen {
     /// Number of the next packet whose transmission has not started.
     started: u64,
-    /// Start of this transmission, if the packet waits; otherwise `NEVER`.
+    /// Start of this packet's transmission, if the packet waits; otherwise `NEVER`.
     next_start: Time,
     /// Number of packets that wait.
     waiting: u32,

@@ -136,7 +136,7 @@ pub(crate) fn plain_data(packet: &PacketMeta, now: Time, peer_header: u16) -> (P
     (data, inline_delay(now, packet.body))
 }
 
-/// Returns the clock of time stamps: microseconds since the start, modulo 2^32.
+/// Returns `now` as a time stamp: microseconds since the start of the run, modulo 2^32.
 #[inline]
 pub(crate) fn clock_us(now: Time) -> u32 {
     (now.0 / 1000) as u32
@@ -171,12 +171,12 @@ struct Sacks {
 }
 
 impl Sacks {
-    /// Set in the second number of `last` if it holds stamps: a block's length is below 2^31. It leaves 31 bits for the time between
-    /// the stamps, which is enough for 35 minutes.
+    /// Flag in the second number of `last`: set if `last` holds stamps, and clear in a block, whose length is below
+    /// 2^31. The other 31 bits hold the time between the stamps, which is enough for 35 minutes.
     const STAMPS: u32 = 1 << 31;
 
-    /// Packs the blocks. All blocks lie within a receive window (2 GiB at most) of the ACK, so differences fit into 32
-    /// bits.
+    /// Packs the blocks of a segment. All blocks lie within a receive window (2 GiB at most) of the ACK, so differences
+    /// fit into 32 bits.
     fn new(segment: &Segment) -> Self {
         let part = |b: &SackBlock| (b.start.wrapping_sub(segment.ack) as u32, (b.end - b.start) as u32);
         let mut parts = segment.sack.as_slice().iter().map(part);

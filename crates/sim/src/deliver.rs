@@ -191,7 +191,8 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Schedules an end's timer and reports its state to the sink. Called after every call into the end.
+    /// Schedules the timer of one end of a connection, and reports the end's state to the sink. Called after every call
+    /// into the end.
     #[inline]
     fn after(&mut self, slot: usize, side: usize) {
         let end = &mut self.conns[slot].ends[side];
@@ -230,7 +231,7 @@ impl<S: Sink> Engine<S> {
         self.after(slot, side);
     }
 
-    /// Handles a packet that has left its host's device, so that its socket may now send more.
+    /// Handles the departure of a packet from its host's device: the packet's socket may now send more.
     #[cold]
     pub(crate) fn left(&mut self) {
         let Some((flow, side, bytes)) = self.net.tsq.take(self.net.now()) else { return };
@@ -240,7 +241,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Handles the event of an end's timer.
+    /// Handles a timer event of one end of a connection. `i` is the timer's number ([`Target::Timer`]).
     pub(crate) fn timer(&mut self, i: u32) {
         let (slot, side) = (i as usize / 2, i as usize % 2);
         let end = &mut self.conns[slot].ends[side];

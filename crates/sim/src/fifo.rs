@@ -3,8 +3,8 @@
 //! With one rate, one delay and no early drops, the transmission of a packet starts at a time known when it arrives: `start =
 //! max(now, free_at)`, then `free_at = start + size * 8 / rate`, and the packet reaches the far end at `free_at + delay`. So
 //! the link needs one event per packet, for the arrival at the far end, and only the event of the first packet is in the event
-//! set. One ring holds the packets that wait, are being sent or are on the wire. A cursor marks the first waiting packet; it is
-//! updated only when it is read.
+//! set. One ring holds the packets that wait, are being sent or are on the wire. A cursor marks the first waiting packet; the
+//! cursor is updated only when it is read.
 //!
 //! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss, jitter or a schedule. A differential
 //! test (`tests/it/fast_path.rs`) compares this link with a port.
@@ -31,7 +31,7 @@ pub(crate) enum Capacity {
 /// Prefetch distance, in ring entries: a few cache lines.
 const LOOKAHEAD: usize = 8;
 
-/// Number of cached serialisation times.
+/// Number of cached transmission times.
 const SIZES: usize = 32;
 
 /// Cache of transmission times: the packets on a link have only a few sizes, and a look-up is cheaper than a division.
@@ -43,7 +43,7 @@ pub(crate) struct TxTime {
 }
 
 impl TxTime {
-    /// Returns the time that a packet of `size` bytes takes.
+    /// Returns the transmission time of a packet of `size` bytes.
     #[inline]
     pub(crate) fn of(&mut self, size: u16) -> Duration {
         let (known, time) = self.known[usize::from(size) / 4 % SIZES];
@@ -132,7 +132,7 @@ impl Fifo {
         }
     }
 
-    /// Returns the serialisation times, the delay and the capacity.
+    /// Returns the cache of transmission times (with the rate), the delay and the capacity.
     pub(crate) fn parameters(&self) -> (TxTime, Duration, Capacity) {
         (self.tx.clone(), self.delay, self.capacity)
     }

@@ -8,21 +8,21 @@
 //! | `link` | a link, run by a `fifo`, as part of a `chain`, or by a `port` |
 //! | `net`, `release` | routing from link to link; the resources of dropped packets |
 //! | `conn` | TCP ends on their hosts |
-//! | `codec` | segments to packets and back |
-//! | `tsq` | packets in their host's device, for TCP small queues |
+//! | `codec` | encodes segments as packets, and decodes them |
+//! | `tsq` | TCP small queues: the packets that have not left their host's device |
 //! | `arena`, `ring`, `pages` | storage: parts of packets by index, the packets on a plain link, many connections |
-//! | `host` | the requests of applications |
+//! | `host` | carries out the requests of applications |
 //! | `endpoints`, `wake` | datagrams with real bytes, for transports that the program supplies |
-//! | `build` | a world from a scenario |
+//! | `build` | builds a world from a scenario |
 //! | [`World`] | the loop: a step, the applications, the clock |
-//! | `loops` | the loop for the sinks that programs have, compiled here |
-//! | `engine`, `deliver` | the tables of connections and counters; packets and timers reach connections |
-//! | [`capture`], `segment_tags` | a run as capture files; whole segments, kept for the packets that abbreviate them |
+//! | `loops` | the loops of worlds without a sink and with all sinks of a run, compiled in this crate |
+//! | `engine`, `deliver` | the tables of connections and counters; the delivery of packets and timers to connections |
+//! | [`capture`], `segment_tags` | writes a run as capture files; whole segments, stored because packets omit fields |
 //! | [`lives`] | the lives of the packets in a window of a run |
-//! | [`trace`], `probes` | a run as traces: states and fates over time |
+//! | [`trace`], `probes` | traces of a run: states and fates over time |
 //! | `queue_delays` | the delay in each queue of dual-queue disciplines |
 //! | `drive` | reads and changes links and senders while a run pauses |
-//! | [`Past`] | the common past of two runs, which is simulated once |
+//! | [`Past`] | the shared initial segment of two runs, which is simulated once |
 //! | `account` | the result of a run: an [`Outcome`] |
 //!
 //! Two runs of one scenario give the same bytes, on any machine, in debug and release builds.

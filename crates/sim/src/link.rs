@@ -134,7 +134,8 @@ pub(crate) fn stays_plain(link: &NetworkLink) -> bool {
     is_plain(link) && link.changes.is_empty()
 }
 
-/// Returns a plain link as a [`Fifo`].
+/// Returns a plain link as a [`Fifo`]; `None` without a drop-tail queue, or if the limit is a time and the
+/// link has no rate.
 fn fifo(link: &NetworkLink) -> Option<Fifo> {
     let spec = &link.port;
     let Spec::Droptail(p) = &spec.queue else { return None };

@@ -1,7 +1,7 @@
-//! The loops of two kinds of world, compiled in this crate: worlds without a sink, and worlds with all sinks of a run.
+//! Event loops for two kinds of world: worlds without a sink, and worlds with all sinks of a run.
 //!
-//! A generic function is compiled in each crate that calls it. The functions below are not generic. So the crates that call them
-//! contain no code that runs for every packet, and need not be optimised.
+//! Rust compiles a generic function in each crate that calls it. The functions below are not generic, so they are compiled in
+//! this crate. The crates that call them contain no code that runs for every packet, and need not be optimised.
 
 use crate::capture::Capture;
 use crate::lives::Lives;
@@ -15,11 +15,10 @@ use std::fs::File;
 use std::io::BufWriter;
 use units::{Problem, Time};
 
-/// Receives a trace's chunks.
+/// The function that receives a trace's chunks.
 pub type Chunks<'a> = Box<dyn FnMut(Chunk) + Send + 'a>;
 
-/// Every sink of a run, each of which may be absent. All runs use this one type, so that the loop of a run with sinks is
-/// compiled once.
+/// All sinks of a run; each may be absent. All runs with sinks use this type, so that their loop is compiled only once.
 pub type Sinks<'a> = (Option<Lives>, (Option<Trace<Chunks<'a>>>, Option<Capture<BufWriter<File>>>));
 
 impl World {
@@ -53,8 +52,8 @@ impl<'a> World<Sinks<'a>> {
 /// The type of [`World::send_bytes`].
 pub type SendBytes<S> = fn(&mut World<S>, u16, usize, (u16, u16), Ecn, u16, Vec<u8>);
 
-/// Pointers to the functions of a world that a network of foreign transports calls for every packet. Their code is
-/// compiled in the crate that makes this value.
+/// Pointers to the [`World`] functions that a network of foreign transports calls for every packet. These functions are
+/// compiled in the crate that creates this value.
 pub struct Steps<S: Sink> {
     /// [`World::with_sink`]
     pub build: fn(&Scenario, S) -> Result<World<S>, Problem>,

@@ -351,7 +351,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Forwards the packets for other nodes, in order, and leaves the packets for node `to` in `arrived`.
+    /// Forwards the packets for other nodes, in order, and leaves the packets for node `to` in `self.arrived`.
     fn forward(&mut self, to: NodeId, mut arrived: Vec<PacketMeta>) {
         arrived.retain(|packet| {
             let home = packet.dst == to;
@@ -390,7 +390,8 @@ impl<S: Sink> Net<S> {
         port.resume(&fifo.state(Time(self.events.now().0.saturating_sub(1))), &self.flows);
         let (lazy, mut armed) = (port.can_wait(), port.arrival_at());
         if !port.is_ordered() {
-            // packets of a port may overtake one another, so each arrival has an event in the heap instead
+            // packets of this port may overtake one another, so arrivals have events in the heap instead of the link's single
+            // arrival event
             self.events.clear_arrival(i);
             armed = Time::NEVER;
         }
@@ -399,7 +400,7 @@ impl<S: Sink> Net<S> {
         self.ports.sort_unstable();
     }
 
-    /// Applies a change to link `i`, which is a port, because a link with a schedule is never a `Fifo`.
+    /// Applies a scheduled change to link `i`. A link with a schedule is always a port, never a `Fifo`.
     pub(crate) fn change(&mut self, i: u16, change: Change) {
         self.with_port(i, |port, now, env| {
             port.work(now, env);

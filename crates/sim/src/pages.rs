@@ -4,8 +4,8 @@
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "large pages are requested on Linux only"))]
 const LARGE: usize = 4 << 20;
 
-/// Returns an empty vector with room for `most` values, on large pages if it has at least [`LARGE`] bytes and the system supports
-/// them.
+/// Returns an empty vector with room for `most` values. The vector uses large pages if its room is at least [`LARGE`] bytes and
+/// the system supports large pages.
 ///
 /// Ten thousand connections need more small pages than a TLB can hold, so nearly every packet would cause a TLB miss. Reserving
 /// the room at once avoids the holes that a growing table leaves in memory. The unused part costs no memory.

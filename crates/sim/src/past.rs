@@ -1,10 +1,10 @@
-//! A common past: the part of two runs until a difference between their scenarios takes effect. It is simulated once for both
-//! runs.
+//! Shared initial segments of runs, called pasts. Two runs are the same until a difference between their scenarios takes
+//! effect, so this part is simulated once for both runs.
 //!
 //! ```text
 //!   timeline   always (the network, the measurements), then (time, act): a link changes, an application starts or stops, the end
 //!   common     of two timelines with the same `always`: the time of the first act in which they differ
-//!   past       a world in which only acts before a time are scheduled; any scenario with the same earlier acts can continue it
+//!   past       a world in which only acts before some time are scheduled; any scenario with the same earlier acts can continue it
 //! ```
 //!
 //! [`Timeline::of`] alone decides what two runs share. It is conservative: everything that is not listed as an act takes effect
@@ -12,8 +12,8 @@
 //! acts at its start, with all its parameters. A link acts by its `changes`. Only a link without changes may be a `Fifo`, so
 //! the presence or absence of `changes` takes effect at the start.
 //!
-//! Continuing replaces the applications that have not started, and keeps everything else. The events of acts have ranks
-//! instead of sequence numbers, so their order does not depend on when they were scheduled.
+//! A scenario that continues a past replaces the applications that have not started, and keeps everything else. The events of
+//! acts have ranks instead of sequence numbers, so their order does not depend on when they were scheduled.
 
 use crate::build::Schedule;
 use crate::chain;
@@ -91,7 +91,7 @@ impl Timeline {
     }
 }
 
-/// A run up to some time, with only the acts before that time scheduled. A clone shares nothing with the original.
+/// The initial segment of a run: only acts before its end have been scheduled. A clone shares nothing with the original.
 #[derive(Clone, Debug)]
 pub struct Past {
     world: World,
@@ -99,15 +99,16 @@ pub struct Past {
 }
 
 impl Past {
-    /// Returns the past, at time 0, of all scenarios with the same `always` as `scenario`.   Errors: those of [`World::build`].
+    /// Returns a past at time 0, for all scenarios with the same `always` as `scenario`.   Errors: those of [`World::build`].
     pub fn new(scenario: &Scenario) -> Result<Self, Problem> {
         Ok(Self { world: World::unscheduled(scenario, (), true)?.0, at: Time::ZERO })
     }
 
-    /// Continues as `scenario` until `until`, which is between now and the end. `observe` is called after each slice with the
-    /// fraction of the run done; if it returns false, the run stops, and the past can no longer be used.
+    /// Continues the run with `scenario` until `until`, a time between the current time and the end. Calls `observe` after each
+    /// slice with the fraction of the run done. If `observe` returns false, the run stops, and the past can no longer be used.
     ///
-    /// Before now, the timeline of `scenario` must have the same acts as the timelines of the scenarios passed so far.
+    /// Before the current time, the timeline of `scenario` must have the same acts as the timelines of all scenarios passed so
+    /// far.
     ///
     /// Errors: those of [`World::build`].
     pub fn advance(
@@ -121,8 +122,8 @@ impl Past {
         Ok(self.world.run_unrecorded_before(until, &mut |world| observe(world.now().secs() / end)))
     }
 
-    /// Continues as `scenario` to the end; returns the outcome. `observe` and the condition on the timeline of `scenario` are
-    /// the same as for [`Past::advance`].
+    /// Continues the run with `scenario` to the end; returns the outcome. `observe` and the condition on the timeline of
+    /// `scenario` are the same as for [`Past::advance`].
     ///
     /// Errors: those of [`World::build`].
     pub fn finish(

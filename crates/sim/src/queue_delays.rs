@@ -1,4 +1,5 @@
-//! Queueing delays in the L and C queues of dual-queue disciplines, at the end of each bin of the series.
+//! Queueing delays in the low-latency queue (L) and the classic queue (C) of dual-queue disciplines, at the end of each bin of
+//! the series.
 //!
 //! The series of a link has one mean over the packets of both queues; here, each queue has its own series. Delays are
 //! sampled at the same times as congestion windows, so sampling adds no events. Sampling is off unless a plot needs it.
@@ -42,7 +43,7 @@ impl QueueDelays {
 mod tests {
     use super::*;
 
-    /// A dual-queue discipline whose probe uses other names for the two delays.
+    /// A dual-queue discipline whose probe has its own names for the two delays.
     struct Third;
 
     impl Probed for Third {

@@ -27,7 +27,7 @@ impl<T: Copy + Default> Ring<T> {
         self.len
     }
 
-    /// Returns true if the storage would double for another entry.
+    /// Returns true if the next `push` would double the storage.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.len == self.slots.len()
@@ -63,7 +63,7 @@ impl<T: Copy + Default> Ring<T> {
         if i < self.len { Some(&self.slots[(self.head + i) & (self.slots.len() - 1)]) } else { None }
     }
 
-    /// Prefetches the place of the `i`-th oldest entry.
+    /// Prefetches the memory of the `i`-th oldest entry.
     #[inline]
     pub(crate) fn prefetch(&self, i: usize) {
         prefetch(&self.slots[(self.head + i) & (self.slots.len() - 1)], 0);

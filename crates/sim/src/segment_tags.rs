@@ -1,4 +1,4 @@
-//! Whole segments, stored for the packets in flight, for sinks that capture packets ([`record::Sink::packets`]).
+//! Stores the whole segment of each packet in flight, for sinks that capture packets ([`record::Sink::packets`]).
 //!
 //! A packet omits the fields that its receiver does not need (see `codec`), but a capture needs all of them. In a run with
 //! captures, the `body` of every packet is the index of a tag. The tag holds the whole segment and the original `body`. The
@@ -20,8 +20,8 @@ struct Tag {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SegmentTags {
     all: Arena<Tag>,
-    /// Flow and next new byte, by slot and direction. The sequence number of a pure ACK is that of the next new byte;
-    /// the ACK's packet omits this number.
+    /// The flow and the sequence number of its next new byte, by slot and direction. A pure ACK has this sequence number, but
+    /// its packet omits it.
     next: Vec<(FlowId, u64)>,
 }
 

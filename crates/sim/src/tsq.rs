@@ -1,4 +1,4 @@
-//! TCP small queues: packets that count towards their socket's limit until they have left their host's device.
+//! TCP small queues: keeps the packets that count towards their socket's limit until they have left their host's device.
 //!
 //! A host's device is the first link of its node. A packet leaves the device when its last bit is sent, or when it is dropped
 //! in the device.
@@ -12,7 +12,8 @@ use units::Time;
 /// Departure time of a packet, its number (the order at equal times), its flow, its direction (true: reverse) and its size.
 type Leaving = (Time, u64, u32, bool, u16);
 
-/// Packets in the devices of hosts, by departure time. Each packet has a pending event.
+/// The packets that still count towards their socket's limit, by departure time from the host's device. The world has scheduled
+/// an event for each departure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tsq {
     leaving: BinaryHeap<Reverse<Leaving>>,

@@ -6,7 +6,7 @@ use units::Time;
 /// A reason to call an endpoint's code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// The start of the application is due, or the time given to [`World::wake_at`](crate::World::wake_at).
+    /// The application starts, or the time passed to [`World::wake_at`](crate::World::wake_at) has come.
     Due {
         /// Index of the endpoint's application.
         app: u16,
@@ -15,7 +15,7 @@ pub enum Wake {
     Datagram {
         /// Index of the sender's application.
         app: u16,
-        /// Index of the receiver in the sender's `to`.
+        /// Index of the receiver in the `to` list of the sender's application.
         peer: u16,
         /// ECN field at the receiver.
         ecn: Ecn,

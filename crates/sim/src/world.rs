@@ -74,8 +74,8 @@ pub enum Ended {
 /// Maximum work in a slice of a run, in events; packets that arrive together in one event are counted individually. A
 /// slice takes a few milliseconds.
 pub const WORK_PER_SLICE: u32 = 65_536;
-/// Interval at which an idle link counts the delivery opportunities that it missed. An LTE link has 10 000 of them in this time,
-/// about a millisecond of work.
+/// Interval at which an idle link counts the delivery opportunities that it missed. In this time, an LTE link has 10 000
+/// opportunities, which take about a millisecond to count.
 pub(crate) const CATCH_UP: Duration = Duration(10_000_000_000);
 
 impl<S: Sink> World<S> {

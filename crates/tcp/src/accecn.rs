@@ -338,7 +338,7 @@ mod tests {
     }
 
     /// The sender counts every mark once, whichever ACKs are lost. ACE alone is enough if each ACK that arrives covers at most 7
-    /// segments; with the option any number works, if all segments have the same size.
+    /// segments. With the option, an ACK may cover any number of segments, if all segments have the same size.
     #[test]
     fn every_mark_is_counted_once() {
         for (option, most) in [(false, 7), (true, 40)] {

@@ -100,7 +100,6 @@ impl Bursts {
         Self { min_rtt_us: u32::MAX, last: Time::ZERO, local: 0, throttled: false, rate: None }
     }
 
-    /// Updates the minimum RTT with a sample.
     pub(crate) fn sampled(&mut self, us: u32) {
         self.min_rtt_us = self.min_rtt_us.min(us);
     }

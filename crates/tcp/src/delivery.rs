@@ -65,8 +65,8 @@ pub(crate) struct Sampler {
 }
 
 impl Arrived {
-    /// Adds a segment to the data that the ACK delivers. It becomes `newest` unless another was sent later. A FIN without data
-    /// delivers nothing.
+    /// Adds a segment to the data that the ACK delivers. The segment becomes `newest` unless another segment was sent later. A FIN
+    /// without data delivers nothing.
     fn take(&mut self, s: Sent, bytes: u64, again: bool) {
         if bytes == 0 {
             return;
@@ -121,14 +121,14 @@ impl Sampler {
         }
     }
 
-    /// Records that the first segment is acknowledged and leaves the scoreboard.
+    /// Records that the first segment on the scoreboard is acknowledged, and so leaves the scoreboard.
     pub(crate) fn on_acknowledged(&mut self, bytes: u64, again: bool) {
         if let Some(s) = self.sent.pop_front().filter(|s| !s.done) {
             self.arrived.take(s, bytes, again);
         }
     }
 
-    /// Reports newly lost segments, in order. Bound: the scoreboard's length; called only after a loss.
+    /// Reports newly lost segments, in order. Bound: visits each entry of the scoreboard once; called only after a loss.
     pub(crate) fn report_losses(&mut self, board: &Scoreboard, mut report: impl FnMut(&LostSegment)) {
         let mut adjoins = false;
         for (s, e) in self.sent.iter_mut().zip(board.iter()) {

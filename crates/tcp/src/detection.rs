@@ -50,7 +50,6 @@ impl Detection {
         if let Self::Rack(rack) = self { Some(rack) } else { None }
     }
 
-    /// Begins to process an ACK.
     #[inline]
     pub(crate) fn begin(&mut self, now_us: u32) {
         match self {

@@ -49,12 +49,13 @@ impl Endpoint {
         Self { rx: Receiver::new(p), tx: Sender::new(p, peer_rwnd), stats: Counters::default() }
     }
 
-    /// Provides the controller with its random stream and its name, if it uses them. Must be called before the connection opens.
+    /// Provides the controller with its random stream and its name, if the controller uses them. Must be called before the
+    /// connection opens.
     pub fn introduce(&mut self, origin: &Origin<'_>) {
         self.tx.cc.introduce(origin);
     }
 
-    /// Opens the connection actively. Without a handshake, it is established at once. Ignored if the connection is already open.
+    /// Opens the connection actively; without a handshake, the connection is established at once. Ignored if already open.
     pub fn connect(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         if self.rx.phase != Phase::Listen {
             return;
@@ -159,7 +160,7 @@ impl Endpoint {
             self.on_push(p);
         }
         if self.rx.quiet {
-            // the sending half is idle, and the connection cannot end before its FIN is sent
+            // the sending half is idle, and the connection cannot end before this side sends its FIN
             if self.rx.ack_now() {
                 self.send_ack(p, now, io);
             }
@@ -176,7 +177,8 @@ impl Endpoint {
         }
     }
 
-    /// Resumes quick ACKs if, by the peer's time stamps, the pause before `ts_val` was longer than the RTO.
+    /// Resumes quick ACKs if, by the peer's time stamps, the pause before the segment sent at `ts_val` was longer
+    /// than the RTO.
     #[inline]
     fn note_pause(&mut self, p: &TcpParams, ts_val: u32) {
         if p.quirks.quick_acks_return
@@ -299,8 +301,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the number of segments that were declared lost and are not yet acknowledged, retransmitted or not. Bound: the
-    /// segments in flight.
+    /// Returns the number of segments that were declared lost and are not yet acknowledged, retransmitted or not. Visits every
+    /// segment in flight.
     pub fn lost_segments(&self) -> u32 {
         self.tx.board.lost_segments()
     }

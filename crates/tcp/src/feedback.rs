@@ -18,7 +18,6 @@ use packet::{Ecn, Flags};
 /// ECN feedback in use on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EcnUse {
-    /// No ECN.
     #[default]
     Off,
     /// RFC 3168 or DCTCP feedback: ECE and CWR are signals.
@@ -42,9 +41,8 @@ pub(crate) fn echoes(ack: &Segment) -> bool {
 /// The effect of a segment's ECN field on the echo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// No change.
     Same,
-    /// An echo begins.
+    /// ACKs carry ECE from this segment on.
     Begins,
     /// The CE bit differs from the CE bit of the last segment, so one ACK must not cover both segments.
     Changes,

@@ -31,7 +31,7 @@ pub(crate) struct Pacer {
     next_at: Time,
     /// Time at which the waiting segment may leave; [`Time::NEVER`] if none waits.
     pub(crate) wake_at: Time,
-    /// Delay of the current burst that has not yet shortened a wait.
+    /// Part of the current burst's delay that has not yet shortened a wait.
     credit: Duration,
     /// Number of segments that may still leave unpaced.
     unpaced: u32,
@@ -45,7 +45,6 @@ impl Pacer {
         Self { quantum: u32::MAX, wake_at: Time::NEVER, unpaced, forgiving, ..Self::default() }
     }
 
-    /// Applies the controller's new rate and burst size.
     pub(crate) fn follow(&mut self, d: &Drive) {
         (self.rate, self.quantum) = (d.pacing_rate, d.quantum);
     }
@@ -86,7 +85,7 @@ impl Pacer {
         if now >= self.next_at { self.quantum.max(self.unpaced) } else { 0 }
     }
 
-    /// Records that a segment waits for its turn.
+    /// Records that a segment waits until `next_at`.
     pub(crate) fn wait(&mut self) {
         self.wake_at = self.next_at;
     }
@@ -133,7 +132,7 @@ mod tests {
         p.spend(Time(MS), 1000);
         assert_eq!(p.held_back(Time(MS)), Duration(MS));
         // the next segment leaves 0.1 ms late, so pacing waits for 0.9 ms instead of 1 ms after it. After a segment that is 10 ms
-        // late, it waits for half of 1 ms
+        // late, the wait is shortened to 0.5 ms, the minimum
         p.spend(Time(2 * MS + 100_000), 1000);
         assert_eq!(p.held_back(Time(2 * MS + 100_000)), Duration(900_000));
         p.spend(Time(13 * MS), 1000);

@@ -186,6 +186,6 @@ fn ns2(p: &mut TcpParams, quirks: Quirks) {
     (p.rto.backoff_doublings, p.rto.retries) = (6, None);
     p.rto.initial_rto = Duration::from_secs(3);
     (p.receiver.ack_every, p.receiver.delayed_ack) = (1, Duration::from_millis(100));
-    // ns-2's receivers have no window, so this window is larger than any window in the studies
+    // ns-2's receivers have no window, so this one is too large to limit a sender in practice
     p.receiver.receive_window = ReceiveWindow::fixed(Bytes(1 << 30));
 }

@@ -24,8 +24,8 @@ use units::{LINE, Time, prefetch};
 const FEW: usize = 3;
 /// Value of `held` if the ranges are on the heap.
 const ON_HEAP: u8 = u8::MAX;
-/// Value of `ack_at` if an ACK must leave before this call ends. (No delayed ACK is due at time 0, because no segment can have
-/// arrived before.)
+/// Value of `ack_at` if an ACK must leave before the current call into the endpoint returns. (No delayed ACK is due at time 0,
+/// because no segment can have arrived before.)
 const AT_ONCE: Time = Time::ZERO;
 
 /// Shortest gap between two segments that counts as a pause by the sender, microseconds. Usual RTOs are longer.
@@ -48,7 +48,6 @@ const WINDOW: u8 = 32;
 /// Maximum total size of the TCP options, and size of the time stamp option, bytes.
 const OPTIONS: [usize; 2] = [40, 12];
 
-/// The state of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
     #[default]
@@ -77,14 +76,14 @@ enum Fin {
 pub(crate) struct Receiver {
     /// Next byte expected.
     pub(crate) next: u64,
-    /// Time at which a delayed ACK is due; [`AT_ONCE`] if it must leave before this call ends.
+    /// Time at which a delayed ACK is due; [`AT_ONCE`] if an ACK must leave before the current call returns.
     pub(crate) ack_at: Time,
     /// Bytes received in order since the last ACK was sent.
     since_ack: u32,
     ts_recent: u32,
     /// Number of data segments since the last ACK.
     unacked: u8,
-    /// Number of quick ACKs left; these are sent at once.
+    /// Number of further ACKs that leave at once (quick ACKs).
     quick: u8,
     /// Number of ranges in `few`, or [`ON_HEAP`].
     held: u8,
@@ -135,7 +134,6 @@ impl Receiver {
         prefetch(&self.few, 0);
     }
 
-    /// Prefetches the ranges on the heap.
     #[inline]
     pub(crate) fn prefetch_ranges(&self) {
         if self.held == ON_HEAP
@@ -159,13 +157,13 @@ impl Receiver {
         self.ts_recent = ts_val;
     }
 
-    /// Returns true if an ACK must leave before this call ends.
+    /// Returns true if an ACK must leave before the current call into the endpoint returns.
     #[inline]
     pub(crate) fn ack_now(&self) -> bool {
         self.ack_at == AT_ONCE
     }
 
-    /// Requests that an ACK be sent before this call ends.
+    /// Requests that an ACK be sent before the current call into the endpoint returns.
     #[inline]
     pub(crate) fn set_ack_now(&mut self) {
         self.ack_at = AT_ONCE;
@@ -283,7 +281,7 @@ impl Receiver {
         if self.held == ON_HEAP {
             return self.many.get_or_insert_default().insert(start, end);
         }
-        // merges the new range with those that it touches, and moves the result to the front; the others keep their order
+        // the new range is merged with the ranges that it touches and moves to the front; the others keep their order
         let mut kept = [SackBlock::default(); FEW];
         let mut n = 0;
         let mut merged = SackBlock { start, end };

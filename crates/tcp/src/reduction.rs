@@ -58,7 +58,8 @@ impl ReductionState {
         self.flight > 0
     }
 
-    /// Applies an ACK that delivers `delivered` bytes. `pipe` is the number of bytes in flight now, `safe` RFC 9937's SafeACK.
+    /// Applies an ACK that delivers `delivered` bytes. `pipe` is the number of bytes in flight now. `safe` is RFC 9937's
+    /// SafeACK.
     pub(crate) fn on_ack(&mut self, p: &TcpParams, w: &mut Window, delivered: u64, pipe: u64, safe: bool) {
         let mss = f64::from(p.wire.mss);
         match p.reduction.reduction {
@@ -68,7 +69,6 @@ impl ReductionState {
                 w.cwnd = (w.cwnd - 0.5).max(w.ssthresh).min(in_flight + 1.0).max(1.0);
             }
             Reduction::HeldRateHalving => self.sndcnt = self.sndcnt.min(narrow(pipe / u64::from(p.wire.mss) + 1)),
-            // an ACK that delivers nothing does not change the state
             Reduction::Prr if delivered == 0 => {}
             Reduction::Prr => {
                 self.delivered += delivered;

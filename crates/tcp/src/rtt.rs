@@ -1,6 +1,6 @@
 //! Round-trip time and the retransmission timeout.
 //!
-//! Source: RFC 6298 (RFC 2988 with an initial RTO of 3 s).
+//! Source: RFC 6298; with an initial RTO of 3 s, its predecessor RFC 2988.
 //!
 //! ```text
 //! first sample R:  SRTT = R, RTTVAR = R/2
@@ -23,7 +23,8 @@ pub(crate) struct Rtt {
     pub(crate) rttvar: Duration,
     /// RTO without backoff.
     base: Duration,
-    /// Number of doublings of the RTO: timeouts since the last sample, or since new data was acknowledged.
+    /// Number of doublings of the RTO: timeouts since the last sample or, with `backoff_until_new_data`, since the
+    /// acknowledgement of data sent after a timeout.
     backoff: u8,
     /// With `backoff_until_new_data`: end of the data sent before the last timeout, low 32 bits of the stream offset.
     sent_to: u32,

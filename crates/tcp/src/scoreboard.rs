@@ -57,7 +57,6 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Creates an empty scoreboard that starts at offset `base`.
     pub(crate) fn new(base: u64) -> Self {
         Self { base, ..Self::default() }
     }
@@ -138,7 +137,7 @@ impl Scoreboard {
         }
     }
 
-    /// Applies a SACK block. Returns the bytes that it newly covers.
+    /// Applies a SACK block. Returns the number of payload bytes newly SACKed.
     pub(crate) fn sack(&mut self, start: u64, end: u64, mss: u32, watch: &mut impl Watch) -> u64 {
         if end <= self.base || self.held == 0 {
             return 0;
@@ -146,7 +145,7 @@ impl Scoreboard {
         let first = self.position(start, mss);
         let mut at = first;
         let mut new = 0;
-        // bound: the scoreboard's length, because every iteration increases `at`
+        // the loop runs at most once per entry, because every iteration increases `at`
         while let Some(e) = self.get(at) {
             if e.has(SACKED) {
                 at += e.skip.max(1) as usize;
@@ -330,7 +329,7 @@ impl Scoreboard {
         true
     }
 
-    /// Returns the number of retransmissions in flight. Bound: the scoreboard's length.
+    /// Returns the number of retransmissions in flight. Visits every entry.
     pub(crate) fn resent_in_flight(&self) -> u32 {
         self.iter().filter(|e| e.flags & (SACKED | RETX) == RETX).count() as u32
     }
@@ -342,7 +341,7 @@ impl Scoreboard {
         (self.len(), self.get(0).map_or(0, |e| e.sent))
     }
 
-    /// Clears all LOST marks. Bound: the scoreboard's length.
+    /// Clears all LOST marks. Visits every entry.
     pub(crate) fn unmark_lost(&mut self) {
         (self.pipe, self.above, self.runs) = (0, 0, 0);
         let mut in_run = false;
@@ -358,7 +357,7 @@ impl Scoreboard {
         (self.lost_to, self.rtx) = (0, 0);
     }
 
-    /// Clears all marks, so that all outstanding segments count as in flight again. Bound: the scoreboard's length.
+    /// Clears all marks, so that all outstanding segments count as in flight again. Visits every entry.
     pub(crate) fn forget_marks(&mut self) {
         self.pipe = 0;
         for at in 0..self.len() {

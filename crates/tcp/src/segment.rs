@@ -103,7 +103,7 @@ impl AccEcnOption {
 pub struct Segment {
     /// Offset of the first payload byte, or of the FIN if there is no payload; 0 for a SYN.
     pub seq: u64,
-    /// Cumulative ACK: the next byte expected. Valid with `has_ack`.
+    /// Cumulative ACK: the next byte expected. Valid if `has_ack` is true.
     pub ack: u64,
     /// Payload bytes.
     pub len: u32,
@@ -117,7 +117,7 @@ pub struct Segment {
     /// Flags: SYN, FIN, PSH, SACK, AE, ECE, CWR, PURE_ACK, GSO, WINDOW, ACE, ACCECN_OPTION. With ACE, the bits AE, CWR and ECE
     /// are AccECN's counter.
     pub flags: Flags,
-    /// True if `ack` is valid, as in every segment except the first SYN.
+    /// True if `ack` is valid, as in every segment except the client's SYN.
     pub has_ack: bool,
     /// ECN codepoint, as sent or as received.
     pub ecn: Ecn,
@@ -223,7 +223,7 @@ pub enum Event {
 pub trait Io {
     /// Sends a segment.
     fn send(&mut self, segment: &Segment);
-    /// Sends an ACK after the acknowledged data has been delivered to the application, if this call delivers any
+    /// Sends an ACK after the application has received the data that the current call into the endpoint delivers, if any
     /// ([`Quirks::ack_after_delivery`](crate::params::Quirks::ack_after_delivery)). A host without applications sends it at once.
     fn send_after_delivery(&mut self, segment: &Segment) {
         self.send(segment);

@@ -1,4 +1,5 @@
-//! Tests of two endpoints with a lossy pipe between them: scripts, response functions, and a property of all stacks.
+//! Tests of two endpoints with a lossy pipe between them: scripted losses, response functions, and random losses, after
+//! which every stack must have delivered each byte exactly once.
 
 mod ecn;
 mod hostile;
@@ -159,7 +160,7 @@ fn slow_start_doubles_and_avoidance_adds_one() {
     assert!((20..=21).contains(&rounds[9]), "{rounds:?}");
 }
 
-/// Drops the first transmission of the data segments with these numbers, counted from 0.
+/// Drops the first transmission of each data segment whose number, counted from 0, is in `list`.
 fn lose(p: &TcpParams, list: &'static [u64]) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
     let mss = u64::from(p.wire.mss);
     move |from, _, s| {
@@ -328,7 +329,8 @@ fn silence_restarts_the_window() {
         let mut n = Net::new(&p, 50, pass);
         // 2 + 4 + 8 + 16 segments are acknowledged, so the window is 32
         n.connect(30 * 1460, false);
-        // the RTO has fallen from 300 ms towards 200 ms after some samples of 100 ms. The sender has been idle since 0.3 s
+        // the RTO has fallen from 300 ms towards 200 ms after some RTT samples of 100 ms. The sender has been idle
+        // since 0.3 s
         n.run(0.5);
         let rto = n.ends[0].probe(&p).rto;
         let before = n.log.len();

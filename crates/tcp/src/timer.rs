@@ -1,4 +1,4 @@
-//! The expiry of timers: exactly when they are due, or later because of a timer wheel.
+//! Computes when timers expire: exactly when they are due, or later because of a timer wheel.
 //!
 //! ```text
 //! level n holds the timers that expire in less than 63 * 8^n ticks, in buckets of 8^n ticks;  a timer never expires early:

@@ -4,9 +4,9 @@
 //! begin    a fast recovery or a timeout begins: undo_marker = SND.UNA; the window and ssthresh are stored
 //! D-SACK   D-SACKs have reported all segments retransmitted since then: nothing was lost                   RFC 2883, RFC 3708
 //! Eifel    an ACK of new data echoes a time before the first retransmission: the original arrived    RFC 3522
-//! F-RTO    after a timeout, the sender answers the first ACK with new data instead of retransmissions.  If data is then
-//!          delivered that was sent only once before the timeout, the timeout was spurious            RFC 5682 §3.1
-//!          If the new data is delivered first, the timeout was not spurious
+//! F-RTO    after a timeout, the sender answers the first ACK with new data instead of retransmissions.  If an ACK then
+//!          delivers data that was sent before the timeout and never retransmitted, the timeout was spurious
+//!          If the new data is delivered first, the timeout was not spurious                          RFC 5682 §3.1
 //! undo     cwnd and ssthresh are raised to the stored values                                         RFC 4015, Linux
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! All applications as one enum, and their list.
+//! The list of applications: the scenario's enum, the enum of their states, and their descriptions.
 
 use crate::{
     Application, ConnId, Demand, Host, Params, Role, bittorrent, burst, cbr, endpoint, ftp, game, media, messages,
@@ -53,7 +53,8 @@ macro_rules! applications {
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$Variant(_) => $name,)+ Self::Endpoint(_) => "endpoint" }
             }
-            /// Checks the parameters.   Errors: the first invalid field, by a path that starts with the application's name.
+            /// Checks the parameters.   Errors: a field is invalid; the error's path starts with the application's
+            /// name.
             pub fn validate(&self) -> Result<(), Problem> {
                 match self { $(Self::$Variant(p) => p.validate(),)+ Self::Endpoint(p) => p.validate() }.map_err(|e| e.under(self.name()))
             }
@@ -74,8 +75,8 @@ macro_rules! applications {
             pub fn demand(&self, span: Duration, round: Duration) -> Demand {
                 match self { $(Self::$Variant(p) => p.demand(span, round),)+ Self::Endpoint(p) => p.demand(span, round) }
             }
-            /// Returns the range within which the seed chooses the start, at most 1 s. Has no effect if the scenario sets the
-            /// start.
+            /// Returns the range within which the seed chooses the start, at most 1 s. The range is not used if the
+            /// scenario sets the start.
             pub fn start_spread(&self) -> Duration {
                 match self { $(Self::$Variant(p) => p.start_spread(),)+ Self::Endpoint(p) => p.start_spread() }.min(Duration::from_secs(1))
             }
@@ -153,7 +154,7 @@ macro_rules! applications {
             }
         }
 
-        /// Every application, in the order of the list.
+        /// All applications, in the order of their declaration.
         pub const APPS: &[AppInfo] = &[
             $(AppInfo {
                 name: $name,
@@ -269,7 +270,7 @@ mod tests {
                 (fake.piece, fake.gap) = (1460, 100_000);
                 let mut app = traffic.build();
                 fake.run(&mut app, Time(60_000_000_000));
-                // no connections leak: every open connection is in use, or will close within a round trip
+                // no connection leaks: every open connection is in use, or will close within a round trip
                 assert!(fake.open_now() <= 48, "{text}: {} open", fake.open_now());
                 match &app {
                     App::Web(w) => {

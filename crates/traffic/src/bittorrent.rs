@@ -139,7 +139,7 @@ struct Peer {
     unchoke_arrived: bool,
     /// Messages written but not fully received, oldest first, each with the number of bytes still to arrive.
     wire: [VecDeque<(Message, u64)>; 2],
-    /// Blocks received in this round.
+    /// Blocks that arrived in this round.
     blocks: [u64; 2],
 }
 
@@ -150,10 +150,10 @@ pub struct Bittorrent {
     peers: Vec<Peer>,
     conns: Conns<usize>,
     round: u64,
-    /// End of the current round; requests after it are not answered.
+    /// End of the current round; requests that arrive later are not answered.
     until: Time,
     optimistic: Option<usize>,
-    /// Blocks received, by sending side.
+    /// Blocks that arrived, by sending side: the member, then the peers.
     blocks: [u64; 2],
     unchokes: u64,
 }
@@ -398,7 +398,7 @@ mod tests {
         app.round = 1;
         app.optimistic = Some(2);
         app.choose(&mut fake);
-        // peers 1 and 4 exchanged the most; peer 2 stays optimistic, because its rounds are not over
+        // peers 1 and 4 received the most blocks. Peer 2 stays the optimistic peer, because no draw is due in round 1
         assert_eq!(unchoked(&app), [1, 2, 4]);
     }
 

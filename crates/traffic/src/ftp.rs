@@ -192,9 +192,9 @@ struct Limit {
     written: u64,
 }
 
-/// One flow. While the flow is not `busy`, a timer that begins the next file may be pending; the token of this timer is the
-/// flow's index. With n flows, the token of the timer for the end of `length` is the index plus n, and the token of the timer
-/// that writes at the `rates` is the index plus 2n.
+/// A flow. While the flow is not `busy`, a timer that begins the next file may be pending; the token of this timer is
+/// the flow's index. With n flows, the token of the timer for the end of `length` is the index plus n, and the token of
+/// the timer that writes at the `rates` is the index plus 2n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flow {
     conn: Option<ConnId>,

@@ -52,7 +52,7 @@ impl Picture {
             return None;
         }
         let delay = now.since(self.frames[i].captured);
-        // a frame that arrives after a later frame is not shown
+        // earlier frames are discarded, because a frame that arrives after a later frame is not shown
         self.frames.drain(..=i);
         self.whole += 1;
         self.gap(now, interval);
@@ -97,7 +97,7 @@ mod tests {
         // the last datagram of frame 1 arrives too late for the frame to be shown
         p.arrived(7, ms(260), Duration::from_millis(100));
         assert_eq!(p.whole, 2);
-        // a gap of exactly 300 ms is not a freeze, because the limit must be exceeded; a gap of 301 ms is one
+        // a gap of exactly 300 ms is not a freeze, because the limit must be exceeded; a gap of 301 ms is a freeze
         whole(&mut p, 5, 550);
         whole(&mut p, 8, 851);
         assert_eq!((p.whole, p.freezes, p.frozen), (4, 1, Duration::from_millis(301)));

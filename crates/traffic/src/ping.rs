@@ -15,9 +15,10 @@
 //!   request k + 1 leaves at the arrival of reply k, or `timeout` after request k
 //! ```
 //!
-//! A probe without an answer was dropped in one of the two directions, or its reply is still in flight at the end; the number
-//! of drops in the summary distinguishes the two. Probes wait in the same queues as all other packets, and are treated like any
-//! packet of their size. For example, a buffer limited in bytes more often has room for a small probe than for a full segment.
+//! If a probe has no answer, the request or its reply was dropped, or is still in flight at the end; the number of drops in
+//! the summary distinguishes the two cases. Probes wait in the same queues as all other packets, and are treated like any
+//! packet of their size. For example, a buffer limited in bytes more often has room for a small probe than for a full
+//! segment.
 //!
 //! On Ethernet, a packet of Linux's `ping` has 98 bytes: 56 of data, 8 of ICMP, 20 of IP, and 14 of Ethernet.
 
@@ -129,8 +130,8 @@ impl Application for Ping {
                 // an answer that arrives after its timeout does not count
                 if number + 1 == self.next {
                     host.probe(number, Some(host.now().since(self.sent)));
-                    // a timer sends the next request, so that none is sent after the application's stop: the host then
-                    // fires no timers
+                    // the next request is sent by a timer, not here, because the host drops the timers after the
+                    // application's stop, so no request is sent after the stop
                     if self.params.count.is_none_or(|n| self.next < n) {
                         host.timer(host.now(), 0);
                     }

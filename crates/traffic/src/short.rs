@@ -80,7 +80,7 @@ impl Size {
             Self::Fixed(b) => b.0,
             Self::Exponential(mean) => (math::exponential(rng, mean.0 as f64) as u64).max(1),
             Self::Pareto(p) => {
-                // inverts F at 1 - u, which is in (0, 1]
+                // inverts F at u; 1 - u is in (0, 1], so the power is finite
                 let x = p.min.0 as f64 * math::pow(1.0 - rng.unit(), -1.0 / p.shape);
                 if x < p.max.0 as f64 { x as u64 } else { p.max.0 }
             }
@@ -301,7 +301,7 @@ mod tests {
         let mut rng = Rng::named(3, "short");
         let mut mean = |size: &Size| (0..100_000).map(|_| size.draw(&mut rng)).sum::<u64>() as f64 / 1e5;
         assert_eq!(mean(&Size::Fixed(Bytes(5))), 5.0);
-        // the mean is 20 000 with a standard error of 63; rounding down to whole bytes lowers it by half a byte
+        // the mean is 20 000 with a standard error of 63; rounding down to whole bytes lowers the mean by half a byte
         assert!((mean(&Size::Exponential(Bytes(20_000))) - 20_000.0).abs() < 320.0);
         // the mean of a Pareto distribution truncated at M is a m / (a-1) - m^a M^(1-a) / (a-1). With a = 2, m = 1000 and M =
         // 100 000, this mean is 2000 - 1000^2/100 000 = 1990. The second moment is m^2 (1 + 2 ln(M/m)) = 10.2e6, so the standard

@@ -234,8 +234,8 @@ impl Video {
         }
         self.throughputs.push_back(self.bytes() as f64 * 8.0 / took.secs());
         let last = self.params.segments.is_some_and(|n| self.done >= n);
-        // first, the playback so far is counted: once `complete` is set, an empty buffer is the end of the video, not a
-        // stall
+        // the playback so far must be counted before `complete` is set: from then on, an empty buffer is the end of the
+        // video, not a stall
         self.player.advance(now);
         self.player.complete = last;
         self.player.arrived(self.params.segment, self.params.startup, now);

@@ -38,7 +38,7 @@ fn spellings(units: &'static Units) -> impl Iterator<Item = &'static str> {
     units.iter().flat_map(|(spellings, _)| spellings.iter().copied())
 }
 
-/// Returns true if a unit of a size says bytes (`KB`, `KiB`), so that the number can only be a size.
+/// Returns true if the unit names the byte (`KB`, `KiB`, but not `K`), so that the number can only be a size.
 fn says_bytes(unit: &str) -> bool {
     unit.ends_with(['b', 'B'])
 }
@@ -79,7 +79,7 @@ impl Limit {
 }
 
 impl Bytes {
-    /// Converts a number of bytes.   Errors: a size above 9 PB.
+    /// Converts a number of bytes.   Errors: the size is above 9 PB.
     pub fn from_integer(v: u64) -> Result<Self, ParseError> {
         if v > MOST_BYTES { Err(ParseError::new(v.to_string(), "a size of at most 9 PB")) } else { Ok(Self(v)) }
     }
@@ -115,7 +115,7 @@ impl Prob {
         assert!(p >= 0.0 && p <= 1.0, "a probability is between 0 and 1");
         Self(p)
     }
-    /// Creates a probability.   Errors: a number outside [0, 1].
+    /// Creates a probability.   Errors: the number is outside [0, 1].
     pub fn new(p: f64) -> Result<Self, ParseError> {
         if (0.0..=1.0).contains(&p) {
             // adding 0.0 makes a negative zero positive
@@ -188,7 +188,7 @@ fn unfinished(v: f64, unit: &str) -> Option<String> {
     }
 }
 
-/// Completes "expected ..." for a rate of `v` with an unknown unit.
+/// Returns the text after "expected" in the error message for a rate of `v` with an unknown unit.
 fn unknown_rate(v: f64, unit: &str) -> String {
     if matches!(unit, "kbps" | "mbps" | "gbps") {
         let (bits, bytes) = (unit.replace("bps", "bit"), unit.replace("bps", "B/s"));

@@ -51,7 +51,7 @@ pub(crate) fn unit_value(units: &Units, spelling: &str) -> Option<u64> {
 
 /// Regular expression of the numbers that [`split_number`] reads, except for their magnitude.
 const NUMBER: &str = r"([0-9]+\.?[0-9]*|\.[0-9]+)";
-/// Regular expression of the whole numbers among them.
+/// Regular expression of the whole numbers that [`split_number`] reads.
 const WHOLE_NUMBER: &str = r"([0-9]+(\.0*)?|\.0+)";
 
 /// Returns a regular expression for a number with one of `units`; `suffix` is an expression that follows the unit. Like
@@ -68,7 +68,7 @@ pub(crate) fn whole_with_unit(units: &[&str]) -> String {
 
 /// A value written in a scenario as a string; [`text_serde!`](crate::text_serde) implements serde and JSON Schema for it.
 pub trait Text: fmt::Display + FromStr<Err = ParseError> {
-    /// Completes "expected ..." in a message.
+    /// Text that follows "expected" in an error message.
     const VALID: &'static str;
     /// The function that reads a bare whole number; `None` if a number needs a unit.
     const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = None;

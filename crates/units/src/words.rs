@@ -1,9 +1,9 @@
 //! Enums that a scenario writes as a one-key table (`hash = { queues = 64 }`), or as a keyword (`"hash"`) if all
 //! parameters have their defaults.
 //!
-//! The reader derived by serde accepts a keyword only for a variant without content.
-//! [`word_or_table`](crate::word_or_table) wraps the derived reader, which `#[serde(remote = "Self")]` makes an
-//! inherent function, and passes it a keyword as a key with an empty table.
+//! The reader derived by serde accepts a keyword only for a variant without content. With `#[serde(remote = "Self")]`,
+//! the derived reader is an inherent function. [`word_or_table`](crate::word_or_table) wraps this function, and passes
+//! a keyword to it as a key with an empty table.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{

@@ -76,7 +76,8 @@ pub extern "C" fn bl_read(json: u32) {
             Ok(scenario) => {
                 // the page's form shows parameters, so queues in tc syntax become tables
                 read::queues_as_tables(&mut tree);
-                // null stands for the default, but TOML has no null: a tree with a null is replaced by the sparse tree
+                // null stands for the default, but TOML has no null, so a tree with a null is replaced by the tree
+                // without default values
                 let tree = if has_null(&tree) { face::toml::sparse(&scenario).unwrap_or(tree) } else { tree };
                 json!({ "tree": tree, "resolved": scenario })
             }
@@ -107,7 +108,7 @@ pub extern "C" fn bl_begin() {
     });
 }
 
-/// Continues the run for a slice; returns the fraction done, 1 at its end, -1 without a run.
+/// Runs one slice of events; returns the fraction of the run that is done: 1 at its end, -1 without a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_go_on() -> f64 {
     RUN.with_borrow_mut(|run| run.as_mut().map_or(-1.0, Run::go_on))
@@ -135,8 +136,8 @@ pub extern "C" fn bl_window(from: f64, until: f64, most: usize) {
     open(scenario.and_then(|s| Window::new(s, from as u64, until as u64, most).map_err(|p| vec![p])));
 }
 
-/// Begins to search for the first landmark after `after` nanoseconds. The input is JSON: `{"scenario", "landmark", "link"}`.
-/// Answer: `{}`.
+/// Begins to search for the first landmark (a drop, a mark or a timeout) after `after` nanoseconds. The input is JSON:
+/// `{"scenario", "landmark", "link"}`. Answer: `{}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_find(after: f64) {
     let text = input();
@@ -146,7 +147,8 @@ pub extern "C" fn bl_find(after: f64) {
     open(scenario.and_then(|s| Window::find(s, &word("landmark"), &word("link"), after as u64).map_err(|p| vec![p])));
 }
 
-/// Continues the recording or the search for a slice; returns the fraction done, 1 at the end, -1 if there is neither.
+/// Runs one slice of the recording or the search; returns the fraction that is done: 1 at the end, -1 if there is
+/// neither.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window_go_on() -> f64 {
     WINDOW.with_borrow_mut(|window| window.as_mut().map_or(-1.0, Window::go_on))

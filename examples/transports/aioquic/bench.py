@@ -1,4 +1,4 @@
-"""Runs aioquic behind each queue, alone and beside our CUBIC, for its rows in the table in docs/transports.md.
+"""Runs aioquic behind each queue, alone and beside our CUBIC; prints its rows of the table in docs/transports.md.
 
 The line and the queues are the same as in src/bench.rs.
 """

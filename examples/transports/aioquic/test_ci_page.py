@@ -50,7 +50,10 @@ class Reader:
         return done.returncode, done.stdout + done.stderr
 
     def follow(self, title: str, test: str = "") -> list[tuple[int, str]]:
-        """Writes the files of a section and runs its commands. `test` may fail, and its results are returned."""
+        """Writes the files of a section and runs its commands.
+
+        Returns the results of the command `test`, the only one that may fail.
+        """
         (section,) = [s for s in PAGE.split("\n## ") if s.startswith(f"{title}\n")]
         for name, text in FILE.findall(section):
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)

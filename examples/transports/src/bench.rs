@@ -70,7 +70,7 @@ impl Bench<'_> {
         network
     }
 
-    /// Runs to the end.   Errors: a stack misbehaved.
+    /// Runs the experiment to its end.   Errors: a stack misbehaved.
     pub fn run(&self) -> Result<Outcome, Failure> {
         let mut network = self.network();
         network.run()?;

@@ -1,6 +1,6 @@
 //! The qlog file of a TCP sender (docs/qlog.md), opened by quiche's reader, the crate `qlog`.
 //!
-//! tests/python/test_qlog.py tests that `upload-1.sqlog` is the file of `qlog.toml`.
+//! tests/python/test_qlog.py tests that a run of `qlog.toml` writes `upload-1.sqlog`.
 
 use qlog::events::EventData;
 use qlog::reader::{Event, QlogSeqReader};

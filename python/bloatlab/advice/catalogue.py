@@ -33,8 +33,8 @@ class Discipline:
 
     `queue` is a scenario's queue, with {bytes} or {packets} for the buffer size and {rate} for the line's rate.
     `buffers` are sizes ("50ms", "417p", "60KB"), multiples of the maximum bandwidth-delay product ("4bdp"), or "around"
-    for a series of sizes around it. A discipline that is not `settable` is shown alongside the others, but never
-    recommended; `note` says why.
+    for a series of sizes around the bandwidth-delay products. A discipline that is not `settable` is shown alongside
+    the others, but never recommended; `note` says why.
     """
 
     name: str

@@ -5,9 +5,9 @@
                                          +-- rtt30ms    round trips named by a load itself
 
 A modem has a dual token bucket, requests and grants every 2 ms, and 1 ms of propagation delay in the cable plant each
-way. On a plain line, a router shapes to the line's rate, or its CAKE does so if it has a bandwidth. The downstream
-queue depends on the device: a CMTS has its own queue, and a router that shapes both directions has the chosen
-discipline in both.
+way. On a plain line, a router shapes to the line's rate; if the router's queue is CAKE with a bandwidth, CAKE shapes
+instead. The downstream queue depends on the device: a CMTS has its own queue, and a router that shapes both directions
+has the chosen discipline in both.
 """
 
 import math

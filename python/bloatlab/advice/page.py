@@ -104,7 +104,7 @@ def _objective_table(of: Recommendation) -> TextTable:
 
 
 def answer_figure(of: Recommendation) -> Drawn:
-    """Draws the points over buffer size, one line per discipline, and the applications' points against line use."""
+    """Plots points against buffer size, one line per discipline, and the applications' points against line use."""
     title, x = "Points of each setting", "buffer (ms at the sustained rate)"
     lines, marks = _lines(of, [(j, j.points) for j in of.judged]), (Mark("chosen", of.best.option.ms, "x"),)
     panels = [Panel(title, x, "points of 100", lines, _range(of), (0.0, 105.0), marks, log_x=True)]
@@ -144,7 +144,7 @@ def _cloud(label: str, of: Sequence[Judged], share: str, colour: str, *, hollow:
 
 
 def measures_figure(of: Recommendation) -> Drawn:
-    """Draws every measure, and the time in the queue, over buffer size."""
+    """Plots every measure, and the time in the queue, against buffer size."""
     panels: list[Panel] = []
     for m in of.question.wanted:
         pairs = [(j, v) for j in of.judged if (v := j.values[m.name].of) is not None]
@@ -165,7 +165,7 @@ def _range(of: Recommendation) -> tuple[float, float]:
 
 
 def _lines(of: Recommendation, pairs: Sequence[tuple[Judged, Interval]]) -> list[Series]:
-    """Returns lines for disciplines with several sizes, and points for disciplines with one size."""
+    """Returns a line for each discipline with at least three sizes, and points for each of the others."""
     series: list[Series] = []
     for n, name in enumerate(dict.fromkeys(j.option.discipline.name for j in of.judged)):
         mine = sorted(((j.option.ms, v) for j, v in pairs if j.option.discipline.name == name), key=lambda p: p[0])

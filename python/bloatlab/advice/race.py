@@ -1,4 +1,4 @@
-"""Compares settings in a race: each round drops the settings that are clearly worse, and adds a seed to the others.
+"""Compares settings in a race: each round drops settings that are clearly worse or tied, and adds a seed to the others.
 
     difference        the leader's points minus a setting's, seed by seed; all settings use the same seeds
     behind            the confidence sequence of the difference is above 0, and the mean difference is noticeable

@@ -109,7 +109,7 @@ def preferred(question: Question, raced: Raced) -> Judged:
 
 
 def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
-    """Simulates each possible round trip, with the chosen buffer and with one BDP of each possible round trip."""
+    """Simulates each possible round trip, with the chosen buffer and with a buffer of one BDP for each of them."""
     rtts = list(q.line.rtts)
     if len(rtts) == 1:
         rtts = [min(max(rtts[0] * f, line_of.LEAST_RTT_S), line_of.MOST_RTT_S) for f in WRONG]

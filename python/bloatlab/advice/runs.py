@@ -33,7 +33,7 @@ class Runs:
         self.ran = self.found = 0
 
     def run(self, line: Line, device: Device, load: Load, wanted: Sequence[tuple[Option, float]], seeds: int) -> None:
-        """Runs each wanted setting at its round trip until it has been run with this many seeds."""
+        """Makes the missing runs of each wanted setting at its round-trip time, so that it has `seeds` runs."""
         places = {_place(line, device, o, rtt): o for o, rtt in wanted}
         points = [
             Point(place, line_of.build(line, device, load, o.queues, rtt=place[-1], seed=seed), seed)

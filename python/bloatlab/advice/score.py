@@ -1,6 +1,6 @@
-"""The points of each setting.
+"""Gives each setting its points.
 
-    points of a run        weighted geometric mean over the measures of the load, each 1 to 100 by its thresholds
+    points of a run        weighted geometric mean over the load's measures, each with 1 to 100 points by its thresholds
     points of a setting    mean over the round trips for each seed; then mean over seeds, with its 95 % interval
 
 The mean is geometric, as for desirability functions (Derringer & Suich, J. Quality Technology 1980): a full line does

@@ -8,8 +8,9 @@
       .1        AQM Disable: 0 leaves the AQM on, 1 turns it off; 1 octet
       .2        AQM Latency Target, ms; 1 octet
 
-Minimum and Maximum are the ends of the range of sizes around the target in which every buffer is as good as the target:
-it leads, is tied with the leader, or is not separated from the leader and at most five points behind it on average.
+Minimum and Maximum are the ends of the range of sizes around the target in which every buffer is as good as the target.
+A buffer is as good if it leads, is tied with the leader, or is on average at most five points behind the leader and not
+separated from it (see `race`).
 """
 
 from dataclasses import dataclass

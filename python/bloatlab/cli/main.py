@@ -33,7 +33,7 @@ def _version() -> str:
 
 
 def _visible_default(default: object) -> str | None:
-    """Returns a default as it appears in the help; None for options that are off or not given hides the default."""
+    """Returns a default as the help shows it; None, which hides it, for an option that is off or not given."""
     return None if default is None or default is False or default == () else str(default)
 
 

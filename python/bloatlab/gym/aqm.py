@@ -1,7 +1,7 @@
 """An agent as the control law of a queue.
 
-    action a in [-1, 1]:  p' += 0.1 a, within [0, 1]. Until the next interval, every arrival is dropped with the
-                          probability p'^2, or marked if it is ECN-capable
+    action a in [-1, 1]:  adds 0.1 a to p', the square root of the probability, within [0, 1]. Until the next interval,
+                          every arrival is dropped with the probability p'^2, or marked if it is ECN-capable
     reward:               utilisation * delay - loss
     utilisation           bytes delivered / bytes that the link can carry in this time
     delay                 half / (half + time to drain the queue), mean of the samples in the interval

@@ -188,8 +188,8 @@ class CongestionControl(DrivenEnv):
         mss, srtt = self._state["mss"], self._state["srtt"]
         if self._control == "rate":
             self._pace = min(max(self._pace * 2**action, mss / self._least), FASTEST)
-            # if the agent controls the rate, the window only limits the data in flight on a stalled path: twice what
-            # the rate sends in a round trip
+            # If the agent controls the rate, the window only limits the data in flight on a stalled path. It is twice
+            # the data that this rate sends in a round trip.
             self._window = min(max(2 * self._pace * srtt / 8, 2 * LEAST * mss), MOST)
             self._flow.pacing_rate = int(self._pace)
         else:

@@ -37,14 +37,14 @@ _POINTS = 400
 #: The summary's key for the reason why a transport ended a run.
 FAILURE = "failure"
 
-#: The result of a query for a column that the controller does not trace: this string and the column's name.
+#: A query for a column that the controller does not trace gives this string followed by the column's name.
 MISSING = "no column "
 
 
 def measure(queries: Mapping[str, Sequence[str]], *, trace: bool, run: Callable[..., Result] | None = None) -> Measure:
-    """Returns the measure of a suite's runs: the numbers of the summary, and the queries, by scenario name.
+    """Returns the measure of a suite's runs: the numbers of the summary, and the results of the queries.
 
-    `run` makes the results, by default `bloatlab.run`.
+    `queries` contains the queries by scenario name. `run` makes the results, by default `bloatlab.run`.
     """
     return Measure("judge", partial(_row, queries=dict(queries)), _frames, trace=trace, run=run)
 

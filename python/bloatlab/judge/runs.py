@@ -1,4 +1,4 @@
-"""Runs the cases of suites for controllers: first the runs that determine when moments occur, then the rest."""
+"""Runs the cases of suites for controllers: first those that fix the moments (see `suites`), then the rest."""
 
 from __future__ import annotations
 

@@ -3,7 +3,9 @@
     suites/NAME/suite.toml    [suite] title, document, source ...;  [[outside]] section, title, reason
     suites/NAME/*.toml        a scenario, and [judge] section, title, says, run;  [judge.moments];  [[judge.criteria]]
 
-A case may build its scenario from a workload, with `[workload] name = ..., PARAMETER = ...`; its other keys are added.
+A case may build its scenario from a workload, with `[workload] name = ..., PARAMETER = ...`. The other keys of the case
+are then added to that scenario.
+
 `subject` is the place in the scenario where the subject is inserted: `STACK`, or the path of any other key, or a list
 of such paths; `*` in a path matches each key that contains the rest of the path. At a place other than `STACK`,
 `everyone` lists the subjects selected by `all`. `phases_of` names a case whose run shows every phase. A criterion is a
@@ -11,7 +13,7 @@ number from the run with a condition on it. `by` says who chose the limit: the d
 
 A moment is a time determined by a first run, such as the entry into a phase. In the scenario, it is written `at =
 "@NAME"` or `"@NAME + 20ms"`. The first run leaves out list entries that contain such a time. Runs are deterministic,
-so the second run is equal to the first up to that time. Its scenario is like any other.
+so the second run is equal to the first up to that time. The scenario of the second run contains only fixed times.
 """
 
 from __future__ import annotations
@@ -30,7 +32,6 @@ from bloatlab.errors import InputError, nearest
 from bloatlab.scenario import quantity, toml_value
 from bloatlab.workloads import find, near
 
-#: The folder of the suites in the package.
 FOLDER = Path(__file__).with_name("suites")
 
 #: The place in a scenario where a congestion controller is judged.
@@ -51,9 +52,10 @@ class Criterion:
     """A number from a run, and the condition that it must meet.
 
     `measure` is the path of a number in the summary, or SQL over the tables of `measures`. With `against`, the figure
-    is the ratio to the same number with another subject. `needs` names the phase that must occur; without it, the
-    criterion does not apply. A criterion marked `condition` is about the run and not about the controller: if it is not
-    met, the case is not judged. `changed` says why a limit or a measure was changed after a run.
+    is this number divided by the same number for another subject. `needs` names a phase: the criterion does not apply
+    to a controller without this phase, and is not met if the run never reaches the phase. A criterion marked
+    `condition` is about the run and not about the controller: if it is not met, the case is not judged. `changed` says
+    why a limit or a measure was changed after a run.
     """
 
     says: str
@@ -87,7 +89,7 @@ class Case:
 
     @property
     def id(self) -> str:
-        """The section as part of a file name: "A.1" is "a1"."""
+        """The section in the form used in file names: "A.1" becomes "a1"."""
         return re.sub(r"[^a-z0-9]+", "-", self.section.lower().replace("a.", "a", 1)).strip("-")
 
     def scenario(self, moments: Mapping[str, float] | None = None) -> dict[str, Any]:
@@ -97,7 +99,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A section of the document that cannot be judged by runs over one bottleneck, with the reason."""
+    """A section of the document that runs over one bottleneck cannot test, with the reason."""
 
     section: str
     title: str

@@ -1,7 +1,7 @@
 """Judges a user's transport: its endpoints replace the judged TCP flows of a case.
 
     class Stack:
-        def __init__(self, to=None): ...    # sends without end to the address `to`; without it, receives
+        def __init__(self, to=None): ...    # sends without end to the address `to`; receives if `to` is None
 
 The methods are those of `bloatlab.network.Endpoint`. Each flow of the case is a pair of objects, which send through
 `bloatlab.Network` beside the other applications of the case. Criteria about packets apply to a transport, but criteria

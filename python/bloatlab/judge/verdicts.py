@@ -1,4 +1,4 @@
-"""Verdicts: met, not met, not applicable, or not judged here; for a criterion, a case, a controller."""
+"""Verdicts on a criterion, a case or a controller: met, not met, not applicable, or cannot be judged here."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Judged:
 
     @property
     def outside(self) -> Sequence[Outside]:
-        """The sections that cannot be judged by runs."""
+        """The sections of the document that runs cannot test."""
         return self.suite.outside
 
     @property

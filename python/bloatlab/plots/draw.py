@@ -181,7 +181,6 @@ _BOXES: WeakKeyDictionary[Figure, Any] = WeakKeyDictionary()
 
 
 def _svg(drawn: Figure) -> str:
-    """Returns the figure as SVG source."""
     if drawn not in _DRAWN:
         buffer = io.StringIO()
         with style.drawing():

@@ -53,7 +53,6 @@ def sized_figure(width: Width, height: float) -> SizedFigure:
 
 
 def _lay_out(of: SizedFigure) -> None:
-    """Lays the figure out, with gaps that depend on the size of its text."""
     gap = of.text / 72.0
     lay_out(of.figure, w_pad=0.5 * gap, h_pad=0.4 * gap, hspace=0.02, wspace=0.02)
 

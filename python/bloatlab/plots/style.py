@@ -45,7 +45,6 @@ DASHES = tuple(dash if isinstance(dash, str) else (dash[0], tuple(dash[1])) for 
 #: The sizes by name: a column of a paper, a page (1280 pixels as PNG), a slide.
 WIDTHS: Mapping[Width, Size] = {name: Size(**size) for name, size in _FILE["widths"].items()}
 
-#: matplotlib's parameters.
 RC: dict[str, Any] = {
     name: {"ink": INK, "grid": GRID}.get(value, value) if isinstance(value, str) else value
     for name, value in _FILE["rc"].items()

@@ -95,7 +95,7 @@ class Axis:
 
     @property
     def drawn(self) -> list[float]:
-        """The axis's numbers in this unit."""
+        """The axis's numbers in the unit of `scale`."""
         return [a / self.scale[0] for a in self.numbers or []]
 
 

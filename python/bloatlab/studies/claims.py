@@ -1,4 +1,4 @@
-"""Published values and claims, each with a range: if our value lies within it, the two agree.
+"""Published values and claims, each with a range. Our value agrees if it lies in the range.
 
 Our value is the median over seeds with its central 80 %. Published values and claims are data until they are checked; the check
 needs the measures of every seed, by run key.

@@ -15,7 +15,7 @@ from bloatlab.tables import Spread
 
 
 def intervals(spreads: Sequence[Spread | None]) -> NDArray[np.float64]:
-    """Returns an array with one row per spread: median, lower and upper end; NaN for a spread without values."""
+    """Returns an array with one row per spread: median, lower and upper end; NaN for a missing spread."""
     rows = [[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads]
     found = np.array(rows, dtype=float).reshape(-1, 3)
     return np.where(np.isfinite(found), found, math.nan)

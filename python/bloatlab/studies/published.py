@@ -154,7 +154,7 @@ def _read(text: str) -> tuple[float, str]:
 
 # --------------------------------------------------------------------------------------------------- cells from rows
 
-#: The values of a row that was neither run nor computed.
+#: Our values for a row that was neither run nor computed.
 NOTHING = Spread(math.nan, math.nan, math.nan)
 
 

@@ -65,7 +65,7 @@ class Band:
         return self.high - self.low
 
     def holds(self, value: float) -> bool:
-        """Returns whether `value` is accepted; the limits themselves are."""
+        """Returns whether `value` is accepted. The limits belong to the accepted range."""
         return self.low - SLACK <= value <= self.high + SLACK
 
     def words(self, digits: int | None = None) -> str:

@@ -42,7 +42,7 @@ class StudyError(InputError):
 class Options:
     """The options for a reproduction. Progress is printed on `console`.
 
-    `store` keeps runs so that they need not be repeated; without one, everything is run. The runs are made by `executor`, or by
+    `store` keeps runs so that they need not be repeated; without a store, every run is made. The runs are made by `executor`, or by
     `jobs` threads of this process. `live` also runs the cases on kernels, in a study with `on_kernels`. `sets` are
     values that override the values of every scenario, as in `bloatlab run --set`.
     """
@@ -235,7 +235,7 @@ class Study:
     #: The reason why a published value differs from ours ("": not explained).
     explain: Callable[[Runs, Published, Spread], str] | None = None
     cells: Callable[[Runs], Sequence[Cell]] | None = None
-    #: Shares of values that should be within tolerance. If the study sets no goals, every judged value should be.
+    #: Shares of values that should be within tolerance. If there are no goals, all judged values should be within tolerance.
     goals: Sequence[Goal] = ()
     #: The tolerances as text, as printed on the page.
     rules: Sequence[tuple[str, str]] = ()

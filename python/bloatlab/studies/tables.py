@@ -90,7 +90,7 @@ def seeds(card: Scorecard) -> str:
 
 
 def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
-    """Makes the facts at the top of a page: shares within, claims that hold, and number of simulations."""
+    """Makes the facts at the top of a page: shares within tolerance, claims that hold, and number of simulations."""
     paper = count(claims)
     made = Fact(str(runs), "simulations", f"{counted(card.seeds, 'seed')} per case")
     if card.proves_nothing:

@@ -45,8 +45,8 @@ AHEAD = 2
 LOOK_SECONDS = 1.0
 #: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
-#: Maximum number of failed batches in which a run may have been. A batch fails when Dask has lost several workers that
-#: ran it. A run that exceeds this number, alone in its last batch, counts as the cause.
+#: Maximum number of failed batches that may contain the same run. A batch fails when Dask has lost several workers that
+#: ran it. A run that exceeds this maximum, and was alone in its last batch, counts as the cause.
 MOST_DEATHS = 1
 
 #: The settings that Dask needs to connect to a scheduler over TLS.

@@ -1,7 +1,7 @@
 """The effects of the axes: the share of a measure's variance due to each axis, and to each pair of axes together.
 
 Two models are fitted to the values y of all runs: "mains" contains every axis by itself, "pairs" also every pair of
-axes.
+axes. RSS is the residual sum of squares of a model.
 
     of an axis           RSS(mains without it) - RSS(mains)
     of two axes          RSS(mains) - RSS(mains and these two together)
@@ -79,7 +79,7 @@ def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequ
 
 
 def levels(frame: pl.DataFrame, axis: str, column: str) -> Mapping[str, float]:
-    """Returns the main effect of an axis: for each of its values, the mean of `column` over the runs with it."""
+    """Returns the main effect of an axis: for each of its values, the mean of `column` over its runs."""
     of = frame.group_by(axis, maintain_order=True).agg(pl.col(column).cast(pl.Float64).mean().alias("mean"))
     return {str(value): mean for value, mean in of.iter_rows() if mean is not None}
 

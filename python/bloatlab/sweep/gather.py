@@ -125,7 +125,7 @@ def gather(
     values = {} if shelf is None else {s: kept for s in first if (kept := shelf.get(s)) is not None}
     found = len(values)
     left = sorted(index for scenario, index in first.items() if scenario not in values)
-    # a run that shares its past lacks the trace of the shared time, so traced runs share no past
+    # a run that continues a shared initial segment (a past) lacks the trace of that segment, so traced runs share none
     alone = measure.trace or measure.run is not None
     order = [(n, None) for n in range(len(left))] if alone else pasts.planned([seeded[index] for index in left])
     plan = [(left[place], past) for place, past in order]

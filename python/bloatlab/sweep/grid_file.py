@@ -3,7 +3,7 @@
 scenario = "home-upload.toml"            # beside this file; or a workload, "rrul"
 seeds = 10                               # 1 to 10; or a list of seeds
 columns = ["links.up.sojourn_ms.p99"]    # values of the summary to show; * matches anything
-until = { "apps.call.voip.mos" = "2%" }  # add seeds until the mean is known this well, at most `most_seeds`
+until = { "apps.call.voip.mos" = "2%" }  # add seeds until the interval of the mean is +-2 %, at most `most_seeds`
 
 [set]                                    # overrides for every run
 duration = "60s"

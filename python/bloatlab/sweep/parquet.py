@@ -1,4 +1,4 @@
-"""Parts: Parquet files of many runs that never change.
+"""Parts: Parquet files of many runs. A part never changes.
 
     FOLDER/DIGEST.parquet            a part, named after the SHA-256 of its bytes
     FOLDER/RANDOM.journal            fresh runs (see `journal`)
@@ -192,8 +192,8 @@ def _joined(
 ) -> tuple[list[pl.DataFrame], set[Part]]:
     """Joins new tables with small parts that have the same columns. Returns the tables and the parts they replace.
 
-    A part is joined only if the runs added to it are at least a quarter of its own, so each run is rewritten only a few
-    times, even after many sweeps.
+    A part is joined only with a table of at least a quarter as many runs, so each run is rewritten only a few times,
+    even after many sweeps.
     """
     joined: list[pl.DataFrame] = []
     gone: set[Part] = set()

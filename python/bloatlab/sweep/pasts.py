@@ -1,4 +1,4 @@
-"""Common pasts: if runs differ only after some time, everything before it is simulated once for all of them.
+"""Shared initial segments of runs (pasts): runs that are equal until some time are simulated only once until then.
 
     runs          changes of "up"                    pasts
     1mbit         at 30 s: rate = "1mbit"            until 30 s, simulated once
@@ -42,7 +42,7 @@ Run = tuple[int, Scenario, Timeline]
 
 @dataclass(frozen=True)
 class Past:
-    """The common past of several runs, up to `at_ns`. If there is an earlier past `before`, this past continues it."""
+    """The initial segment that several runs share, up to `at_ns`. It continues the past `before`, if there is one."""
 
     id: str
     at_ns: int
@@ -141,7 +141,7 @@ class Pasts:
         return Result(scenario, summary_of(output["summary"]), frames(output["tables"]))
 
     def _simulated(self, scenario: Scenario, past: Past, progress: Progress) -> _core.Past:
-        """Returns a past. One thread simulates it, while other threads that need it wait."""
+        """Returns the simulation at the end of `past`. One thread simulates the past; others that need it wait."""
         while True:
             with self._lock:
                 if past.id in self._kept:

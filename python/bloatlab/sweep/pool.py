@@ -37,7 +37,7 @@ GRACE_SECONDS = 1.0
 class Point(Generic[Key]):
     """One run of a sweep: the scenario, the seed, and the caller's name for the run.
 
-    `past` is the beginning shared with other runs; `gather` finds it.
+    `past` is the initial segment shared with other runs, if any; `gather` finds it.
     """
 
     key: Key

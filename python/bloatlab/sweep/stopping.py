@@ -1,6 +1,6 @@
 """Adds seeds until the means are known well enough.
 
-until = { "apps.call.voip.mos" = "2%", "links.up.sojourn_ms.p99" = 5.0 }    # half width: % of the mean, or in its unit
+until = { "apps.call.voip.mos" = "2%", "links.up.sojourn_ms.p99" = 5.0 }    # half-width: % of mean, or column's unit
 seeds = 10                                                                 # to begin with
 most_seeds = 100                                                           # the limit
 
@@ -169,7 +169,7 @@ def gather_until(
 
 
 def _stop(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -> Stop:
-    """Returns the stop at the fewest rows, at least `least`, that meet the targets; otherwise at all rows."""
+    """Returns the stop after the fewest rows (at least `least`) that meet the targets; if none do, after all rows."""
     for n in range(least, len(rows)):
         stop = Stop(at, n, *_intervals(rows[:n], until))
         if stop.met:

@@ -3,12 +3,13 @@
     STORE/CORE/MEASURE-CODE/      RANDOM.journal, DIGEST.parquet
     STORE/sweeps/                 the runs of each sweep (see `sweeps`)
 
-CORE names the compiled core, CODE the source that reduced the run. In the folder MEASURE-CODE, a run is identified by
-the hash of its scenario with its seed. If the core, the reducing code or the scenario changes, old entries are no
-longer found.
+CORE names the compiled core, CODE the source that reduced the run. In the folder MEASURE-CODE (a shelf), a run is
+identified by the hash of its scenario with its seed. If the core, the reducing code or the scenario changes, old
+entries are no longer found.
 
 A finished run is appended at once to its writer's journal (see `journal`). Journals of finished writers become Parquet
-files of many runs (see `parquet`). Any number of processes may write to a store, and be killed at any time.
+files of many runs, called parts (see `parquet`). Any number of processes may write to a store, and be killed at any
+time.
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ class Index:
                 continue
             if damaged:
                 with journal.abandoned(path) as dead:
-                    if dead:  # while the writer is alive, its last record may be incomplete without damage
+                    if dead:  # a live writer may be in the middle of its last record, which is not damage
                         torn.append(path)
             self.journals += 1
             self.fresh += len(found)

@@ -5,7 +5,8 @@
 
 Sizes on the wire include IP and 14 bytes of Ethernet, as the kernel's disciplines count them: a full segment is 1514
 bytes, a ping 98. The shaper (HTB) releases a packet at once if it has enough tokens; packets are serialised at the hop
-behind it (METHOD.md). With ROOT, CAKE does the shaping instead of HTB, and its link has no rate.
+behind it (METHOD.md). If the discipline begins with ROOT, CAKE does the shaping instead of HTB, and the link `up` has
+no rate.
 """
 
 import random
@@ -60,8 +61,8 @@ CONGESTION = ("reno", "cubic", "bbr", "dctcp")
 #: Value of net.ipv4.tcp_ecn on a client that requests AccECN.
 ACCECN = 3
 
-#: `CE`: the value of the ECN field for congestion experienced. `DATAGRAM_ECN`: for each value with which datagrams may
-#: be sent, its name in a scenario.
+#: `CE`: the value of the ECN field for congestion experienced. `DATAGRAM_ECN`: the name in a scenario of each ECN value
+#: that datagrams may carry.
 CE = 3
 DATAGRAM_ECN: Mapping[int, str] = {1: "ect1", 2: "ect0"}
 

@@ -1,6 +1,6 @@
 """Reduces a run to the metrics defined for the kernel in METHOD.md. NaN means that there is no value.
 
-window      [warm-up, duration); pings that were sent in it
+window      [warm-up, duration); a ping counts if it was sent in the window
 goodput     payload of the bulk flows * 8 / window; pages and datagrams not counted
 jain        (sum x)^2 / (n sum x^2) over the flows' goodput
 drop_frac   dropped / (dropped + sent), packets of the window at the discipline; with tso, sent counts segments, like tc
@@ -10,10 +10,10 @@ ce_frac     packets marked with CE as reported to the sender / its delivered seg
 retrans     segments of a group's flows that were retransmitted in the window
 backlog     packets in the discipline, sampled every 10 to 30 ms
 cwnd0       window of the first flow in segments, sampled every 100 ms
-thirds      30 s each, without their first 5 s
+thirds      parts of 30 s each, without their first 5 s
 ss_exit     first slow start threshold of the first flow in segments, and its time since the flow's start
-head_age    waiting time of the first packet in each of dualpi2's queues; prob: its p', or pie's probability; both are
-            sampled at the same times as backlog
+head_age    waiting time of the first packet in each of dualpi2's queues; prob: dualpi2's base probability p', or pie's
+            drop probability; both are sampled at the same times as backlog
 rx_MB_5s    payload of all flows in the first 5 s; drops_5s, qlen_max_5s: drops and the longest queue in this time
 """
 

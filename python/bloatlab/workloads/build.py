@@ -19,7 +19,7 @@ Override = tuple[str, str]
 #: Packet size in bytes, used to convert bandwidth-delay products to packets.
 PACKET = 1500
 
-#: DSCPs, by the names used in tests.
+#: DSCPs, by the names used in flent's tests.
 DSCP: Mapping[str, int] = {**{f"CS{n}": 8 * n for n in range(8)}, "BE": 0, "BK": 8, "EF": 46}
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from bloatlab.workloads.build import Data, Parameters, Workload, app, bdp, bps, buffered, flows_for, link, marking, ns
 
 _LINE = {"rate": "10mbit", "rtt": "100ms", "queue": "droptail", "length": "60s"}
-#: Payload of a segment.
+#: Payload of a segment in bytes.
 _SEGMENT = 1448
 #: The loss at each level of congestion.   Source: RFC 7928 §8.2.
 LEVELS = {"mild": 0.001, "medium": 0.005, "heavy": 0.01}

@@ -108,7 +108,7 @@ def _torrent(p: Parameters) -> Data:
 
 
 def _flows(*ways: str, number: int = 0) -> Callable[[Parameters], Data]:
-    """Builds `number` flows in each direction in `ways`; if `number` is 0, the parameter `flows` sets the number."""
+    """Returns a builder of `number` flows in each direction of `ways`; if 0, the parameter `flows` sets the number."""
 
     def make(p: Parameters) -> Data:
         flows = number or p.number("flows", 1, 1000)

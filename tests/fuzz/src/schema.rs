@@ -227,8 +227,8 @@ fn real(schema: &Value, s: &mut Source<'_>, range: Range) -> Value {
     }
     let least = schema["minimum"].as_f64().unwrap_or(0.0);
     let most = schema["maximum"].as_f64().unwrap_or(1.0);
-    // the position within the range: 0, 1, or a number drawn below a power of two from 2^-13 to 1, so that small positions are
-    // as likely as large ones
+    // the position within the range: 0, 1, or a uniform number below a random power of two, so that small positions are as
+    // likely as large ones
     let part = match s.below(16) {
         0 => 0.0,
         1 => 1.0,

@@ -1,4 +1,4 @@
-// Computes where each packet is at an instant, from only a table, a layout and a time.
+// Computes where each packet is at an instant. The result depends only on a table, a layout and a time.
 //
 //   waiting   entered <= t < left       its place in its line, head first
 //   modem     left <= t < arrived - delay   (a modem's link) waits for its grant, or is being sent
@@ -51,7 +51,7 @@ export interface Motion {
   fall: number;
 }
 
-/** For each line of one hop's queue, the number of its packets so far. Reused in every frame. */
+/** For each line of one hop's queue, the number of packets placed so far. Reused in every frame. */
 const inRow = new Uint32Array(64);
 /** For each line of one hop's queue, how far it still has to move up, in places. Reused in every frame. */
 const moved = new Float32Array(64);

@@ -9,8 +9,9 @@ export interface Way extends BothWays {
   chosen: number;
 }
 
-/** Returns the links of the first file transfer whose data or ACKs use the link `name`. Without such a transfer,
- * returns those of the first application that uses the link; without one, this link and its reverse. */
+/** Returns the links of the first file transfer whose data or ACKs use the link `name`. If there is no such
+ * transfer, returns the links of the first application that uses the link. If no application uses the link, returns the
+ * link and its reverse. */
 export function wayThrough(tree: Tree, name: string): Way {
   const links = directed(tree);
   const both = waysOver(tree, name);

@@ -68,7 +68,7 @@ export class Stage {
   private known = "";
   /** The names of the last experiment's links and applications. */
   private network = "";
-  /** The part of the run that an essay or a button selected; "filling" for the time in which the queue fills. */
+  /** The part of the run that an essay or a button selected; "filling" for the time during which the queue fills. */
   private direction: StageWindow | "filling" | null = null;
   private wrote = 0;
   private begun = false;
@@ -224,7 +224,8 @@ export class Stage {
   }
 
   /** Moves the clock to the moment at which a new experiment's queue begins to fill; with reduced motion, to a moment at which the queue is
-   * already long. Sets the speed, which is low enough to see single packets cross the link if no packet waits. Returns whether no packet waits. */
+   * already long. Sets the speed; if no queue builds up, the speed is low enough to see single packets cross the link. Returns whether no
+   * queue builds up. */
   private begin(now: Shown): boolean {
     const { result, link } = now;
     const queue = result.charts.links[link]?.queue_packets ?? [];

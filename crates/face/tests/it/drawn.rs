@@ -32,7 +32,7 @@ fn sum(list: &Value) -> f64 {
     list.as_array().expect("a list").iter().map(|v| v.as_f64().expect("a number")).sum()
 }
 
-/// A run in slices has the same summary as an uninterrupted run.
+/// Running in slices gives the same summary as an uninterrupted run.
 #[test]
 fn slices_change_nothing() {
     let (run, outcome) = ran(20);

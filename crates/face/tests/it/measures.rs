@@ -84,7 +84,7 @@ fn a_key_is_declared_once_and_a_declaration_is_a_key() {
     let declared: Vec<&str> = leaves(&all).iter().map(|d| d.path.as_str()).collect();
     let once: BTreeSet<&str> = declared.iter().copied().collect();
     assert_eq!(once.len(), declared.len(), "declared twice: {declared:?}");
-    // only live runs have these keys
+    // keys that begin with `live.` occur only in the summaries of live runs
     let of_summaries: BTreeSet<&str> = once.iter().copied().filter(|path| !path.starts_with("live.")).collect();
     assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), of_summaries);
 }

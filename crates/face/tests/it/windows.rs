@@ -1,4 +1,4 @@
-//! Tests of the table of a window.
+//! Tests of the binary table that holds the packets of a time window.
 
 use face::Window;
 use scenario::read;

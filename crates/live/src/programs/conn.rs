@@ -18,7 +18,6 @@ pub(super) enum Closing {
     FinSent,
 }
 
-/// One end of a connection.
 #[derive(Debug, Default)]
 pub(super) struct End {
     pub socket: Option<OwnedFd>,

@@ -5,7 +5,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use traffic::{ConnId, Host, Role};
 use units::{Duration, Rng, Time};
 
-/// The host of one application, for the duration of one call.
+/// The host interface of one application, for the duration of one call.
 pub(super) struct LiveHost<'a> {
     pub state: &'a mut HostState,
     pub app: usize,

@@ -53,7 +53,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Opens every listener. Must be called on the thread that will serve the sockets.   Errors: a socket that cannot be
+    /// Opens every listener. Must be called on the thread that will serve the sockets.   Errors: a socket cannot be
     /// created.
     pub(crate) fn new(
         scenario: &Scenario,
@@ -168,7 +168,7 @@ impl Programs {
         self.notify();
     }
 
-    /// Delivers events to the applications.   Bound: callbacks add only `Closed`, once per connection.
+    /// Delivers events to the applications.   Bound: callbacks queue only `Closed`, at most once per connection.
     fn notify(&mut self) {
         while let Some((app, event)) = self.state.app_events.pop_front() {
             let counts = self.state.apps[app].counts;

@@ -18,7 +18,7 @@ const PAGE: u64 = 177_669;
 /// Maximum size of an accepted request, bytes.
 const MOST: usize = 16 * 1024;
 
-/// Bytes that every response is copied from.
+/// Filler, from which every response body is sent.
 static BODY: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Accepts waiting clients.   Bound: the number of waiting clients.
+    /// Accepts waiting clients.   Bound: one iteration per waiting client.
     pub(crate) fn accept(&mut self, poll: &OwnedFd, listener: usize) {
         while let Ok(socket) = net::accept_with(&self.listeners[listener], SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)
         {

@@ -191,7 +191,7 @@ impl HostState {
     }
 
     pub(super) fn accept(&mut self, service: usize) {
-        // bound: the number of pending connections
+        // bounded: one iteration per pending connection
         loop {
             let Some(listener) = &self.services[service].listener else { return };
             let Ok(fd) = net::accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) else { return };
@@ -252,7 +252,8 @@ impl HostState {
     }
 }
 
-/// Sets the congestion control of a socket.   Errors: the kernel refuses it in this namespace.
+/// Sets the congestion control of a socket.   Errors: the kernel does not allow this congestion control in the
+/// namespace.
 fn congestion(fd: &OwnedFd, name: &str) -> io::Result<()> {
     net::sockopt::set_tcp_congestion(fd, name).map_err(|e| {
         let e = io::Error::from(e);

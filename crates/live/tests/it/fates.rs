@@ -51,7 +51,8 @@ fn disciplines() -> Vec<String> {
     all
 }
 
-/// Passes the script to the bench, and advances it every `late` in between; returns the fates of the packets.
+/// Passes the script's packets to the bench and returns their fates. Between two packets, advances the bench every
+/// `late`, unless `late` is zero.
 fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     let plan = Plan::new(scenario, None, BitRate(1_000_000_000)).unwrap();
     let mut bench = Bench::build(scenario, &plan, scenario.duration, Tape::default()).unwrap();
@@ -220,7 +221,7 @@ fn twenty_four_at_once_meet_one_in_service() {
     let script: Vec<Step> = (0..24).map(|_| Step { at: Time(1_000_000), flow: 0, size: 1250, ect: false }).collect();
     let fates = live(&scenario, &script, Duration::ZERO);
     assert_eq!(fates, bare(&scenario, &script));
-    // one packet is on the wire, five packets wait, and eighteen find no room; a packet of 1250 bytes takes 1 ms
+    // one packet is on the wire, five packets wait, and eighteen find no room; 1250 bytes take 1 ms to transmit
     let drops = fates.iter().filter(|f| matches!(f, Fate::Dropped(..))).count();
     let sent: Vec<u64> =
         fates.iter().filter_map(|f| if let Fate::Sent(at, ..) = f { Some(at.0 / 1_000_000) } else { None }).collect();
@@ -257,8 +258,8 @@ fn packets_without_a_host_are_counted_and_discarded() {
     let mut bench = Bench::build(&scenario, &plan, scenario.duration, ()).unwrap();
     let udp = |src, dst| craft::udp(false, src, dst, (1, 2), 100, 0);
     let mut give = |packet: &[u8]| bench.arrive(Time(1), Side::Left, packet, &mut |_| panic!("nothing leaves"));
-    // an unknown host; the sender's own address; a source on the other side; not IP; a truncated packet; a packet longer than
-    // the MTU
+    // in order: a packet to an unknown host, a packet to its own sender, a packet from a host on the other side, bytes
+    // that are not IP, a truncated packet, and a packet longer than the MTU
     for packet in [udp(1, 9), udp(1, 1), udp(2, 1), vec![0; 40], udp(1, 2)[..60].to_vec(), udp(1, 2000)] {
         assert_eq!(give(&packet), Arrival::Foreign);
     }

@@ -1,4 +1,4 @@
-//! A warm-up on the bench: the counts of a link begin when the warm-up ends, however late the bench is called.
+//! Tests that the counts of a link on the bench begin when the warm-up ends, however late the bench is called.
 
 use live::bench::{Arrival, Leaving};
 use live::{Bench, Plan, Side, craft};

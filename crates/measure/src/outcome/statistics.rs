@@ -32,7 +32,7 @@ measures! {
         "max": Kind::SAME, "maximum", "" => ms(h.max());
         "cv": Kind::VARIATION, "coefficient of variation", "" => h.variation();
     }
-    /// Statistics of a distribution of delays over time, in which each delay is weighted by its own length.
+    /// Statistics of delays over time: the weight of each delay is its own duration.
     pub(super) const OVER_TIME = fn over_time(h: &Histogram) -> Value {
         "mean": Kind::SAME, "mean", "" => ms(h.mean_of_time());
         "p50": Kind::SAME, "median", "" => ms(h.percentile_of_time(50.0));

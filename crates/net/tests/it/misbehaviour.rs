@@ -7,7 +7,6 @@ use std::net::SocketAddr;
 /// The time at which the stack misbehaves.
 const AT: Time = Time(2_000_000_000);
 
-/// A kind of misbehaviour.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     TimeoutInThePast,

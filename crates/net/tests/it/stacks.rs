@@ -1,10 +1,11 @@
-//! A short stack, a scenario for it, and readers of results.
+//! Helpers of the tests: a short transport stack, a scenario for it, and functions that read results.
 
 use net::{Datagram, Duration, Ecn, Endpoint, Network, Outcome, Time, Transmit};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-/// A bottleneck of 10 Mbit/s with a round trip of 20 ms, which CUBIC shares with the endpoints.
+/// Returns a scenario with a bottleneck of 10 Mbit/s and a round trip of 20 ms. CUBIC shares the bottleneck with the
+/// endpoints.
 pub(crate) fn scenario(queue: &str) -> String {
     format!(
         "name = \"bottleneck\"\nduration = \"5s\"\nstart_spread = \"0s\"\n\

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! file      one whole number of ms per line, never falling, the last above 0; each line is one opportunity
-//! compact   words: +D is an opportunity D ms after the previous word, +DxN is N opportunities there ("+16 +1x3 +4")
+//! compact   words: +D is an opportunity D ms after the previous word, +DxN is N opportunities at that time ("+16 +1x3 +4")
 //! ```
 //!
 //! Source: mahimahi's link_queue.cc (facts only). Results and stores keep the compact form.

@@ -133,8 +133,9 @@ impl LteParams {
         Rates::new(self.rate, self.swing).most()
     }
 
-    /// Returns an upper bound on the mean rate over any `span`. A block delivered in the span was sent at most `AGAIN`
-    /// retransmissions before the span, and was earned since the grant before; bytes of an unfilled opportunity may wait, too.
+    /// Returns an upper bound on the mean rate over any `span`. To the bytes earned in the span, the bound adds bytes
+    /// earned earlier: during up to `AGAIN` retransmissions, during one interval between grants, and for an opportunity
+    /// that was not yet full.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         let peak = self.peak_rate();
         let waiting = self.harq * u64::from(AGAIN) + self.grants().1 + peak.time_for(OPPORTUNITY);
@@ -322,8 +323,8 @@ mod tests {
         let p = LteParams { handover_every: Duration::from_secs(10), ..steady() };
         let all = opportunities(&p, 1_000_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).filter(|g| *g > 40).collect();
-        // a gap comes every 10.525 s on average, because it lasts 525 ms on average: 95 gaps in 1000 s. A gap ends with the
-        // first TTI after the handover
+        // from the end of a handover to the next, 10 s pass on average, and a handover lasts 525 ms on average. So
+        // there is a gap every 10.525 s: 95 gaps in 1000 s. A gap ends with the first TTI after the handover
         assert!((80..=110).contains(&gaps.len()), "{}", gaps.len());
         assert!(gaps.iter().all(|g| (51..=1001).contains(g)), "{gaps:?}");
         assert!((mean(&p, 1_000_000) / p.mean_rate().0 as f64 - 1.0).abs() < 0.02);

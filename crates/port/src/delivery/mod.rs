@@ -1,7 +1,7 @@
 //! Links that, like a radio link, send at opportunities, in steps of a millisecond.
 //!
 //! ```text
-//! source (a recorded trace, or a model of one)  --next-->  Opportunity { at, bytes }  --server-->  packets
+//! source (a recorded trace, or a model)  --next-->  Opportunity { at, bytes }  --server-->  packets
 //! ```
 //!
 //! An opportunity carries a number of bytes of packets that arrived before it. Several packets may share an opportunity, a
@@ -75,7 +75,8 @@ macro_rules! deliveries {
             pub fn mean_rate(&self) -> BitRate {
                 match self { $(Self::$Variant(p) => p.mean_rate(),)+ }
             }
-            /// Returns the highest rate: of a trace's busiest millisecond, of a model's draws, or of Wi-Fi on the air.
+            /// Returns the highest rate: the rate of a trace's busiest millisecond, an upper bound on a model's draws, or
+            /// Wi-Fi's rate on the air.
             pub fn peak_rate(&self) -> BitRate {
                 match self { $(Self::$Variant(p) => p.peak_rate(),)+ }
             }
@@ -135,8 +136,8 @@ impl Delivery {
     /// Returns the opportunities of link `name` within `span`, drawn with `seed`, as text in mahimahi's format. The
     /// format cannot express a varying delay.
     ///
-    /// Errors: invalid parameters; a `span` longer than a trace may be; no opportunity in `span` after 0 ms; more than a
-    /// quarter of the lines that a trace may have.
+    /// Errors: the parameters are invalid; the trace has not been read; `span` is longer than the longest valid trace; there
+    /// is no opportunity after 0 ms in `span`; the file would have more than a quarter of the maximum number of lines.
     pub fn file(&self, seed: u64, name: &str, span: Duration) -> Result<String, Problem> {
         self.validate()?;
         self.ready()?;

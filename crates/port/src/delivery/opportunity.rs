@@ -8,6 +8,6 @@ pub(crate) struct Opportunity {
     pub at: Time,
     /// Number of bytes carried, from packets that arrived before `at`.
     pub bytes: u64,
-    /// Delay of the packets that leave now, in addition to the link's delay.
+    /// Delay of the packets sent at this opportunity, in addition to the link's delay.
     pub extra_delay: Duration,
 }

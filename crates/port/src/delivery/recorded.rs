@@ -11,7 +11,7 @@ use units::{require, within};
 /// A millisecond.   Unit: ns.
 const MS: u64 = 1_000_000;
 
-/// Rate assumed for a scenario checked before its trace file has been read.
+/// Rate assumed until the trace file has been read.
 const UNREAD: BitRate = BitRate(1_000_000_000);
 
 /// A recorded trace in mahimahi's format: a file in which each line is the time of an opportunity to send, in whole ms. The

@@ -12,9 +12,9 @@
 //!
 //! Source: IEEE 802.11-2016 §10.22 (EDCA), tables 9-137 and 17-21; 64 MPDUs are the window of a block ACK; 4 ms is the
 //! longest aggregate of Linux's ath9k. Checked against Bianchi, Performance Analysis of the IEEE 802.11 DCF, JSAC 2000.
-//! Departs: no bit errors and no rate control; a turn has its full length even if its aggregate is not full, so a link with little
-//! traffic uses more air time than in real Wi-Fi, where the turn is shorter. A link is one station with one queue: other stations
-//! of the same access point are separate links and take no part in its turns.
+//! Departs: no bit errors and no rate control; a turn has its full length even if its aggregate is not full, so a link
+//! with little traffic uses more air time than in real Wi-Fi, where the turn is shorter. A link is one station with one
+//! queue: other stations of the same access point are separate links and do not compete for this link's turns.
 
 use super::opportunity::Opportunity;
 use super::synthetic::{MS, OPPORTUNITY, with_burst};
@@ -83,8 +83,9 @@ impl WifiParams {
         (count, self.rate.time_for(count * MPDU).0.saturating_add(TURN))
     }
 
-    /// Returns the mean rate that the link carries: Bianchi's fixed point with p = 1 - (1 - tau)^n, where n is the number of
-    /// other stations.
+    /// Returns the mean rate that the link carries, from Bianchi's fixed point p = 1 - (1 - tau)^(n - 1): p is the
+    /// probability that a transmission collides, tau the probability that a station sends in a slot, and n the number
+    /// of stations, including this link.
     pub(crate) fn mean_rate(&self) -> BitRate {
         let n = f64::from(self.stations) + 1.0;
         let w = CW.0 as f64 + 1.0;
@@ -151,7 +152,7 @@ impl Wifi {
         Opportunity { at: Time(at), bytes: self.packets * OPPORTUNITY, extra_delay: Duration::ZERO }
     }
 
-    /// Advances to the next transmission. Returns true if this link sends it and it does not collide.
+    /// Advances to the next transmission. Returns true if this link sends without a collision.
     fn contend(&mut self) -> bool {
         let least = self.stations.iter().map(|s| s.count).min().unwrap_or_default();
         let alone = self.stations.iter().filter(|s| s.count == least).count() == 1;

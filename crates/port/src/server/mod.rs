@@ -98,8 +98,8 @@ pub(crate) trait Granted: Serve {
     /// Returns the time at which the server next has work.
     fn next(&self) -> Time;
 
-    /// Does the work due at [`Granted::next`]. Passes departing packets to `depart` with the time of their last bit. Returns a
-    /// request; the caller passes its result to [`Granted::answer`].
+    /// Does the work due at [`Granted::next`]. Passes departing packets to `depart` with the time of their last bit. If
+    /// the returned request asks for a packet, the caller passes the packet, or `None`, to [`Granted::answer`].
     fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request;
 
     /// Receives the packet that [`Granted::tick`] requested, or `None` if there was none. If a packet departs as a result,
@@ -112,7 +112,7 @@ pub(crate) trait Granted: Serve {
     }
 }
 
-/// Reports drops to a server and to the host.
+/// Reports drops and marks to the host, and drops also to a server with opportunities.
 pub(crate) struct Reported<'a, F> {
     pub server: Option<&'a mut Server>,
     pub now: Time,
@@ -199,8 +199,8 @@ impl Server {
         if let Self::Opportunities(link) = self { Some(link.opportunities(now)) } else { None }
     }
 
-    /// Handles the link becoming free: a held packet moves on. If there is no room for it, it is returned as an error, and must
-    /// be dropped.
+    /// Handles the link becoming free: a held packet moves to the transmit queue. If there is no room, returns the
+    /// packet as an error; the caller must drop it.
     #[inline]
     pub(crate) fn free(&mut self, now: Time) -> Result<(), PacketMeta> {
         if let Self::TwoQueue(modem) = self { modem.free(now) } else { Ok(()) }

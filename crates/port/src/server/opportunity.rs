@@ -24,7 +24,7 @@ use packet::{LinkView, OpportunityCounts, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 
-/// The state of the link: at its next opportunity, or within one.
+/// The state of the link, before or within the current opportunity.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Opportunities {
     source: Source,

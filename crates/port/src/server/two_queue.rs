@@ -37,13 +37,11 @@ impl TwoQueue {
         self.mac.room_at()
     }
 
-    /// Returns the time of the next MAP.
     #[inline]
     pub(super) fn next_map(&self) -> Time {
         self.mac.next_map()
     }
 
-    /// Handles a MAP.
     pub(super) fn map(&mut self, now: Time, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) {
         self.mac.map(now, rng, depart);
     }

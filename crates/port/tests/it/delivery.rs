@@ -1,4 +1,5 @@
-//! Tests of a recorded trace, against worked arithmetic and against a second method.
+//! Tests of links with opportunities: recorded traces against worked arithmetic and against a second method, and models
+//! against the traces that they write.
 
 use crate::common::{Bench, ms, read};
 use packet::DropReason;

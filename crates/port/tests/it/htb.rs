@@ -1,5 +1,6 @@
 //! Tests HTB against its closed form. Packet n of a burst that arrives at an idle link leaves when the debt of the previous
-//! packets is paid, at t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate). For a token bucket, the sum also includes s_n.
+//! packets is paid, at t_n = max(0, (s_1 + .. + s_{n-1} - burst) x 8 / rate), where s_k is the size of packet k. For a token
+//! bucket, the sum also includes s_n.
 
 use crate::common::{Bench, ms, read};
 use port::{Change, PortSpec};

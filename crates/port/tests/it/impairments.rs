@@ -56,8 +56,9 @@ fn losses_in_bursts_have_their_share_and_length() {
     let lost = lost(&b);
     let losses = lost.iter().filter(|l| **l).count() as f64;
     let bursts = lost.windows(2).filter(|w| !w[0] && w[1]).count() as f64;
-    // the share is p / (p + r) = 1/21. The losses of successive packets have a correlation of 1 - p - r = 0.79. This
-    // multiplies the variance by 1.79 / 0.21, so the standard deviation is sqrt(1/21 * 20/21 * 8.52 / 200000) = 0.00139
+    // the expected loss ratio is p / (p + r) = 1/21. The losses of successive packets have a correlation of
+    // 1 - p - r = 0.79, which multiplies the variance by 1.79 / 0.21. So the standard deviation is
+    // sqrt(1/21 * 20/21 * 8.52 / 200000) = 0.00139
     assert!((losses / n as f64 - 1.0 / 21.0).abs() < 5.0 * 0.00139, "{losses}");
     // the length of a burst is geometric with mean 1 / r = 5 and standard deviation sqrt(0.8) / 0.2 = 4.47; there are about
     // 1900 bursts

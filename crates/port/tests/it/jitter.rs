@@ -1,5 +1,5 @@
-//! Tests of random delay on the wire: it is uniform, keeps packets in order unless `reorder` is set, and has its own random
-//! stream.
+//! Tests of random delay on the wire: the delay is uniform and is drawn from its own random stream, and packets stay in
+//! order unless `reorder` is set.
 
 use crate::common::{Bench, ms};
 use port::Change;

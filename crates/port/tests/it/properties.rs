@@ -75,7 +75,8 @@ fn change(spec: &str, kind: u8) -> Change {
     }
 }
 
-/// Runs the script. With `often`, polls at every deadline; otherwise polls only at the operations.
+/// Runs `ops` on a port with this `spec`. With `often`, polls at every deadline; otherwise polls only at the
+/// operations.
 fn run(spec: &str, ops: &[Op], often: bool) -> Bench {
     let mut b = Bench::new(spec);
     let mut now = Time::ZERO;
@@ -96,7 +97,7 @@ fn run(spec: &str, ops: &[Op], often: bool) -> Bench {
             }
         }
     }
-    // a zero rate in the script may have stopped the link, so it is started again
+    // a change to rate 0 may have stopped the link; the next change starts it again
     b.poll(now);
     b.port.change(now, Change { rate: Some(BitRate(8_000_000)), ..Change::default() });
     if often {

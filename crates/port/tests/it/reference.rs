@@ -16,8 +16,8 @@ proptest! {
         let (mut now, mut expected, mut begins) = (Time(1), Vec::new(), Vec::<Time>::new());
         let mut free = Time::ZERO;
         for (gap, size) in arrivals {
-            // the times of arrivals are multiples of 1000 ns, so that some coincide with the end of a transmission; such an
-            // arrival comes after the departure
+            // every arrival time is 1 ns plus a multiple of 2000 ns, the transmission time of a byte, so some arrivals
+            // coincide with the end of a transmission. Such an arrival comes after the departure
             now = Time((now.0 + gap) / 2000 * 2000 + 2001);
             b.run(now);
             b.burst(now, 1, size);

@@ -3,8 +3,8 @@
 //! ```text
 //! when a pure ACK arrives, the queued packets of its flow are searched, starting at the head:
 //!   eligible:  pure ACKs without SYN, FIN, AE, or options other than time stamp and SACK, whose ACK number is older than the
-//!              new one's (or equal, if the new ACK has SACK blocks). An ACK with SACK blocks is eligible only if the new one
-//!              has the same number and its blocks cover them
+//!              new one's (or equal, if the new ACK has SACK blocks). An ACK with SACK blocks is eligible only if the new
+//!              ACK has the same number and blocks that cover the older blocks
 //!   kept:      an eligible ACK that is the last before a change of ECE or CWR
 //! normal       drops the first eligible ACK if a second one is found
 //! aggressive   also drops the only eligible ACK if it is right before the new one and has the same ECE and CWR

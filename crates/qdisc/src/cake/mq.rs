@@ -3,8 +3,8 @@
 //! ```text
 //! arrival    hash of the flow --> instance
 //! device     takes packets from the instances in turn
-//! rate       of an instance: bandwidth / active.  At its dequeues, at most every 200 us, each instance counts
-//!            active = 1 + other instances that hold packets, or have sent one since it last counted
+//! rate       each instance sends at bandwidth / active.  At its own dequeues, at most every 200 us, it counts
+//!            active = 1 + other instances that hold packets, or have sent a packet since this instance last counted
 //! ```
 //!
 //! So a new instance has the full rate until its first count, and the others keep their rates until their next count.

@@ -63,7 +63,6 @@ pub(crate) struct Shaper {
 }
 
 impl Shaper {
-    /// Creates a clock that has sent nothing.
     pub(crate) fn new(rate: BitRate) -> Self {
         Self { pace: Pace::new(rate), next: Fine::default(), failsafe: Fine::default() }
     }

@@ -21,7 +21,7 @@ use super::shaper::Pace;
 use crate::law::cobalt::CobaltParams;
 use units::{BitRate, Duration};
 
-/// A full Ethernet frame without its checksum, bytes: CAKE's packet size.
+/// Size of a full Ethernet frame without its checksum, bytes; CAKE's MTU.
 const FRAME: u64 = 1514;
 
 /// A tin's constants.

@@ -11,8 +11,8 @@
 //! while such a class has packets. Without `borrow`, a class gets its share and no more. Each class's queue drops at its tail,
 //! or early by RED on its own occupancy.
 //!
-//! Source: MMCN 1999 (queues per class, weighted round robin; the upper bound of its comparison); Shreedhar & Varghese
-//! 1995 for the scheduler.
+//! Source: Parris, Jeffay & Smith, MMCN 1999 (queues per class with weighted round robin, which is the upper bound in
+//! the paper's comparison); Shreedhar & Varghese 1995 for the scheduler.
 //! Departs: ALTQ's CBQ estimates each class's rate from its idle time (gain 15/16) and regulates classes over their
 //! limit. Ours needs no estimator: deficit round robin gives the shares exactly, and a class that may not borrow is
 //! shaped.
@@ -195,7 +195,6 @@ pub struct Cbq {
 }
 
 impl Cbq {
-    /// Ends the front class's turn.
     fn next_turn(&mut self) {
         self.turns.rotate_left(1);
         self.in_turn = false;

@@ -5,8 +5,8 @@
 //!     RED class                        drop with RED's probability for avg_c alone
 //!     threshold class                  drop iff avg_c >= th_c
 //!     any class                        drop iff the buffer is full
-//!   service                            one FIFO, so the delay of an accepted packet is total bytes / C
-//!   share of class c                   B_c = C * q_c / sum_j q_j   (its share of the queued bytes: the allocation law)
+//!   service                            one FIFO, so the delay of an accepted packet is total bytes / C   (C: link rate)
+//!   share of class c                   B_c = C * q_c / sum_j q_j   (allocation law; q_c: class c's queued bytes)
 //! ```
 //!
 //! The state, one occupancy per class, does not grow with the number of flows. Thresholds are in packets or bytes.

@@ -9,7 +9,7 @@
 //! share packets are refused if neither is a subset of the other, because they are ambiguous. Matches that leave packets without a
 //! class are refused too.
 //!
-//! Source: MMCN 1999 (TCP, tagged UDP, all others).   Departs: it does not specify how classes are configured.
+//! Source: MMCN 1999 (TCP, tagged UDP, all others).   Departs: this paper does not specify how classes are configured.
 
 use crate::Context;
 use packet::{FlowTuple, PacketMeta, Protocol};

@@ -123,7 +123,7 @@ pub struct Fred {
 }
 
 impl Fred {
-    /// Computes an active flow's average queue, in packets.
+    /// Computes the average number of queued packets per active flow, at least 1.
     fn avgcq(&self) -> f64 {
         (self.average.get() / self.flows.len().max(1) as f64).max(1.0)
     }

@@ -41,7 +41,6 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// Returns `backlog` in this unit.
     #[inline]
     pub(crate) fn of(self, backlog: Backlog) -> f64 {
         match self {
@@ -80,13 +79,11 @@ pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Un
     Ok((value, unit))
 }
 
-/// Refuses a weight outside (0, 1].
 pub(crate) fn check_weight(path: &str, w: f64) -> Result<(), Problem> {
     ensure!(w > 0.0 && w <= 1.0, path, "{w} is not valid; expected above 0 and at most 1");
     Ok(())
 }
 
-/// Refuses a typical packet size outside 1 to 65 535 bytes.
 pub(crate) fn check_packet(packet: Bytes) -> Result<(), Problem> {
     ensure!((1..=65_535).contains(&packet.0), "packet", "{packet} is not valid; expected 1B to 65535B");
     Ok(())
@@ -108,7 +105,7 @@ impl RedTest {
     }
 }
 
-/// RED's decision; the average is computed elsewhere.
+/// RED's thresholds and count; the caller computes the average.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Red {
     min: f64,
@@ -119,7 +116,7 @@ pub(crate) struct Red {
 }
 
 impl Red {
-    /// Creates the decision from valid parameters.
+    /// Creates RED's state from valid parameters.
     pub(crate) fn new(test: &RedTest) -> Self {
         let value = |th: Limit| threshold("", th, Limit::Time(Duration::ZERO)).map_or(0.0, |(v, _)| v);
         Self { min: value(test.min_th), max: value(test.max_th), max_p: test.max_p.get(), count: -1 }
@@ -224,7 +221,6 @@ impl Occupancy {
         self.average.get()
     }
 
-    /// Returns the counts of the class's offered, delivered and dropped packets.
     pub(crate) fn counts(&self) -> ClassCount {
         self.counts
     }

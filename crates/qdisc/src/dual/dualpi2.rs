@@ -5,10 +5,12 @@
 //! tupdate    p' is updated from the longer of the two heads' sojourn times (see `pi2`)
 //! turn       L is served first, except for C's share while both queues have packets (see `turns`)
 //! C's head   with probability p_C = p'^2: mark, or drop if it cannot be marked
-//! L's head   linux: with probability k p': mark;  then, if its sojourn time > step_thresh: mark (both may count the packet)
+//! L's head   linux: with probability k p': mark;  then, if its sojourn time > step_thresh: mark (both marks may be counted)
 //!            rfc9332: with probability max(ramp, k p'): mark
 //! overload   if k p' > 1 (rfc9332: k p' >= 1): L drops with probability p_C and marks all others; C drops regardless of ECN
 //! ```
+//!
+//! `p'` is the base probability, which the PI controller updates, and `k` is the coupling factor.
 //!
 //! If a packet of L should be marked but is not ECN-capable, Linux drops it; in rfc9332, C's law applies to it instead (RFC 9332
 //! §2.5.1.1), and an ECT(1) packet in C is marked with k p'. In Linux, a packet that is in L because of its code point alone is

@@ -6,8 +6,9 @@
 //!                        +--- C queue: marks and drops with p'^2 --+
 //! ```
 //!
-//! One controller computes a probability from the delay. The coupling derives a signal for each queue from this probability, so
-//! that flows of both kinds get about equal shares. The queues separate delay, not bandwidth.
+//! L is the short queue, and C the other. One controller computes a probability, p', from the delay. The coupling derives a
+//! signal for each queue from p' (k is the coupling factor), so that flows of both kinds get about equal shares of the bandwidth.
+//! The queues separate delay, not bandwidth.
 //!
 //! Source: RFC 9332.
 

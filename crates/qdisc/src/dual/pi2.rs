@@ -76,7 +76,7 @@ fn linux_gain(per_second: f64) -> u64 {
     ((parameter * u64::from(u32::MAX)) >> 2) / 1_000_000_000
 }
 
-/// One of the two sums of RFC 9332's `recur`.
+/// The running sum of RFC 9332's `recur`. Classic and scalable signals have separate sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Recur {
     count: f64,

@@ -14,7 +14,7 @@ use units::{Duration, Time};
 
 /// Linux's largest Ethernet frame, bytes.
 const FRAME: i64 = 1514;
-/// Sum of the weights.
+/// Sum of the weights of L and C, which are in millionths.
 const WHOLE: i64 = 1_000_000;
 
 /// The rule that selects the queue to serve next.

@@ -1,4 +1,4 @@
-//! Classifiers: the queue that a packet joins.
+//! Classifiers, which select the queue that a packet joins.
 //!
 //! ```text
 //! hash            queue = h(flow), one of n                                flows that collide share a queue

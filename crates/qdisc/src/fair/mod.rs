@@ -1,4 +1,4 @@
-//! Type A: a queue for each flow, composed of four independent parts.
+//! Fair disciplines (Type A of ARRIS 2013): a queue for each flow. Each discipline is composed of four independent parts.
 //!
 //! ```text
 //! fair = classifier x scheduler x law x overflow

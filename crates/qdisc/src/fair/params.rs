@@ -1,4 +1,4 @@
-//! `fair`: all four parts are parameters.
+//! The parameters of the discipline `fair`, in which each of the four parts can be chosen.
 
 use super::{ClassifierSpec, HashParams, Overflow, SchedulerSpec};
 use crate::LawSpec;

@@ -5,7 +5,8 @@
 //!                          while m other queues hold packets of s bytes
 //! ```
 //!
-//! To force collisions, `shared_dscp` lists code points: all flows with the same listed code point share one queue.
+//! C is the rate of the link. To force collisions, `shared_dscp` lists code points: all flows with the same listed code
+//! point share one queue.
 //!
 //! Source: ARRIS 2013 Figures 5 to 7. Departs: none known. The overflow rule is a parameter, because ARRIS 2013 does
 //! not specify one.

@@ -5,7 +5,7 @@ use crate::longest::Lengths;
 use crate::{AnyLaw, Fifo};
 use units::Time;
 
-/// No queue.
+/// In place of a queue's number: no queue.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The list in which a queue is scheduled.
@@ -24,11 +24,10 @@ pub(crate) enum Listed {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FlowQueue {
     pub fifo: Fifo,
-    /// The law, with this queue's state.
     pub law: AnyLaw,
     /// Credit for the byte schedulers.   Unit: bytes.
     pub deficit: i64,
-    /// The next queue in its list.
+    /// The next queue in the same list.
     pub next: u32,
     pub listed: Listed,
     /// Time of the last arrival or departure.
@@ -68,7 +67,7 @@ impl Queues {
         self.all.len() as u32 - 1
     }
 
-    /// Returns the queue number in `place`. If `place` holds none, adds a queue and stores its number there.
+    /// Returns the queue number in `place`. If `place` holds [`NONE`], adds a queue and stores its number there.
     #[inline]
     pub(crate) fn at(&mut self, place: &mut u32) -> u32 {
         if *place == NONE {

@@ -6,7 +6,7 @@
 //!         otherwise          while drop_next is due: count - 1, drop_next + interval / sqrt(count)
 //!         empty queue        as in the previous line, but at most one step
 //! rest    count = 0: drop_next <- now + interval;  otherwise, if drop_next is past and nothing was dropped: drop_next <- now
-//! BLUE    overflow: p + 1/256; empty queue: p - 1/4096; steps are more than a target apart; every head is dropped with
+//! BLUE    overflow: p + 1/256; empty queue: p - 1/4096; steps are more than `target` apart; every head is dropped with
 //!         probability p, even if it is ECN-capable
 //! ```
 //!
@@ -98,7 +98,7 @@ pub(crate) struct Head {
 }
 
 impl CobaltState {
-    /// Raises BLUE's probability, at most once per target.
+    /// Raises BLUE's probability, unless BLUE's last step was at most `target` ago.
     fn blue_up(&mut self, cfg: &CobaltParams, now: Time) {
         if now.since(self.blue_timer) > cfg.target {
             self.p_drop = (self.p_drop + cfg.p_inc.get()).min(1.0);

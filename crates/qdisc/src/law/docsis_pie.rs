@@ -136,7 +136,6 @@ impl DocsisPie {
         &self.state
     }
 
-    /// Sets BUFFER_SIZE.
     pub(crate) fn set_buffer(&mut self, buffer: Limit) {
         self.buffer = buffer;
     }

@@ -51,7 +51,7 @@ impl Measure {
     }
 }
 
-/// Converts a threshold to a number of packets or bytes. A time is converted at this link rate.
+/// Converts a threshold to a number of packets or bytes. A time is converted to bytes at the link rate `rate`.
 pub(crate) fn amount(limit: Limit, rate: BitRate) -> f64 {
     match limit {
         Limit::Packets(n) => f64::from(n),
@@ -257,8 +257,8 @@ impl Spacing {
 
     /// Returns the `count` of the first packet after a drop.
     ///
-    /// Method 2 counts the packets kept since the drop, starting at 0, so that the gap is uniform on 1 ... 1/p. The code of
-    /// ns-2 and ALTQ also counts the packet itself, so its count starts at 1.
+    /// Method 2 of Floyd & Jacobson counts the packets kept since the drop, starting at 0, so that the gap is uniform on
+    /// 1 ... 1/p. The code of ns-2 and ALTQ also counts the packet itself, so its count starts at 1.
     #[inline]
     pub fn first_count(self) -> f64 {
         if matches!(self, Self::Uniform | Self::OneDraw) { 0.0 } else { 1.0 }

@@ -46,11 +46,12 @@ pub enum Verdict {
 
 /// A rule that marks and drops early.
 ///
-/// Contract: after [`Verdict::Drop`] from `head`, the host at once passes the next head of the same queue, or calls `empty`. It
-/// also calls `empty` when the link finds the queue empty, or (in a fair discipline) when the queue becomes idle. The host calls
-/// `tick` at `next_tick`, and `tick` then sets a later `next_tick`. A fair discipline calls `tick` only while the queue is active,
-/// and runs the missed updates, one by one, when the queue becomes active again. So `next_tick` should be `None` once the queue is
-/// empty and updates would change nothing.
+/// Contract: after [`Verdict::Drop`] from `head`, the host at once passes the next head of the same queue to `head`, or
+/// calls `empty` if there is none. The host also calls `empty` when the link finds the queue empty, or (in a fair
+/// discipline) when the queue becomes idle. The host calls `tick` at `next_tick`, and `tick` then sets a later
+/// `next_tick`. A fair discipline calls `tick` only while the queue is active, and runs the missed updates, one by one,
+/// when the queue becomes active again. So `next_tick` should be `None` once the queue is empty and updates would
+/// change nothing.
 pub trait Law: Send {
     /// Decides whether to pass, mark or drop an arrival. Called before the limit is tested.
     #[inline]

@@ -1,4 +1,5 @@
-//! The parts common to PIE and DOCSIS-PIE: the controller, its tuning table, the safeguards and the de-randomised dice.
+//! The parts common to PIE and DOCSIS-PIE: the controller, its tuning table, the safeguards and the de-randomisation of
+//! drops.
 //!
 //! ```text
 //! every T_UPDATE   p = alpha (qdelay - target) + beta (qdelay - qdelay_old), times the tuning table's factor for drop_prob

@@ -36,7 +36,8 @@ const NS2_LEAST_MIN: f64 = 5.0;
 pub enum RedVariant {
     /// Floyd & Jacobson 1993: thresholds 5 and 15 packets, w 0.002, probability 1/50, uniform gaps, packet mode.
     Floyd93,
-    /// ns-2.35: gentle, wait, byte mode, thresholds and weight from the link's rate, probability 1/10, limit 50 packets.
+    /// ns-2.35: the gentle ramp, spacing `wait`, byte mode, probability 1/10, limit 50 packets. The thresholds and the
+    /// weight are derived from the link's rate.
     Ns2,
     /// ALTQ as in MMCN 1999: limit 60 packets, thresholds 15 and 30, w 0.002, probability 1/10, packet mode, not gentle.
     /// (ALTQ's own thresholds are 5 and 15.)
@@ -79,9 +80,9 @@ params! {
         /// is given or the variant is linux; derived from the link's rate by `auto_weight`, if it is given or the
         /// variant is ns2; 0.002.
         weight: Option<f64> = None,
-        /// Size in packets of the burst that an empty queue accepts without drops. As in tc, it determines w: the
-        /// largest power of 1/2 with `burst + 1 - min / avpkt <= (1 - (1 - w)^burst) / w`. Null: none; (2 × `min` +
-        /// `max`) / 3, in packets (linux).
+        /// Number of packets that an empty queue accepts in one burst without drops. As in tc, `weight` (w) is computed
+        /// from this number: w is the largest power of 1/2 with `burst + 1 - min / avpkt <= (1 - (1 - w)^burst) / w`.
+        /// Null: none (floyd93, ns2, altq), (2 × `min` + `max`) / 3 in packets (linux).
         burst: Option<u32> = None,
         /// How `weight` (w) is derived from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2).
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
@@ -178,7 +179,7 @@ impl RedParams {
         self.weight.or(by_burst).or(fixed)
     }
 
-    /// Returns the time to send a typical packet; `None` if this time follows from the link's rate.
+    /// Returns the transmission time of a typical packet; `None` if this time follows from the link's rate.
     fn packet_time(&self) -> Option<Duration> {
         let by_bandwidth = self.bandwidth.map(|rate| rate.time_for(self.avpkt().0));
         self.packet_time.or(by_bandwidth).or((self.variant == Altq).then_some(Duration::from_micros(800)))

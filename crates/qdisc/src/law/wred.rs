@@ -2,7 +2,7 @@
 //! packets.
 //!
 //! ```text
-//! profile   for the packet's DSCP, otherwise for its IP precedence (DSCP / 8); a packet without a profile is on the ladder:
+//! profile   for the packet's DSCP, otherwise for its IP precedence (DSCP / 8). A packet without a profile has these thresholds:
 //!           min = (9 + precedence) / 18 of ladder_max, max = ladder_max, max_p = 1/10
 //! decision  RED with that profile's ramp on avg, the average of the whole queue; each profile has its own count
 //! RIO       in-packets: RED on the average of the queued in-packets; out-packets: RED on the average of all queued packets

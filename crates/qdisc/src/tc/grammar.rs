@@ -90,8 +90,8 @@ pub(super) struct Grammar {
     pub tc: &'static str,
     /// Name of the discipline in a scenario.
     pub name: &'static str,
-    /// Parameters that the name in tc implies, as JSON. They do not apply to a name alone that is also a scenario's
-    /// name (`red`): such a name means the scenario's discipline with its defaults.
+    /// Parameters that the name in tc implies, as JSON. Exception: a name without keywords that is also a name in
+    /// scenarios (`red`) means the scenario's discipline with its defaults.
     pub base: &'static [(&'static str, &'static str)],
     /// The discipline's keywords, in groups shared by several disciplines.
     pub keywords: &'static [&'static [Keyword]],
@@ -299,8 +299,8 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "fq_pie", name: "fq_pie", base: &[], keywords: &[FAIR, FQ_PIE, VARIANT] },
     Grammar { tc: "sfq", name: "sfq", base: &[], keywords: &[SFQ] },
     Grammar { tc: "cake", name: "cake", base: &[], keywords: &[CAKE] },
-    // red's keywords take thresholds in bytes, and defaults derived from the limit, so they set the parameters of the Linux
-    // variant
+    // tc's red has thresholds in bytes and derives its defaults from the limit, as the Linux variant does, so its keywords
+    // select this variant
     Grammar { tc: "red", name: "red", base: &[("variant", "\"linux\"")], keywords: &[RED] },
     Grammar { tc: "dualpi2", name: "dualpi2", base: &[], keywords: &[DUALPI2] },
 ];

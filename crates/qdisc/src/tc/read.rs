@@ -206,7 +206,6 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
     })
 }
 
-/// Returns true if the string consists of digits only.
 fn plain(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }

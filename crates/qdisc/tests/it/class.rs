@@ -11,7 +11,7 @@ fn spec(text: &str) -> Spec {
 }
 
 const MBIT: f64 = 1e6;
-/// MMCN 1999's link.
+/// The link's rate in MMCN 1999.
 const LINK: f64 = 10.0 * MBIT;
 
 /// Returns six sessions of 210 kbit/s, with datagrams of 700 B and code point AF41.

@@ -431,9 +431,10 @@ fn within(seen: f64, expected: f64, share: f64) {
 
 const VARIANTS: [&str; 2] = [r#"{"variant": "linux"}"#, r#"{"variant": "rfc9332"}"#];
 
-/// Integral action (RFC 9332 Appendix A) holds the mean delay at the target. Arrivals above the rate are dropped: p_C = 1 -
-/// C/A. The stream in L is sparse, and its packets wait for less than the transmission time of two frames. They get only
-/// coupled marks, with probability k p'.
+/// Integral action (RFC 9332 Appendix A) holds the mean delay at the target. Queue C drops the arrivals that exceed its
+/// rate: p_C = 1 - C/A, where the C of the formula is the rate that L leaves, and A is the arrival rate in queue C. The
+/// stream in L is sparse, and its packets wait for less than the transmission time of two frames. They get only coupled
+/// marks, with probability k p'.
 #[test]
 fn datagrams_in_c_that_do_not_respond() {
     for params in VARIANTS {
@@ -449,8 +450,9 @@ fn datagrams_in_c_that_do_not_respond() {
     }
 }
 
-/// If ECT(1) arrives in L at a rate A > 4C/3 (RFC 9332 Appendix A), p' = sqrt(1 - C/A) > 1/2. Then L drops with probability p_C,
-/// marks all packets that it does not drop, and L's delay is the target, not the threshold of the step.
+/// If ECT(1) arrives in L at a rate A > 4C/3, where C is the link's rate (RFC 9332 Appendix A), p' = sqrt(1 - C/A) >
+/// 1/2. Then L drops with probability p_C, marks all packets that it does not drop, and L's delay is the target, not the
+/// threshold of the step.
 #[test]
 fn overload_by_datagrams_in_l() {
     for params in VARIANTS {

@@ -29,7 +29,7 @@ struct Bench {
     fates: Fates,
     now: Time,
     sent: u64,
-    /// Number of drops for which a test has already offered new packets.
+    /// Number of dropped packets that a test has already replaced with new packets.
     offered_for_drops: usize,
 }
 
@@ -502,7 +502,8 @@ fn overflow_raises_codels_count_in_linux() {
         let AnyLaw::Codel(law) = b.queue.discipline().queue_law(b.queue_of('a')) else { panic!() };
         (b.fates.0.len() as u32, law.state().count)
     };
-    // the eleventh packet does not fit, so a batch of four packets is dropped; these packets have less than half of the bytes
+    // The eleventh packet does not fit, so a batch is dropped. `drop_batch` limits this batch to four packets; half of the
+    // queue's bytes would be more.
     assert_eq!((count(true), count(false)), ((4, 4), (4, 0)));
 }
 

@@ -116,8 +116,8 @@ fn averaged_lred_sees_the_average() {
 
 #[test]
 fn lred_s_integral_term_comes_and_goes() {
-    // The gain is 1/s and heads are 100 ms apart. At twice the target, p_i grows by 0.1 per head; without delay, it falls by 0.1.
-    // The curve adds almost nothing because it rises from 0 at min_th to 1 at 400 s.
+    // The gain is 1 per second, and heads are 100 ms apart. At twice the target, p_i grows by 0.1 per head; without
+    // delay, it falls by 0.1. The curve adds almost nothing because it rises from 0 at min_th to 1 at 400 s.
     let params = LredParams { integral: 1.0, p_min: p(0.0), p_max: p(1.0), max_th: ms(400_000), ..Default::default() };
     let (mut law, mut rng) = (params.law(), Rng::named(1, "q"));
     let mut see = |law: &mut Lred, n: u64, sojourn| head(law, n * 100_000, sojourn, 5, Ecn::NotEct, &mut rng);

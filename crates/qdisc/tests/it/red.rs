@@ -32,7 +32,7 @@ fn tenth(spacing: Spacing) -> RedParams {
     RedParams { weight: Some(1.0), probability: Some(p(0.2)), spacing: Some(spacing), ..Default::default() }
 }
 
-/// Computes the distribution of the gaps from `spread`: P(n) = p_a(n) x product of (1 - p_a(i)) for i < n.
+/// Computes the distribution of the gaps from p_a (`Spacing::spread`): P(n) = p_a(n) x product of (1 - p_a(i)) for i < n.
 fn gap_distribution(spacing: Spacing, p_b: f64) -> Vec<f64> {
     let (mut alive, mut gaps) = (1.0, Vec::new());
     while alive > 1e-12 && gaps.len() < 1000 {

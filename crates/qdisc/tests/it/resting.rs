@@ -1,5 +1,5 @@
-//! Tests of a queue that becomes empty, with DRR++ and COBALT: the queue counts as new again at once, or as soon as its law is
-//! at rest.
+//! Tests of a queue that becomes empty, with DRR++ and COBALT: the queue counts as new again at once or, with `holds_queue`,
+//! as soon as its law is at rest.
 
 use packet::{DropReason, FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::fair::Fair;

@@ -464,7 +464,7 @@ fn a_window_that_arrives_at_one_moment_is_bounded() {
         );
         read::scenario(&text, Format::Toml, &[]).map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    // 64 windows of 6 291 456 B, in segments of 1448 B, make 278 076 packets, more than may arrive at one time
+    // 64 windows of 6 291 456 B, in segments of 1448 B, make 278 076 packets, more than may arrive at one moment
     for rate in ["", "rate = '1000tbit'"] {
         let lines = run(rate, 64, "").unwrap_err();
         assert!(lines[0].starts_with("app.f.traffic: up to 278"), "{lines:?}");
@@ -499,8 +499,9 @@ fn a_run_is_bounded_before_it_starts() {
 
 #[test]
 fn a_run_is_bounded_by_what_a_link_carries_after_a_late_start() {
-    // the trace carries its 10 000 x 1504 bytes at 10 s, the end of the run; the transfer starts at 9.9 s and may get all of
-    // them. The bound counts two rounds of the trace, in segments of 1448 bytes, four times (losses and ACKs), and 8 packets
+    // the trace carries its 10 000 x 1504 bytes at 10 s, the end of the run; the transfer starts at 9.9 s and may get
+    // all of these bytes. The bound is 4 x (2 x 10 000 x 1504 / 1448) + 8 packets: the segments of two rounds of the
+    // trace, four times to allow for losses and ACKs, and 8 packets for the handshake, the request and the close
     let text = "duration = '10s'\nmax_packets = 30_000\n[link.l]\nfrom = 'a'\nto = 'b'\n\
                 delivery.trace.source = '+10000x10000'\n[link.back]\nfrom = 'b'\nto = 'a'\n\
                 [app.x]\nfrom = 'a'\nto = ['b']\nstart = '9.9s'\ntraffic.ftp = {}\n";

@@ -4,11 +4,12 @@
 //! |---|---|
 //! | 52 | time of the event, nanoseconds |
 //! | 38 | how long in advance it was scheduled: the largest value for 0 ns, one less for each nanosecond |
-//! | 14 | its number among the events scheduled at that moment |
+//! | 14 | its number among the events scheduled at the same moment |
 //! | 24 | its target |
 //!
-//! A rank replaces the second and third fields. Every rank is less than the value of these two fields in a key without
-//! a rank.
+//! An event that the scenario fixes in advance (a change, the end of the warm-up, the start of an application) has a
+//! rank instead of the second and third fields. Every rank is less than the value of these two fields in a key without
+//! a rank. So an event with a rank precedes all events without a rank at the same time.
 
 use units::Time;
 
@@ -35,9 +36,9 @@ const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
 pub(super) const TIME_SHIFT: u32 = 76;
 /// Bit position of the second field, the time of scheduling.
 const AGE_SHIFT: u32 = 38;
-/// Bit position of the number, and of a rank.
+/// Bit position of the third field, the event's number. Ranks also begin at this bit.
 const NUMBER_SHIFT: u32 = 24;
-/// The largest number.
+/// Largest value of the third field.
 pub(super) const MAX_NUMBER: u64 = (1 << (AGE_SHIFT - NUMBER_SHIFT)) - 1;
 /// Second field of an event scheduled for the current time.
 const NOW: u64 = (1 << (TIME_SHIFT - AGE_SHIFT)) - 1;
@@ -67,7 +68,6 @@ fn join(at: Time, order: u128, target: Target) -> u128 {
     u128::from(at.min(LATEST).0) << TIME_SHIFT | order | u128::from(target.pack())
 }
 
-/// Returns the event's time.
 #[inline]
 pub(super) fn time_of(key: u128) -> Time {
     Time((key >> TIME_SHIFT) as u64)
@@ -92,7 +92,6 @@ impl Target {
         }
     }
 
-    /// Returns the target in a key.
     #[inline]
     pub(super) fn of(key: u128) -> Self {
         let index = key as u32 & INDEX_MASK;

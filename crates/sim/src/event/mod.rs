@@ -105,7 +105,7 @@ impl Events {
         Self::key_of(at, self.now, self.scheduled, target)
     }
 
-    /// Returns the key of an event scheduled at `since`, with its number.
+    /// Returns the key of an event at `at` that was scheduled at `since`. Panics if `at` is before `since`.
     #[inline]
     fn key_of(at: Time, since: Time, number: u64, target: Target) -> u128 {
         if at < since {
@@ -114,7 +114,7 @@ impl Events {
         key(at, since, number, target)
     }
 
-    /// Schedules a timer at `at`, before all events of the same moment with no rank or a higher rank.
+    /// Schedules a timer at `at`. It precedes all events at the same time that have a higher rank or no rank.
     pub(crate) fn push_ranked(&mut self, at: Time, rank: usize, target: Target) {
         if at < self.now {
             past(at, self.now);

@@ -28,7 +28,6 @@ pub(super) struct Tournament {
     one_group: bool,
 }
 
-/// Returns the smallest key of a group.
 #[inline(always)]
 fn least(keys: &[u128; GROUP]) -> u128 {
     let [a, b, c, d, e, f, g, h] = *keys;

@@ -50,7 +50,6 @@ pub enum Landmark {
     Timeout,
 }
 
-/// The sink's task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
     Record,
@@ -122,8 +121,9 @@ pub struct Lives {
 }
 
 impl Lives {
-    /// Returns a sink that records the packets in [from, until), at most about `most_packets`.   Errors: a problem of the
-    /// scenario's network.
+    /// Returns a sink that records the packets sent in [from, until), at most about `most_packets`.
+    ///
+    /// Errors: the first problem found in the scenario.
     pub fn new(scenario: &Scenario, from: Time, until: Time, most_packets: usize) -> Result<Self, Problem> {
         let network = scenario.network()?;
         let ends: Vec<NodeId> = network.links.iter().map(|l| NodeId(l.to)).collect();
@@ -193,7 +193,7 @@ impl Lives {
         self.packets().get(packet as usize).is_some_and(|life| life.used && life.sent < self.until)
     }
 
-    /// Returns the legs of all packets, in no particular order.
+    /// Returns the legs of all packets (their passages over single links), in no particular order.
     pub fn legs(&self) -> &[Leg] {
         self.table.legs()
     }

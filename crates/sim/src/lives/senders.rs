@@ -36,7 +36,8 @@ pub(super) struct Senders {
 }
 
 impl Senders {
-    /// Adds a reading, if it differs from the last reading of the sender. Returns true if the sender has timed out since then.
+    /// Adds a reading if it differs from the sender's last reading. Returns true if the sender has timed out since its last
+    /// reading.
     pub(super) fn read(&mut self, at: Time, flow: u32, state: &dyn Probed) -> bool {
         let mut row = Belief { at, flow, state: 0, values: [f64::NAN; NAMES.len()] };
         let states = &mut self.states;

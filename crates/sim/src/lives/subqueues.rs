@@ -77,7 +77,7 @@ fn number(names: &mut Vec<String>, counts: &mut Vec<u32>, name: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// A discipline with these queues: the name of each queue, and the number of its packets.
+    /// A discipline with several queues: the name of each queue, and the number of packets in it.
     struct Queues(Vec<(&'static str, u64)>);
 
     impl Probed for Queues {

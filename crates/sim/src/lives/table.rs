@@ -35,7 +35,6 @@ pub struct Life {
     pub(super) last: u32,
     /// Tag that identifies the packet while it is in flight ([`PacketMeta::body`]).
     pub(super) tag: u32,
-    /// True if the row is in use.
     pub(super) used: bool,
 }
 
@@ -46,8 +45,7 @@ pub struct Leg {
     pub packet: u32,
     /// The link.
     pub link: u16,
-    /// Number of the subqueue in which the packet waited, among the subqueues of the link; [`NO_SUBQUEUE`] if the queue has no
-    /// subqueues, or if the subqueue is unknown.
+    /// Number of the link's subqueue in which the packet waited, or [`NO_SUBQUEUE`].
     pub subqueue: u16,
     /// Number of the drop reason.
     pub drop_reason: u8,
@@ -67,8 +65,8 @@ pub struct Leg {
     twin: u32,
 }
 
-/// Means that the queue has no subqueues, or that the subqueue is unknown, for example because the packet found the
-/// queue empty.
+/// Value of [`Leg::subqueue`] if the queue has no subqueues, or if the subqueue is unknown, for example because the packet
+/// found the queue empty.
 pub const NO_SUBQUEUE: u16 = u16::MAX;
 
 /// The key by which records identify a packet on a link. Two packets may have the same key; their times distinguish them.

@@ -145,14 +145,13 @@ fn slots_are_used_again() {
         assert!(pages > f64::from(seconds) / 3.0, "{pages}");
         world.slots()
     };
-    // 6 connections to each of 4 servers, and some that are still closing
+    // the slots hold 6 connections to each of 4 servers, and connections that are still closing
     let short = slots(600);
     assert_eq!(slots(6000), short);
     assert!((24..=72).contains(&short), "{short}");
 }
 
-/// Clients that give up before a server can respond. Their slots are reused by other clients while their last SYN is still
-/// in flight.
+/// Clients that give up before a server can respond. Other clients reuse their slots while the last SYN is still in flight.
 const HASTY: &str = r#"
 duration = "320s"
 [tcp.hasty]

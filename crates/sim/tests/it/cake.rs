@@ -2,8 +2,8 @@
 
 use crate::common::{number, run};
 
-/// Returns the rates of four downloads and four uploads, Mbit/s, over a link of 30 Mbit/s down and 1 Mbit/s up with DOCSIS
-/// overhead and a round trip of 20 ms. `ack_filter` applies to the uplink.
+/// Returns the total goodput of four downloads and of four uploads in Mbit/s, over a link of 30 Mbit/s down and 1 Mbit/s up
+/// with DOCSIS overhead and a round trip of 20 ms. `ack_filter` applies to the uplink.
 fn asymmetric(ack_filter: &str, seed: u32) -> [f64; 2] {
     let out = run(&format!(
         "duration = '40s'\nseed = {seed}\nrecord.warm_up = '10s'\n\

@@ -183,7 +183,7 @@ fn neighbours_change_nobody_s_numbers() {
 
 #[test]
 fn a_flow_more_draws_no_one_else_s_numbers() {
-    // another flow on the same path changes all delays, but not the random pages, nor the times at which datagrams are sent
+    // another flow on the same path changes all delays, but neither the random pages nor the times at which datagrams are sent
     let more = "[app.a_ftp]\nfrom = \"m\"\nto = [\"n\"]\ntraffic.ftp = {}\n";
     let drawn = |toml: &str| {
         let s: Scenario = read(toml);

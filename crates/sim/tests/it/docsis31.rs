@@ -1,5 +1,5 @@
 //! Tests the DOCSIS 3.1 modem and Low Latency DOCSIS under traffic: orders of magnitude of delays, shares of the link, and
-//! invalid settings.
+//! invalid settings. L is the low-latency queue, C the classic queue.
 
 use crate::common::{number, run};
 use scenario::read::{Format, scenario};

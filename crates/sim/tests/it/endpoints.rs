@@ -1,4 +1,4 @@
-//! Tests of datagrams with real bytes, sent by hand.
+//! Tests datagrams with real bytes. The tests themselves play the endpoint, and send with `World::send_bytes`.
 
 use packet::Ecn;
 use scenario::Scenario;

@@ -299,8 +299,7 @@ fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
 
 #[test]
 fn a_window_that_never_limits_changes_nothing() {
-    // a run in which every packet advertises a constant window equals, packet by packet, a run in which the window is a
-    // constant
+    // a window that is advertised in every packet, but never limits the sender, gives the same run as a constant window
     for packets in [40, 1000] {
         let of = |outcome: &Outcome| {
             let series = ["sent_bytes", "dropped_packets", "queue_packets"]

@@ -1,4 +1,4 @@
-//! Control laws with TCP at 10 Mbit/s: the queue length under each law.
+//! Tests the queue that each control law keeps with TCP at 10 Mbit/s.
 
 use crate::common::{number, run};
 

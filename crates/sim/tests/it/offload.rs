@@ -6,8 +6,8 @@ use record::{Mask, Record};
 use sim::World;
 use units::Duration;
 
-/// TCP without tail loss probes. The only RTT sample comes from the SYN, so it is short. A probe would be due after two such
-/// RTTs, and would retransmit a large packet that is still being sent.
+/// TCP without tail loss probes. The only RTT sample is short, because it comes from the small SYN. A probe would be due after
+/// two such RTTs, and would retransmit a large packet that is still being sent.
 const HOSTS: &str = "tcp.tso = { preset = 'linux-6', tso = true, gso_max_segs = 65535, ack_pushed = true, \
     loss_detection = 'dupthresh', undo = 'none', frto = false }\n";
 

@@ -72,6 +72,5 @@ fn records_agree_with_the_counters() {
     // like the records, `delay_ms` counts only packets with payload
     let told = app["delay_ms"]["count"].as_u64().unwrap();
     assert_eq!(count(Mask::DELIVERED), told);
-    // records come in time order
     assert!(world.sink().records.is_sorted_by_key(|(at, _)| *at));
 }

@@ -162,7 +162,7 @@ pub struct RateSample {
     pub app_limited: bool,
     /// Round-trip time of the newest acknowledged segment, microseconds; `None` if it was retransmitted.
     pub rtt_us: Option<u32>,
-    /// True if the interval is shorter than any round trip. Then the ACKs were compressed, and the rate is invalid.
+    /// True if the interval is shorter than the minimum RTT. Then the ACKs were compressed, and the rate is invalid.
     pub compressed: bool,
     /// Bytes in flight when the newest acknowledged segment was sent, including this segment.
     pub tx_in_flight: u64,
@@ -332,7 +332,6 @@ pub(super) fn undone(w: Window, before: Option<Window>) -> Drive {
 
 /// A congestion controller. The sender applies each [`Drive`] as soon as it is returned.
 pub(crate) trait Control: Sized {
-    /// The controller's own parameters.
     type Params: Group;
 
     /// The features of the stack that the controller needs besides the window.

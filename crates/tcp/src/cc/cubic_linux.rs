@@ -13,7 +13,7 @@
 //! alpha is never raised to 1 (§4.3). The curve is evaluated one minimum RTT ahead, not one smoothed RTT (§4.2). A timeout resets
 //! W_max (§4.8 keeps it). Before the first loss, the window grows by at least 5 % per round trip (§4.10 has no such rule).
 //!
-//! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; measurements of a kernel, which `bloatlab validate` compares with ours.
+//! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; measurements of a kernel, which `bloatlab validate` compares with this model.
 //! Departs: the cube root is exact before it is truncated to 1024ths of a second, whereas the kernel's is 0.2 % off. C is 0.4,
 //! whereas the kernel's is 410/1024.
 

@@ -449,7 +449,7 @@ pub(crate) mod tests {
         ] {
             assert_eq!(read(text).unwrap().validate().unwrap_err().path, path, "{text}");
         }
-        // a class that needs features that the stack does not have
+        // a stack is refused if it lacks features that the class needs
         let plain = TcpParams::preset("ns2-reno").unwrap();
         let needs = |needs| with(plain.clone(), Renos { needs, ..Renos::default() }).validate().unwrap_err().path;
         assert_eq!(needs(ForeignNeeds { rates: true, ..ForeignNeeds::default() }), "recovery");

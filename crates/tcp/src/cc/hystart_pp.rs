@@ -21,7 +21,7 @@ use packet::Reading;
 
 /// MIN_RTT_THRESH and MAX_RTT_THRESH, microseconds.
 const RTT_THRESH: (u32, u32) = (4_000, 16_000);
-/// MIN_RTT_DIVISOR: the threshold is the round trip divided by this number.
+/// MIN_RTT_DIVISOR: RttThresh is the minimum RTT of the last round divided by this number, before it is clamped.
 const MIN_RTT_DIVISOR: u32 = 8;
 /// N_RTT_SAMPLE: number of samples in a round before the test.
 const N_RTT_SAMPLE: u8 = 8;

@@ -2,17 +2,17 @@
 //! empties its queue periodically to measure the path.
 //!
 //! ```text
-//! queuing_delay, base:  as LEDBAT (`delay_filters.rs`), of round-trip times
+//! queuing_delay, base:  as in LEDBAT (`delay_filters.rs`), but computed from round-trip times
 //! GAIN          = 1 / min(16, ceil(2 TARGET / base))                              §4.2
 //! slow start:     cwnd += GAIN * acked                                            §4.1
-//!                 the first ends once queuing_delay > 3/4 TARGET
+//!                 the first slow start ends once queuing_delay > 3/4 TARGET
 //! round trip:     cwnd += GAIN                                                    §4.3, if queuing_delay <= TARGET
 //!                 cwnd += max(GAIN - Constant cwnd (queuing_delay / TARGET - 1), -cwnd / 2)   otherwise
 //!                 each ACK applies the share acked / cwnd of this change
 //! slowdown:       ssthresh = cwnd, and cwnd = 2 segments for 2 round trips; then slow start up to ssthresh    §4.4
 //!                 the first slowdown begins 2 round trips after the first slow start
 //!                 if a slowdown, including its slow start, takes time T, the next slowdown begins 9 T after its end
-//! loss:           as LEDBAT
+//! loss:           as in LEDBAT
 //! ```
 //!
 //! The constant growth and the proportional reduction make competing flows converge to equal windows. During slowdowns, each flow
@@ -20,10 +20,10 @@
 //!
 //! Source: draft-irtf-iccrg-ledbat-plus-plus-01 §4.1 to §4.5, as public implementations quote it. The draft itself was not
 //! available, and version 06 (January 2026) was not compared.
-//! Departs: none known from the quotations, which leave four points open. Decided here: a slowdown counts its round trips with the
-//! SRTT at its beginning. The slow start after a slowdown is that of §4.1, so GAIN applies. The window grows only if it limited
-//! the sender (the stack's `cwnd_validation`), in place of LEDBAT's ALLOWED_INCREASE. ACKs that arrive during fast recovery do not
-//! enter the filters.
+//! Departs: none known from the quotations, which leave four points open. This model decides them as follows. The two round trips
+//! at the minimum window last twice the SRTT at the beginning of the slowdown. The slow start after a slowdown is that of §4.1, so
+//! GAIN applies. The window grows only if it limited the sender (the stack's `cwnd_validation`), in place of LEDBAT's
+//! ALLOWED_INCREASE. ACKs that arrive during fast recovery do not enter the filters.
 
 use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
 use super::delay_filters::DelayFilters;
@@ -40,8 +40,8 @@ const MOST_SLOWER: u64 = 16;
 const EXIT_SHARE: f64 = 0.75;
 /// Maximum reduction of the window in a round trip, as a share of the window.
 const LARGEST_DECREASE: f64 = 0.5;
-/// Number of round trips from the end of the first slow start to the first slowdown. Each slowdown also spends this number at the
-/// minimum window.
+/// Number of round trips from the end of the first slow start to the first slowdown. Each slowdown also spends this number of
+/// round trips at the minimum window.
 const SLOWDOWN_RTTS: u64 = 2;
 /// Time from the end of a slowdown to the beginning of the next, as a multiple of the duration of the slowdown that ended.
 const SLOWDOWN_INTERVAL: u64 = 9;

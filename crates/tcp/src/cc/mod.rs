@@ -116,7 +116,6 @@ impl Controller {
         if let Self::Python(foreign) = self { foreign.timer_at() } else { Time::NEVER }
     }
 
-    /// Processes the controller's timer.
     #[cold]
     pub(crate) fn on_timer(&mut self, w: Window, now: Time) -> Drive {
         if let Self::Python(foreign) = self { foreign.on_timer(w, now) } else { w.into() }
@@ -157,7 +156,7 @@ impl TcpParams {
         self.control.foreign.python.as_mut()
     }
 
-    /// Checks that the stack's controller can be built.   Errors: it is external and was not supplied.
+    /// Checks that the stack's controller can be built.   Errors: the controller is external and was not supplied.
     pub fn ready(&self) -> Result<(), Problem> {
         self.control.foreign.python.as_ref().map_or(Ok(()), |p| p.ready().map_err(|e| e.under("python")))
     }

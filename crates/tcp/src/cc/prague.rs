@@ -4,8 +4,8 @@
 //! virtual round trip     v = max(srtt, 25 ms)
 //! each round of >= v:    alpha <- 15/16 alpha + 1/16 M,  M = share of segments marked;  alpha is 0 until the first mark
 //! the first mark:        W <- W / 2
-//! first mark of a round: W <- W (1 - alpha / 2);  with prague_cut = "marks", the first mark after all data sent before the last
-//!                        cut is acknowledged, instead of the first of a round
+//! first mark of a round: W <- W (1 - alpha / 2);  with prague_cut = "marks", the same cut, but at the first mark that arrives
+//!                        once all data sent before the last cut has been acknowledged
 //! each unmarked segment: W <- W + F / W,  F = (srtt / 25 ms)^2 below 25 ms, otherwise 1;
 //!                        F = 1 in the first four rounds after slow start (`prague_rtt`)
 //!                        W does not grow while the application limits the rate

@@ -11,8 +11,8 @@
 //!                      norm_diff >= 0.35 --> cwnd -= bytes delivered in the last floor(2 INITIAL_RTT / bin) bins;  ssthresh = cwnd
 //! ```
 //!
-//! While each round trip delivers twice as much as the one before, norm_diff is 0. Long after the link is full, it is 1/2. With a
-//! constant round trip, it reaches 0.35 about 2.2 round trips after the link is full. If a queue grows, the
+//! While each round trip delivers twice as much as the one before, norm_diff is 0. Long after the link is full, norm_diff is 1/2.
+//! With a constant round trip, norm_diff reaches 0.35 about 2.2 round trips after the link is full. If a queue grows, the
 //! round-trip samples exceed INITIAL_RTT by half of the time since the link became full. Then prev_delv covers an
 //! earlier time, and norm_diff reaches 0.35 only after 5.3 INITIAL_RTT. A drop-tail buffer below about 2.2
 //! bandwidth-delay products overflows earlier, and the loss ends slow start. At the exit, cwnd returns to the value

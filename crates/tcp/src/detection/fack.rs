@@ -43,7 +43,6 @@ pub(crate) struct Fack {
 }
 
 impl Fack {
-    /// Begins processing an ACK.
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.found = false;
@@ -85,8 +84,8 @@ impl Fack {
         self.found |= board.mark_lost(dupthresh, mss, true);
     }
 
-    /// Marks as lost every retransmission that a segment delivered by this ACK has overtaken. Bound: visits each
-    /// undecided retransmission once.
+    /// Marks as lost every retransmission that a segment delivered by this ACK has overtaken. Bound: the loop removes
+    /// one undecided retransmission per pass.
     pub(crate) fn mark_overtaken(&mut self, board: &mut Scoreboard, dupthresh: u8) {
         let highest = board.high.checked_sub(1).and_then(|at| board.get(at as usize));
         let sacked_to = highest.map(|e| e.start.wrapping_add(e.size() as u32));

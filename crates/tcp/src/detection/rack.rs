@@ -16,7 +16,7 @@
 //!
 //! Source: RFC 8985 §5 and §6.
 //! Departs: min RTT is the minimum of the whole connection. To decide whether an ACK is for a retransmission or for the original,
-//! only min RTT is used. The echoed time stamp does not help: after a hole, the echo is older than all SACKed segments.
+//! only min RTT is used. The echoed time stamp does not help: while a hole remains, it is older than every SACKed segment.
 
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, LOST, Piece, RETX, SACKED, Watch};
@@ -53,7 +53,8 @@ struct Resent {
 /// RACK.reo_wnd_persist: number of recoveries without D-SACK after which the reordering window is reset.
 /// Source: RFC 8985 §6.2.
 const PERSIST: u8 = 16;
-/// Upper limit of `reo_wnd_mult`, in quarters of the minimum RTT. In practice, SRTT is the tighter limit on the window.
+/// Upper limit of `reo_wnd_mult`, in quarters of the minimum RTT. In practice, SRTT is the tighter limit on the
+/// reordering window.
 const MOST_QUARTERS: u32 = 255;
 
 /// RACK's and TLP's variables. Times are microseconds modulo 2^32. 32-bit sequence numbers are the low bits of
@@ -86,7 +87,7 @@ pub(crate) struct Rack {
     dsack_round: Option<u64>,
     /// RACK.reo_wnd_mult: length of the reordering window, in quarters of the minimum RTT.
     reo_wnd_mult: u32,
-    /// RACK.reo_wnd_persist: recoveries without D-SACK left until `reo_wnd_mult` is reset.
+    /// RACK.reo_wnd_persist: number of further recoveries without a D-SACK after which `reo_wnd_mult` is reset.
     reo_wnd_persist: u8,
     /// Number of duplicate segments reported by D-SACK.
     duplicates: u32,
@@ -238,7 +239,7 @@ impl Rack {
         board.rtx = 0;
     }
 
-    /// Updates the counters after all segments not SACKed were marked lost, including retransmissions.
+    /// Recounts the segments and empties the queue of retransmissions, after every segment that is not SACKed was marked lost.
     pub(crate) fn forget_resent(&mut self, board: &Scoreboard) {
         self.resent.clear();
         self.sacked = board.iter().filter(|e| e.has(SACKED)).count() as u32;
@@ -298,8 +299,8 @@ impl Rack {
     }
 
     /// Marks as lost the overdue retransmissions sent before `newest`, or all overdue retransmissions if `newest` is
-    /// `None`. Returns the longest time in microseconds until other retransmissions are overdue. Bound: the retransmissions
-    /// sent before `newest`.
+    /// `None`. Returns the time in microseconds until the last of the other retransmissions sent before `newest` is overdue.
+    /// The loop ends at the first retransmission in flight that was not sent before `newest`.
     fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
         let mut wait = None;
@@ -332,11 +333,11 @@ impl Rack {
     }
 
     /// Marks as lost the overdue segments that were sent only once and before `newest`. Segments above `lost_to` are in
-    /// sending order. Returns the longest time in microseconds until other segments are overdue.
+    /// sending order. Returns the time in microseconds until the last of the other segments sent before `newest` is overdue.
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
         let mut at = board.lost_to as usize;
-        // bound: the scoreboard's length, because every iteration increases `at`
+        // the loop runs at most once per entry of the scoreboard, because every iteration increases `at`
         while let Some(&e) = board.get(at) {
             let first = at == board.lost_to as usize;
             if e.has(SACKED) {

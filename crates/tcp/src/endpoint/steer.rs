@@ -13,7 +13,7 @@ impl Endpoint {
         self.tx.pacing_rate()
     }
 
-    /// Returns the limits of [`Endpoint::steer`].
+    /// Returns the MSS, and whether [`Endpoint::steer`] can set the pacing rate.
     pub fn steerable(&self, p: &TcpParams) -> Steerable {
         Steerable { mss: p.wire.mss, pacing_rate: self.tx.can_pace(p) }
     }

@@ -127,7 +127,6 @@ impl TcpParams {
         (u32::from(empty) + self.ecn.option_bytes() + self.wire.mss).min(u16::MAX.into()) as u16
     }
 
-    /// Returns the initial window in whole segments.
     pub(crate) fn initial_window_segments(&self) -> f64 {
         self.opening.window(self.wire.mss)
     }

@@ -34,7 +34,7 @@ group! {
 }
 
 impl OpeningParams {
-    /// Returns the first window in whole segments of `mss` bytes.
+    /// Returns the initial window in whole segments of `mss` bytes.
     pub(crate) fn window(&self, mss: u32) -> f64 {
         let by_bytes = |most: u32, bytes: u32| (most * mss).min((2 * mss).max(bytes)) / mss;
         let segments = match self.initial_window {

@@ -12,8 +12,8 @@ group! {
         pub whole_segments: bool = true,
         /// The ACK that ends a reduction also grows the window, by the number of segments newly delivered (Linux).
         pub reduction_end_grows: bool = true,
-        /// An ACK whose mark begins a reduction does not grow the window first. The reduction ends, and another may begin, at the
-        /// first ACK of data sent after the reduction began, instead of at the ACK of all data sent before (Linux).
+        /// An ACK whose mark begins a reduction does not also grow the window. The reduction ends, and another may begin, at the
+        /// first ACK of data sent after it began. If false, it ends at the ACK of all data sent before it began. True: Linux.
         pub marking_ack_reduces: bool = true,
         /// Every timeout lowers ssthresh, even if it follows another timeout or interrupts a recovery (ns-2), instead of once
         /// for each loss (RFC 5681 §3.1).

@@ -27,7 +27,7 @@ impl Receiver {
         self.flags |= capable | counts;
     }
 
-    /// Counts a packet without payload for AccECN, and requests an ACK if it must leave at once.
+    /// Counts a packet without payload for AccECN, and requests an immediate ACK if enough CE marks are unreported.
     pub(crate) fn on_control_segment(&mut self, ecn: Ecn) {
         let waits = self.unacked > 0;
         if self.counts().on_control(ecn, waits) {
@@ -72,8 +72,8 @@ impl Receiver {
         io.send(&ack);
     }
 
-    /// Sets the ECN field, and the echo or the counter. Called after the SACK blocks are set, because AccECN's option gets the
-    /// remaining room.
+    /// Sets the ECN field of a segment to send, and either ECE or AccECN's counter. Called after the SACK blocks are set, because
+    /// AccECN's option gets the remaining room.
     pub(super) fn stamp_ecn(&mut self, p: &TcpParams, segment: &mut Segment) {
         if self.flags & ECHO != 0 {
             segment.flags = segment.flags.with(Flags::ECE);

@@ -48,7 +48,7 @@ pub(crate) struct Space {
     rtt8: u64,
     /// End of the window whose arrival is being timed, and start of this measurement, microseconds.
     timed: (u64, u32),
-    /// The echoed time stamp that yielded the last sample.
+    /// The last time stamp that the peer echoed. Each echo yields at most one sample.
     last_echo: u32,
     /// Time stamp of the newest window update without data, which the next segment echoes.
     echo: u32,
@@ -64,7 +64,7 @@ impl Space {
         Self { memory, limit, edge, before, measured, rtt8: 0, timed, last_echo: 0, echo: 0 }
     }
 
-    /// Starts the measurement of the bytes read, at `next`.
+    /// Begins to measure the bytes that the application reads, from `next` on.
     pub(super) fn begin(&mut self, now: u32, next: u64) {
         self.measured = (next, now);
     }
@@ -106,7 +106,7 @@ impl Space {
         self.measure_copied(now, next, max);
     }
 
-    /// Returns the window from `next` on. `held` is the number of bytes received above holes.
+    /// Returns the window to advertise, in bytes from `next` on. `held` is the number of bytes received above holes.
     pub(super) fn window(&mut self, p: &TcpParams, next: u64, held: u64) -> u32 {
         let free = Rmem::payload(self.memory).saturating_sub(held).min(self.limit);
         self.edge = self.edge.max(next + free.next_multiple_of(1 << p.receiver.window_scale()));

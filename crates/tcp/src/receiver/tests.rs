@@ -75,7 +75,7 @@ fn rfc_2883_duplicates() {
     // §4.1.2: segment 3 is above a hole, and segment 0, below the ACK, arrives again. The duplicate is the first block
     assert_eq!(arrive(&mut r, &[3]), [(3, 4)]);
     assert_eq!(arrive(&mut r, &[0]), [(0, 1), (3, 4)]);
-    // §4.2: a duplicate inside a block above the ACK is the first block, followed by the whole block
+    // §4.2: a duplicate within a block above the ACK is reported as the first block, and then the block that contains it
     assert_eq!(arrive(&mut r, &[4, 5]), [(3, 6)]);
     assert_eq!(arrive(&mut r, &[4]), [(4, 5), (3, 6)]);
     // three blocks fit beside a time stamp, so the oldest is left out

@@ -17,7 +17,7 @@ impl Receiver {
         self.rare.as_mut()?.space.as_mut()
     }
 
-    /// Starts the measurement of the bytes read. Called when the connection is established.
+    /// Begins to measure the bytes that the application reads. Called when the connection is established.
     pub(crate) fn begin_space(&mut self, now: Time) {
         let next = self.next;
         if let Some(space) = self.space() {
@@ -48,8 +48,8 @@ impl Receiver {
         }
     }
 
-    /// Processes a segment that carries a window. If it has no data, and no received data awaits its ACK or lies above a
-    /// hole, the next segment sent echoes its time stamp, unless data with a newer time stamp arrives first.
+    /// Processes a segment that carries a window. The time stamp of a segment without data is stored if all data received is in
+    /// order and acknowledged. The next segment sent echoes this time stamp, unless data with a newer one arrives first.
     pub(crate) fn on_window_field(&mut self, p: &TcpParams, segment: &Segment) {
         self.flags |= WINDOW;
         let waits = self.since_ack > 0 || self.has_holes();

@@ -8,7 +8,6 @@ pub(crate) const RETX: u8 = 4;
 pub(crate) const EVER: u8 = 8;
 pub(crate) const FIN: u8 = 16;
 
-/// One segment in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
     /// First sequence number: the low 32 bits of the stream offset.
@@ -91,11 +90,11 @@ impl Sent {
 pub(crate) struct Taken {
     /// Send times of the removed segments that were sent only once and not SACKed before.
     pub(crate) once: Option<Sent>,
-    /// True if one of the segments was sent more than once, so the ACK may be for any transmission (Karn's rule).
+    /// True if any of the segments was sent more than once, so the ACK may be for any transmission (Karn's rule).
     pub(crate) resent: bool,
-    /// True if one of the segments was SACKed before.
+    /// True if any of the segments was SACKed before.
     pub(crate) passed: bool,
-    /// Bytes SACKed before.
+    /// Payload bytes of the segments that were SACKed before.
     pub(crate) sacked: u64,
     /// Number of segments that were not SACKed before.
     pub(crate) segments: u32,

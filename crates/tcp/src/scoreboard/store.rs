@@ -4,11 +4,11 @@ use super::entry::{Entry, LOST, SACKED};
 use super::{IN_RING, Scoreboard};
 use units::prefetch;
 
-/// Number of entries at which all entries move from the ring back into the scoreboard. Less than `FEW`, so that the entries of
-/// a window of about `FEW` segments do not move on every ACK.
+/// When the ring shrinks to this many entries, they move back into the scoreboard itself. Less than `FEW`, so that the entries
+/// of a window of about `FEW` segments do not move on every ACK.
 const BACK: usize = 2;
-/// Ring capacity that is never released. A larger ring releases half of its capacity once at most a quarter is used, so that a
-/// window that was large once does not keep using many cache lines.
+/// Capacity, in entries, below which the ring never shrinks. A larger ring releases half of its capacity when at most a quarter
+/// is used, so that a connection whose window was once large does not keep using many cache lines.
 const LEAST_ROOM: usize = 8;
 
 impl Scoreboard {

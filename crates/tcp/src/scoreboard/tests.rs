@@ -105,7 +105,7 @@ fn three_contiguous_segments_are_more_than_two_mss() {
 #[test]
 fn three_runs_and_the_order_of_next_seg() {
     let mut b = Scoreboard::new(1);
-    // segments of 100 bytes are so small that only the rule about runs can find losses
+    // segments of 100 bytes are so small that only the number of separate SACKed runs can show losses, not SACKed bytes
     for i in 0..10 {
         b.push(1 + i * 100, 100, false, 0);
     }

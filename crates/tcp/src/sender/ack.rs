@@ -87,7 +87,6 @@ impl Sender {
         p.detection.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) && self.next > self.una
     }
 
-    /// Processes the cumulative part of an ACK.
     #[inline]
     fn take_cumulative<I: Io>(&mut self, cx: &mut Context<'_, I>, segment: &Segment) -> Acked {
         let (p, now) = (cx.p, cx.now);
@@ -197,7 +196,6 @@ impl Sender {
         self.detection.on_rtt(us);
     }
 
-    /// Counts the CE marks that an ACK reports.
     #[inline(never)]
     fn count_marks(&mut self, rx: &mut Receiver, segment: &Segment, acked: Acked, s: &mut AckSample) {
         (s.ecn, s.segments) = (true, acked.taken.segments);

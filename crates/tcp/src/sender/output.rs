@@ -99,8 +99,8 @@ impl Sender {
     }
 
     /// Sends lost segments, then new segments, then the segments allowed by NextSeg (3) and (4). Returns `None` if nothing was
-    /// sent and no burst waits for room; otherwise `Some(true)` if the window stopped the sender. Bound: every iteration uses up
-    /// part of the window.   Source: RFC 6675 §4 NextSeg.
+    /// sent and no burst waits for room; otherwise `Some(true)` if the window stopped the sender. The loop ends because every
+    /// iteration uses up part of the window.   Source: RFC 6675 §4 NextSeg.
     #[inline]
     fn send_permitted<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Option<bool> {
         let (p, now) = (cx.p, cx.now);
@@ -167,7 +167,7 @@ impl Sender {
         (sent || waits).then_some(limited)
     }
 
-    /// Records how much of the window a round uses, because an unused window must not grow.   Source: RFC 7661 §4.2;
+    /// Records how much of the window a round uses, because a window that is not used must not grow.   Source: RFC 7661 §4.2;
     /// Linux's cwnd_validate.
     #[inline]
     fn note_usage(&mut self, limited: bool) {

@@ -160,7 +160,7 @@ impl Sender {
         self.bursts_mut().is_some_and(|bursts| bursts.left(bytes))
     }
 
-    /// Decides if a new segment of `len` bytes leaves now. `burst` is a pair: the number of segments left in the current burst,
+    /// Decides whether a new segment of `len` bytes leaves now. `burst` is a pair: the number of segments left in the current burst,
     /// and its size.
     #[inline(never)]
     pub(super) fn next_of_burst(&mut self, p: &TcpParams, now: Time, burst: &mut (u32, u32), len: u32) -> Burst {

@@ -40,8 +40,8 @@ impl Sender {
         self.timer != Timer::Rto
     }
 
-    /// Marks segments as lost, once the cumulative part of an ACK and its SACK blocks are on the scoreboard. Returns true if the
-    /// timer now waits for a reordering window.
+    /// Marks segments as lost. Called after an ACK's cumulative part and SACK blocks have been applied to the
+    /// scoreboard. Returns true if the timer now waits for a reordering window.
     #[inline]
     pub(super) fn detect(&mut self, p: &TcpParams, now: Time, acked: u64) -> bool {
         let wait = self.detection.detect(&mut self.board, p, acked, self.state, self.rtt.srtt);

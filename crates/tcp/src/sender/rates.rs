@@ -9,13 +9,13 @@ use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, Sent, Watch};
 use units::Time;
 
-/// Observes which segments an ACK delivers, for loss detection and, if they are used, for delivery rates.
+/// Passes the segments that an ACK delivers to loss detection and, if it is in use, to the delivery-rate sampler.
 pub(super) struct Watchers<'a> {
     detection: &'a mut Detection,
     rates: Option<&'a mut Sampler>,
     /// Number of segments newly SACKed.
     pub(super) sacked: u32,
-    /// Send times of the newly SACKed segments sent only once.
+    /// Earliest and latest send time of the newly SACKed segments that were sent only once.
     pub(super) once: Option<Sent>,
 }
 
@@ -66,7 +66,8 @@ impl Sender {
         }
     }
 
-    /// Runs the controller for an ACK. Its output is ignored if `s.rests` is set, unless the controller reduces the window itself.
+    /// Runs the controller for an ACK. If `s.rests` is set, the controller's output is ignored, unless the controller
+    /// itself reduces the window.
     #[inline]
     pub(super) fn run_controller(&mut self, p: &TcpParams, now: Time, s: &mut AckSample) {
         if let Some(pacing) = &mut self.pacing {

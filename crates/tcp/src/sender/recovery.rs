@@ -143,13 +143,14 @@ impl Sender {
         let at_once = self.detection.enter_recovery(&mut self.board);
         self.reduce_by_ack(p, delivered, false);
         if at_once && let Some(piece) = self.board.next_lost() {
-            // RescueRxt: no rescue until the segment that is resent here has arrived (RFC 6675 §5 step 4.3)
+            // RescueRxt: the segment resent here must arrive before a rescue retransmission (RFC 6675 §5 step 4.3)
             self.rescue_rxt = piece.end() as u32;
             self.retransmit(cx, piece, false);
         }
     }
 
-    /// Processes a partial ACK: it acknowledges new data, but not all that was outstanding when the recovery began.
+    /// Processes a partial ACK, which acknowledges new data, but not all data that was outstanding when the recovery
+    /// began.
     fn on_partial_ack<I: Io>(&mut self, cx: &mut Context<'_, I>, acked: u64) {
         let p = cx.p;
         match p.detection.recovery {
@@ -216,7 +217,7 @@ impl Sender {
         }
     }
 
-    /// Returns true if the ACK that reports a mark is part of the reduction that it triggers.
+    /// Returns true if an ACK that reports a mark counts towards the reduction that the mark triggers.
     #[cold]
     fn mark_reduces_at_once(&self, p: &TcpParams) -> bool {
         p.quirks.marking_ack_reduces && self.una > self.recover && p.control.ecn().responder == Responder::Sender

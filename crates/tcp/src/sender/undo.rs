@@ -12,7 +12,7 @@ impl Sender {
         self.undo.as_ref().map_or(0, |undo| undo.undone)
     }
 
-    /// Returns the [`Undo`] state, which is created when first needed. `None` in stacks that never undo.
+    /// Returns the [`Undo`] state, which is created when first needed; `None` in stacks without undo and F-RTO.
     fn undo_mut(&mut self, p: &TcpParams) -> Option<&mut Undo> {
         Undo::is_kept(p).then(|| &mut **self.undo.get_or_insert_default())
     }
@@ -44,7 +44,8 @@ impl Sender {
         self.detection.set_once_until(self.recover as u32);
     }
 
-    /// Restores the usual order, lost data before new data, until F-RTO reverses it. Called before an ACK is processed.
+    /// Restores the usual order, lost data before new data. Called before an ACK is processed; F-RTO may then
+    /// reverse the order for this ACK.
     #[inline]
     pub(super) fn reset_new_first(&mut self) {
         if self.suspicious
@@ -65,7 +66,8 @@ impl Sender {
         }
     }
 
-    /// Checks whether the reduction was spurious, once the cumulative part of an ACK and its SACK blocks are on the scoreboard.
+    /// Checks whether the reduction was spurious. Called after an ACK's cumulative part and SACK blocks have been
+    /// applied to the scoreboard.
     #[cold]
     pub(super) fn check_spurious(&mut self, p: &TcpParams, segment: &Segment, acked: u64, sacked: bool) {
         let Some(undo) = &self.undo else { return };

@@ -218,9 +218,9 @@ fn an_option_takes_twelve_bytes_of_every_segment() {
     assert_eq!(n.ends[0].stats().ce_reported, 20);
 }
 
-/// Sends 400 segments, marks a `share` of them, and loses ACKs. Each ACK that arrives covers at most seven segments (nine with
-/// the option). Returns the numbers of segments received, of marks set and of marks reported to the sender, and the number of
-/// retransmissions.
+/// Sends 400 segments, marks a `share` of them, and loses ACKs. Each ACK that arrives acknowledges at most seven
+/// segments (nine with the option). Returns the numbers of segments received, of marks set and of marks reported to the
+/// sender, and the number of retransmissions.
 fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u64; 3], u32) {
     // BBR's window does not respond to marks, so it stays large, and lost ACKs do not stall the sender until its timer
     // expires
@@ -245,7 +245,8 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
             return if mark { Fate::Mark } else { Fate::Pass };
         }
         let pure = from == 1 && s.flags.has(Flags::PURE_ACK);
-        // the next ACK may cover two more segments, or the FIN
+        // an ACK is lost only if the next ACK, which may cover two more segments, stays within the limit. The last ACK
+        // is never lost
         if pure
             && s.ack + 2 * u64::from(p.wire.mss) - acked.get() < most
             && s.ack < 400 * u64::from(p.wire.mss)

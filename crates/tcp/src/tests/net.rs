@@ -31,7 +31,7 @@ impl Io for Out {
 }
 
 /// Decides the fate of a segment. The arguments are the sending end, the number of segments that it has sent before, and the
-/// segment. It is boxed, because otherwise the pipe would be compiled for every test.
+/// segment. The closure is boxed, because otherwise the pipe would be compiled for every test.
 type Fates<'a> = Box<dyn FnMut(usize, usize, &Segment) -> Fate + 'a>;
 
 /// The two endpoints and the pipe, which has a fixed delay and decides the fate of each segment. End 0 is the active end.

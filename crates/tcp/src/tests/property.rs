@@ -1,4 +1,4 @@
-//! Tests of response functions under random loss, and of a property of all stacks.
+//! Tests of response functions under random loss, and of the property that every stack delivers each byte exactly once.
 
 use super::names::*;
 use super::net::{Fate, Net};

@@ -1,4 +1,4 @@
-//! File transfers on a scripted host.
+//! Tests of file transfers on a scripted host.
 
 use super::*;
 use crate::tests::fake::Fake;

@@ -59,7 +59,8 @@ pub(super) struct Feedback<'a> {
 pub(super) struct Frame {
     /// Bytes of payload.
     pub(super) bytes: f64,
-    /// Waiting time of the oldest packet in the sender's queue, not counting packets of the newest frame; zero if there is none.
+    /// Waiting time of the oldest packet in the sender's queue just before this frame was queued; zero if the queue was
+    /// empty.
     pub(super) waiting: Duration,
 }
 

@@ -1,6 +1,7 @@
 //! Google Congestion Control: uses the lower of a delay-based and a loss-based estimate of the rate.
 //!
 //! ```text
+//!   A, A_s: delay-based and loss-based estimate;  m: estimated gradient of the queueing delay, ms;  th: threshold, ms
 //!   groups     packets sent within 5 ms; d = gap of arrivals - gap of departures of two groups, ms
 //!              a packet also joins the previous group if it arrives within 5 ms after that group and d < 0
 //!   filter     z = d - m;  m += k z;  k = (e + q) / (var + e + q);  e = (1 - k)(e + q)
@@ -18,11 +19,12 @@
 //!
 //! Source: draft-ietf-rmcat-gcc-02 §4 to §6. The draft leaves some points open. We chose the following, mostly after public
 //! descriptions of WebRTC. The detector multiplies m by the number of groups, at most 60. (The draft compares m itself, which
-//! rarely reaches the draft's thresholds.) f_max is the maximum frequency over the last 60 groups. One step of th covers at most
-//! 100 ms. The standard deviation of R is kept between sqrt(0.4 R) and sqrt(2.5 R) kbit/s. p covers the last second. A_s begins at
-//! the maximum rate and rises once per second. (The draft says once per report: at 30 reports per second, the rises would cancel
-//! each fall.) A_s falls from the rate in use, at most once per RTT + 300 ms. The pacing rate is 2.5 A. Departs: no probing of
-//! bandwidth at the start; the sender computes all of this, from the arrival times that the receiver reports.
+//! rarely reaches the draft's thresholds.) f_max is the inverse of the shortest gap between the departures of the last
+//! 60 groups. One step of th covers at most 100 ms. The standard deviation of R is kept between sqrt(0.4 R) and
+//! sqrt(2.5 R) kbit/s. p covers the last second. A_s begins at the maximum rate and rises once per second. (The draft
+//! says once per report: at 30 reports per second, the rises would cancel each fall.) A fall sets A_s to the rate in
+//! use times 1 - p / 2, at most once per RTT + 300 ms. The pacing rate is 2.5 A. Departs: no probing of bandwidth at
+//! the start; the sender computes all of this, from the arrival times that the receiver reports.
 
 use super::control::{Context, Feedback, MediaController};
 use packet::Reading;
@@ -34,7 +36,8 @@ use units::{Duration, Problem, Time, math, positive, within};
 /// Maximum time between the first and the last departure in a group, and interval between the pacer's bursts.   Source:
 /// draft-ietf-rmcat-gcc-02 §4, §5.2.
 const BURST: Duration = Duration::from_millis(5);
-/// Number of groups over which the maximum frequency is taken.   Ours; the draft leaves it open.
+/// Number of groups over which the maximum frequency of departures (f_max) is taken.   Ours; the draft leaves this
+/// number open.
 const FREQUENCY_GROUPS: usize = 60;
 /// State noise variance of the filter, ms².   Source: draft-ietf-rmcat-gcc-02 §5.3.
 const Q: f64 = 1e-3;
@@ -53,7 +56,7 @@ const OUTLIER: f64 = 15.0;
 const LONGEST_STEP: f64 = 100.0;
 /// Weight of the old value in the mean and the variance of R at decreases.   Source: draft-ietf-rmcat-gcc-02 §5.5.
 const SMOOTHING: f64 = 0.95;
-/// Range of the variance of R at decreases, divided by its mean, kbit/s.   Ours, after WebRTC.
+/// Range of the variance of R at decreases divided by the mean of R, kbit/s.   Ours, after WebRTC.
 const VARIANCE: [f64; 2] = [0.4, 2.5];
 /// Minimum and maximum window of the received rate.   Source: draft-ietf-rmcat-gcc-02 §5.5.
 const RATE_WINDOW: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1)];
@@ -475,7 +478,8 @@ mod tests {
         assert_eq!(detector.signal, Signal::Normal);
     }
 
-    /// If |o| is constant at c, th(n) = c - (c - th(0)) (1 - K dt)^n, with the K for c above or below the threshold.
+    /// If |o| is constant at c, th(n) = c - (c - th(0)) (1 - K dt)^n. K depends on whether c is above or below the
+    /// threshold.
     #[test]
     fn the_threshold_approaches_a_constant_gradient() {
         for (c, k) in [(20.0, 0.01), (6.5, 0.000_18)] {

@@ -6,10 +6,11 @@
 //!   controller  <---- packets newly arrived, lost or marked; round-trip time <---- reports --+
 //! ```
 //!
-//! A packet counts as lost in three cases: a report covers it without an arrival time, and a packet at least three
-//! numbers higher has arrived; a report begins after it; or it is unreported after max(1 s, 4 srtt). Packets are not
-//! retransmitted. A frame is shown if all its packets arrive before the packets of a later frame, even if earlier
-//! frames are missing (a real decoder also needs the earlier frames).
+//! A packet counts as lost in three cases. First, a report shows that the packet has not arrived, but that a packet at
+//! least three numbers higher has. Second, a report begins with a later packet, and no earlier report showed the
+//! packet's arrival. Third, no report has shown its arrival within max(1 s, 4 srtt). Packets are not retransmitted. A
+//! frame is shown if all its packets arrive before the packets of a later frame, even if earlier frames are missing (a
+//! real decoder also needs the earlier frames).
 //!
 //! Source: RFC 8888 (feedback), RFC 8867 §4 (the parts of such a flow); each controller's file names its own source. Departs:
 //! RTP and RTCP are modelled by sizes and contents, not by bytes; one stream per flow, no audio, no retransmission, no error
@@ -218,7 +219,7 @@ impl Media {
         self.send(host);
     }
 
-    /// Sends the packets that window and pacer allow, and sets the pacer's timer.
+    /// Sends the packets that the window and the pacer allow now, and sets the pacer's timer for the next packet.
     fn send<H: Host>(&mut self, host: &mut H) {
         let now = host.now();
         // bound: each iteration sends a packet
@@ -315,7 +316,7 @@ impl Application for Media {
                 self.send(host);
             }
             REPORT if self.receiver.deadline <= now => self.report(host),
-            _ => {} // the timer of a packet that has left, or of a report that left before its deadline
+            _ => {} // the timer is obsolete: its packet has left, or its report left before the deadline
         }
     }
 

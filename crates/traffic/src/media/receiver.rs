@@ -1,4 +1,4 @@
-//! The receiver of a media flow: arrival times, and the reports that return them.
+//! The receiver of a media flow, which reports arrival times to the sender.
 //!
 //! A report leaves when the last packet of a frame has arrived, when 16 packets are unreported, or `feedback_interval` after
 //! the first unreported packet. A report covers all packets that were new in the previous report, and all newer packets. So
@@ -28,7 +28,7 @@ pub(super) struct Arrival {
 pub(super) struct Report {
     /// Number of the first packet that the report covers.
     pub(super) begin: u64,
-    /// The packets' arrivals, starting at `begin`.
+    /// Arrivals of the packets from `begin` on; `None` for a packet that has not arrived.
     pub(super) arrivals: Vec<Option<Arrival>>,
     /// Time at which the report left.
     pub(super) sent: Time,

@@ -1,6 +1,7 @@
 //! SCReAM version 2: a window that responds to losses, ECN marks and queueing delay, and an encoder's target computed from it.
 //!
 //! ```text
+//!   w: reference window,   T = `qdelay_target`,   s_rtt: smoothed round-trip time,   MSS: maximum packet size
 //!   qdelay = one-way delay - its minimum over ten minutes;   once per R = min(V, s_rtt), V = 25 ms:
 //!     qavg falls to qdelay at once, otherwise qavg = qdelay / 4 + 3 qavg / 4
 //!   alpha: every min(10 ms, s_rtt), F = marked / delivered bytes:   F > alpha: alpha += (F - alpha) / 8;   else alpha -= alpha / 128
@@ -11,7 +12,7 @@
 //!   scl = clamp((8 (w - w_i) / w_i)^2, 0.1, 1),  w_i: w at the last congestion;   post rises from 0 to 1 in 100 max(V, s_rtt)
 //!   send window = w overhead,   overhead = 1.5 to 3;   w >= 3000 B
 //!   target = 8 w / s_rtt (1 - clamp(r - 0.1, 0, 0.2)) MSS / (MSS + 20) / (1.2 + rate_adjust + frame_dev)
-//!   pacing = 1.5 max(50 kbit/s, target), up to 4 times that from 0.8 of the largest rate on
+//!   pacing = 1.5 max(50 kbit/s, target);   multiplied by up to 4 while the target is above 0.8 of the maximum rate
 //! ```
 //!
 //! Packets with ECT(1) get the L4S response, and packets with ECT(0) the classic response.
@@ -19,9 +20,10 @@
 //! Source: draft-ietf-ccwg-rfc8298bis-screamv2 §4.2 to §4.4 (editor's copy of August 2026). The draft leaves some points open,
 //! for which we chose the following. The minimum delay is kept per minute, as in RFC 6817 §3.4.2. w_i changes at most every ten
 //! s_rtt. The bytes in flight are the maximum over the last two intervals of max(s_rtt, 200 ms). The overhead falls from 3 to 1.5
-//! as the mean deviation of qdelay (gain 1/64) rises to T / 10. With every frame, rate_adjust changes by 1/40 of the time by
-//! which packets wait longer than half a frame interval, as a fraction of the interval. frame_dev is the mean excess of frames
-//! above the mean size, as a fraction of the mean size (gain 1/16). The initial window is 100 ms at the initial rate.
+//! as the mean deviation of qdelay (gain 1/64) rises to T / 10. With every frame, rate_adjust grows by (W / I - 1/2) /
+//! 40 (or falls, if this is negative). W is the time for which the oldest packet has waited at the sender, and I is the
+//! interval between frames. frame_dev is the mean excess of frames above the mean size, as a fraction of the mean size
+//! (gain 1/16). The initial window is 100 ms at the initial rate.
 //! Departs: the optional parts (§4.5: limits of the loss response, detection of policers, a larger T against loss-based rivals)
 //! are left out. The pacer's queue is not cleared; frames are skipped instead (`queue_limit`).
 
@@ -64,7 +66,7 @@ const MOST_RELAXED: f64 = 4.0;
 const MOST_ADJUST: f64 = 0.5;
 /// Maximum `frame_dev`.   Source: §4.4.
 const MOST_DEVIATION: f64 = 0.2;
-/// Maximum MSS / w.   The draft has such a limit; the value is ours.
+/// Maximum of the ratio MSS / w.   The draft also limits this ratio; we chose the value.
 const MOST_RATIO: f64 = 0.5;
 /// Time covered by one entry in the list of minimum delays.   Source: RFC 6817 §3.4.2.
 const BUCKET: Duration = Duration::from_secs(60);
@@ -72,7 +74,7 @@ const BUCKET: Duration = Duration::from_secs(60);
 const BUCKETS: usize = 10;
 /// Minimum interval over which the maximum number of bytes in flight is taken.   Ours: it contains several frames.
 const FLIGHT_INTERVAL: Duration = Duration::from_millis(200);
-/// The initial window is the initial rate times this time.   Ours.
+/// Time by which the initial rate is multiplied to give the initial window.   Ours.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
 /// Parameters of SCReAM version 2 (draft-ietf-ccwg-rfc8298bis-screamv2). Names in brackets are the draft's.
@@ -452,8 +454,8 @@ mod tests {
         }
     }
 
-    /// At qavg = T, a cut multiplies the window by 1 - 1/2 V / s_rtt = 0.75. At 3/4 T, the cut is half as large. Below T / 2,
-    /// there is none.
+    /// At qavg = T, a cut multiplies the window by 1 - 1/2 V / s_rtt = 0.75. At 3/4 T, the cut is half as large. Up to
+    /// T / 2, the window is not cut.
     #[test]
     fn delay_cuts_in_proportion() {
         let cx = context(Ecn::NotEct);

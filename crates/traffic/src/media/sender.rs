@@ -54,7 +54,7 @@ pub(super) struct Sender {
     pub(super) acknowledged: u64,
 }
 
-/// Length of `out` above which its first packet is removed, if its fate is known.
+/// Length of `out` above which the first packet is removed, if it is known to have arrived or to be lost.
 const KEPT: u64 = 2000;
 
 impl Sender {
@@ -87,8 +87,8 @@ impl Sender {
         self.admitted(window).filter(|_| self.next_at <= now)
     }
 
-    /// Sends the first waiting packet, at a pacing rate in bit/s on the wire, in bursts that are at least `burst` apart.
-    /// Returns its number.
+    /// Sends the first waiting packet, and returns its number. `rate` is the pacing rate, bit/s on the wire; `burst` is
+    /// the minimum time between bursts.
     pub(super) fn sent(&mut self, now: Time, rate: f64, burst: Duration) -> u64 {
         let Some(Waiting { payload, .. }) = self.waiting.pop_front() else { return self.next };
         let bytes = u64::from(payload) + HEADERS;
@@ -97,7 +97,7 @@ impl Sender {
         self.burst_at = Some(now);
         self.in_flight += bytes;
         self.out.push_back(Sent { at: now, payload, pending: true });
-        // bound: one iteration, because one packet was added
+        // at most one packet is removed, because one was added
         if self.out.len() as u64 > KEPT && !self.out[0].pending {
             self.out.pop_front();
             self.first += 1;
@@ -130,7 +130,7 @@ impl Sender {
             let number = self.first + i as u64;
             let aged = now.since(at) > limit;
             if number >= end && !aged {
-                break; // later packets are younger
+                break; // later packets are neither reported nor old enough
             }
             if !pending {
                 continue;

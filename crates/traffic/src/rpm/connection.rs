@@ -106,7 +106,7 @@ impl Connection {
         Step::Tcp(took)
     }
 
-    /// Handles `bytes` received by `role`. Finished self probes go to `done`.
+    /// Handles `bytes` received by `role`. Appends the durations of finished self probes to `done`.
     pub(super) fn received<H: Host>(
         &mut self,
         role: Role,

@@ -170,8 +170,8 @@ impl Rpm {
         }
     }
 
-    /// Returns the time until the next pair, as required by MPS and PTC. PTC applies to the goodput of the slowest loaded
-    /// direction.
+    /// Returns the time until the next pair of probes, as required by MPS and PTC. PTC applies to the goodput of the
+    /// slowest loaded direction.
     fn gap(&self, now: Time) -> Duration {
         let finished = self.received.len() - 1;
         let (received, time) = match finished {
@@ -235,7 +235,7 @@ impl Rpm {
         self.rows.last().map_or_else(|| self.samples.score(self.p.trim, self.p.tls), |row| row.score)
     }
 
-    /// Returns the confidence in the responsiveness and in the goodput.
+    /// Returns the confidence in the goodput and in the responsiveness.
     fn confidence(&self) -> [&'static str; 2] {
         let mad = self.p.moving_average;
         let of = |way: &Direction| self.goodput[index(*way)].confidence(mad);

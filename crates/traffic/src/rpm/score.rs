@@ -5,7 +5,7 @@
 //!   foreign  60000 / ((TM(tcp) + TM(tls) + TM(http_f)) / 3)      without TLS  60000 / ((TM(tcp) + TM(http_f)) / 2)
 //!   loaded   60000 / TM(http_l)
 //!   RPM      (foreign + loaded) / 2                              times in ms
-//!   stable   the standard deviation of the last MAD values is below SDT of the newest
+//!   stable   the standard deviation of the last MAD values is below SDT times the newest value
 //! ```
 //!
 //! Source: draft-ietf-ippm-responsiveness §5.3.1, §5.4. The standard deviation divides by n (population); the draft does not
@@ -87,7 +87,7 @@ impl RecentSamples {
 }
 
 impl Score {
-    /// Returns the score of trimmed means in ms.
+    /// Computes the score from trimmed means in ms.
     pub(super) fn of(tm: [f64; 4], tls: bool) -> Self {
         let [tcp, handshake, http, own] = tm;
         let foreign = if tls { 60_000.0 / ((tcp + handshake + http) / 3.0) } else { 60_000.0 / ((tcp + http) / 2.0) };

@@ -91,8 +91,8 @@ fn connections_are_added_up_to_the_most() {
 
 #[test]
 fn probes_take_their_share_at_most() {
-    // the goodput of one connection is 10 Mbit/s. 5 % of this goodput is 62.5 kB/s, or 10.4 pairs of 6000 B per second, counted
-    // over 4 intervals
+    // the goodput of one connection is 10 Mbit/s. 5 % of this goodput is 62.5 kB/s, or 10.4 pairs of 6000 B per second.
+    // The figures count the probes of the last 4 intervals of 1 s
     let (app, _) = run(RpmParams { direction: Load::Down, ..small() }, 40);
     let pairs = figure(&app, "self_probes") / 4.0;
     assert!((pairs - 62_500.0 / 6000.0).abs() < 0.5, "{pairs}");

@@ -174,7 +174,7 @@ impl Web {
         }
     }
 
-    /// Detaches the transfers that are still in progress from the page.
+    /// Detaches the transfers that are still in progress, so that they no longer belong to the page.
     fn detach_transfers(&mut self) {
         for slot in &mut self.slots {
             if slot.busy {

@@ -146,7 +146,7 @@ pub enum MeasureFrom {
     /// From the user's click, when the html's connection is opened.
     #[default]
     Open,
-    /// From the time when the html's connection is established at the client and the GET leaves.
+    /// From the time when the client's connection for the html is established and the GET leaves.
     Connected,
 }
 

@@ -40,7 +40,7 @@ def field(of: Sweep, x: Axis, y: Axis, column: str) -> np.ndarray[Any, Any]:
 
 
 def draw(of: Sweep, options: Options) -> Figure:
-    """Draws worse values darker if the measure has a better direction; otherwise uses viridis, legible in grey."""
+    """Draws worse values darker if more or less of the measure is better; otherwise uses viridis, legible in grey."""
     x, others = along(of, options.x)
     y = others[0]
     column = measures(of, options.columns, most=1)[0]

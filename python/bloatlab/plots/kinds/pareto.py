@@ -1,8 +1,8 @@
 """The plot kind pareto: two measures of a sweep against each other, with the Pareto front.
 
 A point is on the front if no other is at least as good in both measures and better in one. Only settings on the same
-line are compared, so there is a front for each combination of rate, delay, loss and jitter. Both axes are
-oriented so that up and to the right is better.
+network line are compared: each combination of rate, delay, loss and jitter has its own front. Both axes are oriented so
+that up and to the right is better.
 """
 
 from __future__ import annotations

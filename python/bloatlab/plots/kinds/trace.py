@@ -31,7 +31,7 @@ _LINK = (
 #: Columns that only disciplines with two queues have. `sojourn_ms` is then not drawn, because it mixes both queues.
 _TWO_QUEUES = ("delay_l_ms", "qdelay_l_ms")
 
-#: The name of the queue that each column describes.
+#: The queue that each column describes: L (low latency) or C (classic), as in RFC 9332.
 _QUEUES = {"delay_l_ms": "L", "qdelay_l_ms": "L", "delay_c_ms": "C"}
 
 #: If there are more drops or marks than this, they are drawn as a rate, because their ticks would merge.

@@ -54,7 +54,7 @@
   // Returns the approximate width of the longest line of an axis's tick labels, in px, for `font`.
   const widest = (ticks) => 7 * Math.max(...ticks.flatMap(([, words]) => words.split("\n")).map((line) => line.length));
 
-  // Makes an axis. `width` is that of the chart, for the horizontal axis: if its tick labels have too little room, their font is smaller.
+  // Makes an axis. `width` is the chart's width, for the horizontal axis only, whose tick labels get a smaller font if they have too little room.
   function axis(given, side, width) {
     const crowded = side === 2 && given.ticks && given.ticks.length * widest(given.ticks) > width - 80;
     const made = {

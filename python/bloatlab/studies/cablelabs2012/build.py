@@ -1,4 +1,4 @@
-"""A case of CableLabs 2012 as a scenario. Several studies share the home, its modem and its loads (`bloatlab.workloads.cable_home`)."""
+"""Makes the scenario of a case. Several studies share the home, its modem and its loads (`bloatlab.workloads.cable_home`)."""
 
 from __future__ import annotations
 

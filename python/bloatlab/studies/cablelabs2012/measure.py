@@ -147,7 +147,7 @@ def _settled(t: NDArray[np.float64], mean: NDArray[np.float64], start: float) ->
 
 
 def _nearly_full(result: Result) -> float:
-    """Returns the share of time in which the rate shaping queue has room for at most 5 more packets."""
+    """Returns the fraction of time during which the rate shaping queue has room for at most 5 more packets."""
     frame = result.table("queue_histogram").filter(pl.col("link") == UP)
     limit = _limit_packets(result)
     return float(frame.filter(pl.col("packets") >= limit - 5)["time_share"].sum()) if limit else math.nan
@@ -166,7 +166,7 @@ def _limit_packets(result: Result) -> int | None:
 
 
 def syn_agreement(result: Result) -> float:
-    """Returns the maximum number of SYN retries of a connection; NaN unless all are at the paper's times."""
+    """Returns the number of SYN retries of the connection with the most; NaN unless they are at the paper's times."""
     if "syn_times" not in result.tables:
         return math.nan
     frame = result.table("syn_times").filter(pl.col("app") == "web")

@@ -330,7 +330,7 @@ _LOADS = {Bulk.NONE: "none", Bulk.SINGLE: "1", Bulk.MULTIPLE: "5", Bulk.MULTIPLE
 
 
 def draw(runs: Runs) -> Drawn:
-    """Draws calls and pages under each load: our values with their intervals, and the paper's values."""
+    """Plots call MOS and page load times under each load: our values with their intervals, and the paper's values."""
     ticks: list[tuple[float, str]] = []
     for n in NUMBERS:
         load = Case(n, CODEL)

@@ -166,7 +166,7 @@ def _difference(case: Case, spreads: Spreads) -> Finding | None:
 
 
 def _derived(cell: PublishedCell, spreads: Spreads) -> Cell:
-    """Returns a cell that repeats or combines measured cells: shown, not judged. A combination has no interval."""
+    """Returns a cell that repeats or combines measured cells; it is not judged. A combination has no interval."""
     own = spreads[cell.case.key]
     if cell.metric not in COMPARISONS:
         return _unjudged(cell, own[MEDIAN], "repeats a measured cell, rounded")

@@ -56,7 +56,11 @@ def _build(trial: Trial, seed: int, *, quick: bool = False) -> Scenario:
 
 
 def batches(options: Options) -> list[Batch]:
-    """Returns the batches for tables and figures, transfers without page loads, and the requested experiments."""
+    """Returns the batches.
+
+    One batch is for tables and figures, one contains the transfers without page loads, and each requested experiment
+    has its own batch.
+    """
     build = partial(_build, quick=options.quick)
     names = dict.fromkeys(n for name in options.experiments for n in (READINGS if name == "readings" else [name]))
     return [
@@ -71,7 +75,7 @@ def batches(options: Options) -> list[Batch]:
 
 
 def further(results: Results) -> list[Batch]:
-    """Returns batches of the readings that could explain differences, for the rows of Table 2 that differ."""
+    """Returns a batch for each reading that could explain differences. It contains the rows of Table 2 that differ."""
     cases = {case.key: case for case in grid()}
     return [
         Batch(name=f"{WHY}{name}", cases=[experiments.read(name, cases[key]) for key in keys], build=_build, measure=CELLS,

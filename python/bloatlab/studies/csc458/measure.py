@@ -114,7 +114,7 @@ TREND_S = 1.0
 
 
 def climb_share(frame: pl.DataFrame, span_s: float = TREND_S) -> float:
-    """Returns the share of time in which the queue, averaged over `span_s`, is longer than in the span before.
+    """Returns the fraction of time during which the queue, averaged over `span_s`, is longer than one span earlier.
 
     The result is NaN if the series is too short.
     """

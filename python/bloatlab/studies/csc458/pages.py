@@ -210,7 +210,7 @@ def _fetch(frames: Frames, title: str, *means: float) -> Panel:
 
 
 def _compared(frames: Mapping[str, Frames]) -> Drawn:
-    """Draws the report's and today's remedies: distributions of pings and fetches."""
+    """Plots the distributions of ping and fetch times with the CSC458 report's remedies and with today's."""
     shown = {
         "Reno, Q = 100": Case("reno", 100, SUPER),
         "Reno, Q = 20": Case("reno", 20, SUPER),
@@ -277,7 +277,10 @@ def _point(name: str, ping: float, fetch: float, flow: float) -> Point:
 
 
 def draw(runs: Runs) -> Drawn:
-    """Draws pings and pages behind each queue: our values with their intervals, and the report's means."""
+    """Plots the ping and page fetch times behind each queue.
+
+    The figure shows our values with their intervals, and the means in the CSC458 report.
+    """
     chosen = [*BUFFERS.values(), *MODERN.values()]
     xs, means = list(range(len(chosen))), [PRINTED[q, MEAN] for q in QUEUES]
     report = Series("the report", xs[:3], means, "points", style.PUBLISHED, hollow=True)

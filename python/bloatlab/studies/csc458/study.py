@@ -58,7 +58,7 @@ def _scenario(case: Case | str, seed: int, *, lab: Lab) -> Scenario:
 
 
 def batches(options: Options) -> list[Batch]:
-    """Returns the batch of all cases, which includes the network card, and the requested experiments.
+    """Returns a batch of all cases, including the network card, and a batch for each requested experiment.
 
     Experiments have longer runs and at most three seeds.
     """

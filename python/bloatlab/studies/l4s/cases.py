@@ -113,7 +113,7 @@ class Case:
 
     @property
     def packet_ms(self) -> float:
-        """The time that the link takes to send a full-size packet of the case's TCP flows, in ms."""
+        """The transmission time of a full-size packet of the case's TCP flows, in ms."""
         return (self.mss + HEADERS) * 8e-3 / self.rate
 
     def instead(self, stacks: Mapping[str, str]) -> Case:
@@ -144,7 +144,7 @@ def _rows(where: str) -> tuple[Case, ...]:
     return tuple(_row(r.case) for r in rows("l4s") if r.metric == "rates" and where in r.where)
 
 
-#: Scenario 1: pairs of round trips, each with all four pairs of Prague and CUBIC.
+#: Scenario 1: for each pair of round-trip times, all four combinations of Prague and CUBIC.
 PAIRS = _rows("s1_table")
 #: Scenario 6: Prague and a classic flow, with ECN (RFC 3168) or without.
 SHARED = tuple(replace(case, group="shared", seconds=58, warm_up=18) for case in _rows("s6_steady"))
@@ -183,8 +183,8 @@ STEPS = tuple(
 
 
 #: CUBIC beside each Prague version, at equal round trips. `BURSTY` adds the bursts of scenario 2 in front of the
-#: queue, which the tests do not do. `DEEPER` is an experiment with a step that lets a whole burst pass: 16 packets of
-#: 0.24 ms at 50 Mbit/s.
+#: queue, which the tests do not do. `DEEPER` is an experiment with a marking threshold of 5 ms, which lets a whole
+#: burst pass unmarked: 16 packets of 0.24 ms at 50 Mbit/s.
 SMOOTH = tuple(
     case.of_version(form)
     for form in ("prague", "prague7")
@@ -404,5 +404,5 @@ def _app(load: Load, place: int, case: Case) -> dict[str, Any]:
 
 
 def packet_ms(load: Load, case: Case) -> float:
-    """Returns the time in ms to send one of a load's packets."""
+    """Returns the transmission time of one of the load's packets, in ms."""
     return (load.size if load.share else case.mss + HEADERS) * 8e-3 / case.rate

@@ -51,7 +51,7 @@ _PAIR = "pair (round trips in ms)"
 
 
 def pairs_tables(results: Results) -> list[TextTable]:
-    """Makes the tables of scenario 1: the ratios within tolerance, then a table for each queue and rate.
+    """Makes the tables of scenario 1: how many ratios are within tolerance, then one table for each queue and rate.
 
     The DualPI2 tables also include the other Prague versions.
     """
@@ -270,7 +270,7 @@ def _points(waits: Mapping[Case, float], runs: Runs) -> list[Point]:
 
 
 def draw(runs: Runs) -> Drawn:
-    """Draws the delay in each queue, and the share of each kind of traffic, against the link's rate."""
+    """Plots the delay in each queue, and the share of each kind of traffic, against the link's rate."""
 
     def line(flows: int, measure: str, label: str, place: int) -> Series:
         return _line(label, place, 3, runs, [c.beside(rate, flows) for rate in c.RATES], measure)

@@ -58,7 +58,7 @@ def _row(
 
 
 def _of_rates(cases: Sequence[Case]) -> Iterator[Published]:
-    """Yields each pair's rate ratio; at 50 Mbit/s, also the sum.
+    """Yields the ratio of each pair's rates; at 50 Mbit/s, also their sum.
 
     There is no sum at 10 Mbit/s: the tests add up ss's delivery rates, and at this rate their sums are up to 3 % below
     a full link.
@@ -88,8 +88,8 @@ def _steps() -> Iterator[Published]:
     yield _row(bursts, LOST, "%", 50.0, "about 50", "lost", LOSSES.band(50.0), scale=100.0)
 
 
-#: The promises to flows of both kinds: metric, unit, value, value as printed, measure, band, source, and the location of
-#: the statement.
+#: What the L4S RFCs claim for L4S and classic flows that share a link: metric, unit, value, value as printed, measure,
+#: band, origin, and the location of the statement.
 _WAITS = (
     (P99, "ms", 2.0, "below 2", "first_wait_p99_ms", Band(0.0, 2.0), Origin.PAPER, _RFC),
     (MEAN, "ms", 1.0, "below 1", "first_wait_mean_ms", Band(0.0, 1.0), Origin.PAPER, _RFC),
@@ -220,7 +220,7 @@ def groups(found: Sequence[Cell]) -> dict[str, list[Cell]]:
 
 #: An experiment explains a value if at most this share of the value's distance from its band remains.
 REST = 0.25
-#: The promised limit for the 99th percentile of waits in L, in ms.
+#: The limit that RFC 9330 claims for the 99th percentile of waits in L, in ms.
 LIMIT = 2.0
 
 _CASES = {str(case): case for case in c.cases()}

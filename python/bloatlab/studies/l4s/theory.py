@@ -6,6 +6,9 @@ so                r_L / r_C = (2 / k) (R_C / R_L) / 1.22     R_C = rtt + target,
 unresponsive      p_C = 1 - C / A                            the excess over the link's rate is dropped
 L behind C        P(wait > x) = s (1 - x / T)                an arrival in L waits for the packet of C that is in transmission;
                                                              T is the time to send a packet, s the share of C's packets
+
+W is a flow's window, r its rate, R its round-trip time. L and C are the low-latency and the classic queue, and p' is the
+base probability from which p_C and p_CL follow. In 1 - C / A, C is the link's rate and A the arrival rate.
 """
 
 from __future__ import annotations

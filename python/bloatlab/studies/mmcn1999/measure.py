@@ -67,7 +67,7 @@ def measure(result: Result) -> dict[str, float]:
 
 
 def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """Measures all sessions whose names begin with `prefix`, weighted by packets received."""
+    """Measures all sessions whose names begin with `prefix`. Means are weighted by each session's received packets."""
     chosen = [a for name, a in sorted(apps.items()) if name.startswith(prefix)]
     sent, dropped = (sum(a[k] for a in chosen) for k in ("datagrams_sent", "dropped_packets"))
     arrived = sum(a["packets"] for a in chosen)
@@ -90,7 +90,11 @@ def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
 
 
 def tcp_series(result: Result) -> pl.DataFrame:
-    """Sums all transfers by bin: the bytes on the wire received, and their delay, weighted by these bytes."""
+    """Sums all transfers by bin.
+
+    The sums are the bytes received on the wire, the goodput in bytes, and `byte_ms`: each flow's bytes on the wire
+    times their mean delay. `weighed` is the number of bytes in `byte_ms`.
+    """
     series = result.table("flow_series").filter(
         pl.col("app").str.starts_with("ftp") & (pl.col("direction") == "forward")
     )

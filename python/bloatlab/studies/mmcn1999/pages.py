@@ -71,14 +71,14 @@ def small_table(runs: Runs) -> TextTable:
 
 # ----------------------------------------------------------------------------------------------------------- figures
 
-#: TCP over time by queue, and the series for each small network.
+#: TCP's rate over time by queue, and the series for each small network.
 Frames = Mapping[str, pl.DataFrame]
 
 NAMES = {s.key: s.name for s in SCHEMES}
 
 
 def figures(frames: Frames, two_ftp: Mapping[str, Frames], runs: Runs) -> list[Drawn]:
-    """Draws figures of TCP over time, of drops and latency of tagged traffic, and of Floyd and Jacobson's two FTPs."""
+    """Draws figures of TCP's rate over time, of drops and latency of tagged traffic, and of Floyd and Jacobson's two FTPs."""
     later = [key for key in NAMES if key not in PAPER]
     return [
         DECLARED.drawn("tcp_over_time", over_time(PAPER, frames, published=True)),

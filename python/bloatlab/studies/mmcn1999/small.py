@@ -158,13 +158,13 @@ def in_step(rows: NDArray[np.float64]) -> float:
 def dispersion(counts: NDArray[np.float64]) -> float:
     """Returns the variance of counts divided by their mean.
 
-    It is 1 if drops are independent, larger if they occur in clusters, and NaN if there are none.
+    The result is 1 if drops are independent, larger if they occur in clusters, and NaN if there are no drops.
     """
     mean = float(counts.mean())
     return float(counts.var()) / mean if mean else float("nan")
 
 
-#: The networks drawn over time in the figure.
+#: The networks whose queue and windows the figure shows over time.
 DRAWN = ("two ftp, red 5", "two ftp, droptail 60")
 
 

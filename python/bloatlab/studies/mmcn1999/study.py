@@ -28,7 +28,7 @@ QUEUES, SENSITIVITY, NETWORKS = "nine queues", "sensitivity", "small networks"
 
 
 def batches(options: Options) -> list[Batch]:
-    """Returns the queues, their sensitivity, the small networks, and the requested experiments."""
+    """Returns the batches: the nine queues, the sensitivity runs, the small networks, and the requested experiments."""
 
     def experiment(name: str) -> Batch:
         return Batch(name=name, cases=experiment_cases(name), build=build, measure=MEASURED, most_seeds=FEW)
@@ -42,7 +42,7 @@ def batches(options: Options) -> list[Batch]:
 
 
 def _tcp(results: Results) -> Mapping[str, pl.DataFrame]:
-    """Returns TCP over time behind each queue, for the first seed."""
+    """Returns TCP's rate over time behind each queue, for the first seed."""
     return {key: frames["tcp"] for key, frames in results.ran[QUEUES].frames.items()}
 
 

@@ -7,7 +7,8 @@ N sessions upload 90 MB files with 4 s pauses; the gamer writes 10 KB every 2 s;
 is never a bottleneck. In the cases with the buffer in the CMTS ("incorporated into the CMTS"), the buffer is on link `down`, and
 files and messages go from the network to the user.
 
-A buffer is sized in milliseconds of Tmax and given in bytes: M = ms x Tmax / 8 (SCTE 2013, Simulation Baseline).
+Tmax is the rate of the link with the buffer. A buffer is sized in milliseconds of Tmax and given in bytes:
+M = ms x Tmax / 8 (SCTE 2013, Simulation Baseline).
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class Case:
     gamer_dscp: int = 0
     #: Maps the length of a run in s to its upstream rate changes: the time of each in s, and the new rate in Mbit/s.
     steps: Callable[[int], Sequence[tuple[int, float]]] | None = None
-    #: Additional applications by name: each starts at a random time within half a second of the given time in s.
+    #: Additional applications by name: each starts at a random time up to 0.5 s after the given time (in s).
     more: Mapping[str, tuple[float, AppDict]] = field(default_factory=dict[str, tuple[float, AppDict]])
     #: Values that override the scenario's, by path.
     sets: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -1,7 +1,7 @@
 """The study as grids, declared in `experiments.toml`, and the network of each grid point.
 
-`ALWAYS` contains the grids for figures and claims, with all seeds. `TEXT` also always runs, with three seeds: sentences that no
-figure shows, and experiments needed by `rules.EXPLANATIONS`. The others run on request and have no published values.
+`ALWAYS` contains the grids for figures and claims, with all seeds. `TEXT` also always runs, with three seeds: the
+grids for sentences that no figure shows, and for `rules.EXPLANATIONS`. The others run on request and have no published values.
 
 "Considerations For All Bufferbloat Mitigation Schemes" of SCTE 2013 names research to be done, without numbers. In these experiments, all
 disciplines have the same memory, 500 ms of Tmax (312.5 kB at 5 Mbit/s), except `droptail_bdp`, which has the 50 ms that Buffer Control would choose,

@@ -164,7 +164,7 @@ def _falling_tmax(runs: Runs) -> Drawn:
 
 
 def _frontier(runs: Runs) -> Drawn:
-    """Draws the price of low latency at 1 Mbit/s with ten sessions, for every law."""
+    """Plots drops against waiting time at 1 Mbit/s with ten sessions, for every law."""
     settings = [key for _, key in ASKED["lred_low"].places()]
     lines = [_points(runs, settings, "LRED, 48 settings", FTP)]
     for law, colour in (("codel", LOSS), ("pie", TOTAL), ("lred_integral", GAMER)):
@@ -183,7 +183,7 @@ def _points(runs: Runs, keys: Sequence[str], label: str, colour: str) -> Series:
 
 
 def _sweet_spot(runs: Runs) -> list[Drawn]:
-    """Draws LRED's latency against its target, for each rate and number of sessions.
+    """Plots LRED's latency against its target, for each rate and number of sessions.
 
     Returns no figure if the experiment was not run.
     """

@@ -152,7 +152,7 @@ def variation(values: NDArray[np.float64]) -> float:
 def each_flow(result: Result) -> Measures:
     """Returns the goodput in Mbit/s after the warm-up, by round trip.
 
-    With a forced collision, it adds the shared queue's share of all bytes.
+    With a forced collision, also returns the shared queue's share of all bytes.
     """
     apps = result.summary["apps"]
     flows = {
@@ -201,9 +201,10 @@ def beside(result: Result) -> Measures:
 def after_changes(result: Result) -> Measures:
     """Measures, after each downward rate step, the worst latency and the time until it has recovered.
 
-    The latency is the mean of all FTP packets that arrive in a bin of 0.1 s; its settled value is the median of the
-    last 10 s before the next change. It has recovered once its mean over 1 s, after the worst bin, is at most 1.5 times
-    the settled value, or at most 10 ms above it. The measures are medians over the steps.
+    The latency in a bin of 0.1 s is the mean over the FTP flows of the mean latency of their packets. The settled value
+    is the median of the last 10 s before the next change. The latency has recovered when its mean over 1 s, after the
+    worst bin, is at most 1.5 times the settled value, or at most 10 ms above it. The measures are medians over the
+    steps.
     """
     changes = _changes(result)
     if not changes:

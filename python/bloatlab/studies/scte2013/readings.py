@@ -31,7 +31,7 @@ _SIZES = np.array(BUFFERS_MS, dtype=float)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A number over seeds (None: not run), its accepted range, its unit and its digits."""
+    """A number with its spread over seeds (None if not run), its accepted range, its unit and its digits."""
 
     value: Callable[[Runs], Spread | None]
     band: Band

@@ -30,7 +30,7 @@ DISTRIBUTIONS = Measure("scte2013-cdf", measure, cdf)
 
 
 def _batches(options: Options) -> list[Batch]:
-    """Returns the distributions, the grids for claims and statements, and the requested experiments."""
+    """Returns the batches: the distributions, the grids for claims and statements, and the requested experiments."""
     seconds = QUICK.seconds if options.quick else None
     drawn = Batch(name=CDF.name, measure=DISTRIBUTIONS, grid=lambda seeds: CDF.grid(seeds, seconds), key=key, apart=True,
                   columns=None)  # fmt: skip

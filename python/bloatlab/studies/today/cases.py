@@ -117,8 +117,8 @@ OPEN = Setup(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B",
 #: Ethernet and 10 of DOCSIS.
 GUARANTEED = "1mbit"
 
-#: The share of the line's rate to which a router shapes, so that packets wait in its own queue; and the line's sustained rates in
-#: Mbit/s.
+#: The share of the line's rate to which a router shapes, so that packets wait in the router's queue; and the line's
+#: sustained rates in Mbit/s.
 SHARE, SUSTAINED = 0.95, {UP: 5.0, DOWN: 20.0}
 
 #: Bytes that DOCSIS adds to an IP packet, and the minimum size of a frame: tc-cake(8), `docsis`.

@@ -35,7 +35,7 @@ IDLE = Band(5.0, 7.05)
 #: Times for a DOCSIS 3.1 modem with proactive grants, in ms: the grant interval, preparation, a frame, and the interval at 1 Mbit/s
 #: (60 frames).
 GRANT, PREPARATION, FRAME, SLOW_GRANT = 2.025, 0.135, 0.135, 8.1
-#: The minimum delay of a packet through this modem: preparation, its frame, and 1 ms of travel. Unit: ms.
+#: The minimum delay of a packet through a DOCSIS 3.1 modem: preparation, its frame, and 1 ms of travel. Unit: ms.
 LEAST_31 = 1.0 + PREPARATION + FRAME
 #: The delay from a request to its grant: MinReqGntDelay and a MAP interval. Unit: ms.
 LOOP = 1.62 + GRANT

@@ -1,8 +1,7 @@
 //! Sequences of calls to every control law, as a host with one FIFO queue makes them.
 //!
-//! A law marks only ECN-capable packets. After a timer has fired, the next one is later than now, and an idle law
-//! without work has no timer in the past. A copy makes the same decisions as the original. The host ensures that a law
-//! never drops more packets than there are.
+//! A law marks only ECN-capable packets. After a timer has fired, the law's next timer is later than now. A copy makes the
+//! same decisions as the original. The host ensures that a law never drops more packets than there are.
 
 use super::{Target, Verdict};
 use crate::schema::{Range, Schema};

@@ -46,7 +46,7 @@ impl Io for Out {
 /// The model: whether each byte was received. The SYN is byte 0.
 struct Model {
     here: Vec<bool>,
-    /// Maximum number of runs above a hole at any time.
+    /// Maximum number of separate runs of received bytes above a hole so far.
     most_runs: usize,
 }
 

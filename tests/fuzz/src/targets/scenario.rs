@@ -1,7 +1,7 @@
 //! Generated scenarios: read from text, resolved, built and run for a short time.
 //!
-//! Refusals have clear messages. An accepted scenario has a canonical text that is a fixed point, and is built within the
-//! promised memory. In a run, time advances, the packet counters of every link balance throughout, and the results are complete.
+//! Refusals have clear messages. An accepted scenario has a canonical text that is a fixed point, and is built within
+//! `MOST_TO_BUILD` bytes. In a run, time advances, the packet counters of every link balance throughout, and the results are complete.
 
 use super::text::{clear, fixed_point};
 use super::{Target, Verdict};

@@ -1,4 +1,4 @@
-//! Tests of random scenarios and inputs: clones of worlds, shared pasts, and a replay of the corpus.
+//! Tests of random scenarios and inputs: clones of worlds, initial segments that runs share (pasts), and a replay of the corpus.
 
 mod fork;
 mod past;
@@ -24,7 +24,7 @@ fn finish(world: &mut World) -> bool {
     ended == Ended::Finished
 }
 
-/// Returns everything in an outcome, number for number.
+/// Returns a whole outcome as text, with the exact numbers.
 fn said(outcome: &Outcome) -> String {
     format!("{}\n{:?}", outcome.summary, outcome.tables)
 }

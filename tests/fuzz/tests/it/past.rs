@@ -1,4 +1,4 @@
-//! Differential test of `sim::Past`: runs that share their common past give the same bytes as separate runs.
+//! Differential test of `sim::Past`: runs that share their common initial segment (past) give the same bytes as separate runs.
 //!
 //! A random scenario gets variants: links change, and applications start or stop later, are replaced by others, or differ from
 //! the start of the run. [`sim::Timeline`] determines the time up to which a variant has the same past as the first variant. This
@@ -76,7 +76,8 @@ fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
             }
             4..7 => (app.start, app.stop) = (at, None),
             7..9 => app.stop = Some(at),
-            // the application gets the traffic, rows, servers and stack of an application of the donor, but keeps its own start
+            // the application gets the traffic, the stack and the number of servers of an application of the donor, but keeps its
+            // own start
             9..13 => {
                 if let Some(other) = donor.app.values().nth(rng.below(3) as usize) {
                     app.traffic = other.traffic.clone();

@@ -35,7 +35,6 @@ impl Ramp {
         Self { rate, min_th: max_th.saturating_sub(range).max(floor), range }
     }
 
-    /// Returns MINTH.
     pub(crate) fn min_th(&self) -> Duration {
         self.min_th
     }

@@ -12,8 +12,12 @@
 //! MAX_RATE   min(AMSR, MSR_L)
 //! ```
 //!
+//! AMSR is the maximum sustained rate of the aggregate; MSR_L and MSR_C are those of the two service flows. p_C is
+//! DOCSIS-PIE's drop probability, and k is the coupling factor.
+//!
 //! Source: MULPIv3.1 Annexes M to O by way of RFC 9957, RFC 8034 and docsis-ns3 (facts).
-//! Units: L counts bytes of frames with the MAC header; C and the limits count them without it (as in docsis-ns3).
+//! Units: L counts bytes of frames with the MAC header; C and the limits count bytes without this header (as in
+//! docsis-ns3).
 //! Interpretations: any ECN-capable packet in L can be marked, even ECT(0) with an NQB code point; a sanctioned packet is not
 //! marked.
 //! Departs: DOCSIS-PIE's clock stops while its updates would change nothing.
@@ -255,7 +259,7 @@ impl DocsisLld {
         false
     }
 
-    /// Applies DOCSIS-PIE and C's buffer to an arrival at C.   Errors: why the arrival must be dropped.
+    /// Applies DOCSIS-PIE and C's buffer to an arrival at C.   Errors: the reason to drop the arrival.
     fn classic(&mut self, packet: &PacketMeta, cx: &mut Context<'_>) -> Result<(), DropReason> {
         if self.pie.next_tick().is_none() {
             // DOCSIS-PIE's clock restarts now, so a new interval for L's rate begins too

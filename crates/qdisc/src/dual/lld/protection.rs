@@ -76,7 +76,7 @@ impl Protection {
     }
 
     /// Returns true if a packet must go to the Classic queue (`qprotect`). `size` is the packet's size in bytes, and `qdelay` the
-    /// delay of the queue on its arrival.
+    /// delay of the Low Latency queue on the packet's arrival.
     pub(crate) fn sanctions(
         &mut self,
         (packet, size): (&PacketMeta, u64),

@@ -14,7 +14,8 @@
 //! raised to the excess.
 //!
 //! Source: MULPIv3.1 Annex O (qdelayCoupledV) by way of docsis-ns3 of 2023 (facts).
-//! Units: the bytes queued in L, the Low Latency queue, include the MAC header; the sizes of arriving packets do not.
+//! Symbols: GGR and GGI are the guaranteed grant rate and interval, of grants without requests; L is the Low Latency queue.
+//! Units: the bytes queued in L include the MAC header; the sizes of arriving packets do not.
 //! Departs: the rest of a packet sent in fragments is not counted. Sampling stops while L is empty and the average is
 //! at most `allowed`; the next arrival applies the missed samples to the average.
 
@@ -29,7 +30,7 @@ const LG_PARTS: u32 = 16;
 /// 128 ln(2^56) = 4968 samples would reduce it to about one unit; because of rounding, up to 128 more are needed.
 const ALL: u64 = 6000;
 
-/// A link without a request loop.
+/// The values for a link without a request loop. The average is still sampled.
 pub(super) const NO_LOOP: RequestLoop = RequestLoop {
     delay: Duration::ZERO,
     sample: Duration::from_micros(500),
@@ -45,7 +46,7 @@ pub(crate) struct VirtualQueue {
     /// Bytes that wait only because of the request loop.
     allowed: u64,
     vq: Duration,
-    /// Time until which `vq` has drained.
+    /// Time at which the value of `vq` was computed.
     at: Time,
     /// Average of the actual queue, in 2^-LG_PARTS bytes.
     average: u64,
@@ -55,7 +56,7 @@ pub(crate) struct VirtualQueue {
 }
 
 impl VirtualQueue {
-    /// Creates an empty queue at a positive MAX_RATE, `rate`.
+    /// Creates an empty virtual queue. `rate` is MAX_RATE, which must be positive.
     pub(crate) fn new(of: &RequestLoop, rate: BitRate) -> Self {
         let mut queue = Self {
             of: *of,

@@ -171,7 +171,7 @@ pub(crate) enum Numbers {
     Odd,
 }
 
-/// Generates random networks with random applications; the same number gives the same network.
+/// Generates random networks with random applications; the same seed (`number` in [`Dice::new`]) gives the same networks.
 pub(crate) struct Dice {
     pub rng: Rng,
     pub numbers: Numbers,
@@ -220,7 +220,6 @@ impl Dice {
         format!("queue.droptail = {{ limit = \"{limit}\", ns2_off_by_one = {off} }}")
     }
 
-    /// Writes a link's table.
     fn link(&mut self, text: &mut String, name: &str, from: &str, to: &str, rate: Option<(u64, u64)>) {
         writeln!(text, "[link.{name}]\nfrom = \"{from}\"\nto = \"{to}\"").unwrap();
         writeln!(text, "delay = \"{}\"", self.delay()).unwrap();
@@ -240,7 +239,7 @@ impl Dice {
         }
     }
 
-    /// Sometimes adds a feature for which a link must be a port.
+    /// With a probability of 2/3, adds a feature that the fast path does not support, so the link must be a port.
     fn special(&mut self, text: &mut String) {
         match self.rng.below(6) {
             0 => writeln!(text, "loss = 0.02").unwrap(),

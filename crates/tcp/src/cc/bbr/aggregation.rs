@@ -127,7 +127,7 @@ mod tests {
             g.on_ack(&ack(us), 2.0, 1000.0, 20.0, false);
         }
         assert_eq!(g.extra(), 6.0);
-        // then one ACK per round, 3 ms apart: each begins an epoch with an excess of two segments
+        // from now on, one ACK arrives per round, every 3 ms. Each ACK begins an epoch with an excess of two segments
         for round in 1..=10 {
             g.on_ack(&ack(10_000 + 3_000 * round), 2.0, 1000.0, 20.0, true);
             assert_eq!(g.extra(), if round < 10 { 6.0 } else { 2.0 }, "round {round}");

@@ -3,10 +3,10 @@
 /// Number of rounds that the maximum covers.
 const BW_WINDOW: u64 = 10;
 
-/// The maximum over the last [`BW_WINDOW`] rounds. Keeps three values, each with its round: the largest, the largest measured
-/// after that one, and the largest measured after the second.
+/// The maximum over the last [`BW_WINDOW`] rounds. The filter keeps three values, each with its round: the largest, the largest
+/// measured after the first, and the largest measured after the second.
 ///
-/// Source: Nichols' windowed filter, as in the draft §4.1.2.
+/// Source: Nichols' windowed filter, as in §4.1.2 of the draft cited in bbr.rs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct MaxFilter {
     best: [(u64, f64); 3],

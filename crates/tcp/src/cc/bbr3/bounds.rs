@@ -204,8 +204,8 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLongTermModel(): updates inflight_longterm and the stage of the probe. Returns true if it has also entered a new
-    /// state.
+    /// AdaptLongTermModel(): updates inflight_longterm and the stage of the probe. Returns true if it has begun a refill or ended
+    /// the probe.
     pub(super) fn adapt_long_term_model(&mut self, cwnd: f64, s: &AckSample, rs: &RateSample) -> bool {
         if self.cycle.ack_phase == AckPhase::ProbeStarting && self.path.round_start {
             self.cycle.ack_phase = AckPhase::ProbeFeedback;

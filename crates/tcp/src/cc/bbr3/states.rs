@@ -62,7 +62,7 @@ impl Bbr3 {
 
     // ---------------------------------------------------------------- ProbeBW
 
-    /// PickProbeWait(): draws the time and the rounds until the next probe.
+    /// PickProbeWait(): draws the random wait until the next probe, in seconds and in rounds.
     fn pick_probe_wait(&mut self) {
         self.cycle.rounds_since_probe_up = self.rng.below(2) as u32;
         self.cycle.bw_probe_wait = Duration::from_secs_f64(PROBE_WAIT.0 + PROBE_WAIT.1 * self.rng.unit());
@@ -141,8 +141,8 @@ impl Bbr3 {
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
     }
 
-    /// IsTimeToGoDown(): returns true if a probe should end because it has found the bandwidth or reached the bound of the last
-    /// probe.
+    /// IsTimeToGoDown(): returns true if a probe should end, because the pipe is full or because the data in flight has
+    /// reached the bound that the last probe set.
     fn is_time_to_go_down(&mut self, cwnd: f64, s: &AckSample, rs: &RateSample) -> bool {
         if self.bounds.prev_probe_too_high && s.in_flight as f64 >= self.bounds.inflight_longterm {
             self.bounds.prev_probe_precautionary = true;
