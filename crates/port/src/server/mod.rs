@@ -98,8 +98,8 @@ pub(crate) trait Granted: Serve {
     /// Returns the time at which the server next has work.
     fn next(&self) -> Time;
 
-    /// Does the work due at [`Granted::next`]. Passes departing packets to `depart` with the time of their last bit. If
-    /// the returned request asks for a packet, the caller passes the packet, or `None`, to [`Granted::answer`].
+    /// Does the work due at [`Granted::next`]. Passes departing packets to `depart` with the time of their last bit. If a
+    /// packet is requested, the caller passes the packet, or `None`, to [`Granted::answer`].
     fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request;
 
     /// Receives the packet that [`Granted::tick`] requested, or `None` if there was none. If a packet departs as a result,

@@ -72,13 +72,13 @@ fn bare(text: &str) -> Vec<&str> {
     // after the name
     let at = usize::from(shown_line);
     while let Some(&word) = words.get(at) {
-        let so_many = match word {
+        let count = match word {
             "root" => 1,
             "dev" | "parent" | "handle" | "refcnt" => 2,
             _ if shown_line && word.ends_with(':') => 1,
             _ => break,
         };
-        words.drain(at..words.len().min(at + so_many));
+        words.drain(at..words.len().min(at + count));
     }
     words
 }

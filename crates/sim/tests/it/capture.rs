@@ -123,7 +123,7 @@ fn lengths_checksums_and_counts_are_right() {
     assert!(left.iter().any(|l| l.bytes[1] >> 2 == 10) && left.iter().any(|l| l.bytes[9] == 17 && l.bytes[1] == 0));
 }
 
-/// What the capture has shown so far of one direction of a connection.
+/// State of one direction of a connection, as the capture has shown it so far.
 #[derive(Default)]
 struct Stream {
     /// One past the highest sequence number so far.
