@@ -73,11 +73,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Returns the number of workers of `pytest -n auto`: three for two cores, because tests often wait."""
-    return max(1, len(os.sched_getaffinity(0)) * 3 // 2)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the files that take longest first, so that the workers of `pytest -n` end at about the same time."""
     rank = {name: n for n, name in enumerate(LONG)}
