@@ -8,6 +8,8 @@ import re
 import struct
 import tempfile
 import xml.etree.ElementTree as ET
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -123,36 +125,40 @@ def test_the_index_names_every_preset_and_essay(page: Open):
     assert all(len(e["steps"]) >= 4 for e in index["essays"])
 
 
-def framed(browser: Any, tmp_path: Path, end: str, width: int = 640) -> Any:
-    """Opens a course page with the playground in a frame, and returns the frame."""
+@contextmanager
+def framed(browser: Any, tmp_path: Path, end: str, width: int = 640) -> Generator[Any]:
+    """Opens a course page with the playground in a frame, and yields the frame.
+
+    The page must be closed in the end: its packets move, and would use half a core until the last test has run.
+    """
     if not PAGE.is_file():
         pytest.skip("the playground is not built: make playground")
     course = tmp_path / "course.html"
     course.write_text(f'<iframe id="lab" src="{PAGE.as_uri()}?embed{end}" width="{width}" height="560"></iframe>')
-    context = browser.new_context(viewport={"width": 800, "height": 700}, offline=True)
-    shown = context.new_page()
-    shown.goto(course.as_uri())
-    frame = shown.frame_locator("#lab")
-    frame.locator("body[data-runs]").wait_for(timeout=30_000)
-    return frame
+    with closing(browser.new_context(viewport={"width": 800, "height": 700}, offline=True)) as context:
+        shown = context.new_page()
+        shown.goto(course.as_uri())
+        frame = shown.frame_locator("#lab")
+        frame.locator("body[data-runs]").wait_for(timeout=30_000)
+        yield frame
 
 
 def test_a_course_page_embeds_a_result_in_one_line(browser: Any, tmp_path: Path):
-    frame = framed(browser, tmp_path, fragment(scenario_of(HOME)))
-    for shown in ("#why", "#delay-figure", "#call-figure", "#cards"):
-        assert frame.locator(shown).is_visible(), shown
-    for hidden in ("header", "#controls", "footer", "#first"):
-        assert frame.locator(hidden).is_hidden(), hidden
-    width = frame.locator("html").evaluate("e => [e.scrollWidth, e.clientWidth]")
-    assert width[0] <= width[1]
-    whole = frame.locator("#whole a")
-    until_link = "e => new Promise(d => setTimeout(() => d(e.href), 1000))"
-    assert whole.evaluate(until_link).startswith(PAGE.as_uri() + "#1=")
-    assert whole.get_attribute("rel") == "noopener"
+    with framed(browser, tmp_path, fragment(scenario_of(HOME))) as frame:
+        for shown in ("#why", "#delay-figure", "#call-figure", "#cards"):
+            assert frame.locator(shown).is_visible(), shown
+        for hidden in ("header", "#controls", "footer", "#first"):
+            assert frame.locator(hidden).is_hidden(), hidden
+        width = frame.locator("html").evaluate("e => [e.scrollWidth, e.clientWidth]")
+        assert width[0] <= width[1]
+        whole = frame.locator("#whole a")
+        until_link = "e => new Promise(d => setTimeout(() => d(e.href), 1000))"
+        assert whole.evaluate(until_link).startswith(PAGE.as_uri() + "#1=")
+        assert whole.get_attribute("rel") == "noopener"
 
 
 def test_a_course_page_embeds_a_step_of_an_essay(browser: Any, tmp_path: Path):
-    frame = framed(browser, tmp_path, "#essay/codel/2")
-    frame.locator(".guess button").first.click()
-    frame.locator(".answer .look").wait_for()
-    assert re.match("You guessed right|Not so: ", frame.locator("#essay .verdict").inner_text())
+    with framed(browser, tmp_path, "#essay/codel/2") as frame:
+        frame.locator(".guess button").first.click()
+        frame.locator(".answer .look").wait_for()
+        assert re.match("You guessed right|Not so: ", frame.locator("#essay .verdict").inner_text())
