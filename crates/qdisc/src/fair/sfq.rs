@@ -57,7 +57,7 @@ params! {
         key: Option<HashKey> = None => if p.variant == Ns2 { HashKey::Addresses } else { HashKey::FiveTuple },
         /// Time between changes of the hash's salt; null: never.
         perturb: Option<Duration> = None,
-        /// Bytes that a queue may send in one turn; null: one packet instead; 1514B (linux).
+        /// Bytes that a queue may send in one turn; null: one packet per turn; 1514B (linux).
         quantum: Option<Bytes> = None,
         /// Maximum length of each queue; null: no such limit, 127p (linux).
         queue_limit: Option<Limit> = None,
