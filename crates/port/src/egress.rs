@@ -36,6 +36,8 @@ pub(crate) struct Egress {
     /// next request is made at `free_at`.
     pub idle: bool,
     pub free_at: Time,
+    /// Time of the last request that returned a packet.
+    pub served_at: Time,
     pub transmit_dropped: Count,
     pub queue_rng: Rng,
     pub mac_rng: Rng,
@@ -160,6 +162,7 @@ impl Egress {
                 Taken::Held { free_at } => free_at,
             };
             self.idle = false;
+            self.served_at = now;
             return;
         }
     }

@@ -59,6 +59,7 @@ impl Port {
             propagation: Propagation::new(spec, stream),
             idle: true,
             free_at: Time::ZERO,
+            served_at: Time::ZERO,
             transmit_dropped: Count::default(),
             queue_rng: stream("queue"),
             mac_rng: stream("mac"),
@@ -130,6 +131,12 @@ impl Port {
         self.egress.propagation.arrival_at()
     }
 
+    /// Returns the packet in flight that reaches the far end after `others` other packets. Its `stamp` is the arrival time.
+    #[inline]
+    pub fn in_flight(&self, others: usize) -> Option<&PacketMeta> {
+        self.egress.propagation.in_flight(others)
+    }
+
     /// Returns the next time at which [`Port::work`] has work to do.
     #[inline]
     pub fn work_at(&self) -> Time {
@@ -150,9 +157,20 @@ impl Port {
     /// On other links, the order of postponed work and a simultaneous offer would have to be the same as if the work
     /// had its own event. In addition, a link that waits for its own clock may have work to do while no packet is in
     /// flight. The event for that work would be scheduled too late.
+    ///
+    /// One difference remains: a packet that a discipline drops because of its own timer, in the very nanosecond in which a bin of
+    /// the series ends, may count in the next bin.
     #[inline]
     pub fn can_wait(&self) -> bool {
         self.server.is_plain() && self.is_ordered()
+    }
+
+    /// Returns true if the link becomes free at `now`, and if an event for this would have been scheduled before `since`: when the
+    /// packet in transmission was dequeued or, if the queue was empty then, when the next packet arrived.
+    pub fn is_free_before(&self, now: Time, since: Time) -> bool {
+        let Egress { idle, free_at, served_at, .. } = self.egress;
+        let waiting = self.head_arrival().unwrap_or(served_at);
+        !idle && free_at == now && self.backlog().packets > 0 && served_at.max(waiting) < since
     }
 
     /// Returns true if packets never overtake one another on the link.

@@ -88,6 +88,12 @@ impl Propagation {
         self.ring.front().map_or(Time::NEVER, |p| p.stamp)
     }
 
+    /// Returns the packet in flight that arrives after `others` other packets.
+    #[inline]
+    pub(crate) fn in_flight(&self, others: usize) -> Option<&PacketMeta> {
+        self.ring.get(others)
+    }
+
     /// Returns the number of packets in flight.
     pub(crate) fn len(&self) -> usize {
         self.ring.len()

@@ -86,8 +86,8 @@ impl<S: Sink> World<S> {
         let mut built = Vec::new();
         let observed = sink.mask() != Mask::NONE || sink.packets() || sink.probes();
         let tsq_nodes = tsq::nodes(&network);
-        let roles = chain::roles(&network, &tsq_nodes, link::stays_plain);
-        let fed = chain::roles(&network, &tsq_nodes, link::is_plain).iter().map(|role| role.fed).collect();
+        let roles = chain::roles(&network, &tsq_nodes, link::lasting_kind);
+        let fed = chain::roles(&network, &tsq_nodes, link::kind).iter().map(|role| role.fed).collect();
         for (i, link) in network.links.iter().enumerate() {
             let counted = tsq_nodes.contains(&link.from);
             let role = if chains { roles[i] } else { Role::default() };

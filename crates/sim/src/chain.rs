@@ -27,6 +27,7 @@
 //! runs with chains, with an event for each hop, and with ports (`tests/it/fast_path.rs`).
 
 use crate::fifo::{Capacity, Fifo, Meter, TxTime};
+use crate::link::Kind;
 use crate::ring::Ring;
 use measure::LinkCounts;
 use packet::{Backlog, Count, DropReason, Packed, PacketMeta};
@@ -44,18 +45,36 @@ const LOOKAHEAD: usize = 8;
 pub(crate) struct Role {
     /// True if every packet that reaches the far end continues over a link that only this link feeds.
     pub onward: bool,
-    /// True if only one link feeds this link, and that link is onward.
+    /// True if the arrivals at the far end precede all other events scheduled at the same time: only one link feeds this link, and
+    /// that link is onward or has a tail, or this link itself has a tail.
     pub fed: bool,
+    /// The chain behind a port, if all packets go the same way to their host.
+    pub tail: Option<Tail>,
+    /// The port in whose tail this link is the last one.
+    pub behind: Option<u16>,
 }
 
-/// Returns the role of every link. A link can be part of a chain only if `plain` returns true for it. A link that begins at a
+/// The plain links that all packets of a port pass, one after the other, to their host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tail {
+    pub first: u16,
+    pub last: u16,
+}
+
+/// Returns the role of every link. A link can be part of a chain only if `kind` returns a kind for it. A link that begins at a
 /// node in `counted` cannot be part of one, because the link's departures must be reported.
-pub(crate) fn roles(network: &Network, counted: &BTreeSet<u16>, plain: impl Fn(&NetworkLink) -> bool) -> Vec<Role> {
-    let can_be = |link: &NetworkLink| {
-        let takes_time = !link.port.delay.is_zero() || link.port.rate.is_some_and(|rate| rate <= FASTEST);
-        takes_time && !counted.contains(&link.from) && plain(link)
+pub(crate) fn roles(
+    network: &Network,
+    counted: &BTreeSet<u16>,
+    kind: impl Fn(&NetworkLink) -> Option<Kind>,
+) -> Vec<Role> {
+    let can_be = |link: &NetworkLink, as_kind: Kind| {
+        let sends_slowly = link.port.rate.is_some_and(|rate| rate <= FASTEST);
+        let takes_time = sends_slowly || as_kind == Kind::Plain && !link.port.delay.is_zero();
+        takes_time && !counted.contains(&link.from) && kind(link) == Some(as_kind)
     };
-    let plain: Vec<bool> = network.links.iter().map(can_be).collect();
+    let all_that = |as_kind| network.links.iter().map(|link| can_be(link, as_kind)).collect::<Vec<bool>>();
+    let (plain, managed) = (all_that(Kind::Plain), all_that(Kind::Managed));
     // for each link, the links that feed it (NO_LINK: a host), and the links that follow it (NO_LINK: the path ends)
     let mut feeds = vec![BTreeSet::new(); network.links.len()];
     let mut goes = feeds.clone();
@@ -74,13 +93,29 @@ pub(crate) fn roles(network: &Network, counted: &BTreeSet<u16>, plain: impl Fn(&
             goes[usize::from(before)].insert(NO_LINK);
         }
     }
-    let single = |link: &u16| *link != NO_LINK && plain[usize::from(*link)] && feeds[usize::from(*link)].len() == 1;
-    let onward = |i: usize| plain[i] && !goes[i].is_empty() && goes[i].iter().all(single);
+    let one_feeder = |link: &u16| *link != NO_LINK && feeds[usize::from(*link)].len() == 1;
+    let single = |link: &u16| one_feeder(link) && plain[usize::from(*link)];
+    let tail = |i: usize| {
+        let only = |i: usize| goes[i].first().copied().filter(|_| goes[i].len() == 1);
+        let first = only(i).filter(|first| managed[i] && single(first))?;
+        // bounded: only the previous link feeds a link, so no link is repeated
+        let mut last = first;
+        while let Some(next) = only(usize::from(last)).filter(single) {
+            last = next;
+        }
+        (only(usize::from(last)) == Some(NO_LINK)).then_some(Tail { first, last })
+    };
+    let tails: Vec<Option<Tail>> = (0..network.links.len()).map(tail).collect();
+    let through = |link: &u16| one_feeder(link) && tails[usize::from(*link)].is_some();
+    let onward = |i: usize| plain[i] && !goes[i].is_empty() && goes[i].iter().all(|to| single(to) || through(to));
     let fed = |i: usize| {
         let by = feeds[i].first().filter(|by| single(&(i as u16)) && **by != NO_LINK);
-        by.is_some_and(|by| onward(usize::from(*by)))
+        tails[i].is_some() || by.is_some_and(|by| onward(usize::from(*by)) || tails[usize::from(*by)].is_some())
     };
-    (0..network.links.len()).map(|i| Role { onward: onward(i), fed: fed(i) }).collect()
+    let behind = |i: usize| tails.iter().position(|tail| tail.is_some_and(|tail| usize::from(tail.last) == i));
+    (0..network.links.len())
+        .map(|i| Role { onward: onward(i), fed: fed(i), tail: tails[i], behind: behind(i).map(|port| port as u16) })
+        .collect()
 }
 
 /// A packet in a link's log.
@@ -219,10 +254,15 @@ impl Chained {
 
     /// Accepts or drops a packet that arrives at the queue. Returns the start of its transmission and its arrival at the far end;
     /// `None` if it is dropped. Packets must be offered in the order of their arrival.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn offer(&mut self, arrival: Arrival, size: u16, flow: u32) -> Option<(Time, Arrival)> {
         let Arrival { at, since, first } = arrival;
-        self.decide(at);
+        let idle = self.free_at <= at;
+        if idle {
+            self.ahead = Backlog::default();
+        } else {
+            self.decide(at);
+        }
         let full = match self.capacity {
             Capacity::Packets(n) => self.ahead.packets >= n,
             Capacity::Bytes(n) => self.ahead.bytes + u64::from(size) > n,
@@ -249,6 +289,12 @@ impl Chained {
             self.ahead.bytes += u64::from(size);
         }
         Some((start, Arrival { at: left, since, first: self.role.fed }))
+    }
+
+    /// Returns true if no packet is on the way to the far end.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
     }
 
     /// Returns true if the log has no room for another packet, so that [`Chained::settle`] should be called first.

@@ -43,6 +43,11 @@ pub(crate) struct TxTime {
 }
 
 impl TxTime {
+    /// Returns an empty cache. Without a rate, transmission takes no time.
+    pub(crate) fn new(rate: Option<BitRate>) -> Self {
+        Self { rate, known: [(0, Duration::ZERO); SIZES] }
+    }
+
     /// Returns the transmission time of a packet of `size` bytes.
     #[inline]
     pub(crate) fn of(&mut self, size: u16) -> Duration {
@@ -100,7 +105,6 @@ pub(crate) enum Offered {
 impl Fifo {
     /// Returns an idle link. Without a rate, transmission takes no time.
     pub(crate) fn new(rate: Option<BitRate>, delay: Duration, capacity: Capacity) -> Self {
-        let tx = TxTime { rate, known: [(0, Duration::ZERO); SIZES] };
         Self {
             ring: Ring::default(),
             sojourns: Ring::default(),
@@ -111,7 +115,7 @@ impl Fifo {
             offered: Count::default(),
             delivered: Count::default(),
             dropped: Count::default(),
-            tx,
+            tx: TxTime::new(rate),
             delay,
             capacity,
         }

@@ -52,6 +52,7 @@ mod queue_delays;
 mod release;
 mod ring;
 mod segment_tags;
+mod through;
 pub mod trace;
 mod tsq;
 mod wake;

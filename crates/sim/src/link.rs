@@ -5,6 +5,7 @@
 
 use crate::chain::{Books, Chained, Role};
 use crate::fifo::{Capacity, Fifo, Meter};
+use crate::through::Through;
 use measure::LinkCounts;
 use packet::PacketMeta;
 use port::{Carries, Port, Service};
@@ -39,6 +40,8 @@ pub(crate) enum Carrier {
         lazy: bool,
         /// True if packets of several segments (GSO) are split before they enter the port.
         cuts: bool,
+        /// The port's place in a chain, if it has one.
+        through: Option<Box<Through>>,
     },
 }
 
@@ -51,13 +54,14 @@ pub(crate) fn build(
     observed: bool,
     role: Role,
 ) -> Result<Link, Problem> {
-    let carrier = match fifo(link).filter(|_| stays_plain(link) && !observed) {
+    let carrier = match fifo(link).filter(|_| lasting_kind(link) == Some(Kind::Plain) && !observed) {
         Some(fifo) if role != Role::default() => Carrier::Chained(Box::new(Chained::new(&fifo, role))),
         Some(fifo) => Carrier::Fifo(Box::new(fifo)),
         None => {
             let port = link.build_port(i, scenario.seed)?;
             let (lazy, cuts) = (!observed && port.can_wait(), link.port.splits_gso());
-            Carrier::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER, lazy, cuts }
+            let through = role.tail.filter(|_| !observed).map(|tail| Box::new(Through::new(link, tail)));
+            Carrier::Port { port: Box::new(port), work: Time::NEVER, armed: Time::NEVER, lazy, cuts, through }
         }
     };
     link.build(i, scenario, scenario.duration, carrier)
@@ -91,6 +95,15 @@ impl Carrier {
         }
     }
 
+    /// Returns the port in whose tail this link is the last one.
+    #[inline]
+    pub(crate) fn behind(&self) -> Option<u16> {
+        match self {
+            Self::Chained(chained) => chained.role.behind,
+            Self::Fifo(_) | Self::Port { .. } => None,
+        }
+    }
+
     /// Updates the accounts of a plain link up to `last`; the accounts of a port are always up to date.
     pub(crate) fn catch_up(&mut self, last: Time, books: &mut Books<'_>) {
         match self {
@@ -119,19 +132,36 @@ impl Carries for Carrier {
     }
 }
 
-/// Returns true if the link is plain: first-in first-out, with one rate and one delay until its first change.
-pub(crate) fn is_plain(link: &NetworkLink) -> bool {
-    let spec = &link.port;
-    let Spec::Droptail(p) = &spec.queue else { return false };
-    let lossless = spec.loss.get() == 0.0 && spec.lose.is_empty() && spec.impairments.is_none();
-    let steady = spec.jitter.is_zero() && spec.lateness.is_none();
-    let queue = !p.drop_head && p.super_segment <= 1 && !(matches!(p.limit, Limit::Time(_)) && spec.rate.is_none());
-    spec.service == Service::Plain && lossless && steady && queue
+/// A link that sends each packet at one rate, delays it by one time and loses none. Other links have no kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The queue is first-in first-out, so departures can be computed at enqueue.
+    Plain,
+    /// Any other discipline, which does not split packets.
+    Managed,
 }
 
-/// Returns true if the link is plain for the whole run, so that its departures can be computed at enqueue.
-pub(crate) fn stays_plain(link: &NetworkLink) -> bool {
-    is_plain(link) && link.changes.is_empty()
+/// Returns the link's kind until its first change.
+pub(crate) fn kind(link: &NetworkLink) -> Option<Kind> {
+    let spec = &link.port;
+    let lossless = spec.loss.get() == 0.0 && spec.lose.is_empty() && spec.impairments.is_none();
+    let steady = spec.jitter.is_zero() && spec.lateness.is_none();
+    if spec.service != Service::Plain || !lossless || !steady {
+        return None;
+    }
+    let plain = match &spec.queue {
+        Spec::Droptail(p) => {
+            let known = !matches!(p.limit, Limit::Time(_)) || spec.rate.is_some();
+            !p.drop_head && p.super_segment <= 1 && known
+        }
+        _ => false,
+    };
+    if plain { Some(Kind::Plain) } else { Some(Kind::Managed).filter(|_| !spec.splits_gso()) }
+}
+
+/// Returns the link's kind if it stays the same for the whole run.
+pub(crate) fn lasting_kind(link: &NetworkLink) -> Option<Kind> {
+    kind(link).filter(|_| link.changes.is_empty())
 }
 
 /// Returns a plain link as a [`Fifo`]; `None` without a drop-tail queue, or if the limit is a time and the

@@ -8,6 +8,7 @@ use crate::link::{Carrier, Link, link_id};
 use crate::queue_delays::QueueDelays;
 use crate::release::{Release, direction_index};
 use crate::segment_tags::SegmentTags;
+use crate::through::Through;
 use crate::tsq::Tsq;
 use measure::LinkMeter;
 use packet::{Flags, FlowTable, NodeId, Packed, PacketMeta};
@@ -17,7 +18,7 @@ use scenario::Routes;
 use units::{Duration, Time};
 
 /// The receivers of a port's records: the link's meter and the run's sink.
-type Tap<'a, S> = (Option<&'a mut LinkMeter>, &'a mut S);
+pub(crate) type Tap<'a, S> = (Option<&'a mut LinkMeter>, &'a mut S);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Net<S> {
@@ -81,19 +82,24 @@ impl<S: Sink> Net<S> {
     /// Offers a packet to link `i`, and to the links that follow it in its chain. The other parameters are the fields of a
     /// [`Packed`].
     #[inline(never)]
-    fn offer_chain(&mut self, mut i: u16, seq: u64, flow_body: u64, rest: u64) {
-        let packed = Packed { seq, flow_body, rest };
+    fn offer_chain(&mut self, i: u16, seq: u64, flow_body: u64, rest: u64) {
+        let now = self.events.now();
+        self.pass_on(i, Arrival { at: now, since: Time::ZERO, first: false }, Packed { seq, flow_body, rest });
+    }
+
+    /// Offers a packet that arrives at link `i` to this link, and to the links that follow it in its chain.
+    #[inline(always)]
+    pub(crate) fn pass_on(&mut self, mut i: u16, mut at: Arrival, packed: Packed) {
         let now = self.events.now();
         let packet = packed.at(now);
         let (size, flow) = (packet.size, direction_index(&packet) as u32);
-        let mut at = Arrival { at: now, since: Time::ZERO, first: false };
         // bounded: each iteration goes one link further along the packet's path
         loop {
             let Self { links, flow_drops, .. } = self;
             let Link { carrier, meter, to, .. } = &mut links[usize::from(i)];
-            let Carrier::Chained(chained) = carrier else { return debug_assert!(false, "a chain has no other links") };
+            let Carrier::Chained(chained) = carrier else { return self.put_inbox(i, at, packed) };
             if chained.is_full() {
-                chained.settle(Time(now.0.saturating_sub(1)), &mut Books { meter, flow_drops });
+                chained.settle(Time(now.min(at.at).0.saturating_sub(1)), &mut Books { meter, flow_drops });
             }
             let Some((start, arrival)) = chained.offer(at, size, flow) else { return self.bodies.free(&packet) };
             if !chained.role.onward {
@@ -179,20 +185,34 @@ impl<S: Sink> Net<S> {
     #[inline(always)]
     fn act<T>(&mut self, i: u16, act: impl FnOnce(&mut Port, Time, &mut Env<'_, Tap<'_, S>>) -> T) -> Option<T> {
         let now = self.events.now();
+        self.act_in_chain(i, |port, _, env| act(port, now, env))
+    }
+
+    /// Calls `act` for a port, with its place in a chain if it has one.
+    #[inline(always)]
+    pub(crate) fn act_in_chain<T>(
+        &mut self,
+        i: u16,
+        act: impl FnOnce(&mut Port, &mut Option<Box<Through>>, &mut Env<'_, Tap<'_, S>>) -> T,
+    ) -> Option<T> {
         let Self { links, bodies, tags, flow_drops, tsq, events, flows, sink, .. } = self;
         let tags = if sink.packets() { Some(tags) } else { None };
         let mut release = Release { bodies, tags, flow_drops, tsq, events };
         let link = &mut links[usize::from(i)];
-        let Carrier::Port { port, .. } = &mut link.carrier else { return None };
+        let Carrier::Port { port, through, .. } = &mut link.carrier else { return None };
         let mut sink = (link.meter.as_deref_mut(), sink);
-        Some(act(port, now, &mut Env { flows, fate: &mut release, sink: &mut sink }))
+        Some(act(port, through, &mut Env { flows, fate: &mut release, sink: &mut sink }))
     }
 
-    /// Schedules a port's next events. A lazy port needs no event for its work while a packet is in flight, because it catches up
+    /// Schedules a port's next events, and offers the packets that it has dequeued to its tail. A lazy port needs no event for its work while a packet is in flight, because it catches up
     /// at that packet's arrival.
     #[inline(always)]
     fn schedule(&mut self, i: u16) {
-        let Carrier::Port { port, armed, lazy, .. } = &mut self.links[usize::from(i)].carrier else { return };
+        let Carrier::Port { port, armed, lazy, through, .. } = &mut self.links[usize::from(i)].carrier else { return };
+        if through.is_some() {
+            self.enter_tail(i);
+            return self.wake_through(i);
+        }
         if *lazy {
             if *armed != Time::NEVER {
                 return;
@@ -230,9 +250,13 @@ impl<S: Sink> Net<S> {
     /// Handles the work event of link `i`'s port.
     pub(crate) fn port_work(&mut self, i: u16) {
         let now = self.events.now();
-        let Carrier::Port { work, .. } = &mut self.links[usize::from(i)].carrier else { return };
+        let Carrier::Port { work, through, .. } = &mut self.links[usize::from(i)].carrier else { return };
         if *work == now {
             *work = Time::NEVER;
+            if through.is_some() {
+                self.follow(i, Time(now.0 - 1));
+                return self.wake_through(i);
+            }
             self.with_port(i, |port, now, env| port.work(now, env));
         }
     }
@@ -242,6 +266,9 @@ impl<S: Sink> Net<S> {
     #[inline(always)]
     pub(crate) fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
         let now = self.events.now();
+        if let Some(port) = self.links[usize::from(i)].carrier.behind() {
+            self.follow(port, Time(now.0 - 1));
+        }
         let link = &mut self.links[usize::from(i)];
         let to = link.to;
         match &mut link.carrier {
@@ -268,7 +295,7 @@ impl<S: Sink> Net<S> {
                         return None;
                     }
                     Some((start, at)) => self.events.set_arrival_since(at, start.max(now), i),
-                    None => self.events.clear_arrival(i),
+                    None => self.chain_is_empty(i),
                 }
                 if packet.dst == to {
                     return Some(packet);
@@ -367,18 +394,29 @@ impl<S: Sink> Net<S> {
     /// none.
     #[inline]
     fn schedule_arrival(&mut self, i: u16, next: Time) {
-        if next == Time::NEVER {
-            self.events.clear_arrival(i);
-        }
         let now = self.events.now();
         match &mut self.links[usize::from(i)].carrier {
-            Carrier::Fifo(_) | Carrier::Chained(_) if next == Time::NEVER => {}
+            Carrier::Fifo(_) if next == Time::NEVER => self.events.clear_arrival(i),
+            Carrier::Chained(_) if next == Time::NEVER => self.chain_is_empty(i),
             Carrier::Fifo(_) => self.events.set_arrival(next, i),
             Carrier::Chained(chained) => {
                 let start = chained.next().map_or(now, |(start, _)| start);
                 self.events.set_arrival_since(next, start.max(now), i);
             }
-            Carrier::Port { .. } => self.schedule(i),
+            Carrier::Port { .. } => {
+                if next == Time::NEVER {
+                    self.events.clear_arrival(i);
+                }
+                self.schedule(i);
+            }
+        }
+    }
+
+    /// Clears the event of link `i`, the last one of a chain, and schedules the work of a port whose tail it ends.
+    fn chain_is_empty(&mut self, i: u16) {
+        self.events.clear_arrival(i);
+        if let Some(port) = self.links[usize::from(i)].carrier.behind() {
+            self.wake_through(port);
         }
     }
 
@@ -395,7 +433,7 @@ impl<S: Sink> Net<S> {
             self.events.clear_arrival(i);
             armed = Time::NEVER;
         }
-        *carrier = Carrier::Port { port: Box::new(port), work: Time::NEVER, armed, lazy, cuts };
+        *carrier = Carrier::Port { port: Box::new(port), work: Time::NEVER, armed, lazy, cuts, through: None };
         self.ports.push(i);
         self.ports.sort_unstable();
     }
@@ -413,12 +451,28 @@ impl<S: Sink> Net<S> {
     pub(crate) fn catch_up(&mut self) {
         let (now, since) = (self.events.now(), self.events.since());
         self.catch_up_to(Time(now.0.saturating_sub(1)));
+        if let Some(since) = since {
+            for n in 0..self.ports.len() {
+                self.follow_before(self.ports[n], now, since);
+                self.free_before(self.ports[n], now, since);
+            }
+        }
         let Self { links, chained, flow_drops, .. } = self;
         for i in chained {
             let Link { carrier, meter, .. } = &mut links[usize::from(*i)];
             if let Carrier::Chained(chained) = carrier {
                 chained.settle_before(now, since, &mut Books { meter, flow_drops });
             }
+        }
+    }
+
+    /// If a port without an event for its work becomes free at `now`, lets it send the next packet, provided that this precedes
+    /// an event at `now` that was scheduled at `since`.
+    fn free_before(&mut self, i: u16, now: Time, since: Time) {
+        let Carrier::Port { port, lazy: true, .. } = &self.links[usize::from(i)].carrier else { return };
+        if port.is_free_before(now, since) {
+            self.act(i, |port, now, env| port.work(now, env));
+            self.schedule(i);
         }
     }
 
@@ -431,9 +485,11 @@ impl<S: Sink> Net<S> {
 
     fn catch_up_to(&mut self, last: Time) {
         for n in 0..self.ports.len() {
+            let i = self.ports[n];
+            self.follow(i, last);
             // the catch-up is not an event of the link, so there is no change for probes to read
-            self.act(self.ports[n], |port, _, env| port.catch_up(last, env));
-            self.schedule(self.ports[n]);
+            self.act(i, |port, _, env| port.catch_up(last, env));
+            self.schedule(i);
         }
     }
 

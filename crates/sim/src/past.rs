@@ -75,7 +75,7 @@ impl Timeline {
         let series = |app: &scenario::NetworkApp| app.recorded && app.declared.traffic.rows() <= ROWS_WITH_SERIES;
         // the types of links, the order of simultaneous arrivals, and the events of samples depend on all applications together
         let counted = tsq::nodes(&network);
-        let together = (chain::roles(&network, &counted, link::is_plain), counted, network.apps.iter().any(series));
+        let together = (chain::roles(&network, &counted, link::kind), counted, network.apps.iter().any(series));
         Ok(Some(Self { always: format!("{} {changing:?} {apps:?} {together:?}", rest.canonical()), acts }))
     }
 

@@ -65,6 +65,14 @@ fn where_chains_meet() {
     }
 }
 
+#[test]
+fn through_ports() {
+    for n in 0..120 {
+        let numbers = if n % 2 == 0 { Numbers::Odd } else { Numbers::Round };
+        compare(&Dice::new(4000 + n, numbers, false).line(), &format!("line {n}"));
+    }
+}
+
 /// Two pings leave at the same time and reach the bottleneck at the same time, over 1 + 9 ms and 9 + 1 ms. The ping that entered
 /// its last link first is handled first, although that link has the higher number.
 #[test]

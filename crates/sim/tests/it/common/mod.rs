@@ -279,6 +279,64 @@ impl Dice {
         text
     }
 
+    /// Returns a random line of links with its applications, for 6 s. Most links in the middle have a discipline that needs a port,
+    /// and most of these links have a tail, because the only host behind them is at the end of the line.
+    pub(crate) fn line(&mut self) -> String {
+        let mut text = self.head();
+        let access = if self.rng.below(3) == 0 { None } else { Some((10, 100)) };
+        let mut hosts = Vec::new();
+        for (side, hub) in [("a", "l"), ("b", "r")] {
+            let several = self.rng.below(4) == 0;
+            for i in 0..1 + u64::from(several) {
+                let mut at = format!("{side}{i}");
+                hosts.push(at.clone());
+                for n in 0..1 + self.rng.below(2) {
+                    // in half of the paths, the links have names, and therefore numbers, in the reverse order
+                    let name = self.pick(&["c", "z"]);
+                    let next = format!("{side}{i}r{n}");
+                    self.link(&mut text, &format!("{name}_{at}_out"), &at, &next, access);
+                    self.link(&mut text, &format!("{name}_{at}_in"), &next, &at, access);
+                    at = next;
+                }
+                if self.rng.below(3) > 0 {
+                    self.link(&mut text, &format!("m_{at}_out"), &at, hub, access);
+                    self.managed(&mut text, &format!("m_{at}_in"), hub, &at);
+                } else {
+                    self.managed(&mut text, &format!("m_{at}_out"), &at, hub);
+                    self.link(&mut text, &format!("m_{at}_in"), hub, &at, access);
+                }
+            }
+        }
+        self.managed(&mut text, "neck", "l", "r");
+        self.managed(&mut text, "back", "r", "l");
+        self.apps(&mut text, &hosts);
+        text
+    }
+
+    /// Writes a link with a discipline that needs a port. With round numbers, CAKE has no shaper of its own: the shaper's timer may
+    /// lead to drops at the very end of a bin, which a lazy port counts in the next bin ([`port::Port::can_wait`]).
+    fn managed(&mut self, text: &mut String, name: &str, from: &str, to: &str) {
+        let (rate, delay) = (self.rate(1, 10), self.delay());
+        let queue = self.pick(&[
+            "codel = { limit = \"40p\" }",
+            "codel = { limit = \"1000p\" }",
+            "fq_codel = {}",
+            "pie = {}",
+            "red = { limit = \"30p\" }",
+            "droptail = { limit = \"20p\", drop_head = true }",
+            "droptail = { limit = \"20p\" }",
+            "sfq = {}",
+            "cake = {}",
+            "docsis_pie = {}",
+            "dualpi2 = {}",
+        ]);
+        let shaped = self.numbers == Numbers::Odd && queue == "cake = {}" && self.rng.below(2) == 0;
+        let queue = if shaped { "cake = { bandwidth = \"1mbit\" }" } else { queue };
+        writeln!(text, "[link.{name}]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{rate}\"\ndelay = \"{delay}\"")
+            .unwrap();
+        writeln!(text, "queue.{queue}").unwrap();
+    }
+
     fn head(&mut self) -> String {
         format!(
             "name = \"random\"\nduration = \"6s\"\nrecord.interval = \"10ms\"\nseed = {}\n",
