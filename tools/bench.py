@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "benches" / "peers"
 SPEED = ROOT / "target" / "release" / "speed"
-#: S4's disciplines: those run by bloatlab and the peers, and those run only by the peers.
+#: The queue disciplines of case S4 (docs/speed.md): those that bloatlab is measured with, and those that only
+#: benches/peers/run.py measures so far.
 S4_TODAY, S4_LATER = ("codel",), ("fqcodel", "pie")
-#: CPU seconds after which a peer's case is stopped; with ten thousand flows it would take many minutes.
+#: CPU seconds after which a peer's case is stopped. PEER_CASES omits the case with ten thousand flows, which would take
+#: a peer many minutes.
 PEER_CPU_SECONDS = 120
 PEER_CASES = ["--scenario", "S1,S2,S3", "--n", "10,100,1000", "--runs", "1", "--cpu-limit", str(PEER_CPU_SECONDS)]
 

@@ -47,7 +47,7 @@ def points(duration: str, runs: int) -> list[Point[int]]:
 
 
 def overhead(of: Sequence[Point[int]], rounds: int) -> None:
-    """Prints the CPU time per run beyond the core's."""
+    """Prints the core's CPU time per run, and how much a sweep adds to it: with a thread, and with a Dask worker."""
     alone, threads, dask = [], [], []
     with cluster.connected("local", 1, print) as executor:
         gather(of[:50], grid_file.SUMMARY, executor=executor)

@@ -3,7 +3,7 @@
 
 Laws: examples/laws/home.toml with a 50 Mbit/s link, two uploads and a call for 20 s; the time is per packet offered
 to the queue. Controllers: one upload over 50 Mbit/s, with an ACK for every segment, 20 s; the time is per ACK. The
-shortest of 20 runs counts. Run it with the Python of `make venv`.
+fastest of 20 runs counts. Run it with the Python of `make venv`.
 
 usage: bench_python.py [laws] [controllers]
 """
@@ -62,7 +62,7 @@ CONTROLLERS: dict[str, Any] = {
     "westwood.py": STACK | {"python": {"controller": "westwood.py:Westwood"}},
 }
 
-#: The runs of each kind: the scenario, the cases, the scenario key set by a case, and additional settings.
+#: For each kind of run: the scenario's file, the cases, the scenario key that a case sets, and additional settings.
 KINDS: dict[str, tuple[Path, dict[str, Any], str, dict[str, Any]]] = {
     "laws": (EXAMPLES / "laws" / "home.toml", LAWS, "link.up.queue", {}),
     "controllers": (

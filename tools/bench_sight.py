@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def plot_of(subject: Path, kind: str | None, folder: Path, rounds: int) -> tuple[float, float]:
-    """Returns the seconds for a plot by a function call, and by the command."""
+    """Returns the median CPU seconds for a plot by the function `bloatlab.plot`, and by the command `bloatlab plot`."""
     file = folder / "plot.svg"
     words = [str(Path(sys.executable).with_name("bloatlab")), "plot", str(subject), "-o", str(file)]
     words += ["--kind", kind] if kind else []

@@ -90,7 +90,7 @@ def put(store: Store, runs: int) -> list[Scenario]:
 
 
 def found(store: Store, scenario: Scenario) -> Shelf:
-    """Opens a shelf of the store and finds this run in it."""
+    """Opens the store's shelf of summaries and looks up this run; exits with an error if the run is missing."""
     shelf = grid_file.SUMMARY.shelf(store)
     if shelf.get(scenario) is None:
         raise SystemExit("a run that was put is not found")
@@ -98,7 +98,7 @@ def found(store: Store, scenario: Scenario) -> Shelf:
 
 
 def stale(store: Store) -> None:
-    """Copies the runs into the folder of a core that no longer exists, which `store gc` removes."""
+    """Copies the runs into a folder named after a core that does not exist, so that `store gc` has runs to remove."""
     core = store.folder / fingerprint.core()[:16]
     subprocess.run(["cp", "-r", core, store.folder / ("0" * 16)], check=True)
 

@@ -217,7 +217,7 @@ def entry_page(kind: str, entry: dict[str, Any]) -> Page:
 
 
 def keys_of(title: str) -> str:
-    """Returns the link to the key table with this title, from a page in a folder of the site."""
+    """Returns the link to the key table with this title, for a page that is one folder below the root of the site."""
     for file in sorted((ROOT / "docs/scenario").glob("*.md")):
         if f"\n## {title}\n" in file.read_text():
             return f"../scenario/{file.name}#{title.lower().replace(' ', '-')}"
@@ -447,8 +447,8 @@ def config(menu: dict[str, list[Page]]) -> str:
                 ],
                 "icon": {"logo": "material/router-wireless"},
             },
-            # for the search from disk, the offline plugin turns the index into a script; it would also download a shim
-            # unless a file with this name is listed here
+            # the offline plugin makes the search work in pages opened from disk. It would add a script from unpkg.com,
+            # unless a file called iframe-worker is listed here; ours is SHIM
             "extra": {"generator": False, "polyfills": ["iframe-worker.js"]},
             "extra_css": ["site.css"],
             "plugins": ["search", "offline"],

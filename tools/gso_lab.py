@@ -66,7 +66,10 @@ def described(values: list[float], unit: str, digits: int) -> str:
 
 @contextlib.contextmanager
 def network(maxq: int, cong: str) -> Generator[Run]:
-    """Makes h1 - s0 - h2 in namespaces named after this process; yields a function that runs a command in one."""
+    """Makes the network h1 - s0 - h2, in namespaces named after this process.
+
+    Yields a function that runs a shell command in the namespace of a node.
+    """
     spaces = {name: f"gso{os.getpid()}{name}" for name in ("h1", "s0", "h2")}
 
     def run(name: str, line: str) -> str:

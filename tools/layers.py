@@ -30,7 +30,7 @@ from typing import Any
 
 PREFIX = "bloatlab-"
 
-#: Shelf of every crate; lower numbers are lower shelves.
+#: The shelf of every crate, counted from 0 at the bottom. A crate may depend only on crates on lower shelves.
 SHELVES: dict[str, int] = {
     name: shelf
     for shelf, names in enumerate(
@@ -171,7 +171,10 @@ def python_sources(package: Path) -> dict[Module, ast.Module]:
 
 
 def python_imports(files: dict[Module, ast.Module]) -> dict[Module, set[Module]]:
-    """Returns the modules that each module imports anywhere in its code, followed to the file that defines the name."""
+    """Returns the modules that each module imports, anywhere in its code.
+
+    If a package re-exports a name, the import counts for the file that defines the name.
+    """
     packages = {module[:-1] for module in files}
     named = {module: dict(_named(module, module in packages, tree)) for module, tree in files.items()}
 
@@ -186,7 +189,8 @@ def python_imports(files: dict[Module, ast.Module]) -> dict[Module, set[Module]]
 
     edges: dict[Module, set[Module]] = {}
     for module, tree in files.items():
-        # `from bloatlab import _core` names no Python file; a module's implicit import of its package does not count
+        # `from bloatlab import _core` resolves only to the package `bloatlab`, because _core is not a Python file. Such
+        # an import is left out: it needs nothing but the package itself, which Python imports before any of its modules
         targets = {to for path in named[module].values() if len(to := resolve(path)) > 1 or path == to}
         loaded = _loaded(tree)
         targets |= {known for known in files for text in loaded if re.fullmatch(text, ".".join(known))}
@@ -195,7 +199,7 @@ def python_imports(files: dict[Module, ast.Module]) -> dict[Module, set[Module]]
 
 
 def _named(module: Module, is_package: bool, tree: ast.Module) -> Iterator[tuple[str, Module]]:
-    """Yields each name that a module imports, and the path it stands for: `from a.b import c as d` is d, a.b.c."""
+    """Yields each name that a module imports, and the path behind it: `from a.b import c as d` gives d and a.b.c."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.asname or alias.name, tuple(alias.name.split("."))) for alias in node.names)
@@ -206,7 +210,10 @@ def _named(module: Module, is_package: bool, tree: ast.Module) -> Iterator[tuple
 
 
 def _loaded(tree: ast.Module) -> list[str]:
-    """Returns patterns for the modules that a module may load by `importlib`: its strings, in which {} is any name."""
+    """Returns regular expressions for the modules that a module may load with `importlib.import_module`.
+
+    Every string in the module counts; a {} in an f-string matches any name.
+    """
     if "import_module" not in ast.dump(tree):
         return []
     parts = [n.values if isinstance(n, ast.JoinedStr) else [n] for n in ast.walk(tree)]
@@ -227,7 +234,7 @@ def python_cycle_problems(package: Path) -> list[str]:
 
 
 def problems(metadata: dict[str, Any]) -> list[str]:
-    """Returns one line per import that does not go down, and per crate in the workspace without a shelf.
+    """Returns one line for each dependency that is not on a lower shelf, and for each crate that SHELVES does not list.
 
     `metadata` is the output of `cargo metadata --no-deps --format-version 1`.
     """

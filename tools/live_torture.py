@@ -65,7 +65,7 @@ def host_state() -> State:
             lines = Path(path).read_text().splitlines()
         except OSError:
             lines = []
-        # without the packet counters, which always change
+        # only the names of links are kept, because the packet counters beside them always change
         state[what] = [line.split(":")[0].strip() for line in lines] if what == "links" else lines
     state["routes of IPv6"] = [
         " ".join(w for i, w in enumerate(r.split()) if i not in {6, 7}) for r in state["routes of IPv6"]

@@ -20,14 +20,14 @@ from bloatlab.scenario import Scenario
 from bloatlab.sweep import gather, grid_file, pasts
 
 GRID = Path(__file__).resolve().parents[1] / "examples" / "sweeps" / "falling-rate.toml"
-#: Number of measurements with and without common pasts; the minimum time of each counts.
+#: How many times the sweep is measured with common pasts, and as many times without; the minimum of each is printed.
 ROUNDS = 3
 
 planned = pasts.planned
 
 
 def none_planned(scenarios: Sequence[Scenario]) -> list[tuple[int, pasts.Past | None]]:
-    """Returns the runs in order, each without a common past; replaces `pasts.planned`."""
+    """Returns a plan in which no run has a common past; `measure` may replace `pasts.planned` with this function."""
     return [(index, None) for index in range(len(scenarios))]
 
 

@@ -31,7 +31,8 @@ PATTERNS: dict[str, re.Pattern[str]] = {
     advice: re.compile("|".join(patterns))
     for advice, patterns in tomllib.loads((ROOT / "tools" / "prose.toml").read_text()).items()
 }
-#: Code, links, quotations and titles, which are not searched: quotations and titles are other people's words.
+#: Matches code, links, quotations and titles, which are removed before the search. Quotations and titles are other
+#: people's words.
 QUOTED = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)|\"[^\"]*\"|“[^”]*”|(?<!\*)\*\w[^*]*\w\*(?!\*)")
 #: An RFC, a draft, an arXiv number, or a name and a year: `Floyd & Jacobson 1993`, also across two lines of a comment.
 CITED = re.compile(
@@ -40,7 +41,7 @@ CITED = re.compile(
     r",?\s(?:[ /#!]*)\(?((?:19|20)\d\d)\b(?![-.:]\d)"
 )
 SOURCES = (ROOT / "docs" / "sources.md").read_text().splitlines()
-#: Maximum line width of pages, and of pages read in a terminal, in characters.
+#: Maximum line width in characters: WIDTH for most pages, NARROW for the pages that are also read in a terminal.
 WIDTH, NARROW = 140, {"README.md": 80, "CONTRIBUTING.md": 80, "CODE_OF_CONDUCT.md": 80, "SECURITY.md": 80}
 
 Prose = Iterator[tuple[int, str]]

@@ -80,12 +80,16 @@ def wheel(dist: Path, target: str) -> Path:
 
 
 def profile(folder: Path, target: str) -> Path | None:
-    """Profiles an instrumented wheel; returns None if this machine cannot run it or has no llvm-tools."""
+    """Builds an instrumented wheel, runs tools/profile_runs.py with it, and returns the merged profile.
+
+    Returns None if the target is not this machine's or llvm-tools is not installed.
+    """
     host = output("rustc", "--print", "host-tuple").strip()
     merge = Path(output("rustc", "--print", "sysroot").strip()) / "lib" / "rustlib" / host / "bin" / "llvm-profdata"
     if target != host or not merge.exists():
         return None
-    # Zig cannot link the counters, and this wheel is only run here
+    # this wheel is built without Zig, which cannot link the profile's counters. It needs no old C library, because it
+    # runs only on this machine
     here = ["--target", target, "--compatibility", "linux", "--out", str(folder)]
     maturin("build", *here, flags=f"-Cprofile-generate={folder}")
     (counting,) = folder.glob("*.whl")

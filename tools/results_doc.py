@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the measure tables in docs/results.md and docs/live.md, from the declarations exported by the core.
 
-Run with the Python of `make venv`. Without an argument it writes the tables between the marks of a page; with --check
-it compares and writes nothing.
+Run with the Python of `make venv`. Without an argument it writes the tables between the markers
+`<!-- measures of NAME ... -->` and `<!-- end -->` of a page; with --check it compares and writes nothing.
 
 Exit code 0: written, or current. 1: --check, and the committed pages are not current.
 """
@@ -18,10 +18,12 @@ from bloatlab.measures import Measure, declarations
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
-#: For each table, by its name in the page's marker: the prefix of its measures' paths, which the page omits.
+#: What the paths of a table's measures begin with, by the table's name in the marker (BEGIN). The page omits this
+#: prefix.
 TABLES = {"links": "links.*.", "apps": "apps.*.", "live": "live."}
 
-#: Rows for the parts of a summary that repeat the keys of another part, by the prefix of their paths.
+#: Some parts of a summary have the same keys as another part. Instead of listing the keys again, the table has one row
+#: for such a part. These rows are listed here by the prefix of the part's paths.
 SAME = {
     "apps.*.voip_reverse.": (
         "`voip_reverse`",

@@ -33,9 +33,10 @@ HEAD = f"""\
 """
 
 INTRODUCTION = """\
-A scenario is a TOML file, or a JSON file if its name ends in `.json`. It has links, which name the nodes at their ends;
-applications on the nodes; and a duration. You choose the names of links and applications, and the results use them.
-Everything else has a default.
+A scenario describes a network and the traffic on it. It is a TOML file, or a JSON file if its name ends in `.json`. It
+contains links, applications and a duration. Each link names the nodes at its ends, and the applications run on these
+nodes. You choose the names of links and applications; the results use these names. A key has a default unless its table
+says "required".
 
     duration = "60s"
 
@@ -58,10 +59,11 @@ Everything else has a default.
     traffic.ftp = {}
 
 [examples/](../examples) and the [cookbook](cookbook.md) have more scenarios. An unknown key, an unknown keyword or a
-duration without a unit is an error; the message names its path, the valid values and the nearest name.
+duration without a unit is an error. The message gives the path of the key, the valid values and, if a name is misspelt,
+the most similar valid name.
 
-`--set path=value` replaces a value of the file: `--set link.up.rate=2mbit`, `--set 'link.up.queue={ droptail = { limit =
-"21p" } }'`. A number in a path is an index into a list. Quote a name that contains dots.
+The option `--set path=value` replaces or adds a value: `--set link.up.rate=2mbit`, `--set 'link.up.queue={ droptail = { limit =
+"21p" } }'`. A number in a path is an index into a list, counted from 0. Put a name that contains dots in double quotes.
 
 `bloatlab schema > scenario.schema.json` writes a schema from which an editor can complete keys and keywords.
 
@@ -93,11 +95,12 @@ Strict priority, as in tc's prio, is a combination of a classifier and a schedul
     queue.fair = { classifier = "prio", scheduler = "strict_priority", queue_limit = "1000p" }
 
 The TOS byte of a packet selects its band. Band 0 is sent before band 1, and band 1 before band 2, so a busy band
-starves those after it. A filter assigns code points, ports or protocols to a band:
+starves the bands after it. A filter assigns code points, ports or protocols to a band:
 `classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]`.
 
-With the discipline `perfect`, each flow has a queue of its own. To make two applications share one, give them the
-same code point: `app.game.dscp = 10` and `app.bulk.dscp = 10` with `queue.perfect = { shared_dscp = [10] }`.
+With the discipline `perfect`, each flow has a queue of its own. To make the flows of two applications share a queue,
+give both applications the same code point and list this code point in `shared_dscp`: `app.game.dscp = 10` and
+`app.bulk.dscp = 10` with `queue.perfect = { shared_dscp = [10] }`.
 """
 
 #: Kinds of values that a key can have.
@@ -113,7 +116,7 @@ UNITS = {
     "ReceiveWindow": "size or keyword",
 }
 
-#: The lines under the heading of a page on which defaults depend on a published version.
+#: What a page says below LEAD if one of its tables has the key `variant`, whose value changes defaults.
 BY_VARIANT = [
     "In the column *default*, a value followed by variants in brackets is the default of those variants; a value without",
     "brackets is the default of all others.",
@@ -126,9 +129,14 @@ Rates are in bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the s
 refused, because they mean bytes per second in tc and bits elsewhere. A bare `5` is 5 bit/s; runs and sweeps print a note
 about rates below 1 kbit/s. KB is 1000 bytes, KiB is 1024.
 
-In the columns *default*, a value followed by names in brackets is the default of these variants, and a value without
-brackets is the default of all others: with `15ms, 30ms (draft2013)`, only the variant `draft2013` has 30 ms.
+In a column *default*, names in brackets are values of another key, mostly of `variant`, which selects a published version
+of an algorithm. A value followed by such names is the default of these variants, and a value without brackets is the
+default of all others: with `15ms, 30ms (draft2013)`, only the variant `draft2013` has 30 ms.
 """
+
+TABLES_NOTE = """\
+The path after each title is the place of the table in a scenario. `NAME` stands for the name of a link, an application or a
+TCP stack, and in `scheduler.NAME` for the name of a scheduler."""
 
 #: A table's title and its place in a scenario, in page order.
 TABLES = {
@@ -154,7 +162,10 @@ TABLES = {
     "Longest": ("Fair queueing: longest queue", "`overflow.longest` of fair, sfq, sfq_hss, perfect and drr"),
     "CbtClass": ("A class of cbt and dcbt", "`link.NAME.queue.cbt.classes`, a list"),
     "CbqClass": ("A class of cbq", "`link.NAME.queue.cbq.classes`, a list"),
-    "Match": ("Which packets belong to a class", "`match` of a class"),
+    "Match": (
+        "Which packets belong to a class",
+        "`match` of a class of cbt, dcbt or cbq, `match` of a filter of `classifier.prio`",
+    ),
     "RedTest": ("RED within a class", "`test.red` of a class, `red` of a class of cbq"),
     "ShaperParams": (
         "Shaper: token buckets",
@@ -209,7 +220,7 @@ PAGES = {
     "Links": ("links", "Keys of links"),
     "Queue droptail": ("queues-aqm", "Queues: drop-tail and AQM"),
     "Queue sfq": ("queues-fair", "Queues: a queue per flow"),
-    "Queue fred": ("queues-class", "Queues: accounts per flow or class, coupled queues, your own law"),
+    "Queue fred": ("queues-class", "Queues: accounting per flow or class, coupled queues, your own law"),
     "Thresholds of latency-based WRED": ("queues-parts", "Queues: thresholds, classifiers, schedulers, classes"),
     "Shaper: token buckets": ("modems", "Shapers and cable modems"),
     "Delivery: like LTE": ("delivery", "Links whose rate varies"),
@@ -232,14 +243,14 @@ def tables(defs: dict[str, Node]) -> dict[str, tuple[str, str]]:
     return found
 
 
-#: The stack used by applications that name none; the table for `[tcp.NAME]` shows its values.
+#: The TCP stack of applications that do not choose a stack; the table for `[tcp.NAME]` shows its values.
 STACK = "linux-6"
 #: The part of a description that states the default, which is moved to the default column: "null: 1000p, 50p (ns2)".
 UNSET = re.compile(
     r"(?:^|[;.] )(?:(?:[Nn]ull|[Aa]bsent|[Oo]mitted|[Uu]nset|[Dd]efault|[Bb]y default|[Ww]ithout (?:it|one))(?::| is| for|,)?) "
     r"((?:`[^`]*`|\([^)]*\)|[^.(]|\.(?=\w))+)"
 )
-#: A sentence that repeats a default in the schema, which the default column already shows.
+#: A sentence of a description that states the default. It is removed, because the default column shows the default.
 TWICE = re.compile(r"(?:^| )Default (?:`[^`]*`|[\w, -]|\.(?=\w))+\.(?=$| )")
 
 
@@ -249,7 +260,7 @@ NONE = {"Change": "unchanged", "Match": "any"}
 
 
 class Missing(Exception):  # noqa: N818  a message for the person who adds a table
-    """The schema has something that these pages would leave out."""
+    """Raised if the schema has something that these pages would leave out."""
 
 
 def main(arguments: list[str]) -> int:
@@ -281,7 +292,7 @@ def pages(schema: Node) -> dict[str, str]:
         raise Missing(f"no table is called {', '.join(sorted(lost))}: change PAGES in {__file__}")
     index = [HEAD, INTRODUCTION, "## Values\n", "| kind | written as |", "|---|---|"]
     index += [f"| {word} | {one_line(defs[name]['description'])} |" for name, word in UNITS.items()]
-    index += ["", UNITS_NOTE, "## Top level\n", *table(schema, defs), "", "## All tables", ""]
+    index += ["", UNITS_NOTE, "## Top level\n", *table(schema, defs), "", "## All tables", "", TABLES_NOTE]
     found: dict[str, list[str]] = {}
     page = ""
     for name, (title, where) in places.items():
@@ -296,7 +307,7 @@ def pages(schema: Node) -> dict[str, str]:
                 LEAD,
             ]
             index += ["", f"[{heading}]({page}):", ""]
-        # the id keeps links valid that were made when all tables were on this page
+        # all tables used to be on this page: the id keeps old links to them valid
         index.append(f'* <a id="{anchor(title)}"></a>[{title}]({page}#{anchor(title)}) {where}')
         if "variant" in defs[name].get("properties", {}) and BY_VARIANT[0] not in found[page]:
             at = found[page].index(LEAD) + 1
@@ -316,9 +327,9 @@ def anchor(title: str) -> str:
 
 
 def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str = "none") -> list[str]:
-    """Returns the key table of `of`, required keys first, and a list of their keywords.
+    """Returns the key table of the schema node `of`, required keys first, and a list of the keywords for the keys.
 
-    `values` replaces the defaults of the schema; `none` is the word for a key without a default.
+    `values` replaces the defaults of the schema; `none` is what the default column shows for a key without a default.
     """
     required: list[str] = of.get("required", [])
     keys = sorted(of["properties"], key=lambda k: (k not in required, k))
@@ -347,7 +358,8 @@ def presets(of: Node, defs: dict[str, Node]) -> list[str]:
     """Returns the key table of a TCP stack, and for each preset the values that differ from `STACK`."""
     stacks = {stack["name"]: stack for stack in catalogue()["tcp"]}
     base = stacks[STACK]["params"]
-    lines = [*table(of, defs, base), "", "### TCP presets", ""]
+    lines = [f"The column `{STACK}` shows the values of this preset, which applications use by default.", ""]
+    lines += [*table(of, defs, base), "", "### TCP presets", ""]
     lines += [f"The values of each preset that differ from `{STACK}`. `bloatlab list tcp` shows all values.", ""]
     for name, stack in stacks.items():
         changed = [f"`{k} = {toml(v)}`" for k, v in stack["params"].items() if v != base[k]]
@@ -451,7 +463,8 @@ def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
     for choice in defs[name].get("oneOf", []):
         word = choice.get("const") or next(iter(choice.get("properties", {})), None)
         if word is None:
-            # a keyword that is also the name of a table stands for that table's defaults; it was listed with the tables
+            # a keyword with the same name as a table means that table with its defaults. It is skipped here, because it
+            # was listed with the table
             for plain in choice.get("enum", []):
                 if plain not in listed:
                     yield f"`{plain}`"

@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 NS2 = HERE / "ns2_stack.tcl"
 STEP = 0.01
 
-#: Our stack for each agent of ns-2.
+#: The TCP stack of bloatlab that corresponds to each TCP agent of ns-2.
 STACKS = {
     "reno": {"preset": "ns2-reno"},
     "newreno": {"preset": "ns2-reno", "recovery": "newreno"},
@@ -36,7 +36,7 @@ STACKS = {
 
 @dataclass(frozen=True)
 class Case:
-    """A bottleneck, and `n` transfers of the same kind over it."""
+    """A bottleneck and the `n` transfers that share it, all of the same kind."""
 
     agent: str
     n: int = 1
@@ -94,7 +94,7 @@ def ns2(case: Case, trace: Path) -> dict:
 
 def ours(case: Case) -> dict:
     """Runs the transfers with our preset; returns the measurements."""
-    # one agent sends all files, as in ns-2
+    # as in ns-2, a transfer sends all its files over one connection
     files = {"size": f"{case.bytes}B", "pause": f"{case.pause}s", "new_connection": False}
     ftp = files if case.bytes > 0 else {}
     stack = {**STACKS[case.agent], "initial_window": {"segments": case.iw}, **case.stack}

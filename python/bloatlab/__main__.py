@@ -1,4 +1,4 @@
-"""Runs the command `bloatlab` as `python -m bloatlab`."""
+"""Entry point of `python -m bloatlab`, which is the same as the command `bloatlab`."""
 
 from bloatlab.cli import main
 

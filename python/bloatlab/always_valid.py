@@ -21,10 +21,11 @@ from collections.abc import Sequence
 
 from bloatlab.statistics import Interval
 
-#: The r and c of the formulas above, chosen to make the intervals narrowest for few values.
+#: The constants r and c in the formulas of the module docstring, chosen to make the intervals narrowest for few values.
 KNOWN_TUNING, UNKNOWN_TUNING = 0.25, 0.02
 
-#: The sample deviation used is at least the assumed deviation divided by this number.
+#: The interval for unknown scatter uses at least the deviation that the caller assumes, divided by this number, even if
+#: the deviation of the values is smaller.
 LEAST_SHARE = 2.0
 
 
@@ -43,13 +44,13 @@ def bounds(values: Sequence[float], error: float, scatter: float) -> Interval:
 
 
 def _known(n: int, scatter: float, error: float) -> float:
-    """Returns half the width of the interval for a standard deviation of at most `scatter`."""
+    """Returns half the width of the interval for known scatter: the standard deviation must be at most `scatter`."""
     total = n + KNOWN_TUNING
     return scatter / n * math.sqrt(total * (math.log(total / KNOWN_TUNING) + 2.0 * math.log(1.0 / error)))
 
 
 def _unknown(n: int, seen: float, error: float) -> float:
-    """Returns half the width of the interval for an unknown scatter, estimated as `seen`.
+    """Returns half the width of the interval for unknown scatter; `seen` is the standard deviation of the n values.
 
     The result is infinite if there are too few values.
     """

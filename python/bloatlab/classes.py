@@ -32,7 +32,10 @@ class ClassError(_core.ScenarioError):
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of user's class, such as laws: its table in a scenario, its methods, and its error messages."""
+    """Describes one kind of class that users write, for example laws.
+
+    A kind defines how a scenario names such a class, which methods the class has, and the words in error messages.
+    """
 
     #: The noun for such a class ("law"), which is also the key of the table that names the class.
     noun: str
@@ -48,14 +51,15 @@ class Kind:
     instead: Mapping[str, str]
     #: The argument of `bloatlab.run` that passes classes by name.
     argument: str
-    #: The key in a scenario that names the class.
+    #: Path of the table in a scenario that names the class, for error messages ("queue.python").
     written: str
     #: The noun for the part of a scenario that uses such a class.
     place: str
-    #: A valid string that names a file and a class.
+    #: An example of a valid name, with file and class ("mylaw.py:MyLaw"), for error messages.
     example: str
     error: type[ClassError]
-    #: Yields the key of the factory, the path and the table of each class in a resolved scenario.
+    #: Finds the classes in a resolved scenario. For each class, the function yields the part of the scenario that uses
+    #: the class (such as "link.up"), the path of the table that names the class, and this table.
     tables: Callable[[Mapping[str, Any]], Iterator[tuple[str, str, dict[str, Any]]]]
     #: Names allowed in a class's `needs` attribute.
     needs: tuple[str, ...] = ()
@@ -144,7 +148,7 @@ class UserClass:
         return [needs] if isinstance(needs, str) or not isinstance(needs, Iterable) else list(needs)
 
     def _value(self, given: Any, default: Any, path: str) -> Any:
-        """Returns a parameter's value, with quantities as numbers.
+        """Returns a parameter's value. A quantity such as "5ms" becomes a number, unless `default` is a string.
 
         Raises `ClassError` if the value's type differs from the type of the default.
         """
@@ -204,7 +208,10 @@ def read(kind: Kind, label: str, folder: Path, at: str) -> str:
 
 @functools.lru_cache(maxsize=64)
 def checked(kind: Kind, label: str, name: str, source: str, at: str) -> UserClass:
-    """Loads and checks a class, and caches it. Used for its parameters, not in runs. Raises `ClassError`."""
+    """Loads and checks a class, and caches the result. Raises `ClassError`.
+
+    This class serves to check the user's file and to read the parameters and defaults; each run loads the class again.
+    """
     found = loaded(kind, label, name, source, at)
     found.check(at)
     return found
@@ -262,7 +269,12 @@ def parsed(source: str | bytes, file: str = "<unknown>") -> ast.Module:
 
 
 def _steady(kind: Kind, tree: ast.Module, label: str, at: str) -> None:
-    """Raises `ClassError` for imports that would make runs differ: other files, clocks, other random numbers."""
+    """Raises `ClassError` if the file of a class imports a module that a class must not use.
+
+    The modules in `kind.instead`, such as clocks and random numbers, are forbidden because equal seeds would not give
+    equal runs. Unless `kind.modules` is set, modules that are not installed packages, such as other files of the user,
+    are forbidden too.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -302,7 +314,10 @@ def _library(name: str) -> bool:
 
 
 def line_of(of: type, method: str = "") -> int:
-    """Returns the line where a method begins (without `method`, the class's first method); 1 if it is unknown."""
+    """Returns the number of the line where a method begins; 1 if it is unknown.
+
+    Without `method`, this is the line where the first method of the class begins.
+    """
     functions: list[Any] = [getattr(of, method, None)] if method else list(vars(of).values())
     lines = [
         f.__code__.co_firstlineno for f in functions if inspect.isfunction(f) and f.__code__.co_filename != "<string>"

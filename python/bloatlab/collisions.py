@@ -83,7 +83,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Results for 0, 1, ... sessions: trials in which any session collides, and in which the first session does."""
+    """The share of trials with a collision, where item n of each list is the share for n sessions.
+
+    For `any_session`, it does not matter which session collides; for `first_session`, the first session collides.
+    """
 
     any_session: list[Share]
     first_session: list[Share]
@@ -123,7 +126,7 @@ def overfull(choices: NDArray[np.int32], groups: int, ways: int) -> tuple[NDArra
 
 
 def share_of(hits: int, trials: int, confidence: float = 0.95) -> Share:
-    """Returns the share of hits, with the exact (Clopper-Pearson) confidence interval for its probability."""
+    """Returns the share of hits, with the exact (Clopper-Pearson) confidence interval for the probability of a hit."""
     if not 0 <= hits <= trials or trials < 1:
         raise ValueError(f"{hits} of {trials} is not a share")
     from scipy.special import betaincinv  # noqa: PLC0415  only this command needs scipy, which loads slowly

@@ -13,10 +13,10 @@ from typing import Any
 from bloatlab import _core
 from bloatlab.classes import ClassError, Kind
 
-#: The return value of a controller's methods, besides a number and None.
+#: What a controller's method returns if it does not return a number or None.
 Drive = _core.Drive
 
-#: The arguments of a controller's methods.
+#: The types of the arguments that are passed to a controller's methods.
 Start = _core.ControllerStart
 Moment = _core.ControllerMoment
 Sample = _core.ControllerSample
@@ -38,16 +38,16 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "probe": (),
 }
 
-#: The features of the stack that a class may list in its `needs` attribute.
+#: The features of the TCP stack that a controller's class may list in its attribute `needs`.
 NEEDS = ("rates", "one_way", "repair", "marks")
 
 
 class ControllerError(ClassError):
-    """A Python controller that is invalid, or that failed in a run. `args[0]` is one line; the cause is chained."""
+    """A Python controller is invalid, or failed in a run. `args[0]` is a list of one line; the cause is chained."""
 
 
 def _tables(tree: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yields "tcp.NAME", the path and the table of each Python controller."""
+    """Yields, for each Python controller, its stack "tcp.NAME", and the path and content of its table in the stack."""
     for name, stack in tree.get("tcp", {}).items():
         if isinstance(stack.get("python"), dict):
             yield f"tcp.{name}", f"tcp.{name}.python", stack["python"]

@@ -18,7 +18,7 @@ _SIGN = '"delivery":{"trace":{'
 
 
 class TraceError(_core.ScenarioError):
-    """A file that is not a delivery trace. `args[0]` is one line."""
+    """A file cannot be read, or is not a delivery trace. `args[0]` is a list of one line."""
 
 
 def completed(text: str, folder: Path | None, source: str) -> str:
@@ -44,7 +44,7 @@ def written(resolved: str, link: str) -> str:
 
 
 def read(path: Path, at: str = "") -> _core.DeliveryTrace:
-    """Reads a trace file. Messages name `at`, the scenario's key for the file. Raises `TraceError`."""
+    """Reads a trace file. `at` is the scenario's key for the file, and appears in messages. Raises `TraceError`."""
     where = f"{at}: {path}" if at else str(path)
     try:
         return _core.delivery_trace(files.read_text(path))

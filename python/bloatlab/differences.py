@@ -26,13 +26,13 @@ from bloatlab.terminal import lines
 #: Number of measures shown by default. Together with the settings, they fit on a screen.
 TOP = 15
 
-#: Width of the text tables, in characters; and the |ln ratio| at which the size of a change is capped.
+#: Width of the text tables, in characters; and the limit applied to `Change.size` when changes are sorted for display.
 _WIDTH, _MOST_SIZE = 100, math.log(1e6)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A scenario value that differs between results: its string in each result, "-" if a result does not have it."""
+    """A scenario value that differs between results. `values` has its text in each result, or "-" if it is missing."""
 
     path: str
     values: tuple[str, ...]
@@ -53,12 +53,12 @@ class Change:
 
     @property
     def ratio(self) -> float | None:
-        """Second divided by first; None if the first is 0."""
+        """The second value divided by the first; None if the first is 0 or a value is missing."""
         return None if self.first in {None, 0.0} or self.second is None else self.second / (self.first or 1.0)
 
     @property
     def verdict(self) -> Literal["better", "worse", "equal", ""]:
-        """The verdict on the second value; empty if neither direction is better."""
+        """How the second value compares with the first; empty if one is missing, or neither direction is better."""
         moved, way = self.difference, direction(self.path)
         if moved is None or way is None:
             return "equal" if moved == 0.0 else ""
@@ -122,11 +122,12 @@ class Difference:
         ]
 
     def tables(self, top: int | None = TOP, *, every: bool = False) -> list[TextTable]:
-        """Makes the tables to print: the settings, then the first `top` of the measures that differ (None: all).
+        """Makes the tables to print: the settings that differ, then the measures that differ.
 
         Measures that users notice (scores, losses, delays, rates of applications) and the state of links come first,
-        then all others. Within each group, the application or link that changed most comes first. With `every`,
-        measures that are equal are also shown.
+        then all others. Within each group, the application or link that changed most comes first. Only the first `top`
+        measures, all from the first group, are shown; None shows the measures of both groups. With `every`, all
+        measures are shown, including those that are equal.
         """
         first, second = self.names
         settings = [[TextCell(clipped(text)) for text in (s.path, *s.values)] for s in self.settings]
@@ -156,7 +157,7 @@ class Difference:
 def diff(first: Result | str | Path, second: Result | str | Path) -> Difference:
     """Compares two results, given as results, result folders or flent data files.
 
-    Compared with flent data, a result is reduced to what flent measures: its pings and its TCP flows, under load.
+    If either is flent data, only what flent measures is compared: the pings and the TCP flows, under load.
     Raises `ResultError` for a folder without a result, `FlentError` for a bad flent file, `OSError` if a file cannot be
     read.
     """
@@ -185,7 +186,8 @@ def difference(
 ) -> Difference:
     """Compares two results.
 
-    `scenarios` contains plain values; it is None if a result has no scenario. `measures` contains the measures by path.
+    `scenarios` contains both scenarios as plain values; it is None if a result has no scenario. `measures` contains,
+    for each result, the values of its measures by path.
     """
     settings = [] if scenarios is None else varying(scenarios)
     first, second = measures
@@ -235,14 +237,20 @@ def _varying(path: str, values: Sequence[Any]) -> list[Setting]:
 
 
 def _choices(values: Sequence[Any]) -> bool:
-    """Returns whether each value chooses a variant (`{codel = {...}}`, "word", or nothing) and not all are the same."""
+    """Returns whether the values choose between variants, such as queue disciplines, and choose different ones.
+
+    A variant is chosen by a table with one key (`{codel = {...}}`), by a word, or by the absence of a value.
+    """
     tables = [v for v in values if isinstance(v, dict)]
     single = bool(tables) and all(len(v) == 1 and isinstance(next(iter(v.values())), (dict, str)) for v in tables)
     return single and (len({next(iter(v)) for v in tables}) > 1 or len(tables) < len(values))
 
 
 def _chosen(value: Any, among: Sequence[Any]) -> str:
-    """Returns the chosen variant's name, its limit, and the parameters that differ among values with this variant."""
+    """Formats the variant that `value` chooses: its name, its limit, and some of its parameters.
+
+    These are the parameters in which the values of `among` that choose the same variant differ.
+    """
     if not isinstance(value, dict):
         return "-" if value is _NOTHING or value is None else value_text(value)
     ((name, parameters),) = value.items()
@@ -266,9 +274,9 @@ _TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad", "equal": "muted"
 def _ordered(changes: Sequence[Change]) -> list[Change]:
     """Sorts changes for display, and drops duplicates.
 
-    The measures that are reported first come before the others. Within each part, applications come before the whole
-    run, and the whole run before links. The application or link that changed most comes first, and its measures are in
-    the order of `measures.importance`.
+    Measures for which `reported_first` is true come before all others. Within each of these two groups, applications
+    come first, then the whole run, then links. The application or link that changed most comes before the others of its
+    kind, and its measures are in the order of `measures.importance`.
     """
     seen: set[tuple[object, ...]] = set()
     found: list[tuple[tuple[object, ...], Change]] = []
@@ -292,7 +300,7 @@ def _ordered(changes: Sequence[Change]) -> list[Change]:
 
 
 def _in_bytes(path: str, changes: Sequence[Change]) -> bool:
-    """Returns whether a measure is a goodput in bytes that is also listed in Mbit/s."""
+    """Returns whether a measure is a goodput in bytes, and the same goodput is also listed in Mbit/s."""
     other = path.replace("goodput_bytes", "goodput_mbit")
     return other != path and any(c.path == other for c in changes)
 

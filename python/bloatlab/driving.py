@@ -7,7 +7,7 @@
     sim.flow("upload").cwnd = 30_000
     result = sim.finish()
 
-A run without changes ends with the same bytes as `bloatlab.run`, and so does each of its forks.
+If nothing is changed, the result is byte for byte that of `bloatlab.run`, and so is the result of each fork.
 See docs/driving.md.
 """
 
@@ -29,7 +29,7 @@ from bloatlab.simulation import Result, frames, summary_of
 #: A run in the compiled core.
 Run = TypeVar("Run")
 
-#: The unit with which a number in `Link.set` is passed to the core, by key. Callers pass times in s.
+#: The unit in which the core takes a number, for each key of `Link.set`. Callers give times in s, which are converted.
 _UNITS = {
     "rate": "bit",
     "max_sustained_rate": "bit",
@@ -39,7 +39,7 @@ _UNITS = {
     "max_grant": "B",
 }
 
-#: The flow attributes that can be set, and the kind of string that each accepts besides a number.
+#: The attributes of a flow that can be set. Each accepts a number, or a string with a unit of this kind.
 _SETTINGS = {"cwnd": "size", "ssthresh": "size", "pacing_rate": "rate"}
 
 
@@ -64,7 +64,7 @@ def prepared(
     laws: Mapping[str, type] | None,
     controllers: Mapping[str, type] | None,
 ) -> tuple[Scenario, outside.Factories]:
-    """Returns the scenario with its seed, and the factories of its Python code. Raises `ScenarioError`."""
+    """Returns the scenario with its seed, and factories for its laws and controllers. Raises `ScenarioError`."""
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_sets(("seed", str(seed)))
@@ -73,7 +73,7 @@ def prepared(
 
 @contextmanager
 def _explained(factories: outside.Factories) -> Generator[None]:
-    """Turns the failure of a law or controller in Python into a `ClassError`."""
+    """Turns a failure inside a law or controller written in Python into a `ClassError`."""
     try:
         yield
     except _core.ClassFailure as failure:
@@ -81,7 +81,7 @@ def _explained(factories: outside.Factories) -> Generator[None]:
 
 
 class Core(Generic[Run]):
-    """A run in the core, which serves one call at a time. A simulation shares it with its links and flows."""
+    """A run in the core, shared by a simulation and its links and flows. Only one call at a time can use the run."""
 
     def __init__(self, run: Run, factories: outside.Factories) -> None:
         self.run, self.factories = run, factories
@@ -105,7 +105,7 @@ class Snapshot:
     __slots__ = ("run", "scenario")
 
     def __init__(self, scenario: Scenario, run: _core.DrivenRun) -> None:
-        """Keeps `run`, a copy of the simulation's run that is never advanced."""
+        """Stores `run`, a copy of the simulation's run. This copy never advances; `Simulation.restore` forks it."""
         self.scenario = scenario
         self.run = run
 
@@ -124,7 +124,7 @@ class Simulation:
 
     Times are in s, rates in bit/s and sizes in bytes, unless given as a string with a unit.
 
-    A change takes effect before all other events at the same time, as do the `changes` of a link in a scenario.
+    A change takes effect before all other events at the same time. The `changes` of a link in a scenario do so, too.
     """
 
     def __init__(self, scenario: Scenario, factories: outside.Factories, run: _core.DrivenRun) -> None:
@@ -203,7 +203,7 @@ class Simulation:
         raise TypeError("a simulation cannot be pickled or sent to a process; send its scenario, and open it there")
 
     def snapshot(self) -> Snapshot:
-        """Returns the present state, for `restore`. Raises the errors of `fork`."""
+        """Returns the present state, to which `restore` can return. Raises the same errors as `fork`."""
         with self._core.use() as run:
             return Snapshot(self._opened, run.fork())
 
@@ -217,7 +217,7 @@ class Simulation:
             self._core.run = snapshot.run.fork()
 
     def finish(self) -> Result:
-        """Runs to the end; returns the result. Its `scenario` includes link changes but not flow settings."""
+        """Runs to the end; returns the result. Its `scenario` records the changes of links, but not those of flows."""
         with self._core.use() as run:
             output = run.finish()
         return Result(self.scenario, summary_of(output["summary"]), frames(output["tables"]))
@@ -301,10 +301,11 @@ class Link(_Part):
             return run.link(self._name)
 
     def set(self, **change: float | str) -> None:
-        """Changes the link now, and its reverse with `both_ways`: `set(rate="1mbit", delay=0.02, loss=0.01)`.
+        """Changes the link now: `set(rate="1mbit", delay=0.02, loss=0.01)`.
 
-        The keys are those of `changes` in a scenario: rate, delay, jitter, loss, max_sustained_rate,
-        peak_traffic_rate, max_grant. Packets in transmission end at the old rate. Raises `ScenarioError`.
+        If the link has `both_ways`, both directions change. The keys are those of `changes` in a scenario: rate, delay,
+        jitter, loss, max_sustained_rate, peak_traffic_rate, max_grant. Packets in transmission end at the old rate.
+        Raises `ScenarioError`.
         """
         values = {key: _with_unit(f"link.{self._name}.{key}", value, _UNITS.get(key)) for key, value in change.items()}
         with self._core.use() as run:
@@ -350,7 +351,7 @@ class Flow(_Part):
     )  # fmt: skip
 
     def __init__(self, core: Core[_core.DrivenRun], app: str, number: int) -> None:
-        """Names a sender in a run. Use `Simulation.flow` instead."""
+        """Refers to a flow of an application. Use `Simulation.flow` instead, which checks that the flow exists."""
         super().__init__(core, app)
         object.__setattr__(self, "_number", number)
 
@@ -360,7 +361,7 @@ class Flow(_Part):
             return run.sender(self._name, self._number)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Sets `cwnd`, `ssthresh` or `pacing_rate`. Raises `AttributeError` and `ScenarioError`."""
+        """Sets `cwnd`, `ssthresh` or `pacing_rate`. Raises `AttributeError` for other names, and `ScenarioError`."""
         if name not in _SETTINGS:
             valid = "cwnd, ssthresh or pacing_rate"
             raise AttributeError(f"app.{self._name}.{name} cannot be set; expected {valid}{nearest(name, _SETTINGS)}")

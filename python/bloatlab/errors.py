@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """Bad input; the message is one line, which the command line prints as is."""
+    """The input is invalid. The message is one line, which the command line prints as is."""
 
 
 def nearest(word: str, known: Iterable[object]) -> str:
@@ -16,6 +16,6 @@ def nearest(word: str, known: Iterable[object]) -> str:
 
 
 def line_in(error: BaseException, file: str) -> int | None:
-    """Returns the last line of `file` in an error's traceback; None if `file` is not in it."""
+    """Returns the number of the innermost line of `file` in an error's traceback; None if `file` is not in it."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return lines[-1] if lines else None

@@ -31,8 +31,8 @@ from bloatlab.sweep.auto_warm_up import with_warm_ups
 from bloatlab.sweep.grid_file import GridFile
 from bloatlab.tables import TextTable, row
 
-#: For each comparison, a function of an interval's low end, its high end and the threshold. The function returns
-#: whether the condition holds for the whole interval.
+#: Maps each comparison sign to a function of three numbers: the low and the high end of an interval, and the threshold.
+#: The function returns whether every value in the interval meets the comparison.
 _SIGNS: Mapping[str, Callable[[float, float, float], bool]] = {
     ">=": lambda low, _, x: low >= x,
     "<=": lambda _, high, x: high <= x,
@@ -43,7 +43,7 @@ _SIGNS: Mapping[str, Callable[[float, float, float], bool]] = {
 
 
 class NothingExpectedError(InputError):
-    """A file without expectations, or an expectation for an unknown value; the message is one line."""
+    """A file has no expectations, or has one for a number that no summary contains; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def keeps(expected: str, low: float, high: float) -> bool:
 def judge(place: str, expect: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
     """Judges the expectations at one grid point from its runs with different seeds. Raises `NothingExpectedError`.
 
-    Each of `rows` holds the numbers of one run's summary by their dotted paths.
+    Each of `rows` contains the numbers in the summary of one run, by dotted path.
     """
     known = list(dict.fromkeys(path for row in rows for path in row))
     verdicts: list[Verdict] = []
@@ -146,7 +146,7 @@ def check(
 
 
 def _gathered(asked: GridFile, store: Store | None, watch: Watch | None, executor: Executor) -> Gathered[At]:
-    """Makes the runs, with the warm-ups and seeds that the file requests."""
+    """Runs the grid without its expectations. If the file says so, warm-ups are found and seeds are added."""
     built = asked.grid.build
     grid = replace(asked.grid, build=lambda **at: _bare(built(**at)))
     shown = watch or silent()
@@ -168,7 +168,7 @@ def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[
 
 
 def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> GridFile:
-    """Returns the runs that a file requests. The [expect] table of a sweep file is added to each of its scenarios."""
+    """Returns the grid of runs for a scenario or sweep file. A sweep's [expect] table is added to each scenario."""
     sweep = None if workloads.find(file) is not None else _sweep(file, files.read_text(file))
     if sweep is not None:
         more = [(f'expect."{path}"', str(expected)) for path, expected in sweep.items()]

@@ -47,7 +47,7 @@ def read(path: Path, most: int | None = None) -> bytes:
 
 
 def read_text(path: Path, most: int | None = None) -> str:
-    """Reads a file as text. Raises `OSError`, `TooLargeError` for more than `most` bytes, and `UnicodeDecodeError`."""
+    """Reads a file as UTF-8 text. Raises the errors of `read`, and `UnicodeDecodeError`."""
     return read(path, most).decode("utf-8").replace("\r\n", "\n")
 
 

@@ -50,7 +50,8 @@ STEP = 0.2
 
 Way = Literal["upload", "download"]
 
-#: `_SERIES`: the name of a TCP flow's series in each of flent's tests. `_PLAIN`: the name used by most tests.
+#: `_SERIES`: the form of a TCP flow's series name, by flent test, if the scenario itself is not one of flent's tests.
+#: `_PLAIN`: the form that most of these tests use.
 _PLAIN = "TCP {way}::{number}"
 _SERIES = {"tcp_nup": _PLAIN, "tcp_ndown": _PLAIN, "rrul_be_nflows": "TCP {way} BE::{number}", "ping": _PLAIN}
 
@@ -63,7 +64,7 @@ _SUMS = ("avg", "sum", "totals", "fairness")
 
 
 class FlentError(InputError):
-    """Not a flent data file; the message is one line."""
+    """A file is not a flent data file, or a result cannot be written as one; the message is one line."""
 
 
 def is_flent(path: str | Path) -> bool:
@@ -128,13 +129,13 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
 
 
 def _series_names(result: Result) -> Mapping[str, str]:
-    """Returns the series names by application if the run is one of flent's tests; otherwise an empty mapping."""
+    """Returns flent's name for the series of each application; empty if the scenario is not one of flent's tests."""
     of = WORKLOADS.get(result.scenario.name)
     return of.series if of is not None else {}
 
 
 def _flow_series(result: Result, frame: pl.DataFrame, name: str, way: Way, number: int) -> str:
-    """Returns the name of a flow's series in its test; several flows of one application are numbered."""
+    """Returns the name of a TCP flow's series in the flent test `name`. Flows of one application are numbered."""
     names, app, flow = _series_names(result), str(frame["app"][0]), int(frame["flow"][0])
     if not names:
         return _SERIES[name].format(way=way, number=number)
@@ -179,7 +180,7 @@ def _means(frame: pl.DataFrame, x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sums(results: Mapping[str, list[float | None]]) -> dict[str, list[float | None]]:
-    """Returns the series that flent computes from others: sums and means of flows, means of pings."""
+    """Returns the series that flent computes from other series: sums and means over flows, and means over pings."""
     found: dict[str, list[float | None]] = {}
     for way in ("upload", "download", "upload Torrent", "download Torrent"):
         mine = [_array(of) for name, of in results.items() if name.startswith(f"TCP {way}")]
@@ -205,7 +206,10 @@ def _listed(of: NDArray[np.float64]) -> list[float | None]:
 
 
 def _length(result: Result, name: str) -> float:
-    """Returns the duration of the load in s, without the idle start of flent's own tests; an integer if it is whole."""
+    """Returns the duration of the load in s.
+
+    For flent's own tests, the idle time at their start is left out, and a whole number of seconds is an integer.
+    """
     seconds = float(result.summary["duration_s"])
     if name != result.scenario.name or name not in WORKLOADS:
         return seconds
@@ -223,7 +227,7 @@ def _series_meta(results: Mapping[str, list[float | None]]) -> dict[str, dict[st
 
 
 def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping[Way, int]) -> dict[str, Any]:
-    """Returns the metadata of a test in flent's form, all derived from the result."""
+    """Returns the metadata that flent stores with a test. Its time is fixed, so that equal results give equal files."""
     ends = {str(n) for app in result.scenario.data["app"].values() for n in [app["from"], *app["to"]]}
     nodes = sorted(ends - {local})
     begin = "1970-01-01T00:00:00.000000Z"
@@ -253,9 +257,10 @@ def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping
 
 @dataclass(frozen=True)
 class Measured:
-    """flent's measurements as a result's tables: `pings` (`app`, `t_s`, `rtt_ms`), `flow_series` (payload per bin).
+    """flent's measurements in the form of a result's tables and summary.
 
-    Flows are the applications `upload` and `download`; `summary` contains the same entries for them as a run's summary.
+    The tables are `pings` (`app`, `t_s`, `rtt_ms`) and `flow_series` (payload per bin). TCP flows belong to the
+    applications `upload` and `download`, for which `summary` has entries like those in a run's summary.
     """
 
     name: str
@@ -374,7 +379,7 @@ def _read_pings(data: Mapping[str, Any], x: NDArray[np.float64]) -> pl.DataFrame
 def _raw(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
     """Returns the raw values by series, and the start of the test in s since 1970.
 
-    Version 1 has them in the metadata.
+    In files of version 1, the raw values are in the metadata.
     """
     meta = data["metadata"]
     raw: Mapping[str, Any] = data.get("raw_values") or {
@@ -387,7 +392,7 @@ def _raw(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
 def _round_trip(name: str, of: Mapping[str, Any], old: int) -> float:
     """Converts a raw value to a round-trip time in ms.
 
-    Before version 4, values of netperf's UDP_RR (those with `dur`) are in transactions/s.
+    Before version 4, the values of netperf's UDP_RR test, which have a `dur`, are in transactions/s.
     """
     value = float(of["val"])
     if old < VERSION and "UDP" in name and "dur" in of:
@@ -406,7 +411,7 @@ def _epoch(text: str, first: float) -> float:
 
 
 def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) -> pl.DataFrame:
-    """Reads the payload per bin of every TCP flow, from raw values or, without them, from results.
+    """Reads the payload per bin of every TCP flow, from raw values or, if there are none, from results.
 
     A raw value covers the time since the previous raw value.
     """

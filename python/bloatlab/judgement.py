@@ -12,7 +12,8 @@ from typing import Any
 
 from bloatlab.tables import TextCell, Tone
 
-#: Slack for comparisons, because decimal fractions are inexact in binary. It is far below the last digit of any paper.
+#: Comparisons with a limit allow this error, because decimal fractions are inexact in binary. It is far smaller than
+#: the last digit of any value in a paper.
 SLACK = 1e-9
 
 #: The tone for each verdict.
@@ -40,7 +41,7 @@ class Share:
 
     @property
     def tone(self) -> Tone:
-        """The tone of the share, given its target."""
+        """The colour category of the share: good if it reaches its target, bad if not, plain if it has no target."""
         return "plain" if self.met is None else TONES[self.met]
 
     @property

@@ -39,7 +39,7 @@ class LawError(ClassError):
 
 
 def _tables(tree: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yields "link.NAME", the path and the table of each Python law."""
+    """Yields a tuple for each Python law: its link as "link.NAME", the path of its table, and the table."""
     for name, link in tree["link"].items():
         for kind, table in link["queue"].items():
             path = f"link.{name}.queue.{kind}"

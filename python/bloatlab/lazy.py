@@ -18,7 +18,8 @@ def load(*, polars: bool = True) -> None:
     """Imports numpy, and by default polars.
 
     Polars imports numpy on first use. If two threads do this at once, one of them fails, because numpy's module
-    `_globals` replaces one of polars' dicts (polars 1, `_LazyModule._import`). So numpy is used here, by one thread.
+    `_globals` replaces one of polars' dicts (polars 1, `_LazyModule._import`). So this function makes polars use numpy
+    under a lock.
     """
     import numpy as np  # noqa: PLC0415
 

@@ -1,8 +1,8 @@
 """Live runs: a scenario in real time, with real programs over kernel TCP through the same queues.
 
-Needs Linux with TUN and permission to create network namespaces (root, or a user namespace); builds for other systems
-do not include the bench (`available`). A run cleans up after itself, however it ends; `clean` ends the processes of a
-run that was killed with `kill -9`.
+The part of bloatlab that makes live runs is called the bench. It needs Linux with TUN and permission to create network
+namespaces (root, or a user namespace). Builds for other systems do not include it, and `available` then returns False.
+A run cleans up after itself, however it ends, unless it is killed with `kill -9`; `clean` then ends its processes.
 """
 
 import contextlib
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 else:
     View = dict
 
-#: Receives the state of the run about ten times a second. If it raises an exception, the run ends and cleans up.
+#: A function that is called with the state of the run about ten times a second. If it raises an exception, the run ends
+#: and cleans up.
 Look = Callable[[View], None]
 
 

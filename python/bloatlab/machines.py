@@ -35,9 +35,9 @@ __all__ = ["Discipline", "Fate", "Packet", "SentSegment", "TcpSender", "discipli
 def discipline(name: str, *, rate: str = "5mbit", seed: int = 1, **params: Any) -> Discipline:
     """Makes a queue discipline from its name and parameters, as in a scenario's `queue`.
 
-    `rate` is the rate of the link behind the discipline; limits in units of time and some laws need it. `seed` is the
-    seed of its random numbers. `bloatlab list qdiscs` lists disciplines and parameters. Raises `ScenarioError` for an
-    unknown name, parameter or value.
+    `rate` is the rate of the link behind the discipline; it is needed for limits given as a time, and by some laws.
+    `seed` is the seed of the discipline's random numbers. `bloatlab list qdiscs` lists disciplines and parameters.
+    Raises `ScenarioError` for an unknown name, parameter or value.
     """
     return _core.Discipline(json.dumps({name: params}), rate, seed)
 
@@ -47,10 +47,11 @@ def session_queues(
 ) -> list[tuple[int, int, int]]:
     """Classifies sessions with random 5-tuples using a fair queueing discipline, `trials` times.
 
-    Returns one entry for each number of active sessions from 1 to `sessions`: the number of trials in which any two
-    sessions share a queue, in which the first session shares its queue, and in which the first session is in a group
-    with more sessions than queues. Raises `ScenarioError` for an invalid discipline, or for one without queues per
-    session.
+    Returns one entry for each number of active sessions from 1 to `sessions`. An entry contains the number of trials
+    in which any two sessions share a queue, in which the first session shares its queue, and in which the first session
+    is in a group with more sessions than queues. With serial search, the hash of a session selects a group of queues;
+    with any other classifier, each queue is a group of its own. Raises `ScenarioError` for an invalid discipline, or
+    for one without queues per session.
     """
     return _core.session_queues(json.dumps({name: params}), sessions, trials, seed)
 

@@ -86,9 +86,10 @@ def _measure(of: Mapping[str, Any]) -> Measure:
 
 @cache
 def _patterns() -> Sequence[tuple[re.Pattern[str], Measure]]:
-    """Returns the declarations that have a value, each with a pattern for its path.
+    """Returns each declaration that stands for a single value, with a pattern that matches its path.
 
-    `*` matches a name, which may contain dots.
+    A distribution is not a single value, so its statistics are returned instead. A `*` in a path matches any name,
+    which may contain dots.
     """
     leaves = [leaf for measure in declarations() for leaf in (measure.parts or [measure])]
     # a path may match several patterns; the pattern with the most literal keys applies
@@ -98,9 +99,10 @@ def _patterns() -> Sequence[tuple[re.Pattern[str], Measure]]:
 
 @cache
 def _by_key() -> Mapping[str, Measure]:
-    """Returns declarations by the last key of their paths.
+    """Returns a map from the last key of a path to the first measure declared with this key.
 
-    Statistics are also included under their column names in sweeps, such as `sojourn_p99_ms`.
+    It also contains the statistics of distributions, under the names of their columns in sweeps, such as
+    `sojourn_p99_ms`. Measures whose label contains a `*` are left out.
     """
     found: dict[str, Measure] = {}
     for measure in declarations():
@@ -118,8 +120,9 @@ def _by_key() -> Mapping[str, Measure]:
 def _looked_up(path: str) -> tuple[Name, Measure | None]:
     """Returns the label of a column, and its declaration if there is one.
 
-    A path of the summary has a declared label. For any other column, the label is the one declared for its last key. If
-    none is declared, the name is the label, and its suffix gives the unit.
+    A path in the summary has a label of its own. Any other column has the label declared for the last key of its name.
+    If no label is declared for this key, the label is the column's name without its suffix, and the suffix gives the
+    unit. The name of another program's measure (`_OTHERS`) is used unchanged.
     """
     parts = path.split(".")
     found = next(((m, match.groups()) for pattern, m in _patterns() if (match := pattern.fullmatch(path))), None)
@@ -144,15 +147,15 @@ def _looked_up(path: str) -> tuple[Name, Measure | None]:
 
 
 def _name(of: str, label: str, measure: Measure) -> Name:
-    """Makes the name with the unit, unless the label already contains the unit ("packets back")."""
+    """Makes a `Name` with the measure's unit; without it if the label already contains the unit ("packets back")."""
     return Name(of, label, "" if measure.unit in label.split() else measure.unit)
 
 
-#: Measures with at most this rank are reported first.
+#: The last rank. Measures with a rank are reported before those without.
 _LAST = 1001
 
-#: Rank and better direction of other programs' measures, by the unit at the end of their names. These measures rank
-#: after bloatlab's own.
+#: The rank and the better direction of a measure from another program, such as flent. Its name ends with its unit in
+#: parentheses, which is the key here. The ranks place these measures after bloatlab's own.
 _OTHERS: Mapping[str, tuple[int, Direction]] = {
     "Mbit/s": (_LAST - 1, "more is better"),
     "ms": (_LAST, "less is better"),
@@ -160,7 +163,7 @@ _OTHERS: Mapping[str, tuple[int, Direction]] = {
 
 
 def named(path: str) -> Name:
-    """Returns the label of a measure's path; for a name that is not a path, label and unit are read from the name."""
+    """Returns the label and unit of a measure. If none are declared, both are derived from the name."""
     return _looked_up(path)[0]
 
 
@@ -177,13 +180,16 @@ def least(path: str) -> float:
 
 
 def importance(path: str) -> int:
-    """Returns the rank of a measure among those reported first; all other measures share the rank after the last."""
+    """Returns a measure's place in the list of measures that users notice most; 1 is first.
+
+    All measures without a rank share the place after `_LAST`.
+    """
     measure = _looked_up(path)[1]
     return (measure.rank if measure else None) or _LAST + 1
 
 
 def reported_first(path: str) -> bool:
-    """Returns whether a measure is among those reported first."""
+    """Returns whether a measure has a rank, so that it is reported before the measures that have none."""
     return importance(path) <= _LAST
 
 

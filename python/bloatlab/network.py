@@ -5,8 +5,8 @@
     network.add_endpoint("client", Sender(server))
     result = network.finish()
 
-A stack needs no sockets and no threads, only the four methods of `Endpoint`. Equal stacks and seeds give equal bytes.
-See docs/transports.md.
+A stack needs no sockets and no threads, only the four methods of `Endpoint`. Two runs with the same
+stacks and the same seed give identical results. See docs/transports.md.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class Network:
     def capture(self, folder: str | Path, link: str | None = None) -> None:
         """Captures whole packets at both ends of a link, as left.pcap and right.pcap in a folder.
 
-        The folder is made if necessary. The default is the slowest link; the link's `from` node is left. The files
-        are complete after `finish`, or after a failure.
+        The folder is created if it does not exist. The default is the slowest link; the link's `from` node is left.
+        The files are complete after `finish`, or after a failure.
         """
         Path(folder).mkdir(parents=True, exist_ok=True)
         with self._core.use() as run:
@@ -168,14 +168,14 @@ class Network:
         return self.result()
 
     def result(self) -> Result:
-        """Returns the result of the run so far. Each endpoint is an application of its scenario."""
+        """Returns the result of the run so far. Its scenario lists each endpoint as an application."""
         with self._core.use() as run:
             output, text = run.outcome(), run.scenario
         return Result(Scenario(text), summary_of(output["summary"]), frames(output["tables"]))
 
     @contextmanager
     def _explained(self) -> Generator[_core.NetworkRun]:
-        """Yields the run. Raises the failure of an endpoint as `EndpointError`."""
+        """Yields the run, and turns a failure of an endpoint in it into an `EndpointError`."""
         try:
             with self._core.use() as run:
                 yield run
@@ -192,7 +192,7 @@ class Network:
 
 
 def _copied(name: str, endpoint: Endpoint, memo: dict[int, Any]) -> Endpoint:
-    """Returns a copy of a stack; the two share nothing. Raises `EndpointError`."""
+    """Returns a deep copy of an endpoint. Raises `EndpointError` if it cannot be copied."""
     try:
         copied = copy.deepcopy(endpoint, memo)
     except Exception as error:

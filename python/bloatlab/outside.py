@@ -17,7 +17,7 @@ from bloatlab.classes import ClassError, Kind, UserClass, checked, line_of, load
 
 #: The kinds of classes that a scenario may name.
 KINDS = (laws_in_python.KIND, controllers_in_python.KIND)
-#: A string contained in every resolved scenario with a class.
+#: A scenario without this string in its JSON text uses no Python class, so its text need not be parsed.
 _SIGN = '"python":{'
 
 
@@ -47,7 +47,10 @@ def completed(text: str, folder: Path | None, source: str) -> str:
 
 
 def refuse(text: str, where: str) -> None:
-    """Raises `ClassError` if a resolved scenario contains a class. `where` is the place named in the message."""
+    """Raises `ClassError` if a resolved scenario uses a Python class.
+
+    `where` completes the message "cannot run ...", as in "in the playground".
+    """
     for kind in KINDS:
         for _, path, _ in _tables(text, kind):
             why = "only simulations support it (`bloatlab run`, `sweep`, `check`)"
@@ -56,7 +59,7 @@ def refuse(text: str, where: str) -> None:
 
 @dataclass(frozen=True)
 class Factory:
-    """Makes objects for one table of a scenario: instances of the class with the scenario's parameters."""
+    """Makes instances of the class named in one table of a scenario, with that table's parameters."""
 
     user: UserClass
     values: Mapping[str, Any]
@@ -77,9 +80,9 @@ Factories = Mapping[str, Factory]
 
 
 def factories(text: str, laws: Mapping[str, type] | None, controllers: Mapping[str, type] | None) -> Factories:
-    """Returns the factories of a resolved scenario. Raises `ClassError`.
+    """Returns a factory for each Python law and controller that a resolved scenario names. Raises `ClassError`.
 
-    `laws` and `controllers` map names to classes.
+    `laws` and `controllers` contain the classes passed by the caller, by the names that the scenario uses.
     """
     found: dict[str, Factory] = {}
     for kind, given in zip(KINDS, (laws or {}, controllers or {}), strict=True):
@@ -115,7 +118,10 @@ def _given(kind: Kind, of: Any, name: str, path: str) -> UserClass:
 
 
 def explained(failure: Exception, factories: Factories) -> ClassError:
-    """Makes the error for an object that failed in a run: file, line, method, and the exception or bad value."""
+    """Makes the error for a Python law or controller that failed in a run.
+
+    The message names the file, the line, the method, and the exception or the invalid value.
+    """
     key, method, text, place = failure.args
     factory, cause = factories[key], failure.__cause__
     user = factory.user

@@ -6,5 +6,5 @@ For example, `Result.plot` calls a function of a higher layer. The package sets 
 from collections.abc import Callable
 from typing import Any
 
-#: Finds a public name in the package. Raises `AttributeError`.
+#: Returns the package's public function with the given name. Raises `AttributeError` if there is none.
 find: Callable[[str], Any]

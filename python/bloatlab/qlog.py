@@ -53,12 +53,12 @@ _HEADERS = 80
 #: The columns that identify a sender.
 _SENDER = ("app", "flow", "connection", "direction")
 
-#: A row of a trace with its sort key: the time in ns, then a rank among rows with the same time.
+#: A row of a trace with its sort key: the time in ns, and a rank that orders rows with the same time.
 _Row = tuple[int, int, dict[str, Any]]
 
 
 class QlogError(InputError):
-    """A result without a trace of TCP senders; the message is one line."""
+    """Raised for a result that contains no trace of its TCP senders. The message is one line."""
 
 
 def write(result: Result, folder: str | Path, *, packets: pl.LazyFrame | None = None) -> list[Path]:
@@ -121,7 +121,10 @@ def _sent(packets: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
-    """Yields the events of a sender. At equal times: an ACK, then the packets it releases, then the metrics."""
+    """Yields the events of a sender in order of time.
+
+    If events have the same time, an ACK comes first, then the packets that it releases, then the metrics.
+    """
     rows: list[_Row] = [(_ns(row), rank, row) for row in states.iter_rows(named=True) for rank in (0, 2)]
     if sent is not None:
         rows += [(_ns(row), 1, row) for row in sent.iter_rows(named=True)]
@@ -152,7 +155,7 @@ def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[st
 
 
 def _ns(row: Mapping[str, Any]) -> int:
-    """Returns the time of a row in ns; in both traces, it is in s, as a float."""
+    """Returns the time of a trace row in ns. The rows of both traces contain the time in s, as a float."""
     return round(row["t_s"] * 1e9)
 
 
@@ -177,7 +180,7 @@ def _state(row: Mapping[str, Any]) -> str:
 
 
 class _Segments:
-    """The segments of a sender: their packet numbers, and the data not yet acknowledged."""
+    """The segments that a sender has sent: the packet number of each, and which are not yet acknowledged."""
 
     def __init__(self) -> None:
         self._next = 0
@@ -185,7 +188,10 @@ class _Segments:
         self._waiting: deque[int] = deque()
 
     def sent(self, seq: int, size: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yields the event for a sent packet, preceded by the loss of an earlier packet with the same data, if any."""
+        """Yields the event for a sent packet.
+
+        If an earlier packet contained the same data, first yields the event that reports the earlier packet as lost.
+        """
         number, self._next = self._next, self._next + 1
         data: dict[str, Any] = {"header": _packet(number), "raw": {"length": size}}
         if size > _HEADERS:
@@ -199,7 +205,7 @@ class _Segments:
         yield "packet_sent", data
 
     def acknowledged(self, until: float) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yields the event for segments below `until` that are newly acknowledged."""
+        """Yields one event for the segments below `until` that were not acknowledged before, if there are any."""
         numbers: list[int] = []
         while self._waiting and self._waiting[0] < until:
             numbers.append(self._numbers.pop(self._waiting.popleft()))

@@ -35,12 +35,13 @@ from bloatlab.sweep import Store, parquet, sweeps
 from bloatlab.sweep.kept_runs import FRAME, RUN, tables
 from bloatlab.sweep.store import Stock, current, reading
 
-#: Names of `bloatlab sweep` measures, whose rows are the numbers of a summary under their dotted paths.
+#: Matches the names of the measures with which `bloatlab sweep` stores summaries. Each row contains the numbers of one
+#: summary, in columns that are named after the dotted paths of the numbers.
 SUMMARIES = re.compile(r"summary[-.]")
 
 
 class QueryError(InputError):
-    """A query that fails; the message is one line."""
+    """Raised when a query fails, or when the views cannot be made. The message is one line."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,10 @@ class Views:
         return _Shelf(stock.measure, files, list(columns))
 
     def _fresh(self, folder: Path, known: set[str]) -> Iterator[Path]:
-        """Yields temporary Parquet files with the journals' runs whose hashes are not in `known`."""
+        """Copies the runs that are in journals, but whose hashes are not in `known`, to temporary Parquet files.
+
+        Yields the paths of these files.
+        """
         for table in tables(parquet.fresh(parquet.journals(folder), known)[0]):
             file = self._free()
             table.write_parquet(file)
@@ -137,7 +141,7 @@ class Views:
         return self._scratch / f"{next(self._links)}{parquet.SUFFIX}"
 
     def _link(self, file: Path) -> Path:
-        """Makes a link to a file in the store, under a name without wildcards."""
+        """Makes a symbolic link to a file in the store. Unlike the file's name, the link's name has no wildcards."""
         link = self._free()
         self._files.append(file.resolve())
         link.symlink_to(self._files[-1])
@@ -186,7 +190,7 @@ def _runs(shelf: _Shelf) -> str:
 
 
 def _summary(shelf: _Shelf, before: Sequence[_Shelf]) -> str:
-    """Returns SQL for the rows of a measure, except the rows of runs that are already in one of `before`."""
+    """Returns SQL that selects the rows of a measure, without the runs that a shelf in `before` also contains."""
     values = "".join(f", {quoted(name)}" for name in shelf.values)
     known = " AND ".join(f'"run.hash" NOT IN (SELECT "run.hash" FROM {other.scan()})' for other in before)
     select = f'SELECT {_RUN}, "run.name" AS name{values} FROM {shelf.scan()}'
@@ -213,7 +217,8 @@ def _union(selects: Sequence[str], none: str) -> str:
     return " UNION ALL BY NAME ".join(f"({select})" for select in selects) if selects else none
 
 
-#: Beginnings of statements that only read. DuckDB may split such a statement into several.
+#: Matches the beginning of a statement that only reads. DuckDB may split such a statement, for example one with PIVOT,
+#: into several statements.
 _READING = re.compile(r"\s*(PIVOT|FROM|WITH|SELECT)\b", re.IGNORECASE)
 
 

@@ -27,19 +27,19 @@ Way = Literal["upload", "download"]
 #: Bytes of a full segment as an IP packet, and of its payload: 1500 minus 20 for IPv4 and 32 for TCP with timestamps.
 _WIRE, _PAYLOAD = 1500, 1448
 
-#: Maximum number of steps in a schedule; more is probably a mistake.
+#: Maximum number of steps in a recording. If there are more, the step was probably chosen too short by mistake.
 _MOST = 100_000
 
 
 class RecordingError(InputError):
-    """A recording from which no rate can be derived; the message is one line."""
+    """Raised for a recording from which no rate can be derived. The message is one line."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Rates in bit/s, each for `step` s, and one line about their origin.
+    """A sequence of rates in bit/s, each of which lasts for `step` seconds.
 
-    `cut` is true if the file ends within a packet.
+    `about` says in one line where the rates are from. `cut` is true if the file ends within a packet.
     """
 
     rates: Sequence[int]
@@ -48,7 +48,7 @@ class Recording:
     cut: bool = False
 
     def changes(self, until: float = float("inf")) -> list[dict[str, str]]:
-        """Returns the rates after the first one, as `changes` of a link, up to time `until` in s."""
+        """Returns the rate changes before the time `until` (in s), in the form of a link's `changes` in a scenario."""
         return [
             {"at": f"{place * round(self.step * 1e3)}ms", "rate": f"{rate}bit"}
             for place, (before, rate) in enumerate(zip(self.rates, self.rates[1:], strict=False), 1)
@@ -61,7 +61,10 @@ class Recording:
         return f'# {self.about}\n[link.{link}]\nrate = "{self.rates[0]}bit"\nchanges = [\n{"".join(lines)}]\n'
 
     def laid_into(self, of: Scenario, link: str) -> Scenario:
-        """Returns the scenario with these rates on its link `link`. Raises `RecordingError`, `ScenarioError`."""
+        """Returns a copy of the scenario `of` in which the link `link` has the rates of this recording.
+
+        Raises `RecordingError` or `ScenarioError`.
+        """
         data: Any = of.data
         if link not in data["link"]:
             raise RecordingError(f"--link {link}: {of.name} has no such link ({', '.join(data['link'])})")
@@ -75,7 +78,10 @@ class Recording:
 
 
 def of_file(path: Path, *, step: float, way: Way | None = None, to: str | None = None) -> Recording:
-    """Reads a recording. `way` applies to flent data, `to` to captures. Raises `RecordingError`, `OSError`."""
+    """Reads a recording. Raises `RecordingError` or `OSError`.
+
+    `way` selects the direction in flent data. `to` selects the packets in a capture by their destination address.
+    """
     if step < 1e-3:
         raise RecordingError("--step: expected at least 1ms")
     if flent.is_flent(path):

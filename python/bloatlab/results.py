@@ -42,14 +42,14 @@ FILES = (SUMMARY, SCENARIO, PROVENANCE, TABLES, "left.pcap", "right.pcap", "pack
 
 
 class ResultError(InputError):
-    """A folder that is not a result folder."""
+    """Raised for a folder that is not a valid result folder."""
 
 
 def save(result: Result, folder: str | Path, *, form: Form = "parquet", seconds: float | None = None) -> Path:
-    """Writes `result` into `folder`, which is made if necessary; returns the folder.
+    """Writes `result` into `folder` and returns the folder, which is created if it does not exist.
 
-    Equal results give equal bytes in every file except `provenance.json`. `seconds` is the wall time of the run, for
-    the provenance. Raises `OSError` if the folder cannot be written.
+    Equal results give equal bytes in every file except `provenance.json`, which also records `seconds`, the wall time
+    of the run. Raises `OSError` if the folder cannot be written.
     """
     folder = Path(folder)
     (folder / TABLES).mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def open_result(folder: str | Path) -> Result:
 
 
 def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
-    """Returns the origin of a result: machine, time, version. Comparisons of results must ignore it."""
+    """Returns how a result was made, for example machine, time and version. Comparisons of results must ignore this."""
     wall = None if seconds is None else round(seconds, 3)
     return {"scenario_hash": result.scenario.hash, "seed": result.seed, "wall_seconds": wall, **this_process()}
 
@@ -181,7 +181,7 @@ def read_table(path: Path) -> pl.DataFrame:
 
 
 def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Casts a table to the column types of a run, which CSV and JSON do not record.
+    """Converts the columns of a table to the types that a run gives them, because CSV and JSON do not record the types.
 
     The table `conversations`, which exists only in live runs, is left as it was read.
     """

@@ -87,7 +87,7 @@ class Scenario:
         return _core.as_toml(self.text)
 
     def tc(self, link: str | None = None) -> str:
-        """Returns tc commands that configure Linux like all links, or only like `link`.
+        """Returns tc commands that make Linux behave like the scenario's links, or only like the link `link`.
 
         Comments in the commands name what tc cannot do. Raises `ScenarioError` if no link has that name.
         """
@@ -133,10 +133,11 @@ def load(path: str | Path, sets: Sets = ()) -> Scenario:
 
 
 def opened(given: Scenario | str | Path | Mapping[str, object]) -> Callable[[Sets, str], Scenario]:
-    """Reads a scenario, file, workload or plain values once, and returns a function that resolves it.
+    """Returns a function that resolves a scenario with overrides. The scenario is read only once, by `opened` itself.
 
-    The function takes overrides and the scenario's name in messages, and raises `ScenarioError`. If the file cannot be
-    read, `opened` itself raises `OSError` or `UnicodeDecodeError`.
+    `given` is a scenario, the path of a file, the name of a workload, or plain values. The arguments of the returned
+    function are the overrides and the name by which error messages refer to the scenario. The function raises
+    `ScenarioError`. If the file cannot be read, `opened` raises `OSError` or `UnicodeDecodeError`.
     """
     if not isinstance(given, (str, Path)):
         values = given.text if isinstance(given, Scenario) else json.dumps(given)
@@ -246,7 +247,10 @@ def catalogue() -> dict[str, list[dict[str, Any]]]:
 
 
 def measures() -> dict[str, list[dict[str, Any]]]:
-    """Returns the declarations of a summary's possible measures and of their units; see `bloatlab.measures`."""
+    """Returns the core's lists of all measures that a summary can contain, and of their units.
+
+    `bloatlab.measures` describes the entries.
+    """
     return json.loads(_core.measures())
 
 

@@ -41,13 +41,13 @@ from bloatlab.tables import TextCell, TextTable, counted, number, row
 #: Name of the file that holds a comparison.
 COMPARED = "compare.json"
 
-#: Allowed difference: a share of the live value or a time, whichever is larger.
+#: The allowed difference is `SHARE` (a fraction of the live value) or `LEAST_MS`, whichever is larger.
 SHARE, LEAST_MS = 0.15, 3.0
 
 #: Bits in a full packet, to convert queueing time to packets.
 MTU_BITS = 12_000.0
 
-#: The lateness of packets: durations (strings with units) by percentile.
+#: How late packets left the bench: for each percentile, a duration as a string with a unit.
 Lateness = Mapping[str, str]
 PERCENTILES = ("min", "p50", "p90", "p95", "p99", "p99_9")
 
@@ -57,7 +57,10 @@ _DIGITS: Mapping[Unit, int] = {"ms": 1, "s": 3, "packets": 1, "Mbit/s": 2}
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity measured in both runs. A difference of at most `least`, in `unit`, is always accepted."""
+    """A quantity as measured in one run, simulated or live.
+
+    If the live value and the simulated value differ by at most `least` (in `unit`), they always agree.
+    """
 
     name: str
     unit: Unit
@@ -67,7 +70,10 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A quantity of a case, simulated and live. `agrees` is None if the live run is invalid or a value is missing."""
+    """The comparison of one quantity of a case: its simulated value, its live value, and whether they agree.
+
+    `agrees` is None if the live run is invalid or a value is missing.
+    """
 
     case: str
     name: str
@@ -92,13 +98,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """All compared values, and the reasons why live runs are invalid, by case."""
+    """The comparison of all cases. For each case whose live run is invalid, `invalid` contains the reason."""
 
     cells: Sequence[Cell]
     invalid: Mapping[str, str]
     seeds: int
-    #: By case, how late packets left the bench in the live run. The simulations of the case use the same lateness.
-    #: Empty if the simulations had exact clocks.
+    #: For each case, how late packets left the bench in the live run. The simulations of the case use the same
+    #: lateness. The mapping is empty if the simulations used exact clocks.
     lateness: Mapping[str, Lateness] = field(default_factory=dict[str, Lateness])
 
     @property
@@ -257,7 +263,7 @@ def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Q
 
 
 def lateness(real: Result) -> Lateness:
-    """Returns the lateness of packets in a live run, in the form of a link's `lateness`.
+    """Returns how late packets left the bench in a live run, in the form that `lateness` has in a link of a scenario.
 
     The result is empty if no packet left the bench.
     """
@@ -268,9 +274,9 @@ def lateness(real: Result) -> Lateness:
 
 
 def late(scenario: Scenario, real: Result) -> Scenario:
-    """Returns `scenario` with the lateness of the live run `real` on the links into its hosts.
+    """Returns a copy of `scenario` in which the links into its hosts have the lateness measured in the live run `real`.
 
-    A link with `both_ways` gets the lateness in both directions. A link that already has a lateness is not changed. A
+    With `both_ways`, a link has this lateness in both directions. A link that already has a lateness is not changed. A
     link that may reorder packets gets no lateness, because packets that leave the bench late keep their order.
     """
     measured = lateness(real)

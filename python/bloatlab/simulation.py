@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 else:
     from bloatlab.lazy import np, pl
 
-#: Called with the completed fraction of the simulated time, in [0, 1]. An exception in it cancels the run.
+#: A function that is called with the completed fraction of the simulated time, in [0, 1]. If the function raises an
+#: exception, the run is cancelled.
 Progress = Callable[[float], None]
 
 
@@ -123,7 +124,7 @@ def _app_line(name: str, app: Mapping[str, Any]) -> str:
     return f"  app {name}: {', '.join(facts)}"
 
 
-#: Format strings for an application's line, by the path of the measure.
+#: The measures that an application's line shows, if it has them: the path of each, and the format string for its value.
 _APP_FACTS = {
     "voip.mos": "MOS {:.2f}",
     "ping.rtt_ms.p50": "round trip p50 {:.2f} ms",
@@ -183,7 +184,7 @@ def run(
     return Result(scenario, summary_of(output["summary"]), frames(output["tables"], kept.tables()))
 
 
-#: Statistics that do not have the unit of their distribution.
+#: Statistics of a distribution that have no unit, although the distribution has one.
 _UNITLESS = frozenset({"cv", "count"})
 
 
@@ -226,7 +227,7 @@ def frames(
 ) -> Mapping[str, pl.DataFrame]:
     """Returns the core's tables as frames.
 
-    Columns are typed even without rows or values, so frames of two runs can be concatenated. A list becomes a column of
+    Even a column without values has a type, so the frames of two runs can be concatenated. A list becomes a column of
     strings, or, if it contains only nulls because the run did not have the counter, a column of counts. A frame is made
     on first access, which saves time in a sweep that needs only the summary. `made` contains additional frames from the
     caller. Numbers are rounded to the resolution of their unit.

@@ -1,4 +1,4 @@
-"""The summary of a run as human-readable tables, without empty parts.
+"""Makes tables for people to read from the summary of a run.
 
 A table is printed if the run has data for it, and a column if any of its rows has a value. The same numbers are in
 `summary.json` under the same names; docs/results.md explains them.
@@ -31,9 +31,10 @@ Of = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A column: the heading of its group, its own heading, and the path, scale and number of decimals of its values.
+    """A column of a table: its group's heading, its own heading, and how to get and print its values.
 
-    With `some`, the column is left out if all of its values are missing or 0.
+    A value is found at `path` in the summary, multiplied by `scale`, and printed with `digits` decimals. With `some`,
+    the column is left out if all of its values are missing or 0.
     """
 
     group: str
@@ -44,12 +45,12 @@ class _Field:
     some: bool = False
 
     def value(self, of: Of) -> float | str | None:
-        """Returns the value of a link or an application in this column: a scaled number or a string."""
+        """Returns this column's value for a link or an application: a scaled number, a string, or None if missing."""
         found = value_at(of, self.path)
         return found if found is None or isinstance(found, str) else float(found) * self.scale
 
     def text(self, value: float | str | None) -> str:
-        """Formats a value as it is printed."""
+        """Formats a number with the column's number of decimals. A string stays as it is."""
         return value if isinstance(value, str) else number(value, self.digits)
 
 
@@ -117,7 +118,7 @@ def _table(title: str, label: str, rows: Mapping[str, Of], fields: Sequence[_Fie
 
 
 def _groups(fields: Sequence[_Field]) -> list[tuple[str, int]]:
-    """Returns the headings above groups of columns; empty if no column has one."""
+    """Returns each group heading with the number of columns below it; empty if no column has a group heading."""
     groups = ["", *(field.group for field in fields)]
     return [(group, len(list(of))) for group, of in itertools.groupby(groups)] if any(groups) else []
 
@@ -159,7 +160,7 @@ def _called(of: Result | str | Path) -> str:
     return of.scenario.name if isinstance(of, Result) else Path(of).resolve().name
 
 
-#: For each kind of row in `frame`, the part of the summary it is made from.
+#: For each value of `per` in `frame`, the key of the summary under which the links or applications are.
 _PARTS = {"link": "links", "app": "apps"}
 
 

@@ -44,11 +44,11 @@ class TextTable:
     """A human-readable table.
 
     Each row has one cell for each of `columns`. Columns contain numbers, flush right, except for the first `left`
-    columns and, with `words_last`, the last column, which contain text. With `below`, a page puts the last column
-    under its row, over the full width. With `keep`, the text columns on the left are repeated in every block if the
-    table is too wide and is split into blocks. With `stacked`, a page narrower than the table shows each row as a
-    list of its cells with the names of their columns. `groups` are optional headings above adjacent columns, as
-    (heading, number of columns); they cover all columns.
+    columns and, with `words_last`, the last column, which contain text. With `below`, pages and terminals show
+    the last cell of each row below the row, over the full width. A table that is too wide for a terminal is split into
+    blocks of columns; with `keep`, every block repeats the text columns on the left. With `stacked`, a page that is
+    too narrow for the table shows each row as a list of cells, each with the name of its column. `groups` are optional
+    headings above adjacent columns, as (heading, number of columns); they cover all columns.
     """
 
     title: str
@@ -86,7 +86,7 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A quantity over seeds: its median and central interval. Infinity means that the event never happened."""
+    """The median and the central interval of a quantity over seeds. Infinity means that the event never happened."""
 
     median: float
     low: float
@@ -132,7 +132,7 @@ def rate_series(frame: pl.DataFrame, bytes_column: str, *, smooth: int = 1) -> p
 
 
 def answered_pings(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Returns the rows of `pings` with a round-trip time, by application."""
+    """Returns the answered pings of each application: the rows of the table `pings` that have a round-trip time."""
     if not frame.height:
         return {}
     answered = frame.filter(pl.col("rtt_ms").is_not_null() & pl.col("rtt_ms").is_not_nan())
@@ -153,9 +153,10 @@ def cumulative_share(frame: pl.DataFrame, value: str, weight: str) -> pl.DataFra
 
 
 def histogram_quantile(frame: pl.DataFrame, q: float) -> float:
-    """Returns the quantile `q` of a histogram with `lower_ms`, `upper_ms` and `count`; NaN if it is empty.
+    """Returns the quantile `q` of a histogram with the columns `lower_ms`, `upper_ms` and `count`; NaN if it is empty.
 
-    Bins with the same edges are merged; the midpoint of the bin is used (its relative width is at most 1/1024).
+    Bins with the same edges are merged. The result is the midpoint of the bin that contains the quantile. The relative
+    width of a bin is at most 1/1024.
     """
     bins = frame.group_by("lower_ms", "upper_ms").agg(pl.col("count").sum()).sort("lower_ms")
     total = int(bins["count"].sum())

@@ -32,7 +32,7 @@ _LEAST_WORDS, _LONGEST_WORD = 14, 40
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column. `natural` is the width at which nothing wraps, `least` the minimum readable width.
+    """A column. Nothing wraps if the column is `natural` cells wide; `least` is the minimum readable width.
 
     `group` is the index of the column's heading among the table's groups, -1 if it has none.
     """
@@ -144,14 +144,14 @@ def _wide(text: str) -> int:
 
 
 def _columns(table: TextTable) -> list[_Column]:
-    """Returns the columns of a table, except the last column if it is printed below its row."""
+    """Returns the columns of a table, without the last column if its cells are printed below the rows."""
     groups = [(place, -(-(cell_len(name) + _GAP) // width) - _GAP) for place, (name, width) in enumerate(table.groups)
               for _ in range(width)]  # fmt: skip
     found: list[_Column] = []
     for index, head in enumerate(table.columns[: len(table.columns) - table.below]):
         words = index < table.left or (table.words_last and index == len(table.columns) - 1)
         cells = [row[index] for row in table.rows]
-        # `share` is the part of the group heading's width that this column must provide
+        # a group heading extends over the columns of its group; `share` is the width that this column must contribute
         group, share = groups[index] if groups else (-1, 0)
         widest = max((_wide(cell.text) for cell in cells), default=0)
         natural = max(_wide(head), widest, share)
@@ -181,7 +181,7 @@ def _blocks(columns: Sequence[_Column], keys: int, width: int) -> Iterator[_Bloc
         yield _Block(columns, _widths(columns, width))
         return
     labels, rest = list(columns[:keys]), list(columns[keys:])
-    # labels may take half of the width, if the widest other column still fits
+    # the labels may take half of the width, but must leave enough room for the widest of the other columns
     share = min(width // 2, width - max(c.least for c in rest) - _GAP)
     room = width - _total(_widths(labels, share)) - _GAP
     chosen: list[_Column] = []

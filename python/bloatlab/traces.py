@@ -53,7 +53,7 @@ class Traces:
             self._parts += 1
 
     def tables(self) -> dict[str, pl.DataFrame]:
-        """Returns the tables of states, by name."""
+        """Returns the tables of traced states, by name."""
         return {
             name: pl.concat(frames, how="diagonal").with_columns(pl.col(pl.Float64).fill_null(float("nan")))
             for name, frames in sorted(self._frames.items())
@@ -73,7 +73,11 @@ def packets(folder: str | Path) -> pl.LazyFrame:
 
 
 def _series(name: str, values: Any) -> pl.Series:
-    """Makes a column: floats (missing: NaN, as in every table), or integers, booleans and strings (missing: null)."""
+    """Makes a column from the values of a chunk.
+
+    A missing value is NaN in a column of floats, as in every table, and null in columns of integers, booleans and
+    strings.
+    """
     if isinstance(values, tuple):
         places, words = values
         of = pl.Series(name, [*words, None], dtype=pl.String)

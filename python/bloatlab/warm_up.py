@@ -1,8 +1,9 @@
 """Finds the warm-up of a run for `record.warm_up = "auto"`: MSER-5 over the rates and queues of its links.
 
 Statistics are computed during a run, so the warm-up must be known before the run starts. A first run without a warm-up
-gives the series (`queue_series` of every recorded link: queue length and bytes sent per bin); the longest cut of any
-series is the warm-up, and the run is repeated with it. The second run's scenario states this warm-up as a number.
+gives the series (`queue_series` of every recorded link: queue length and bytes sent per bin). For each series, MSER-5
+finds how much of the start to cut. The longest of these cuts is the warm-up, and the run is repeated with it. The
+second run's scenario states this warm-up as a number.
 """
 
 from collections.abc import Sequence
@@ -22,9 +23,9 @@ _SERIES = {"queue_packets_mean": "queue", "sent_bytes": "rate"}
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """The warm-up in s, the series that needs it, and whether the rest of the run is steady.
+    """The length of the warm-up, the series that determines it, and whether the rest of the run is steady.
 
-    If it is not steady, the warm-up is half of the run, and the run is too short.
+    If the rest is not steady, the run is too short, and the warm-up is half of the run.
     """
 
     seconds: float
@@ -45,7 +46,10 @@ class WarmUp:
 
 
 def asked(sets: Sequence[Override]) -> tuple[list[Override], bool]:
-    """Returns the overrides without a warm-up of "auto", and whether the last warm-up override is "auto"."""
+    """Returns the overrides except those that set the warm-up to "auto", and whether a run has to find its warm-up.
+
+    A run has to find its warm-up if the last override of the warm-up is "auto".
+    """
     words = [value.strip("\"' ") for path, value in sets if path == PATH]
     rest = [(path, value) for path, value in sets if path != PATH or value.strip("\"' ") != AUTO]
     return rest, bool(words) and words[-1] == AUTO

@@ -303,7 +303,10 @@ class Targets:
             called("query", sql, "--store", str(self.folder / "store"), "-f", chance.choice(["text", "csv", "json"]))
 
     def name(self, chance: Chance) -> None:
-        """Runs a scenario with unusual names, or puts them into an existing result, and shows the result."""
+        """Runs the commands that show a result, for a result with unusual names.
+
+        The names are either those of the scenario that was run, or they are written into the result of an ordinary run.
+        """
         file, out = self.folder / "x.json", self.folder / "out"
         plain = ["here", "there", "up", "one", "other", "named"]
         places = chance.sample(range(6), chance.randrange(1, 3))

@@ -58,7 +58,8 @@ class SmallBbr:
         "probe_bw_up": (1.25, 2.25),
         "probe_rtt": (1.0, 0.5),
     }
-    #: After a round that loses more than the share `loss_threshold`, a bound is multiplied by `beta`.
+    #: If a round loses more than the share `loss_threshold` of its bytes, a bound falls to `beta` times the bytes in
+    #: flight or the rate, but not below the bandwidth-delay product or the measured rate.
     beta, loss_threshold = 0.7, 0.02
 
     def __init__(self):

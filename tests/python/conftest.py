@@ -1,4 +1,4 @@
-"""Fixtures: a small dumbbell scenario, and results of a study that a test can change."""
+"""Fixtures, such as a small dumbbell scenario, and a study's results, which each test can change for itself."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def scenario_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def as_published() -> Callable[[], dict[str, list[Measures]]]:
-    """Returns a function that makes measures for three seeds that agree with the paper in every cell."""
+    """Returns a function that makes the measures of three seeds, which agree with the paper in every cell."""
 
     def make() -> dict[str, list[Measures]]:
         runs: dict[str, list[Measures]] = {}

@@ -1,4 +1,4 @@
-"""Finds the parts of a recommendation that tests read."""
+"""Helpers that get the values that tests check from a recommendation."""
 
 from __future__ import annotations
 

@@ -40,7 +40,10 @@ def scenario_of(tree: dict[str, Any]) -> Scenario:
 
 @contextmanager
 def pages(browser: Any) -> Generator[Open]:
-    """Opens the page with a scenario and waits for its first result; checks every opened page at the end."""
+    """Yields a function that opens the page with a scenario and waits for its first result.
+
+    Every opened page is checked at the end.
+    """
     if not PAGE.is_file():
         pytest.skip("the playground is not built: make playground")
     with ExitStack() as contexts:
@@ -92,7 +95,7 @@ def packed(experiment: Any) -> str:
 
 
 def held(found: Opened) -> Any:
-    """Returns the experiment in the page's address, once the page has written it there."""
+    """Waits until the page has written its experiment into its address, and returns this experiment."""
     until(found, f"{SETTLED} && document.body.dataset.address === 'new'")
     text = found.page.evaluate("location.hash").partition("#1=")[2]
     return json.loads(zlib.decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), -15))

@@ -1,4 +1,4 @@
-"""tools/bench.py prints a correct line for each run of another simulator."""
+"""Checks the lines that tools/bench.py prints for runs of other simulators."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every discipline in the modem of CableLabs 2012: the runs that are made, and the tables of their results."""
+"""Every queue discipline in the modem of CableLabs 2012: the runs of the study, and the tables of their results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,11 @@ def measures(value: float) -> list[Measures]:
 
 @pytest.fixture
 def runs() -> tuple[Runs, Runs]:
-    """Returns the paper's runs (these tables leave out their third seed), and the runs of the disciplines."""
+    """Returns runs of the paper's queues with four seeds each, and runs of the disciplines with two seeds each.
+
+    The tables use as many seeds of the paper's queues as of the disciplines, so they leave out the last two, whose
+    values are far too large.
+    """
     paper = {
         Case(n, q).key: [*measures(10.0 * place), *measures(1e6)] for place, q in enumerate(Queue) for n in NUMBERS
     }

@@ -1,4 +1,6 @@
-"""The rules of the study `cablelabs2012`: tolerances at limits computed by hand, and which cells are counted."""
+"""The rules of the study `cablelabs2012`: values on both sides of each tolerance's limits, which are computed by hand,
+and which cells are counted.
+"""
 
 from __future__ import annotations
 
@@ -96,9 +98,9 @@ def test_what_is_counted(as_published):
     # have 5 x 8 = 40 of these cells, and two other cells, both MADs, are not published
     assert kinds[Verdict.CALIBRATION] == 40
     assert kinds[Verdict.WITHIN] == 216 - 40 - 2
-    # Tables 7 and 8 have (a difference and two ratios) x 2 = 6 cells for each of 9 loads. For each load, the page time
-    # is printed once for each of two DropTail buffers and twice for CoDel: 9 x 4 = 36 cells. The two MADs are also
-    # derived
+    # for each of 9 loads, Tables 7 and 8 compare CoDel with two DropTail buffers by a difference and two ratios:
+    # 2 x 3 = 6 cells. They also repeat the page time of each load, once for each DropTail buffer and twice for CoDel:
+    # 9 x 4 = 36 cells. The two MADs that are not published also have the verdict "derived"
     assert kinds[Verdict.DERIVED] == 2 + 2 * 27 + 36
     summary = card.as_data()["summary"]
     assert summary["cells"] == 174
@@ -196,7 +198,8 @@ def test_a_cell_is_explained_only_by_a_reading_that_puts_the_whole_row_within(as
         seed[LOST] = 4.0  # 2.15 is published, with a band of 1.3975 to 2.9025
     card = STUDY.scorecard(runs)
     assert find(card, "D04/417", LOST).reason.endswith("; not explained")
-    # a cell of D04/417 is outside its band, so the other reading of the paper must be run for all queues of load 04
+    # a cell of D04/417 is outside its band, so each other reading of the paper that could explain the difference must
+    # be run for all queues of load 04
     asked = wanted(card.cells)
     assert asked["round_trips_apart"] == ("D04/417", "D04/21", "C04")
     assert "bursty_window" not in asked
@@ -204,12 +207,13 @@ def test_a_cell_is_explained_only_by_a_reading_that_puts_the_whole_row_within(as
     far = {key: [dict(s) | {LOST: 3.5} for s in runs[key]] for key in asked["live"]}
     told = pick(explained(card.cells, runs, {"round_trips_apart": near, "live": far}), "D04/417", LOST).reason
     assert "; experiment round_trips_apart: 2.60 %, and all 8 cells of D04/417 within: " in told
-    # the explanation says that this reading changes a value of Table 2
+    # this reading of the paper contradicts Table 2, and the explanation says so
     assert told.endswith("it changes what the paper states: one round trip for all five transfers (Table 2)")
     told = pick(explained(card.cells, runs, {"round_trips_apart": far, "live": far}), "D04/417", LOST).reason
     each = "3.50 %, 7 of 8 cells of D04/417 within"
     assert told.endswith(f"not explained (experiment round_trips_apart: {each}; experiment live: {each})")
-    # a reading explains nothing if it moves this cell into its band, but moves another cell of the row out of its band
+    # another reading of the paper does not explain the difference if it moves this cell into its band, but moves
+    # another cell of the same case out of its band
     other = {key: [dict(s) | {LOST: 2.6, LATE: 10.0} for s in runs[key]] for key in asked["live"]}
     told = pick(explained(card.cells, runs, {"live": other}), "D04/417", LOST).reason
     assert told.endswith("not explained (experiment live: 2.60 %, 7 of 8 cells of D04/417 within)")
@@ -245,13 +249,16 @@ def test_a_claim_that_differs_is_shown_without_pages_and_keeps_its_verdict():
 
 
 def test_three_values_follow_the_papers_words_and_have_their_readings():
-    """The paper's words determine three values: the channel rate is that of two channels with 0.8 x 6 bit x 5.12 MHz
-    each, the burst is 12 500 packets, and an initial window of 4 segments exceeds 20 Mbit/s after six round trips.
+    """Three values follow from the words of the paper.
+
+    The channel rate is that of two channels with 0.8 x 6 bit x 5.12 MHz each, the burst is 12 500 packets, and an
+    initial window of 4 segments exceeds 20 Mbit/s after six round trips.
     """
     own = Setup()
     assert own.link_rate == f"{0.8 * 6 * 5120 * 2:.0f}kbit"
     assert own.burst_file == f"{12_500 * 1460}B"
-    # 14 s (5.3 s of burst and 8.7 s after it) is enough to send 10 MB plus 14 s of data at 5 Mbit/s
+    # in 14 s (5.3 s of burst and 8.7 s after it), a modem can send 10 MB plus 5 Mbit/s x 14 s, which is exactly the
+    # size of 12 500 packets of 1500 bytes
     assert (12_500 * 1500, 14.0 * 5e6 / 8 + 10e6) == (18_750_000, 18_750_000)
     per_round_trip = 20e6 * 0.1 / 8 / 1500
     assert own.bulk_initial_window * 2**5 < per_round_trip < own.bulk_initial_window * 2**6

@@ -51,10 +51,10 @@ def test_the_system_of_figure_1():
 
 
 def test_the_modem_is_the_papers():
-    """The modem has the properties of §2.2.2.
+    """The modem has the properties that §2.2.2 of the paper describes.
 
-    REQ(1) is recorded after the shift, both queues are ns-2's DropTail, which holds one packet less than its limit, and
-    a full transmit queue drops packets.
+    A MAP moves REQ(1) into REQ(0), and only then records the new REQ(1). Both queues are ns-2's DropTail, which holds
+    one packet less than its limit, and a full transmit queue drops packets.
     """
     up: Any = describe(Case(5, Queue.DROPTAIL_21), 1, Setup()).get("link", {})["up"]
     assert up["docsis"]["request_vector"] == "recorded"
@@ -76,8 +76,8 @@ def test_one_window_for_all_transfers():
 def test_round_trips_apart():
     scenario: Any = describe(Case(5, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
     names = ["ftp", "ftp2", "ftp3", "ftp4", "ftp5"]
-    # the round trips are 100, 102, ... 108 ms. The DOCSIS link contributes 2 ms, and the link to the server contributes
-    # half of the rest in each direction
+    # the round trips are 100, 102, ... 108 ms. The DOCSIS link contributes 2 ms to each of them, and the link to the
+    # server contributes the rest, half of it in each direction
     assert [scenario["link"][n]["delay"] for n in names] == ["49ms", "50ms", "51ms", "52ms", "53ms"]
     assert [scenario["app"][n]["traffic"]["ftp"]["flows"] for n in names] == [1] * 5
     single: Any = describe(Case(3, Queue.CODEL), 1, Setup(**READINGS["round_trips_apart"].changes))
@@ -97,7 +97,7 @@ def test_free_parameters_are_one_set_with_arguments():
         assert len(unknown.why) > 20
     # experiments do not vary these parameters, because they depend on another parameter, or have no effect
     companions = {"file_pause_spread", "down_link_rate", "ftp_start"}
-    # experiments vary these parameters although the paper states them
+    # the paper states the values of these parameters, but experiments vary them nevertheless
     stated = {"transmit_queue", "sojourn_both", "page", "limit", "target", "queue", "round_trip_step_ms", "seconds"}
     stated |= {"bursty_window", "bulk_ack_every"}  # their default is the value of the TCP stack
     assert {f for f in Setup.__slots__ if f not in named} == companions | stated
@@ -112,8 +112,9 @@ def test_seeds_differ_in_starts_and_cases_share_them():
 
 
 def test_appendix_a_is_the_same_list_in_both_languages(tmp_path: Path):
-    """The page listed in the core has the sizes of Appendix A: for each page, 614 402 B of objects and 102 400 B of
-    HTML arrive, and each object arrives once.
+    """The core's list of the objects of a web page has the sizes of the paper's Appendix A.
+
+    If each object is sent once, a page load delivers 614 402 B of objects and 102 400 B of HTML.
     """
     total = 614_402 + 102_400
     trial = next(t for t in trials("pages") if t.key == "D01/417 listed sizes")
@@ -125,7 +126,7 @@ def test_appendix_a_is_the_same_list_in_both_languages(tmp_path: Path):
 
 
 def test_mos_of_all_published_cells():
-    """The E-model without delay computes every printed MOS from the printed loss."""
+    """From the loss that the paper prints, the E-model without delay computes every MOS that the paper prints."""
     for c in grid():
         loss = published.by_key()[c.key, published.PLR].values[0]
         mos = emodel(loss / 100.0, 0.0)[1]
@@ -179,7 +180,8 @@ def test_a_stranger_finds_the_answer_on_the_first_screen(browser: Any, quick: Pa
     with opened(browser, file, width=width, height=height) as on:
         on.page.wait_for_selector(".uplot canvas")
         assert on.page.locator("h1").inner_text() == "Is CoDel better than a 50 ms buffer, and for whom?"
-        # on a phone, the answer and the list fit below the warning of a quick look, but the figure does not
+        # on the screen of a phone, there is room for the answer and the list of who benefits below the warning of a
+        # quick look, but not for the figure
         for place in ["h1", ".sentence", ".points", *([".uplot"] if width > 1000 else [])]:
             box = on.page.locator(place).first.bounding_box()
             assert box["y"] >= 0

@@ -52,7 +52,8 @@ def test_another_thread_may_format_a_traceback() -> None:
             try:
                 _ = 1 + int(done.is_set()) / 0
             except ZeroDivisionError:
-                # the parse of this thread may still fail
+                # the traceback's own call of `ast.parse` may still fail; the test is about the calls in the other
+                # thread
                 with contextlib.suppress(SystemError):
                     traceback.format_exc()
 

@@ -233,7 +233,7 @@ def test_list_measures_says_what_a_summary_has(say):
     assert "links.*.sojourn_ms.p99_9" in out
     found = json.loads(say("list", "measures", "-f", "json")[1])["measures"]
     assert {"links.*.utilisation", "apps.*.voip.mos", "latency.induced_ms"} <= {of["name"] for of in found}
-    # finds the application and the grading scale, but not the measures whose names end in rpm
+    # `list rpm` finds the application and the grading scale, but not the measures whose names end in rpm
     assert list(json.loads(say("list", "rpm", "-f", "json")[1])) == ["apps", "grades"]
     code, _, err = say("list", "measures", "sojurn_ms")
     assert (code, 'did you mean "sojourn_ms"?' in err) == (2, True)
@@ -270,7 +270,7 @@ def test_help_of_all_loads_no_command_and_says_their_first_lines(say):
         of = app[name]
         whole = (of.default_command.__doc__ if of.default_command is not None else of.help) or ""
         assert f" {name} {whole.split(chr(10))[0]} " in flat, name
-        # the command's own help ends with the end of its description
+        # the help of the command itself contains the whole description, up to its last words
         if of.default_command is not None:
             last = whole.split("Args:")[0].split()[-3:]
             assert " ".join(last).replace("`", "") in " ".join(say(name, "--help")[1].replace("│", " ").split()), name
@@ -319,7 +319,7 @@ ENDLESS = {
         "4s",
         'delay = "10us"\n[app.bulk]\nfrom = "x"\nto = ["y"]\ntraffic.ftp = { flows = 20 }\n',
     ),
-    # an idle link still counts opportunities
+    # the link has almost nothing to send, but still counts its opportunities to send
     "idle": (
         "4320000s",
         'delay = "10ms"\ndelivery.lte = {}\n[app.file]\nfrom = "x"\nto = ["y"]\ntraffic.ping = { count = 1 }\n',

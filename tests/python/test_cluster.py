@@ -116,7 +116,7 @@ def table(grid: Path, out: Path, *more: str) -> bytes:
 
 @contextlib.contextmanager
 def client_of(machines: Cluster, workers: int = 1) -> Generator[Any]:
-    """Yields a client once this number of workers is connected."""
+    """Yields a client of the scheduler as soon as at least `workers` workers are connected."""
     with distributed.Client(machines.address) as client:
         client.wait_for_workers(workers, timeout=60)
         yield client

@@ -118,8 +118,9 @@ def test_counting_trials():
 
 @pytest.mark.parametrize(("groups", "ways"), [(64, 4), (256, 1), (10, 3)])
 def test_trials_agree_with_the_exact_chance(groups: int, ways: int):
-    """The 99.9 % intervals contain the exact probability for every number of sessions from 1 to 60; all come from the
-    same trials.
+    """The 99.9 % intervals contain the exact probability for every number of sessions from 1 to 60.
+
+    All intervals are computed from the same trials.
     """
     thrown = monte_carlo(groups, ways, 60, 100_000, seed=7, confidence=0.999)
     exact = collision(groups, ways, 60)

@@ -1,4 +1,6 @@
-"""The command line refuses numbers in other digits, unterminated commands, and folders with earlier results."""
+"""The command line refuses numbers that are not written in the digits 0 to 9, server commands with an open quotation
+mark, and output folders that contain earlier results.
+"""
 
 from __future__ import annotations
 

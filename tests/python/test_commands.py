@@ -38,7 +38,8 @@ PARSED = {
 ELSEWHERE = re.compile(r"--dask|\bSQL\b|runs/compared")
 #: The order in which commands are run: commands that write results come before commands that read them.
 ORDER = ["run", "sweep", "check", "export", "links"]
-#: The addresses of hosts in a simulation's capture.
+#: Host addresses in the commands of the pages, and the addresses by which the test replaces them, because its captures
+#: come from simulations.
 ADDRESSES = {"192.168.1.10": "10.0.0.1"}
 
 

@@ -1,4 +1,6 @@
-"""Comparison of simulated and live results: the rule, checked by hand, and one real comparison if the bench can run."""
+"""Comparison of simulated and live results: the rule, with limits computed by hand, and one comparison with a live run
+if the bench can run here.
+"""
 
 from __future__ import annotations
 
@@ -73,8 +75,8 @@ def test_a_simulation_is_as_late_as_the_live_run(scenario_file: Path):
     assert found == {"back": as_written, "down": None, "nic": None, "up": as_written}
     nothing: dict[str, float | None] = dict.fromkeys(measured)
     assert late(ideal, as_if_live(ideal, nothing, "h1", "h2")) == ideal
-    # a link used in both directions delivers to both hosts, so it also gets the lateness; a link that may reorder
-    # packets does not
+    # a link used in both directions also delivers to the host at its `from` end, so `late` gives it the measured
+    # lateness, too; a link that may reorder packets gets no lateness
     both: Any = load(scenario_file).data
     up = both["link"]["up"]
     up["both_ways"] = True
@@ -119,7 +121,7 @@ def test_on_this_machine_s_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_saved_live_runs_are_judged_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """A simulation that is stored as a live run with an exact clock agrees with itself to the last bit."""
+    """A simulation that is stored as a live run agrees in every bit with the one that `compare --exact` runs."""
     simulated = run(build(Case("reno", 20), 1, Lab(seconds=8)))
     percentiles = {"min": 0.0, "p50": 0.01, "p90": 0.02, "p95": 0.03, "p99": 0.1, "p99_9": 1.0, "max": 2.0}
     facts = {

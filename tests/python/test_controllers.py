@@ -1,4 +1,6 @@
-"""Controllers in Python: Reno and Westwood+ send the core's packets; an error is one line with its location."""
+"""Controllers in Python: Reno and Westwood+ send the same packets as the core's, and an error is reported in one line
+that names its location.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ ROWS: dict[str, tuple[Callable[[Summary], float], int]] = {
     "download (Mbit/s)": (mbit("download", "_reverse"), 2),
     **{f"{app} (Mbit/s)": (mbit(app, ""), 2) for app in ("upload", "films", "report", "sync")},
 }
-#: Applications whose rate the page calls an upload.
+#: For each scenario file, the application whose rate is in the row "upload (Mbit/s)", if it is not called "upload".
 UPLOADS = {"adsl": "photos", "cable30": "video", "cable31": "video", "fibre": "backup", "starlink": "backup"}
 
 

@@ -23,7 +23,7 @@ def module_names(of: Any) -> set[str]:
 
 
 def stub_defs(body: list[ast.stmt]) -> dict[str, ast.FunctionDef | ast.ClassDef]:
-    """Returns functions and classes by name, without those used only in annotations."""
+    """Returns functions and classes by name, except typed dictionaries, which are used only in annotations."""
     found = {node.name: node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     typed = {
         n for n, node in found.items() if isinstance(node, ast.ClassDef) and "TypedDict" in map(ast.unparse, node.bases)
@@ -100,8 +100,9 @@ def test_a_function_is_called_as_the_stub_says(of: Any, function: ast.FunctionDe
     ("name", "definition"), [("ScenarioDict", None), ("LinkDict", "Link"), ("AppDict", "App"), ("RecordDict", "Record")]
 )
 def test_the_types_of_plain_values_have_the_keys_of_the_schema(name: str, definition: str | None):
-    """Each typed dictionary of the stub, a class or an assignment of `TypedDict("Name", {key: type})`, has the keys of
-    the schema.
+    """Each typed dictionary of the stub has the keys of the schema.
+
+    The stub defines it by a class, or by an assignment of `TypedDict("Name", {key: type})`.
     """
     keys: dict[str, set[str]] = {}
     for node in ast.parse(STUB.read_text(encoding="utf-8")).body:

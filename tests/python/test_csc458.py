@@ -76,8 +76,8 @@ def test_packets_bound_the_round_trip_as_equation_2_says(ran: dict[str, Result],
 
 @pytest.mark.parametrize(("key", "ms"), [("Q=20 reno x2", 52), ("Q=100 reno x2", 244)])
 def test_super_segments_double_it(ran: dict[str, Result], key: str, ms: float):
-    """Super-segments nearly double the longest round trip: most entries in the queue hold two segments, some a ping or
-    only one segment.
+    """Super-segments nearly double the longest round trip: most entries in the queue hold two segments, but some hold
+    only one segment or a ping.
     """
     assert 0.94 * ms <= measure(ran[key])["rtt_max_ms"] <= ms + 1.4
 
@@ -121,12 +121,12 @@ def test_what_was_chosen_on_judged_cells_is_calibration_and_stands_beside_the_ot
     fetches = [c for c in card.cells if "fetch" in c.metric]
     assert [c.verdict for c in fetches] == [Verdict.WITHIN, Verdict.CALIBRATION] * 6
     assert [c.case.endswith("dupthresh") for c in fetches] == [False, True] * 6
-    # in the first reading, losses are detected as the preset says, as in all other cases; in the second, as in TCP
-    # before RACK
+    # the study reads the lab's kernel in two ways. In the first reading, the sender detects losses as its preset does,
+    # as in all other cases; in the second reading, it relies on duplicate ACKs alone, as TCP did before RACK
     stacks = {str(c): build(c, 1).data["tcp"]["lab"] for c in (*kit(), *second_reading())}
     assert "loss_detection" not in stacks["Q=20 reno x2"]
     assert stacks["Q=20 reno x2 dupthresh"]["loss_detection"] == "dupthresh"
-    # every claim is checked in both readings
+    # every claim is checked twice: with the runs of the first reading, and with those of the second
     times = {"": (0.5, 0.6, 0.7), " dupthresh": (0.6, 0.5, 0.7)}
     runs: Runs = {
         f"Q={q} reno x2{more}": [{"fetch_mean_s": s}]
@@ -154,8 +154,8 @@ def test_a_value_that_no_case_can_have_is_one_line(tmp_path: Path, capsys: pytes
 
 
 def test_a_ranking_needs_its_margin():
-    """In claims, "lower" means lower by at least 5 % of the larger value, and "mostly" means for at least 60 % of the
-    time.
+    """If a claim says "lower", the smaller value must be lower by at least 5 % of the larger value; if it says
+    "mostly", the statement must hold for at least 60 % of the time.
     """
 
     def held(ident: str, runs: Runs) -> bool | None:

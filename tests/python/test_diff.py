@@ -202,8 +202,8 @@ def test_an_application_that_changed_more_is_told_before_another():
     )
     values = ((4.0, 1.0, 4.0, 10.0, 1.0), (3.9, 1.1, 1.0, 1000.0, 99.0))
     rows = cells(difference(("x", "y"), None, [dict(zip(paths, of, strict=True)) for of in values]))
-    # the score of b changed most, so b comes first. The goodput of a follows the score of a, although the goodput
-    # changed more. Links follow applications
+    # b comes first, because its score changed most. In the rows of a, the score comes before the goodput, although the
+    # goodput changed more. Links come after applications
     assert [(row[0], row[1]) for row in rows] == [
         ("b", "MOS (1 to 4.5)"), ("a", "MOS (1 to 4.5)"), ("", "goodput (Mbit/s)"),
         ("link x", "time in queue, 99 % (ms)"),

@@ -174,7 +174,7 @@ def test_every_table_and_column_is_documented(result: bloatlab.Result):
 
 
 def keys(of: dict[str, Any], prefix: str = "") -> set[str]:
-    """Returns the dotted names of the leaves."""
+    """Returns the names of the leaves of nested dictionaries, with a dot between levels; `drops` counts as a leaf."""
     return {
         name
         for k, v in of.items()

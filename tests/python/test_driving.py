@@ -21,7 +21,7 @@ from bloatlab.scenario import problems
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: A call beside an upload. `down` is a plain link, so the core computes the departure of a packet at enqueue.
+#: A call beside an upload. `down` is a plain link, so the core computes when a packet will leave while enqueuing it.
 HOME = """
 name = "home"
 duration = "4s"
@@ -154,7 +154,8 @@ def test_a_window_that_is_set_is_used():
     flow.cwnd = 4 * mss
     assert (flow.cwnd, flow.in_flight) == (4 * mss, before["in_flight"])
     flow.ssthresh = "3KB"
-    # the threshold stays below the window, so the sender is in congestion avoidance: one more segment per round trip
+    # the slow-start threshold stays below the window, so the sender is in congestion avoidance, and its window grows by
+    # one segment per round trip
     sim.run_until(2.5)
     assert flow.cwnd < 20 * mss
     flow.cwnd = 60 * mss

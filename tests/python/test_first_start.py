@@ -97,7 +97,7 @@ def test_ledbat_pp_keeps_its_target_and_yields_to_cubic():
     assert background < 0.05 * cubic
     one = line({"up": {"tcp": "ledbat++"}}, {"ledbat++": {"preset": "ledbat++"}}, rate=20.0, buffer=1000, seconds=120.0)
     neck = one["summary"]["links"]["neck"]
-    # the queue stays near the target of 60 ms, and slowdowns cost at most a tenth of the link
+    # the queue stays near the target of 60 ms, and the slowdowns of LEDBAT++ leave at most a tenth of the link unused
     assert 45.0 < neck["sojourn_ms"]["mean"] < 66.0
     assert neck["utilisation"] > 0.9
 

@@ -1,7 +1,8 @@
 """Tests that flent's own plotter opens our files, and that we read the same values from flent's files as flent prints.
 
-flent is not a dependency: its wheel (by its hash, requirements/flent.txt) is installed under target/ when it is first
-needed. The wheel contains sample data measured by others. flent is GPL, so none of it is in this repository.
+flent is not a dependency: when it is first needed, pip installs its wheel under target/, and checks it against the
+hashes in requirements/flent.txt. The wheel contains sample data measured by others. flent is GPL, so none of it is in
+this repository.
 """
 
 from __future__ import annotations
@@ -211,8 +212,8 @@ def written(path: Path, **changes: Any) -> Path:
 
 def test_rates_cover_the_time_since_the_last_report(tmp_path: Path):
     found = flent.read(written(tmp_path / "x.flent.gz"))
-    # 8 Mbit/s for 1 s is 1 MB. The next report is 16 Mbit/s over 1.5 s: 2 MB in the first of these 1.5 s, 1 MB in the
-    # rest
+    # the first report, 8 Mbit/s over 1 s, is 1 MB. The second report, 16 Mbit/s over 1.5 s, is 3 MB: 2 MB belong to the
+    # first second of this time, and 1 MB belongs to the other half second
     assert found.tables["flow_series"]["goodput_bytes"].to_list() == pytest.approx([0.0, 1e6, 2e6, 1e6], abs=1.0)
     assert found.tables["pings"]["t_s"].to_list() == pytest.approx([0.0, 2.0], abs=1e-6)
     # the load lasts from 1 s to 4 s, during which 4 MB and one ping arrive

@@ -139,7 +139,7 @@ def test_a_notebook_shows_a_result_as_tables(result: bloatlab.Result):
     assert _Cells(table.as_html()).cells == ["g", "x", "n", "<script>", "1"]
 
 
-#: Number of decimals that each unit can have, because the core counts ns.
+#: The most decimals that a time in each unit can have: the core counts time in ns.
 FINEST = {"_s": 9, "_ms": 6}
 
 

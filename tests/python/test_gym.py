@@ -66,7 +66,7 @@ def test_the_library_finds_nothing_to_say(name: str):
         warnings.simplefilter("error")
         env = made(name)
         check_env(env.unwrapped)
-        # the passive checker that `make` adds also checks every step
+        # `gymnasium.make` wraps the environment in a passive checker, which checks every step of this episode
         episode(env, 3, lambda _: env.action_space.sample())
         env.close()
 
@@ -329,8 +329,8 @@ def test_without_drops_the_agents_queue_is_drop_tail():
 
 
 def test_a_probability_is_the_share_of_arrivals_that_are_dropped():
-    # datagrams at a constant rate do not respond to drops. Five actions of 1 make p' = 0.5, so p'^2 = a quarter of the
-    # datagrams are dropped
+    # a sender with a constant rate does not respond to drops. Each action of 1 adds 0.1 to p', so after five of them,
+    # p' is 0.5, and p'^2 = 0.25 of the datagrams are dropped
     home = {**HOME, "app": {"flood": {"from": "home", "to": ["net"], "traffic": {"cbr": {"rate": "8mbit"}}}}}
     env = made(AQM, scenario=home)
     env.reset(seed=1)

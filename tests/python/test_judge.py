@@ -135,7 +135,8 @@ def test_a_broken_controller_misses_the_cases_of_its_defect(controller: str, mis
     ("controller", "missed"), [("SmallBbr", set[str]()), ("StarvingBbr", {"A.2", "A.3", "A.8", "A.10"})]
 )
 def test_a_bbr_that_never_slows_down_misses_the_cases_that_show_it(controller: str, missed: set[str]) -> None:
-    # both controllers trace their phases; A.1, A.4 and A.5 are about the ends of phases, which both controllers have
+    # both controllers trace their phases. A.1, A.4 and A.5 only test when a phase ends, and `StarvingBbr` ends these
+    # phases like `SmallBbr`
     cases = suite("bbr").only("A.1", "A.2", "A.3", "A.4", "A.5", "A.8", "A.10")
     (done,) = judged(cases, f"{BROKEN}:{controller}")
     assert {one.case.section for one in done.tried if one.word == "not met"} == missed

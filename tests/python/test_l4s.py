@@ -1,4 +1,4 @@
-"""The study `l4s`: its closed forms, computed by hand; its rules; and a part of its runs with fixed values."""
+"""The study `l4s`: its closed forms, compared with values computed by hand; its rules; some runs with known values."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from bloatlab.tables import Spread
 
 
 def test_closed_forms_by_hand():
-    # at a base round trip of 10 ms, the classic flow has 10 + 15 ms with its queue, and Prague 10 + 1 ms: the ratio of
-    # rates is 25 / 11 / 1.2247. With RTT scaling, Prague grows as it would at 25 ms, which gives 25 / 25 / 1.2247
+    # with a base round trip of 10 ms and the wait in its queue, the classic flow has a round trip of 10 + 15 ms, and
+    # Prague has one of 10 + 1 ms, so the ratio of their rates is 25 / 11 / 1.2247. With RTT scaling, Prague grows as it
+    # would at 25 ms, so the ratio is 25 / 25 / 1.2247
     assert theory.scalable_over_classic(10.0, scaled=False) == pytest.approx(1.856, abs=0.001)
     assert theory.scalable_over_classic(20.0, scaled=False) == pytest.approx(1.361, abs=0.001)
     assert theory.scalable_over_classic(80.0, scaled=False) == pytest.approx(0.958, abs=0.001)
@@ -38,12 +39,12 @@ def test_closed_forms_by_hand():
     # in a round trip of 20 ms and a queue of 15 ms, a link of 20 Mbit/s sends 58.33 packets
     assert theory.window(20.0, 20.0) == pytest.approx(58.33, abs=0.01)
     assert theory.reno_drops(20.0, 20.0) == pytest.approx(1.5 / 58.33**2, rel=1e-3)
-    # in a flood at 1.1 times the link's rate, 9.09 % of the packets are in excess. So p' = sqrt(0.0909) = 0.3015, and
-    # 60.3 % of the packets in queue L are marked
+    # if datagrams arrive at 1.1 times the link's rate, the link cannot send 9.09 % of them, so p' = sqrt(0.0909) =
+    # 0.3015, and 60.3 % of the packets in queue L are marked
     assert theory.excess(1.1) == pytest.approx(0.0909, abs=1e-4)
     assert theory.coupled(theory.excess(1.1)) == pytest.approx(0.603, abs=1e-3)
-    # each of ten flows grows by a 25th of a segment per round trip of 5 ms, and by 0.64 segments per round trip of 20
-    # ms
+    # at a round trip of 5 ms, each of ten flows grows by (5 / 25)^2 = 0.04 segments per round trip; at 20 ms, each
+    # grows by 0.64 segments
     assert theory.overshoot(10, 5.0, 0.24, scaled=True) == pytest.approx(0.096)
     assert theory.overshoot(10, 20.0, 0.24, scaled=True) == pytest.approx(1.536)
     assert theory.overshoot(10, 5.0, 0.24, scaled=False) == pytest.approx(2.4)
@@ -122,7 +123,7 @@ def test_netems_slots_are_a_trace():
     steps = [part.removeprefix("+").split("x") for part in source.split()]
     assert {packets for _, packets in steps} == {"16"}
     assert {int(ms) for ms, _ in steps} <= {0, 1, 2, 3, 4, 5}
-    # the slots are 0.8 to 5 ms apart, 2.9 ms on average
+    # each of netem's slots begins 0.8 to 5 ms after the previous slot, 2.9 ms on average; the trace has whole ms
     assert sum(int(ms) for ms, _ in steps) / len(steps) == pytest.approx(2.9, abs=0.1)
     assert source != slots("slots", 2, 60) != slots("slots back", 2, 60)
 
@@ -139,7 +140,7 @@ def test_bursts_in_front_of_two_flows_are_of_one_link():
     data = build(c.BURSTY[1], 1).data["link"]
     assert (data["in0"]["to"], data["in1"]["to"], data["slots"]["to"]) == ("slots' begin", "slots' begin", "r")
     assert (data["slots back"]["from"], data["out0"]["from"], data["out1"]["from"]) == ("r", *2 * ("slots back's end",))
-    # the links of the single flows have the same delays as in a case without bursts
+    # the links that carry only one of the flows have the same delays as in a case without bursts
     assert [data[name]["delay"] for name in ("in0", "out0", "in1", "out1")] == 4 * ["10ms"]
 
 
@@ -156,8 +157,8 @@ def test_bursts_take_the_link_from_prague_and_a_deeper_step_returns_it():
 
 
 def test_a_step_of_the_rate_is_measured_by_its_round_trip():
-    # at 1 Mbit/s, a queue of 4200 ms is 350 packets of 12.1 ms. The L4S tests measured 4346 ms, and this peak had not
-    # ended by the end of their 30 s run.
+    # at 1 Mbit/s, a queue of 4200 ms is 350 packets of 12.1 ms. The L4S tests measured a peak of 4346 ms, which was not
+    # over when their run ended after 30 s
     found = measure(run(build(c.step("prague", 80.0, "fq_codel", 1.0), 1)))
     assert found["rtt_max_ms"] == pytest.approx(4346.0, rel=0.1)
     assert found["spike_s"] == pytest.approx(30.0)
@@ -169,12 +170,12 @@ def test_a_ratio_is_within_a_factor_and_on_the_side_that_repeats_do_not_reach():
     # the L4S tests measured rates of 32.39 and 14.94 Mbit/s, whose ratio is 2.168. A factor of 1.5 in both directions
     # gives a band of 1.445 to 3.252
     assert (ratio_band(2.168).low, ratio_band(2.168).high) == pytest.approx((1.44533, 3.252), abs=1e-4)
-    # the ratio of 24.89 / 22.43 = 1.110 is too far from 1 to be an effect of exchanging the two flows, so the band ends
-    # at 1
+    # when the L4S tests exchanged the two flows, each rate changed by up to 4 %. That cannot move the ratio of 24.89 /
+    # 22.43 = 1.110 below 1, so the band ends at 1
     assert (ratio_band(1.11).low, ratio_band(1.11).high) == pytest.approx((1.0, 1.665))
     assert ratio_band(12.24 / 35.44).high == pytest.approx(0.518, abs=0.001)
-    # 24.18 / 23.11 = 1.046 is within the effect of exchanging the two flows, and 4.97 / 4.26 = 1.167 is the ratio of
-    # two equal flows, so both bands extend below 1
+    # exchanging the flows could move the ratio of 24.18 / 23.11 = 1.046 below 1, and 4.97 / 4.26 = 1.167 is the ratio
+    # of two equal flows, so both bands extend below 1
     assert ratio_band(1.046).low == pytest.approx(0.697, abs=0.001)
     assert ratio_band(1.167, alike=True).low == pytest.approx(0.778, abs=0.001)
 
@@ -227,7 +228,8 @@ def test_what_misses_has_the_experiment_that_moves_it_or_is_not_explained():
     slow = c.beside(4.0, 1)
     of = {str(c.beside(4.0, 1, mss=c.SMALL)): [{"first_wait_p99_ms": 1.1}]}
     assert "99th percentile of 2.94 ms" in reason(slow, "first_wait_p99_ms", limits, 10.0, of)
-    # with small packets, the wait falls from 16 to 2.1 ms, and less than a quarter of its excess over the limit is left
+    # with small packets and half the round trip, the wait falls from 16 to 2.1 ms. It exceeded the limit of 2 ms by 14
+    # ms and now exceeds it by 0.1 ms, less than a quarter of that, so the experiment explains most of the excess
     slow = c.alone(4.0, 4)
     of = {str(c.alone(4.0, 4, c.HALF, mss=c.SMALL)): [{"first_wait_p99_ms": 2.1}]}
     assert reason(slow, "first_wait_p99_ms", limits, 16.0, of).startswith("for the most part: 4 flows")
@@ -247,8 +249,9 @@ def test_an_unresponsive_flood_is_arithmetic():
 
 
 def waits_of_streams(rate: float, flows: int, each: float) -> list[float]:
-    """Returns the 99th percentiles of the waits, in ms, of constant L4S streams of `each` Mbit/s beside the same number
-    of CUBIC flows.
+    """Runs `flows` L4S streams with a constant rate of `each` Mbit/s beside the same number of CUBIC flows.
+
+    Returns the 99th percentile of the wait of each stream's packets, in ms.
     """
     app: dict[str, Any] = {"cubic": {"from": "s", "to": ["home"], "traffic": {"ftp": {"flows": flows}}}}
     for n in range(flows):

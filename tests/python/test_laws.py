@@ -1,4 +1,6 @@
-"""Laws in Python: the RFC's CoDel equals the core's, and an error is one line that names the faulty line of the law."""
+"""Laws in Python: the RFC's CoDel acts as the core's CoDel does, and an error is reported in one line that names the
+faulty line of the law.
+"""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_a_cycle_is_found_through_re_exports_braces_and_inline_paths(tmp_path: P
     files = layers.sources(tmp_path)
     assert layers.imports(files)[("a",)] == {("b",), ("c",)}
     assert layers.cycles(layers.imports(files)) == []
-    # an import in the other direction makes a cycle. In Rust, a path in an expression is also an import
+    # an import in the other direction creates a cycle; in Rust, a path in an expression also counts as an import
     write("c.rs", "pub struct Far;\nfn back() { crate::a::go() }\n")
     assert layers.cycles(layers.imports(layers.sources(tmp_path))) == [[("a",), ("c",)]]
 

@@ -1,4 +1,6 @@
-"""Links that send at opportunities: the trace is part of the scenario, and packets leave by mahimahi's rule."""
+"""Tests of links that send only at the opportunities in a trace: the trace is part of the scenario, and packets leave
+by mahimahi's rule.
+"""
 
 from __future__ import annotations
 

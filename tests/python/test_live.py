@@ -1,4 +1,6 @@
-"""The live bench with real namespaces, devices and programs: fates, counts and the state of the host, but no timing."""
+"""Tests of the live bench with real namespaces, devices and programs: the fates of packets, the counters, and the state
+of the host afterwards, but no timing.
+"""
 
 from __future__ import annotations
 
@@ -293,7 +295,7 @@ def test_a_congestion_control_that_the_kernel_lacks_is_refused_before_anything_i
 ):
     if not Path("/proc/sys/net/ipv4/tcp_available_congestion_control").exists():
         pytest.skip("this kernel does not say which congestion controls it has")
-    # an error injected into the first step of the set-up would be reported if this step were reached
+    # this fault makes the first step of the set-up fail, so its error would be reported if the run got that far
     monkeypatch.setenv("BLOATLAB_LIVE_FAULT", "space")
     code, said = say(capsys, lab, *arguments)
     assert (code, len(said.strip().splitlines())) == (2, 1)

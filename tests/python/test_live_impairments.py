@@ -59,7 +59,7 @@ class Crossing:
 
     @property
     def delays(self) -> dict[int, int]:
-        """The delay of each datagram's first arrival."""
+        """The delay of each datagram in ns. If a datagram arrives more than once, the first arrival counts."""
         return {number: at - self.entries[number] for at, number in reversed(self.arrivals)}
 
 
@@ -98,7 +98,7 @@ def datagrams(file: Path) -> list[tuple[int, int]]:
 
 
 def agrees(count: int, of: int, share: float, *, spread: float = 1.0) -> bool:
-    """Returns whether a count agrees with a probability.
+    """Returns whether `count` of `of` events is within `Z` standard deviations of what the probability `share` gives.
 
     `spread` is the variance of the count, divided by the variance of independent events.
     """
@@ -146,8 +146,8 @@ def test_packets_held_back_agree_with_the_parameter(tmp_path: Path) -> None:
     numbers = [number for _, number in run.arrivals]
     newest = itertools.accumulate(numbers, max)
     overtaken = {number for number, most in zip(numbers, newest, strict=True) if number < most}
-    # a packet that the bench sends late may look like one that was held back, and a held packet is not overtaken if no
-    # other packet is sent for 10 ms
+    # the bench may send a packet so late that it looks like one that was held back; and a packet that is held back is
+    # not overtaken if no other packet is sent for 10 ms
     room = Z * math.sqrt(SENT * 0.1 * 0.9)
     assert len(held) >= SENT * 0.1 - room
     assert len(overtaken) <= SENT * 0.1 + room
@@ -165,7 +165,7 @@ def test_jitter_is_uniform(tmp_path: Path) -> None:
     assert max(delays) <= 20_000_000 + run.late_ns + 100_000
     for share in (0.25, 0.5, 0.75):
         limit, room = share * 20_000_000, Z * math.sqrt(SENT * share * (1 - share))
-        # a delay includes the lateness of the packet, and its 10 us of transmission at 100 Mbit/s
+        # a delay includes the time by which the bench sent the packet late, and 10 us of transmission at 100 Mbit/s
         assert sum(delay < limit for delay in delays) <= SENT * share + room
         assert sum(delay < limit + run.late_ns + 100_000 for delay in delays) >= SENT * share - room
 

@@ -47,7 +47,7 @@ def made_up(
 
 def test_full_burst_lasts_five_and_a_third_seconds():
     """A bucket of 10 MB lasts 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s. 98 % of the bucket is used up 0.107 s earlier,
-    which is detected at the end of a bin.
+    which the measure detects at the end of a bin.
     """
     rate = np.full(300, 20.0)
     found = measure.burst(made_up(rate))
@@ -63,8 +63,8 @@ def test_slow_ramp_refills_nothing_beyond_the_bucket():
 
 
 def test_ramp_and_plateau():
-    """The ramp ends at 0.6 s, when the rate reaches 20 Mbit/s; the full rate ends at 3.1 s, and the plateau is 15 of 20
-    Mbit/s.
+    """The ramp ends at 0.6 s, when the rate reaches 20 Mbit/s; the full rate ends at 3.1 s, and the plateau has 15
+    Mbit/s, which is 0.75 of 20 Mbit/s.
     """
     rate = np.concatenate([np.full(6, 8.0), np.full(25, 20.0), np.full(60, 15.0), np.full(200, 5.0)])
     found = measure.burst(made_up(rate))

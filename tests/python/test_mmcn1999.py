@@ -57,9 +57,9 @@ def test_a_class_of_cbt_has_its_share_of_the_queued_bytes():
     for rate, share in (("tcp_kbs", "share_tcp_percent"), ("mm_kbs", "share_mm_percent")):
         assert ours[rate] / total == pytest.approx(ours[share] / 100.0, rel=0.05)
     # The law assumes that all classes wait equally long. The flood arrives in bursts, and CBT accepts a burst while the
-    # average queue of the flood's class is low, so packets of the flood wait a tenth less. The flood has only a
-    # seventeenth of the link, so its share of the rate and its share of the queue differ by half a percentage point.
-    # The law holds for every class if sources do not send in bursts: tests/class.rs.
+    # average queue of the flood's class is low, so packets of the flood wait a tenth less than others. The flood has
+    # only a seventeenth of the link, so its share of the rate and its share of the queue differ by half a percentage
+    # point. crates/qdisc/tests/it/class.rs shows that the law holds for every class if sources do not send in bursts.
     assert ours["blast_kbs"] / total == pytest.approx(ours["share_udp_percent"] / 100.0, abs=0.01)
     assert ours["tcp_kbs"] == pytest.approx(1030.0, rel=0.05)
     assert ours["mm_drop_percent"] < 2.0
@@ -98,7 +98,7 @@ def test_a_number_of_the_chart_is_explained_by_an_experiment_with_its_value_or_n
     )
     assert explain(fred, {}) == explain(fifo, {}) == "not explained"
     assert f"(-e sensitivity: {LAW}: 169 kB/s)" in explain(fifo, {LAW: [{"tcp_kbs": 169.0}]})
-    # an experiment whose result is different explains nothing
+    # an experiment explains the number in the chart only if its own value is close to this number
     assert explain(fifo, {LAW: [{"tcp_kbs": 60.0}]}) == "not explained"
 
 
@@ -112,7 +112,7 @@ def test_only_the_chart_s_rankings_are_the_papers_and_the_rescued_one_is_not_jud
     rescued = [c for c in card.cells if c.verdict is Verdict.CALIBRATION]
     assert [c.case for c in rescued] == ["cbt over red"]
     assert "limited transmit" in rescued[0].reason
-    # the table also contains the reading that explains nothing
+    # the table also contains this ranking for senders with limited transmit
     assert any(c.case == "cbt, limited transmit over red, limited transmit" for c in card.cells)
     assert card.shares[0].cells == 4
 
@@ -165,7 +165,8 @@ def test_a_ranking_counts_its_worst_seed():
     bad: Any = {"a": [{"x": 1.0}, {"x": 1.6}], "b": [{"x": 3.0}, {"x": 3.0}]}
     cell = ranking.cell(bad)
     assert (cell.verdict, cell.agrees) == (Verdict.OUTSIDE, False)
-    # the ranking says that the first is below half of the second; 1 is not below half of 0, so it fails
+    # this ranking requires that the value of a is below half of the value of b; 1 is not below half of 0, so the
+    # ranking fails
     assert ranking.cell({"a": [{"x": 1.0}], "b": [{"x": 0.0}]}).verdict is Verdict.OUTSIDE
 
 

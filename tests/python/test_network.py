@@ -176,7 +176,8 @@ def failing(fault: str, of: type[Faulty] = Faulty) -> tuple[Network, str]:
     (line,) = first.value.args
     assert second.value.args == (line,)
     assert "\n" not in line
-    # the other results are kept: for 2 s, the CUBIC flow could use the 10 Mbit/s, less the 1.6 Mbit/s of the endpoint
+    # the results of the other applications are kept; in the first 2 s, the faulty endpoint sent at 1.6 of the 10
+    # Mbit/s, and the CUBIC flow could use the rest
     assert network.result().summary["apps"]["cubic"]["goodput_mbit"] > 5
     assert network.now == 2
     return network, line
@@ -328,7 +329,7 @@ def test_whole_packets_and_laws_in_python():
     receiver = Ticker()
     network.add_endpoint("client", Whole(network.add_endpoint("server", receiver)))
     network.finish()
-    # the header also carries the mark
+    # the IP header that the receiver gets has the law's mark, too
     assert {(ecn, data[1] & 3, len(data)) for _, _, ecn, data in receiver.log} == {(3, 3, 40)}
 
 
@@ -351,7 +352,7 @@ def test_the_example_of_the_page_runs(
 
 
 def ends(network: Network) -> tuple[str, Any]:
-    """Runs to the end; returns the digest, and the log of the receiver."""
+    """Runs the network to the end; returns the digest of its result, and the log of the receiver."""
     result = network.finish()
     receiver = network.endpoints["server"]
     assert isinstance(receiver, Ticker)
@@ -409,7 +410,7 @@ def test_a_stack_that_cannot_be_copied_is_named():
 
 
 class Alone(Ticker):
-    """A stack whose copy is the stack itself."""
+    """A stack that `copy.deepcopy` does not copy: it returns the stack itself."""
 
     def __deepcopy__(self, _memo: object) -> Alone:
         return self

@@ -44,7 +44,7 @@ def printed(cell: Any) -> Sequence[str]:
 
 
 def said(cell: Any) -> list[str]:
-    """Returns the values that a cell must print, according to its comments."""
+    """Returns the lines that a notebook cell must print, which its comments give after "# prints"."""
     comments = [
         t.string for t in tokenize.generate_tokens(io.StringIO(cell.source).readline) if t.type == tokenize.COMMENT
     ]

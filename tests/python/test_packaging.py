@@ -133,7 +133,8 @@ def test_a_node_of_today_is_new_enough(tmp_path: Path):
     for version, enough in (("v20.20.2", True), ("v16.1.0", False)):
         node = tmp_path / "node"
         number = version.removeprefix("v").partition(".")[0]
-        # node exits with the value that the program passes to `exit`, which must be a number
+        # stands for node; it exits with 0 or 1 only if the script passes a number to `process.exit`, because new
+        # versions of node refuse a boolean there
         node.write_text(
             f'#!/bin/sh\ncase "$1" in --version) echo {version};; '
             f'*) case "$2" in *"? 1 : 0"*) [ {number} -ge 18 ];; *) exit 7;; esac;; esac\n'

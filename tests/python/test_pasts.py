@@ -48,8 +48,8 @@ def scenario(*sets: tuple[str, str]) -> Scenario:
 
 
 def plan(*sets: Sequence[tuple[str, str]]) -> list[tuple[int, float | None]]:
-    """Plans runs with these values. Returns the index of each run, in the order in which they are made, and the time in
-    s up to which its past is shared.
+    """Plans runs with these values. Returns them in the order in which they would be made: the index of each run, and
+    the time in s at which the past that it shares with other runs ends (None if it shares no past).
     """
     found = pasts.planned([scenario(*given) for given in sets])
     return [(index, None if past is None else past.at_ns / 1e9) for index, past in found]
@@ -69,14 +69,14 @@ MEASURE = Measure("all", everything, series)
 
 
 def measured(scenarios: Sequence[Scenario], **options: Any) -> list[tuple[Mapping[str, Any], bytes]]:
-    """Returns all data about each run: its row, and its series as bytes."""
+    """Makes the runs with `gather`; returns the row of each run, and its queue series as bytes."""
     points = [Point(index, of, of.seed) for index, of in enumerate(scenarios)]
     values = gather(points, MEASURE, **options).values
     return [(value.row, value.frames["queue"].write_csv().encode()) for value in values]
 
 
 def alone(scenarios: Sequence[Scenario], monkeypatch: pytest.MonkeyPatch) -> list[tuple[Mapping[str, Any], bytes]]:
-    """Does the same as `measured`, but the runs share no past."""
+    """Does the same as `measured`, but simulates each run from its start, without shared pasts."""
     with monkeypatch.context() as patched:
         patched.setattr(pasts, "planned", lambda of: [(index, None) for index in range(len(of))])
         return measured(scenarios)
@@ -101,7 +101,8 @@ def test_what_acts_when():
 def test_runs_share_what_comes_before_their_first_difference():
     rates = [[("link.up.changes.0.rate", f"{n}mbit")] for n in (1, 2, 3)]
     assert plan(*rates) == [(0, 3.0), (1, 3.0), (2, 3.0)]
-    # from 2 s onwards, the loads differ, so runs with the same load share a longer past
+    # the loads differ from 2 s onwards, and the rates from 3 s onwards, so two runs with the same load share a past of
+    # 3 s; runs with the same load are next to each other
     ping, voip = ("app.load.traffic", "{ ping = {} }"), ("app.load.traffic", "{ voip = {} }")
     assert plan([*rates[0], ping], [*rates[0], voip], [*rates[1], voip], [*rates[1], ping]) == [
         (0, 3.0), (3, 3.0), (1, 3.0), (2, 3.0)
@@ -152,7 +153,7 @@ TRAFFIC = ("ftp = {}", "ftp = { flows = 3 }", "voip = {}", "ping = {}", "web = {
 
 
 def family(number: int) -> list[Scenario]:
-    """Returns the runs of a random sweep, whose values take effect at the start, later, or never."""
+    """Returns the scenarios of a random sweep over values that take effect at the start of a run, later, or never."""
     dice = random.Random(number)  # noqa: S311  a test
     base = [
         ("link.up.queue", dice.choice(QUEUES)),
@@ -193,7 +194,9 @@ def test_a_shared_past_changes_no_byte(number: int, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_wrong_timeline_is_found(monkeypatch: pytest.MonkeyPatch):
-    """The comparison finds different bytes if the timeline says that values take effect 300 ms later than they do."""
+    """If the timeline wrongly says that values take effect 300 ms later than they do, runs with shared pasts give
+    different bytes, and the comparison finds this.
+    """
     honest = _core.timeline
 
     def late(text: str) -> Any:

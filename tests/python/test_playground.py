@@ -92,7 +92,7 @@ def test_webassembly_refuses_what_the_native_core_refuses():
 
 
 def test_presets_are_the_scenarios_that_they_name(tmp_path: Path):
-    # the folder is empty, so a preset fails if it names a file, which the page could not read
+    # the folder is empty, so a preset that names a file fails; the page could not read such a file either
     for name, scenario in (CASES | one_of_each()).items():
         assert parse(PRESETS[name], folder=tmp_path) == scenario
     assert [p for p in PRESETS if p.startswith("Examples: ")] == [f"Examples: {load(f).name}" for f in EXAMPLES]
@@ -112,7 +112,7 @@ def test_as_toml_refuses_a_seed_that_toml_cannot_say():
 
 
 def unpacked(address: str) -> Any:
-    """Decodes the end of an address, without the code of the page."""
+    """Decodes the fragment of a playground address in Python, so that the test does not rely on the page's decoder."""
     _, _, packed = address.strip().partition("#1=")
     return json.loads(zlib.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), -15))
 

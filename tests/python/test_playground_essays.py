@@ -17,7 +17,7 @@ from playground import PAGE, Open, settled, until
 ROOT = Path(__file__).resolve().parents[2]
 ESSAYS = sorted(p.stem.partition("-")[2] for p in (ROOT / "web/essays").glob("[0-9]-*.md"))
 
-#: Digits that are part of a name.
+#: Names whose digits are not computed from a run.
 NAMES = re.compile(r"L4S|DualPI2|DOCSIS 3\.[01]|G\.711|RTT to 1 s|flows to 64")
 HOLE = re.compile(r"\{([^{}]+)\}")
 SHOWN = re.compile(r"(-?[\d.\u202f]+) ?(Gbit/s|Mbit/s|kbit/s|bit/s|ms|µs|s\b|%|MB|kB|bytes|packets?|times)?")
@@ -44,7 +44,9 @@ class Tree:
 
 
 class Names(dict[str, Any]):
-    """The names in an expression: names that the essay defines, and the keys of a summary."""
+    """The names that an essay's expression may use: names that the essay defines, `here`, `before`, and the keys of a
+    summary.
+    """
 
     def __init__(self, scenario: dict[str, Any], before: dict[str, Any] | None, names: dict[str, str]) -> None:
         super().__init__()
@@ -112,7 +114,9 @@ def check_numbers(template: list[str], shown: str, names: Names) -> int:
 
 
 def answered(found: Any, step: dict[str, Any]) -> None:
-    """Waits for the numbers of a step. If the step has a question, it is first answered with a guess."""
+    """Answers the question of a step with a guess, if there is a question; then waits until the page shows the step's
+    numbers.
+    """
     if "guess" in step:
         until(found, "document.querySelector('[data-option=\"0\"]').textContent !== ''")
         assert found.page.locator(".answer").is_hidden()
@@ -162,7 +166,8 @@ def test_every_number_of_a_text_is_computed(name: str):
         guess = step.get("guess", {"question": "", "options": []})
         texts = [*step["text"], *step.get("look", []), *step.get("try", []), guess["question"]]
         texts += [o["text"] for o in guess["options"]]
-        # the right answer would be recognisable if it were the only one with a number from the run
+        # if only one option had a number from the run, it would be recognisable as the right answer, so no option has
+        # one
         assert not any(HOLE.search(o["text"]) for o in guess["options"]), step["title"]
         for text in texts:
             assert not re.search(r"\d", NAMES.sub("", HOLE.sub("", text))), (step["title"], text)

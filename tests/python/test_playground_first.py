@@ -1,5 +1,5 @@
-"""The first minute in the playground: a call, an upload that spoils it, and the setting that repairs it; how it looks,
-sounds, and works from the keyboard.
+"""Tests of the first minute in the playground: a call, an upload that spoils it, and the setting that repairs it; the
+look of the page, its sound, and its use from the keyboard.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ def press(found: Any, label: str) -> None:
 
 
 def frames(found: Any) -> str:
-    """Returns a letter for each frame of the call that the page draws."""
+    """Returns a letter for each frame that the page draws for the call, such as "p" for a played frame and "l" for a
+    late one.
+    """
     return found.page.get_attribute("#call-figure", "data-frames")
 
 
@@ -60,7 +62,7 @@ def test_the_picture_of_a_call_is_its_summary(page: Open):
     # late frames differ in more than colour: their row is hatched with diagonal lines, which cover half of it
     assert [sum(column) for column in columns] == [6, 6]
     assert columns[0] != columns[1]
-    # no flow has the colour of late frames
+    # in the legend of the stage, only late frames have the colour of late frames
     until(found, "document.querySelectorAll('#stage .legend i').length > 4")
     assert found.page.locator("#stage .legend i").evaluate_all(
         "(all, late) => all.filter(i => getComputedStyle(i).backgroundColor.includes(late)).map(i => i.className)",
@@ -130,7 +132,8 @@ def test_a_call_is_heard_only_after_a_press(page: Open):
     hear.click()
     assert found.page.evaluate("window.begun") == 1
     assert hear.inner_text() == "Stop"
-    # the samples from second 3 on are two seconds of speech, then silence
+    # the page plays the call from second 3 of the run: two seconds of speech, then silence, because the upload breaks
+    # up the call
     loud = found.page.evaluate(
         "[...Array(9).keys()].map(s => Math.max(...window.sound.slice(16000 * s, 16000 * s + 16000)))"
     )
@@ -147,7 +150,7 @@ def test_a_call_is_heard_only_after_a_press(page: Open):
 
 
 def stage(found: Any) -> dict[str, Any]:
-    """Returns the time, the speed and the packets of the stage."""
+    """Returns what the stage shows: the time, the speed and the packets."""
     found_now: dict[str, Any] = found.page.evaluate("document.getElementById('stage').stage.read()")
     return found_now
 

@@ -64,7 +64,7 @@ def goes_to(found: Opened, end: str) -> None:
     found.page.evaluate("end => { location.hash = end; }", end)
 
 
-#: One address for each of the three messages.
+#: The page has three messages for bad addresses; there is one address here for each.
 @pytest.mark.parametrize("name", ["cut", "a bomb", "a preset that is not there"])
 def test_an_address_is_refused_in_a_line(name: str, page: Open):
     end, line = REFUSED[name]

@@ -64,7 +64,7 @@ def check_drawing(found: Opened, chart: str) -> None:
     name, data = saved(found, chart, "SVG")
     assert name == f"bloatlab-{chart}.svg"
     root = ET.fromstring(data)  # noqa: S314 - the page's own file
-    # names appear as text, and everything else that is drawn is a shape
+    # in the SVG file, names are text elements, and everything else is drawn with shapes
     assert {e.tag.removeprefix(SVG) for e in root.iter()} == {"svg", "rect", "text", "path"}
     texts = [e.text for e in root.iter(f"{SVG}text")]
     assert found.page.inner_text(f"#{chart}-title") in texts
@@ -129,7 +129,7 @@ def test_the_index_names_every_preset_and_essay(page: Open):
 def framed(browser: Any, tmp_path: Path, end: str, width: int = 640) -> Generator[Any]:
     """Opens a course page with the playground in a frame, and yields the frame.
 
-    The page must be closed in the end: its packets move, and would use half a core until the last test has run.
+    The page must be closed at the end; otherwise its animation would use half a core until the last test has run.
     """
     if not PAGE.is_file():
         pytest.skip("the playground is not built: make playground")

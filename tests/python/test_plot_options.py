@@ -43,8 +43,8 @@ def pair() -> tuple[Result, Result]:
 
 
 def test_an_ellipse_stays_within_what_was_measured(pair: tuple[Result, Result]):
-    # the rate is the line's, 5, in three windows and near 0 in one, so the one-standard-deviation ellipse extends
-    # beyond 5
+    # three windows have the line's rate, which is 5, and one has a rate near 0, so the one-standard-deviation ellipse
+    # extends beyond 5
     cloud = Cloud("x", np.array([100.0, 400.0, 900.0, 0.0]), np.array([5.0, 5.0, 5.0, 0.1]))
     assert cloud.contour()[1].max() > 5.0
     for log in (False, True):
@@ -92,7 +92,9 @@ def test_what_a_person_asks_of_a_figure_is_in_it(pair: tuple[Result, Result], ki
 
 
 def test_no_label_is_cut_in_the_file_that_is_written(pair: tuple[Result, Result]):
-    """Hinting can make text wider at the resolution of the file, but every label still lies within the figure."""
+    """Hinting can make text wider if a figure is drawn at the resolution of its file, but every label still lies within
+    the figure.
+    """
     name = "fq_codel 10240p"
     rows = [{"queue": f"{name}{n}", "rate": r, "seed": 1, "links.up.sojourn_ms.p99": 1.0 + n * len(r)}
             for n in range(3) for r in ("1mbit", "50mbit")]  # fmt: skip
@@ -117,9 +119,9 @@ def test_lines_of_different_rates_do_not_compete():
     assert isinstance(found, Sweep)
     both = chosen(found, ())
     assert both is not None
-    # the wait and the goodput of the upload are chosen, not the constant rate of the call
+    # `chosen` prefers the goodput with the largest mean, so it takes that of the upload and not that of the call
     assert both == ("links.up.sojourn_ms.p99", "apps.up.goodput_mbit")
     fronts = {line: [spot.name for spot in spots if spot.best] for line, spots in lines_of(found, both, [-1, 1])}
-    # at 1 Mbit/s, a is better than b in both measures. At 9 Mbit/s, both are better than at 1 Mbit/s, and each of a and
-    # b is better in one measure
+    # at 1 Mbit/s, queue a is better than queue b in both measures. At 9 Mbit/s, each of the two queues is better than
+    # the other in one measure. Different rates are not compared, although both queues have better values at 9 Mbit/s
     assert fronts == {"1mbit": ["a"], "9mbit": ["a", "b"]}

@@ -1,5 +1,5 @@
-"""The race of `recommend`: its intervals are valid after every round, and most runs are spent on options that are
-close.
+"""Tests of the race in `recommend`: its intervals are valid after every round, and it spends most runs on options that
+are close to the best.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from bloatlab.advice.score import Judged
 from bloatlab.always_valid import bounds
 from bloatlab.statistics import interval
 
-#: The standard deviation that the sequences assume in these tests, and the probability with which they may miss the
-#: mean.
+#: The standard deviation that the confidence sequences assume in these tests, and the probability with which a sequence
+#: may miss the mean.
 SCATTER, ERROR = 2.0, 0.05
 
 Draw = Callable[[np.random.Generator, int], Any]
@@ -43,7 +43,9 @@ KNOWN: Mapping[str, Draw] = {
 
 @pytest.mark.parametrize("name", list(KNOWN))
 def test_the_sequence_holds_the_mean_at_every_look(name: str):
-    """At most 5 % (plus 3 standard errors) of 400 sequences, tested after each of 30 values, ever miss the mean."""
+    """At most 5 % (plus 3 standard errors) of 400 confidence sequences, checked after each of 30 values, ever miss the
+    mean.
+    """
     rng, missed = np.random.default_rng(22), 0
     for _ in range(400):
         values = KNOWN[name](rng, 30).tolist()
@@ -53,7 +55,9 @@ def test_the_sequence_holds_the_mean_at_every_look(name: str):
 
 
 def test_a_fixed_interval_would_not_hold():
-    """Student's interval, tested after each value, misses the mean far too often, which is why sequences are used."""
+    """If Student's interval is tested after each value, it misses the mean far too often, so the race uses confidence
+    sequences.
+    """
     rng, missed = np.random.default_rng(22), 0
     for _ in range(200):
         values = rng.normal(0.0, SCATTER, 30).tolist()
@@ -66,8 +70,8 @@ def test_the_sequence_narrows_and_knows_no_scatter_for_many_values():
     values = rng.normal(3.0, 0.5, 400).tolist()
     widths = [b.high - b.low for n in (1, 2, 5, 20, 100, 400) for b in [bounds(values[:n], ERROR, 1.5)]]
     assert widths == sorted(widths, reverse=True)
-    # the assumed standard deviation is three times the true one; even after many values, at least half of the assumed
-    # value is used
+    # the true standard deviation is 0.5, and the assumed one is 1.5; even after many values, `bounds` uses at least
+    # half of the assumed one, 0.75
     assert widths[-1] < 9.0 * 0.75 / math.sqrt(400)
     assert widths[0] > 2.0 * 1.96 * 1.5
 
@@ -82,7 +86,7 @@ def test_nothing_to_bound_is_refused(values: list[float], error: float, scatter:
 
 
 class Course:
-    """Options with known means.
+    """Options whose mean scores are known, so that the right result of a race is known, too.
 
     With a given seed, an option scores the sum of its mean, the seed's effect on all options, and the seed's effect on
     this option.
@@ -134,8 +138,8 @@ def test_near_equals_go_on_while_the_beaten_stop():
 def test_a_race_ends_at_its_budget():
     done = Course([90.0, 89.0, 88.5, 10.0], scatter=1.5).run(runs=40)
     assert done.end == "runs"
-    # one seed of an option takes three runs. The first round has four options, and each later round has three: 12 + 9 +
-    # 9 + 9 = 39 runs, of at most 40
+    # a seed of an option takes three runs, one for each round trip. The first round has four options, and each later
+    # round has three: 12 + 9 + 9 + 9 = 39 runs, of at most 40
     assert done.lead.points.n == 4
 
 
@@ -149,8 +153,8 @@ def test_a_tie_is_shown_and_not_assumed():
 
 
 def test_the_best_is_called_behind_in_few_races():
-    """With six equal options, the first option is called behind in at most 5 % of the races, although each race tests
-    after every round.
+    """With six equal options, the race judges the first option to be behind another in at most 5 % of the races (plus 3
+    standard errors), although it tests the options after every round.
     """
     wrong = 0
     for seed in range(150):
@@ -177,14 +181,14 @@ def test_a_tie_keeps_what_is_on_then_what_the_standard_names():
     assert names[:2] == ["docsis-pie 50 ms", "docsis-pie 100 ms"]
     done = course.run(seeds=5)
     assert done.lead.option.name not in names[:2]
-    # 100 ms is the default in DOCSIS 3.1, and is named in a standard
+    # 100 ms is the default of DOCSIS 3.1 and the value in its standard
     assert preferred(course.question, done).option.name == "docsis-pie 100 ms"
     old = Course([90.0, 89.8, 89.9, 89.9, 89.7, 89.0], scatter=0.5)
-    # CM-GL-Buffer names 50 ms; the default buffer of 1 s is too large
+    # CM-GL-Buffer recommends 50 ms; the default buffer of 1 s is not among the six smallest, which are the options here
     assert preferred(old.question, old.run(seeds=5)).option.name == "droptail 50 ms"
     far = Course([90.0, 90.0 - CLOSE - 3.0], scatter=4.0, device="docsis3.1")
     far.options.reverse()
-    # the default is far behind the leader, so it is not chosen, even if so few runs cannot separate the two
+    # the default is far behind the leader, so it is not chosen, although one seed is too few to separate the two
     assert preferred(far.question, far.run(seeds=1)).option.name == "docsis-pie 50 ms"
 
 

@@ -27,7 +27,7 @@ from bloatlab.sweep import Store
 from browser import opened, serious
 from judged import by_discipline, mean
 
-#: A device with few options, for a quick question with one round trip and short runs.
+#: A device with few options, so that `quick` can answer its questions with one round trip and short runs.
 SMALL = """
 words = "small modem"
 link = "modem"

@@ -39,8 +39,8 @@ def test_cablelabs_2012_in_short():
 
 
 def test_arris_2013_in_short():
-    """For type C, the chosen buffer is near the bandwidth-delay product (50 ms), far below a second. For type A, a law
-    in the queues of SFQ is better than none.
+    """For Type C (one drop-tail queue), the chosen buffer is near the bandwidth-delay product (50 ms), far below a
+    second. For Type A (a queue for each session), SFQ with an AQM law in each queue is better than drop-tail.
     """
     tail = recommend(**ARRIS, device="scte2013-c", seeds=4, seconds=60.0)
     assert 25.0 <= tail.best.option.ms <= 200.0
@@ -79,8 +79,8 @@ def test_arris_2013_type_c():
 
 @slow
 def test_arris_2013_type_a():
-    # the options differ by 2 points, and a confidence sequence needs more seeds than an interval that is valid for one
-    # fixed number of seeds
+    # the options differ by only 2 points, so 60 seeds are needed; a confidence sequence needs even more of them than
+    # an interval that is valid for one fixed number of seeds
     done = recommend(**ARRIS, device="scte2013-a", seeds=60, runs=500)
     assert done.best.option.name.startswith("sfq+lred")
     assert {b.judged.option.name for b in done.behind} >= {

@@ -61,7 +61,8 @@ def test_bytes_of_a_capture_by_hand(tmp_path: Path, link: int, order: str) -> No
     packets += [(100.5 + k * 0.01, "10.0.0.1", 40) for k in range(50)]
     file = capture(tmp_path / "a.pcap", [*sorted(packets), (102.0, "10.0.0.2", 1000)], link=link, order=order)
     found = of_file(file, step=1.0)
-    # the steps have 100 kB and 200 kB; the last step has a single packet, so it is incomplete and left out
+    # the two complete steps of 1 s have 100 kB and 200 kB; the last step has a single packet, so it is incomplete and
+    # left out
     assert list(found.rates) == [800_000, 1_600_000]
     assert found.changes() == [{"at": "1000ms", "rate": "1600000bit"}]
     assert list(of_file(file, step=0.1, to="10.0.0.1").rates) == [10 * 40 * 80] * 4
@@ -103,8 +104,8 @@ def test_a_line_is_found_again(tmp_path: Path, form: str, capsys: pytest.Capture
     rates = {0.0: bloatlab.scenario.quantity(again["rate"])}
     rates |= {bloatlab.scenario.quantity(c["at"]): bloatlab.scenario.quantity(c["rate"]) for c in again["changes"]}
     at = lambda t: rates[max(k for k in rates if k <= t)]  # noqa: E731
-    # steps begin with the first byte, which is some ms after the start of the run; except near changes, the rates agree
-    # within a few packets
+    # the steps of the recording are counted from its first byte, which is sent some ms after the start of the run, so
+    # the rates agree within a few packets, except near changes
     for t, rate in ((5.0, 10e6), (15.0, 4e6), (25.0, 8e6)):
         assert at(t) == pytest.approx(rate, rel=0.01)
     first, second = (

@@ -1,5 +1,5 @@
-"""Tests report pages: they are complete, escaped and self-contained, the answer comes first, and each reason is written
-once.
+"""Tests of report pages: they are complete, escaped and self-contained, the answer comes first, and an explanation that
+several cells share is printed once.
 """
 
 from __future__ import annotations

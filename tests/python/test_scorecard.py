@@ -160,7 +160,7 @@ def test_asymmetric_bands_keep_their_width():
 
 
 def test_a_band_is_printed_as_a_band():
-    """CSC458's band of 0.5 to 0.85 s is not printed as a value +- 0.175 s."""
+    """The band of 0.5 to 0.85 s in the study `csc458` is printed as a range, and not as a value +- 0.175 s."""
     assert Band(0.5, 0.85).words() == "0.5 to 0.85"
     assert Band(-math.inf, 230.0).words() == "at most 230"
     assert Band(10.0, math.inf).words() == "at least 10"

@@ -1,5 +1,5 @@
-"""Tests of the study `scte2013`: every statement has a rule, the network is that of the paper, readings agree with
-values computed by hand, and some runs reproduce recorded results.
+"""Tests of the study `scte2013`: every statement has a rule, the network is that of the paper, readings (such as the
+knee of a curve) agree with values computed by hand, and some runs reproduce recorded results.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_without_runs_arithmetic_is_judged_and_the_rest_is_not():
     card = STUDY.scorecard({})
     judged = [c for c in card.cells if c.verdict in (Verdict.WITHIN, Verdict.OUTSIDE)]
     assert len(judged) == sum("theory" in rule_of(r) for r in ROWS) == 30
-    # ARRIS 2013 reads 0.05 % and 1 % from a plot; the exact values are 0.0760 % and 1.3046 %
+    # ARRIS 2013 gives 0.05 % and 1 %, which are read from a plot; the exact values are 0.0760 % and 1.3046 %
     assert [(c.case, round(c.ours, 4)) for c in judged if c.verdict is Verdict.OUTSIDE] == [
         ("set-assoc 64x4, 20 sessions", 0.076),
         ("set-assoc 64x4, 35 sessions", 1.3046),
@@ -80,7 +80,8 @@ def test_inputs_are_read_back_from_the_resolved_scenario(monkeypatch: pytest.Mon
     for metric, ours in (("groups", 32.0), ("queues per group", 8.0), ("sessions in one group before collision", 9.0)):
         cell = cells["set-assoc 64x4", metric]
         assert (cell.ours, cell.verdict) == (ours, Verdict.OUTSIDE), metric
-    # a message behind 120 others waits for 120 transmissions, as measured with the program's own queue
+    # a message behind 120 others waits for 120 transmissions; `queue_wait` measures this with the simulator's drop-tail
+    # queue
     assert queue_wait(120, 1.0) == 120.0
 
 
@@ -116,7 +117,8 @@ def test_every_place_of_every_grid_resolves():
         places = grid.places()
         assert places
         assert len({key(at) for at in places}) == len(places), experiment.name
-        # resolving all places would take long, so only the first, the middle and the last one are resolved
+        # resolving the scenarios of all places would take long, so only the first, the middle and the last one are
+        # resolved
         for at in (places[0], places[len(places) // 2], places[-1]):
             assert grid.build(**at, seed=1).name.endswith(key(at))
 
@@ -149,8 +151,8 @@ def test_readings_by_hand():
     assert place("fig2", 960) == "figures fig2 960"
 
 
-#: Mean latency of the gamer (ms), upstream rate (Mbit/s) and loss (% of Tmax) in 60 s with seed 1. They are the same on
-#: any machine. A change needs a line in CHANGELOG.
+#: Mean latency of the gamer (ms), upstream rate (Mbit/s) and loss (% of Tmax) in 60 s with seed 1. The values are the
+#: same on any machine. If a value changes, CHANGELOG must say so.
 GOLDEN: dict[str, tuple[float, float, float]] = {
     "ared": (37.545, 4.93, 4.709),
     "blue": (75.731, 4.993, 2.746),
@@ -208,9 +210,9 @@ def test_identities_of_a_run():
 
 
 def test_a_viewer_and_a_swarm():
-    # Two downloads and a viewer share 5 Mbit/s, each with its own queue, so each has 1.67 Mbit/s. The viewer requests
-    # at most 0.8 of its share, 1.33 Mbit/s. The highest rate of the ladder below this is 1 Mbit/s; the next one is 1.5
-    # Mbit/s.
+    # Two downloads and a viewer share 5 Mbit/s, each with its own queue, so each has 1.67 Mbit/s. The viewer requests a
+    # rate of at most 0.8 of its share, which is 1.33 Mbit/s. The ladder of rates has 1 Mbit/s below this and 1.5 Mbit/s
+    # above it.
     video = ASKED["video"].grid((1,), 60).build(discipline="fq_codel", sessions=2, seed=1)
     seen = measure(bloatlab.run(video))
     assert 0.6 <= seen["video_mbit"] <= 1.5
@@ -231,8 +233,8 @@ def told(name: str, seconds: int = 60, **at: Any) -> dict[str, float]:
 
 
 def test_table_1_by_tcp_runs():
-    """The rate is that of Table 1: window / round trip = 8 x 64 kB / 100 ms = 5.12 Mbit/s. With a buffer of one BDP, a
-    link with the rate in the table is almost fully used.
+    """The goodput is the rate in Table 1: window / round trip = 8 x 64 kB / 100 ms = 5.12 Mbit/s. With a buffer of one
+    BDP, a link with the rate in the table is almost fully used.
     """
     assert told("table1", limit="window", buffer_kb=64, rtt_ms=100)["goodput_mbit"] == pytest.approx(5.12, rel=0.01)
     assert told("table1", limit="window", buffer_kb=8, rtt_ms=20)["goodput_mbit"] == pytest.approx(3.2, rel=0.01)
@@ -240,8 +242,8 @@ def test_table_1_by_tcp_runs():
 
 
 def test_depth_does_not_follow_tmax_and_time_does():
-    """Thresholds in bytes that are set for 20 Mbit/s mean four times the wait at 5 Mbit/s. The ratio of the latencies
-    is smaller, because the propagation delay does not change.
+    """Thresholds in bytes that are chosen for 20 Mbit/s correspond to four times the wait at 5 Mbit/s. The ratio of the
+    latencies is smaller, because the propagation delay does not change.
     """
     depth, time = (told("effective_tmax", 120, curve=c, queue="fifo") for c in ("10a", "10b"))
     assert 2.5 <= depth["fall_ratio"] <= 4.0
@@ -291,7 +293,7 @@ def test_every_explanation_names_an_experiment_that_computes_it():
         assert entry.experiment in ASKED
         assert entry.words({}) == f"{NOT_EXPLAINED}: -e {entry.experiment} was not run"
     assert explain("set-assoc 64x4, 20 sessions", "P(collision)", {}) == NOT_EXPLAINED
-    # runs whose value does not support the suspected cause explain nothing
+    # if the values of an experiment do not support the suspected cause, the text says "not explained"
     runs = {f"sharpness {p}": [{"ftp_p99_ms": 205.0}] for p in (0.01, 0.05, 0.2, 1.0)}
     assert explain("Fig12 x", "latency range", runs).startswith("not explained: -e sharpness shows p99 205 ms with 1%")
     runs = {f"sharpness {p}": [{"ftp_p99_ms": 227.0}] for p in (0.01, 0.05, 0.2, 1.0)}

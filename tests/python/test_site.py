@@ -128,7 +128,7 @@ def test_a_discipline_has_a_figure_and_is_tried_in_the_playground(site: Path):
 
 
 def in_order(page: Path, *words: str) -> bool:
-    """Returns whether the page has these words in this order; the first word must directly follow the title."""
+    """Returns whether the page has these strings after its title, in this order."""
     text = page.read_text()
     places = [text.find(word, text.index("</h1>")) for word in words]
     return -1 not in places and places == sorted(places)

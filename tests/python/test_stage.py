@@ -65,8 +65,8 @@ def at(found: Opened, second: float) -> dict[str, Any]:
 
 
 def at_each(found: Opened, seconds: list[float]) -> list[dict[str, Any]]:
-    """Returns the packets on the stage at each of these seconds. The page returns JSON text, which takes a tenth of
-    the time that objects would take.
+    """Returns the packets on the stage at each of these seconds. The page returns them as JSON text, because it would
+    take ten times as long to return objects.
     """
     script = """async (seconds) => { const { stage } = document.getElementById('stage'), all = [];
         for (const s of seconds) { await stage.seek(s); all.push(stage.read()); }
@@ -83,7 +83,8 @@ def recorded(scenario: Scenario, folder: Path) -> pl.DataFrame:
 
 
 def expected(rows: pl.DataFrame, instants: list[float]) -> list[dict[str, Any]]:
-    """Returns, for each instant, the packets in each queue by arrival, and the position of each packet on the wire.
+    """Returns, for each instant, the packets in each queue in their order of arrival, and the fraction of its way that
+    each packet on the wire has travelled.
 
     Only packets with payload have a record of their delivery; in these scenarios they cross a single link.
     """
@@ -128,7 +129,8 @@ def drawn(pane: dict[str, Any]) -> dict[str, Any]:
     return {"waiting": waiting, "travels": travels}
 
 
-#: Pairs of a queue and a rate. The last run has more packets than fit into one window of the stage.
+#: Pairs of a queue and a rate. The stage shows a window of a run; the last run has too many packets for one window, so
+#: the window is shortened.
 CASES = [
     (DROPTAIL, "5mbit"),
     ('"codel"', "5mbit"),
@@ -154,7 +156,7 @@ def test_the_stage_draws_the_packet_table_of_the_native_core(queue: str, rate: s
             wait = by_core["waiting"].get(link, [])
             shown = on_stage["waiting"].get(link, [])
             differences += sorted(wait) != sorted(key for _, _, key in shown)
-            # the places in a waiting line are 0, 1, 2 ... in the order of arrival
+            # in each line of waiting packets, the places are 0, 1, 2 ... in the order of arrival
             for line in {line for line, _, _ in shown}:
                 own = sorted((place, key) for of, place, key in shown if of == line)
                 keys = [key for _, key in own]
@@ -247,7 +249,7 @@ def test_waiting_packets_keep_their_distance(stage: Open):
     for instant in (6.01, 6.0123, 7.3, 8.0071, 9.005, 10.0099):
         packets = [p for p in at(found, instant)["panes"][0]["packets"] if p["kind"] == "waiting" and p["link"] == "up"]
         assert len(packets) > 60
-        # a packet that has just arrived slides in from the sender, above the waiting packets
+        # a packet that has just arrived still slides in from the sender, above the waiting packets, so it is left out
         still = [p for p in packets if p["entered"] < 1e9 * instant - 4e7]
         nearest = sorted(
             min(max(abs(p["x"] - q["x"]), abs(p["y"] - q["y"])) for q in still if q is not p) for p in still

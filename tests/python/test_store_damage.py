@@ -96,8 +96,8 @@ def test_a_part_that_is_gone_costs_its_own_runs_only(store: Store, notices: list
 def test_a_part_whose_runs_are_in_another_goes_if_the_other_is_whole(
     store: Store, notices: list[str], damage: str | None
 ):
-    """A process may die after it has written a part's runs and new runs to a larger part, but before it removes the
-    smaller part. The smaller part is then removed later, unless the larger part is damaged.
+    """A process may write a larger part, which has all runs of a smaller part and new runs, and die before it removes
+    the smaller part. The smaller part is then removed later, unless the larger part is damaged.
     """
     fill(store, range(20))
     shelf(store).compact()
@@ -268,9 +268,10 @@ def test_two_writers_killed_thirty_times_lose_nothing(tmp_path: Path, monkeypatc
     """A short version of `tools/kill_sweep.py`: two writers share a store, and one or the other is killed and
     restarted.
 
-    They are forks of a process that has already loaded this module, so that 30 restarts take only seconds.
+    The writers are forks of a process that has already loaded this module, so that 30 restarts take only seconds.
     """
-    # Python 3.11 does not pass its module path to that process, which would skip the module without a word
+    # in Python 3.11, the fork server does not use the `sys.path` of this process. Without PYTHONPATH, it could not
+    # import this module, and would continue without an error message
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])

@@ -1,5 +1,5 @@
-"""The files of a store: journals become parts, even if processes are killed, files are damaged or disks are full; SQL
-returns each run once.
+"""Tests of the files of a store: journals become Parquet files (parts), even if processes are killed, files are damaged
+or disks are full; a query in SQL returns each run once.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def folder(store: Store) -> Path:
 
 
 def holds(store: Store, seeds: Collection[int]) -> bool:
-    """Returns whether each of these runs is found with its values, and SQL returns each of them once."""
+    """Returns whether the store finds each of these runs with its values, and a query in SQL returns each run once."""
     one = shelf(store)
     found = all(same(one.get(scenario(seed)), value(seed)) for seed in seeds)
     with Views(store, CORE) as db:
@@ -193,8 +193,8 @@ def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.Mon
 
 
 def test_a_full_disk_is_met_while_there_is_still_room(store: Store, monkeypatch: pytest.MonkeyPatch):
-    """Space is reserved in advance, so the run during which the disk becomes full is stored, and so are other runs in
-    progress.
+    """Space is reserved in advance, so the run that meets the full disk is still stored, and so are other runs that are
+    in progress.
     """
     one = shelf(store)
     assert one.put(scenario(0), value(0))

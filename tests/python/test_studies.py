@@ -1,8 +1,9 @@
-"""A study is a value in one file. docs/adding-a-study.md has a complete study, which is run here.
+"""Tests of studies, which are defined in one file each. The complete study in docs/adding-a-study.md is run here.
 
-Its published values are a closed form (Villamizar & Song 1994) that leaves out the recovery after a loss. A recovery
-takes one or two of the P/2 or more round trips of a cycle (P is the bandwidth-delay product in packets). The tolerance
-was two points at first; it was set to half a point after the first run, which differed by 0.26, 0.23 and 0.00 points.
+The published values of this study are computed with a closed form (Villamizar & Song 1994), which leaves out the
+recovery after a loss. A recovery takes one or two of the P/2 or more round trips of a cycle (P is the bandwidth-delay
+product in packets). The tolerance was two points at first; it was set to half a point after the first run, which
+differed by 0.26, 0.23 and 0.00 points.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def buffers(file: Path) -> Study:
-    """Returns the study of the page, with an answer, a figure and a table added."""
+    """Returns the study of docs/adding-a-study.md, with an answer, a figure and a table added."""
 
     def draw(results: Results) -> Drawn:
         ours = [median_of(results.runs, str(case), "utilisation") or 0.0 for case in results.study.cases]
@@ -237,8 +238,8 @@ def test_further_runs_are_made_from_their_number_of_seeds_on(tmp_path: Path, buf
 def test_runs_on_kernels_are_kept_and_an_invalid_one_says_why(
     tmp_path: Path, buffers: Study, monkeypatch: pytest.MonkeyPatch
 ):
-    """Live runs are kept with their measures, and an invalid run with its reason. (In this test, simulations replace
-    the bench.)
+    """Live runs are kept with their measures, and invalid runs also with the reason why they are invalid. (In this
+    test, simulations replace the bench.)
     """
     reasons = {"b 0.25": None, "b 0.5": "late by 3 ms"}
 
@@ -273,7 +274,7 @@ def printed(done: Results, width: int, *, full: bool = False) -> list[str]:
 
 
 def test_a_study_with_a_value_set_runs_changed_and_judges_nothing(tmp_path: Path, buffers: Study):
-    """With `reproduce --set`, the value is set in every scenario, and the study gives no verdict, as with a quick
+    """With `reproduce --set`, the value is set in every scenario. The study then gives no verdict, as after a quick
     look.
     """
     console = Console(file=StringIO())
@@ -287,8 +288,8 @@ def test_a_study_with_a_value_set_runs_changed_and_judges_nothing(tmp_path: Path
 
 
 class _Every(dict[str, Any]):
-    """Stands for the runs of all cases, and has every measure: a number from 1 to 2 that depends on the case and the
-    measure.
+    """Stands for the runs of all cases. It has a value for every measure of every case: a number from 1 to 2 that
+    depends on the names of both.
     """
 
     def __init__(self, case: str = "") -> None:

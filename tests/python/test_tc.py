@@ -140,7 +140,8 @@ def test_iproute2_understands_what_is_said(scenario_file: Path, queue: str):
     text = bloatlab.load(scenario_file, sets).tc("up")
     commands = [c for c in text.splitlines() if c.startswith(("tc qdisc", "tc class")) and "ingress" not in c]
     assert any("netem" in c for c in commands)
-    # the namespace has only one interface, so each additional command replaces the shaper and its class at the root
+    # the namespace has only one interface, so each additional command first removes the root discipline, and with it
+    # the shaper and its class
     one = [re.sub(r"dev ifb\d+", "dev eth0", c).replace("parent 1:1 ", "root ") for c in commands]
     bare = "\ntc qdisc del dev eth0 root 2>/dev/null\n"
     script = "DEV=eth0\n" + "\n".join(one[:2]) + bare + bare.join(one[2:])

@@ -110,7 +110,7 @@ def test_no_digit_is_cut_and_no_row_is_without_its_label(drawn: TextTable, width
             assert any(cell.text in line.split() for line in printed), (cell.text, printed)
     label = max(len(row[0].text) for row in drawn.rows)
     number = max(len(text) for row in [drawn.columns, *([c.text for c in r] for r in drawn.rows)] for text in row[1:])
-    # the line has room for the longest label and the longest number
+    # this width has room for the longest label and the longest number
     if width >= 2 * max(label, len(drawn.columns[0])) + 2 + number:
         assert max(map(len, printed)) <= width
         blocks = "\n".join(printed).split("\n\n")

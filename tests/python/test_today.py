@@ -136,8 +136,8 @@ def test_a_law_of_a_consideration_that_breaks_is_outside(law: str, what: Conside
 
 
 def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand():
-    """The bound is the sum of the times for 38 kB at 230/256 of the rate, the request loop, two grant intervals,
-    preparation, frame and travel.
+    """The bound is a sum: the time to send 38 kB at 230/256 of the rate, the delay from a request to its grant (3.645
+    ms), two grant intervals, and 1.27 ms for preparation, the frame and travel.
     """
     high = {law.name: law.band.high for law in LAWS}
     # 38 kB takes 67.7, 270.7 or 338.4 ms at 230/256 of 5, 1.25 or 1 Mbit/s; grants come every 2.025 or 8.1 ms
@@ -175,8 +175,8 @@ def lost_percent(game: dict[str, Any]) -> float:
 
 
 def test_uploads_of_2012_are_locked_out_by_cake_when_a_packet_waits_longer_than_its_target():
-    """N uploads take N x 2.573 ms to send one packet each. With 12 uploads or more, this exceeds 20 ms + 4 x 2.55
-    ms.
+    """With N uploads, a packet waits for N x 2.573 ms minus the round trip of 20 ms. With 12 uploads or more, this
+    exceeds 4 x 2.55 ms, the time of four full packets, below which CAKE does not drop.
     """
 
     def goodput(changes: dict[str, str]) -> float:
@@ -188,7 +188,7 @@ def test_uploads_of_2012_are_locked_out_by_cake_when_a_packet_waits_longer_than_
     assert goodput({}) == 0.0
     # a packet waits for 50 x 2.573 - 20 = 109 ms, which is less than the target set here, so CAKE does not drop
     assert goodput({"link.up.queue.cake.target": "115ms"}) > 4.4
-    # with either change, each upload sends single packets, and CAKE does not drop the last packet of a queue
+    # with either change, each upload sends one packet at a time, and CAKE does not drop the only packet in a queue
     assert goodput({"tcp.sender.reduction": "rate-halving"}) > 4.4
     assert goodput({"tcp.sender.any_ack_restarts_timer": "false"}) > 4.4
 
@@ -273,8 +273,8 @@ def test_the_answer_is_computed_from_the_runs():
     runs |= {Case(Equipment.CAKE, Stack.BBR3, n).key: rows(9.0) for n in LOADED}
     runs |= {Case(Equipment.LLD, stack, n).key: rows(6.0) for stack in Stack for n in LOADED}
     said = answer(runs, 2)
-    # the sentence names the line whose worst delay over all TCPs is the smallest: with CAKE the delays are 14 to 25 ms,
-    # with Low Latency 11 ms
+    # the sentence names the equipment whose largest delay over all TCPs is the smallest: the largest delay is 11 ms
+    # with Low Latency, and 25 ms with CAKE (14 to 25 ms)
     assert said.sentence.startswith(
         "DOCSIS 3.1, Low Latency (CUBIC, BBRv3 or Prague): 99 of 100 packets of a game take 11 instead of 805 ms"
     )
@@ -302,8 +302,8 @@ def test_tables_leave_out_what_did_not_run():
     assert "short flow s" not in heads
 
 
-#: Values of a quick look with seed 1: the 99th percentile of the game's delay in ms, and the MOS of the call. A change
-#: needs a line in CHANGELOG.
+#: Values of a quick look with seed 1: the 99th percentile of the game's delay in ms, and the MOS of the call. If a
+#: value changes, CHANGELOG must say so.
 GOLDEN: dict[str, tuple[float, float]] = {
     "2012 modem / Prague / 2": (634.65, 1),
     "2012 modem / Prague / 6": (645.14, 1),

@@ -47,7 +47,7 @@ def traced(**trace: Any) -> bloatlab.Scenario:
 
 
 def law(queue: str, **sets: Any) -> pl.DataFrame:
-    """Returns the columns of the trace that belong to the discipline."""
+    """Runs a link with this queue; returns the columns of the trace that belong to the queueing discipline."""
     of = bloatlab.parse(LINE, sets=[("link.up.queue", queue), ("trace.links", "true"), ("duration", "2s")])
     frame = bloatlab.run(of, **sets).trace("links").filter(pl.col("link") == "up")
     return frame.select(frame.columns[frame.columns.index("sojourn_ms") + 1 :])
@@ -123,8 +123,8 @@ def test_a_trace_that_was_not_kept_says_how():
 
 def test_every_column_is_explained():
     words = set(re.findall(r"`([a-z0-9_]+)`", PAGE))
-    # an average may be in packets, bytes or ms, like the thresholds, so the page gives the name of the column without a
-    # unit
+    # an average has the unit of the thresholds (packets, bytes or ms), so docs/traces.md gives the name of the column
+    # without a unit
     units = ("_packets", "_bytes", "_ms")
 
     def explained(column: str) -> bool:
@@ -146,7 +146,7 @@ def test_every_column_is_explained():
 
 
 class Counting:
-    """A law that drops nothing and counts calls of `head`."""
+    """An AQM law that drops nothing and counts the calls of its method `head`."""
 
     def __init__(self) -> None:
         self.heads = 0
@@ -160,7 +160,7 @@ class Counting:
 
 
 class Mute(Counting):
-    """A law that reports a state which is neither a number nor a word."""
+    """An AQM law that reports a state which is neither a number nor a word."""
 
     def probe(self) -> dict[str, Any]:
         return {"heads": [1]}

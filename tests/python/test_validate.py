@@ -114,7 +114,8 @@ def test_kernel_defaults():
     # tc-red(8): bandwidth is 10mbit, whatever the rate of the link
     assert queue("red limit 90kb")["bandwidth"] == "10mbit"
     assert queue("red limit 90kb bandwidth 5mbit")["bandwidth"] == "5mbit"
-    # sizes include 14 bytes of Ethernet, but overhead is added to the size that begins at the IP header
+    # packet sizes include the Ethernet header (`header`, 14 bytes), which CAKE subtracts before it adds `overhead` to
+    # the size of the IP packet
     root = queue("ROOT cake bandwidth 5mbit besteffort", 5_000_000)
     assert (root["header"], root["diffserv"], root["bandwidth"]) == (14, "besteffort", "5mbit")
     cake = queue("cake docsis ack-filter dual-srchost rtt 50ms memlimit 4Mb")
@@ -205,7 +206,8 @@ def test_the_network_is_the_kernels():
 
 
 def test_frames_have_the_kernels_sizes():
-    # the buffer is larger than a window, so one flow keeps the link busy, and its goodput is 0.9564 R (METHOD.md)
+    # the buffer is larger than a window, so one flow keeps the link busy. A frame of 1514 B carries 1448 B of data
+    # (METHOD.md), so the goodput is 1448 / 1514 = 0.9564 times the link's rate R
     quiet = entry("sf-e1-fq_pie-reno", qdisc="pfifo limit 60")
     result = run(build(quiet, 1))
     values = measure(result, quiet)
@@ -237,7 +239,9 @@ def test_ecn_by_group():
 
 
 def test_a_bottleneck_of_the_acks():
-    """ACKs pass h2, the delay, the discipline with its own shaper, a hop at 1.02 times the shaper's rate, and h1."""
+    """On the way from h2 to h1, ACKs cross a link with the delay, then a link with the discipline and its own shaper,
+    and at last a link at 1.02 times the shaper's rate.
+    """
     links = build(ENTRIES["sf-B-asym20-04-d4-ack-on"], 1).data["link"]
     way = [(links[k]["from"], links[k]["to"], links[k]["rate"]) for k in ("back", "acks", "acks_hop")]
     assert way == [("h2", "s2", "1gbit"), ("s2", "s3", None), ("s3", "h1", "408kbit")]
@@ -362,7 +366,7 @@ def test_metrics_by_hand():
     # the two flows together deliver 20 segments of 1448 bytes, of which 2 (a share of 0.1) are marked
     assert (found["g0_retrans"], found["g0_ce_frac"]) == (7, 0.1)
     assert found["goodput_Mbps"] == pytest.approx((10_000 + 30_000) * 8e-6 / 0.5)
-    # for rates of 1 and 3 the index is 16 / (2 x 10)
+    # Jain's index of the rates 1 and 3 is (1 + 3)^2 / (2 x (1^2 + 3^2)) = 16 / (2 x 10)
     assert found["jain"] == pytest.approx(0.8)
     assert found["drop_frac"] == 0.25
     assert (found["backlog_mean_pkts"], found["backlog_max_pkts"]) == (2.0, 2.0)
@@ -392,8 +396,8 @@ def test_a_cell_is_judged_by_the_mean():
 
 
 def test_a_slice_agrees_with_the_kernel():
-    """Reno with a buffer of 20 packets agrees with the kernel, because its period depends only on the queue, not on
-    random numbers.
+    """Two seeds are enough for Reno with a buffer of 20 packets to agree with the kernel, because the period of Reno's
+    window depends only on the queue, not on random numbers.
     """
     done = validate([ENTRIES["sf-a-pfifo20-reno"]], seeds=2)
     cells = {c.metric: c for c in done.cells}

@@ -1,5 +1,5 @@
-"""A wheel as users install it: in an empty environment without Rust, the README's commands give the results shown
-there.
+"""Tests a wheel in the way users install it: in an empty environment without Rust, the README's commands must give the
+results that the README shows.
 
 When run on its own, this test uses the build of `make venv` and the packages of its environment. `make test-wheel` uses
 the wheel that `make wheel` wrote to dist/ (BLOATLAB_DIST) and installs it with its packages from the package index, in
@@ -31,7 +31,7 @@ README = (ROOT / "README.md").read_text()
 SHOWN = "\n".join([README, *((ROOT / "docs" / name).read_text() for name in ("tour.md", "overview.md"))])
 PAGE = "bloatlab/playground/index.html"
 
-#: The folder that `make wheel` wrote, for `make test-wheel`.
+#: The folder with the files built by `make wheel`, if `make test-wheel` runs this test; otherwise None.
 DIST = Path(os.environ["BLOATLAB_DIST"]) if "BLOATLAB_DIST" in os.environ else None
 by_name = pytest.mark.skipif(DIST is None, reason="takes minutes: make wheel, then make test-wheel")
 
@@ -152,8 +152,8 @@ class Place:
         done(run(self.bin / "python", "-m", "pip", "install", "--quiet", *more, wheel))
         if DIST is None:
             (lib,) = (folder / ".venv" / "lib").glob("python*/site-packages")
-            # the packages of this test's environment, without the source tree: the .pth file that adds the tree is not
-            # read through this path
+            # makes the packages of this test's environment available, but not bloatlab's source tree: a .pth file adds
+            # the tree to this test's environment, and Python reads no .pth files in folders added by another .pth file
             places = [p for p in sys.path if p.endswith("site-packages")]
             (lib / "neighbours.pth").write_text("\n".join(places) + "\n")
         tools = folder / "tools"
@@ -206,7 +206,7 @@ STANDS_FOR = re.compile(r"\b[A-Z]{3,}\b")
 
 
 def commands() -> list[list[str]]:
-    """Returns each command of README and the pages after it: first indented commands, then commands in the text."""
+    """Returns each command shown in SHOWN: first the commands in indented blocks, then those within the text."""
     own = re.findall(r"^    (?:sudo )?\.venv/bin/(bloatlab .*?)(?:  .*)?$", SHOWN, flags=re.MULTILINE)
     within = [" ".join(c.split()) for c in re.findall(r"`(bloatlab [^`]*)`", SHOWN)]
     found = [shlex.split(c) for c in dict.fromkeys(own)]
@@ -233,7 +233,8 @@ def ready(place: Place) -> Place:
     assert done(place.call(*shlex.split(command.removeprefix(".venv/bin/")))) == shown
     code, *_ = blocks("From Python")
     assert done(place.call("python", "-c", code)).splitlines() == re.findall(r"# prints (.*)", code)
-    # this export replaces a measurement that the reader would make with flent
+    # `bloatlab plot home.flent.gz` in the tour needs a measurement, which the reader would make with flent; this export
+    # takes its place
     done(place.call("bloatlab", "export", "runs/upload", "-o", "home.flent.gz"))
     return place
 

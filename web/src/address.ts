@@ -41,7 +41,7 @@ export class Address {
     if (location.hash !== this.seen || changes !== this.changes) return;
     history.replaceState(null, "", own);
     this.own = this.seen = own;
-    // for tests: the address now contains the experiment
+    // tests wait for this attribute, which says that the address now contains the experiment
     document.body.dataset["address"] = "new";
   }
 

@@ -247,7 +247,7 @@ export class Controls {
     const sustained = showRate(this.speed() || 5e6);
     for (const key of [...MODEMS, "shaper"]) delete table[key];
     if (kind === "docsis31") {
-      // the modem's channel has its own rate
+      // a link with a DOCSIS 3.1 modem has no `rate`, because the modem's channel has its own
       delete table["rate"];
       table["docsis31"] = { flow: { max_sustained_rate: sustained }, ...(this.queue().name === "docsis_lld" ? { low_latency: {} } : {}) };
     } else if (kind === "docsis") {

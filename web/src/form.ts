@@ -213,7 +213,8 @@ export function mark(root: ParentNode, problems: Problem[]): Problem[] {
     const parts = problem.path.split(".");
     for (let n = parts.length; n > 0; n--) {
       const path = parts.slice(0, n).join(".");
-      // several rows may belong to one value: the row with the focus is preferred, then the value's own row
+      // a problem may fit several rows, because a row can name further keys in `data-also`. The row with the focus is
+      // preferred, then the row whose own key it is
       const fitting = rows.filter((r) => r.dataset["path"] === path || r.dataset["also"]?.split(" ").includes(path));
       const found = fitting.find((r) => r.contains(document.activeElement)) ?? fitting.find((r) => r.dataset["path"] === path) ?? fitting[0];
       const place = found?.querySelector(":scope > .error");

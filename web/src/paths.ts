@@ -1,4 +1,4 @@
-// Values in a tree of tables, by path.
+// Reads and sets values in a tree of tables, by their paths.
 
 import type { Json, Tree } from "./types";
 

@@ -179,7 +179,8 @@ onmessage = (event: MessageEvent<Request>) => {
     case "run":
       return guarded(request.id, () => {
         const since = performance.now();
-        // the core holds one run at a time, so a `beside` run interrupted by this run starts again afterwards
+        // the core holds one run at a time, so this run replaces that of a `beside` job in progress, which begins again
+        // afterwards
         if (jobs[0]?.kind === "beside") begun = false;
         write(request.scenario);
         core.bl_begin();

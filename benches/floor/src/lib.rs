@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-/// The work and the cost of a run.
+/// The amount of work in a run, and the CPU time that it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloorResult {
     /// Data packets enqueued at the bottleneck, including those that still wait at the end.
@@ -27,7 +27,7 @@ pub struct FloorResult {
 }
 
 impl FloorResult {
-    /// Returns the CPU nanoseconds per bottleneck packet; infinite without packets.
+    /// Returns the CPU time per bottleneck packet, in nanoseconds; infinity if there were no packets.
     pub fn ns_per_packet(&self) -> f64 {
         self.cpu_ns as f64 / self.bottleneck_packets as f64
     }
@@ -88,7 +88,7 @@ impl Heap4 {
         let top = v[0];
         let n = v.len();
         let mut i = 0;
-        // bound: each iteration goes one level down
+        // bound: each iteration goes one level down the heap
         loop {
             let c = 4 * i + 1;
             let least = if c + 3 < n {
@@ -122,7 +122,7 @@ impl Heap4 {
 /// A packet in flight: 24 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
-    /// Arrival time at the end of its link, ps.
+    /// Time in picoseconds at which the packet arrives at the far end of the link that carries it.
     at: u64,
     flow: u32,
     /// For an ACK: number of packets received so far.
@@ -131,7 +131,7 @@ struct Packet {
     hop: u32,
 }
 
-/// A FIFO link without a limit on its queue.
+/// A FIFO link with an unlimited queue.
 #[derive(Debug)]
 struct Link {
     ps_per_byte: u64,
@@ -157,11 +157,12 @@ impl Link {
         }
     }
 
-    /// Computes the departure and arrival of a packet. Returns true if it is the only packet in flight, so that the link needs
-    /// an event.
+    /// Queues a packet, and computes when it leaves the queue and when it arrives at the far end. Returns true if it is
+    /// the only packet in flight; the caller must then schedule an event for the link.
     #[inline]
     fn enqueue(&mut self, now: u64, mut p: Packet) -> bool {
-        // the backlog is updated as in a real drop-tail queue
+        // a real drop-tail queue keeps count of its backlog, so the floor includes the cost of keeping it, although nothing
+        // reads it
         while let Some(&(departure, size)) = self.leaving.front() {
             if departure > now {
                 break;
@@ -191,8 +192,8 @@ struct Flow {
 }
 
 impl Flow {
-    /// Handles the arrival of a packet; returns the number of packets in `out` to send. An ACK releases at most four data
-    /// packets.
+    /// Handles the arrival of a packet at an end of the flow. Writes the packets to send in response to `out`, and
+    /// returns their number. An ACK releases at most four data packets.
     #[inline]
     fn arrival(&mut self, p: &Packet, window: u32, out: &mut [Packet; 4]) -> usize {
         if p.size == DATA {
@@ -299,7 +300,7 @@ mod tests {
     fn a_full_bottleneck_sends_its_rate() {
         // in 60 s, the bottleneck sends 60 * 5 Mbit/s / (1500 * 8 bit) = 25 000 packets
         let r = dumbbell(5_000_000, 1_000_000_000, 10, 40, 60.0);
-        // packets are counted when they are enqueued; at the end, at most 10 windows of 40 packets wait
+        // packets are counted when they are enqueued. At the end, at most 10 windows of 40 packets are still waiting
         assert!((25_000..25_500).contains(&r.bottleneck_packets), "{r:?}");
         // each data packet takes 3 hops, and an ACK for every two data packets takes 3 more: 4.5 events per data packet
         let per_packet = r.events as f64 / r.bottleneck_packets as f64;
@@ -309,8 +310,10 @@ mod tests {
 
     #[test]
     fn a_small_window_sends_its_window_per_round_trip() {
-        // one flow with a window of 2: its RTT is 50 ms of propagation, the transmission of two data packets (12 us each on an
-        // access link, 120 us each on the bottleneck) and of an ACK (5 us in all)
+        // one flow has a window of 2. Its RTT is 50 ms of propagation, plus the time to transmit two data packets and
+        // their ACK. A data packet takes 12 us on each access link and 120 us on the bottleneck; the ACK takes 5 us on
+        // its three links together. On each access link, only 12 us count, because one of the two data packets is there
+        // while the other one is on the bottleneck
         let r = dumbbell(100_000_000, 1_000_000_000, 1, 2, 100.0);
         // 50 ms + 12 us + 2 * 120 us + 12 us + 5 us = 50.27 ms, so there are 1989 round trips in 100 s, with 2 packets each
         assert!((3960..3990).contains(&r.bottleneck_packets), "{r:?}");

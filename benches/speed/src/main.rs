@@ -166,7 +166,8 @@ fn fingerprint(text: &str, format: Format) -> Result<u64, String> {
     Ok(all.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)))
 }
 
-/// Prints the fingerprints of shortened cases, or of one scenario.
+/// Prints the fingerprint of the scenario in `file`, or without a file, the fingerprints of some cases with shorter
+/// runs.
 fn fingerprints(file: Option<&str>) -> Result<(), String> {
     if let Some(file) = file {
         let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
@@ -196,15 +197,16 @@ fn codel(case: &Case) -> String {
     format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500)
 }
 
-/// Memory at the largest sample of a run: the heap bytes allocated since the start, and the part used by segments in
-/// flight.
+/// The memory sample of a run with the most heap bytes: the heap bytes allocated since the start, and the segments in
+/// flight with the part of these bytes that they use.
 #[derive(Clone, Copy, Default)]
 struct Fullest {
     live: usize,
     in_flight: sim::InFlight,
 }
 
-/// Performs one run in this process, and prints its number of packets and its largest memory sample.
+/// Performs one run in this process. Prints the number of packets that the bottleneck delivered, and the memory sample
+/// with the most heap bytes.
 fn one(args: &[String]) -> Result<(), String> {
     let [case, flows, queue, seconds] = args else { return Err("--one needs CASE FLOWS QUEUE SECONDS".into()) };
     let case = CASES.iter().find(|c| c.name == case).ok_or("--one: no such case")?;
@@ -237,7 +239,8 @@ fn one(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs [`one`] in a separate process, under `tool` if given; returns the output of the run and of the tool.
+/// Runs [`one`] in a separate process, under the command `tool` unless `tool` is empty. Returns the JSON that the run
+/// prints, and the standard error of the run and of the tool.
 fn start(
     tool: &[&str],
     case: &Case,
@@ -278,7 +281,7 @@ fn instructions(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<f6
     Ok((more - less) / (many - few))
 }
 
-/// Measures the memory of a flow and of a segment in flight: see the module's documentation.
+/// Measures how much memory a flow and a segment in flight take. The module's documentation defines the figures.
 fn memory(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<serde_json::Value, String> {
     let run = |flows| -> Result<[f64; 3], String> {
         let (printed, _) = start(&[], case, flows, queue, seconds)?;
@@ -299,8 +302,8 @@ fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Returns the window that keeps the bottleneck of the floor's dumbbell busy: the packets of a base RTT and of half the buffer,
-/// divided by the number of flows.
+/// Returns the window, in packets, with which `flows` flows keep the bottleneck of the floor's dumbbell busy. The
+/// windows of all flows together fill the link for one base RTT of 50 ms, and half the buffer. A window is at least 2.
 fn floor_window(case: &Case, flows: u32) -> u32 {
     let bdp = case.rate as f64 * 0.05 / 8.0 / 1500.0;
     ((bdp + case.buffer as f64 / 3000.0) / f64::from(flows)).ceil().max(2.0) as u32
@@ -395,7 +398,8 @@ fn measure(case: &Case, label: &str, flows: u32, queue: &str, o: &Options) -> Re
         line.as_object_mut().ok_or("no line")?.append(&mut memory);
     }
     if o.instructions {
-        // the run is long enough to leave slow start, and short enough for valgrind, which is fifty times slower
+        // a fifth of the case's duration is long enough for the flows to leave slow start, and short enough for
+        // valgrind, under which a run is fifty times slower
         line["instructions_per_pkt"] = match instructions(case, flows, discipline, seconds.min(case.seconds / 5.0)) {
             Ok(n) => n.round().into(),
             Err(why) => why.into(),

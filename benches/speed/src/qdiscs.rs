@@ -22,7 +22,7 @@ use units::{BitRate, Duration, Limit, Rng, Time};
 
 /// Number of arrivals in a round.
 const ARRIVALS: u64 = 100_000;
-/// Number of rounds; the fastest counts.
+/// Number of rounds. Only the fastest round counts.
 const ROUNDS: usize = 7;
 /// Time between arrivals: 1500 bytes at 1 Gbit/s.
 const SPACING: Duration = Duration::from_micros(12);
@@ -71,7 +71,8 @@ impl Loop {
     }
 }
 
-/// Returns the nanoseconds per arrival, with `per_departure` arrivals for each departure.
+/// Returns the CPU time per arrival in nanoseconds, when one packet leaves for every `per_departure` packets that
+/// arrive.
 fn cost(spec: &Spec, flows: u32, per_departure: u64, ecn: Ecn) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
@@ -110,7 +111,7 @@ fn main() {
     println!("|---|---|---|---|---|---|---|");
     let names: Vec<String> = std::env::args().skip(1).collect();
     for info in QDISCS.iter().filter(|info| names.is_empty() || names.iter().any(|name| name == info.name)) {
-        // `pass` has room for all waiting packets; `full` has room for only 100
+        // the limit of `pass` leaves room for all packets that ever wait; the limit of `full` is only 100 packets
         let (Some(pass), Some(full)) = (limited(info.name, 1000), limited(info.name, 100)) else {
             println!("| {} | {:?} | needs parameters |", info.name, info.kind);
             continue;

@@ -73,8 +73,8 @@ impl Bucket {
         (self.tokens < need).then(|| Duration(((need - self.tokens) as u64).div_ceil(self.rate)))
     }
 
-    /// Returns the number of whole bytes for which the bucket has tokens at time `dt` after the last fill; 0 if it
-    /// is in debt.
+    /// Returns the number of whole bytes for which the bucket has tokens when `dt` has passed since the last fill; 0 if
+    /// the bucket is still in debt.
     #[inline]
     pub fn bytes_after(&self, dt: Duration) -> Bytes {
         Bytes((self.after(dt).max(0) / PER_BYTE) as u64)
@@ -102,7 +102,7 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    /// Combines two buckets, which must be full. Time 0 counts as the time of the last fill.
+    /// Combines two buckets that are full at time 0.
     pub(crate) fn full(sustained: Bucket, peak: Option<Bucket>) -> Self {
         Self { sustained, peak, at: Time::ZERO }
     }
@@ -163,8 +163,8 @@ impl TokenBucket {
         Self(Buckets::of(p))
     }
 
-    /// Charges a packet of `bytes`. Returns the time until the packet may pass, which is zero if both buckets hold enough
-    /// tokens.
+    /// Charges both buckets for a packet of `bytes`. Returns the time until the packet may pass, which is zero if both
+    /// buckets hold enough tokens for the packet.
     #[inline]
     pub fn take(&mut self, now: Time, bytes: u64) -> Duration {
         self.0.fill(now);
@@ -190,8 +190,8 @@ impl TokenBucket {
         self.0.peak.as_ref().map(Bucket::rate)
     }
 
-    /// Changes the rates (positive) from `now` on; `None` keeps the current rate. The buckets keep their tokens, and an
-    /// unlimited peak rate stays unlimited.
+    /// Changes the rates, which must be positive, from `now` on; `None` keeps the current rate. The buckets keep their
+    /// tokens, and an unlimited peak rate stays unlimited.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak_rate: Option<BitRate>) {
         self.0.fill(now);
         if let Some(rate) = rate {
@@ -217,8 +217,8 @@ mod tests {
         })
     }
 
-    /// Sends packets of `size` back to back from `now` on, until a packet would pass after `end`. Returns the bytes sent and
-    /// the time of the last packet.
+    /// Sends packets of `size` bytes back to back from `now` on, and stops when the next packet would pass after `end`.
+    /// Returns the number of bytes sent and the time at which the last packet passed.
     fn saturate(b: &mut TokenBucket, mut now: Time, end: Time, size: u64) -> (u64, Time) {
         let mut bytes = 0;
         loop {
@@ -233,8 +233,8 @@ mod tests {
 
     #[test]
     fn ceiling_of_600_seconds() {
-        // the burst and the rate admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB, which is 256 666 whole packets of 1500 B and 1000 B
-        // more
+        // in 600 s, the burst and the rate let 10 MB + 5e6/8 B/s x 600 s = 385.000 MB pass, which is 256 666 whole
+        // packets of 1500 B and 1000 B more
         let (bytes, last) = saturate(&mut upstream(), Time::ZERO, Time(600_000_000_000), 1500);
         assert_eq!(bytes, 256_666 * 1500);
         assert!(385_000_000 - bytes < 1500);
@@ -278,7 +278,8 @@ mod tests {
         let (_, last) = saturate(&mut b, Time::ZERO, Time(30_000_000_000), 1500);
         let left = b.tokens(last).0;
         assert!(left < 1500);
-        // `saturate` charged one packet more than it sent, so the bucket's debt is at most 1500 B
+        // `saturate` also charged the bucket for the packet that would have passed after `end`, so the bucket is in
+        // debt by up to 1500 B
         let after = |s: u64| b.tokens(last + Duration::from_secs(s)).0;
         assert!((5_000_000 - 3000..=5_000_000).contains(&after(8)), "{}", after(8));
         assert_eq!(after(17), 10_000_000);

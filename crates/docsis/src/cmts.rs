@@ -52,10 +52,11 @@ pub(crate) struct Cmts {
     frames_per_map: u64,
     weight: u64,
     aggregate: Buckets,
-    /// Bursts of the aggregate's buckets, sustained and peak.
+    /// The aggregate's Maximum Traffic Burst and peak burst. They are kept because the depths of the buckets also
+    /// depend on the rates, which may change.
     bursts: [Bytes; 2],
     map: Duration,
-    /// Buckets of L and of C, for service flows with their own rates.
+    /// The token buckets of L and of C; `None` for a service flow that only the aggregate's rates limit.
     flows: [Option<Buckets>; 2],
     /// Distribution of the number of bytes that other modems leave free in a MAP.
     free: MaxGrant,
@@ -145,7 +146,7 @@ impl Cmts {
         self.flows.iter_mut().flatten().for_each(|own| own.fill(now));
     }
 
-    /// Returns the number of whole bytes that may be granted at `now`.
+    /// Returns the number of whole bytes for which the aggregate's sustained bucket has tokens at `now`.
     pub(crate) fn tokens(&self, now: Time) -> Bytes {
         self.aggregate.tokens(now)
     }
@@ -166,7 +167,7 @@ impl Cmts {
     /// Divides the `free` minislots of a MAP, of which `proactive` already belong to L. Returns the numbers of minislots for L
     /// and C.
     ///
-    /// Source: the rule of docsis-ns3, written as a formula.
+    /// Source: docsis-ns3. Its rule is written here as a formula.
     fn allocate(&self, free: u64, proactive: u64) -> [u64; 2] {
         let slots = |bytes: u64| bytes.div_ceil(self.slot_bytes);
         let own = |flow: usize| self.flows[flow].as_ref().map_or(u64::MAX, |own| slots(available(own)));
@@ -178,7 +179,7 @@ impl Cmts {
         [proactive + more_l, want_c.min(all - more_l)]
     }
 
-    /// Places `slots` minislots of `flow` after the first `skip` free minislots.
+    /// Gives `slots` free minislots of the MAP to `flow`. The first `skip` free minislots of the MAP are left free.
     fn place(&mut self, flow: usize, mut slots: u64, mut skip: u64) {
         for (frame, free) in self.frames.iter_mut().zip(&mut self.free_slots) {
             let skipped = skip.min(*free);
@@ -224,7 +225,9 @@ impl Cmts {
         &self.frames
     }
 
-    /// Places the proactive grants of the MAP. Returns the number of their minislots, and the frame of the first grant.
+    /// Places the proactive grants of the MAP that begins with frame `first`. Returns the number of minislots that
+    /// these grants take, and the frame of the MAP in which the first grant lies; `None` if the MAP has no proactive
+    /// grant.
     fn place_proactive(&mut self, first: u64) -> (u64, Option<usize>) {
         let Some(mut p) = self.proactive.take() else { return (0, None) };
         if p.next < first {
@@ -315,7 +318,8 @@ mod tests {
         // a grant carries 5.25 Mbit/s x 945 us / 8 = 620.2 B, so it has 13 minislots
         let frames: Vec<_> = [0, 7, 14, 6, 13, 5, 12, 4, 11].iter().map(|i| (*i, 13)).collect();
         assert_eq!(at, frames);
-        // unscheduled MAPs do not move the grants: frames 105 (15 x 7), 112 and 119 have a grant
+        // the MAPs between the fourth MAP and frame 105 are never scheduled. The grants nevertheless stay 7 frames
+        // apart: frames 105 (15 x 7), 112 and 119 have a grant
         let (_, all) = sum(m.map(Time(1 << 40), 105, &mut rng));
         assert_eq!(all, 3 * 13);
     }
@@ -339,7 +343,8 @@ mod tests {
 
     #[test]
     fn a_service_flow_is_limited_to_its_own_rate() {
-        // both flows always have requests. The aggregate is 50 Mbit/s, or 52.5 Mbit/s with MAC headers
+        // each flow requests `wants` bytes per MAP. The aggregate's rate is 50 Mbit/s, or 52.5 Mbit/s with MAC headers.
+        // The closure returns the rates of L and C in Mbit/s without MAC headers
         let grants = |own: [Option<u64>; 2], wants: [u64; 2], ggr: Option<u64>| {
             let flow = |mbit: u64| ShaperParams {
                 max_sustained_rate: BitRate(mbit * 1_000_000),

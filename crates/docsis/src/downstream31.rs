@@ -20,7 +20,7 @@ use crate::{Action, C, Docsis31Params, L, ShaperParams, TokenBucket};
 use packet::{PacketMeta, ServiceFlow, docsis_frame, ethernet_frame};
 use units::{BitRate, Bytes, Duration, Time};
 
-/// Bytes that a round adds to a deficit, for each 1/256 of weight.
+/// Bytes that each turn of a flow adds to its deficit, per 1/256 of the flow's weight.
 const QUANTUM: i64 = 16;
 
 /// Deficit round robin between L and C.
@@ -37,7 +37,7 @@ impl Rounds {
         Self { quantum: [QUANTUM * weight, QUANTUM * (256 - weight)], deficit: [0; 2], turn: C }
     }
 
-    /// Returns the flow that sends next. `may` is true for each flow that may send, and true for at least one.
+    /// Returns the flow that sends next. `may` is true for each flow that may send; at least one flow must be able to.
     ///
     /// Bound of the loop: no deficit is below minus one frame, and each turn adds at least 16 bytes.
     fn pick(&mut self, may: [bool; 2]) -> usize {
@@ -65,7 +65,7 @@ impl Rounds {
 pub struct Downstream31 {
     shaper: TokenBucket,
     flow: ShaperParams,
-    /// Buckets of L and of C, for service flows with their own rates.
+    /// The token buckets of L and of C; `None` for a service flow that only the aggregate's rates limit.
     own: [Option<Buckets>; 2],
     rounds: Rounds,
     low_latency: bool,
@@ -79,12 +79,13 @@ pub struct Downstream31 {
     free_at: Time,
     /// Time up to which the channel is occupied.
     busy_until: Time,
-    /// The flow chosen for the next dequeue, and for each flow, whether it may send.
+    /// The flow from which the next packet is dequeued, and whether L and C were each allowed to send when the flow was
+    /// chosen.
     chosen: Option<(usize, [bool; 2])>,
 }
 
 impl Downstream31 {
-    /// Returns an idle downstream. The parameters must be valid and describe a downstream.
+    /// Returns an idle downstream. The parameters must be valid, and `p.downstream` must be set.
     pub fn new(p: &Docsis31Params) -> Self {
         let own = p.low_latency.as_ref().map_or([None, None], |l| [l.flow.as_ref(), l.classic_flow.as_ref()]);
         let of = p.downstream.clone().unwrap_or_default();
@@ -160,8 +161,8 @@ impl Downstream31 {
         let allowed = now + self.shaper.take(now, bytes);
         let begin = self.next_symbol(allowed).max(self.busy_until);
         self.busy_until = begin + self.channel.time_for(docsis_frame(packet.bytes())).max(Duration(1));
-        // start of the symbol that carries the packet's last byte; a packet that ends at a symbol boundary belongs to the
-        // earlier symbol
+        // `last` is the start of the symbol that carries the packet's last byte. A packet that ends at a symbol
+        // boundary ends in the earlier symbol
         let last = Time(self.busy_until.0.saturating_sub(1) / self.symbol.0 * self.symbol.0);
         self.free_at = allowed.max(Time(self.busy_until.0.saturating_sub(self.symbol.0)));
         self.dequeue_at = self.free_at;
@@ -188,8 +189,8 @@ impl Downstream31 {
         self.shaper.tokens(now)
     }
 
-    /// Changes the aggregate's rates (positive) from `now` on; `None` keeps the present rate. An unlimited peak rate stays
-    /// unlimited.
+    /// Changes the aggregate's rates, which must be positive, from `now` on; `None` keeps the present rate. An
+    /// unlimited peak rate stays unlimited.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         self.shaper.set_rates(now, rate, peak);
         self.flow.max_sustained_rate = self.shaper.rate();
@@ -233,12 +234,14 @@ mod tests {
 
     #[test]
     fn turns_by_hand() {
-        // deficits before and after each packet of 1518 bytes, when the quanta are 3680 (L) and 416 (C):
+        // a turn adds 3680 bytes to L's deficit or 416 bytes to C's, and each packet then subtracts 1518 bytes. The
+        // deficits in each turn, before the first packet and after each packet, are:
         //   L: 3680, 2162, 644, -874;  C: 416, -1102;  L: 2806, 1288, -230;  C: -686;
         //   L: 3450, 1932, 414, -1104;  C: -270;  L: 2576, 1058, -460;  C: 146, -1372
         assert_eq!(order(230, 1518, 1518, 13), "LLLCLLLLLLLCL");
-        // the same deficits when the weight is 128 of 256, so that both quanta are 2048:
-        //   L: 2048, 530, -988;  C the same;  L: 1060, -458;  C the same;  L: 1590, 72, -1446;  C the same
+        // with a weight of 128 of 256, a turn adds 2048 bytes to either deficit. Each turn of L is followed by a turn
+        // of C with the same deficits. L's turns are:
+        //   L: 2048, 530, -988;  L: 1060, -458;  L: 1590, 72, -1446
         assert_eq!(order(128, 1518, 1518, 11), "LLCCLCLLCCL");
     }
 
@@ -295,8 +298,8 @@ mod tests {
     #[test]
     fn a_service_flow_is_limited_to_its_own_rate() {
         let s = Time(10_000_000_000);
-        // L has 20 of 100 Mbit/s, so it sends 20 Mbit/s x 10 s / 12 144 bit = 16 469 frames, and two more in its burst; C sends
-        // the rest
+        // L's own rate is 20 Mbit/s and the aggregate's is 100 Mbit/s. So L sends 20 Mbit/s x 10 s / 12 144 bit = 16
+        // 469 frames, and two more in its burst; C sends the rest
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), [true, true], s);
         assert!((count(&out, L) - 16_471.0).abs() < 3.0 && (out.len() as f64 - 82_347.0).abs() < 3.0, "{}", out.len());
@@ -318,8 +321,8 @@ mod tests {
 
     #[test]
     fn a_lonely_packet_takes_symbols_pipeline_and_interleaver() {
-        // a packet waits for the next symbol, which takes 22.5 us, and arrives 60 us (pipeline) plus 45 us (interleaver) after
-        // this symbol began
+        // symbols are 22.5 us long. A packet waits for the start of the next symbol, and arrives 60 us (pipeline) plus
+        // 45 us (interleaver) after the start of that symbol
         let p = params(300, None);
         for offset in [0, 1, 10_000, 22_499, 22_500] {
             let mut down = Downstream31::new(&p);
@@ -385,7 +388,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_stops_the_downstream() {
-        // the packet that was reported to `advance` is no longer in the queue
+        // `advance` is called as if a packet waited, but the dequeue finds an empty queue
         let mut down = Downstream31::new(&params(300, None));
         let queue: VecDeque<PacketMeta> = VecDeque::new();
         down.notify(Time(5));

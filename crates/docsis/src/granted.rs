@@ -25,12 +25,12 @@ use crate::{DocsisParams, TokenBucket};
 use packet::PacketMeta;
 use units::{BitRate, Bytes, Duration, Rng, Time};
 
-/// The host's next step after [`GrantedLink::advance`] or [`GrantedLink::send`].
+/// What the caller must do after [`GrantedLink::advance`] or [`GrantedLink::send`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
-    /// Nothing to do before [`GrantedLink::deadline`].
+    /// Do nothing until the next [`GrantedLink::deadline`].
     Wait,
-    /// Dequeue a packet and pass it to [`GrantedLink::send`], or `None` if the queue is empty.
+    /// Dequeue a packet and pass it to [`GrantedLink::send`], or pass `None` if the queue is empty.
     Dequeue,
     /// The last bit of this packet is sent at this time.
     Depart(PacketMeta, Time),
@@ -54,11 +54,12 @@ pub struct GrantedLink {
     fragment: Option<(PacketMeta, u64)>,
     /// Time of the next MAP; `NEVER` while idle.
     next_map: Time,
-    /// Time at which the current grant begins and its piggybacked request is sent; `NEVER` once the grant has begun.
+    /// Time at which the next grant begins. The request that is piggybacked on the grant is sent at the same time.
+    /// `NEVER` if no grant is about to begin.
     grant_at: Time,
     /// Time at which the next packet of the grant is sent; `NEVER` outside a grant.
     send_at: Time,
-    /// End of this modem's transmission on the channel.
+    /// Time at which the modem's latest transmission on the channel ends.
     busy_until: Time,
 }
 
@@ -89,7 +90,8 @@ impl GrantedLink {
     pub fn notify(&mut self, now: Time) {
         if self.next_map == Time::NEVER {
             self.next_map = self.clock.boundary(now);
-            // the idle modem could also have sent a request at the previous boundary, for which there was no event
+            // an idle modem has an opportunity to send a request at every MAP, although it has no MAP events. So its
+            // last opportunity was the MAP before `next_map`
             self.last_request = self.last_request.max(self.next_map - self.clock.interval);
         }
     }
@@ -130,7 +132,8 @@ impl GrantedLink {
             let slack = self.clock.interval.saturating_sub(length);
             self.grant_at = now + Duration(rng.below(slack.0 + 1));
         } else {
-            // the previous grant extends into this MAP, so this MAP's grant follows without a gap, and its request is sent now
+            // the previous grant is still being sent, so the new grant follows it without a gap. The request that is
+            // piggybacked on the new grant is sent now
             self.request(now, queued);
         }
         let left = queued + self.fragment.map_or(0, |f| f.1);
@@ -195,7 +198,7 @@ impl GrantedLink {
         self.peak_rate
     }
 
-    /// Changes the rates (positive) from `now` on; `None` keeps the present rate.
+    /// Changes the rates, which must be positive, from `now` on; `None` keeps the present rate.
     pub fn set_rates(&mut self, now: Time, sustained: Option<BitRate>, peak: Option<BitRate>) {
         self.msr.set_rates(now, sustained, None);
         self.peak_rate = peak.unwrap_or(self.peak_rate);
@@ -206,7 +209,7 @@ impl GrantedLink {
         self.rate = Some(rate);
     }
 
-    /// Changes the mean of the maximum grant size, which varies from MAP to MAP.
+    /// Changes the mean about which the maximum grant size varies from MAP to MAP.
     pub fn set_max_grant(&mut self, mean: Bytes) {
         self.max_grant.set_mean(mean);
     }
@@ -262,8 +265,8 @@ mod tests {
         let out = drain(&wide, 1, Time(4_500_000), Time(1 << 40));
         assert_eq!(out.len(), 1);
         assert!((Time(10_120_000)..=Time(12_000_000)).contains(&out[0]), "{}", out[0]);
-        // at the peak rate of 5 Mbit/s, a grant covers 5e6 x 2 ms / 8 = 1250 B, so the last 250 B (20 us) of the packet come in the
-        // next grant
+        // at the peak rate of 5 Mbit/s, a grant covers 5e6 x 2 ms / 8 = 1250 B, so the last 250 B (20 us) of the packet
+        // are sent in the next grant
         let out = drain(&params(), 1, Time(4_500_000), Time(1 << 40));
         assert!((Time(12_020_000)..=Time(14_000_000)).contains(&out[0]), "{}", out[0]);
     }

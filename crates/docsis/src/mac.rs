@@ -41,7 +41,7 @@ pub struct Mac {
     overflow: TransmitOverflow,
     /// Channel rate; `None` is infinite.
     rate: Option<BitRate>,
-    /// Packets not fully granted; the first may have been granted in part.
+    /// Packets that have not been granted in full. Part of the first packet may already have been granted.
     queue: VecDeque<PacketMeta>,
     /// Bytes of the first packet that have been granted so far.
     sent_of_first: u64,
@@ -51,7 +51,7 @@ pub struct Mac {
     unrequested: u64,
     /// Time of the next MAP; `NEVER` while nothing is queued.
     next_map: Time,
-    /// End of this modem's transmission on the channel.
+    /// Time until which the channel is busy with the bytes granted so far.
     busy_until: Time,
     /// For each granted packet whose transmission has not begun: the time at which it begins, and the packet's size.
     starts: VecDeque<(Time, u16)>,
@@ -119,18 +119,20 @@ impl Mac {
         Ok(())
     }
 
-    /// Returns the first MAP for a packet that arrives at an empty queue at `now`.
+    /// Returns the time of the first MAP after a packet arrives in an empty queue at `now`. The MAP may be at `now`
+    /// itself.
     fn first_map(&self, now: Time) -> Time {
         match (self.starts_clock, self.requests) {
             (MapClock::FreeRunning, _) => self.clock.boundary(now),
-            // in this case and the next, the grant for the first packet comes two intervals after its arrival
+            // if the first packet starts the clock, it is granted two intervals after its arrival, whatever the request
+            // vector is
             (MapClock::FromFirstPacket, RequestVector::Recorded) => now,
             (MapClock::FromFirstPacket, RequestVector::Live) => now + self.clock.interval,
         }
     }
 
-    /// Returns true if the managed queue must keep its packets. The last packet may exceed a limit in bytes by part of
-    /// its size.
+    /// Returns true if the managed queue must keep its packets because the transmit queue is full. A transmit queue
+    /// with a limit in bytes accepts a packet while at least one byte is free, so the last packet may exceed the limit.
     pub fn holds_back(&mut self, now: Time) -> bool {
         self.update_waiting(now);
         self.overflow == TransmitOverflow::BackPressure && self.full(1)
@@ -147,7 +149,8 @@ impl Mac {
         self.next_map
     }
 
-    /// Handles a MAP: advances the requests, and passes the granted packets to `depart` with the time of their last bit.
+    /// Handles a MAP: grants bytes from REQ(0) and adds REQ(1) to REQ(0). Passes each packet whose last byte is granted
+    /// to `depart`, with the time at which the packet's last bit is sent.
     pub fn map(&mut self, now: Time, rng: &mut Rng, mut depart: impl FnMut(PacketMeta, Time)) {
         if self.requests == RequestVector::Live {
             self.req[1] += std::mem::take(&mut self.unrequested);
@@ -165,7 +168,7 @@ impl Mac {
         self.next_map = if pending > 0 { now + self.clock.interval } else { Time::NEVER };
     }
 
-    /// Sends `grant` bytes of the queue from `now` on.
+    /// Sends `grant` bytes from the head of the queue, from `now` on or as soon as the channel is free.
     fn transmit(&mut self, now: Time, grant: u64, depart: &mut impl FnMut(PacketMeta, Time)) {
         let begin = now.max(self.busy_until);
         let time_of = |bytes: u64| begin + self.rate.map_or(Duration::ZERO, |r| r.time_for(bytes));
@@ -190,7 +193,7 @@ impl Mac {
         self.busy_until = time_of(used);
     }
 
-    /// Returns the packets whose transmission has not begun by `now`.
+    /// Returns the numbers of packets and of bytes whose transmission has not begun by `now`.
     pub fn backlog(&self, now: Time) -> Backlog {
         let begun = self.starts.iter().take_while(|s| s.0 <= now);
         begun.fold(self.waiting, |b, s| Backlog { packets: b.packets - 1, bytes: b.bytes - u64::from(s.1) })
@@ -210,7 +213,9 @@ impl Mac {
         let boundary = if self.next_map == Time::NEVER { self.first_map(now) } else { self.next_map };
         let steps = if self.requests == RequestVector::Live { 1 } else { 2 };
         let more = self.max_grant.mean().map_or(0, |mean| {
-            // the next two MAPs grant only bytes that are in REQ(0) and REQ(1) now; see the module's formulas
+            // a packet that enters now is in neither REQ(0) nor REQ(1), and with recorded requests, the next two MAPs
+            // can grant only bytes that are in REQ(0) or REQ(1) now. `after_first` is REQ(0) after the first of these
+            // MAPs
             let after_first = self.req[0].saturating_sub(mean) + self.req[1];
             (after_first.saturating_sub(mean) + self.unrequested) / mean
         });
@@ -222,7 +227,7 @@ impl Mac {
         self.rate = Some(rate);
     }
 
-    /// Changes the mean of the maximum grant size, which varies from MAP to MAP.
+    /// Changes the mean about which the maximum grant size varies from MAP to MAP.
     pub fn set_max_grant(&mut self, mean: Bytes) {
         self.max_grant.set_mean(mean);
     }
@@ -276,11 +281,14 @@ mod tests {
 
     #[test]
     fn the_four_readings_of_the_loop() {
-        // packet A arrives in an empty queue at 1.0 ms, B behind it at 3.5 ms, C in an empty queue at 20.5 ms; times in ms
-        //   free-running, recorded: granted at the next MAP (2, 4, 22) + 4 ms, so at 6, 8, 26
-        //   free-running, live: granted at the next MAP + 2 ms, so at 4, 6, 24
-        //   from the first packet, recorded: MAPs at 1, 3, 5, 7, 9; A is requested at 1 and granted at 5, B at 5 and 9
-        //   from the first packet, live: MAPs at 3, 5, 7; A is requested at 3 and granted at 5, B at 5 and 7
+        // packet A arrives in an empty queue at 1.0 ms, B arrives at 3.5 ms while A is waiting, and C arrives in an
+        // empty queue at 20.5 ms. The next MAPs of a free-running clock are at 2, 4 and 22 ms. Times in ms:
+        //   free-running, recorded: a packet is granted 4 ms after the next MAP, so at 6, 8 and 26
+        //   free-running, live: a packet is granted 2 ms after the next MAP, so at 4, 6 and 24
+        //   from the first packet, recorded: MAPs are at 1, 3, 5, 7, 9. A is requested at 1 and granted at 5; B is
+        //     requested at 5 and granted at 9. C starts the clock again at 20.5 and is granted at 24.5
+        //   from the first packet, live: MAPs are at 3, 5, 7. A is requested at 3 and granted at 5; B is requested at 5
+        //     and granted at 7. C is requested at 22.5 and granted at 24.5
         use {MapClock::*, RequestVector::*};
         for (map_clock, request_vector, leaves) in [
             (FreeRunning, Recorded, [6000, 8000, 26_000]),
@@ -352,7 +360,8 @@ mod tests {
 
     #[test]
     fn varied_grants_keep_their_mean_and_range() {
-        // CableLabs 2012's borderline congestion: 1250 B +- 20 % is 1000 to 1500 B per MAP, and 5 Mbit/s on average
+        // borderline congestion in CableLabs 2012: the maximum grant of 1250 B +- 20 % is 1000 to 1500 B per MAP, which
+        // is 5 Mbit/s on average
         let p = DocsisParams { max_grant: Some(Bytes(1250)), grant_variation: Prob::new(0.2).unwrap(), ..params() };
         let draw = MaxGrant::new(p.max_grant, p.grant_variation, 1);
         let mut rng = Rng::named(1, "mac");

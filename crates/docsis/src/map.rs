@@ -26,7 +26,8 @@ impl Boundaries {
 pub(crate) struct MaxGrant {
     mean: Option<u64>,
     variation_ppb: u64,
-    /// 1 if the range includes its upper end (2012 model: "uniform mean +- range"), otherwise 0 (2013 model: U{-w..w-1})
+    /// 1 if the drawn size can be mean + width (2012 model: "uniform mean +- range"), 0 if it is always less (2013
+    /// model: U{-w..w-1}).
     upper: u64,
 }
 

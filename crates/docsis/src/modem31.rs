@@ -22,16 +22,16 @@ use packet::{GrantCounts, PacketMeta, ServiceFlow, docsis_frame};
 use std::collections::VecDeque;
 use units::{BitRate, Bytes, Duration, Rng, Time};
 
-/// The host's next step after [`Modem31::advance`].
+/// What the caller must do after [`Modem31::advance`] or `Downstream31::advance`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// There is nothing to do before [`Modem31::deadline`].
+    /// Do nothing until the next `deadline`.
     Wait,
-    /// Dequeue a packet of this service flow and pass it to [`Modem31::dequeued`], or `None` if there is no packet.
+    /// Dequeue a packet of this service flow and pass it to `dequeued`, or pass `None` if there is no packet.
     Dequeue(ServiceFlow),
 }
 
-/// A granted frame of a service flow.
+/// The minislots that are granted to one service flow in one frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Burst {
     prepare_at: Time,
@@ -57,17 +57,19 @@ pub struct Modem31 {
     begin: u64,
     /// Times at which L and C send a request if they have no burst in the MAP.
     request_at: [Time; 2],
-    /// Number of the MAP for which `request_at` was drawn, plus 1.
+    /// Number of the MAP for which `request_at` was last drawn, plus 1, so that 0 means that nothing has been drawn
+    /// yet.
     drawn: u64,
     /// Granted bursts not yet prepared, in time order.
     bursts: VecDeque<Burst>,
     /// Bytes granted to L and C in `bursts`.
     granted: [u64; 2],
-    /// The burst in preparation, and its free bytes.
+    /// The burst that is being filled with packets, and the number of bytes in it that are still free.
     burst: Option<(Burst, u64)>,
-    /// Fragmented packets of L and C, and the number of their bytes not yet sent.
+    /// For L and for C: the packet that has been sent in part, and the number of its bytes that have not been sent yet.
     fragments: [Option<(PacketMeta, u64)>; 2],
-    /// Packets in a burst, with the end of the burst's frame.
+    /// Packets whose last byte is in a burst. Each packet leaves the modem when the burst's frame ends, at the given
+    /// time.
     sent: VecDeque<(Time, PacketMeta)>,
     counts: [GrantCounts; 2],
 }
@@ -105,7 +107,7 @@ impl Modem31 {
         Time(self.params.map_offset.0 + number * self.map.0)
     }
 
-    /// Returns the first MAP that begins at or after `t`.
+    /// Returns the number of the first MAP that begins at or after `t`.
     fn map_from(&self, t: Time) -> u64 {
         t.0.saturating_sub(self.params.map_offset.0).div_ceil(self.map.0)
     }
@@ -208,7 +210,8 @@ impl Modem31 {
         Action::Wait
     }
 
-    /// Handles the start of a MAP. An idle modem stops here.
+    /// Handles the start of a MAP. If no bytes are waiting, requested or granted, and there are no proactive grants,
+    /// the modem becomes idle and handles no more MAPs until [`Modem31::notify`].
     fn begin(&mut self, waiting: [u64; 2], rng: &mut Rng) {
         let nothing = waiting == [0; 2]
             && self.cmts.requests() == [0; 2]
@@ -333,8 +336,8 @@ impl Modem31 {
         self.cmts.tokens(now)
     }
 
-    /// Changes the rates (positive) from `now` on; `None` keeps the present rate. An unlimited peak rate stays
-    /// unlimited.
+    /// Changes the aggregate's rates, which must be positive, from `now` on; `None` keeps the present rate. An
+    /// unlimited peak rate stays unlimited.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
         let flow = &mut self.params.flow;
         flow.max_sustained_rate = rate.unwrap_or(flow.max_sustained_rate);

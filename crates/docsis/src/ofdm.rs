@@ -21,7 +21,7 @@ impl Default for DownstreamParams {
 }
 
 impl DownstreamParams {
-    /// Returns the first invalid parameter, by field name.
+    /// Checks the parameters. The error names the first invalid field.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         positive("channel", self.channel)?;
         within("symbol", self.symbol, Duration::from_micros(1), Duration::from_millis(1))

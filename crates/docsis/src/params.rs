@@ -44,7 +44,7 @@ defaults! {
 }
 
 impl ShaperParams {
-    /// Returns the first invalid parameter, by field name.
+    /// Checks the parameters. The error names the first invalid field.
     pub fn validate(&self) -> Result<(), Problem> {
         positive("max_sustained_rate", self.max_sustained_rate)?;
         let (least, peak) = (self.max_sustained_rate, self.peak_traffic_rate.unwrap_or(self.max_sustained_rate));
@@ -124,7 +124,8 @@ pub struct DocsisParams {
     /// The clock that determines when MAPs are sent (2012 model).
     #[serde(default)]
     pub map_clock: MapClock,
-    /// The bytes that REQ(1) contains. Each MAP adds REQ(1) to REQ(0), from which later MAPs grant bytes (2012 model).
+    /// The bytes in REQ(1), the second entry of the request vector (2012 model). Each MAP grants bytes from the first
+    /// entry, REQ(0), and then adds REQ(1) to REQ(0) for later MAPs.
     #[serde(default)]
     pub request_vector: RequestVector,
     /// Mean of the maximum grant size; null: no limit. Without a limit, the channel is uncongested; in the 2013 model, a
@@ -161,7 +162,7 @@ impl DocsisParams {
         }
     }
 
-    /// Returns the first invalid parameter, by field name.
+    /// Checks the parameters. The error names the first invalid field.
     pub fn validate(&self) -> Result<(), Problem> {
         self.flow.validate().map_err(|p| p.under("flow"))?;
         positive("map_interval", self.map_interval)?;

@@ -35,8 +35,8 @@ pub struct LowLatencyParams {
     /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's rates apply. The MAX_RATE of
     /// `docsis_lld`'s marking ramp is the Maximum Sustained Rate of this flow or of the aggregate, whichever is lower.
     pub flow: Option<ShaperParams>,
-    /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. The buffer of the Classic flow
-    /// is 100ms at the higher of this flow's two rates.
+    /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. The buffer of the
+    /// Classic flow is 100ms at the higher of this flow's two rates, unless `classic.limit` of `docsis_lld` is set.
     pub classic_flow: Option<ShaperParams>,
 }
 
@@ -57,14 +57,15 @@ impl Default for LowLatencyParams {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Docsis31Params {
-    /// Rate shaping of the aggregate: its Maximum Sustained Rate (AMSR), for Ethernet frames. The CMTS counts tokens once per
-    /// MAP, so each bucket holds at least the tokens of a MAP interval.
+    /// Rate shaping of the single service flow or of the aggregate, whose Maximum Sustained Rate is the AMSR. The rates
+    /// count Ethernet frames. Upstream, the CMTS counts tokens once per MAP, so the depth of each bucket is its burst
+    /// plus the tokens of a MAP interval.
     pub flow: ShaperParams,
     /// The Low Latency service flow; null: a single service flow, with any discipline.
     #[serde(default)]
     pub low_latency: Option<LowLatencyParams>,
-    /// Makes the link a CMTS's downstream, without requests and grants; null: an upstream. In a downstream, the only parameters
-    /// below that apply are `downstream_interleaver` and `downstream_pipeline`.
+    /// Makes the link a CMTS's downstream, without requests and grants; null: an upstream. The other keys that apply to
+    /// a downstream are `flow`, `low_latency`, `downstream_interleaver` and `downstream_pipeline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downstream: Option<DownstreamParams>,
     /// Time between MAPs, rounded to whole frames: 2ms is rounded to 15 frames of 135us, and 1ms to 7.

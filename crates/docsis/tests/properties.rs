@@ -25,12 +25,14 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u16)>> {
     prop::collection::vec((prop_oneof![Just(0), 1u64..3_000_000, 1u64..30_000_000], 40u16..=1514), 1..200)
 }
 
-/// Pushes every arrival, and runs the MAPs between arrivals; returns the departures and the refused packets.
+/// Pushes every arrival, and runs each MAP when it is due. Returns the numbers and times of the departing packets, and
+/// the numbers of the refused packets.
 fn run(mac: &mut Mac, rng: &mut Rng, arrivals: &[(u64, u16)]) -> (Vec<(u64, Time)>, Vec<u64>) {
     let (mut out, mut refused, mut now) = (Vec::new(), Vec::new(), Time::ZERO);
     for (seq, (gap, size)) in arrivals.iter().enumerate() {
         now += Duration(*gap);
-        // an arrival at the time of a MAP comes before that MAP
+        // a packet that arrives at the time of a MAP belongs to that MAP, so only earlier MAPs run before the packet is
+        // pushed
         while mac.next_map() < now {
             mac.map(mac.next_map(), rng, |p, t| out.push((p.seq, t)));
         }
@@ -142,9 +144,10 @@ proptest! {
             free = start + bucket.take(start, u64::from(*size));
             sent.push((free, u64::from(*size)));
         }
-        // from s to t, at most burst + rate (t - s) bytes leave. The peak rate gives a similar bound plus one packet, because a
-        // packet waits either for tokens or for the peak bucket, but not for both (the module's "else if"). Rounding a time up
-        // adds less than a byte
+        // from time s to time t, at most burst + rate (t - s) bytes leave. The bound for the peak rate is larger by one
+        // packet, because a packet waits either for the sustained bucket or for the peak bucket, but not for both (the
+        // "else if" in the formulas of bucket.rs). The 1 allows for times that are rounded up
+        // to a nanosecond, which adds less than a byte
         for i in 0..sent.len() {
             let mut bytes = 0;
             for (t, size) in &sent[i..] {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// Returns the catalogue as JSON: `{"qdiscs": [...], "links": [...], "apps": [...], "tcp": [...], "grades": [...]}`.
 ///
-/// With `outside`, the disciplines include `python`, whose law the user writes.
+/// With `outside`, the disciplines include `python`, whose rule for drops and marks the user writes in Python.
 pub fn catalogue(outside: bool) -> String {
     let qdiscs: Vec<Value> = qdisc::QDISCS
         .iter()
@@ -45,7 +45,7 @@ pub fn catalogue(outside: bool) -> String {
     json!({ "qdiscs": qdiscs, "links": links, "apps": apps, "tcp": tcp, "grades": grades }).to_string()
 }
 
-/// Returns the parameters of a preset that a scenario may change. Parameters that only presets set are left out.
+/// Returns the parameters of a preset, except the parameters that only a preset can set and a scenario cannot.
 fn stack(name: &str) -> Value {
     let mut params = json!(tcp::TcpParams::preset(name));
     let hidden = tcp::TcpParams::preset_keys();
@@ -83,7 +83,7 @@ fn bands(scale: &measure::Scale) -> Vec<Value> {
     scale.bands.iter().map(|b| json!({ "grade": b.grade, "below": below(b) })).collect()
 }
 
-/// Returns the parameters that a complete schema describes.
+/// Returns the parameters that `schema` describes. The schema must contain every definition to which it refers.
 fn params(schema: &Value) -> Vec<Value> {
     properties(schema, schema)
 }
@@ -108,7 +108,7 @@ fn words<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a str> {
     own.chain(listed).chain(others.flat_map(|other| words(root, other))).collect()
 }
 
-/// Returns the parameters of one application from the schema of all applications.
+/// Returns the parameters of the application `name`. `traffic` is the schema that describes all applications.
 fn app_params(traffic: &Value, name: &str) -> Vec<Value> {
     let variants = traffic["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
     let reference = variants.iter().find_map(|v| v["properties"][name]["$ref"].as_str()).unwrap_or_default();

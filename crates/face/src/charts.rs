@@ -174,8 +174,8 @@ fn delays(outcome: &Outcome) -> Value {
     curves.into_iter().map(curve).collect()
 }
 
-/// Returns a curve for each histogram of a table. `ms` holds the bins' upper limits, and `share` the share of values up to each
-/// limit.
+/// Returns a curve for each histogram in a table. In a curve, `ms` holds the upper limits of the histogram's bins, and
+/// `share` holds the share of values up to each of these limits.
 fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
     let (upper, count) = (numbers(of, "upper_ms"), counts(of, "count"));
     let mut bins: BTreeMap<Vec<String>, Vec<(f64, u64)>> = BTreeMap::new();

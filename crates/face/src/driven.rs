@@ -11,7 +11,8 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Maximum pacing rate that can be set, bit/s.
 const MOST_RATE: u64 = 1_000_000_000_000;
 
-/// A run in progress. A clone is a fork: it gives the same result, byte for byte, and shares nothing with this run.
+/// A run in progress. A clone is a fork of the run: if it is driven in the same way, its result is the same, byte for
+/// byte. The clone shares no state with the original.
 #[derive(Clone, Debug)]
 pub struct Driven {
     scenario: Scenario,
@@ -52,8 +53,8 @@ impl Driven {
         if self.over { Err(Problem::new("", message())) } else { Ok(()) }
     }
 
-    /// Handles all events before `at`. `observe` is called after each slice with the fraction of the run done; if it returns
-    /// false, the run stops.
+    /// Handles all events before `at`. After each slice, calls `observe` with the fraction of the run that is done. If
+    /// `observe` returns false, the function returns early.
     ///
     /// Errors: `at` is before now or after the end; the run has ended.
     pub fn run_until(&mut self, at: Time, mut observe: impl FnMut(f64) -> bool) -> Result<Ended, Problem> {
@@ -164,8 +165,8 @@ impl Driven {
         sender.ok_or_else(|| Problem::new(at, format!("flow {flow} has no open connection at {}", self.now)))
     }
 
-    /// Sets `key` of a flow's sender: "cwnd" or "ssthresh" in bytes, or "pacing_rate" in bit/s of payload; `None` for no
-    /// threshold or no pacing.
+    /// Sets `key` of a flow's sender: "cwnd" or "ssthresh" in bytes, or "pacing_rate" in bit/s of payload. If `value`
+    /// is `None`, the sender has no threshold or does not pace.
     ///
     /// Errors: those of [`Driven::sender`]; the run has ended; the value is out of range; the sender sets its own
     /// pacing rate.

@@ -18,15 +18,15 @@ pub fn simulate<'a>(
     Ok((ended, outcome, world.into_sink()))
 }
 
-/// Runs a scenario to its end, or until `progress` returns false, and computes measures only. `progress` receives the fraction done,
-/// 0 to 1.
+/// Runs a scenario to its end, or until `progress` returns false, and computes its measures without recording packets.
+/// `progress` receives the fraction of the run that is done, from 0 to 1.
 pub fn measure(scenario: &Scenario, progress: &mut dyn FnMut(f64) -> bool) -> Result<(Ended, Outcome), Problem> {
     let mut world = World::build(scenario)?;
     let ended = world.run_unrecorded(progress);
     Ok((ended, world.outcome(scenario)))
 }
 
-/// Writes the summary as JSON. All interfaces call this function, so equal runs give equal bytes.
+/// Writes the summary as JSON. All interfaces call this function, so they all write equal summaries as the same bytes.
 pub fn summary(outcome: &Outcome) -> String {
     outcome.summary.to_string()
 }

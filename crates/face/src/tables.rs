@@ -1,8 +1,8 @@
-//! Reads the columns of a result's tables. A table or column that a result lacks is empty.
+//! Reads the columns of a result's tables. A column that the result does not have is read as an empty column.
 
 use sim::{Column, Outcome, Table};
 
-/// Returns each name with the range of its rows, which are consecutive.
+/// Groups consecutive rows with the same name, and returns the name and the range of rows of each group.
 pub(crate) fn runs(names: &[String]) -> Vec<(&str, std::ops::Range<usize>)> {
     let mut found: Vec<(&str, std::ops::Range<usize>)> = Vec::new();
     for (i, name) in names.iter().enumerate() {

@@ -7,10 +7,12 @@ use units::{Problem, shown};
 
 /// Writes a tree of tables and values as TOML.
 ///
-/// Plain values come first, then a section per link, application and stack. In a section, a table whose single key names a
-/// choice is written as `queue.codel = { ... }`. Other tables are written on one line. Keys with the value null are omitted,
-/// because TOML has no null. For a tree that may have such keys, use [`sparse`].
-/// Errors: a value that TOML does not have, such as an integer of more than 63 bits; a root that is not a table.
+/// Plain values come first, then a section for each link, application and stack. In a section, a table whose only key
+/// holds another table is a choice by name, and is written as `queue.codel = { ... }`. Other tables are written on one
+/// line. Keys with the value null are omitted, because TOML has no null. For a tree that may have such keys, use
+/// [`sparse`].
+///
+/// Errors: a value that TOML cannot represent, such as an integer of more than 63 bits; a root that is not a table.
 pub fn text(tree: &Value) -> Result<String, Problem> {
     let Value::Object(root) = tree else { return Err(Problem::new("", "expected a table of a scenario's keys")) };
     let mut out = String::new();
@@ -93,10 +95,10 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-/// Returns the tree of a scenario without default values. Reading it back gives the same scenario.
+/// Returns a scenario as a tree that leaves out default values. Reading the tree back gives the same scenario.
 ///
-/// Each key is removed in turn, from the outermost to the innermost, and is left out if the scenario is the same without it. So
-/// no list of defaults is needed.
+/// The function tries to remove each key, from the outermost to the innermost. A key is left out if the tree without it
+/// is still read as the same scenario, so the function needs no list of default values.
 pub fn sparse(scenario: &Scenario) -> Result<Value, Problem> {
     let mut tree = read::parse(&scenario.canonical(), read::Format::Json)?;
     let same = |tree: &Value| read::tree(tree.clone()).is_ok_and(|s| s == *scenario);

@@ -23,8 +23,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Builds a run that records the packets between `from` and `until`, nanoseconds. If there are more than `most` packets,
-    /// the window ends early.
+    /// Builds a run that records the packets between the times `from` and `until`, in nanoseconds. If there are more
+    /// than `most` packets, the window ends early.
     ///
     /// Errors: the scenario exceeds a limit.
     pub fn new(scenario: Scenario, from: u64, until: u64, most: usize) -> Result<Self, Problem> {
@@ -32,8 +32,8 @@ impl Window {
         Self::of(scenario, lives)
     }
 
-    /// Builds a run that searches for the first drop or mark at `link`, or the first timeout of any sender, after `after`
-    /// nanoseconds.
+    /// Builds a run that searches for a landmark after the time `after`, in nanoseconds: the first drop or mark at
+    /// `link`, or the first timeout of any sender.
     ///
     /// Errors: the landmark or the link is unknown; the scenario exceeds a limit.
     pub fn find(scenario: Scenario, landmark: &str, link: &str, after: u64) -> Result<Self, Problem> {
@@ -96,15 +96,16 @@ impl Window {
     }
 }
 
-/// Returns the sink of a window's run.
+/// Returns the sink in which a window's run records packets.
 fn lives<'a>(world: &'a World<Sinks<'static>>) -> &'a Lives {
     world.sink().0.as_ref().expect("the run of a window has this sink")
 }
 
-/// The packets of a window and their legs, in order.
+/// The packets of a window in the order in which they were sent, and their legs. A leg is a packet's passage over one
+/// link.
 struct Rows<'a> {
     packets: Vec<(u32, &'a Life)>,
-    /// Each packet's legs, in packet order.
+    /// For each packet in `packets`, its legs in the order in which the packet entered the links' queues.
     legs: Vec<Vec<&'a Leg>>,
 }
 

@@ -1,8 +1,9 @@
-//! The applications' counters on the bench: packets, bytes and delays of their flows.
+//! Counts the packets, bytes and delays of each application's flows on the bench.
 //!
-//! Before a program sends a packet, it reports which application owns the ports ([`Claim`]). So the bench finds the application
-//! and the row of counters of a packet by the packet's 5-tuple. Delays are one way, from kernel to kernel: from the time at which a packet
-//! leaves one TUN device to the time at which it enters the other.
+//! Before a program sends a packet, it reports which application owns the ports ([`Claim`]). With these reports, the
+//! bench finds, from a packet's 5-tuple, the packet's application, and the row of counters in which the packet counts.
+//! Delays are one way, from kernel to kernel: from the time at which a packet leaves one TUN device to the time at which
+//! it enters the other.
 
 use crate::flows::Key;
 use crate::plan::Plan;
@@ -26,16 +27,16 @@ pub(crate) struct Ports {
 pub(crate) struct Owner {
     /// Number of the application, in name order.
     pub app: u16,
-    /// Index of the flow's row of counters, over all applications.
+    /// Index of the flow's row of counters among the rows of all applications.
     pub row: u32,
     /// Number of the connection within its application, from 1.
     pub number: u32,
 }
 
-/// A program's report of the application that owns these ports.
+/// A program's report that a flow with these ports is about to begin, and which application owns the flow.
 pub(crate) type Claim = (Ports, Owner);
 
-/// Returns empty counters of all applications. Series cover `duration`.
+/// Returns empty counters for all applications. `duration` is the length of their time series.
 pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Result<Tally, Problem> {
     // the kernel does not report entries into fast recovery, and reports timeouts only since version 6.7
     let known = Known { timeouts: crate::sys::counts_timeouts(), fast_recoveries: false, ce_packets: false };
@@ -81,7 +82,7 @@ impl AppCounters {
         self.owners.get(slot).copied().flatten()
     }
 
-    /// Counts a client's SYN of flow `slot`.
+    /// Counts a SYN that the client sent in flow `slot`.
     pub(crate) fn syn(&mut self, slot: usize, now: Time) {
         if let Some(owner) = self.owner(slot) {
             self.tally.syn(owner.app, owner.number, now);
@@ -122,7 +123,8 @@ impl AppCounters {
 
 /// Adds the bench's counts to the counts of the programs.
 pub(crate) fn join(programs: &mut Tally, mut bench: Tally) {
-    // a tally without any event since the end of the warm-up has not been reset yet
+    // a tally excludes the counts of the warm-up as soon as it counts an event after the warm-up. If there was no such
+    // event, these counts must be excluded here
     [&mut *programs, &mut bench].into_iter().filter(|tally| !tally.begun).for_each(Tally::begin);
     programs.syns = bench.syns;
     for (app, other) in programs.apps.iter_mut().zip(bench.apps) {

@@ -68,7 +68,7 @@ pub struct DroppedPacket {
     pub back: bool,
 }
 
-/// Receives the fates of packets: frees the bytes of dropped packets, and counts the drops.
+/// Handles dropped packets: frees their bytes, counts the drops, and adds them to the list for the caller.
 struct Release<'a> {
     now: Time,
     store: &'a mut Store,
@@ -122,7 +122,8 @@ pub enum Arrival {
     Foreign,
 }
 
-/// The receivers of a port's records: the terminal's totals, the link's meter and the run's own sink.
+/// The sink of a port's records. It passes each record to the terminal's totals, to the link's meter and to the run's
+/// own sink.
 type Tap<'a, S> = (&'a mut Totals, (Option<&'a mut LinkMeter>, &'a mut S));
 
 /// The network of ports between the two namespaces.
@@ -134,10 +135,11 @@ pub struct Bench<S: Sink = ()> {
     pub totals: Vec<Totals>,
     routes: Routes,
     side: Vec<Option<Side>>,
-    /// The flows of all 5-tuples so far.
+    /// The flows of all 5-tuples that have entered the bench so far.
     pub flows: Flows,
     store: Store,
-    /// Arrival time and payload size in bytes of each packet in the bench, indexed as its bytes in `store` are.
+    /// Arrival time and payload size in bytes of each packet in the bench. The index is the index of the packet's bytes
+    /// in `store`.
     entered: Vec<(Time, u16)>,
     /// Future tasks, latest first.
     tasks: Vec<(Time, Task)>,
@@ -152,7 +154,9 @@ pub struct Bench<S: Sink = ()> {
 }
 
 impl<S: Sink> Bench<S> {
-    /// Builds the scenario's links in their idle state; series cover `duration`.   Errors: those of [`Port::build`].
+    /// Builds a bench with the scenario's links, which are idle. `duration` is the length of the links' time series.
+    ///
+    /// Errors: those of [`Port::build`].
     pub fn build(scenario: &Scenario, plan: &Plan, duration: Duration, sink: S) -> Result<Self, Problem> {
         let links: Vec<Link> = (0..)
             .zip(&plan.network.links)
@@ -176,8 +180,8 @@ impl<S: Sink> Bench<S> {
 
     /// Handles a packet from the kernel of `side`. `now` must not decrease from call to call.
     pub fn arrive(&mut self, now: Time, side: Side, bytes: &[u8], out: &mut impl FnMut(Leaving<'_>)) -> Arrival {
-        // work that is due before `now` is done first. The port decides whether the arrival or work that is due at `now` comes
-        // first
+        // work that is due before `now` is done first. If other work is due exactly at `now`, the port decides whether
+        // to do this work before or after the arrival
         self.work(now, false, out);
         let Some((h, link, to)) = self.route(side, bytes) else {
             self.foreign += 1;
@@ -202,7 +206,8 @@ impl<S: Sink> Bench<S> {
         Arrival::Taken { flow: flow.slot(), new, syn: !back && h.flags.has(Flags::SYN) }
     }
 
-    /// Returns the header of a packet from `side`, its first link and its destination; `None` if it is not addressed to a host.
+    /// Returns the header of a packet from `side`, the first link of the packet's route, and its destination. Returns
+    /// `None` if the packet is longer than the MTU, or has no route from a host of `side` to a host of the other side.
     fn route(&self, side: Side, bytes: &[u8]) -> Option<(Header, u16, NodeId)> {
         let h = header::parse(bytes).filter(|_| bytes.len() <= MTU)?;
         let (from, to) = (self.host(h.src, side)?, self.host(h.dst, side.other())?);
@@ -229,9 +234,10 @@ impl<S: Sink> Bench<S> {
         self.store.len()
     }
 
-    /// Ends the run at `now` and closes the measures.
+    /// Ends the run at `now` and completes the measures of all links.
     pub fn finish(&mut self, now: Time) {
-        // if a run ended during its warm-up, nothing is counted
+        // if the run ends during the warm-up, its warm-up ends now, so that the links' measures exclude everything
+        // before
         let in_warm_up = self.tasks.iter().any(|(_, task)| *task == Task::Begin);
         for link in &mut self.links {
             if in_warm_up {
@@ -241,7 +247,8 @@ impl<S: Sink> Bench<S> {
         }
     }
 
-    /// Runs virtual time until no packet moves. Returns the number of packets left, which wait at a stopped link.
+    /// Advances virtual time until no packet moves any more. Returns the number of packets that are left, which wait in
+    /// the queues of stopped links.
     ///
     /// Asserts that every remaining packet is in a queue, so no packet's bytes have leaked.
     pub fn drain(&mut self) -> usize {
@@ -260,7 +267,7 @@ impl<S: Sink> Bench<S> {
         self.inside()
     }
 
-    /// Returns the node of an address if the node is a host of `side`.
+    /// Returns the node that has `address`, if this node is a host of `side`.
     fn host(&self, address: IpAddr, side: Side) -> Option<NodeId> {
         let number = match address {
             IpAddr::V4(a) => match a.octets() {
@@ -276,15 +283,17 @@ impl<S: Sink> Bench<S> {
         (*self.side.get(usize::from(node))? == Some(side)).then_some(NodeId(node))
     }
 
-    /// Does the work due before `now` in time order; with `inclusive`, also the work due at `now`.   Bound: each iteration takes
-    /// a task, or advances a port beyond its deadline.
+    /// Does the work due before `now` in time order; with `inclusive`, also the work due at `now`.
+    ///
+    /// Bound: each iteration either removes a task from the list or moves a port past its deadline.
     fn work(&mut self, now: Time, inclusive: bool, out: &mut impl FnMut(Leaving<'_>)) {
         loop {
             let task = self.next_task();
             let ports = (0..).zip(&self.links).map(|(i, l)| (l.carrier.deadline(), i));
             let (at, link) = ports.min().unwrap_or((Time::NEVER, 0));
             let next = at.min(task);
-            // the end of the warm-up comes before all other work at the same time
+            // the warm-up ends before any other work due at the same time, so it ends at `now` even if `inclusive` is
+            // false
             let begins = next == task && matches!(self.tasks.last(), Some((_, Task::Begin)));
             if next == Time::NEVER || next > now || (next == now && !inclusive && !begins) {
                 return;
@@ -337,7 +346,8 @@ impl<S: Sink> Bench<S> {
         self.scratch = scratch;
     }
 
-    /// Returns a copy of a packet, with bytes of its own.
+    /// Returns a copy of a packet. The bytes are copied too, because each of the two packets frees its bytes when it
+    /// leaves.
     #[cold]
     fn copy(&mut self, packet: PacketMeta) -> PacketMeta {
         let bytes = self.store.get_mut(packet.body).to_vec();

@@ -19,13 +19,14 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::atomic::Ordering;
 
-/// The environment variable that holds the tag.
+/// The environment variable by which the processes of a command are recognised. Its value, the tag, names the process
+/// that runs the scenario: PID namespace, PID and start time.
 const TAG: &str = "BLOATLAB_LIVE";
 
-/// Grace period after SIGTERM, in polls of 20 ms.
+/// Time between SIGTERM and SIGKILL, as a number of polls 20 ms apart.
 const GRACE: u32 = 50;
 
-/// A command line for one of the namespaces.
+/// A command that runs in one of the two namespaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
     /// Namespace in which the command runs.
@@ -54,7 +55,8 @@ fn proc_is_ours() -> bool {
 /// Returns the start time of a process, in clock ticks since boot; `None` if it does not exist or is a zombie.
 fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // the name in parentheses may contain any character, even spaces
+    // the process's name is in parentheses and may contain any character, even `)` or spaces, so the search begins at
+    // the end
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
     (state != "Z" && state != "X").then_some(())?;
@@ -129,7 +131,7 @@ struct Tagged {
     namespace: Option<u64>,
 }
 
-/// Lists all other processes; returns none if /proc belongs to another PID namespace.
+/// Lists all other processes. The list is empty if /proc belongs to another PID namespace.
 fn processes() -> Vec<Tagged> {
     use std::os::unix::fs::MetadataExt;
     if !proc_is_ours() {
@@ -219,7 +221,7 @@ mod tests {
         assert_eq!(namespace, here);
         assert!(owner_is_dead(&format!("{here}-{pid}-{}", start + 1), here), "the PID was reused");
         assert!(owner_is_dead(&format!("{here}-4194304-1"), here), "above the highest PID");
-        // the owner may still live in another PID namespace
+        // the tag names another PID namespace, in which the owner may still be running
         assert!(!owner_is_dead(&format!("{}-{pid}-{}", here + 1, start + 1), here));
         // a string that is not a tag does not name an owner, so no owner is reported as dead
         assert!(!["", "x-1", "12", "1-x", "1-2", "1-2-x", "1-2-3-4"].iter().any(|t| owner_is_dead(t, here)));

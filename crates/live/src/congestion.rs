@@ -1,8 +1,9 @@
-//! Checks before a run that the kernel has a congestion control, and sets the default of a namespace's sockets.
+//! Checks before a run that the kernel has a congestion control, and makes a congestion control the default of new
+//! sockets in a namespace.
 //!
-//! `/proc/sys/net/ipv4/tcp_available_congestion_control` lists the loaded congestion controls. Any other name may be a module,
-//! which the kernel loads when a socket requests it. So the check requests the name on a socket. Inside our own namespaces,
-//! every loaded congestion control is allowed.
+//! `/proc/sys/net/ipv4/tcp_available_congestion_control` lists the congestion controls that are loaded. A name that is
+//! not in this list may be that of a module, which the kernel loads when a socket requests the name. So for such a
+//! name, the check requests it on a socket. Inside our own namespaces, every loaded congestion control is allowed.
 
 use crate::namespace::Namespace;
 use rustix::net::{AddressFamily, SocketType, socket, sockopt};
@@ -11,7 +12,9 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// The default congestion control of new sockets; each namespace has its own.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// Checks that the kernel offers the congestion control `name`.   Errors: if not, the available names and the nearest to `name`.
+/// Checks that the kernel offers the congestion control `name`.
+///
+/// Errors: the kernel does not offer it; the message lists the available names and suggests the one nearest to `name`.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     let listed = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
     let known: Vec<&str> = listed.split_whitespace().collect();

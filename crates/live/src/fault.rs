@@ -1,6 +1,6 @@
-//! Injected faults at the steps of the set-up, for `make live-torture`.
+//! Faults that `make live-torture` injects at the steps of the set-up.
 //!
-//! `BLOATLAB_LIVE_FAULT=STEP` makes the named step fail with an error, `STEP!` with a panic.
+//! `BLOATLAB_LIVE_FAULT=STEP` makes the named step return an error, and `BLOATLAB_LIVE_FAULT=STEP!` makes it panic.
 
 use std::io;
 

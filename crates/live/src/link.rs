@@ -1,9 +1,9 @@
-//! The thread that moves packets between two TUN devices, through the bench, on the wall clock.
+//! The thread that moves packets between the two TUN devices through the bench, in real time.
 //!
-//! Each turn reads the packets from both devices (each packet with its own arrival time), advances the bench, writes the
-//! packets that leave, and waits for the next deadline or packet. The thread waits in `ppoll` until [`SPIN`] before the deadline
-//! and then spins, but never longer than [`MAX_AWAKE`] without sleeping. It runs under SCHED_FIFO if permitted. A packet's
-//! lateness is the time from its due time in the bench to its departure.
+//! In each iteration, the thread reads the packets from both devices (each packet with its own arrival time), advances
+//! the bench, writes the packets that leave, and waits for the next deadline or packet. The thread waits in `ppoll`
+//! until [`SPIN`] before the deadline and then spins, but never longer than [`MAX_AWAKE`] without sleeping. It runs
+//! under SCHED_FIFO if permitted. A packet's lateness is the time from its due time in the bench to its departure.
 
 use crate::app_counters::{AppCounters, Claim};
 use crate::bench::{Arrival, Bench, Leaving, Totals};
@@ -98,20 +98,21 @@ struct Exit {
     parts: Vec<Departure>,
 }
 
-/// Devices, captures and counters at the edge of the bench, left and right.
+/// The two edges of the bench, left and right: the TUN devices, the captures, and the counters.
 #[derive(Debug)]
 pub(crate) struct Exits {
     tuns: [Tun; 2],
     exits: [Exit; 2],
     pub app_counters: AppCounters,
     pub pcaps: [Option<Capture>; 2],
-    /// Lateness of the packets that left.
+    /// Lateness of the packets that have left the bench.
     pub lateness: Histogram,
-    /// Time since the device was last empty, for each packet that was read.
+    /// For each packet that was read from a device, the time since this device was last known to be empty. The packet
+    /// may have waited in the device for this long.
     pub unread: Histogram,
     /// Time at which each device was last known to be empty.
     empty: [Time; 2],
-    /// Packets that the kernel did not accept from the bench.
+    /// Packets that left the bench but could not be written to the kernel.
     pub unwritten: u64,
     /// Packets handled, in and out.
     pub handled: u64,
@@ -135,7 +136,8 @@ impl Exits {
         let (size, payload) = (p.bytes.len(), p.payload);
         let Leaving { due, entered, flow, back, .. } = *p;
         self.exits[p.side.index()].parts.push(Departure { due, entered, flow, back, size, payload });
-        // a capture holds the packets as they were in the queues
+        // a capture contains the single packets, as they were in the queues, and not the joined packet that the kernel
+        // receives
         self.capture(clock, p.side, clock.now(), p.bytes);
     }
 
@@ -210,7 +212,8 @@ impl<S: Sink> LinkThread<S> {
                 slept = clock.now();
             } else if !busy && self.wait(clock, next)? {
                 slept = clock.now();
-                // the devices were empty before the sleep, so a packet in a device has just woken this thread
+                // both devices were empty when the sleep began, and an arriving packet ends the sleep, so they were
+                // empty until now
                 self.exits.empty = [slept; 2];
             }
         }
@@ -264,7 +267,7 @@ impl<S: Sink> LinkThread<S> {
         Ok(true)
     }
 
-    /// Counts each packet that the bench dropped for the application to which the packet belongs.
+    /// Adds each drop of the bench to the counters of the application that owns the dropped packet.
     fn count_drops(&mut self) {
         for drop in self.bench.drops.drain(..) {
             self.exits.app_counters.dropped(drop.flow, drop.back, drop.at);

@@ -25,7 +25,7 @@ const MOST: u16 = 64;
 const NEEDS_CSUM: u8 = 1;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
-/// Flag combined with the type: the first segment has CWR.
+/// Flag in `gso_type`: when the packet is split, only the first segment keeps the TCP flag CWR.
 const GSO_ECN: u8 = 0x80;
 
 const TCP: u8 = 6;
@@ -55,7 +55,7 @@ fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
 struct VnetHeader {
     flags: u8,
     gso_type: u8,
-    /// Size of the IP and TCP headers, bytes; a hint.
+    /// Size of the IP and TCP headers in bytes. The field is only a hint for the reader.
     hdr_len: u16,
     /// Payload bytes of a segment.
     gso_size: u16,
@@ -115,7 +115,8 @@ impl Layout {
         (long && tcp >= 20).then_some(Self { v6: packet[0] >> 4 == 6, tcp, payload })
     }
 
-    /// Returns the sum of the pseudo-header of a packet without IPv6 extensions.
+    /// Returns the sum of the pseudo-header of a TCP packet, for the checksum. An IPv6 packet must have no extension
+    /// headers.
     fn pseudo(self, packet: &[u8]) -> u32 {
         let length = packet.len() - self.tcp;
         if self.v6 {
@@ -185,7 +186,8 @@ impl<'a> Segments<'a> {
         out.copy_from_slice(&self.packet[..length]);
         let (start, offset) = (usize::from(self.vnet.csum_start), usize::from(self.vnet.csum_offset));
         if self.vnet.flags & NEEDS_CSUM != 0 && start + offset + 2 <= length {
-            // the field holds the sum of the pseudo-header
+            // the checksum field holds the sum of the pseudo-header, so the sum from `start` on covers the
+            // pseudo-header too
             let checksum = match folded(sum(&out[start..])) {
                 // in UDP, 0 means "no checksum"
                 0 if offset == UDP_CHECKSUM => 0xffff,
@@ -236,7 +238,7 @@ impl<'a> Segments<'a> {
 /// Consecutive segments of one connection, joined into one packet.
 #[derive(Debug)]
 pub(crate) struct Joined {
-    /// The header, and the packet if there is one.
+    /// The [`VnetHeader`] that precedes the packet, then the packet if there is one.
     bytes: Vec<u8>,
     /// The layout of the packet, if other segments may follow it.
     open: Option<Layout>,
@@ -274,7 +276,9 @@ impl Joined {
         true
     }
 
-    /// Returns true if `packet` is the next segment of the connection, with the same headers.
+    /// Returns true if `packet` can be joined to the packets so far: it is the connection's next segment, is not longer
+    /// than the first segment, fits into [`LARGEST`] bytes with the others, has a valid checksum, and has headers that
+    /// differ only in the IP length, IPv4 identification, checksums, sequence number and PSH.
     fn continues(&self, packet: &[u8], layout: Layout) -> bool {
         let Layout { v6, tcp, payload } = layout;
         let sent = &self.bytes[VNET..];
@@ -311,7 +315,8 @@ impl Joined {
         {
             let packet = &mut self.bytes[VNET..];
             layout.set_length(packet);
-            // the kernel completes the checksum, or ignores it
+            // the checksum field holds only the sum of the pseudo-header. The kernel either completes this checksum or
+            // does not verify it
             let partial = !folded(layout.pseudo(packet));
             put_u16(packet, layout.tcp + TCP_CHECKSUM, partial);
             vnet = VnetHeader {
@@ -333,7 +338,8 @@ impl Joined {
     }
 }
 
-/// Returns true if other segments may follow a packet: data, without flags other than ACK and ECE.
+/// Returns true if other segments may be joined to `packet`: it carries data, and has the flag ACK and no other flag
+/// except ECE.
 fn may_begin(packet: &[u8], layout: Layout) -> bool {
     packet.len() > layout.payload && packet[layout.tcp + 13] & !ECE == ACK
 }
@@ -379,7 +385,8 @@ mod tests {
         std::iter::from_fn(|| segments.next(&mut out).map(|n| out[..n].to_vec())).collect()
     }
 
-    /// Sets the identification of an IPv4 packet, and its checksum by RFC 1624: HC' = ~(~HC + m') for m = 0.
+    /// Sets the identification of an IPv4 packet, which was 0, and updates the header checksum by RFC 1624: HC' = ~(~HC
+    /// + m') for m = 0.
     fn identified(mut packet: Vec<u8>, id: u16) -> Vec<u8> {
         if packet[0] == 0x45 {
             let checksum = folded(u32::from(!u16_at(&packet, 10)) + u32::from(id));
@@ -409,7 +416,7 @@ mod tests {
                 prop_assert!(joined.add(part), "segment {} of {}", i, segments);
             }
             prop_assert_eq!(joined.finish().unwrap()[VNET..].to_vec(), from_kernel(&large, 1, false)[VNET..].to_vec());
-            // a pushed segment ends a packet
+            // a segment with PSH ends the joined packet, so the next segment cannot be added
             prop_assert!(!joined.add(&segment(v6, seq.wrapping_add(payload as u32), BITS, size)));
         }
 
@@ -454,7 +461,7 @@ mod tests {
 
     #[test]
     fn an_incomplete_checksum_is_completed() {
-        // the field holds the sum of the pseudo-header of UDP over IPv6
+        // in the packet from the kernel, the checksum field holds only the sum of the pseudo-header of UDP over IPv6
         let packet = craft::udp(true, 1, 2, (5, 6), 200, 0);
         let mut bytes = vec![0; VNET];
         let (csum_start, csum_offset) = (40, UDP_CHECKSUM as u16);
@@ -465,7 +472,8 @@ mod tests {
         assert_eq!(all(&bytes), [packet]);
     }
 
-    /// A second segment with a named change must not be joined to the first; a segment whose change has no name must be.
+    /// Each call of `change` alters a second segment, which follows the first. If `what` names the change, the two
+    /// segments must not be joined; if `what` is empty, they must be joined.
     #[test]
     fn what_differs_is_not_joined() {
         let change = |what: &str, at: usize, xor: u8, tcp_too: bool| {

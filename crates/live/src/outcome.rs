@@ -1,9 +1,12 @@
-//! The result of a live run: the same account as for a simulation, plus the section `live`.
+//! The result of a live run. The summary and the tables are built as for a simulation, from an [`Account`]; the summary
+//! also has the section `live`.
 //!
-//! `summary.live` holds the verdict. A run is invalid if the 99th percentile of the lateness of its packets exceeds
-//! 1 ms, or 5 % of the minimum round-trip propagation delay between two communicating hosts. A run is also invalid if the
-//! bench was overloaded, that is, if the median of the time since a device was last empty exceeds 1 ms. The table
-//! `conversations` lists every 5-tuple that crossed the bench, including those of the user's own programs.
+//! `summary.live` holds the verdict. A run is invalid if the 99th percentile of the lateness of its packets exceeds 1
+//! ms, or 5 % of the minimum round-trip propagation delay between two communicating hosts. A run is also invalid if the
+//! bench was overloaded. For each packet read from a device, the bench records the time since this device was last
+//! empty, because the packet may have waited for this long; the bench was overloaded if the median of these times
+//! exceeds 1 ms. The table `conversations` lists every 5-tuple that crossed the bench, including those of the user's
+//! own programs.
 
 use crate::flows::Flow;
 use crate::link::{Exits, LinkThread};
@@ -15,8 +18,8 @@ use scenario::Scenario;
 use serde_json::{Value, json};
 use units::{Duration, Time};
 
-/// Upper limit, in a valid run, of the 99th percentile of the lateness and of the median time since a device was
-/// last empty.
+/// Upper limit, in a valid run, of the 99th percentile of the lateness, and of the median time for which packets may
+/// have waited in a device ([`Exits::unread`]).
 const LATE: Duration = Duration::from_millis(1);
 
 /// Upper limit, in a valid run, of the 99th percentile of the lateness, as a percentage of the round trip.
@@ -28,7 +31,7 @@ pub(crate) struct FinishedRun<'a, S: Sink> {
     pub link: LinkThread<S>,
     pub programs: Programs,
     pub code: Option<i32>,
-    /// True if processors were prevented from halting.
+    /// True if idle processors were kept from halting during the run, so that they wake without delay.
     pub awake: bool,
 }
 
@@ -80,7 +83,8 @@ fn too_late(p99: Option<Duration>, rtt: Duration) -> Option<String> {
     }
 }
 
-/// Explains why a run is invalid, given the median time since a device was last empty; `None` if the run is valid.
+/// Explains why a run is invalid; `None` if the run is valid. `median` is the median time for which packets may have
+/// waited in a device ([`Exits::unread`]).
 fn overload(median: Option<Duration>) -> Option<String> {
     let median = median.filter(|m| *m > LATE)?.millis();
     Some(format!(
@@ -112,7 +116,7 @@ fn verdict<S: Sink>(plan: &Plan, link: &LinkThread<S>, code: Option<i32>, awake:
     verdict
 }
 
-/// Returns the table of every 5-tuple that crossed the bench, in the order of first packets.
+/// Returns the table of all 5-tuples that crossed the bench, in the order in which their first packets arrived.
 fn conversations(flows: &[Flow]) -> Table {
     let text = |of: fn(&Flow) -> String| Column::Text(flows.iter().map(of).collect());
     let number = |of: fn(&Flow) -> u64| Column::U64(flows.iter().map(of).collect());

@@ -18,10 +18,11 @@ use tcp::HyStart;
 use traffic::Traffic;
 use units::{BitRate, Bytes, Duration, Problem};
 
-/// Highest rate at which measurements show that the bench meets its limit on lateness (docs/live.md).
+/// Highest rate for which measurements have shown that the bench keeps within its limit on lateness (docs/live.md).
 pub(crate) const MEASURED: BitRate = BitRate(1_000_000_000);
 
-/// Smallest datagram in bytes: 20 for the IPv4 header, 8 for the UDP header, 8 for its number and 8 for its time stamp.
+/// Minimum size of a datagram, in bytes: 20 for the IPv4 header, 8 for the UDP header, 8 for the datagram's number and
+/// 8 for the time stamp.
 const LEAST_DATAGRAM: u64 = 44;
 
 /// One of the two namespaces.
@@ -68,7 +69,7 @@ pub struct AppPlan {
 /// A scenario prepared for the bench.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Nodes, links and routes; node i has the address of host number i + 1.
+    /// Nodes, links and routes. The addresses of node i end in the host number i + 1.
     pub network: Network,
     /// Side of each node that is a host; `None` for other nodes.
     pub side: Vec<Option<Side>>,
@@ -133,8 +134,8 @@ impl Plan {
         if self.apps.is_empty() {
             return self.take_leaves();
         }
-        // after each iteration, all hosts connected to a placed host are placed, so an unplaced host begins a new
-        // component
+        // each iteration places a host and all hosts that applications connect to it, directly or through other hosts.
+        // So a host that is not placed yet begins a new component
         while let Some(app) = self.apps.iter().find(|a| self.side[usize::from(a.placed.from)].is_none()) {
             self.side[usize::from(app.placed.from)] = Some(Side::Left);
             self.spread()?;
@@ -173,8 +174,9 @@ impl Plan {
         }
     }
 
-    /// Places the two nodes with a single neighbour, for a scenario without applications. The node nearer to the first
-    /// link's `from` is on the left.
+    /// Places the two leaves (the nodes that have a single neighbour) of a scenario without applications. If the first
+    /// link begins or ends at a leaf, its `from` is on the left, or its `to` on the right. Otherwise the first of the
+    /// two nodes is on the left.
     fn take_leaves(&mut self) -> Result<(), Problem> {
         let neighbours = |n: u16| {
             let ends = self.network.links.iter().map(|l| (l.from, l.to));
@@ -314,7 +316,7 @@ pub(crate) fn is_udp(traffic: &Traffic) -> bool {
     traffic::APPS.iter().any(|a| a.name == traffic.name() && a.transport == "udp")
 }
 
-/// Returns addresses by host name, for messages and results.
+/// Returns the IPv4 address of each host of `side` by the host's name, for messages and results.
 pub(crate) fn addresses(plan: &Plan, side: Side) -> BTreeMap<String, String> {
     let of = |n: u16| (plan.name(n).to_owned(), crate::tun::v4(n + 1).to_string());
     plan.hosts(side).into_iter().map(of).collect()

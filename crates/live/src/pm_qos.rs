@@ -16,10 +16,10 @@ use std::io::Write;
 
 const PATH: &str = "/dev/cpu_dma_latency";
 
-/// Maximum wake-up latency in the form that the device expects: us, 32 bits, native byte order.
+/// The maximum wake-up latency that is requested, in us. `/dev/cpu_dma_latency` expects 32 bits in native byte order.
 const LATENCY_US: i32 = 0;
 
-/// The request, which ends when this value is dropped.
+/// A request to the kernel that limits the wake-up latency until this value is dropped; `None` if the request failed.
 #[derive(Debug)]
 pub(crate) struct PmQosRequest(Option<File>);
 

@@ -33,8 +33,8 @@ use units::{BitRate, Duration, Problem, Time};
 /// Options of a run in addition to its scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// A kernel congestion control. It replaces the stacks of all applications, and is the default for sockets that
-    /// commands open.
+    /// The kernel's congestion control that all applications use, whatever stacks the scenario gives them. It is also
+    /// the default for sockets that commands open. With `None`, the scenario's stacks choose the congestion controls.
     pub congestion: Option<String>,
     /// Highest rate of a path; faster paths are refused.
     pub max_rate: BitRate,
@@ -145,7 +145,8 @@ fn make_namespaces() -> Result<[Namespace; 2], Failure> {
     Ok([make()?, make()?])
 }
 
-/// Checks that the kernel has the requested congestion control or, if none is requested, those of the plan.
+/// Checks that the kernel has the requested congestion control or, if none is requested, every congestion control that
+/// the plan's TCP applications use.
 fn check_congestion(plan: &Plan, requested: Option<&str>) -> Result<(), Problem> {
     if let Some(name) = requested {
         return congestion::check(name).map_err(|m| Problem::new("congestion", m));

@@ -7,8 +7,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// `struct ifreq` of 64-bit Linux: 16 bytes of name and 24 bytes of union. It is large enough for `struct in6_ifreq` (24
-/// bytes), too.
+/// `struct ifreq` of 64-bit Linux: a name of 16 bytes and a union of 24 bytes. The array is also large enough for
+/// `struct in6_ifreq` (24 bytes).
 pub(crate) type IfReq = [u8; 40];
 
 /// An ioctl whose argument is an `ifreq` or `in6_ifreq`.
@@ -58,7 +58,7 @@ pub(crate) struct TcpInfo {
     pub mss: u32,
     /// Smoothed round-trip time, us; 0 before the first sample.
     pub rtt_us: u32,
-    /// Slow start threshold, segments; 0x7fffffff while infinite.
+    /// Slow start threshold, segments; 0x7fffffff means infinite.
     pub ssthresh: u32,
     /// Congestion window, segments.
     pub cwnd: u32,
@@ -108,7 +108,7 @@ pub(crate) fn set_notsent_lowat(fd: impl AsFd, bytes: u32) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Returns the structure as the kernel wrote it, and its length; the bytes beyond that length are zero.
+/// Returns the `struct tcp_info` that the kernel wrote, and its length in bytes; the bytes beyond that length are zero.
 fn raw_tcp_info(fd: impl AsFd) -> io::Result<([u8; 256], usize)> {
     let mut raw = [0u8; 256];
     let mut len = raw.len() as libc::socklen_t;

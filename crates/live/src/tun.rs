@@ -25,9 +25,9 @@ const POLLS: u32 = 250;
 
 const PATH: &str = "/dev/net/tun";
 
-/// Settings of every namespace, as a path under /proc/sys/net and a value: no metrics of earlier connections are kept,
-/// socket buffers are so large that they do not limit a transfer, any process may ping, and no router solicitations are
-/// sent.
+/// Settings of every namespace: each is a path under /proc/sys/net and a value. With these settings, the kernel keeps
+/// no metrics of earlier connections, socket buffers are so large that they do not limit a transfer, any process may
+/// ping, and the kernel sends no router solicitations.
 const SYSCTLS: &[(&str, &str)] = &[
     ("ipv4/tcp_no_metrics_save", "1"),
     ("ipv4/tcp_rmem", "4096 131072 67108864"),
@@ -74,20 +74,21 @@ impl Tun {
         let mut request = named(NAME);
         put(&mut request, &((libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16).to_ne_bytes());
         step("create the TUN device", sys::ioctl(&file, Ioctl::TUN_SET_IFF, &mut request).map_err(no_right))?;
-        // if the kernel refuses, it splits packets and computes checksums itself
+        // if the kernel refuses the offloads, it splits packets and computes checksums before the bench reads them
         let _ = sys::set_offload(&file, libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN);
         crate::fault::at("sysctl")?;
         for (path, value) in SYSCTLS {
             // a kernel may have been built without some of these settings
             let _ = std::fs::write(format!("/proc/sys/net/{path}"), value);
         }
-        // 1 requests and accepts ECN, 0 does neither
+        // the value 1 makes TCP request and accept ECN; with 0, TCP does neither
         let _ = std::fs::write("/proc/sys/net/ipv4/tcp_ecn", if ecn { "1" } else { "0" });
         crate::fault::at("address")?;
         let control = step("open a socket", UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
         let control = control.as_fd();
         step("set the MTU", set(control, NAME, Ioctl::SET_MTU, &(MTU as i32).to_ne_bytes()))?;
-        // this is not allowed in a user namespace, which keeps the kernel's default of 500 packets
+        // the kernel does not allow this ioctl in a user namespace; there, the queue keeps its default limit of 500
+        // packets
         let _ = set(control, NAME, Ioctl::SET_TX_QUEUE_LEN, &TX_QUEUE_LEN.to_ne_bytes());
         for (i, host) in hosts.iter().enumerate() {
             let label = if i == 0 { NAME.to_owned() } else { format!("{NAME}:{i}") };
@@ -162,7 +163,7 @@ fn named(name: &str) -> IfReq {
     request
 }
 
-/// Writes a value into the union after the name.
+/// Writes a value into the request's union, which follows the name.
 fn put(request: &mut IfReq, value: &[u8]) {
     request[16..16 + value.len()].copy_from_slice(value);
 }
@@ -187,8 +188,8 @@ fn sockaddr(address: Ipv4Addr) -> [u8; 8] {
     [a, b, 0, 0, w, x, y, z]
 }
 
-/// Assigns IPv6 addresses. TUN devices do not answer neighbour solicitations (IFF_NOARP), so duplicate addresses are not
-/// detected.
+/// Assigns IPv6 addresses. The kernel does not look for duplicates of these addresses, because TUN devices have
+/// IFF_NOARP and thus do not take part in neighbour discovery.
 fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
     let mut request = named(NAME);
     sys::ioctl(control, Ioctl::GET_INDEX, &mut request)?;
@@ -205,8 +206,9 @@ fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
     hosts.iter().try_for_each(|host| usable(v6(*host)))
 }
 
-/// Waits until an address is usable. An address is tentative until a kernel thread has finished duplicate address detection,
-/// which takes a few milliseconds on a busy machine. No socket can listen on a tentative address.
+/// Waits until an address is usable. Even without duplicate address detection, an address is tentative until a kernel
+/// thread has processed it. This takes a few milliseconds on a busy machine. No socket can listen on a tentative
+/// address.
 ///
 /// Bound: [`POLLS`] polls of 20 ms.
 fn usable(address: Ipv6Addr) -> io::Result<()> {

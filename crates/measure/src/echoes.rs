@@ -18,8 +18,9 @@ pub(crate) struct Echo {
 
 /// The echoes of one application, numbered 0, 1, 2, ... in the order in which their requests left.
 ///
-/// The first 65 536 are stored. Counts and the histogram cover echoes and replies after the warm-up. The minimum RTT is taken over
-/// the whole run, because it represents the idle path.
+/// The first 65 536 echoes are stored. The count and the histogram include only the requests that are sent, and the
+/// replies that arrive, after the warm-up. The minimum RTT is taken over the whole run, because it represents the idle
+/// path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Echoes {
     warm_up: Time,
@@ -100,7 +101,7 @@ impl Echoes {
         before.filter_map(|p| Some((p.sent, p.rtt?))).filter(move |(sent, rtt)| *sent + *rtt < load)
     }
 
-    /// Returns the stored echoes, in order.
+    /// Returns the stored echoes, in the order in which their requests were sent.
     pub(crate) fn kept(&self) -> &[Echo] {
         &self.kept
     }
@@ -145,12 +146,12 @@ mod tests {
             let sent = i as u64 * 900;
             p.answered(i as u64, Time(sent + rtt), Duration(rtt));
         });
-        // the median of 20, 21, 23 and 30 is the mean of 21 and 23, rounded down to a whole number
+        // the median of 20, 21, 23 and 30 is the mean of the middle two: (21 + 23) / 2 = 22
         assert_eq!(p.unloaded(Time(4000)), Some(Duration(22)));
         // five echoes end after the warm-up, with round trips of 23, 30, 500, 100 and 140. The last three are under load, and
         // their mean is 740 / 3
         assert_eq!(p.loaded(&(Time(4000)..Time::NEVER)), Some(Duration(247)));
-        // the load ends at 5000, so the echo of 140 sent at 5400 does not count
+        // the load ends at 5000, so the last echo, which was sent at 5400, does not count
         assert_eq!(p.loaded(&(Time(4000)..Time(5000))), Some(Duration(300)));
         assert_eq!(
             p.unloaded(Time::ZERO),

@@ -84,7 +84,7 @@ pub fn mos(r: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Case, loss in percent (lost and late packets), and the MOS printed for it.
+    /// Name of the case, its loss in percent (lost and late packets), and the MOS that the paper prints for the case.
     ///
     /// Source: CableLabs 2012. DropTail with 417 packets: Table 3 (L415-423) and Table 7 (L512-520). DropTail with 21 packets:
     /// Table 4 (L433-446) and Table 8 (L526-534). CoDel: run 1 in Table 3, which is the same in Tables 7 and 8.
@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn no_valid_delay_gives_all_printed_values() {
-        // with the delay included (at least 1 ms of access and 20 ms of network), the formula misses five of the printed values
+        // the delay is at least 21 ms: 1 ms of access and 20 ms of network. For five of the printed values, the formula
+        // gives a different value with any such delay
         let missed: Vec<&str> = PUBLISHED
             .iter()
             .filter(|(_, loss, printed)| {
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_second_run_would_print_another_score() {
-        // with the loss of run 2 of CoDel's case 06, 11.05 %, the MOS would be 3.3
+        // in run 2 of CoDel's case 06, the loss is 11.05 %, which gives an MOS of 3.3 instead of the printed 3.4
         assert_eq!((mos(r_value(Duration::ZERO, 0.1105)) * 10.0).round(), 33.0);
     }
 
@@ -193,7 +194,7 @@ mod tests {
         assert!((ie_eff(g729a, 0.02, 1.0) - 19.0).abs() < 1e-12);
         assert!((ie_eff(g729a, 0.02, 2.0) - 19.4).abs() < 1e-12);
         assert_eq!(ie_eff(g729a, 0.0, 1.0), 11.0);
-        // a loss as high as Bpl adds half of 95 - Ie, which is 95 / 2
+        // if the loss in percent equals Bpl, the impairment grows by half of 95 - Ie: here by 95 / 2, because Ie is 0
         assert!((ie_eff(g711, 0.043, 1.0) - 47.5).abs() < 1e-9);
     }
 }

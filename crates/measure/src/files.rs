@@ -99,7 +99,8 @@ impl Files {
         &self.all
     }
 
-    /// Returns the times of all files that ended after the warm-up. They are exact while all of these files are stored.
+    /// Returns the times of all files that ended after the warm-up. They are exact if all of these
+    /// files are stored.
     pub(crate) fn times(&self) -> FileTimes<'_> {
         let kept = Sorted::new(self.kept.iter().filter(|f| self.counts(f)).map(|f| f.took));
         if kept.count() == self.all.count() { FileTimes::Exact(kept) } else { FileTimes::Binned(&self.all) }

@@ -26,7 +26,7 @@ pub(crate) enum Idle {
 /// The quantity that a scale grades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compares {
-    /// 99th percentile of the delay added under load to the minimum RTT, ms.
+    /// 99th percentile of the RTT minus the minimum RTT of the run, ms.
     P99,
     /// Mean delay added under load, ms.
     Added(Idle),
@@ -48,9 +48,9 @@ pub struct Band {
 pub struct Scale {
     /// Name of the scale; "own" for a scale not in [`SCALES`].
     pub name: &'static str,
-    /// The quantity that the scale's source compares, in one line.
+    /// One line that describes the scale to users: its grades and the graded quantity. Empty for a user-defined scale.
     pub words: &'static str,
-    /// The quantity that this simulator compares.
+    /// The quantity that is compared with the limits of the grades.
     pub(crate) compares: Compares,
     /// The grades.
     pub bands: Cow<'static, [Band]>,
@@ -78,7 +78,7 @@ const MILDER: &[Band] = &[
 const CLASSES: &[Band] =
     &[band("poor", 300.0), band("fair", 1000.0), band("good", 6000.0), band("excellent", f64::INFINITY)];
 
-/// Scales by name; the first is the default.
+/// The predefined scales; the first is the default.
 ///
 /// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (the names of the classes
 /// are Apple's). We have only second-hand information that Waveform compares a median with a mean.
@@ -87,7 +87,7 @@ pub static SCALES: [Scale; 5] = [
     // percentile (RFC 9330 §1)
     Scale {
         name: "p99",
-        words: "A+ to F by the letters of dslreports; the delay that load adds to the round trip at the 99th percentile",
+        words: "A+ to F, with the limits of dslreports; the 99th percentile of the round trip under load minus the minimum",
         compares: Compares::P99,
         bands: Cow::Borrowed(LETTERS),
     },
@@ -99,13 +99,13 @@ pub static SCALES: [Scale; 5] = [
     },
     Scale {
         name: "waveform",
-        words: "A+ to F; the mean delay under load minus the median of the idle line",
+        words: "A+ to F; the mean round trip under load minus the median round trip of the idle line",
         compares: Compares::Added(Idle::Median),
         bands: Cow::Borrowed(LETTERS),
     },
     Scale {
         name: "vrecipes",
-        words: "A+ to F, milder; the mean round trip under load minus the median of the idle line",
+        words: "A+ to F, with higher limits; the mean round trip under load minus the median round trip of the idle line",
         compares: Compares::Added(Idle::Median),
         bands: Cow::Borrowed(MILDER),
     },
@@ -123,8 +123,8 @@ impl Scale {
         SCALES.iter().find(|scale| scale.name == name)
     }
 
-    /// Returns a user-defined scale for the delay added under load to the minimum RTT. `bands` holds the grades in ascending order
-    /// of their limits.
+    /// Returns a user-defined scale, which grades the mean RTT minus the minimum RTT of the run. `bands` must hold the
+    /// grades in ascending order of their limits.
     pub fn own(bands: Vec<Band>) -> Self {
         Self { name: "own", words: "", compares: Compares::Added(Idle::Least), bands: Cow::Owned(bands) }
     }
@@ -145,7 +145,7 @@ impl Scale {
         self.bands.iter().find(|band| value < band.below).or(self.bands.last()).map(|band| &*band.grade)
     }
 
-    /// Returns the grade of an added delay; `None` if the scale grades round trips per minute.
+    /// Returns the grade of a delay that was added under load; `None` if the scale grades round trips per minute.
     pub(crate) fn added(&self, delay: Duration) -> Option<&str> {
         match self.compares {
             Compares::Added(_) | Compares::P99 => self.grade(delay.millis()),
@@ -154,7 +154,7 @@ impl Scale {
     }
 }
 
-/// Returns the class of a responsiveness in round trips per minute; `None` if it is unknown.
+/// Returns the class, such as "good", of a test that measured `rpm` round trips per minute; `None` if `rpm` is NaN.
 pub(crate) fn class(rpm: f64) -> Option<&'static str> {
     let scale: &'static Scale = Scale::named("rpm")?;
     scale.grade(rpm)

@@ -32,7 +32,8 @@ fn bin(ns: u64) -> usize {
     ((u64::from(e - SUB) << SUB) + (ns >> (e - SUB))) as usize
 }
 
-/// Returns the lower edge of a bin in nanoseconds. Also defined for the bin after the last.
+/// Returns the lower edge of a bin in nanoseconds. `bin` may also be `BINS`, which gives the upper edge of the last
+/// bin.
 fn edge(bin: usize) -> u64 {
     let (octave, part) = (bin >> SUB, (bin & ((1 << SUB) - 1)) as u64);
     if octave == 0 { part } else { ((1 << SUB) + part) << (octave - 1) }
@@ -41,7 +42,8 @@ fn edge(bin: usize) -> u64 {
 /// A histogram of durations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    /// The counts of each page, by position within the page, up to the last page with values; `None` for a page without values.
+    /// Page `i` holds the counts of `PAGE` bins, beginning with bin `i * PAGE`. A page without values is `None`. The
+    /// list ends with the last page that has values.
     pages: Vec<Option<Box<[u64; PAGE]>>>,
     count: u64,
     sum: u128,
@@ -117,7 +119,8 @@ impl Histogram {
     /// Returns the coefficient of variation: the standard deviation (with divisor n) over the mean; `None` unless the
     /// mean is above 0.
     ///
-    /// As for percentiles, every value counts as the middle of its bin, limited to [min, max]: the error is at most 0.001.
+    /// As in [`Histogram::percentile`], the middle of the bin, limited to [min, max], stands for every value in the
+    /// bin. This makes an error of at most 0.001.
     pub(crate) fn variation(&self) -> Option<f64> {
         let n = self.count as f64;
         let mean = self.sum as f64 / n;
@@ -238,7 +241,7 @@ mod tests {
 
     #[test]
     fn percentiles_agree_with_sorting() {
-        // log-uniform values from 1 us to 1000 s: every octave that a delay can fall into
+        // log-uniform values from 1 us to 1000 s, which cover every octave that is plausible for a delay
         let mut rng = Rng::named(3, "histogram");
         let mut h = Histogram::default();
         let mut all: Vec<u64> = (0..200_000).map(|_| units::math::pow(10.0, 3.0 + 9.0 * rng.unit()) as u64).collect();
@@ -253,7 +256,7 @@ mod tests {
         let sum: u64 = all.iter().sum();
         assert_eq!(h.mean().unwrap().0, (sum + 100_000) / 200_000);
         assert_eq!((h.min().unwrap().0, h.max().unwrap().0), (all[0], all[199_999]));
-        // the coefficient of variation of the same values, computed in floating point
+        // the expected coefficient of variation is computed from the values themselves, without bins
         let mean = sum as f64 / 200_000.0;
         let squares: f64 = all.iter().map(|&v| (v as f64 - mean) * (v as f64 - mean)).sum();
         assert!((h.variation().unwrap() - (squares / 200_000.0).sqrt() / mean).abs() < 0.001, "{:?}", h.variation());
@@ -281,8 +284,8 @@ mod tests {
     fn memory_follows_the_values() {
         let mut h = Histogram::default();
         assert_eq!(h.bytes(), 0);
-        // the octave takes 16 pages of 512 bytes; up to its end there are 192 pointers of 8 bytes, and spare
-        // capacity for at most as many again
+        // the octave takes 16 pages of 512 bytes. The list of pages has 192 pointers of 8 bytes, from bin 0 to the end
+        // of the octave, and its capacity is at most twice its length
         (1 << 20..1 << 21).step_by(1000).for_each(|ns| h.record(Duration(ns)));
         assert!(h.bytes() <= 16 * 512 + 2 * 8 * 192, "{}", h.bytes());
         (0..BINS).for_each(|i| h.record(Duration(edge(i))));

@@ -9,7 +9,8 @@ use units::{Duration, Problem, Time};
 pub struct LinkMeterParams {
     /// The measured link; records of other links are ignored.
     pub link: LinkId,
-    /// Maximum queue length that the distribution distinguishes, in packets.
+    /// Greatest queue length in the distribution of queue lengths, packets. Longer queues count as if they had this
+    /// length.
     pub limit: u32,
     /// Start of the run.
     pub start: Time,
@@ -17,7 +18,8 @@ pub struct LinkMeterParams {
     pub duration: Duration,
     /// Bin width of the series.
     pub bin: Duration,
-    /// Start of the distributions. Packets that leave earlier are not in the distribution of sojourn times.
+    /// End of the warm-up, at which the distributions begin. Packets that leave earlier are not in the distribution of
+    /// sojourn times.
     pub warm_up: Time,
 }
 
@@ -26,7 +28,7 @@ pub struct LinkMeterParams {
 pub struct LinkMeter {
     link: LinkId,
     warm_up: Time,
-    /// Fraction of time at each queue length in packets.
+    /// Distribution of the queue's length: the fraction of time that the queue spent at each length in packets.
     pub queue: TimeWeighted,
     /// Sojourn times of the packets that left.
     pub sojourn: Histogram,
@@ -52,7 +54,8 @@ impl LinkMeter {
         self.series.advance(now);
     }
 
-    /// Ends the warm-up: restarts the distribution of the queue's length. All earlier records must have been received.
+    /// Ends the warm-up: restarts the distribution of the queue's length. Must be called after the last record of the
+    /// warm-up.
     pub fn begin(&mut self) {
         self.queue.restart(self.warm_up);
     }
@@ -74,7 +77,7 @@ impl LinkMeter {
     /// Records a packet that finds an empty queue and an idle link: it is enqueued and dequeued at once.
     #[inline]
     pub fn passed(&mut self, now: Time, size: u16) {
-        // the length of the queue is 0 before and after, so the time at 0 can be counted later
+        // the queue is empty before and after, so the next change of its length can add the time for which it was empty
         self.queue.peak(1);
         self.left(now, size, Duration::ZERO);
     }
@@ -100,7 +103,7 @@ impl Sink for LinkMeter {
         Mask::ENQUEUED.with(Mask::DEQUEUED).with(Mask::DROPPED).with(Mask::MARKED)
     }
 
-    // inlined, so that the match is resolved at compile time if the kind of record is a constant
+    // inlined, so that the compiler can remove the match where the kind of record is known
     #[inline(always)]
     fn put(&mut self, now: Time, record: Record) {
         match record {

@@ -36,11 +36,12 @@ pub(crate) struct LinkSeries {
     /// The current bin.
     bin: usize,
     bin_start: Time,
-    /// End of the current bin; never for the last.
+    /// End of the current bin. When the end of the last bin is reached, this becomes [`Time::NEVER`], so that the last
+    /// bin stays the current bin.
     bin_end: Time,
     /// Current queue length, packets.
     level: u32,
-    /// The time up to which `level` has been counted.
+    /// Time up to which the areas of the bins include `level`.
     since: Time,
 }
 
@@ -62,7 +63,7 @@ impl LinkSeries {
         })
     }
 
-    /// Sets the queue length from `now` on.
+    /// Records that the queue's length is `packets` from `now` on.
     #[inline]
     pub(crate) fn hold(&mut self, now: Time, packets: u32) {
         self.advance(now);
@@ -94,7 +95,7 @@ impl LinkSeries {
         self.at(now).marked += 1;
     }
 
-    /// Counts the queue's current length up to `now`. Must be called at the end of the run.
+    /// Includes the current queue length up to `now` in the bins. Must be called at the end of the run.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         self.at(now);
@@ -110,7 +111,8 @@ impl LinkSeries {
         &mut self.bins[self.bin]
     }
 
-    /// Adds the current queue length, up to a time within the current bin or at its end.
+    /// Adds the current queue length times the time from `since` to `until` to the current bin. `until` must not be
+    /// later than the end of this bin.
     #[inline]
     fn count_level(&mut self, until: Time) {
         self.bins[self.bin].area += u128::from(self.level) * u128::from(until.since(self.since).0);
@@ -160,7 +162,7 @@ impl LinkSeries {
     pub(crate) fn sent_packets(&self, i: usize) -> f64 {
         f64::from(self.bins[i].sent)
     }
-    /// Returns the bytes that left, as counted on the wire.
+    /// Returns the number of bytes that left, as counted on the wire.
     pub(crate) fn sent_bytes(&self, i: usize) -> f64 {
         self.bins[i].bytes as f64
     }
@@ -176,8 +178,9 @@ impl LinkSeries {
 mod tests {
     use super::*;
 
-    /// Adds records at random times, many of them at the boundary between two bins, and compares the columns with lists that have
-    /// an entry for every nanosecond.
+    /// Adds records at random times, many of them at the boundary between two bins. The expected queue lengths come
+    /// from a list with an entry for every nanosecond, the expected values of all other columns from a sum or list for
+    /// each bin.
     #[test]
     fn every_column_agrees_with_a_sum_over_every_nanosecond() {
         let mut rng = units::Rng::named(7, "link series");

@@ -32,7 +32,7 @@ impl PageLoads {
         Self { warm_up, ..Self::default() }
     }
 
-    /// Records a page requested at `started` and complete at `ended`.
+    /// Records a page that was requested at `started` and had loaded completely at `ended`.
     pub(crate) fn loaded(&mut self, started: Time, ended: Time) {
         self.count += u64::from(ended >= self.warm_up);
         if self.kept.len() < KEPT {
@@ -54,7 +54,8 @@ impl PageLoads {
         self.count
     }
 
-    /// Returns the number of pages abandoned with objects missing. No other number includes them.
+    /// Returns the number of pages that were abandoned before all their objects arrived. No other number includes these
+    /// pages.
     pub(crate) fn abandoned_count(&self) -> u64 {
         self.abandoned
     }

@@ -35,7 +35,8 @@ fn median_absolute_deviation(values: &[u64]) -> Option<u64> {
     median(&values.iter().map(|v| v.abs_diff(m)).collect::<Vec<_>>())
 }
 
-/// Returns the coefficient of variation: the standard deviation (with divisor n) over the mean; `None` without a mean above 0.
+/// Returns the coefficient of variation: the standard deviation (with divisor n) divided by the mean. Returns `None` if
+/// there are no values or their mean is 0.
 ///
 /// For the rates of n flows, this is equivalent to Jain's index J: J = 1 / (1 + cv^2).
 pub(crate) fn variation(values: &[u64]) -> Option<f64> {

@@ -13,12 +13,12 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Returns `rows` free rows, which begin at row `first` of the tally.
+    /// Creates the rows of an application: `rows` free rows, the first of which is row `first` of the tally.
     pub fn new(first: usize, rows: usize) -> Self {
         Self { first: first as u32, used: vec![false; rows], full: 0 }
     }
 
-    /// Returns these rows, moved to row `first` of another tally.
+    /// Returns the same rows for another tally, in which they begin at row `first`.
     #[must_use]
     pub fn moved(self, first: usize) -> Self {
         Self { first: first as u32, ..self }
@@ -56,7 +56,7 @@ mod tests {
         rows.release(11);
         rows.release(10);
         assert_eq!([rows.take(), rows.take(), rows.take()], [10, 11, 12]);
-        // one of the flows that share the last row ends
+        // ends one of the flows that share the last row
         rows.release(12);
         assert_eq!([rows.take(), rows.take()], [12, 12]);
     }

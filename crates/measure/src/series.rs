@@ -1,4 +1,4 @@
-//! A quantity over time, in equal bins, whose number is fixed when the run is built.
+//! A quantity over time, in bins of equal width. The number of bins is fixed when the series is created.
 
 use units::{Duration, Problem, Time};
 
@@ -8,9 +8,9 @@ const MAX_BINS: u64 = 1 << 22;
 /// The rule that reduces the values of a bin to one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
-    /// The sum of the values: bytes, drops. An empty bin is 0.
+    /// The sum of the values, for example of bytes or drops. An empty bin is 0.
     Sum,
-    /// The mean of the values, equally weighted: delay. An empty bin is NaN.
+    /// The mean of the values, for example of delays. All values have the same weight. An empty bin is NaN.
     Mean,
     /// The largest value. An empty bin is NaN.
     Max,
@@ -34,7 +34,7 @@ pub(crate) fn bins(width: Duration, duration: Duration) -> Result<usize, Problem
     Ok(n as usize)
 }
 
-/// A quantity in bins of `width` from `start` on.
+/// A quantity over time, in bins of the length `width`, the first of which begins at `start`.
 ///
 /// Values must come in time order, so that one comparison finds the bin. A value at or after the end counts in the last
 /// bin; a value that is older than the current bin counts in the current bin.
@@ -119,7 +119,7 @@ impl Series {
         self.bin
     }
 
-    /// Counts one more value in the bin of `now`; returns the bin's value.
+    /// Counts one more value in the bin of `now`, and returns the stored value of that bin, which the caller updates.
     #[inline]
     fn counted(&mut self, now: Time) -> &mut u64 {
         let i = self.at(now);

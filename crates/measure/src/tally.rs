@@ -58,7 +58,8 @@ pub struct AppTally {
 }
 
 impl AppTally {
-    /// Returns the quality meter of a call's packets in this direction.
+    /// Returns the quality meter of a call for the packets in `direction`; `None` if the application is not a call. If
+    /// only one side speaks, both directions have the same meter.
     pub fn stream(&mut self, direction: usize) -> Option<&mut VoipMeter> {
         let last = self.voip.len().checked_sub(1)?;
         self.voip.get_mut(direction.min(last))
@@ -72,7 +73,8 @@ pub struct Tally {
     pub apps: Vec<AppTally>,
     /// Flows, in the order of applications.
     pub rows: Vec<Row>,
-    /// The first [`SYNS_KEPT`] SYNs sent by clients, including retransmissions: application, number of the connection, time.
+    /// The first [`SYNS_KEPT`] SYNs sent by clients, including retransmissions. Each entry holds the application, the
+    /// number of the connection and the time.
     pub syns: Vec<(u16, u32, Time)>,
     /// Packets that arrived after their connection had ended.
     pub flow_gone: u64,
@@ -136,12 +138,12 @@ impl Tally {
         Ok(first_row)
     }
 
-    /// Takes over the state of `past`, the tally of an earlier run with the same applications, which this run
-    /// continues. The parameters of applications for which `started` returns false may differ between the runs, so
-    /// these applications keep their state in `self`.
+    /// Takes over the state of `past`, the tally of an earlier run that this run continues. Both runs have the same
+    /// applications. If `started` returns false for an application, its parameters may differ between the two runs, so
+    /// the application keeps its state in `self`.
     pub fn continue_from(&mut self, past: Tally, started: impl Fn(usize) -> bool) {
         let mut rows = past.rows;
-        // starts from the last application, because its rows are at the end
+        // the loop starts with the last application, because `split_off` cuts rows off the end of the list
         for (i, app) in past.apps.into_iter().enumerate().rev() {
             let its_rows = rows.split_off(app.first_row);
             if started(i) {
@@ -190,8 +192,8 @@ impl Tally {
         }
     }
 
-    /// Counts `packets` of a row as dropped. In the series, they count in the bin that contains `now`; if a bin ends at
-    /// `now`, they count in that bin.
+    /// Counts `packets` dropped packets of a row. If a bin of the series ends exactly at `now`, the series counts the
+    /// drops in that bin, not in the next one.
     pub fn dropped(&mut self, row: u32, direction: usize, now: Time, packets: u64) {
         let direction = &mut self.rows[row as usize].directions[direction];
         direction.total.dropped += packets;
@@ -236,8 +238,9 @@ impl Tally {
         directions[direction].total.sent(sender);
     }
 
-    /// Ends the warm-up: excludes all counts so far. The rows do not yet contain the counts of open connections, which
-    /// [`Tally::under_way`] excludes.
+    /// Ends the warm-up: the counts so far are excluded from the results. An open connection adds its counts to its row
+    /// only when it closes or the run ends, so [`Tally::under_way`] excludes what an open connection has counted so
+    /// far.
     pub fn begin(&mut self) {
         self.begun = true;
         self.rows
@@ -254,15 +257,16 @@ impl Tally {
         }
     }
 
-    /// Excludes, at the end of the warm-up, the counts so far of one end of an open connection. [`Tally::retire`] adds
-    /// the final counters later.
+    /// Excludes from the results what one end of an open connection has counted by the end of the warm-up.
+    /// [`Tally::retire`] later adds the final counters, which include these counts.
     pub fn under_way(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
         let directions = &mut self.rows[row as usize].directions;
         directions[1 - direction].before.get_or_insert_default().received(receiver);
         directions[direction].before.get_or_insert_default().sent(sender);
     }
 
-    /// Ends a page of `app` requested at `started`: it is loaded if all its objects arrived, otherwise abandoned.
+    /// Records the end of a page of `app` that was requested at `started`. The page counts as loaded if all its objects
+    /// arrived, and as abandoned otherwise.
     pub fn page_loaded(&mut self, app: usize, started: Time, objects: u32, now: Time) {
         let app = &mut self.apps[app];
         if let Some(pages) = &mut app.pages {
@@ -270,7 +274,7 @@ impl Tally {
         }
     }
 
-    /// Records the completion of a file transfer of `app`: `bytes` bytes, begun at `started`.
+    /// Records that `app` completed the transfer of a file of `bytes` bytes, which it began at `started`.
     pub fn file_done(&mut self, app: usize, started: Time, bytes: u64, now: Time) {
         self.apps[app].files.done(FileDone { started, took: now.since(started), bytes });
     }

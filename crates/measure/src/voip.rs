@@ -36,7 +36,8 @@ pub struct VoipMeter {
     network_delay: Duration,
     codec: Codec,
     delays: Histogram,
-    /// First delay, an upper bound on the minimum; `None` before the first arrival.
+    /// Delay of the first packet that arrived, which is an upper bound on the minimum delay of the call; `None` before
+    /// the first arrival.
     first: Option<u64>,
     /// Width of a bin in nanoseconds.
     width: u64,
@@ -56,9 +57,9 @@ pub struct VoipMeter {
 struct Runs {
     /// Length of the current run.
     length: u64,
-    /// Number of runs that have ended.
+    /// Number of runs of missed packets that have ended.
     ended: u64,
-    /// Packets in the runs that have ended.
+    /// Number of missed packets in the runs that have ended.
     missed: u64,
     /// Packets played out.
     played: u64,
@@ -78,7 +79,8 @@ impl Runs {
         }
     }
 
-    /// Returns the mean length of runs, divided by the mean length with independent losses; 1 before a run has ended.
+    /// Returns the mean length of the runs that have ended, divided by the mean length that they would have if losses
+    /// were independent. Returns 1 if no run has ended yet.
     fn ratio(&self) -> f64 {
         if self.ended == 0 {
             return 1.0;
@@ -98,15 +100,18 @@ pub(crate) struct VoipSummary {
     pub plr_percent: f64,
     /// Interarrival jitter at the end of the call (RFC 3550).
     pub jitter: Duration,
-    /// Mean length of loss bursts over the mean length for independent losses.
+    /// Mean length of loss bursts, divided by the mean length that they would have if losses were independent.
     pub burst_ratio: f64,
-    /// E-model rating of G.107 for mean delay + network delay, plr and burst ratio, 0 to 100.
+    /// E-model rating, 0 to 100, by the formulas of G.107. It depends on the mean delay + network delay, on the
+    /// percentage of packets lost or late (`plr_percent`), on the burst ratio and on the codec.
     pub r_g107: f64,
     pub mos_g107: f64,
-    /// E-model rating for mean delay + network delay and plr, 0 to 100.
+    /// E-model rating, 0 to 100, from the mean delay + network delay and the percentage of packets lost or late
+    /// (`plr_percent`).
     pub r: f64,
     pub mos: f64,
-    /// E-model rating for plr only. The MOS that CableLabs 2012 prints appears to follow from it.
+    /// E-model rating, 0 to 100, from `plr_percent` alone. CableLabs 2012 appears to have computed the MOS that it
+    /// prints from this rating.
     pub r_loss_only: f64,
     pub mos_loss_only: f64,
 }
@@ -169,17 +174,20 @@ impl VoipMeter {
         &self.delays
     }
 
-    /// Returns the resolution of the test for late packets: a packet that is late by at most this much may count as on time.
+    /// Returns the resolution of the decision whether a packet is late: a packet whose delay exceeds the limit by at
+    /// most this much may count as on time.
     #[cfg(test)]
     fn resolution(&self) -> Duration {
         Duration(self.width - 1)
     }
 
-    /// Returns the number of packets that arrived late, compared with the minimum so far.
+    /// Returns the number of packets that arrived late, judged by the minimum delay of all packets that have arrived so
+    /// far.
     fn late(&self) -> u64 {
         let Some(min) = self.delays.min() else { return 0 };
-        // Bin i holds the delays whose excess over late_after is in (i width, (i+1) width]. A delay is late if this excess is
-        // larger than the minimum delay. Delays in the bin that contains the minimum delay count as on time.
+        // Bin i holds the delays whose excess over late_after is in (i width, (i+1) width]. A delay is late if its
+        // excess is larger than the minimum delay. In the bin that contains the minimum delay, late delays cannot be
+        // distinguished from others, so all of them count as on time.
         let from = (min.0.div_ceil(self.width) as usize).min(BINS);
         self.bins[from..].iter().map(|&n| u64::from(n)).sum::<u64>() + self.above
     }
@@ -233,8 +241,8 @@ mod tests {
 
     #[test]
     fn late_is_judged_by_the_minimum_of_the_whole_call() {
-        // the minimum of 10 ms comes last, so packets above 10 + 60 ms are late. The first delay alone would give a limit of 40
-        // + 60 ms
+        // The minimum delay of 10 ms comes last. Packets with a delay above 10 + 60 ms are late; judged by the first
+        // delay, only those above 40 + 60 ms would be.
         let mut m = meter();
         feed(&mut m, &[40 * MS, 70 * MS, 71 * MS, 100 * MS, 101 * MS, 500 * MS, 10 * MS]);
         assert_eq!(m.late(), 4);
@@ -317,11 +325,11 @@ mod tests {
             numbers.iter().for_each(|&n| m.arrival(n, Time(n * 20 * MS), Time(n * 20 * MS + 10 * MS)));
             m.summary(100).burst_ratio
         };
-        // Packets 3-6 and 8-9 of 0-11 are lost, in runs of 4 and 2 packets, so the mean length is 3. At a loss of 1/2,
-        // random runs would have a mean length of 2.
+        // Packets 3-6 and 8-9 of 0-11 are lost, in runs of 4 and 2 packets, so the mean length is 3. If half of all
+        // packets were lost independently of each other, the mean length would be 2.
         assert_eq!(burst_ratio(&[0, 1, 2, 7, 10, 11]), 1.5);
-        // Packets 1, 3 and 5 of 0-6 are lost, in three runs of 1 packet. At a loss of 3/7, random runs would have a
-        // mean length of 7/4.
+        // Packets 1, 3 and 5 of 0-6 are lost, in three runs of 1 packet. If 3/7 of all packets were lost independently
+        // of each other, the mean length would be 7/4.
         assert_eq!(burst_ratio(&[0, 2, 4, 6]), 4.0 / 7.0);
         assert_eq!(burst_ratio(&[0, 1, 2]), 1.0);
         // independent losses of 10 % give a ratio near 1

@@ -2,14 +2,15 @@
 
 use units::{Duration, Time};
 
-/// Maximum number of bins. If the limit needs more, each bin covers 2, 4, 8 ... lengths.
+/// Maximum number of bins. If there are more possible lengths than bins, each bin covers 2, 4, 8 ... lengths.
 const BINS: u32 = 65_536;
 
 /// The fraction of time that a whole number (such as a queue's length) spends at each value.
 ///
-/// There is one bin for each length 0..=limit if the limit is at most 65 535. Otherwise, each bin covers 2, 4, 8 ... lengths,
-/// the smallest power of two for which the bins reach the limit. Values above the limit count in the last bin. Mean and maximum
-/// are exact.
+/// There is one bin for each length 0..=limit if the limit is at most 65 535. Otherwise, each bin covers 2, 4, 8 ...
+/// lengths: the smallest power of two with which at most 65 536 bins cover all lengths up to the limit. Values above
+/// the limit count in the last bin. The mean and the maximum do not depend on the bins, so they are exact for values
+/// above the limit as well.
 ///
 /// Needed for CableLabs 2012 Figure 9 (distribution of the queue's length) and "98.5 % of the time at most 5 free places".
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +28,8 @@ pub struct TimeWeighted {
 }
 
 impl TimeWeighted {
-    /// Creates a distribution that begins at `start` with the value 0. Values above `limit` count in the last bin.
+    /// Creates a distribution that begins at `start` with the value 0. The last bin also counts the time at values
+    /// above `limit`.
     pub(crate) fn new(start: Time, limit: u32) -> Self {
         // bounded: at most 16 iterations
         let mut shift = 0;
@@ -38,7 +40,7 @@ impl TimeWeighted {
         Self { bins, limit, shift, last: start, start, value: 0, max: 0, area: 0 }
     }
 
-    /// Sets the value from `now` on. A time before the last call counts as the time of the last call.
+    /// Sets the value from `now` on. If `now` is earlier than the last call, the time of the last call is used instead.
     #[inline]
     pub(crate) fn set(&mut self, now: Time, value: u32) {
         self.advance(now);
@@ -46,14 +48,15 @@ impl TimeWeighted {
         self.max = self.max.max(value);
     }
 
-    /// Raises the value to `value` and lowers it again at the same time. Only the maximum can change.
+    /// Records that the value rises to `value` for an instant and then returns to the current value. Only the maximum
+    /// can change, because no time passes.
     #[inline]
     pub(crate) fn peak(&mut self, value: u32) {
         debug_assert!(self.value < value);
         self.max = self.max.max(value);
     }
 
-    /// Extends the current value until `now`. Must be called at the end of the run.
+    /// Counts the time from the last call until `now` at the current value. Must be called at the end of the run.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         let span = now.since(self.last).0;
@@ -63,8 +66,8 @@ impl TimeWeighted {
         self.last = self.last.max(now);
     }
 
-    /// Discards the time before `now`, at the end of a warm-up, and keeps the value. A time before the last call counts as the time
-    /// of the last call.
+    /// Discards everything recorded before `now`, at the end of a warm-up, but keeps the current value. If `now` is
+    /// earlier than the last call, the time of the last call is used instead.
     pub(crate) fn restart(&mut self, now: Time) {
         let now = now.max(self.last);
         self.bins.fill(0);
@@ -79,7 +82,8 @@ impl TimeWeighted {
     pub fn max(&self) -> u32 {
         self.max
     }
-    /// Returns the mean over time, exact up to one rounding; 0 before any time has passed.
+    /// Returns the mean over time; 0 before any time has passed. The sums are exact integers, so only their conversion
+    /// to `f64` and the division round.
     pub fn mean(&self) -> f64 {
         let t = self.time().0;
         if t == 0 { 0.0 } else { self.area as f64 / t as f64 }
@@ -114,7 +118,7 @@ mod tests {
     #[test]
     fn long_queues_share_bins() {
         let mut w = TimeWeighted::new(Time::ZERO, 1_000_000);
-        // 1 000 000 lengths with 16 per bin need 62 500 bins, and one more for the limit itself
+        // with 16 lengths per bin, the lengths 0 to 999 999 need 62 500 bins, and the limit itself needs one more
         assert_eq!((1 << w.shift, w.bins.len()), (16, 62_501));
         w.set(Time(0), 999_999);
         w.set(Time(10), 5_000_000);

@@ -11,7 +11,8 @@ pub struct Datagram {
     pub from: SocketAddr,
     /// ECN field of the IP header on arrival: CE if a queue has marked the datagram.
     pub ecn: Ecn,
-    /// The bytes, as they were sent.
+    /// The bytes that the sender supplied in [`Transmit::bytes`]. If they are a whole IPv4 packet, its ECN field is
+    /// that on arrival.
     pub bytes: Vec<u8>,
 }
 
@@ -38,7 +39,7 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// Returns the bytes of the added headers.
+    /// Returns the total size of the added headers in bytes.
     pub(crate) fn headers(self) -> usize {
         match self {
             Self::Udp => 28,

@@ -8,12 +8,13 @@ use units::Time;
 /// Maximum number of timeouts for an endpoint at one moment. A correct stack needs only a few calls to handle all timers that
 /// are due.
 pub const MOST_TIMEOUTS: u32 = 1000;
-/// Maximum number of datagrams that an endpoint may send at one moment: a window of about 80 MB.
+/// Maximum number of datagrams that an endpoint may send at one moment. If a datagram has 1200 bytes, this is a window
+/// of about 80 MB.
 pub const MOST_SENT: u32 = 65_536;
 /// Maximum number of characters of a panic message in a [`Failure`].
 const MOST_TEXT: usize = 200;
 
-/// The misbehaviour of an endpoint that ended a run, in one line of text.
+/// Describes how an endpoint misbehaved and thereby ended the run. The text of its `Display` has one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Name of the endpoint's application.
@@ -69,7 +70,7 @@ impl Moment {
         self
     }
 
-    /// Counts a timeout.   Errors: more than [`MOST_TIMEOUTS`] at this moment.
+    /// Counts a timeout.   Errors: the endpoint has had more than [`MOST_TIMEOUTS`] timeouts at the time `now`.
     pub(crate) fn timeout(&mut self, now: Time) -> Result<(), Misbehaviour> {
         self.at(now).timeouts += 1;
         if self.timeouts <= MOST_TIMEOUTS {
@@ -79,7 +80,7 @@ impl Moment {
         Err(Misbehaviour::new("next_timeout", action))
     }
 
-    /// Counts a datagram.   Errors: more than [`MOST_SENT`] at this moment.
+    /// Counts a datagram.   Errors: the endpoint has sent more than [`MOST_SENT`] datagrams at the time `now`.
     pub(crate) fn sent(&mut self, now: Time) -> Result<(), Misbehaviour> {
         self.at(now).sent += 1;
         if self.sent <= MOST_SENT {

@@ -43,11 +43,12 @@ struct Place {
     mtu: usize,
     code: Box<dyn Endpoint + Send>,
     framing: Framing,
-    /// Index of the endpoint's application in the world.
+    /// Index that the simulated world gives to the endpoint's application.
     app: u16,
-    /// The endpoints at other nodes, in the order of `to` in the application's declaration.
+    /// Indices of the endpoints at other nodes, in the order in which the application's `to` lists their nodes.
     peers: Vec<usize>,
-    /// Time of the earliest scheduled wake; `NEVER` if no wake is scheduled. At first, this is the start of the run.
+    /// Time of the earliest scheduled wake; `NEVER` if no wake is scheduled. The initial value is the start of the run,
+    /// when the network calls every endpoint for the first time.
     armed: Time,
     moment: Moment,
 }
@@ -80,8 +81,9 @@ impl Network {
         self.with_steps(Box::new(make), Steps::of_sink())
     }
 
-    /// Sends the records of the run to the [`Sinks`] that `make` builds. Unlike [`Network::with_sink`], this
-    /// function uses the event loop compiled in the crate `sim`, so the caller's crate does not compile another copy.
+    /// Sends the records of the run to the [`Sinks`] that `make` builds. Unlike [`Network::with_sink`], this function
+    /// uses the event loop that is already compiled in the crate `sim`, so the caller's crate does not compile another
+    /// copy.
     #[must_use]
     pub fn record<'a>(
         self,
@@ -247,7 +249,8 @@ impl<S: Sink> Network<S> {
 impl<S: Sink + Clone> Network<S> {
     /// Returns a second network in the same state, which shares nothing with this one. Builds the network, if it has not run yet.
     ///
-    /// Errors: those of [`Network::build`]; an endpoint that does not implement [`Endpoint::fork`], or whose `fork` panics.
+    /// Errors: those of [`Network::build`]; also if an endpoint does not implement [`Endpoint::fork`], or panics in
+    /// `fork`.
     pub fn fork(&mut self) -> Result<Self, Problem> {
         let copied = |place: &Place| {
             let copy = call("fork", || place.code.fork()).map_err(|misbehaviour| misbehaviour.action);
@@ -303,7 +306,8 @@ fn app(own: &Place, peers: &[&Place]) -> Result<scenario::App, Problem> {
     Ok(app)
 }
 
-/// Calls the endpoint to which `wake` belongs.   Errors: if an endpoint misbehaves, its index and its misbehaviour.
+/// Calls the endpoint to which `wake` belongs.   Errors: an endpoint misbehaved. The error holds the endpoint's index
+/// and the misbehaviour.
 fn wake_one<S: Sink>(
     world: &mut World<S>,
     steps: &Steps<S>,
@@ -372,7 +376,8 @@ fn next_timeout(endpoint: &mut Place) -> Result<Option<Time>, Misbehaviour> {
     call("next_timeout", || endpoint.code.next_timeout())
 }
 
-/// Sends a datagram of endpoint `i`.   Errors: if the datagram cannot be sent, the text for [`Failure::action`].
+/// Sends a datagram of endpoint `i`.   Errors: the datagram cannot be sent. The error is the text for
+/// [`Failure::action`].
 fn send<S: Sink>(
     world: &mut World<S>,
     steps: &Steps<S>,

@@ -13,7 +13,8 @@ pub fn sum(bytes: &[u8]) -> u32 {
     let mut last = [0; 4];
     last[..words.remainder().len()].copy_from_slice(words.remainder());
     sum += u64::from(u32::from_ne_bytes(last));
-    // 65 535 bytes have 2^14 groups of 32 bits, so after the carries are added twice, the sum fits into 32 bits
+    // 65 535 bytes are 2^14 groups of at most 32 bits, so the sum is below 2^46. It fits into 32 bits after the carries
+    // have been added twice
     sum = (sum & 0xffff_ffff) + (sum >> 32);
     sum = (sum & 0xffff_ffff) + (sum >> 32);
     // RFC 1071 §2 (B): if the words are summed in the other byte order, only the two bytes of the sum are swapped
@@ -60,7 +61,8 @@ mod tests {
     }
 
     proptest! {
-        /// Reads all bytes as one big-endian number. Modulo 65 535, the sum equals this number.
+        /// Modulo 65 535, the sum of the 16-bit words equals the big-endian number that all bytes form together,
+        /// because 2^16 is 1 modulo 65 535.
         #[test]
         fn a_sum_is_a_remainder(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let padded = bytes.iter().copied().chain(std::iter::repeat_n(0, bytes.len() % 2));

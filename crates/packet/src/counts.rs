@@ -45,7 +45,7 @@ pub struct ClassCount {
     pub offered: Count,
     /// Departures towards the link.
     pub delivered: Count,
-    /// Drops, early or because the queue was full.
+    /// Packets that the queue dropped, for any reason.
     pub dropped: Count,
 }
 
@@ -61,7 +61,7 @@ impl ClassCount {
     }
 }
 
-/// Counters of one service flow's grants, in bytes with MAC headers.
+/// Counters of the grants to one service flow. All counters are in bytes and include the MAC headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GrantCounts {
     /// Bytes requested.

@@ -43,21 +43,21 @@ macro_rules! reasons {
 reasons! {
     /// The reason why a packet was dropped.
     enum DropReason {
-        /// No room in the queue: the arriving packet is dropped.
+        /// The queue had no room, so the arriving packet was dropped.
         "tail_full" TailFull,
-        /// No room in the queue: a packet at the head is dropped to make room for the arriving packet.
+        /// The queue had no room, so a packet at the head was dropped to make room for the arriving packet.
         "head_full" HeadFull,
         /// A control law dropped the arriving packet.
         "early_tail" EarlyTail,
         /// A control law dropped the packet at the head.
         "early_head" EarlyHead,
-        /// No room in the modem's transmit queue.
+        /// The modem's transmit queue had no room.
         "transmit_queue_full" TransmitQueueFull,
         /// The link lost the packet (random loss).
         "link_loss" LinkLoss,
         /// The packet arrived for a flow that no longer exists.
         "flow_gone" FlowGone,
-        /// No room in the queue: a packet waiting at the tail is dropped to make room for the arriving packet.
+        /// The queue had no room, so a packet waiting at the tail was dropped to make room for the arriving packet.
         "push_out" PushOut,
         /// A newer ACK in the queue makes this ACK redundant (CAKE's ACK filter).
         "ack_filter" AckFilter,
@@ -72,8 +72,8 @@ reasons! {
     }
 }
 
-/// Receives the fates that a discipline decides. The host must free the resources of a dropped packet, such as its place in the
-/// arena.
+/// Receives the drops and marks that a queue discipline decides. The host must free the resources of a dropped packet,
+/// such as its place in the arena.
 pub trait FateSink {
     /// Receives a drop of `packet` at `point`.
     fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point);

@@ -21,14 +21,14 @@ impl FlowId {
     pub const fn slot(self) -> usize {
         (self.0 & 0xf_ffff) as usize
     }
-    /// Returns the number of earlier users of the slot, modulo 2^12.
+    /// Returns the number of flows that used the slot before this flow, modulo 2^12.
     #[inline]
     pub const fn generation(self) -> u32 {
         self.0 >> 20
     }
 }
 
-/// Transport protocol by its IP number.
+/// Transport protocol. The value of a variant is the protocol's number in the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Protocol {
@@ -70,8 +70,8 @@ impl FlowTuple {
 #[derive(Clone, Debug, Default)]
 pub struct FlowTable {
     tuples: Vec<FlowTuple>,
-    /// Flows with segmentation offload, by slot, each with the size of a full segment on the wire in the forward and in the
-    /// reverse direction.
+    /// For each flow with segmentation offload, the size of a full segment on the wire in the forward and in the
+    /// reverse direction. The index is the flow's slot.
     frames: Vec<(FlowId, [u16; 2])>,
 }
 
@@ -91,8 +91,8 @@ impl FlowTable {
         self.tuples.get(flow.slot()).copied().unwrap_or_default()
     }
 
-    /// Allows packets of several segments for `flow`. `bytes` are the sizes of a full segment on the wire in the forward and in
-    /// the reverse direction.
+    /// Allows packets of `flow` to hold several segments. `bytes` gives the size of a full segment on the wire in the
+    /// forward and in the reverse direction.
     pub fn set_frames(&mut self, flow: FlowId, bytes: [u16; 2]) {
         let slot = flow.slot();
         if slot >= self.frames.len() {

@@ -117,7 +117,8 @@ fn transport_of(protocol: u8, t: &[u8], length: usize, src: IpAddr, dst: IpAddr,
         }
         ICMP | ICMPV6 => {
             h.protocol = Protocol::Icmp;
-            // types of echo messages: 0 reply and 8 request in ICMP, 128 request and 129 reply in ICMPv6
+            // an echo message has type 0 (reply) or 8 (request) in ICMP, and type 128 (request) or 129 (reply) in
+            // ICMPv6
             if matches!(t.first(), Some(0 | 8 | 128 | 129)) {
                 (h.sport, h.dport, h.seq) = (u16_at(t, 4), u16_at(t, 4), u32::from(u16_at(t, 6)));
             }

@@ -69,7 +69,7 @@ pub enum ServiceFlow {
     Classic,
 }
 
-/// The parameters of an aggregate of two service flows, without the aggregate's own rates.
+/// The parameters of an aggregate of two service flows. The rates of the aggregate itself are not among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aggregate {
     /// The Maximum Sustained Rates of L and C, counted in Ethernet frames; `None` if only the aggregate's rate limits the flow.
@@ -137,7 +137,7 @@ pub struct OpportunityCounts {
     pub longest_gap: Duration,
     /// Gaps longer than [`OpportunityCounts::LONG_GAP`].
     pub long_gaps: u64,
-    /// Packets that were queued during a long gap, and dropped during it or later.
+    /// Packets that waited in the queue during a long gap and were dropped, either during the gap or later.
     pub gap_drops: u64,
 }
 

@@ -17,7 +17,8 @@ pub struct Measure {
     pub words: &'static str,
     /// Description in one sentence.
     pub doc: &'static str,
-    /// The entries below this entry, which are the statistics of a distribution. Empty for a single number.
+    /// If the entry is a distribution, its statistics, which are entries below this entry. Empty if the entry is a
+    /// single number.
     pub parts: &'static [Measure],
 }
 
@@ -28,7 +29,8 @@ pub enum Better {
     More,
     /// Smaller values are better.
     Less,
-    /// Neither direction is better; other measures show the cost of a change.
+    /// Neither larger nor smaller values are better in themselves. Other measures show whether a change of the value
+    /// does harm.
     Neither,
 }
 
@@ -41,8 +43,9 @@ pub struct Kind {
     pub better: Option<Better>,
     /// The minimum difference that matters; `None` selects [`Unit::least`].
     pub least: Option<f64>,
-    /// The rank (1 is first) among the measures that users notice most, and the statistic that represents the distribution (empty
-    /// for a single number).
+    /// The place of the measure (1 is first) in the list of measures that users notice most. If the measure is a
+    /// distribution, the text is the key of the statistic that represents the distribution, such as "p99"; for a single
+    /// number, the text is empty.
     pub rank: Option<(u8, &'static str)>,
 }
 
@@ -91,12 +94,13 @@ impl Kind {
         self.least = Some(least);
         self
     }
-    /// Sets the rank of a single number among the measures that users notice most.
+    /// Sets `place` (1 is first) in the list of measures that users notice most, for a measure that is a single number.
     #[must_use]
     pub const fn rank(self, place: u8) -> Self {
         self.rank_by("", place)
     }
-    /// Sets the rank of a distribution, and the statistic that represents the distribution.
+    /// Sets `place` (1 is first) in the list of measures that users notice most, for a measure that is a distribution.
+    /// `statistic` is the key of the statistic that represents the distribution, such as "p99".
     #[must_use]
     pub const fn rank_by(mut self, statistic: &'static str, place: u8) -> Self {
         self.rank = Some((place, statistic));

@@ -46,7 +46,7 @@ impl Flags {
     pub const SYN: Self = Self(2);
     /// FIN.
     pub const FIN: Self = Self(4);
-    /// Carries at least one SACK block.
+    /// The segment carries at least one SACK block.
     pub const SACK: Self = Self(8);
     /// ECN echo.   Source: RFC 3168 §6.1.
     pub const ECE: Self = Self(16);
@@ -61,7 +61,7 @@ impl Flags {
     /// AE, CWR and ECE form one 3-bit number ([`Flags::ace`]) instead of three signals, because both ends have negotiated AccECN.
     /// Not a bit on the wire.
     pub const ACE: Self = Self(512);
-    /// Carries an AccECN option.   Source: RFC 9768 §3.2.3.
+    /// The segment carries an AccECN option.   Source: RFC 9768 §3.2.3.
     pub const ACCECN_OPTION: Self = Self(1024);
     /// The SACK blocks cover all data that the receiver holds out of order. Set if there are one or two blocks and none reports
     /// a duplicate (RFC 2883). Not a bit on the wire, but derived from the blocks.
@@ -98,7 +98,7 @@ impl Flags {
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
-    /// Returns the flags in both sets.
+    /// Returns the flags that are set in both `self` and `other`.
     #[inline]
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
@@ -152,8 +152,9 @@ const _: () = assert!(size_of::<PacketMeta>() == 32);
 
 /// A packet without its `stamp`, packed into three integers for speed.
 ///
-/// A packet whose fields were just written one by one can be copied only after all fields have reached the cache. Three
-/// integers stay in registers from the sender to the slot in a link's ring.
+/// If the fields of a packet were just written one by one, the CPU cannot copy the packet until all the fields have
+/// reached the cache. The three integers avoid this wait, because they stay in registers all the way from the sender to
+/// the slot in a link's ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packed {
     /// [`PacketMeta::seq`].
@@ -312,8 +313,8 @@ mod tests {
         t.set_frames(flow, [1514, 600]);
         let packet = |flow, size, flags| PacketMeta { flow, size, flags, ..Default::default() };
         let counted = |p: PacketMeta| (p.segments(&t), p.frame(&t));
-        // the first packet has three full segments; the second also has a fourth, with 66 bytes of headers and 1 byte of
-        // payload
+        // the first packet holds three full segments. The second packet also holds a fourth segment, which has 66 bytes
+        // of headers and 1 byte of payload
         assert_eq!(counted(packet(flow, 3 * 1514, Flags::GSO)), (3, 1514));
         assert_eq!(counted(packet(flow, 3 * 1514 + 67, Flags::GSO)), (4, 1514));
         assert_eq!(counted(packet(flow, 1200, Flags::GSO.with(Flags::REVERSE))), (2, 600));

@@ -14,8 +14,8 @@ use std::fmt;
 use std::sync::Arc;
 use units::{Problem, shown};
 
-/// The factory of an algorithm's objects, if it has been supplied. The factory is not part of the scenario, so all values of
-/// this type compare equal.
+/// The factory that creates the objects of an algorithm, or nothing if the program has not supplied a factory. The
+/// factory is not part of the scenario, so all values of this type compare equal.
 pub struct Supplied<M: ?Sized>(Option<Arc<M>>);
 
 impl<M: ?Sized> Supplied<M> {
@@ -29,14 +29,14 @@ impl<M: ?Sized> Supplied<M> {
         self.0.as_deref()
     }
 
-    /// Returns a value that holds a copy of the factory, made with `copy`.
+    /// Copies the factory, if there is one, with `copy`, and returns a `Supplied` that holds the copy.
     #[must_use]
     pub fn copied(&self, copy: impl FnOnce(&M) -> Arc<M>) -> Self {
         Self(self.factory().map(copy))
     }
 
-    /// Checks that a factory was supplied. Otherwise, returns an error that names the class `name` and the `kind` of its
-    /// objects.
+    /// Returns an error if no factory was supplied. The error message says that the class `name` is a `kind` (such as
+    /// "law") in Python.
     pub fn ready(&self, kind: &str, name: &str) -> Result<(), Problem> {
         match self.0 {
             Some(_) => Ok(()),

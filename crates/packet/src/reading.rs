@@ -25,13 +25,14 @@ pub enum Unit {
     Segments,
     /// Milliseconds of a duration.
     Milliseconds,
-    /// Seconds: in a probe, a time since the start of the run; in a measure, a duration.
+    /// Seconds. A value that a probe reports in seconds is a time since the start of the run; a measure in seconds is a
+    /// duration.
     Seconds,
     /// Megabits per second.
     Mbit,
     /// Percent.
     Percent,
-    /// A number on a scale, such as "1 to 4.5".
+    /// A number on a scale. The text describes the scale, such as "1 to 4.5".
     Scale(&'static str),
 }
 
@@ -61,7 +62,7 @@ impl Unit {
         self.row().0
     }
 
-    /// Returns the unit in the form written after a number.
+    /// Returns the text that is written after a number with this unit, such as "Mbit/s".
     pub const fn symbol(self) -> &'static str {
         self.row().1
     }
@@ -71,7 +72,8 @@ impl Unit {
         self.row().2
     }
 
-    /// Returns the number of meaningful digits after the decimal point, if the core's precision (ns, bit/s) limits it.
+    /// Returns how many digits after the decimal point are meaningful, because the core stores times in whole ns and
+    /// rates in whole bit/s. Returns `None` for units to which no such limit applies.
     pub const fn digits(self) -> Option<u8> {
         self.row().3
     }
@@ -97,7 +99,7 @@ pub enum Item<'a> {
     Value(&'a str, Unit, Value<'a>),
 }
 
-/// State that a table or plot shows over time, in the same form for every algorithm that reports it.
+/// State that a table or plot shows over time. All algorithms that report such state use the same form.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sample {
     /// Queueing delay in the L and C queues of a dual-queue discipline.
@@ -128,14 +130,14 @@ impl PathModel {
     }
 }
 
-/// A reading in progress, which passes a probe's values to the instrument one by one.
+/// The object to which a `probe()` reports its values. It passes each value or sample on to a callback.
 pub struct Reading<'a> {
     now: Time,
     queues: bool,
     to: Instrument<'a>,
 }
 
-/// The receiver of a reading's values or samples.
+/// The callback that receives the values or the samples of a [`Reading`].
 enum Instrument<'a> {
     /// Takes every value.
     Values(&'a mut dyn FnMut(Item<'_>)),
@@ -150,7 +152,7 @@ impl<'a> Reading<'a> {
         Self { now, queues, to: Instrument::Values(to) }
     }
 
-    /// Begins a reading at `now` that passes only samples to `to`, no values.
+    /// Begins a reading at `now` that passes samples to `to` and ignores the named values.
     pub fn samples(now: Time, to: &'a mut dyn FnMut(Sample)) -> Self {
         Self { now, queues: false, to: Instrument::Samples(to) }
     }
@@ -178,12 +180,12 @@ impl<'a> Reading<'a> {
         self.queues
     }
 
-    /// Begins the section of the queue or class `name`.
+    /// Begins a section for the queue or class `name`. The values reported next belong to that queue or class.
     pub fn queue(&mut self, name: &str) {
         self.put(Item::Queue(name));
     }
 
-    /// Begins the section of the queue or class `name`, and reports its backlog.
+    /// Begins a section for the queue or class `name`, and reports the queue's backlog in it.
     pub fn queue_of(&mut self, name: &str, backlog: Backlog) {
         self.queue(name);
         self.packets("backlog", backlog.packets.into());

@@ -1,6 +1,6 @@
 //! Drives the queue, the server and the packets in flight of a port, in time order.
 //!
-//! The code is generic over the server, so that a plain link runs no branches for other servers.
+//! The code is generic over the server, so that the code for a plain link contains no branches for other servers.
 
 use crate::env::{Env, Recorder};
 use crate::propagation::Propagation;
@@ -15,7 +15,7 @@ use units::{BitRate, Rng, Time};
 pub(crate) enum Step {
     /// The link becomes free and requests a packet from the queue.
     Free,
-    /// The server has work at its own time, such as a MAP or an opportunity ([`Server::next`]).
+    /// The server's own clock is due ([`Server::next`]), for example for a MAP or an opportunity.
     Tick,
     /// The discipline's timer is due.
     Wake,
@@ -69,7 +69,7 @@ impl Egress {
         }
     }
 
-    /// Calls `act` with the queue and its context.
+    /// Calls `act` with the queue and the [`Context`] that the queue's methods require.
     #[inline]
     fn with_queue<S: Sink, T>(
         &mut self,
@@ -128,7 +128,8 @@ impl Egress {
         }
     }
 
-    /// Handles the link becoming free at `now`: a held packet moves on, and the link requests the next packet.
+    /// Handles the link becoming free at `now`. If the server held a packet, the packet enters the modem's transmit
+    /// queue, or is dropped because that queue is full. Then the link requests the next packet.
     #[inline]
     fn free<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
         if let Some(Err(packet)) = server.as_server_mut().map(|server| server.free(now)) {

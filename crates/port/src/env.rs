@@ -11,7 +11,7 @@ pub struct Env<'a, S> {
     pub flows: &'a FlowTable,
     /// Frees the resources of dropped packets.
     pub fate: &'a mut dyn FateSink,
-    /// The receiver of the records that its mask selects.
+    /// Receives the records whose kind is in [`Sink::mask`].
     pub sink: &'a mut S,
 }
 

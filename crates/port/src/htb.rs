@@ -28,9 +28,9 @@ use units::{require, within};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HtbParams {
-    /// Assured rate of the class; null: the link's `rate`. If this rate is null, a packet takes no time on the wire behind the
-    /// shaper. If it is set, the link's `rate` is the rate of the interface behind the shaper, which sends one packet after
-    /// another.
+    /// Assured rate of the class; null: the link's `rate`. If this key is not set, transmission on the interface behind
+    /// the shaper takes no time. If this key is set, the link's `rate` is the rate of this interface, which sends one
+    /// packet after another.
     pub rate: Option<BitRate>,
     /// Highest rate, used while `burst` lasts; null: the same as `rate`.
     pub ceil: Option<BitRate>,
@@ -146,7 +146,7 @@ impl Htb {
         self.ctokens.rate()
     }
 
-    /// Returns the number of whole bytes for which the bucket of `rate` holds tokens.
+    /// Returns the tokens at `now` in the bucket that fills at `rate`, in whole bytes; 0 if the bucket is in debt.
     #[inline]
     pub(crate) fn tokens(&self, now: Time) -> Bytes {
         self.tokens.bytes_after(now.since(self.at))

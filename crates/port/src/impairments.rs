@@ -25,8 +25,8 @@ pub struct Impairments {
     pub retransmission: Option<Retransmission>,
     /// Packets that are overtaken by later packets.
     pub reordering: Option<Reordering>,
-    /// Packets arrive in batches, only at multiples of this time, as with ACK aggregation or the frames of a radio link. Null: each
-    /// packet arrives at its own time.
+    /// Time between batches: packets arrive only at multiples of this time, as with ACK aggregation or the frames of a
+    /// radio link. Null: each packet arrives at its own time.
     pub batches: Option<Duration>,
     /// Probability that a packet arrives twice, at the same time. The copy is not included in the counts of the link.
     pub duplicates: Prob,
@@ -36,7 +36,7 @@ pub struct Impairments {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
-    /// Rate at which tokens arrive, in IP bits.
+    /// Rate at which tokens arrive, counted in bits of IP packets, headers included.
     pub rate: BitRate,
     /// Size of the bucket, which is full at the start.
     pub burst: Bytes,
@@ -64,8 +64,8 @@ fn always() -> Prob {
     Prob::constant(1.0)
 }
 
-/// Retransmits each packet until a transmission succeeds, with at most `attempts` transmissions. Later packets wait for this
-/// packet, unless `reorder` is set.
+/// Retransmits each packet until a transmission succeeds, with at most `attempts` transmissions. Later packets wait for
+/// this packet, unless the link's `reorder` is true.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retransmission {
@@ -143,7 +143,8 @@ impl Impaired {
         }
     }
 
-    /// Returns the time that retransmissions add to a packet of `size` bytes that leaves at `at`; `None` if the packet is lost.
+    /// Returns the delay that retransmissions add to a packet of `size` bytes that leaves at `at`; `None` if the packet
+    /// is lost.
     #[cold]
     pub(crate) fn late(&mut self, size: u64, at: Time) -> Option<Duration> {
         let lost = self.exceeds_rate(size, at) || self.lost_in_burst();
@@ -170,7 +171,7 @@ impl Impaired {
         self.loss_rng.chance(loss.get())
     }
 
-    /// Returns the time that failed transmissions of a packet take; `None` if all of them fail.
+    /// Returns the delay that a packet's failed transmissions add; `None` if every attempt fails.
     ///
     /// Bound: `attempts` iterations.
     fn retransmitted(&mut self) -> Option<Duration> {
@@ -186,7 +187,7 @@ impl Impaired {
         self.reordering_rng.chance(reordering.chance.get()).then_some(reordering.by)
     }
 
-    /// Returns the time of the batch in which a packet arrives.
+    /// Returns the time at which a packet's batch arrives. Without batches, the packet would arrive at `arrival`.
     pub(crate) fn batch(&self, arrival: Time) -> Time {
         self.spec
             .batches

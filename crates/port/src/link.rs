@@ -5,7 +5,7 @@ use measure::{ClassCounts, LinkAccount, LinkCounts, LinkMeter};
 use packet::{DropReason, NodeId};
 use units::Time;
 
-/// A carrier of the packets of a [`Link`]: a [`Port`], or a host's faster equivalent for simple links.
+/// Carries the packets of a [`Link`]: a [`Port`], or the host's own faster implementation of simple links.
 pub trait Carries {
     /// Returns the port, if the carrier is a port.
     fn port(&self) -> Option<&Port>;
@@ -29,7 +29,7 @@ pub struct Link<C = Port> {
 }
 
 impl<C: Carries> Link<C> {
-    /// Ends the warm-up at `now`. All earlier work must be done.
+    /// Ends the warm-up at `now`. The caller must have done all earlier work.
     pub fn begin(&mut self, now: Time) {
         *self.before = self.carrier.counts(now);
         if let Some(meter) = &mut self.meter {
@@ -37,14 +37,14 @@ impl<C: Carries> Link<C> {
         }
     }
 
-    /// Completes the measures at `now`, the end of the run.
+    /// Completes the link's measurements at `now`, the end of the run.
     pub fn finish(&mut self, now: Time) {
         if let Some(meter) = &mut self.meter {
             meter.finish(now);
         }
     }
 
-    /// Returns the account of this link at `now`, with [`LinkAccount::capacity`] set to `capacity`.
+    /// Returns the link's counters and measurements at `now`, with [`LinkAccount::capacity`] set to `capacity`.
     pub fn account(&self, now: Time, capacity: Option<f64>) -> LinkAccount<'_> {
         let port = self.carrier.port();
         LinkAccount {

@@ -10,7 +10,8 @@ use qdisc::{ClassProbe, Queue, QueueDiscipline};
 use record::{LinkId, Probed, Sink};
 use units::{BitRate, Problem, Rng, Time};
 
-/// One bottleneck. The crate's documentation describes the calls and their order.
+/// One bottleneck: a queue, a server and a wire. The crate's documentation describes the calls that a host makes, and
+/// their order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
     server: Server,
@@ -35,8 +36,8 @@ impl Port {
     /// The random streams are named `{name}.queue`, `{name}.loss`, `{name}.jitter`, `{name}.lateness`, `{name}.mac`,
     /// `{name}.map` and `{name}.delivery` under `seed`. Impairments have further streams, such as `{name}.burst_loss`.
     ///
-    /// Errors: those of [`PortSpec::validate`]; a law outside the core ([`packet::outside`]) without a factory; a trace
-    /// that has not been read.
+    /// Errors: those of [`PortSpec::validate`]; the queue uses an algorithm implemented outside the core
+    /// ([`packet::outside`]), and its factory has not been supplied; the link plays a trace that has not been read.
     pub fn build(spec: &PortSpec, link: LinkId, seed: u64, name: &str) -> Result<Self, Problem> {
         spec.validate()?;
         spec.queue.ready().map_err(|p| p.under("queue"))?;
@@ -89,8 +90,8 @@ impl Port {
         with_server!(self, server, egress => egress.run(server, now, true, env));
     }
 
-    /// Returns the next packet that has reached the far end by `now`; its `stamp` is the arrival time. All work due by `now` must
-    /// be done.
+    /// Returns the next packet that has reached the far end by `now`; its `stamp` is the arrival time. The caller must
+    /// already have done all work due by `now`.
     #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<PacketMeta> {
         debug_assert!(self.balances(), "the port's books do not balance: {:?}", self.counters());
@@ -142,24 +143,25 @@ impl Port {
     pub fn work_at(&self) -> Time {
         let Self { server, egress } = self;
         let (time, step) = egress.next_step(server);
-        // a free link with an empty queue needs no event: `offer` lets the link request a packet before it enqueues the next
-        // arrival
+        // a free link with an empty queue needs no event: when the next packet arrives, `offer` lets the link poll the
+        // empty queue before it enqueues that packet
         let no_event = step == Step::Free && egress.queue.backlog().packets == 0 && !server.holds();
         if no_event { egress.next_timed_step(server).0 } else { time }
     }
 
-    /// Returns true if, while a packet is in flight, postponing [`Port::work`] to the next offer, arrival or change makes no
-    /// observable difference.
+    /// Returns true if the host may postpone [`Port::work`] while a packet is in flight: it may then wait until the
+    /// next offer, arrival or change, without an observable difference.
     ///
-    /// On a plain link that keeps packets in order, packets arrive in the order of their departures. So all work due before a
-    /// packet in flight arrives can be done at its arrival, with the times at which it was due.
+    /// This is possible on a plain link that keeps packets in order. No postponed departure can arrive before the
+    /// packet that is in flight already. So when that packet arrives, the host can do all the postponed work, and each
+    /// step still gets the time at which it was due.
     ///
-    /// On other links, the order of postponed work and a simultaneous offer would have to be the same as if the work
-    /// had its own event. In addition, a link that waits for its own clock may have work to do while no packet is in
-    /// flight. The event for that work would be scheduled too late.
+    /// Other links may not wait. If an offer came at the same time as a postponed step, the two would have to be
+    /// handled in the same order as if the step had its own event. In addition, a link that waits for its own clock may
+    /// have work to do while no packet is in flight, and the host would schedule the event for that work too late.
     ///
-    /// One difference remains: a packet that a discipline drops because of its own timer, in the very nanosecond in which a bin of
-    /// the series ends, may count in the next bin.
+    /// One difference remains. If a discipline's own timer leads to a drop in the very nanosecond in which a bin of the series ends,
+    /// the drop may count in the next bin.
     #[inline]
     pub fn can_wait(&self) -> bool {
         self.server.is_plain() && self.is_ordered()

@@ -34,7 +34,7 @@ pub(crate) struct Propagation {
 }
 
 impl Propagation {
-    /// Returns an empty wire. `stream` creates the random stream with a given name.
+    /// Builds a wire without packets in flight. `stream` creates the random stream with a given name.
     pub(crate) fn new(spec: &PortSpec, stream: impl Fn(&str) -> Rng) -> Self {
         let mut made = Self {
             delay: spec.delay,
@@ -64,8 +64,8 @@ impl Propagation {
         !may_lose && !may_delay && self.impaired.is_none()
     }
 
-    /// Continues with the packets `in_flight`, on a wire without loss, jitter, lateness or impairments. `delivered`
-    /// counts the packets that have arrived.
+    /// Takes over the packets `in_flight`, which another implementation of this wire has sent. The wire must have no
+    /// loss, jitter, lateness or impairments. `delivered` counts the packets that have already arrived.
     pub(crate) fn resume(&mut self, in_flight: &[PacketMeta], delivered: Count) {
         self.delivered = delivered;
         self.departed = delivered;
@@ -99,7 +99,7 @@ impl Propagation {
         self.ring.len()
     }
 
-    /// Returns true if a packet that leaves later never arrives earlier.
+    /// Returns true if packets arrive in the order in which they leave.
     #[inline]
     pub(crate) fn is_ordered(&self) -> bool {
         !self.reorder && self.impaired.as_ref().is_none_or(|impaired| !impaired.reorders())

@@ -1,4 +1,4 @@
-//! A port that takes over a link from the host's faster equivalent in the middle of a run.
+//! Lets a port take over a link in the middle of a run, from the host's own faster implementation of plain links.
 
 use crate::Port;
 use packet::{Count, DropReason, FateSink, FlowTable, MarkReason, PacketMeta, Point};
@@ -24,7 +24,7 @@ pub struct PlainLink {
     pub delivered: Count,
 }
 
-/// A receiver of fates that does not allow drops, because the packets are known to fit into the queue.
+/// A [`FateSink`] that does not expect drops: all packets that refill the queue were in it before, so they fit.
 struct Fits;
 
 impl FateSink for Fits {
@@ -35,7 +35,8 @@ impl FateSink for Fits {
 }
 
 impl Port {
-    /// Continues with the packets and counts of `from`. The port must be newly built, plain, with a drop-tail queue.
+    /// Takes over the packets and counts of `from`. The port must be newly built, and must be a plain link with a
+    /// drop-tail queue.
     pub fn resume(&mut self, from: &PlainLink, flows: &FlowTable) {
         let view = self.link_view(from.now);
         let egress = &mut self.egress;
@@ -49,7 +50,7 @@ impl Port {
         egress.propagation.resume(&from.in_flight, from.delivered);
         egress.now = from.now;
         egress.free_at = from.free_at;
-        // a link that has become free by now found no packet, so it is idle
+        // if the last transmission has already ended, the link then found the queue empty, so it is idle
         egress.idle = from.free_at <= from.now;
     }
 }

@@ -13,8 +13,8 @@ use units::{BitRate, Problem};
 const EXPECTED: &str =
     "a shaper: \"htb\", { htb = {..} }, or the table of a dual token bucket ({ max_sustained_rate = \"5mbit\" })";
 
-/// A shaper between the queue and the wire: the keyword `"htb"`, a table with that key, or the table of a dual token
-/// bucket.
+/// A shaper between the queue and the wire. A scenario contains either the string `"htb"`, or a table with the single
+/// key `htb`, or the table of a dual token bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shaper {
     /// A dual token bucket, which holds the next packet until it has enough tokens (a DOCSIS service flow).
@@ -49,7 +49,8 @@ impl Shaper {
     }
 }
 
-/// The serialised form of HTB, a table with one key. A token bucket is serialised as its own table.
+/// The serialised form of HTB, a table with the single key `htb`. A token bucket is serialised directly as the table of
+/// its parameters.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Named<'a> {

@@ -51,8 +51,9 @@ impl Service {
     }
 }
 
-/// A random delay added to a packet's propagation delay, such as the lateness of a live run. The distribution is given by
-/// percentiles, and is linear between them; no delay exceeds the last. Packets keep their order unless `reorder` is set.
+/// A random delay added to a packet's propagation delay, such as the lateness of a live run. Percentiles give the
+/// distribution, which is linear between them; no delay exceeds the last percentile. Packets keep their order unless
+/// the link's `reorder` is true.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {
@@ -84,7 +85,7 @@ impl Lateness {
         ]
     }
 
-    /// Checks the order of the percentiles.   Errors: the field name of the first percentile that is below its predecessor.
+    /// Checks that no percentile is below its predecessor. The error names the first percentile that is.
     fn validate(&self) -> Result<(), Problem> {
         for pair in self.points().windows(2) {
             let (below, (path, _, this)) = (pair[0].2, pair[1]);
@@ -94,7 +95,7 @@ impl Lateness {
         Ok(())
     }
 
-    /// Returns the quantile for `share`, from 0 to 1.
+    /// Returns the delay at the quantile `share`, from 0 to 1. Above 0.999, this is always `p99_9`.
     pub(crate) fn at(&self, share: f64) -> Duration {
         let points = self.points();
         let Some(pair) = points.windows(2).find(|pair| share <= pair[1].1) else { return self.p99_9 };
@@ -201,7 +202,7 @@ impl PortSpec {
         !whole || self.queue.split_gso()
     }
 
-    /// Checks a DOCSIS 3.1 modem against the rest of the link.
+    /// Checks that the link's rate and queue discipline are valid with the DOCSIS 3.1 modem `p`.
     fn validate_docsis31(&self, p: &Docsis31Params) -> Result<(), Problem> {
         if let Some(rate) = self.rate {
             let key = if p.downstream.is_some() { "downstream.channel" } else { "minislots" };
@@ -244,7 +245,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Checks a change.   Errors: a port built from `spec` cannot make this change.
+    /// Checks that a port built from `spec` can make this change. The error names the first field that is invalid.
     pub fn validate(&self, spec: &PortSpec) -> Result<(), Problem> {
         let plain = spec.service == Service::Plain;
         let (limits_peak, follows_link) = match &spec.service {
@@ -285,7 +286,7 @@ impl Change {
 mod tests {
     use super::*;
 
-    /// Parses TOML to a JSON tree first, as the reader of scenarios does.
+    /// Converts TOML to a JSON tree before reading it, as the reader of scenarios does.
     fn read(text: &str) -> PortSpec {
         serde_json::from_value(toml::from_str(text).unwrap()).unwrap()
     }

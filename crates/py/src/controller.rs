@@ -23,13 +23,13 @@ pub(crate) struct ControllerStart {
     mss: u32,
     /// True if the window is a whole number of segments.
     whole_segments: bool,
-    /// True if the stack paces segments with every controller.
+    /// True if the stack paces segments regardless of the controller.
     paced: bool,
     /// True if ACKs report the number of CE marks.
     counts_marks: bool,
 }
 
-/// A moment of a connection: the time, and the window at that time.
+/// The time of a call to a controller, and the window at that time.
 #[pyclass(frozen, module = "bloatlab._core")]
 pub(crate) struct ControllerMoment {
     now: Time,
@@ -97,19 +97,20 @@ sample_properties! {
     now_ns: u64 = |s| s.now.0;
     /// Segments newly acknowledged cumulatively.
     acked: f64 = |s| s.acked;
-    /// Segments that count for growth: newly delivered, at most `abc_limit`.
+    /// Number of segments that this ACK contributes to the growth of the window: the segments newly delivered, but at
+    /// most `abc_limit`.
     credit: f64 = |s| s.credit;
     /// Bytes newly delivered, cumulatively or by SACK.
     delivered: u64 = |s| s.delivered;
     /// Bytes newly declared lost.
     lost: u64 = |s| s.lost;
-    /// True if this ACK ends a round trip: the data in flight at its beginning is now acknowledged.
+    /// True if this ACK ends a round trip: all data that was in flight when the round trip began is now acknowledged.
     round_ended: bool = |s| s.round_ended;
     /// True if the ACK reports a CE mark.
     marked: bool = |s| s.marked;
     /// True if ECN is in use.
     ecn: bool = |s| s.ecn;
-    /// Segments newly delivered, if ECN is in use.
+    /// Segments newly delivered. This property, `ce_packets` and `ce_bytes` are set only if ECN is in use.
     segments: u32 = |s| s.segments;
     /// CE-marked packets reported by this ACK.
     ce_packets: u32 = |s| s.ce_packets;
@@ -125,7 +126,7 @@ sample_properties! {
     flight_before: u64 = |s| s.flight_before;
     /// Bytes in flight now.
     in_flight: u64 = |s| s.in_flight;
-    /// All bytes below this one are acknowledged.
+    /// SND.UNA: all bytes below this sequence number are acknowledged.
     una: u64 = |s| s.una;
     /// The next new byte to send.
     next: u64 = |s| s.next;
@@ -206,7 +207,7 @@ pub(crate) struct ControllerLoss {
     app_limited: bool,
     /// Bytes delivered since the connection began.
     total_delivered: u64,
-    /// True if the preceding segment was declared lost at the same time.
+    /// True if the segment just before this segment in sequence order was declared lost at the same time.
     adjoins: bool,
 }
 
@@ -217,15 +218,16 @@ pub(crate) struct PythonDrive {
     cwnd: Option<f64>,
     /// Slow start threshold, segments.
     ssthresh: Option<f64>,
-    /// Pacing rate, bit/s of payload; infinite: no pacing.
+    /// Pacing rate, bit/s of payload. An infinite rate turns pacing off.
     pacing_rate: Option<f64>,
-    /// Segments that may leave back to back at the pacing rate; 1 at first.
+    /// Number of segments that leave back to back before the pacer waits; 1 until the controller sets another value.
     quantum: Option<u32>,
     /// Largest payload of a new segment, bytes.
     max_payload: Option<u16>,
     /// True if the sender reduces the window after congestion and idle periods; false if `cwnd` is final.
     reduction: Option<bool>,
-    /// True if the window is small on purpose, so that delivery rates do not show the bandwidth.
+    /// True if the controller keeps the window small on purpose. Delivery rates do not show the bandwidth during that
+    /// time.
     probing_delay: bool,
 }
 
@@ -246,7 +248,8 @@ impl PythonDrive {
     }
 }
 
-/// A controller's random stream, shared by the arguments of its methods.
+/// A controller's random stream. The objects passed to the controller's methods share the stream: their method `random`
+/// draws from it.
 type Stream = Arc<Mutex<Rng>>;
 
 /// Inserts a Python controller into each stack of `scenario` that names one; returns true if any stack does. `find`
@@ -314,7 +317,8 @@ impl ControllerFactory for PythonControllers {
     }
 }
 
-/// Maximum number of calls of `on_timer` at one time.
+/// Maximum number of `on_timer` calls for one expiry. It stops a controller that keeps setting timers that are already
+/// due.
 const MOST_TIMERS: u32 = 100;
 
 /// The methods that a controller's class may have, in the order of [`Method::NAMES`].
@@ -400,7 +404,8 @@ impl PythonController {
         Ok(())
     }
 
-    /// Returns the time and the name of the earliest timer; of timers with equal times, the first by name.
+    /// Returns the time and the name of the earliest timer. If several timers have the same time, returns the first by
+    /// name.
     fn earliest(&self, py: Python<'_>) -> Result<Option<(Time, String)>, Mistake> {
         let timers = self.object.own.bind(py).getattr(pyo3::intern!(py, "timers"))?;
         let invalid =
@@ -418,7 +423,8 @@ impl PythonController {
         Ok(earliest)
     }
 
-    /// Calls a method, if the class has it and nothing has failed. The closure `call` invokes the method and converts its result.
+    /// Calls a method, if the class has it and no object of the run has failed. The closure `call` invokes the method
+    /// and converts its result.
     #[inline]
     fn call<T>(
         &mut self,
@@ -435,8 +441,9 @@ impl PythonController {
         })
     }
 
-    /// Converts `answer`, the return value of `method`. `number` is the variable that a plain number sets. `checked` is false if
-    /// the sender ignores the value.
+    /// Converts `answer`, the return value of `method`, to the sender's [`Drive`]. If `answer` is a plain number,
+    /// `number` says which variable it sets. `checked` is false if the sender ignores the output; an invalid value is
+    /// then no error.
     fn drive(
         &mut self,
         method: Method,
@@ -489,7 +496,7 @@ impl PythonController {
         Drive { pacing_rate, quantum, max_payload, reduction, ..w.into() }
     }
 
-    /// Calls a method whose first argument is a moment.
+    /// Calls a method whose first argument is a `ControllerMoment`, and converts the method's return value.
     fn at(
         &mut self,
         method: Method,
@@ -571,8 +578,8 @@ impl ForeignController for PythonController {
         self.timer.filter(|_| !self.object.class.error.is_set())
     }
 
-    /// Calls `on_timer` for each timer that is due, in the order of their times. A timer ends before its call, which may set it
-    /// again to a later time.
+    /// Calls `on_timer` for each timer that is due, starting with the earliest. Each timer is removed from `timers`
+    /// before `on_timer` is called for it, so that `on_timer` can set the same timer again, to a later time.
     fn on_timer(&mut self, mut w: Window, now: Time) -> Drive {
         let mut drive = self.unchanged(w);
         for turn in 0.. {

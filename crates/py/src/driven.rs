@@ -49,7 +49,7 @@ impl DrivenRun {
 
 #[pymethods]
 impl DrivenRun {
-    /// Builds a run of a scenario (canonical JSON, see `resolve`) at time 0. `factories` as in `run`.
+    /// Builds a run of a scenario (canonical JSON, see `resolve`) at time 0. `factories` is the same as in `run`.
     #[new]
     #[pyo3(signature = (resolved, factories=None))]
     fn new(resolved: &str, factories: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
@@ -72,13 +72,13 @@ impl DrivenRun {
         self.run.is_over()
     }
 
-    /// The scenario with the changes of links made so far, as canonical JSON.
+    /// The scenario as canonical JSON, including the changes that have been made to links so far.
     #[getter]
     fn scenario(&self) -> String {
         self.run.scenario().canonical()
     }
 
-    /// Handles all events before a time.
+    /// Handles all events before `time_ns`.
     fn run_until(&mut self, py: Python<'_>, time_ns: u64) -> PyResult<()> {
         self.advance(py, |run, observe| run.run_until(Time(time_ns), observe))
     }
@@ -119,7 +119,7 @@ impl DrivenRun {
         Ok(d)
     }
 
-    /// Changes a link now. `change` is JSON, as in the link's `changes`, without `at`.
+    /// Changes a link now. `change` is JSON with the same keys as an entry of the link's `changes`, except `at`.
     fn set_link(&mut self, name: &str, change: &str) -> PyResult<()> {
         self.outside.check()?;
         self.run.set_link(name, change).map_err(wrong)

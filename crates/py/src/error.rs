@@ -1,4 +1,5 @@
-//! Builds the exceptions of the module, reads scenarios, and stores the first failure of a user's Python code in a run.
+//! The exceptions of the Python module, a function that reads a scenario, and the store for the first exception that a
+//! user's Python code raises in a run.
 
 use pyo3::prelude::*;
 use scenario::Scenario;
@@ -37,7 +38,8 @@ pub(crate) fn scenario_of(resolved: &str) -> PyResult<Scenario> {
     face::scenario(resolved).map_err(|p| refuse("", &p))
 }
 
-/// Locks plain data. The data stays valid even if a thread that held the lock has panicked.
+/// Locks a mutex, even if a thread panicked while it held the lock. Use this function only for data that is valid even
+/// then.
 pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -57,7 +59,7 @@ impl FirstError {
         self.0.0.store(true, Ordering::Relaxed);
     }
 
-    /// Raises the exception, if one is stored; it stays stored.
+    /// Raises the stored exception, if there is one. The exception remains stored.
     pub(crate) fn raise(&self) -> PyResult<()> {
         match &*locked(&self.0.1) {
             Some(error) => Err(Python::attach(|py| error.clone_ref(py))),
@@ -70,7 +72,7 @@ impl FirstError {
     }
 }
 
-/// The failure of a method on a user's object.
+/// The way in which a method of a user's object failed.
 pub(crate) enum Mistake {
     /// The method raised an exception.
     Raised(PyErr),

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use units::{Problem, Rng, Time};
 
-/// A packet as a law sees it.
+/// The properties of a packet that a law can read.
 #[pyclass(frozen, get_all, module = "bloatlab._core")]
 pub(crate) struct LawPacket {
     /// Number of the packet's flow.
@@ -45,7 +45,7 @@ pub(crate) struct LawView {
     /// Time of the call, ns.
     #[pyo3(get)]
     now_ns: u64,
-    /// Queueing delay of the call's packet so far, ns; 0 for an arrival or a tick.
+    /// Time that the packet passed to the method has waited in the queue, ns; 0 for an arrival or a tick.
     #[pyo3(get)]
     sojourn_ns: u64,
     /// Packets in the queue, not counting the packet of the call.
@@ -54,7 +54,7 @@ pub(crate) struct LawView {
     /// Bytes in the queue, not counting the packet of the call.
     #[pyo3(get)]
     bytes: u64,
-    /// Rate of the link, bit/s; the sustained rate of a shaper or modem.
+    /// Rate of the link, bit/s. If the link has a shaper or a modem, this is its sustained rate.
     #[pyo3(get)]
     rate: u64,
     /// Further delay of a packet that leaves the queue now, ns: the wait in a modem's transmit queue.
@@ -179,7 +179,8 @@ impl PythonLaw {
         Ok(())
     }
 
-    /// Calls a method, if the class has it and no law has failed. `call` makes the call and converts its result.
+    /// Calls a method, if the class has it and no object of the run has failed. The closure `call` invokes the method
+    /// and converts its result.
     fn call<T>(
         &mut self,
         method: Method,

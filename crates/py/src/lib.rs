@@ -27,7 +27,8 @@ use error::{LiveError, ScenarioError, refuse, scenario_of};
 use pyo3::prelude::*;
 use scenario::Scenario;
 
-/// Reads, overrides, validates and completes a scenario; returns its canonical JSON.
+/// Reads a scenario, applies the overrides in `sets`, validates and completes the scenario, and returns its canonical
+/// JSON.
 #[pyfunction]
 #[pyo3(signature = (text, format="toml", source="", sets=Vec::new()))]
 fn resolve(text: &str, format: &str, source: &str, sets: Vec<(String, String)>) -> PyResult<String> {
@@ -35,7 +36,8 @@ fn resolve(text: &str, format: &str, source: &str, sets: Vec<(String, String)>) 
     face::resolve(text, format, &sets).map_err(|p| refuse(source, &p))
 }
 
-/// Writes a scenario (canonical JSON, see `resolve`) as TOML that omits defaults and is read back as the same scenario.
+/// Writes a scenario (canonical JSON, see `resolve`) as TOML. The TOML omits default values; it still yields the same
+/// scenario when it is read back.
 #[pyfunction]
 fn as_toml(resolved: &str) -> PyResult<String> {
     let written = face::toml::sparse(&scenario_of(resolved)?).and_then(|tree| face::toml::text(&tree));
@@ -57,7 +59,7 @@ fn catalogue() -> String {
     face::catalogue(true)
 }
 
-/// Returns the measures of a summary as JSON: `{"measures": [...], "units": [...]}`.
+/// Returns a list of a summary's measures and a list of the units, as JSON: `{"measures": [...], "units": [...]}`.
 #[pyfunction]
 fn measures() -> String {
     face::measures()
@@ -75,7 +77,8 @@ fn version() -> &'static str {
     face::VERSION
 }
 
-/// Returns R and MOS of the E-model for the fraction `loss` of packets that are lost (0 to 1) and the total one-way delay.
+/// Returns the R value and the MOS of the E-model. `loss` is the fraction of packets that are lost (0 to 1), and
+/// `delay_ms` is the total one-way delay.
 /// Source: Cole & Rosenbluth 2001.
 #[pyfunction]
 fn emodel(loss: f64, delay_ms: f64) -> (f64, f64) {

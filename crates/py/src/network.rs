@@ -55,7 +55,8 @@ impl Method {
     const NAMES: [&str; 4] = ["handle", "poll_transmit", "next_timeout", "on_timeout"];
 }
 
-/// An endpoint that calls the methods of a Python object. For a fork, Python copies the objects.
+/// An endpoint that calls the methods of a Python object. When a network is forked, the Python code copies these
+/// objects and passes the copies to `fork`.
 struct PythonEndpoint {
     methods: [Py<PyAny>; Method::NAMES.len()],
     framing: Framing,
@@ -164,7 +165,7 @@ struct Over {
 /// A network with endpoints in Python; see `bloatlab.Network`. Times are in nanoseconds.
 #[pyclass(module = "bloatlab._core")]
 pub(crate) struct NetworkRun {
-    /// `None` after the end. The lock is needed only because a Python class must be `Sync`: threads do not share a network.
+    /// `None` after the run has ended. The lock is needed only because a Python class must be `Sync`: threads do not share a network.
     run: Mutex<Option<Run>>,
     over: Option<Over>,
     duration: Duration,
@@ -210,7 +211,7 @@ impl NetworkRun {
 
 #[pymethods]
 impl NetworkRun {
-    /// Builds a network of a scenario (canonical JSON, see `resolve`) at time 0. `factories` as in `run`.
+    /// Builds the network of a scenario (canonical JSON, see `resolve`) at time 0. `factories` is the same as in `run`.
     #[new]
     #[pyo3(signature = (resolved, factories=None))]
     fn new(resolved: &str, factories: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
@@ -234,7 +235,8 @@ impl NetworkRun {
         self.over.is_some()
     }
 
-    /// The scenario as canonical JSON. Once the network has run, it has an application for each endpoint.
+    /// The scenario as canonical JSON. Once the network has run, the scenario contains an application for each
+    /// endpoint.
     #[getter]
     fn scenario(&mut self) -> PyResult<String> {
         match &self.over {
@@ -317,7 +319,7 @@ impl NetworkRun {
         })
     }
 
-    /// Handles all events before a time.
+    /// Handles all events before `time_ns`.
     fn run_until(&mut self, py: Python<'_>, time_ns: u64) -> PyResult<()> {
         if let Some(failure) = self.over.as_ref().and_then(|over| over.failure.as_ref()) {
             return Err(self.failure(py, failure));
@@ -328,7 +330,7 @@ impl NetworkRun {
         }
         with!(self.run()?, network => network.build()).map_err(wrong)?;
         let part = Duration(self.duration.0.div_ceil(PARTS));
-        // bounded: at most PARTS + 1 parts
+        // the loop runs at most PARTS + 1 times
         while self.until < end {
             self.outside.check()?;
             py.check_signals()?;

@@ -1,4 +1,5 @@
-//! Objects of a user's classes in a run: how they are made and copied, their methods, and their failures.
+//! Objects of a user's Python classes that take part in a run: how they are created and copied, how their methods are
+//! called, and how failures are reported.
 //!
 //! Python reads the user's file and passes a callable that makes a new object ([`Class`]). A run with such objects keeps the GIL.
 //! The first error in one of them is stored. From then on, no method of any object is called, and the run ends at the next progress
@@ -20,10 +21,10 @@ pyo3::create_exception!(
      and the place in the run (None if it has none)."
 );
 
-/// A user's class with its parameters, for one table of a scenario.
+/// A user's Python class, with the parameters that one table of a scenario gives it.
 #[derive(Clone)]
 pub(crate) struct Class {
-    /// The callable that makes the objects.
+    /// The callable that returns a new object of the class.
     make: Arc<Py<PyAny>>,
     /// The key of the table, for example "link.up".
     pub(crate) key: Arc<str>,
@@ -35,19 +36,20 @@ impl Class {
         Self { make: Arc::new(make), key: key.into(), error }
     }
 
-    /// Returns an attribute of the callable that makes the objects.
+    /// Returns an attribute of `make`, the callable that creates the objects.
     pub(crate) fn attribute<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         self.make.bind(py).getattr(name)
     }
 
-    /// Returns a copy of the class whose errors go to the fork in progress; without a fork, they go to the same run as
-    /// before.
+    /// Returns a copy of the class. If a fork is in progress, the copy stores errors in the fork; otherwise it stores
+    /// them in the same run as the original.
     pub(crate) fn forked(&self) -> Self {
         let error = FORK.with_borrow(|fork| fork.as_ref().map(|fork| fork.error.clone()));
         Self { error: error.unwrap_or_else(|| self.error.clone()), ..self.clone() }
     }
 
-    /// Stores a mistake as the exception to raise: Ctrl-C unchanged, and any other mistake as a `ClassFailure` with its cause.
+    /// Stores the exception to raise for a mistake. A `KeyboardInterrupt` (Ctrl-C) is stored unchanged. For any other
+    /// mistake, a `ClassFailure` is stored; its cause is the exception that the method raised, if it raised one.
     /// `place` describes where in the run the mistake happened.
     pub(crate) fn fail(&self, py: Python<'_>, method: &str, mistake: Mistake, place: Option<String>) {
         let failure =
@@ -74,7 +76,8 @@ pub(crate) struct Object<const N: usize> {
 }
 
 impl<const N: usize> Object<N> {
-    /// Makes an object. `names` are the names of the methods that it may have.   Errors: `__init__` raised an exception.
+    /// Creates an object of `class`. `names` are the names of the methods that the object may have.   Errors:
+    /// `__init__` raised an exception.
     pub(crate) fn new(py: Python<'_>, class: &Class, names: &'static [&'static str; N]) -> Result<Self, Mistake> {
         Ok(Self::of(class.clone(), &class.make.bind(py).call0()?, names)?)
     }
@@ -120,8 +123,9 @@ impl<const N: usize> Object<N> {
         }
     }
 
-    /// Calls method number `probe`, which returns a dict of names and values, and reports these values to `out`. The
-    /// name of a number ends in its unit.
+    /// Calls the object's `probe` method, which returns a dict of names and values, and reports these values to `out`.
+    /// `probe` is the index of this method in the list of method names. Numbers are reported without a unit, because
+    /// the user's code includes the unit in the name.
     pub(crate) fn probe(&self, probe: usize, out: &mut Reading<'_>) {
         let Some(method) = self.method(probe) else { return };
         Python::attach(|py| {
@@ -133,7 +137,7 @@ impl<const N: usize> Object<N> {
     }
 }
 
-/// Reports the return value of `probe()` to the reading.
+/// Reports the values in `state`, which `probe()` returned, to `out`.
 fn report(state: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Mistake> {
     let invalid =
         |what: String| Mistake::Value(format!("probe returned {what}; expected a dict of names, and numbers or words"));
@@ -155,7 +159,7 @@ fn report(state: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Mistake
     Ok(())
 }
 
-/// The state of a fork while a run is cloned: the values shared by the copies of its objects.
+/// The state that exists only while a run is cloned. All copies of the run's objects share it.
 struct Fork {
     error: FirstError,
     /// The memo of `copy.deepcopy`, so that an object shared by two others is copied once.
@@ -178,8 +182,9 @@ pub(crate) fn forked<T>(py: Python<'_>, clone: impl FnOnce() -> T) -> PyResult<(
     Ok((run, error))
 }
 
-/// Returns the fork's copy of a value shared by several parts of a run under the name `key`. The first call stores `copy`; later
-/// calls return it.
+/// Returns the copy, for the fork in progress, of a value that several parts of a run share. The first call with a
+/// given `key` stores `copy`, and later calls with this key return the stored copy, so that the parts of the fork also
+/// share it.
 pub(crate) fn shared_copy<T: Send + Sync + 'static>(key: &Arc<str>, copy: T) -> Arc<T> {
     FORK.with_borrow_mut(|fork| {
         let fork = fork.as_mut().expect("runs with objects in Python are cloned by `forked`");

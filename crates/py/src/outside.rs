@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use scenario::Scenario;
 
-/// The state of a run's Python code: whether there is any, and the first error in it.
+/// The state of a run's Python code: whether the run has any, and the first error that this code raised.
 #[derive(Default)]
 pub(crate) struct Outside {
     any: bool,
@@ -29,7 +29,7 @@ impl Outside {
         Ok(Self { any, error })
     }
 
-    /// Returns true if there is any code in Python. Such a run keeps the GIL.
+    /// Returns true if the run has code in Python. A run with code in Python keeps the GIL.
     pub(crate) fn any(&self) -> bool {
         self.any
     }
@@ -43,7 +43,8 @@ impl Outside {
         self.error.raise()
     }
 
-    /// Clones a run with `clone`; returns the clone with its code.   Errors: an object cannot be copied.
+    /// Clones a run with `clone`; returns the clone, and the state of the clone's Python code.   Errors: an object
+    /// cannot be copied.
     pub(crate) fn forked<T>(&self, py: Python<'_>, clone: impl FnOnce() -> T) -> PyResult<(T, Self)> {
         let (run, error) = object::forked(py, clone)?;
         Ok((run, Self { any: self.any, error }))

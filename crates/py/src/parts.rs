@@ -1,5 +1,5 @@
-//! Single parts that the caller drives step by step: a queue discipline and a TCP sender. For teaching, testing and new
-//! algorithms.
+//! A queue discipline and a TCP sender that can be used without a network. The caller drives them step by step, to
+//! teach how they work, to test them, or to try new algorithms.
 
 mod discipline;
 mod sender;

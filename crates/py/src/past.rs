@@ -23,7 +23,8 @@ pub(crate) fn timeline(resolved: &str) -> PyResult<Option<Acts>> {
     Ok(found.map(|of| (of.always, of.acts.into_iter().map(|(at, act)| (at.0, act)).collect())))
 }
 
-/// A run up to some time, which can continue as any scenario whose actions until then are the same.
+/// A run that has been simulated up to some time. It can be continued with any scenario whose timeline is the same
+/// before that time.
 #[pyclass(frozen, module = "bloatlab._core")]
 pub(crate) struct Past {
     past: Mutex<sim::Past>,
@@ -58,13 +59,14 @@ impl Past {
 
 #[pymethods]
 impl Past {
-    /// Builds the past of a scenario (canonical JSON, see `resolve`) at time 0.
+    /// Builds a past at time 0, from which runs of the scenario (canonical JSON, see `resolve`) can start.
     #[new]
     fn new(resolved: &str) -> PyResult<Self> {
         Ok(Self { past: Mutex::new(sim::Past::new(&scenario_of(resolved)?).map_err(wrong)?) })
     }
 
-    /// Returns a copy of the run that has continued to `until_ns` as the given scenario; `progress` as in `run`.
+    /// Copies the run, and continues the copy to `until_ns` with the scenario `resolved`; returns the copy. `progress`
+    /// is the same as in `run`.
     #[pyo3(signature = (resolved, until_ns, progress=None))]
     fn advance(&self, py: Python<'_>, resolved: &str, until_ns: u64, progress: Option<Py<PyAny>>) -> PyResult<Self> {
         let past = self.copied(py, resolved, progress.as_ref(), |mut past, scenario, observe| {
@@ -74,7 +76,8 @@ impl Past {
         Ok(Self { past: Mutex::new(past) })
     }
 
-    /// Runs a copy to the end as the given scenario; returns the summary and the tables, as `run` does.
+    /// Copies the run, and continues the copy to the end with the scenario `resolved`; returns the summary and the
+    /// tables, as `run` does.
     #[pyo3(signature = (resolved, progress=None))]
     fn finish(&self, py: Python<'_>, resolved: &str, progress: Option<Py<PyAny>>) -> PyResult<Py<PyDict>> {
         let outcome =

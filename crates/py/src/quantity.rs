@@ -3,7 +3,8 @@
 use pyo3::prelude::*;
 use units::Amount;
 
-/// The number of a quantity: a fraction if it is a share, an integer if it is of any other kind.
+/// The value of a parsed quantity. The value of a share is a fraction; every other kind of quantity has an integer
+/// value.
 #[derive(Debug, IntoPyObject)]
 pub(crate) enum Number {
     Whole(u64),

@@ -66,7 +66,8 @@ pub(crate) fn run(
     }
 }
 
-/// Lets Python handle signals, and calls `progress` with the fraction done.   Errors: either raised an exception.
+/// Lets Python handle signals, and calls `progress` with the fraction of the run done.   Errors: a signal handler or
+/// `progress` raised an exception.
 pub(crate) fn report(progress: Option<&Py<PyAny>>, fraction: f64) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;
@@ -98,7 +99,8 @@ fn pass_on(to: &Py<PyAny>, chunk: Chunk, error: &FirstError) {
     }
 }
 
-/// Runs a scenario with a trace, and with captures of `link` in the folder `captures`.
+/// Runs a scenario. Sends the trace to `trace` and writes captures of `link` to the folder `captures`, if these are
+/// given.
 fn recorded(
     scenario: &Scenario,
     trace: Option<Trace<Chunks<'_>>>,

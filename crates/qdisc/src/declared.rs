@@ -1,6 +1,6 @@
 //! The macro `params!`, which declares the parameters of disciplines and laws.
 
-/// The type of a parameter that a scenario may omit.
+/// Names the value type of a parameter that may be omitted: `T` if the parameter has type `Option<T>`.
 pub(crate) trait Omittable {
     /// The type of the parameter's value.
     type Value;

@@ -20,17 +20,20 @@ pub struct Context<'a> {
 
 /// A queue that decides which packets to accept, mark and drop.
 ///
-/// Contract with the host, which is the code that calls the discipline: while the host must hold packets back, it does not call
-/// `dequeue`. If `dequeue` returns `None` although packets are queued, the host calls `wake` at `next_wake`; if the link is idle
-/// then, the host calls `dequeue` once. Every packet passed to `enqueue` is either returned by `dequeue` or reported to `cx.fate`
-/// as dropped, exactly once. `packet.stamp` is the time of arrival, set by [`Queue`](crate::Queue) before it calls `enqueue`. A
-/// refused arrival, and no other drop, is reported with [`DropReason::TailFull`](packet::DropReason::TailFull) or `EarlyTail`.
+/// Contract with the host, which is the code that calls the discipline: while the host must hold packets back, it does
+/// not call `dequeue`. If `dequeue` returns `None` although packets are queued, the host calls `wake` at `next_wake`;
+/// if the link is idle then, the host calls `dequeue` once. Every packet passed to `enqueue` is either returned by
+/// `dequeue` or reported to `cx.fate` as dropped, exactly once. `packet.stamp` is the time of arrival, set by
+/// [`Queue`](crate::Queue) before it calls `enqueue`. The reasons
+/// [`DropReason::TailFull`](packet::DropReason::TailFull) and `EarlyTail` are used for every arrival that the
+/// discipline refuses, and for no other drop.
 pub trait QueueDiscipline: Send {
-    /// Accepts `packet` or drops it; may drop others to make room.
+    /// Accepts or drops `packet`. The discipline may also drop queued packets to make room.
     fn enqueue(&mut self, packet: PacketMeta, cx: &mut Context<'_>);
-    /// Returns the next packet to send; may drop several heads first.
+    /// Removes and returns the next packet to send. The discipline may first drop packets at the heads of its queues.
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta>;
-    /// Returns the time at which the host must call `wake` next (a timer of the law); `None` for never.
+    /// Returns the time at which the host must call `wake` next, for example to update a control law; `None` if no call
+    /// is needed.
     fn next_wake(&self) -> Option<Time> {
         None
     }
@@ -43,8 +46,9 @@ pub trait QueueDiscipline: Send {
     fn head_arrival(&self) -> Option<Time> {
         None
     }
-    /// Reports the state under the names of the discipline's source: always the same names, in the same order. If
-    /// [`Reading::queues`] is set, the state of every active queue, or of every class, follows.
+    /// Reports the discipline's state. The values have the names that the discipline's source (an RFC, a paper or an
+    /// implementation) uses; every call reports the same names in the same order. If [`Reading::queues`] is set, the
+    /// state of every active queue, or of every class, follows.
     fn probe(&self, out: &mut Reading<'_>);
     /// Returns the packet counts of each class; empty for a discipline without classes.
     fn classes(&self) -> Vec<ClassProbe<'_>> {
@@ -64,7 +68,7 @@ pub trait QueueDiscipline: Send {
 pub trait ServiceFlows {
     /// Sets the aggregate's parameters. Called once, before any packet.
     fn aggregate(&mut self, of: &Aggregate);
-    /// Returns the next packet of `flow`, for which the modem has a grant.
+    /// Removes and returns the next packet of `flow`, the service flow for which the modem has a grant.
     fn dequeue_of(&mut self, flow: ServiceFlow) -> Option<PacketMeta>;
     /// Returns the backlog of each service flow, for the modem's requests, in bytes of frames with the MAC header.
     fn frames(&self) -> [u64; 2];

@@ -46,14 +46,14 @@ impl Fifo {
         self.ring.iter()
     }
 
-    /// Removes and returns the packet at `place`, counted from the oldest.
+    /// Removes and returns the packet at index `place`. Index 0 is the oldest packet.
     pub(crate) fn remove(&mut self, place: usize) -> Option<PacketMeta> {
         let packet = self.ring.remove(place)?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
 
-    /// Used to mark the newest packet.
+    /// Returns the newest packet, so that the caller can mark it.
     #[inline]
     pub(crate) fn back_mut(&mut self) -> Option<&mut PacketMeta> {
         self.ring.back_mut()

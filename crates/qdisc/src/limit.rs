@@ -42,9 +42,9 @@ impl Room {
         }
     }
 
-    /// Refuses a limit under which no packet could ever be queued: less than a packet, or less than [`LEAST_BYTES`]. A limit in
-    /// time is refused here only if it is zero. Its equivalent in bytes depends on the link's rate, so [`Room::validate_at`]
-    /// checks this number once the rate is known.
+    /// Refuses a limit under which no packet could ever be queued: less than a packet, or less than [`LEAST_BYTES`]. A
+    /// limit in time is refused here only if it is zero. The number of bytes that it allows depends on the link's rate,
+    /// so [`Room::validate_at`] checks that number once the rate is known.
     pub(crate) fn validate(limit: Limit, ns2_off_by_one: bool) -> Result<(), Problem> {
         let short = u64::from(ns2_off_by_one);
         let (holds, least) = match limit {
@@ -55,7 +55,8 @@ impl Room {
         Self::refuse(holds, limit, String::new(), &least, ns2_off_by_one)
     }
 
-    /// Checks the limit at `path` like [`Room::validate`]. An omitted limit is valid.
+    /// Checks a limit as [`Room::validate`] does, and names the parameter `path` in the error. An omitted limit is
+    /// valid.
     pub(crate) fn holds(path: &str, limit: Option<Limit>) -> Result<(), Problem> {
         limit.map_or(Ok(()), |limit| Self::validate(limit, false)).map_err(|p| Problem::new(path, p.message))
     }

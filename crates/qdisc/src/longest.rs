@@ -17,7 +17,8 @@ const LAST: usize = (1 << NUMBER_BITS) - 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lengths {
     lengths: Vec<u64>,
-    /// A max-heap of all queues. A queue's key is its [`standing`] when the key was last set. Entry i is at most its parent, entry
+    /// A max-heap with one key for each queue. The key is the queue's [`standing`] at the time when the key was last
+    /// set, so it may be larger than the current one. No entry i is larger than its parent, which is entry
     /// `(i - 1) / 2`.
     heap: Vec<u64>,
     /// Position of each queue in the heap.
@@ -86,7 +87,7 @@ impl Lengths {
         self.places[number(key)] = place as u32;
     }
 
-    /// Stores `key` at `place` or above it.
+    /// Moves `key` up the heap from `place` until its parent is at least as large, and stores `key` there.
     fn rise(&mut self, mut place: usize, key: u64) {
         while place > 0 {
             let above = (place - 1) / 2;
@@ -99,7 +100,7 @@ impl Lengths {
         self.put(place, key);
     }
 
-    /// Replaces the top key with `key`, which sinks to its place.
+    /// Replaces the top key with `key`, and moves `key` down the heap until neither child is larger.
     fn sink(&mut self, key: u64) {
         let mut place = 0;
         // bound: each iteration goes one level down

@@ -24,7 +24,7 @@ pub trait Params {
     fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
         self.limit().map_or(Ok(()), |limit| Room::validate_at(limit, false, rate))
     }
-    /// Returns the rate to which the discipline itself shapes; `None` if it does not shape.
+    /// Returns the rate of the discipline's own shaper; `None` if it has no shaper.
     fn shapes(&self) -> Option<BitRate> {
         None
     }

@@ -127,8 +127,8 @@ impl<D: QueueDiscipline> Queue<D> {
         self.delivered(packet)
     }
 
-    /// Returns the backlog of a modem's service flows, L and C, in bytes of frames with the MAC header. In a
-    /// discipline without service flows, the whole backlog counts as C's.
+    /// Returns the backlog of a modem's two service flows, L (low latency) and C (classic), in bytes of frames with the
+    /// MAC header. For a discipline without service flows, returns 0 for L and the whole backlog for C.
     pub fn frames(&self) -> [u64; 2] {
         let all = || [0, self.discipline.backlog().docsis_frames()];
         self.discipline.service_flows().map_or_else(all, ServiceFlows::frames)

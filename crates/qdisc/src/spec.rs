@@ -1,4 +1,5 @@
-//! The disciplines by name, the plain data from which they are built, and the list for `bloatlab list qdiscs`.
+//! The list of all disciplines, which `bloatlab list qdiscs` prints, and [`Spec`], a discipline as a scenario describes
+//! it, from which the discipline is built.
 
 #[macro_use]
 mod declare;
@@ -18,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Limit, Problem, Time};
 
-/// The three types of ARRIS 2013.
+/// The three types into which ARRIS 2013 sorts disciplines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A queue for each flow, and a scheduler that serves the queues.
@@ -58,8 +59,8 @@ impl Info {
     }
 }
 
-// One line adds a discipline. `single` lists disciplines with one queue and no early drop, and `others` all other disciplines
-// that implement `Params` (fair, class, dual, cake). The laws are listed in `law/list.rs`.
+// To add a discipline, add one line here. `single` lists disciplines with one queue and no early drop, and `others`
+// lists all other disciplines that implement `Params` (fair, class, dual, cake). The laws are listed in `law/list.rs`.
 laws! {
     disciplines
     single {
@@ -82,7 +83,7 @@ laws! {
         "fq_pie" FqPie(fair::FqPieParams), A, "tc-fq_pie(8); ns-3 fq-pie",
             "PIE in each of many queues, served by DRR++: sparse flows first";
         "fair" Fair(fair::FairParams), A, "RFC 7806: queueing and dropping are separable",
-            "Any classifier x scheduler x law x overflow";
+            "Any combination of classifier, scheduler, law and overflow rule";
         "cake" Cake(cake::CakeParams), A, "Hoiland-Jorgensen, Taht & Morton 2018; tc-cake(8)",
             "Home routers' queue: shaper, tins, fair hosts and flows, COBALT";
         "fred" Fred(class::FredParams), B, "Lin & Morris, SIGCOMM 1997",

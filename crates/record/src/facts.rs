@@ -39,7 +39,7 @@ pub enum Record {
         packet: PacketId,
         /// Packets in the queue.
         backlog_packets: u32,
-        /// Bytes in the queue, as counted on the wire.
+        /// Bytes in the queue: the sum of the packets' sizes on the wire.
         backlog_bytes: u64,
     },
     /// A packet left a queue for transmission; the backlog no longer includes it.
@@ -61,7 +61,7 @@ pub enum Record {
         packet: PacketId,
         /// The reason.
         reason: DropReason,
-        /// The end of the queue at which the packet was dropped.
+        /// The place of the decision: on arrival, or at the head of the queue.
         point: Point,
         /// Time since the packet's arrival at the queue.
         sojourn: Duration,
@@ -74,7 +74,7 @@ pub enum Record {
         packet: PacketId,
         /// The reason.
         reason: MarkReason,
-        /// The end of the queue at which the packet was marked.
+        /// The place of the decision: on arrival, or at the head of the queue.
         point: Point,
     },
     /// A packet with payload reached its end host.
@@ -84,7 +84,8 @@ pub enum Record {
         /// One-way delay from the sending host, in steps of 1 us.
         delay: Duration,
     },
-    /// The state of one end of a connection as a sender, after every event that may have changed it.
+    /// The state of one end of a TCP connection, as far as it concerns sending. There is a record after every event
+    /// that may have changed this state.
     Sender {
         /// The sender's flow.
         flow: FlowId,
@@ -184,9 +185,10 @@ pub struct CapturedPacket<'a> {
 /// The subject of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A link: its queue, its server and its law.
+    /// A link, with its queue discipline and its transmitter.
     Link(LinkId),
-    /// One end of a connection as a sender.
+    /// The sender at one end of a flow: the end of a TCP connection, or the rate controller of an application that
+    /// sends datagrams.
     Sender {
         /// The sender's flow.
         flow: FlowId,
@@ -208,9 +210,11 @@ pub struct FlowOwner {
 
 /// A link or sender whose state can be read.
 pub trait Probed {
-    /// Reads the context of the link or sender, such as the backlog of the queue that a law controls.
+    /// Reads values that accompany the state, such as the link's backlog and rate. If only these values differ, the
+    /// state has not changed.
     fn around(&self, _out: &mut Reading<'_>) {}
-    /// Reads the state of the link or sender itself. Only this state is compared to detect a change.
+    /// Reads the variables of the link's queue discipline, or of the sender. A sink that reports changes compares only
+    /// these values.
     fn own(&self, out: &mut Reading<'_>);
 }
 

@@ -36,7 +36,8 @@ pub trait Sink {
     fn wants(&self, _of: Subject, _changed: bool) -> bool {
         false
     }
-    /// Reads the state of `of` at `now`.
+    /// Reads the state that the link or sender `_of` has at the time `_now`. Called only after [`Sink::wants`] has
+    /// returned true.
     fn read(&mut self, _now: Time, _of: Subject, _changed: bool, _state: &dyn Probed) {}
     /// Receives the owner of a new flow.
     fn opened(&mut self, _flow: FlowId, _owner: FlowOwner) {}

@@ -18,9 +18,9 @@ pub struct App {
     #[serde(default)]
     pub start: Duration,
     /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`. If the
-    /// scenario has none, the default depends on the traffic. `voip`, `ping`, `messages`, `media`, and `cbr` at
-    /// constant intervals: the sending interval, but at most 1s; `game`, `proshare` and other `cbr`: 0s; all others:
-    /// 100ms.
+    /// scenario has none, the default depends on the traffic: the sending interval, but at most 1s, for `voip`, `ping`,
+    /// `messages`, `media`, and `cbr` at constant intervals; 0s for `game`, `proshare` and other `cbr`; 100ms for all
+    /// others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// Time from which the application starts nothing new; transfers in progress may finish. Default: the end of the

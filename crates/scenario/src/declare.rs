@@ -26,8 +26,9 @@ pub struct Scenario {
     pub seed: u64,
     /// Simulated time.
     pub duration: Duration,
-    /// Default `start_spread` of applications: the width of the interval from which their start is drawn. With `"0s"`, each
-    /// application starts exactly at its `start`.
+    /// Width of the interval from which the start of each application is drawn, unless the application has its own
+    /// `start_spread`; null: depends on the traffic of each application. With `"0s"`, these applications start exactly
+    /// at their `start`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// Links, by name. Nodes are not declared: a node exists if a link begins or ends at it.
@@ -35,10 +36,11 @@ pub struct Scenario {
     /// Applications, by name.
     #[serde(default)]
     pub app: BTreeMap<String, App>,
-    /// User-defined TCP stacks, by name: a preset and the parameters that differ from it.
+    /// User-defined TCP stacks, by name. Each has a preset and the parameters that differ from it.
     #[serde(default)]
     pub tcp: BTreeMap<String, Stack>,
-    /// Routes that differ from the shortest path (by number of links, then by link name).
+    /// Routes that replace the shortest path. The shortest path has the fewest links; among paths of equal length, the
+    /// link whose name sorts first is used.
     #[serde(default)]
     pub route: Vec<Route>,
     /// Measurements to record.
@@ -54,8 +56,9 @@ pub struct Scenario {
     /// 100000000000, which takes some hours of computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packets: Option<u64>,
-    /// Expected measures, by their dotted paths in the summary (`*` matches any name). Each value is a comparison such as ">=
-    /// 4.0", "< 50" or "0.9 .. 1". `bloatlab check` evaluates them; they do not affect the run.
+    /// Expected values of measures. Each key is the dotted path of a measure in the summary (`*` matches any name), and
+    /// each value is a comparison such as ">= 4.0", "< 50" or "0.9 .. 1". `bloatlab check` evaluates the comparisons;
+    /// they do not affect the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expect: BTreeMap<String, Expect>,
 }
@@ -79,22 +82,23 @@ pub struct Route {
     pub via: String,
 }
 
-/// Measurements to record. Memory does not grow with the length of the run, because series have a fixed number of bins.
+/// Measurements to record. A time series has 6000 bins unless `interval` is set, so its size does not grow with the
+/// length of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Width of a bin of the series. Default: 1/6000 of the duration.
+    /// Width of a bin of the time series. Default: 1/6000 of the duration.
     #[serde(default)]
     pub interval: Option<Duration>,
-    /// Links for which series and distributions are recorded (counters are kept for all links). Default: every link that can
-    /// hold a queue, that is, with a rate, a shaper or a modem.
+    /// Links for which time series and distributions are recorded (counters are kept for all links). Default: every
+    /// link that can hold a queue, that is, with a rate, a shaper, a modem or a `delivery`.
     #[serde(default)]
     pub links: Option<Vec<String>>,
-    /// Applications for which series of each flow are recorded (windows, rates). Default: all.
+    /// Applications for which time series of each flow are recorded (windows, rates). Default: all.
     #[serde(default)]
     pub apps: Option<Vec<String>>,
-    /// Time at the start of the run that the summary excludes from every counter, rate and distribution. Series and
-    /// tables of single events cover the whole run.
+    /// Time at the start of the run that the summary excludes from every counter, rate and distribution. Time series
+    /// and tables of single events cover the whole run.
     #[serde(default)]
     pub warm_up: Duration,
 }

@@ -48,7 +48,7 @@ pub enum Choice {
 pub struct OwnGrade {
     /// A letter or a word.
     pub grade: String,
-    /// Upper limit, exclusive. The last grade has no limit, and covers all higher delays.
+    /// Upper limit of the delay, exclusive. The last grade has no limit, and covers all higher delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Duration>,
 }

@@ -35,8 +35,9 @@ pub struct Link {
     /// (`summary.live.lateness_ms`).
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
-    /// Lets jitter reorder packets. If false, order is kept: a packet with less jitter waits for the packets sent before it, so
-    /// packets sent in quick succession may arrive together.
+    /// Lets a packet overtake earlier packets if jitter, `lateness`, a retransmission or a change of `delay` gives it
+    /// less delay. If false, order is kept: such a packet waits for the packets sent before it, so packets sent in
+    /// quick succession may arrive together.
     #[serde(default)]
     pub reorder: bool,
     /// Probability that a packet is lost on the wire, after leaving the queue.

@@ -10,8 +10,8 @@ use units::Duration;
 /// Maximum number of readings in a trace: about 160 MB for the 20 columns of a link.
 pub(crate) const MOST_MOMENTS: u64 = 1_000_000;
 
-/// Records internal state over time: the state of laws and senders, and the fate of packets. The other results and the scenario's
-/// hash do not depend on it.
+/// Records internal state over time: the state of control laws (AQM) and TCP senders, and the fate of packets. The
+/// other results and the scenario's hash do not depend on it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Trace {

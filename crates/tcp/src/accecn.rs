@@ -47,7 +47,7 @@ pub(crate) fn code(ecn: Ecn) -> u8 {
     }
 }
 
-/// Returns the use of ECN that a server derives from the ECN bits of a SYN.   Source: RFC 9768 §3.1.2, §3.1.3.
+/// Returns the ECN feedback that a server uses if the ECN bits of the SYN are `ace`.   Source: RFC 9768 §3.1.2, §3.1.3.
 pub(crate) fn server(p: &TcpParams, ace: u8) -> EcnUse {
     match (p.ecn.ecn, p.ecn.ecn_feedback, ace) {
         (false, ..) | (true, _, 0) => EcnUse::Off,
@@ -57,7 +57,8 @@ pub(crate) fn server(p: &TcpParams, ace: u8) -> EcnUse {
     }
 }
 
-/// Returns the use of ECN that a client derives from the ECN bits of a SYN-ACK.   Source: RFC 9768 §3.1.2; RFC 3168 §6.1.1.
+/// Returns the ECN feedback that a client uses if the ECN bits of the SYN-ACK are `ace`.
+/// Source: RFC 9768 §3.1.2; RFC 3168 §6.1.1.
 pub(crate) fn client(p: &TcpParams, ace: u8) -> EcnUse {
     match (p.ecn.ecn, p.ecn.ecn_feedback, ace) {
         (false, ..) => EcnUse::Off,
@@ -77,12 +78,12 @@ pub(crate) fn request(p: &TcpParams) -> u8 {
     }
 }
 
-/// Returns the use of ECN on a connection without a handshake, whose ends have the same parameters.
+/// Returns the ECN feedback of a connection that has no handshake. Both ends have the same parameters.
 pub(crate) fn agreed(p: &TcpParams) -> EcnUse {
     if p.ecn.ecn && p.ecn.ecn_feedback == EcnFeedback::Accecn { EcnUse::Accurate } else { EcnUse::classic(p.ecn.ecn) }
 }
 
-/// Returns the use of ECN with a peer that supports only RFC 3168.
+/// Returns the ECN feedback to use with a peer that supports only RFC 3168.
 fn fallback(p: &TcpParams) -> EcnUse {
     EcnUse::classic(p.control.ecn().feedback < Feedback::Accecn)
 }
@@ -90,7 +91,7 @@ fn fallback(p: &TcpParams) -> EcnUse {
 /// AccECN counters of one endpoint, as a receiver and as a sender.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Counts {
-    /// Number of packets received with CE, r.cep.
+    /// r.cep: 5 plus the number of packets received with CE, modulo 8.
     cep: u8,
     /// CE-marked packets not yet reported by an ACK.
     unreported: u32,
@@ -137,7 +138,8 @@ impl Counts {
         self.code.unwrap_or(0)
     }
 
-    /// Processes a received SYN-ACK: its ECN field, and the ECN bits in its header.
+    /// Processes a received SYN-ACK. `ecn` is the ECN field of its IP header, and `ace` are the ECN bits of its TCP
+    /// header.
     pub(crate) fn on_syn_ack(&mut self, ecn: Ecn, ace: u8) {
         self.on_syn(ecn);
         self.s_cep = FIRST_CEP + u8::from(ace == code(Ecn::Ce));
@@ -190,7 +192,7 @@ impl Counts {
         begins || self.unreported >= MARKS[0]
     }
 
-    /// Writes ACE into an outgoing segment, and as many counters of the option as fit into `room` bytes.
+    /// Writes ACE into an outgoing segment, and as many counters of the AccECN option as fit into `room` bytes.
     pub(crate) fn stamp(&mut self, segment: &mut Segment, room: Option<usize>) {
         self.unreported = 0;
         let ace = self.code.take().unwrap_or(self.cep);
@@ -228,10 +230,10 @@ fn safe(d: u32, delta: u32) -> u32 {
     d - d.wrapping_sub(delta) % ACE
 }
 
-/// Undoes the wrap of ACE: returns the number of segments, congruent to `delta` mod 8, that is nearest to `marked` bytes. A segment
-/// has `bytes / d` bytes.
+/// Finds how often ACE has wrapped: returns the number of segments that is congruent to `delta` mod 8 and nearest to
+/// `marked` bytes, but at most `safe(d, delta)`. A segment has `bytes / d` bytes.
 fn nearest(d: u32, delta: u32, marked: u64, bytes: u64) -> u32 {
-    // `marked` in segments of `bytes / d`, rounded to the nearest whole number
+    // `marked` bytes as a number of segments, each of `bytes / d` bytes, rounded to the nearest whole number
     let segments = (2 * marked * u64::from(d) + bytes) / (2 * bytes).max(1);
     let above = (segments as u32).saturating_sub(delta);
     (delta + (above + ACE / 2) / ACE * ACE).min(safe(d, delta))
@@ -263,7 +265,8 @@ mod tests {
         // the option reports 11 448 marked bytes in segments of 1000, so 11 were marked
         let option = AccEcnOption { fields: 3, ceb: 11_448, ..AccEcnOption::default() };
         assert_eq!(one.clone().newly(&with(option, 1), 20, 20_000), (11, 11_448));
-        // the option reports no marked bytes
+        // ACE has not changed, which may stand for 0, 8 or 16 marks. The option reports no marked bytes, so no segment
+        // was marked
         let none = AccEcnOption { ceb: 0, ..option };
         assert_eq!(one.clone().newly(&with(none, 6), 20, 20_000), (0, 0));
         // an option with only one counter does not include r.ceb, so the sender uses the safe value
@@ -280,12 +283,12 @@ mod tests {
         let old = TcpParams::default().with(|p| p.ecn.ecn = true);
         let none = TcpParams::default();
         use EcnUse::{Accurate, Classic, Off};
-        // the use of ECN that a server derives from a SYN with ECN bits 0 to 7
+        // the ECN feedback that a server uses, for each value from 0 to 7 of the ECN bits in the SYN
         let servers = |p: &TcpParams| [0, 1, 2, 3, 4, 5, 6, 7].map(|ace| server(p, ace));
         assert_eq!(servers(&accecn), [Off, Accurate, Accurate, Classic, Accurate, Accurate, Accurate, Accurate]);
         assert_eq!(servers(&old), [Off, Off, Off, Classic, Off, Off, Off, Classic]);
         assert_eq!(servers(&none), [Off; 8]);
-        // the use of ECN that a client derives from a SYN-ACK with ECN bits 0 to 7
+        // the ECN feedback that a client uses, for each value from 0 to 7 of the ECN bits in the SYN-ACK
         let clients = |p: &TcpParams| [0, 1, 2, 3, 4, 5, 6, 7].map(|ace| client(p, ace));
         assert_eq!(clients(&accecn), [Off, Classic, Accurate, Accurate, Accurate, Classic, Accurate, Off]);
         assert_eq!(clients(&old), [Off, Classic, Off, Off, Off, Classic, Off, Off]);
@@ -317,8 +320,8 @@ mod tests {
     fn acks_leave_for_the_first_mark_and_for_every_second() {
         let mut c = Counts::default();
         let at_once = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].map(|ecn| c.on_data(ecn, 1, 1000));
-        // no ACK is sent between the segments of this test, so from the second mark on, every segment triggers an ACK, marked
-        // or not
+        // no ACK leaves between the segments of this test, so the marks remain unreported. From the second mark on,
+        // every segment therefore triggers an ACK, whether the segment is marked or not
         assert_eq!(at_once, [false, true, true, true, true, true]);
         let mut s = Segment::default();
         c.stamp(&mut s, Some(28));

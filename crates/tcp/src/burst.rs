@@ -34,7 +34,8 @@ const RATIO: (f64, f64) = (2.0, 1.2);
 const PER_SECOND: f64 = 1024.0;
 /// Maximum burst, bytes.
 const MOST: u32 = 65_536;
-/// The extra size of bursts at short RTTs halves with every 2^RTT_LOG microseconds of the minimum RTT.
+/// At short RTTs, bursts are larger. The extra size is [`MOST`] bytes at first, and halves whenever the minimum RTT
+/// grows by 2^RTT_LOG microseconds.
 const RTT_LOG: u32 = 9;
 /// Maximum number of bytes that an unpaced connection keeps in its host's device.   Source: Linux's tcp_limit_output_bytes,
 /// since 6.16.
@@ -72,9 +73,9 @@ const SOON: Duration = Duration::from_millis(1);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BurstInputs {
     pub(crate) now: Time,
-    /// Bytes that both windows still allow.
+    /// Number of bytes that may still be sent before the congestion window or the peer's window is full.
     pub(crate) room: u64,
-    /// The smaller of the two windows, bytes.
+    /// The smaller of the congestion window and the peer's window, bytes.
     pub(crate) window: u64,
     /// Time since the oldest segment in flight was sent.
     pub(crate) oldest: Option<Duration>,
@@ -87,11 +88,12 @@ pub(crate) struct Bursts {
     min_rtt_us: u32,
     /// Time of the last transmission.
     last: Time,
-    /// For TCP small queues: the flow's bytes in the host's queue and device, as counted on the wire.
+    /// Bytes of the flow that are still in the host's own queue or device, counted as on the wire. TCP small queues
+    /// limit this number.
     local: u64,
     /// True if a segment waits for the flow's bytes to leave the host.
     throttled: bool,
-    /// The pacing rate R in payload bytes per second, even if the flow is not paced.
+    /// The pacing rate R in payload bytes per second. R determines the size of bursts even if the flow is not paced.
     pub(crate) rate: Option<f64>,
 }
 
@@ -134,7 +136,7 @@ impl Bursts {
         autosize(p, self.rate, self.min_rtt_us)
     }
 
-    /// Returns true if the next burst must wait for more room in the windows.
+    /// Returns true if the next burst must wait until the congestion window and the peer's window have more room.
     pub(crate) fn waits(&self, p: &TcpParams, s: &BurstInputs) -> bool {
         let whole = u64::from(self.size(p)) * u64::from(p.wire.mss);
         let late = s.oldest.is_none_or(|age| age + SOON.min(s.srtt / 2) < s.srtt);

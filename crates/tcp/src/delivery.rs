@@ -19,7 +19,8 @@ use crate::scoreboard::entry::{LOST, RETX, SACKED};
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
-/// The state when a segment was last sent, stored beside its scoreboard entry.
+/// The estimator's record of a segment: the state of the estimator when the segment was last sent, and whether the segment
+/// was delivered or lost since then.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sent {
     at: Time,
@@ -41,7 +42,7 @@ struct Sent {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Arrived {
     bytes: u64,
-    /// The delivered segment sent last, and whether it was sent more than once.
+    /// The segment that was sent last among the delivered ones, and true if it was sent more than once.
     newest: Option<(Sent, bool)>,
 }
 
@@ -59,7 +60,7 @@ pub(crate) struct Sampler {
     min_rtt_us: Option<u32>,
     /// Bytes marked lost since the connection began.
     lost: u64,
-    /// The state of each segment, at the position of its scoreboard entry.
+    /// One element for each segment, at the same position as the segment's scoreboard entry.
     sent: VecDeque<Sent>,
     arrived: Arrived,
 }
@@ -128,7 +129,8 @@ impl Sampler {
         }
     }
 
-    /// Reports newly lost segments, in order. Bound: visits each entry of the scoreboard once; called only after a loss.
+    /// Reports newly lost segments in sequence order. Bound: a call visits each entry of the scoreboard once. Calls
+    /// follow only an ACK that reports a loss, a timeout, or the end of a reordering window.
     pub(crate) fn report_losses(&mut self, board: &Scoreboard, mut report: impl FnMut(&LostSegment)) {
         let mut adjoins = false;
         for (s, e) in self.sent.iter_mut().zip(board.iter()) {

@@ -77,8 +77,10 @@ impl Detection {
         }
     }
 
-    /// Marks segments as lost once the cumulative part of an ACK, which acknowledges `acked` bytes, and its SACK blocks are on the
-    /// scoreboard. Returns the time in microseconds until more segments may count as lost.
+    /// Marks segments as lost, after the ACK number and the SACK blocks of an ACK have been applied to the scoreboard.
+    /// `acked` is the number of bytes that the ACK number newly acknowledges. Returns the time in microseconds after
+    /// which the sender must call [`Detection::on_timer`], because more segments may be lost by then; `None` if no
+    /// timer is needed.
     #[inline]
     pub(crate) fn detect(
         &mut self,
@@ -148,15 +150,16 @@ impl Detection {
         true
     }
 
-    /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, not only the bytes in flight.
-    /// Always true without limited transmit. With limited transmit (RFC 3042), a sender that uses DupThresh may send two segments
-    /// beyond the window. FACK and RACK need no such rule: they do not count SACKed bytes, so every SACK makes room.
+    /// Returns true if, while duplicate ACKs arrive, the window limits all outstanding bytes and not just the bytes in
+    /// flight. Without limited transmit, the window always limits all outstanding bytes. With limited transmit (RFC
+    /// 3042), it does so only in stacks that use DupThresh; they may send two segments beyond the window. FACK and RACK
+    /// do not need this allowance: they do not count SACKed bytes, so every SACK makes room in the window.
     pub(crate) fn counts_outstanding(&self, p: &TcpParams) -> bool {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }
 
-    /// Returns true if a recovery uses spare window for holes not yet deemed lost: NextSeg (3) and (4).   Source: RFC
-    /// 6675 §4.
+    /// Returns true if a recovery may use spare window to retransmit segments that are neither SACKed nor deemed lost
+    /// so far: rules (3) and (4) of NextSeg.   Source: RFC 6675 §4.
     #[inline]
     pub(crate) fn fills_holes(&self, p: &TcpParams) -> bool {
         p.detection.recovery == Recovery::Sack && matches!(self, Self::Dupack)
@@ -169,7 +172,7 @@ impl Detection {
         true
     }
 
-    /// Records a retransmission that counts in pipe.
+    /// Records a retransmission that the scoreboard counts in `pipe`, the number of bytes in flight.
     pub(crate) fn note_resent(&mut self, board: &mut Scoreboard, piece: Piece, now_us: u32) {
         match self {
             Self::Dupack => {}
@@ -242,8 +245,8 @@ impl Detection {
         self.rack().map_or(0, |rack| rack.tlp.sent)
     }
 
-    /// Applies an ACK to the probe in flight. Returns true if the probe was a retransmission that has repaired a loss. `news` is
-    /// true if the ACK delivers new data.
+    /// Checks whether an ACK ends the tail loss probe in flight. Returns true if the probe was a retransmission that
+    /// has repaired a loss. `news` is true if the ACK delivers new data.
     #[inline]
     pub(crate) fn probe_repaired(&mut self, segment: &Segment, news: bool) -> bool {
         self.with_rack(|rack| rack.probe_repaired(segment, news))

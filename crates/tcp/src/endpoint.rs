@@ -49,13 +49,14 @@ impl Endpoint {
         Self { rx: Receiver::new(p), tx: Sender::new(p, peer_rwnd), stats: Counters::default() }
     }
 
-    /// Provides the controller with its random stream and its name, if the controller uses them. Must be called before the
-    /// connection opens.
+    /// Gives the congestion controller its own random stream and the name of this end of the connection, if the
+    /// controller uses them. Must be called before the connection opens.
     pub fn introduce(&mut self, origin: &Origin<'_>) {
         self.tx.cc.introduce(origin);
     }
 
-    /// Opens the connection actively; without a handshake, the connection is established at once. Ignored if already open.
+    /// Opens the connection actively. Without a handshake, the connection is established at once. Has no effect if the
+    /// connection was opened before.
     pub fn connect(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         if self.rx.phase != Phase::Listen {
             return;
@@ -134,7 +135,7 @@ impl Endpoint {
         self.proceed(p, now, io);
     }
 
-    /// Processes a pure ACK without SACK or ECE. Its ACK number and echoed time stamp describe it fully.
+    /// Processes a pure ACK without SACK or ECE, which contains nothing but its ACK number and an echoed time stamp.
     #[inline]
     pub fn on_plain_ack(&mut self, p: &TcpParams, now: Time, ack: u64, ts_ecr: u32, io: &mut impl Io) {
         let segment = Segment { ack, ts_ecr, flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
@@ -145,7 +146,8 @@ impl Endpoint {
         self.proceed(p, now, io);
     }
 
-    /// Processes a segment with payload that acknowledges nothing beyond the SYN. The fields of `data` describe it fully.
+    /// Processes a segment with payload that acknowledges nothing beyond the SYN, and contains nothing but the fields
+    /// of `data`.
     #[inline]
     pub fn on_plain_data(&mut self, p: &TcpParams, now: Time, data: PlainData, io: &mut impl Io) {
         let PlainData { seq, len, ts_val, ecn, flags } = data;
@@ -177,8 +179,8 @@ impl Endpoint {
         }
     }
 
-    /// Resumes quick ACKs if, by the peer's time stamps, the pause before the segment sent at `ts_val` was longer
-    /// than the RTO.
+    /// Resumes quick ACKs if the peer paused for longer than the RTO before it sent the segment with the time stamp
+    /// `ts_val`. The pause is the difference between the peer's time stamps.
     #[inline]
     fn note_pause(&mut self, p: &TcpParams, ts_val: u32) {
         if p.quirks.quick_acks_return
@@ -257,7 +259,7 @@ impl Endpoint {
         self.tx.has_written()
     }
 
-    /// Reports the sender's state, then the controller's. Names follow `ss -i`.
+    /// Reports the sender's state, then the controller's. The names are modelled on the output of `ss -i`.
     pub fn read(&self, p: &TcpParams, out: &mut Reading<'_>) {
         let probe = self.probe(p);
         out.word("state", probe.state.word());
@@ -287,9 +289,9 @@ impl Endpoint {
         self.tx.cc.probe(out);
     }
 
-    /// Prefetches the cache lines for a segment that will arrive soon, either a pure ACK or a segment with payload. `steps`
-    /// counts down to 0 as its arrival approaches. Each step prefetches the lines that the previous step's lines point to.
-    /// Changes no state.
+    /// Prefetches the cache lines for a segment that will arrive soon, either a pure ACK or a segment with payload.
+    /// `steps` counts down to 0 as the arrival approaches, because the lines of a step are often reached through
+    /// pointers that the step before has fetched. Changes no state.
     #[inline]
     pub fn prefetch(&self, ack: bool, steps: u32) {
         match (steps, ack) {
@@ -301,8 +303,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the number of segments that were declared lost and are not yet acknowledged, retransmitted or not. Visits every
-    /// segment in flight.
+    /// Returns the number of segments that were declared lost and have been neither acknowledged nor SACKed, whether
+    /// they were retransmitted or not. Visits every segment in flight.
     pub fn lost_segments(&self) -> u32 {
         self.tx.board.lost_segments()
     }
@@ -325,8 +327,9 @@ impl Endpoint {
         }
     }
 
-    /// Returns the number of segments in flight from this endpoint, and the heap bytes allocated for both directions: scoreboard
-    /// entries, and ranges above holes that do not fit inline.
+    /// Returns the number of segments in flight from this endpoint, and the number of heap bytes that its scoreboard
+    /// and its receiving half use. The receiving half allocates memory for ranges above holes that do not fit inline,
+    /// for AccECN, for D-SACK and for a variable receive window.
     pub fn footprint(&self) -> (usize, usize) {
         let (segments, bytes) = self.tx.board.footprint();
         (segments, bytes + self.rx.heap_bytes())
@@ -387,7 +390,7 @@ impl Endpoint {
         }
     }
 
-    /// Completes a call after which segments may leave.
+    /// Sends the segments that may leave now, and then completes the call into the endpoint.
     #[inline]
     fn proceed(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.output(p, now, io);

@@ -20,9 +20,9 @@ use packet::{Ecn, Flags};
 pub(crate) enum EcnUse {
     #[default]
     Off,
-    /// RFC 3168 or DCTCP feedback: ECE and CWR are signals.
+    /// RFC 3168 or DCTCP feedback, in which ECE and CWR are separate flags.
     Classic,
-    /// AccECN feedback: ECE and CWR are two bits of a counter.
+    /// AccECN feedback, in which ECE and CWR are two of the three bits of a counter.
     Accurate,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn echoes(ack: &Segment) -> bool {
     ack.flags.and(Flags::ECE.with(Flags::ACE)) == Flags::ECE
 }
 
-/// The effect of a segment's ECN field on the echo.
+/// How the ECN field of a received segment affects the ECE flag of the ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     Same,
@@ -49,8 +49,8 @@ pub(crate) enum Mark {
 }
 
 impl EcnFeedback {
-    /// Processes the ECN field of a segment with payload. `echo` is true if ACKs have carried ECE so far. Returns whether ACKs
-    /// carry ECE from now on, and the segment's effect.
+    /// Processes the ECN field of a segment with payload. `echo` is true if ACKs have carried ECE so far. Returns
+    /// whether ACKs carry ECE from now on, and whether this segment changed that.
     #[inline]
     pub(crate) fn on_data(self, echo: bool, segment: &Segment) -> (bool, Mark) {
         let marked = segment.ecn == Ecn::Ce;

@@ -25,7 +25,7 @@ pub(crate) struct Offload<'a, I> {
     /// Maximum number of segments in a packet.
     most: u32,
     io: &'a mut I,
-    /// The packet gathered so far. It has no payload if no segment has joined yet.
+    /// The packet gathered so far. Its payload length is 0 as long as it contains no segment.
     run: Segment,
 }
 

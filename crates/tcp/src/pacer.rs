@@ -31,7 +31,7 @@ pub(crate) struct Pacer {
     next_at: Time,
     /// Time at which the waiting segment may leave; [`Time::NEVER`] if none waits.
     pub(crate) wake_at: Time,
-    /// Part of the current burst's delay that has not yet shortened a wait.
+    /// Time by which the current burst left late, less the time by which later waits were already shortened for it.
     credit: Duration,
     /// Number of segments that may still leave unpaced.
     unpaced: u32,
@@ -49,7 +49,7 @@ impl Pacer {
         (self.rate, self.quantum) = (d.pacing_rate, d.quantum);
     }
 
-    /// Sets the rate for a sender that paces although its controller sets no rate, with bursts of `burst` segments.
+    /// Sets the pacing rate and the burst size, in segments, of a sender whose controller sets no rate.
     pub(crate) fn set(&mut self, rate: Option<f64>, burst: u32) {
         (self.rate, self.quantum) = (rate, burst);
     }
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(p.allowance(Time(MS)), 2);
         p.spend(Time(MS), 1000);
         p.spend(Time(MS), 1000);
-        // 2000 bytes take 2 ms, at one byte per microsecond
+        // at one byte per microsecond, the 2000 bytes sent take 2 ms
         assert_eq!((p.allowance(Time(2 * MS)), p.held_back(Time(2 * MS))), (0, Duration(MS)));
         p.wait();
         assert_eq!(p.wake_at, Time(3 * MS));

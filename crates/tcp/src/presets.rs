@@ -97,7 +97,7 @@ presets! { p:
         p.window.cwnd_validation = CwndValidation::Full;
         p.window.idle_restart = IdleRestart::InitialAfterAck;
         p.control.choose("cubic-2.6.22");
-        // C follows from bic_scale 41 at a round trip of 100 ms
+        // the kernel divides bic_scale / 1024 by a round trip of 100 ms, so its C is 41 / 1024 / 0.1 = 410 / 1024
         p.control.shared.cubic_c = 410.0 / 1024.0;
         p.reduction.reduction = Reduction::HeldRateHalving;
         (p.detection.loss_detection, p.detection.dupthresh) = (LossDetection::ForwardAck, 4);
@@ -119,7 +119,7 @@ presets! { p:
 
     /// ns-2 Agent/TCP/Reno: classic fast recovery, no SACK, initial window 2, clock of 10 ms, slow start restart
     "ns2-reno" {
-        // The agent is one-way, has no time stamps, and has `singledup_ true` (limited transmit).
+        // The agent is one-way, sends no time stamps, and uses limited transmit (`singledup_ true`).
         // Departs: ns-2 begins with a packet of 40 bytes in place of a SYN, one round trip before the data, and takes only
         // one RTT sample per round trip.
         ns2(p, Quirks::NS2_RENO);
@@ -186,6 +186,6 @@ fn ns2(p: &mut TcpParams, quirks: Quirks) {
     (p.rto.backoff_doublings, p.rto.retries) = (6, None);
     p.rto.initial_rto = Duration::from_secs(3);
     (p.receiver.ack_every, p.receiver.delayed_ack) = (1, Duration::from_millis(100));
-    // ns-2's receivers have no window, so this one is too large to limit a sender in practice
+    // ns-2's receivers have no window, so the window set here is too large to limit a sender in practice
     p.receiver.receive_window = ReceiveWindow::fixed(Bytes(1 << 30));
 }

@@ -20,7 +20,8 @@ use ranges::OutOfOrder;
 use space::Space;
 use units::{LINE, Time, prefetch};
 
-/// Number of ranges above holes stored inline. If there are more, all are stored on the heap until no hole is left.
+/// Number of ranges above holes that are stored inline. If there are more, all of them move to the heap, and the heap
+/// is used until no hole is left.
 const FEW: usize = 3;
 /// Value of `held` if the ranges are on the heap.
 const ON_HEAP: u8 = u8::MAX;
@@ -30,22 +31,22 @@ const AT_ONCE: Time = Time::ZERO;
 
 /// Shortest gap between two segments that counts as a pause by the sender, microseconds. Usual RTOs are longer.
 const PAUSE: u32 = 100_000;
-/// Number of immediate ACKs after a CE mark that begins an echo.   Source: Linux.
+/// Number of ACKs that leave at once after a CE mark that makes ACKs carry ECE.   Source: Linux.
 const QUICK_AFTER_CE: u32 = 2;
 
-/// In `flags`: ACKs carry ECE.
+/// Bit of `flags` that is set while ACKs carry ECE.
 const ECHO: u8 = 1;
-/// In `flags`: the next ACK reports a duplicate.
+/// Bit of `flags` that is set if the next ACK must report a duplicate.
 const DUPLICATE: u8 = 2;
-/// In `flags`: the end of the connection was reported to the host.
+/// Bit of `flags` that is set once the end of the connection was reported to the host.
 const CLOSED: u8 = 4;
-/// In `flags`: every segment is ECN-capable.
+/// Bit of `flags` that is set if every segment is sent as ECN-capable.
 const CAPABLE: u8 = 8;
-/// In `flags`: every segment carries AccECN's counter.
+/// Bit of `flags` that is set if every segment sent carries AccECN's counter.
 const COUNTS: u8 = 16;
-/// In `flags`: every segment carries the window.
+/// Bit of `flags` that is set if every segment sent carries the window.
 const WINDOW: u8 = 32;
-/// Maximum total size of the TCP options, and size of the time stamp option, bytes.
+/// Maximum total size of a segment's TCP options, and the part of it that the time stamp option takes, in bytes.
 const OPTIONS: [usize; 2] = [40, 12];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,8 +70,8 @@ enum Fin {
     Consumed,
 }
 
-/// The receiving half of an endpoint. As long as there are no holes, processing a segment uses only the first 32 bytes. They
-/// include the phase and the `quiet` flag, by which the endpoint skips an idle sending half.
+/// The receiving half of an endpoint. As long as there are no holes, processing a segment uses only the first 32 bytes
+/// of this struct. They include the phase and the `quiet` flag, with which the endpoint skips an idle sending half.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Receiver {
@@ -103,7 +104,7 @@ pub(crate) struct Receiver {
     fin_at: u32,
     /// Time of the first SYN sent, microseconds. It gives an RTT sample if the SYN-ACK echoes no time stamp.
     pub(crate) syn_sent: u32,
-    /// State for AccECN and for a variable receive window; `None` without either.
+    /// State for AccECN and for a variable receive window; `None` if the connection uses neither.
     rare: Option<Box<Rare>>,
 }
 
@@ -150,7 +151,8 @@ impl Receiver {
             + self.rare.as_ref().map_or(0, |_| size_of::<Rare>())
     }
 
-    /// Initialises the receive sequence, at the peer's SYN or at the start of a connection without a handshake.
+    /// Initialises the receive state. Called when the peer's SYN arrives, or at the start of a connection without a
+    /// handshake.
     pub(crate) fn open(&mut self, ts_val: u32) {
         self.next = 1;
         self.since_ack = 0;
@@ -169,8 +171,8 @@ impl Receiver {
         self.ack_at = AT_ONCE;
     }
 
-    /// Returns the sender's pause before the segment sent at `ts_val`, microseconds. `None` for pauses of at
-    /// most [`PAUSE`], and before the first data.
+    /// Returns how long the peer paused before it sent the segment with the time stamp `ts_val`, in microseconds.
+    /// Returns `None` if the pause was at most [`PAUSE`], or if no data has arrived in order yet.
     #[inline]
     pub(crate) fn pause_us(&self, ts_val: u32) -> Option<u32> {
         let us = ts_val.wrapping_sub(self.ts_recent);
@@ -247,8 +249,8 @@ impl Receiver {
             self.set_ack_now();
         }
         if start > self.next {
-            // An `if` instead of `+= u32::from(...)`: nothing else here uses the cache line of the counters, so only a
-            // duplicate should touch it.
+            // This is an `if` instead of `+= u32::from(...)`, so that only a duplicate touches the cache line of the
+            // counters. No other code on this path needs that line.
             if !self.insert(start, end) {
                 stats.duplicates_received += 1;
                 self.note_duplicate(p, start, end);
@@ -262,13 +264,14 @@ impl Receiver {
             self.next = self.take(end);
             self.set_ack_now();
         }
-        // fits into 32 bits: at most the receive window, which is below 4 GiB
+        // the new bytes fit into 32 bits, because they lie within the receive window, which is at most 2 GiB
         self.since_ack += (self.next - old) as u32;
         self.deliver(old, io);
         self.schedule_ack(p, now, segment.len);
     }
 
-    /// Counts the segments of a GSO packet except one, which [`Receiver::on_data`] counts. The packet is acknowledged once (GRO).
+    /// Adds all segments of a GSO packet but one to the count of unacknowledged segments. [`Receiver::on_data`] adds the
+    /// last one, so the packet is acknowledged once (GRO).
     #[inline]
     pub(crate) fn await_run(&mut self, segment: &Segment) {
         if segment.gso_size > 0 {
@@ -276,7 +279,7 @@ impl Receiver {
         }
     }
 
-    /// Adds the range `[start, end)` above a hole. Returns false if it was received before.
+    /// Adds the range `[start, end)`, which lies above a hole. Returns false if all of its data was received before.
     fn insert(&mut self, start: u64, end: u64) -> bool {
         if self.held == ON_HEAP {
             return self.many.get_or_insert_default().insert(start, end);
@@ -314,7 +317,8 @@ impl Receiver {
         many.insert(start, end)
     }
 
-    /// Removes the ranges that adjoin or overlap the data below `next`; returns the new next byte.
+    /// Removes the ranges that begin at or below `next`, because all data below `next` has arrived and the ranges now
+    /// continue this data. Returns the new next byte expected.
     fn take(&mut self, next: u64) -> u64 {
         if self.held == ON_HEAP {
             let many = self.many.get_or_insert_default();
@@ -324,7 +328,8 @@ impl Receiver {
             }
             return next;
         }
-        // ranges are not adjacent, so a range that begins above `next` also lies above all removed ranges
+        // a range that begins above `next` is kept: ranges do not touch each other, so there is a hole between this
+        // range and the removed ranges
         let mut reached = next;
         let mut n = 0;
         for i in 0..usize::from(self.held) {
@@ -357,7 +362,7 @@ impl Receiver {
     fn schedule_ack(&mut self, p: &TcpParams, now: Time, len: u32) {
         self.unacked = self.unacked.saturating_add(1);
         let due = if p.quirks.short_segments_wait {
-            // if the peer sends smaller segments on purpose, these count as full segments
+            // if the peer deliberately sends segments smaller than the MSS, they count as full segments
             let full = if p.control.ecn().small_segments { p.wire.mss.min(len) } else { p.wire.mss };
             u64::from(self.since_ack) >= u64::from(p.receiver.ack_every) * u64::from(full)
         } else {
@@ -401,8 +406,8 @@ impl Receiver {
         }
     }
 
-    /// Lets the next ACK report `[start, end)` as a duplicate. Ignored if the range lies above the window, because such data
-    /// cannot have been received before.
+    /// Makes the next ACK report `[start, end)` as a duplicate (D-SACK). Does nothing if the range reaches above the
+    /// window, because such data cannot have been received before.
     #[cold]
     fn note_duplicate(&mut self, p: &TcpParams, start: u64, end: u64) {
         let valid = start < end && end <= self.next + p.receiver.receive_window.bound();

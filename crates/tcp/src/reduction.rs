@@ -19,13 +19,13 @@
 use crate::cc::control::Window;
 use crate::params::{Reduction, TcpParams};
 
-/// Clamps a byte count to 32 bits, which hold every peer's window.
+/// Clamps a byte count to 32 bits. Every window that a peer can offer fits into 32 bits.
 fn narrow(bytes: u64) -> u32 {
     bytes.min(u32::MAX.into()) as u32
 }
 
-/// The state of a reduction, in bytes. Unchanged until the first reduction; never used if the controller itself reduces the
-/// window.
+/// The state of a reduction, in bytes. Before the first reduction, and as long as the controller itself reduces the
+/// window, the state keeps its default values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReductionState {
     /// RecoverFS: the window or FlightSize from which ssthresh was computed.
@@ -34,7 +34,8 @@ pub(crate) struct ReductionState {
     delivered: u64,
     /// prr_out: bytes sent since the reduction began.
     out: u64,
-    /// In PRR, the bytes that may still be sent for this ACK. In held rate halving, the limit on segments in flight (`held`).
+    /// In PRR, the number of bytes that may still be sent for this ACK. In held rate halving, the variable `held` at
+    /// the top of this file: segments may leave while fewer than this number are in flight.
     sndcnt: u32,
 }
 
@@ -52,7 +53,8 @@ impl ReductionState {
         }
     }
 
-    /// Returns true if a reduction has begun in response to the last congestion event.
+    /// Returns true if the sender began a reduction in response to the last congestion event, even if this reduction
+    /// has already ended.
     #[inline]
     pub(crate) fn is_begun(&self) -> bool {
         self.flight > 0
@@ -90,7 +92,9 @@ impl ReductionState {
         if self.out == 0 { sndcnt.max(mss) } else { sndcnt }
     }
 
-    /// Responds to a timer that found `lost` bytes lost: pipe is now smaller, but the window does not change.   Source: Linux.
+    /// Responds to a timer that found `lost` bytes lost, so that pipe is now smaller. PRR keeps the window and allows
+    /// the sender to send `lost` more bytes; the other algorithms respond as to an ACK that delivers nothing.   Source:
+    /// Linux.
     pub(crate) fn on_timer(&mut self, p: &TcpParams, w: &mut Window, lost: u64, pipe: u64) {
         match p.reduction.reduction {
             Reduction::Prr => self.sndcnt = self.sndcnt.saturating_add(narrow(lost)),
@@ -114,7 +118,8 @@ impl ReductionState {
         }
     }
 
-    /// Records that a segment of `size` bytes was sent during the reduction. `pipe` includes it.
+    /// Records that a segment of `size` bytes was sent during the reduction. `pipe` is the number of bytes in flight,
+    /// including this segment.
     #[inline]
     pub(crate) fn on_send(&mut self, p: &TcpParams, size: u64, pipe: u64) {
         if p.reduction.reduction == Reduction::HeldRateHalving {
@@ -242,7 +247,7 @@ mod tests {
             seen.push(w.cwnd);
         }
         assert_eq!(seen, [19.5, 19.0, 18.5, 18.0, 17.5, 17.0, 16.5, 16.0, 16.0, 16.0]);
-        // No burst follows: with 5 segments in flight, one more may be sent.
+        // with 5 segments in flight, the window is only 6, so one more segment may be sent and there is no burst
         s.on_ack(&p, &mut w, MSS, 5 * MSS, false);
         assert_eq!(w.cwnd, 6.0);
         s.end(&p, &mut w);

@@ -23,10 +23,12 @@ pub(crate) struct Rtt {
     pub(crate) rttvar: Duration,
     /// RTO without backoff.
     base: Duration,
-    /// Number of doublings of the RTO: timeouts since the last sample or, with `backoff_until_new_data`, since the
-    /// acknowledgement of data sent after a timeout.
+    /// Number of times that the RTO is doubled: the number of timeouts since the last sample or, with
+    /// `backoff_until_new_data`, since data that was first sent after a timeout was last acknowledged. At most
+    /// `backoff_doublings`.
     backoff: u8,
-    /// With `backoff_until_new_data`: end of the data sent before the last timeout, low 32 bits of the stream offset.
+    /// SND.NXT at the last timeout, which is the end of the data sent before the timeout: the low 32 bits of the stream
+    /// offset. Used only with `backoff_until_new_data`.
     sent_to: u32,
 }
 

@@ -33,7 +33,8 @@ pub(super) const FEW: usize = 4;
 /// Value of `held` if the entries are in the ring.
 pub(super) const IN_RING: u8 = u8::MAX;
 
-/// The scoreboard of one sender. Fields are in the order in which an ACK needs them, as in [`crate::Endpoint`].
+/// The scoreboard of one sender. The fields are in the order in which the processing of an ACK uses them, as in
+/// [`crate::Endpoint`], so that an ACK touches few cache lines.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Scoreboard {
@@ -48,7 +49,7 @@ pub(crate) struct Scoreboard {
     pub(crate) lost_to: u32,
     pub(crate) rtx: u32,
     pub(crate) high: u32,
-    /// Without SACK: bytes that have left the network according to duplicate ACKs.
+    /// Number of bytes that have left the network, judging by the duplicate ACKs. Used only without SACK.
     pub(crate) dup_bytes: u32,
     /// Number of entries in `few`, or [`IN_RING`].
     pub(crate) held: u8,
@@ -106,8 +107,8 @@ impl Scoreboard {
         taken
     }
 
-    /// Subtracts a SACKed entry from the counts above `lost_to`. `run_goes_on` is true if the next entry belongs to the same
-    /// run.
+    /// Removes a SACKed entry of `size` bytes from the counters `above` and `runs`, because `lost_to` moves past the
+    /// entry or the entry leaves the scoreboard. `run_goes_on` is true if the next entry belongs to the same run.
     #[inline]
     pub(crate) fn leave_count(&mut self, size: u64, run_goes_on: bool) {
         self.above -= size;
@@ -334,8 +335,8 @@ impl Scoreboard {
         self.iter().filter(|e| e.flags & (SACKED | RETX) == RETX).count() as u32
     }
 
-    /// Returns the number of segments in flight, and the time of the latest transmission of the first of them,
-    /// microseconds.
+    /// Returns the number of segments in flight, and the time in microseconds at which the first of these segments was
+    /// last sent.
     #[inline]
     pub(crate) fn outstanding(&self) -> (usize, u32) {
         (self.len(), self.get(0).map_or(0, |e| e.sent))

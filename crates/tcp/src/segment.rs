@@ -107,8 +107,8 @@ pub struct Segment {
     pub ack: u64,
     /// Payload bytes.
     pub len: u32,
-    /// With [`Flags::GSO`], the payload bytes of each segment that this packet contains; the last one may have fewer. Otherwise
-    /// 0.
+    /// In a packet with [`Flags::GSO`], the number of payload bytes in each segment that the packet contains; the last
+    /// segment may have fewer. In all other packets, 0.
     pub gso_size: u16,
     /// Time of sending, microseconds modulo 2^32.   Source: RFC 7323 §3.
     pub ts_val: u32,
@@ -127,7 +127,7 @@ pub struct Segment {
     pub sack: SackBlocks,
 }
 
-/// A plain data segment: it has payload and neither SYN nor FIN, and its ACK covers nothing beyond the peer's SYN.
+/// A plain data segment: it has payload and neither SYN nor FIN, and it acknowledges only the peer's SYN, no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainData {
     /// Offset of the first payload byte in the stream.
@@ -138,7 +138,7 @@ pub struct PlainData {
     pub ts_val: u32,
     /// ECN codepoint received.
     pub ecn: Ecn,
-    /// PSH and AccECN's counter, as in [`Segment::flags`]; nothing else.
+    /// May contain PSH and the bits of AccECN's counter, which [`Segment::flags`] describes, but no other flags.
     pub flags: Flags,
 }
 
@@ -208,11 +208,13 @@ pub enum Event {
         /// Number of bytes newly acknowledged.
         bytes: u64,
     },
-    /// The retries of a SYN or of data are exhausted; `Closed` follows.
+    /// The endpoint has given up, because the SYN or data was retransmitted the maximum number of times without an
+    /// answer. The event `Closed` follows.
     Failed,
-    /// Both directions are done, or the connection has failed. Without a handshake (and FIN), this means that all data of this
-    /// side is acknowledged; the side can still receive. As long as the host keeps the endpoint, the endpoint can repeat a lost
-    /// final ACK.
+    /// Both directions are finished, or the connection has failed. In a connection without a handshake, and therefore
+    /// without FINs, this event means only that the application has closed this side and that all its data is
+    /// acknowledged; this side can still receive. As long as the host keeps the endpoint, the endpoint can repeat the
+    /// final ACK if it is lost.
     Closed,
 }
 
@@ -223,13 +225,16 @@ pub enum Event {
 pub trait Io {
     /// Sends a segment.
     fn send(&mut self, segment: &Segment);
-    /// Sends an ACK after the application has received the data that the current call into the endpoint delivers, if any
-    /// ([`Quirks::ack_after_delivery`](crate::params::Quirks::ack_after_delivery)). A host without applications sends it at once.
+    /// Sends an ACK. If the current call into the endpoint delivers data to the application, a host with applications
+    /// must not send the ACK before the application has received the data
+    /// ([`Quirks::ack_after_delivery`](crate::params::Quirks::ack_after_delivery)). The default is for hosts without
+    /// applications: it sends the ACK at once.
     fn send_after_delivery(&mut self, segment: &Segment) {
         self.send(segment);
     }
-    /// Marks the end of a burst of new data, which a host passes to its device in one piece. The burst began at the last call of
-    /// this method, or at the call into the endpoint.
+    /// Marks the end of a burst of new data. A host passes all segments of a burst to its device together. A burst
+    /// consists of the new segments sent since the host called into the endpoint or, if that is more recent, since the
+    /// previous call of this method.
     fn burst_ends(&mut self) {}
     /// Reports an event.
     fn event(&mut self, event: Event);

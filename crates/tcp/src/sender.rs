@@ -52,7 +52,8 @@ pub(crate) struct Context<'a, I> {
     pub(crate) io: &'a mut I,
 }
 
-/// The state of delivery rates, pacing and bursts, for flows that use any of these, or whose controller has a timer.
+/// The state of the delivery-rate estimate, pacing and bursts. A flow has this state only if it uses at least one of
+/// the three or if its controller has a timer.
 #[derive(Clone, Debug)]
 pub(crate) struct PacingAndRate {
     rates: Option<Sampler>,
@@ -76,8 +77,9 @@ impl PacingAndRate {
 /// Value of `end` for an endless stream.
 const ENDLESS: u64 = u64::MAX;
 
-/// The sending half of an endpoint. Every ACK uses four cache lines: the stream and its window, the RTT estimate, the controller
-/// with the head of the scoreboard, and the scoreboard's entries. Fields that few ACKs need come last.
+/// The sending half of an endpoint. The processing of an ACK uses four cache lines. They hold the stream and its
+/// window, the RTT estimate, the controller with the beginning of the scoreboard, and the scoreboard's entries. The
+/// fields that only a few ACKs need come last.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Sender {
@@ -103,15 +105,16 @@ pub(crate) struct Sender {
     partial_seen: bool,
     /// True if the window stopped the sender in the current round, which ends when `usage_until` is acknowledged.
     limited: bool,
-    /// One past RescueRxt: the low 32 bits of the stream offset.   Source: RFC 6675 §2.
+    /// RFC 6675's RescueRxt, plus one: the low 32 bits of the stream offset.   Source: RFC 6675 §2.
     rescue_rxt: u32,
     pub(crate) rtt: Rtt,
     /// End of the data outstanding when the last recovery, reduction or ECN response began.
     recover: u64,
-    /// Time of the last data transmission. In stacks that measure idle time from ACKs: time of the ACK that left nothing
-    /// outstanding, if later.
+    /// Time of the last transmission. In stacks that measure idle time from ACKs, an ACK that leaves nothing
+    /// outstanding also sets this field.
     last_active: Time,
-    /// End of the current round for `limited` and `max_flight`: the low 32 bits of the stream offset.
+    /// The current round for `limited` and `max_flight` ends when `una` reaches this sequence number: the low 32 bits
+    /// of the stream offset.
     usage_until: u32,
     /// Maximum number of bytes outstanding after a transmission in the current round (see `usage_until`).
     max_flight: u32,
@@ -123,7 +126,8 @@ pub(crate) struct Sender {
     /// True if a reduction may still prove spurious, so that `undo` holds the values to restore.
     suspicious: bool,
     pub(crate) timer: Timer,
-    /// True if the window limits the outstanding bytes, instead of the bytes in flight, while duplicate ACKs arrive.
+    /// True if, while duplicate ACKs arrive, the window limits all outstanding bytes and not just the bytes in flight.
+    /// See [`Detection::counts_outstanding`].
     counts_outstanding: bool,
     /// The stage of ACK processing at which the controller runs.
     turn: Turn,
@@ -132,7 +136,8 @@ pub(crate) struct Sender {
     pub(crate) detection: Detection,
     pub(crate) board: Scoreboard,
     reduction: ReductionState,
-    /// State for undoing reductions. Present only in stacks with undo, from the first retransmission on.
+    /// State for undoing reductions and for F-RTO. Present only in stacks that use at least one of the two, from the
+    /// first recovery, timeout or retransmission on.
     undo: Option<Box<Undo>>,
 }
 
@@ -197,7 +202,8 @@ impl Sender {
         }
     }
 
-    /// Prepares the sender for data, after the SYN was acknowledged or without a handshake.
+    /// Prepares the sender to send data. Called when the SYN has been acknowledged, or at the start of a connection
+    /// without a handshake.
     pub(crate) fn open(&mut self, p: &TcpParams) {
         self.una = 1;
         self.next = self.next.max(1);

@@ -67,7 +67,7 @@ pub struct Stats {
     pub ecn_reductions: u32,
     /// Number of CE-marked packets reported by ACKs (see [`crate::cc::control::AckSample::ce_packets`]).
     pub ce_reported: u32,
-    /// Number of segments received that contained nothing new.
+    /// Number of segments received that contained nothing new or reached beyond the receive window.
     pub duplicates_received: u32,
     /// Number of rescue retransmissions (RFC 6675).
     pub rescues: u32,

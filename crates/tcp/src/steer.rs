@@ -5,18 +5,18 @@
 /// A new value for a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steer {
-    /// Congestion window, bytes; a value below one segment is raised to one segment.
+    /// Congestion window in bytes. A value below one segment is raised to one segment.
     Cwnd(u64),
-    /// Slow start threshold, bytes; `None` if it is infinite.
+    /// Slow start threshold in bytes; `None` if the threshold is infinite.
     Ssthresh(Option<u64>),
-    /// Pacing rate, payload bytes per second; `None` stops pacing. Ignored unless [`Steerable::pacing_rate`] is true.
+    /// Pacing rate in payload bytes per second; `None` stops pacing. Ignored unless [`Steerable::pacing_rate`] is true.
     PacingRate(Option<f64>),
 }
 
 /// The limits of a sender's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steerable {
-    /// Largest payload of a segment, bytes.
+    /// Largest payload of a segment in bytes.
     pub mss: u32,
     /// True if neither the controller nor the stack sets a pacing rate.
     pub pacing_rate: bool,

@@ -1,5 +1,5 @@
-//! Tests of two endpoints with a lossy pipe between them: scripted losses, response functions, and random losses, after
-//! which every stack must have delivered each byte exactly once.
+//! Tests of two endpoints with a lossy pipe between them. Some tests script the losses, some measure response
+//! functions, and property tests with random losses check that every stack delivers each byte exactly once.
 
 mod ecn;
 mod hostile;
@@ -58,8 +58,8 @@ fn syn_waits_double_up_to_a_minute() {
 
 #[test]
 fn a_connection_that_never_opens_fails() {
-    // Linux (ip-sysctl): there are four timeouts without doubling, then six retries. The last SYN leaves at 67 s, and the
-    // connection fails 64 s later
+    // as Linux's ip-sysctl documents, the SYN is sent again four times after a second each, and then six times after 1,
+    // 2, 4, 8, 16 and 32 s. The last SYN leaves at 67 s, and the connection fails 64 s later
     let mut n = Net::new(&exact(), 10, |_, _, _| Fate::Drop);
     n.connect(1000, false);
     n.run(130.0);
@@ -117,7 +117,8 @@ fn full_tcp_holds_the_short_segment_its_ack_and_the_fin() {
     // the ACK of the SYN-ACK is separate, and the request follows it
     let first: Vec<u32> = n.log.iter().filter(|l| l.1 == 0 && l.0.secs() == 0.02).map(|l| l.2.len).collect();
     assert_eq!(first, [0, 250]);
-    // the last 1080 bytes wait for both ACKs, even with a larger window
+    // the last segment, of 1080 bytes, waits until both full segments are acknowledged, even if the window has room for
+    // all three segments
     assert_eq!(n.times(1, |s| s.len > 0), [0.03, 0.03, 0.05]);
     let wide = preset("ns2-fulltcp-sack").with(|p| p.opening.initial_window = InitialWindow::Segments(4));
     let mut m = Net::new(&wide, 10, pass);
@@ -245,7 +246,8 @@ fn a_timeout_goes_back_and_doubles() {
     n.run(first.secs());
     assert_eq!(n.ends[0].probe(&p).state, State::Loss);
     assert_eq!(n.ends[0].probe(&p).cwnd_bytes, 1460);
-    // no further segment is lost. The sender resends all data in order, in slow start (go-back-N)
+    // no more segments are lost. The sender goes back to the first lost segment and sends all data from there in order,
+    // in slow start (go-back-N)
     n.run(60.0);
     assert_eq!(n.received[1], 400 * 1460);
     assert_eq!(n.ends[0].stats().timeouts, 1);
@@ -292,7 +294,7 @@ fn delayed_acks_halve_the_acks() {
     n.run(20.0);
     let acks = n.times(1, |s| s.flags.has(Flags::PURE_ACK)).len();
     assert!((500..530).contains(&acks), "{acks}");
-    // the handshake takes 20 ms and the segment 10 ms; its ACK waits for 40 ms
+    // the handshake takes 20 ms, and the segment arrives 10 ms later. The receiver delays the ACK by 40 ms, until 70 ms
     let mut n = Net::new(&p, 10, pass);
     n.connect(100, false);
     n.run(1.0);
@@ -353,8 +355,9 @@ fn silence_after_an_ack_is_a_round_trip_shorter() {
         n.write(0, 100 * 1460, false);
         n.log.len() - before
     };
-    // the last entry of the log is the departure of the last ACK, 50 ms before it arrives and 50 ms after the last segment was
-    // sent
+    // the log ends with the departure of the last ACK, which leaves 50 ms after the last segment and arrives 50 ms
+    // later. So a silence that lasts 45 or 55 ms longer than the RTO after this departure ends just before or just
+    // after an RTO has passed since the ACK arrived
     for (idle_restart, just_before, just_after) in
         [(IdleRestart::Restart, 2, 2), (IdleRestart::InitialAfterAck, 32, 2), (IdleRestart::OneAfterAck, 32, 1)]
     {
@@ -389,8 +392,8 @@ fn ecn_reduces_once_per_window_and_loses_nothing() {
 
 #[test]
 fn dctcp_s_feedback_ends_with_the_marks() {
-    // Two segments of one window are marked. Only the ACKs of these segments have ECE, because this feedback does not wait for
-    // CWR. There is still only one reduction
+    // Two segments of one window are marked. Only the ACKs of these two segments have ECE, because DCTCP's feedback
+    // does not repeat ECE until CWR arrives. There is still only one reduction
     let p = preset("rfc").with(|p| {
         p.ecn.ecn = true;
         p.ecn.ecn_feedback = EcnFeedback::Dctcp;

@@ -14,7 +14,7 @@
 use crate::params::RtoParams;
 use units::{Duration, Time};
 
-/// The retransmission timer's purpose.   Source: RFC 8985 §8.
+/// The purpose for which the retransmission timer is set.   Source: RFC 8985 §8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
     /// A retransmission timeout.
@@ -27,7 +27,7 @@ pub(crate) enum Timer {
 
 /// Waits of fewer ticks than this are on the lowest level. On each higher level, waits and buckets are eight times as long.
 const REACH: u64 = 63;
-/// Number of levels in the wheel with HZ 1000.
+/// Number of levels of Linux's timer wheel with HZ 1000.
 const LEVELS: u32 = 9;
 
 impl RtoParams {
@@ -41,7 +41,7 @@ impl RtoParams {
 fn on_wheel(tick: u64, now: Time, wait: Duration) -> Time {
     let ticks = wait.0.div_ceil(tick);
     let mut shift = 0;
-    // bounded by the number of levels
+    // the shift grows by 3 per level, so the loop ends after at most LEVELS - 1 iterations
     while ticks >= REACH << shift && shift < 3 * (LEVELS - 1) {
         shift += 3;
     }
@@ -73,8 +73,9 @@ mod tests {
             (at(1_000_000, 503_000), at(1_000_000, 504_000), at(1_000_000, 1_000_000)),
             (1504.0, 1536.0, 2048.0)
         );
-        // four timers of 4.1 s, set 100 ms apart, are due at 5100, 5200, 5300 and 5400 ms. They expire at two times, multiples of
-        // 512 ms: 10 * 512 = 5120 and 11 * 512 = 5632
+        // four timers of 4.1 s, set 100 ms apart, are due at 5100, 5200, 5300 and 5400 ms. Timers of this level expire
+        // only at multiples of 512 ms: the first expires at 10 * 512 = 5120, and the other three together at 11 * 512 =
+        // 5632
         let together: Vec<f64> = (0..4).map(|i| at(1_000_000 + i * 100_000, 4_100_000)).collect();
         assert_eq!(together, [5120.0, 5632.0, 5632.0, 5632.0]);
         // waits of more than 32 s expire at multiples of 4096 ms

@@ -32,7 +32,7 @@ pub(crate) struct Undo {
     before: Option<Window>,
     /// True while F-RTO is in progress.
     pub(crate) frto: bool,
-    /// True if F-RTO sends new data before lost data in response to this ACK.
+    /// True if F-RTO answers the current ACK with new data first, before lost data is sent again.
     pub(crate) new_first: bool,
     /// Number of reductions undone.
     pub(crate) undone: u32,
@@ -58,8 +58,9 @@ impl Undo {
         self.marker.is_some() || self.frto
     }
 
-    /// Begins a fast recovery or a timeout at `una`. `out` is the number of retransmissions still in flight, which D-SACK may
-    /// also report. `before` is the window before the reduction, if there is one.
+    /// Records that a fast recovery or a timeout begins while SND.UNA is `una`. `out` is the number of earlier
+    /// retransmissions still in flight, which D-SACK may also report. `before` is the window before the reduction;
+    /// `None` if the window is not reduced.
     pub(crate) fn begin(&mut self, una: u64, out: u32, before: Option<Window>) {
         *self = Self {
             marker: Some(una),
@@ -76,14 +77,16 @@ impl Undo {
         self.first_resent.get_or_insert(now_us);
     }
 
-    /// Applies a D-SACK for `segments` duplicates that end at `end`.
+    /// Takes into account a D-SACK that reports `segments` segments as duplicates. The D-SACK is ignored if its block,
+    /// which ends at `end`, lies below the marker: this data was acknowledged before the reduction.
     pub(crate) fn on_dsack(&mut self, end: u64, segments: u32) {
         if self.marker.is_some_and(|marker| end > marker) {
             self.resent = self.resent.map(|n| n.saturating_sub(segments));
         }
     }
 
-    /// Returns the evidence of a spurious reduction after an ACK that echoes `ts_ecr`. Without a marker, there is no evidence.
+    /// Returns the evidence that the last reduction was spurious, after an ACK that echoes `ts_ecr`. There is none if
+    /// the stack does not undo reductions, or if there is nothing to undo (`marker` is `None`).
     /// Source: RFC 3522 §3.2.
     pub(crate) fn evidence(&self, p: &TcpParams, ts_ecr: u32) -> Evidence {
         if p.detection.undo != UndoAxis::Linux || self.marker.is_none() {

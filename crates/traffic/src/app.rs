@@ -26,7 +26,8 @@ pub struct AppInfo {
     pub measures: &'static [&'static [Measure]],
 }
 
-/// Declares every application once. The scenario's enum, the enum of states and the list are generated from the same lines.
+/// Declares every application once, in one line. From these lines, the macro generates the scenario's enum, the enum of
+/// the applications' states, and the list of applications.
 macro_rules! applications {
     ($($name:literal $Variant:ident($Params:ty), $transport:literal, $source:literal, $summary:literal, $example:literal;)+) => {
         /// The traffic of an application: one key, the application's name, with its parameters.
@@ -53,8 +54,8 @@ macro_rules! applications {
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$Variant(_) => $name,)+ Self::Endpoint(_) => "endpoint" }
             }
-            /// Checks the parameters.   Errors: a field is invalid; the error's path starts with the application's
-            /// name.
+            /// Checks the parameters.   Errors: a field is invalid. The error's path starts with the
+            /// application's name.
             pub fn validate(&self) -> Result<(), Problem> {
                 match self { $(Self::$Variant(p) => p.validate(),)+ Self::Endpoint(p) => p.validate() }.map_err(|e| e.under(self.name()))
             }
@@ -185,13 +186,13 @@ applications! {
         "Adaptive-bitrate video: segments, a buffer, stalls",
         r#"{ "segment": "4s", "buffer": "30s" }"#;
     "short" Short(short::ShortParams), "tcp", "ARRIS 2013, short-lived flows",
-        "Small transfers with Poisson arrivals, a connection each",
+        "Small transfers with Poisson arrivals, each on its own connection",
         r#"{ "interval": "100ms", "size": { "fixed": "14KB" } }"#;
     "burst" Burst(burst::BurstParams), "tcp or udp", "ARRIS 2013, single large bursts",
         "One large burst (or one per interval), sent at once",
         r#"{ "bytes": "1MB", "transport": "udp" }"#;
     "ping" Ping(ping::PingParams), "udp", "RFC 792, RFC 2681",
-        "Echo requests and replies: the round-trip time and its losses",
+        "Echo requests and replies: round-trip times and losses",
         r#"{ "interval": "100ms" }"#;
     "cbr" Cbr(cbr::CbrParams), "udp", "CableLabs 2012 §3.2.1, MMCN 1999",
         "Datagrams at a constant rate",

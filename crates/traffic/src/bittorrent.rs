@@ -47,8 +47,8 @@ pub struct BittorrentParams {
     pub active: u32,
     /// Payload of a block in bytes. Default 16KiB.
     pub block: Bytes,
-    /// Number of unanswered requests that an unchoked peer keeps at the member; with `download`, also the number that
-    /// the member keeps at the peer. Default 5.
+    /// Number of requests that an unchoked peer keeps outstanding at the member; with `download`, also the number that
+    /// the member keeps outstanding at the peer. Default 5.
     pub pipeline: u32,
     /// Time between two selections of the unchoked peers. Default 10s.
     pub round: Duration,
@@ -128,7 +128,8 @@ enum Message {
     Block,
 }
 
-/// A peer and its connection. Arrays are indexed by the sending side: the member (client), then the peer (server).
+/// A peer and its connection. Each array has one entry for what the member (client) sends, followed by one for what the
+/// peer (server) sends.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Peer {
     conn: Option<ConnId>,
@@ -233,7 +234,8 @@ impl Bittorrent {
                 }
             }
             Message::Request => {
-                // the member answers peers that it has unchoked; a peer answers while it is unchoked itself
+                // a peer's request is answered if the member has unchoked the peer, and the member's request if the
+                // unchoke has arrived at the peer
                 let may = if from == Role::Server { self.peers[i].unchoked } else { self.peers[i].unchoke_arrived };
                 if may && host.now() <= self.until {
                     self.send(i, from.other(), Message::Block, host);
@@ -289,7 +291,8 @@ impl Application for Bittorrent {
         let Some(i) = self.conns.get(conn) else { return };
         let from = role.other();
         let mut bytes = bytes;
-        // bound: each iteration removes a message from the list, or uses up the bytes that have arrived
+        // the loop ends, because each iteration either removes a message from the list or uses up the bytes that have
+        // arrived
         while let Some((message, left)) = self.peers[i].wire[from as usize].front_mut() {
             if bytes < *left {
                 *left -= bytes;
@@ -381,8 +384,8 @@ mod tests {
             changes += u64::from(app.optimistic != last);
             last = app.optimistic;
         }
-        // in 30 rounds, an optimistic peer is drawn in the first round, because there was none, and then in rounds 3, 6 ... 30.
-        // A draw may select the previous peer again
+        // the optimistic peer is drawn in the first of 30 rounds, because there is no optimistic peer yet, and then in
+        // rounds 3, 6 ... 30. A draw may select the previous peer again
         assert!((8..=11).contains(&changes), "{changes}");
         assert!(seen.len() >= 7, "{seen:?}");
     }
@@ -415,7 +418,8 @@ mod tests {
         app.arrived(0, Role::Server, Message::Request, &mut fake);
         app.arrived(0, Role::Client, Message::Block, &mut fake);
         assert_eq!((fake.writes.len(), app.blocks[0]), (written, before + 1));
-        // there is no timer, so no new round begins: a request after `until` is not answered
+        // a stopped application gets no more timers, so no new round begins, and a request that arrives after `until`
+        // is not answered
         app.peers[0].unchoked = true;
         app.until = Time::ZERO;
         app.arrived(0, Role::Server, Message::Request, &mut fake);

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, positive_or_none, require, within};
 
-/// Maximum number of datagrams in one burst: 98 MB of full packets.
+/// Maximum number of datagrams in one burst. With packets of 1500 bytes, this is 98 MB.
 const MAX_DATAGRAMS: u64 = 1 << 16;
 /// Number of UDP bursts whose arrivals are tracked.
 const TRACKED: usize = 16;
@@ -125,9 +125,10 @@ pub struct Burst {
     params: BurstParams,
     start: Time,
     next: u64,
-    /// Number of the burst that each connection carries.
+    /// For each connection, the number of the burst that the connection carries.
     conns: Conns<u64>,
-    /// Unfinished bursts, in numerical order. If there are more than [`TRACKED`] UDP bursts, the oldest are removed.
+    /// Unfinished bursts, in numerical order. A UDP burst that loses a datagram never finishes, so only the latest
+    /// [`TRACKED`] unfinished UDP bursts are kept.
     unfinished: VecDeque<Unfinished>,
     sent: u64,
     received: u64,
@@ -244,7 +245,7 @@ impl Application for Burst {
 }
 
 packet::measures! {
-    /// Measures that apply to any transport.
+    /// Measures of bursts over either transport.
     const BEGUN = fn begun(b: &Burst) -> f64 {
         "bursts": Kind::ONE, "bursts", "Bursts started; `files` holds the complete ones." => b.next as f64;
     }
@@ -268,7 +269,7 @@ mod tests {
 
     #[test]
     fn datagrams_leave_at_once_and_the_last_has_the_remaining_bytes() {
-        // 10 000 B in packets of 1500 B make six full packets and one of 1000 B
+        // 10 000 B are sent in six full packets of 1500 B and a last packet of 1000 B
         let params =
             BurstParams { bytes: Bytes(10_000), transport: Transport::Udp, count: Some(1), ..Default::default() };
         params.validate().unwrap();
@@ -306,8 +307,8 @@ mod tests {
         let params = BurstParams { interval, count: Some(3), direction: Direction::Down, ..Default::default() };
         let mut fake = Fake::new(&[20 * MS]);
         fake.run(&mut params.build(), Time(1000 * MS));
-        // the handshake takes 20 ms, and data takes 10 ms to the client, so the second burst begins before the first has
-        // arrived
+        // the handshake takes 20 ms, and the data then needs 10 ms to reach the client. So the second burst begins, at
+        // 25 ms, before the first has arrived, at 30 ms
         let files: Vec<_> = fake.files.iter().map(|f| (f.0.0 / MS, f.1.0 / MS)).collect();
         assert_eq!(files, [(0, 30), (25, 55), (50, 80)]);
         assert_eq!((fake.opened.len(), fake.open_now()), (3, 0));

@@ -146,13 +146,15 @@ pub struct Cbr {
     arrivals: Arrivals,
     randomize: f64,
     count: u64,
-    /// Start time; with random gaps, the time of the datagram that was scheduled last.
+    /// Time at which the source starts. If the gaps are random, each datagram is scheduled relative to the previous
+    /// datagram, and this is the time of the datagram that was scheduled last.
     start: Time,
     next: u64,
 }
 
 impl Cbr {
-    /// Returns a source with constant arrivals that sends from `role`. It sends `count` datagrams; `None`: without end.
+    /// Returns a source with constant arrivals that sends from `role`. The source stops after `count` datagrams, or
+    /// never if `count` is `None`.
     pub(crate) fn new(role: Role, size: Bytes, spacing: Spacing, count: Option<u64>) -> Self {
         Self {
             role,

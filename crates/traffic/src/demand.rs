@@ -18,7 +18,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Returns the demand of datagrams alone.
+    /// Returns the demand of an application that sends only datagrams, `pieces` of them.
     pub(crate) const fn datagrams(pieces: f64) -> Self {
         Self { direction: None, connections: 0.0, bytes: 0.0, pieces }
     }

@@ -34,10 +34,11 @@ use units::{positive_or_none, require, within};
 
 /// Upper bound on the flows of one application, which is the number of flow slots in a world.
 const MAX_FLOWS: u32 = 1 << 20;
-/// Interval at which an application with `rates` writes: short enough for 500 Mbit/s with [`UNSENT`] bytes in the socket.
+/// Interval at which an application with `rates` writes. The interval is so short that [`UNSENT`] bytes per interval
+/// are enough for 500 Mbit/s.
 const TICK: Duration = Duration::from_millis(1);
-/// Maximum number of unsent bytes in the socket of an application with `rates`. While the rate has no limit, the
-/// application fills the socket up to this amount.
+/// Maximum number of bytes that an application with `rates` keeps unsent in its socket. While the rate has no limit,
+/// the application always fills the socket up to this number.
 const UNSENT: u64 = 64_000;
 /// Size of the blocks that an application with `rates` writes: the payload of a full segment in Linux.
 const BLOCK: u64 = 1448;
@@ -76,8 +77,9 @@ pub struct FtpParams {
     pub pause: Duration,
     /// Additional pause before each file except the first, drawn uniformly from [0, `pause_spread`]. Needs `size`. Default 0s.
     pub pause_spread: Duration,
-    /// Files at fixed times: file k of a flow starts k intervals after the flow's first file, or when the previous file is
-    /// finished if that is later. Needs `size`; excludes `pause` and `pause_spread`. Default none.
+    /// Files at fixed times: file k of a flow (the first is file 0) starts k intervals after the first file, or as soon
+    /// as the previous file is finished, if that is later. Needs `size`; excludes `pause` and `pause_spread`. Default
+    /// none.
     pub interval: Option<Duration>,
     /// True if each file has a new connection. If false, all files of a flow share one connection, and TCP's idle restart
     /// applies between files. Default true.
@@ -192,9 +194,9 @@ struct Limit {
     written: u64,
 }
 
-/// A flow. While the flow is not `busy`, a timer that begins the next file may be pending; the token of this timer is
-/// the flow's index. With n flows, the token of the timer for the end of `length` is the index plus n, and the token of
-/// the timer that writes at the `rates` is the index plus 2n.
+/// A flow, which has up to three timers. The timer that begins the next file may be pending while the flow is not
+/// `busy`; its token is the flow's index. With n flows, the token of the timer that ends the flow after its `length` is
+/// the index plus n, and the token of the timer for the next write (with `rates`) is the index plus 2n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Flow {
     conn: Option<ConnId>,
@@ -234,7 +236,8 @@ impl Ftp {
 
     fn begin<H: Host>(&mut self, i: usize, host: &mut H) {
         if let Some(end) = self.end_of(i) {
-            // a failed connection is not retried after the end
+            // the timer that reopens a failed connection may fire after the end of the flow; the connection then stays
+            // closed
             if host.now() >= end {
                 return;
             }
@@ -318,8 +321,8 @@ impl Ftp {
         }
         if !last {
             let next = self.next_file(i, host);
-            // a timer starts the next file even if there is no pause, because the host fires no timer after the
-            // application's stop
+            // even without a pause, a timer starts the next file: the host fires no timer after the application's stop,
+            // so no file starts after the stop
             host.timer(next, i as u64);
         }
     }
@@ -374,7 +377,7 @@ impl Application for Ftp {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
-        // after the last file of a flow, its connection has already been removed
+        // a connection that has carried its last file, or whose flow has ended, has already been removed from `conns`
         let Some(i) = self.conns.remove(conn) else { return };
         let flow = &mut self.flows[i];
         flow.conn = None;

@@ -67,7 +67,8 @@ impl Role {
     }
 }
 
-/// A host's services. An application acts only through them.
+/// The services that a host offers to an application. The application uses the network, the clock and random numbers
+/// only through this trait.
 pub trait Host {
     /// Returns the current event's time.
     fn now(&self) -> Time;
@@ -78,11 +79,12 @@ pub trait Host {
     fn open(&mut self, peer: usize) -> ConnId;
     /// Appends `bytes` to the stream that `role` sends; `u64::MAX` for endless data.
     fn write(&mut self, conn: ConnId, role: Role, bytes: u64);
-    /// Returns the stream offset at which `role` writes next into an endless stream: the number of bytes sent so far,
-    /// plus the `notsent_lowat` bytes that wait unsent in the socket (TCP_NOTSENT_LOWAT). From the first call on, a
-    /// kernel's socket holds at most `notsent_lowat` unsent bytes.
+    /// Returns the offset in an endless stream of the next byte that `role` would write. The bytes before this offset
+    /// have been sent, except the last `notsent_lowat` bytes, which wait unsent in the socket (TCP_NOTSENT_LOWAT). On a
+    /// host with kernel sockets, the call also sets this limit on the socket's unsent bytes.
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64;
-    /// Closes the end `role`: a FIN follows the written data or, in an endless stream, the data sent so far.
+    /// Closes the sending direction of `role`: a FIN follows the written data or, in an endless stream, the data sent
+    /// so far.
     fn close(&mut self, conn: ConnId, role: Role);
     /// Sends a datagram of `size` bytes on the wire from `role`, between the client and server `peer`. If it arrives, the other
     /// side receives `number` in `datagram_received`.
@@ -94,12 +96,13 @@ pub trait Host {
     /// Reports that the web page requested at `started` needs no further transfers. If
     /// `objects` is less than the number of objects in the page, the page was abandoned.
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64);
-    /// Reports a finished file transfer, whose `bytes` have all arrived at the other side.
+    /// Reports that a file transfer is finished: all its `bytes` have arrived at the other side.
     fn file_done(&mut self, started: Time, bytes: u64);
-    /// Without `rtt`, reports that probe `number` (0, 1, 2, ...) leaves now. With `rtt`, reports that the probe was answered
-    /// after this time. A probe is answered at most once.
+    /// Reports that probe `number` (0, 1, 2, ...) leaves now if `rtt` is `None`. Otherwise, reports that this probe has
+    /// been answered, `rtt` after it left. A probe is answered at most once.
     fn probe(&mut self, number: u64, rtt: Option<Duration>);
-    /// Reports that the program's own code must be called now ([`endpoint`](crate::endpoint)). Hosts without such code ignore it.
+    /// Asks the host to call the program's code that implements a transport ([`endpoint`](crate::endpoint)). Hosts
+    /// without such code ignore the request.
     fn wake(&mut self) {}
 }
 
@@ -109,16 +112,18 @@ pub trait Application {
     fn start<H: Host>(&mut self, host: &mut H);
     /// Handles a timer set by `Host::timer`.
     fn timer<H: Host>(&mut self, token: u64, host: &mut H);
-    /// Called when the end `role` of `conn` has completed its handshake.
+    /// Handles the completion of the handshake on the `role` side of `conn`.
     fn connected<H: Host>(&mut self, _conn: ConnId, _role: Role, _host: &mut H) {}
     /// Handles the arrival of `bytes` more bytes in order at `role`. Called only if the application `counts`.
     fn received<H: Host>(&mut self, _conn: ConnId, _role: Role, _bytes: u64, _host: &mut H) {}
-    /// Handles a datagram received by `role` with this ECN field. Called only if the application `counts`.
+    /// Handles the arrival of a datagram at `role`, with the number from [`Host::datagram`] and the ECN field on
+    /// arrival. Called only if the application `counts`.
     fn datagram_received<H: Host>(&mut self, _role: Role, _number: u64, _ecn: Ecn, _host: &mut H) {}
-    /// Handles the end of `conn`, which is complete or has failed. Its id may be reused after this call.
+    /// Handles the termination of `conn`: either both sides have closed the connection, or it has failed. The host may
+    /// give the id to a new connection after this call.
     fn closed<H: Host>(&mut self, _conn: ConnId, _host: &mut H) {}
-    /// Returns true if `received` and `datagram_received` must be called. Endless transfers return false, so that the application
-    /// is not called for every packet.
+    /// Returns true if the host must call `received` and `datagram_received`. Endless transfers return false, so that
+    /// the host does not call the application for every packet.
     fn counts(&self) -> bool {
         true
     }
@@ -126,9 +131,10 @@ pub trait Application {
     fn controller(&self) -> Option<Role> {
         None
     }
-    /// Reports the state of the application's own rate controller.
+    /// Writes the state of the application's rate controller to `out`.
     fn read_controller(&self, _out: &mut Reading<'_>) {}
-    /// Declarations of the values of `figures` and `words`. The values of a list are either all in the summary or all missing.
+    /// Lists that describe the values returned by `figures` and `words`. The summary contains either all the values of
+    /// a list or none of them.
     const MEASURES: &'static [&'static [Measure]] = &[];
     /// Returns the application's own numbers for the summary, under names that end in their unit. NaN means no value.
     fn figures(&self, _now: Time) -> Vec<(&'static str, f64)> {

@@ -1,4 +1,4 @@
-//! Messages over TCP: one every few seconds over one connection, as a chat, a sensor or a slow game sends them.
+//! TCP messages as a chat, a sensor or a slow game sends them: one message every few seconds, all over one connection.
 //!
 //! Source: ARRIS 2013, Simulation Baseline (its game sends 10 KB every 2 s; the document plots the latency of the
 //! game's packets).

@@ -15,15 +15,18 @@ pub trait Params {
     fn servers(&self) -> usize {
         1
     }
-    /// Returns an upper bound on the demand in a run of `span`, if every request takes at least `round` to be answered.
+    /// Returns an upper bound on the application's traffic in a run that lasts `span`. `round` is the minimum time from
+    /// a request to its answer.
     fn demand(&self, span: Duration, round: Duration) -> Demand;
-    /// Returns the width of the interval from which the seed draws the start, if the scenario sets no `start_spread`.
+    /// Returns the maximum random delay of the application's start, for scenarios that set no `start_spread`. The seed
+    /// determines the delay.
     ///
     /// The default, a tenth of a second, is a few round trips: enough to shift slow starts and the losses at their end.
     fn start_spread(&self) -> Duration {
         Duration::from_millis(100)
     }
-    /// Returns the number of rows of counters: one for each parallel transfer, if the number of transfers is fixed.
+    /// Returns the number of rows in which the application's traffic is counted: one for each parallel transfer if the
+    /// number of transfers is fixed, otherwise one in total.
     fn rows(&self) -> usize {
         1
     }

@@ -84,8 +84,8 @@ impl Params for PingParams {
     }
 }
 
-/// The application with [`PingParams`]. It needs no state per probe, because probe k leaves at start + k x interval or,
-/// with `after_answer`, only one probe is outstanding.
+/// The application with [`PingParams`]. It stores no departure time per probe: probe k leaves at start + k x interval
+/// or, with `after_answer`, only the last probe can still be answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ping {
     params: PingParams,
@@ -102,8 +102,9 @@ impl Ping {
         self.next += 1;
         self.sent = host.now();
         if self.params.after_answer {
-            // the token identifies this request. If the answer arrives in time, the next request increments `next`, and
-            // this timer then has no effect
+            // the token is the number of the next request. If the answer arrives before the timeout, the next request
+            // is sent and increments `next`. When this timer then fires, its token differs from `next`, so nothing is
+            // sent
             host.timer(host.now() + self.params.timeout, self.next);
         } else if self.params.count.is_none_or(|n| self.next < n) {
             host.timer(self.start + self.params.interval * self.next, 0);
@@ -130,8 +131,8 @@ impl Application for Ping {
                 // an answer that arrives after its timeout does not count
                 if number + 1 == self.next {
                     host.probe(number, Some(host.now().since(self.sent)));
-                    // the next request is sent by a timer, not here, because the host drops the timers after the
-                    // application's stop, so no request is sent after the stop
+                    // a timer sends the next request, although the request is due now. The host drops timers that are
+                    // due at the application's stop or later, so no request is sent after the stop
                     if self.params.count.is_none_or(|n| self.next < n) {
                         host.timer(host.now(), 0);
                     }

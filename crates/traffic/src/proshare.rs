@@ -136,7 +136,8 @@ impl Application for Proshare {
 
     const MEASURES: &'static [&'static [Measure]] = &[PICTURE];
 
-    /// Returns the figures. Frames lost, or in flight at the end, count in `frames_sent` only.
+    /// Returns the figures. A frame that was lost, or was still in flight at the end, counts in `frames_sent` but not
+    /// in `frames_whole`.
     fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
         let mut p = self.picture.clone();
         p.gap(now, self.params.frame_interval);

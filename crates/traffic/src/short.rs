@@ -44,7 +44,7 @@ pub enum Size {
 
 units::word_or_table!(Size);
 
-/// A Pareto distribution, truncated at a maximum size.
+/// A Pareto distribution, capped at a maximum size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pareto {
@@ -52,12 +52,12 @@ pub struct Pareto {
     pub min: Bytes,
     /// Largest size. A larger draw is reduced to this size. Default 1MB.
     pub max: Bytes,
-    /// Exponent. From 1 to 2, the untruncated distribution has a mean but no variance. Default 1.2.
+    /// Exponent. From 1 to 2, the distribution without the cap has a mean but no variance. Default 1.2.
     pub shape: f64,
 }
 
 impl Pareto {
-    /// Returns the mean of the truncated distribution, which is the integral of P(X > x) up to `max`.
+    /// Returns the mean of the capped distribution, which is the integral of P(X > x) up to `max`.
     fn mean(&self) -> f64 {
         let (min, max, a) = (self.min.0 as f64, self.max.0 as f64, self.shape);
         if a == 1.0 {
@@ -80,7 +80,8 @@ impl Size {
             Self::Fixed(b) => b.0,
             Self::Exponential(mean) => (math::exponential(rng, mean.0 as f64) as u64).max(1),
             Self::Pareto(p) => {
-                // inverts F at u; 1 - u is in (0, 1], so the power is finite
+                // x solves F(x) = u, where F(x) = 1 - (min/x)^shape is the distribution function and u is uniform in
+                // [0, 1). 1 - u lies in (0, 1], so the power is finite
                 let x = p.min.0 as f64 * math::pow(1.0 - rng.unit(), -1.0 / p.shape);
                 if x < p.max.0 as f64 { x as u64 } else { p.max.0 }
             }
@@ -248,7 +249,8 @@ impl Application for Short {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, _: &mut H) {
-        // the connection is still in the map only if it ended before its transfer had arrived
+        // a connection leaves the map when its transfer has arrived, so a connection that is still in the map has
+        // failed
         self.failed += u64::from(self.conns.remove(conn).is_some());
     }
 
@@ -313,9 +315,9 @@ mod tests {
 
     #[test]
     fn beyond_max_open_arrivals_are_refused() {
-        // a transfer lasts 40 ms and the next transfer arrives after 1 ms on average, so this is an M/D/2/2 queue with a load
-        // of a = 40. By Erlang's B formula, which holds for any distribution of service times, the share of refusals is B =
-        // 0.9512
+        // a transfer lasts 40 ms and the next transfer arrives after 1 ms on average, so this is an M/D/2/2 queue with
+        // an offered load of a = 40 erlangs. By Erlang's B formula, which holds for any distribution of service times,
+        // the share of refused transfers is B = 0.9512
         let mut fake = Fake::new(&[20 * MS]);
         let params =
             ShortParams { interval: Duration::from_millis(1), max_open: 2, count: Some(20_000), ..Default::default() };

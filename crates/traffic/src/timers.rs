@@ -13,7 +13,7 @@ use units::Time;
 pub enum Due {
     /// The application's start.
     Start,
-    /// A timer of the application, by its token.
+    /// A timer that the application set with this token.
     Timer(u64),
 }
 
@@ -27,7 +27,8 @@ impl Due {
     }
 }
 
-/// Timers, ordered by time. Timers with equal times fire in the order in which they were set, the start first.
+/// Timers, ordered by time. Timers that are due at the same time fire in the order in which they were set, and the
+/// application's start comes before them.
 #[derive(Clone, Debug)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<(Time, u64, Due)>>,
@@ -37,13 +38,14 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Returns a list that holds only the application's start, due at `start`. Timers due at `stop` or later will be dropped; if
-    /// `stop` is [`Time::NEVER`], none are.
+    /// Returns a list with a single event, the application's start at the time `start`. Timers that are due at `stop`
+    /// or later will be dropped. If `stop` is [`Time::NEVER`], no timer is dropped.
     pub fn new(start: Time, stop: Time) -> Self {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }
 
-    /// Sets the stop time to that of `other`. No timer due at or after the new stop time may have been taken yet.
+    /// Sets the stop time to that of `other`. The caller must not have taken a timer that is due at or after the new
+    /// stop time.
     pub fn stop_as(&mut self, other: &Self) {
         self.stop = other.stop;
     }
@@ -59,8 +61,8 @@ impl Timers {
         self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
 
-    /// Removes the first timer due at `now` or earlier; returns its time and event. Drops timers due at the stop or
-    /// later.
+    /// Removes the first timer that is due at `now` or earlier, and returns its time and event. Timers due at the stop
+    /// time or later are removed without being returned.
     pub fn take(&mut self, now: Time) -> Option<(Time, Due)> {
         // bound: each iteration removes one timer
         while self.next() <= now {

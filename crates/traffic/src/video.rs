@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 use units::{BitRate, Bytes, Duration, Problem, Time};
 use units::{positive, positive_or_none, require, within};
 
-/// Number of throughputs in the harmonic mean that predicts the next throughput.
+/// Number of recent throughputs whose harmonic mean predicts the throughput of the next segment.
 const SAMPLES: usize = 5;
 /// Maximum number of rates in a ladder.
 const MAX_LADDER: usize = 64;
@@ -41,7 +41,7 @@ pub struct VideoParams {
     pub buffer: Duration,
     /// Amount of buffered video at which playback begins, and at which it resumes after a stall. Default 4s.
     pub startup: Duration,
-    /// A rate is at most this share of the predicted throughput. Default 0.8.
+    /// Largest share of the predicted throughput that a rate may use. The lowest rate is always allowed. Default 0.8.
     pub safety: f64,
     /// Payload of a GET. Default 300B.
     pub request: Bytes,
@@ -78,7 +78,8 @@ impl Params for VideoParams {
         }
         let message = format!("{} is not valid; expected at least a segment, {}", self.buffer, self.segment);
         require(self.buffer >= self.segment, "buffer", message)?;
-        // a segment is requested as soon as it fits, so the buffer always reaches this level
+        // before playback, segments are requested as long as another whole segment fits, so the buffer fills up to
+        // `most`. With a larger `startup`, playback might never begin
         let most = Duration(self.buffer.0 / self.segment.0 * self.segment.0);
         let message = format!("{} is not valid; expected more than 0s, at most {most} (whole segments)", self.startup);
         require(!self.startup.is_zero() && self.startup <= most, "startup", message)?;
@@ -89,7 +90,8 @@ impl Params for VideoParams {
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
-        // the segments played, and those left in the buffer at the end
+        // the viewer fetches at most the segments that are played in `span`, and the segments that are still in the
+        // buffer at the end
         let segments = times(span + self.buffer, self.segment.max(round), self.segments);
         let best = self.ladder.last().map_or(0, |rate| rate.bytes_in(self.segment));
         Demand {
@@ -136,7 +138,8 @@ struct Player {
 }
 
 impl Player {
-    /// Advances the state to `now`. A segment that arrives exactly when the buffer becomes empty is in time.
+    /// Advances the state to `now`. If a segment arrives at the very moment at which the buffer becomes empty, playback
+    /// does not stall.
     fn advance(&mut self, now: Time) {
         let passed = now.since(self.since);
         if self.playing {
@@ -152,7 +155,8 @@ impl Player {
         self.since = now;
     }
 
-    /// Adds a received segment. Playback resumes when `threshold` is buffered, or with the last segment.
+    /// Adds a received segment. Playback begins or resumes when at least `threshold` is buffered, or when the last
+    /// segment has arrived.
     fn arrived(&mut self, segment: Duration, threshold: Duration, now: Time) {
         self.advance(now);
         self.level += segment;
@@ -175,7 +179,7 @@ pub struct Video {
     left: u64,
     /// Time at which the GET was written.
     requested_at: Time,
-    /// True if a segment has been requested but not received.
+    /// True if a segment has been requested and has not completely arrived.
     busy: bool,
     /// Index of the segment's rate in the ladder.
     rung: usize,
@@ -194,7 +198,8 @@ impl Video {
         self.params.ladder[self.rung].bytes_in(self.params.segment)
     }
 
-    /// Returns the index of the rate allowed by recent throughputs.
+    /// Returns the index of the highest rate that is at most `safety` times the harmonic mean of the recent
+    /// throughputs. If there is no such rate, or no throughput yet, returns 0, the lowest rate.
     fn choose(&self) -> usize {
         if self.throughputs.is_empty() {
             return 0;
@@ -234,8 +239,8 @@ impl Video {
         }
         self.throughputs.push_back(self.bytes() as f64 * 8.0 / took.secs());
         let last = self.params.segments.is_some_and(|n| self.done >= n);
-        // the playback so far must be counted before `complete` is set: from then on, an empty buffer is the end of the
-        // video, not a stall
+        // `advance` must count the playback up to now before `complete` is set, because after that it takes an empty
+        // buffer for the end of the video, not for a stall
         self.player.advance(now);
         self.player.complete = last;
         self.player.arrived(self.params.segment, self.params.startup, now);
@@ -245,7 +250,8 @@ impl Video {
             host.close(conn, Role::Client);
             host.close(conn, Role::Server);
         } else {
-            // the buffer drains in real time, so this is the time until another segment fits
+            // one second of playback takes one second of video from the buffer, so the timer fires when the next
+            // segment fits
             let room = self.params.buffer - self.params.segment;
             host.timer(now + self.player.level.saturating_sub(room), 0);
         }
@@ -282,7 +288,8 @@ impl Application for Video {
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
         if self.conn == Some(conn) {
             self.conn = None;
-            // between two segments, the pending timer opens a new connection
+            // if no segment is in progress, the timer that requests the next segment is already set, and the request
+            // opens a new connection
             if self.busy {
                 host.timer(host.now() + RETRY_AFTER, 0);
             }
@@ -299,7 +306,7 @@ impl Application for Video {
 }
 
 packet::measures! {
-    /// The fetched segments and the playback.
+    /// Figures of the received segments and of the playback.
     const PLAYBACK = fn playback(video: &Video, player: &Player) -> f64 {
         "segments": Kind::ONE, "segments",
             "Segments that arrived; each is in `files`. All keys of `video`, `bittorrent`, `short` and `burst` cover the whole run."
@@ -335,8 +342,8 @@ mod tests {
     fn the_rate_follows_the_harmonic_mean() {
         let mut v = VideoParams::default().build();
         assert_eq!(v.choose(), 0);
-        // 0.8 times the harmonic mean of 2 and 8 Mbit/s is 2.56 Mbit/s, so the rate 2.5 is chosen. The arithmetic mean, 5
-        // Mbit/s, would give 4
+        // 0.8 times the harmonic mean of 2 and 8 Mbit/s is 2.56 Mbit/s, so the viewer chooses the rate of 2.5 Mbit/s.
+        // From the arithmetic mean, 5 Mbit/s, the viewer would choose 4 Mbit/s
         v.throughputs = [2e6, 8e6].into();
         assert_eq!(v.params.ladder[v.choose()].0, 2_500_000);
         v.throughputs = [0.1e6].into();

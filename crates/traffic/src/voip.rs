@@ -24,7 +24,7 @@ pub enum Speech {
     Up,
     /// From the server (`to`) to the client (`from`).
     Down,
-    /// Both directions: each has a stream, with its own measures.
+    /// Both directions: each direction has its own stream and its own measures.
     Both,
 }
 
@@ -95,7 +95,7 @@ impl Params for VoipParams {
     }
 
     fn build(&self) -> Voip {
-        // `bits / rate` is the spacing in seconds, so it is the interval in ns divided by 1e9
+        // a `Spacing` is `bits / rate` seconds long, so an interval of n nanoseconds is exactly the fraction n / 1e9
         let spacing = Spacing { bits: self.interval.0, rate: 1_000_000_000 };
         let role = if self.direction == Speech::Down { Role::Server } else { Role::Client };
         let mut call = Cbr::new(role, self.size, spacing, self.count);

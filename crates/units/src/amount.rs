@@ -1,4 +1,4 @@
-//! A quantity of any kind, read from text. For programs that display, compare or vary the values of a scenario.
+//! A quantity of any kind, read from text, for programs that display, compare or vary the values of a scenario.
 
 use crate::{BitRate, Bytes, Duration, Limit, Prob};
 

@@ -1,4 +1,4 @@
-/// Size of a cache line, bytes.
+/// Size of a cache line in bytes.
 pub const LINE: usize = 64;
 
 /// Prefetches the cache line `offset` bytes after the start of `place`, without waiting for it.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-/// Maximum number of characters of a user's text repeated in a message.
+/// Maximum number of characters that a message quotes from a user's text.
 const SHOWN: usize = 80;
 /// Maximum number of characters in a message; a longer message is truncated.
 const LINE: usize = 1500;
@@ -41,9 +41,9 @@ pub fn is_unprintable(c: char) -> bool {
 /// [`Problem::under`], so that the user sees the full path (`link.up.queue.codel.target`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Path from the document's root, parts joined by dots; empty for the document itself.
+    /// Path from the document's root to the invalid value, with dots between its parts; empty for the document itself.
     pub path: String,
-    /// One sentence with the given value and the values that are valid.
+    /// One sentence that states the given value and which values are valid.
     pub message: String,
 }
 

@@ -67,7 +67,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Applies `f` to the number of packets, bytes or nanoseconds.
+    /// Returns this limit with `f` applied to its number, which counts packets, bytes or nanoseconds.
     #[must_use]
     pub fn map(self, f: impl Fn(u64) -> u64) -> Self {
         match self {
@@ -345,8 +345,9 @@ mod tests {
 
     #[test]
     fn what_is_accepted_prints_and_reads_back_exactly() {
-        // A float cannot hold 2^53 + 1. It can hold 2^52 + 1, but adding 0.5 to round this number gives a tie, which becomes
-        // 2^52 + 2.
+        // A parser that used floats would change some of these numbers. A float cannot hold 2^53 + 1. It can hold
+        // 2^52 + 1, but a parser that rounds by adding 0.5 gets 2^52 + 1.5, which lies halfway between two floats and
+        // becomes 2^52 + 2.
         for v in [0, 1, 999, 1_001, (1 << 52) + 1, MOST_BYTES - 1, MOST_BYTES] {
             assert_eq!(Bytes(v).to_string().parse::<Bytes>().unwrap(), Bytes(v));
         }

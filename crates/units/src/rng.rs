@@ -64,11 +64,11 @@ mod tests {
 
     #[test]
     fn streams_are_fixed_for_ever() {
-        // A change here changes every published result: bump the version and say so in the CHANGELOG.
-        // The numbers are from a program in Python, written from the definitions of FNV-1a (64 bits), SplitMix64 and
-        // xoshiro256++. The state of xoshiro256++ is seeded with four numbers of SplitMix64. The program reproduces the
-        // published FNV-1a of "foobar", and the first numbers of SplitMix64 from seed 1234567 and of xoshiro256++ from
-        // the state 1, 2, 3, 4.
+        // If these numbers change, every published result changes: bump the version and say so in the CHANGELOG.
+        // The expected numbers were computed by a separate Python program, written from the definitions of FNV-1a
+        // (64 bits), SplitMix64 and xoshiro256++. The program seeds the state of xoshiro256++ with four outputs of
+        // SplitMix64. It reproduces three published results: the FNV-1a hash of "foobar", the first outputs of
+        // SplitMix64 for seed 1234567, and the first outputs of xoshiro256++ for the state 1, 2, 3, 4.
         for (seed, name, want) in [
             (1, "link.up", [0xfbaf_67a2_325b_43b1, 0x4f7b_ee55_1846_6aa2, 0xb26d_a767_5985_337b]),
             (0, "", [0xe282_2401_2a00_a3d2, 0x687a_0170_5693_d492, 0x6f58_8776_b8bc_3199]),
@@ -77,7 +77,8 @@ mod tests {
             let mut r = Rng::named(seed, name);
             assert_eq!([r.bits(), r.bits(), r.bits()], want, "{seed} {name}");
         }
-        // from the first number x: `unit` is its upper 53 bits divided by 2^53, and `below` is floor(1000 x / 2^64)
+        // `unit` and `below` use the first number x of the stream (the first line of the table above): `unit` returns
+        // the upper 53 bits of x divided by 2^53, and `below` returns floor(1000 x / 2^64)
         assert_eq!(Rng::named(1, "link.up").unit(), 0.983_145_215_128_712_6);
         assert_eq!(Rng::named(1, "link.up").below(1000), 983);
     }

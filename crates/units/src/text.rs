@@ -1,4 +1,4 @@
-//! The text form of a quantity (a number and a unit), with its serde implementation and JSON Schema.
+//! Quantities written as text (a number and a unit): how they are parsed, their serde implementation and JSON Schema.
 
 use crate::decimal::Decimal;
 use crate::shown;

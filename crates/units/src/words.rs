@@ -1,9 +1,10 @@
 //! Enums that a scenario writes as a one-key table (`hash = { queues = 64 }`), or as a keyword (`"hash"`) if all
 //! parameters have their defaults.
 //!
-//! The reader derived by serde accepts a keyword only for a variant without content. With `#[serde(remote = "Self")]`,
-//! the derived reader is an inherent function. [`word_or_table`](crate::word_or_table) wraps this function, and passes
-//! a keyword to it as a key with an empty table.
+//! The deserializer that serde derives accepts a keyword only for a variant without content. With
+//! `#[serde(remote = "Self")]`, serde derives an inherent function `deserialize` instead of the trait implementation.
+//! [`word_or_table`](crate::word_or_table) implements the trait by calling this function, and presents a keyword to the
+//! function as a key whose value is an empty table.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -13,8 +14,8 @@ use serde::de::{
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Implements `Serialize` and `Deserialize` for an enum with `#[serde(remote = "Self")]`, so that the keyword of a variant
-/// stands for the table of its defaults.
+/// Implements `Serialize` and `Deserialize` for an enum with `#[serde(remote = "Self")]`. A scenario may then give just
+/// the name of a variant (`"hash"`), which means that all parameters of the variant have their defaults.
 #[macro_export]
 macro_rules! word_or_table {
     ($($Type:ty),+ $(,)?) => {$(
@@ -31,8 +32,8 @@ macro_rules! word_or_table {
     )+};
 }
 
-/// Extends the schema of `T`, whose choices are one-key tables. If the table of a choice may be empty, the schema also accepts
-/// the key alone, as a keyword.
+/// Extends the JSON Schema of the enum `T`, which describes each variant as a one-key table. If `T` can also be read
+/// from the name of a variant alone, the extended schema accepts this name as a string.
 pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) else { return };
     let alone = |word: &&String| T::deserialize(StrDeserializer::<de::value::Error>::new(word)).is_ok();
@@ -43,7 +44,7 @@ pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     }
 }
 
-/// A deserializer that accepts a keyword wherever an enum is written as a one-key table.
+/// A deserializer that reads an enum from a keyword or from a one-key table. It leaves all other types to `D`.
 #[doc(hidden)]
 pub struct WordOrTable<D>(pub D);
 
@@ -95,7 +96,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Choice<V> {
     }
 }
 
-/// A keyword, which stands for an empty table.
+/// A variant given as a keyword; its content is read as if an empty table had been given.
 struct Keyword<'w, E> {
     word: &'w str,
     error: PhantomData<E>,
@@ -115,7 +116,8 @@ impl<'de, E: de::Error> EnumAccess<'de> for Keyword<'_, E> {
     }
 }
 
-/// A table without keys. Because it has no values, no code to read values is compiled for it.
+/// An empty table. Its `next_value_seed` ignores the seed and returns an error, so the compiler generates no code that
+/// would read values from an empty table.
 struct Empty<E>(PhantomData<E>);
 
 impl<'de, E: de::Error> MapAccess<'de> for Empty<E> {
@@ -144,7 +146,7 @@ impl<'de, E: de::Error> VariantAccess<'de> for Keyword<'_, E> {
     }
 }
 
-/// A table that must have one key.
+/// A table that must have exactly one key, the name of a variant.
 struct OneKey<A> {
     map: A,
     variants: &'static [&'static str],
@@ -195,7 +197,7 @@ impl<'de, A: MapAccess<'de>> VariantAccess<'de> for OneKey<A> {
     }
 }
 
-/// A seed that reads a table through a visitor.
+/// Wraps a visitor as a [`DeserializeSeed`] that expects a table.
 struct Table<V>(V);
 
 impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Table<V> {

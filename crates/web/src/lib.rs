@@ -62,8 +62,9 @@ pub extern "C" fn bl_describe() {
     ));
 }
 
-/// Reads a scenario from the input, which is TOML if `json` is 0, otherwise JSON. Answer: `{"tree", "resolved"}`, or `{"tree",
-/// "problems"}` for text that can be parsed but is not a valid scenario.
+/// Reads a scenario from the input, which is TOML if `json` is 0, otherwise JSON. Answer: `{"tree", "resolved"}`, where
+/// `tree` is the parsed text, and `resolved` the scenario with all its default values. If the text can be parsed but is
+/// not a valid scenario, the answer is `{"tree", "problems"}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_read(json: u32) {
     use scenario::read::{self, Format};
@@ -94,7 +95,7 @@ pub extern "C" fn bl_toml() {
     answer(text.map_or_else(|p| refused(&[p]), |toml| json!({ "toml": toml })).to_string());
 }
 
-/// Begins a run of the input, a scenario as JSON, and discards the current run. Answer: `{}`.
+/// Discards the current run and begins a new one. The input is the scenario as JSON. Answer: `{}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_begin() {
     RUN.set(None);
@@ -114,8 +115,8 @@ pub extern "C" fn bl_go_on() -> f64 {
     RUN.with_borrow_mut(|run| run.as_mut().map_or(-1.0, Run::go_on))
 }
 
-/// Ends the run. Answer: `{"summary", "charts"}`, with charts of at most `points` bins. The summary has the same bytes as in all
-/// other interfaces.
+/// Ends the run. Answer: `{"summary", "charts"}`, where each chart has at most `points` bins. The text of the summary
+/// is byte for byte the same as from all other interfaces, such as the Python package.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_finish(points: usize) {
     answer(match RUN.take() {
@@ -136,8 +137,9 @@ pub extern "C" fn bl_window(from: f64, until: f64, most: usize) {
     open(scenario.and_then(|s| Window::new(s, from as u64, until as u64, most).map_err(|p| vec![p])));
 }
 
-/// Begins to search for the first landmark (a drop, a mark or a timeout) after `after` nanoseconds. The input is JSON:
-/// `{"scenario", "landmark", "link"}`. Answer: `{}`.
+/// Begins a run that searches for the first landmark after `after` nanoseconds. The input is JSON:
+/// `{"scenario", "landmark", "link"}`. The `landmark` is "drop" or "mark", for the first drop or mark at `link`, or
+/// "timeout", for the first timeout of any sender. Answer: `{}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_find(after: f64) {
     let text = input();
@@ -154,14 +156,14 @@ pub extern "C" fn bl_window_go_on() -> f64 {
     WINDOW.with_borrow_mut(|window| window.as_mut().map_or(-1.0, Window::go_on))
 }
 
-/// Ends the recording. The output is the window's binary table, see [`Window`].
+/// Ends the recording. The output is not JSON, but the binary table of [`Window::table`].
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window_finish() {
     let table = WINDOW.take().map(|window| window.table()).unwrap_or_default();
     lock(&OUTPUT, |room| *room = table);
 }
 
-/// Ends the search. Returns the time of the landmark in nanoseconds, or -1 if there is none.
+/// Ends the search that [`bl_find`] began. Returns the time of the landmark in nanoseconds, or -1 if none was found.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_find_finish() -> f64 {
     WINDOW.take().and_then(|window| window.found()).map_or(-1.0, |at| at as f64)

@@ -89,7 +89,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Applications, their TCP stacks, the duration of a run and the warm-up before measuring begins, in s."""
+    """The applications that use the line, their TCP stacks, and how long to run them.
+
+    Each run lasts `seconds`; measuring begins after the first `warm_up` seconds.
+    """
 
     name: str
     words: str
@@ -102,12 +105,15 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A measure of an objective: the path of its value in a summary, and its thresholds.
+    """A measure of an objective: the path `value` of its value in a run's summary, and its thresholds.
 
-    With `kinds`, the measure is the mean of `value` over applications of these kinds, minus the value at the path
-    `less`, if given. With a `direction`, only file transfers in that direction count. Without `kinds`, the measure is a
-    value from the link in `direction`. `noticed` is the smallest difference, in the measure's unit, that a user
-    notices.
+    If `kinds` is given, the measure describes applications: it is the mean of `value` over all applications with these
+    traffic models. If `less` is given too, it is the path of a second value of the same application, which is first
+    subtracted. With a `direction`, only file transfers in that direction count. Without `kinds`, the measure describes
+    the link in `direction`.
+
+    A value of `good` gives 100 points, a value of `bad` none. `noticed` is the smallest difference, in the measure's
+    unit, that a user notices.
     """
 
     name: str
@@ -253,7 +259,7 @@ def _is_app(of: Any) -> bool:
 def _of_scenario(name: str, data: Mapping[str, Any]) -> Load:
     """Returns a scenario's applications as a load, with clients at home and servers at "far".
 
-    Each application keeps its number of servers.
+    Each application keeps as many servers as in the scenario, but all of them are the host "far".
     """
     found = data.get("app")
     if not isinstance(found, Mapping) or not found:
@@ -306,7 +312,8 @@ def _wanted(key: str, table: _Table) -> Wanted:
     return made
 
 
-#: For each field annotation: the types that a file may use for its value, and the name of these types in messages.
+#: Maps the type annotation of a dataclass field to the types that a value read from a file may have, and to the words
+#: that describe these types in error messages.
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "a string"),
     "float": ((int, float), "a number"),

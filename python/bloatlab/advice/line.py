@@ -1,11 +1,11 @@
 """The line between home and provider, and the scenario of a run on it.
 
-    home --lan-- modem ==up/down== isp --+-- near       the shortest of the given round trips
-                                         +-- far        the round trip of the run
-                                         +-- rtt30ms    round trips named by a load itself
+    home --lan-- modem ==up/down== isp --+-- near       the shortest round trip given, or the run's if shorter
+                                         +-- far        the round trip of this run
+                                         +-- rtt30ms    a round trip that the load names itself
 
 A modem has a dual token bucket, requests and grants every 2 ms, and 1 ms of propagation delay in the cable plant each
-way. On a plain line, a router shapes to the line's rate; if the router's queue is CAKE with a bandwidth, CAKE shapes
+way. On a plain line, a router shapes to the line's rate; if the router's queue is CAKE with a `bandwidth`, CAKE shapes
 instead. The downstream queue depends on the device: a CMTS has its own queue, and a router that shapes both directions
 has the chosen discipline in both.
 """
@@ -20,16 +20,16 @@ from bloatlab.scenario import LinkDict, Scenario, ScenarioDict, ScenarioError, f
 from bloatlab.sweep.quantities import Amount
 from bloatlab.workloads.build import bps, ns
 
-#: The upstream and the downstream link.
+#: Names of the upstream and the downstream link in the scenario.
 UP, DOWN = "up", "down"
 
 #: One-way propagation delay through a modem's cable plant, in s (CableLabs 2012, Figure 1: 1 ms).
 PLANT_S = 0.001
 
-#: Limit of the transmit queue behind a modem's shaper: 32 full packets, as in CableLabs 2012 (`TRANSMIT_BYTES`), or the
-#: bytes sent at the peak rate in `TRANSMIT_S` seconds, if that is more. `TRANSMIT_S` is twice the 6 ms that a
-#: packet may wait for its grant with a MAP every 2 ms. The limit is in bytes because requests and grants are in bytes:
-#: 32 ACKs would be less than 4 % of 48 kB.
+#: Limit of the transmit queue behind a modem's shaper: the larger of `TRANSMIT_BYTES`, which is 32 full packets as in
+#: CableLabs 2012, and the number of bytes sent at the peak rate in `TRANSMIT_S` seconds. If the CMTS sends a MAP every
+#: 2 ms, a packet may wait 6 ms for its grant; `TRANSMIT_S` is twice this time. The limit is in bytes, not in packets,
+#: because modems request bytes and the CMTS grants bytes: 32 ACKs would be less than 4 % of 48 kB.
 TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 
 #: Minimum and maximum valid round trip, in s.
@@ -60,7 +60,7 @@ def amount(flag: str, text: str, kind: str) -> float:
 
 
 def rtts(text: str) -> list[float]:
-    """Parses round-trip times to s, in ascending order.
+    """Parses a round-trip time, a range or a list; returns the round-trip times in s, in ascending order.
 
     A range gives its two ends and, if they are far apart, also their geometric mean.
     """
@@ -130,7 +130,7 @@ def line(up: str, rtt: str, down: str | None = None, peak: str | None = None, bu
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """The queue in each direction, as in a scenario."""
+    """The queues of the upstream and the downstream link, in the form of a scenario's `queue` table."""
 
     up: Mapping[str, Any]
     down: Mapping[str, Any]
@@ -169,9 +169,10 @@ def build(
 
 
 def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
-    """Returns the keys that set the upstream rate: those of a modem's service flow or a shaper.
+    """Returns the keys of the upstream link's table that set its rate.
 
-    There are none if the queue itself shapes the traffic.
+    On a modem's link, these describe the modem's service flow and also set the delay. On a plain line, the key is
+    `shaper` if the line has a peak rate, otherwise `rate`; there is none if the queue itself shapes the traffic.
     """
     flow = {"max_sustained_rate": bps(of.up)}
     if of.peak is not None and of.burst is not None:

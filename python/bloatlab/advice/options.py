@@ -143,7 +143,10 @@ def standards(device: Device, line: Line) -> list[tuple[Discipline, int]]:
 
 
 def _setting(device: Device, line: Line, key: str, text: str) -> tuple[Discipline, int]:
-    """Parses a setting such as "droptail 1s" to the device's discipline and its buffer in bytes."""
+    """Parses a setting such as "droptail 1s"; returns the device's discipline of this name, and the buffer in bytes.
+
+    `key` is the key of the device's file that contains the setting; error messages name it.
+    """
     name, _, size = text.partition(" ")
     known = {d.name: d for d in device.disciplines}
     if name not in known or not size:

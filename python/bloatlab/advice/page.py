@@ -27,9 +27,10 @@ _HOW = (
 
 
 def bind(of: Recommendation, folder: Path, command: str) -> Path:
-    """Writes the report, its data, settings table and figures, and the choice as a scenario; returns the report's path.
+    """Writes the report and its companion files into a folder; returns the path of the report.
 
-    Raises `OSError`.
+    The other files are the recommendation as JSON, the table of all settings, the figures, and a scenario that runs the
+    chosen setting. Raises `OSError`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / DATA, as_data(of))
@@ -104,7 +105,11 @@ def _objective_table(of: Recommendation) -> TextTable:
 
 
 def answer_figure(of: Recommendation) -> Drawn:
-    """Plots points against buffer size, one line per discipline, and the applications' points against line use."""
+    """Plots the score of each setting against its buffer size, with one line per discipline.
+
+    If the objective includes upstream line use, a second panel plots the score from the applications' measures alone
+    against line use.
+    """
     title, x = "Points of each setting", "buffer (ms at the sustained rate)"
     lines, marks = _lines(of, [(j, j.points) for j in of.judged]), (Mark("chosen", of.best.option.ms, "x"),)
     panels = [Panel(title, x, "points of 100", lines, _range(of), (0.0, 105.0), marks, log_x=True)]
@@ -165,7 +170,7 @@ def _range(of: Recommendation) -> tuple[float, float]:
 
 
 def _lines(of: Recommendation, pairs: Sequence[tuple[Judged, Interval]]) -> list[Series]:
-    """Returns a line for each discipline with at least three sizes, and points for each of the others."""
+    """Returns one series per discipline: a line if it has at least three buffer sizes, otherwise separate dots."""
     series: list[Series] = []
     for n, name in enumerate(dict.fromkeys(j.option.discipline.name for j in of.judged)):
         mine = sorted(((j.option.ms, v) for j, v in pairs if j.option.discipline.name == name), key=lambda p: p[0])

@@ -76,7 +76,9 @@ class Asked:
     seconds: float | None = None
 
     def question(self, weights: Mapping[str, float]) -> Question:
-        """Reads the files and checks all values; `weights` overrides the weights of the objective's measures, by name.
+        """Reads the device, load and objective, checks all values, and makes the question from them.
+
+        `weights` maps names of the objective's measures to weights that replace those in the file.
 
         Raises `AdviceError`, and `OSError` if a file cannot be read.
         """
@@ -105,7 +107,7 @@ class Asked:
 
 
 def asked(*, weights: Mapping[str, float] | None = None, **words: Any) -> Question:
-    """Makes the question from the arguments of `recommend`, without running anything.
+    """Makes the question from the arguments of `recommend`; runs no simulation.
 
     Raises `AdviceError`, and `OSError` if a file cannot be read.
     """

@@ -89,9 +89,10 @@ def race(
     runs: int,
     kept: Option | None = None,
 ) -> Raced:
-    """Races settings. `judge` runs settings with n seeds; it maps each setting's name to its points for these seeds.
+    """Races settings against each other.
 
-    The setting `kept` is not dropped before it has two seeds.
+    `judge(settings, n)` ensures that each of these settings has been run with the first n seeds, and returns the result
+    of each setting by the setting's name. The setting `kept` is not dropped before it has two seeds.
     """
     found: dict[str, Judged] = {}
     dropped: dict[str, Verdict] = {}
@@ -100,7 +101,7 @@ def race(
         n += 1
         used += len(left) * rtts
         found |= judge(left, n)
-        # max() returns the first of several equal settings
+        # if several settings have the same mean, max() returns the first of them, in the order of `options`
         lead = max((found[o.name] for o in left if o.discipline.settable), key=lambda j: j.points.mean)
         for o in left:
             if o is not lead.option:

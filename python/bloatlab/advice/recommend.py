@@ -20,8 +20,8 @@ from bloatlab.advice.runs import Runs
 from bloatlab.advice.score import Judged, front
 from bloatlab.sweep import Executor, Store, Watch, silent
 
-#: If the user gives only one round trip, it is multiplied by each number in `WRONG`, and the resulting round trips are
-#: simulated with `WRONG_SEEDS` seeds each.
+#: The cost of a wrong round trip is simulated at each round trip that the user gave, with at most `WRONG_SEEDS` seeds.
+#: If the user gave only one, it is multiplied by each number in `WRONG`, and these products are simulated instead.
 WRONG, WRONG_SEEDS = (0.25, 1.0, 4.0), 2
 
 
@@ -46,7 +46,7 @@ def recommend(
     return answered(question, store=store, jobs=jobs, executor=executor, watch=watch)
 
 
-# with this signature, help() and notebooks show the fields of `Asked` instead of `words`
+# replace the parameter `words` in the signature by the fields of `Asked`, so that help() and notebooks show them
 _parts = [signature(of).parameters.values() for of in (Asked, recommend)]
 recommend.__signature__ = Signature([p for part in _parts for p in part if p.name != "words"])  # pyright: ignore[reportFunctionMemberAccess]
 
@@ -92,10 +92,10 @@ def answered(
 
 
 def preferred(question: Question, raced: Raced) -> Judged:
-    """Returns the setting to choose among equally good settings.
+    """Returns the setting to choose among the settings that are about as good as the leader (see `alike`).
 
-    The device's default comes first, then the settings named by its standards, then the same disciplines with other
-    buffer sizes, then all other disciplines. Among equals, the setting with the most points is chosen.
+    The device's default is preferred, then the settings named by its standards, then the same disciplines with other
+    buffer sizes, then all other disciplines. Of two settings with the same preference, the one with more points wins.
     """
     named = [today(question.device, question.line), *standards(question.device, question.line)]
 
@@ -109,7 +109,11 @@ def preferred(question: Question, raced: Raced) -> Judged:
 
 
 def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
-    """Simulates each possible round trip, with the chosen buffer and with a buffer of one BDP for each of them."""
+    """Simulates what a wrong guess of the round trip costs.
+
+    For each possible round trip, there is a setting whose buffer is one BDP at this round trip. Each of these settings
+    and the chosen setting are simulated at every possible round trip.
+    """
     rtts = list(q.line.rtts)
     if len(rtts) == 1:
         rtts = [min(max(rtts[0] * f, line_of.LEAST_RTT_S), line_of.MOST_RTT_S) for f in WRONG]

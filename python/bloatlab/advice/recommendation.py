@@ -27,9 +27,10 @@ FEW_SEEDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A setting, judged at each possible true round trip (in s).
+    """A setting whose buffer is sized for a guessed round trip, and its results if the true round trip differs.
 
-    `guess` is the round trip for which its buffer is sized; None for the recommended setting.
+    `guess` is the guessed round trip in s; None for the recommended setting. `at` maps each possible true round trip
+    (in s) to the setting's result there.
     """
 
     option: Option
@@ -39,11 +40,14 @@ class Guess:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The answer: every setting with its points, the choice, the last comparisons, and the cost of a wrong round trip.
+    """The answer to a question: the choice, and the results of all simulated settings.
 
-    The leader has the most points. `best` is the setting to choose: the leader, or the device's default or a setting of
-    its standard, if the comparison does not show that setting to be worse. If every setting fails in some measure,
-    `failing` are the measures in which the choice fails, and `remedies` are changes outside the device that were tried.
+    `judged` holds every setting with its points, `raced` the outcome of comparing them with the leader, which is the
+    setting with the most points. `best` is the setting to choose: the leader, or a setting that is about as good and
+    closer to the device's default or its standards (see `preferred`). `guesses` holds the cost of a wrong round trip.
+
+    If every available setting scores below the objective's `floor` in some application's measure, `failing` lists these
+    measures for the choice, and `remedies` the changes outside the device that were simulated.
     """
 
     question: Question
@@ -105,7 +109,11 @@ class Recommendation:
 
 
 def alike(raced: Raced) -> list[Judged]:
-    """Returns the leader, the settings tied with it, and settings close to its mean that are not separated from it."""
+    """Returns the leader and all available settings that may be chosen instead of it.
+
+    These are the settings tied with the leader, and those that the race did not separate from it and whose mean is at
+    most `CLOSE` points lower.
+    """
     close = [
         c.judged
         for c in raced.others
@@ -127,7 +135,10 @@ def asked_words(of: Question) -> str:
 
 
 def answer_sentence(of: Recommendation) -> str:
-    """Says which setting to choose, and compares its measures with today's; for a quick look, names the leader only."""
+    """Returns the sentences that say which setting to choose and how its measures compare with today's setting.
+
+    For a quick look, they only name the leader.
+    """
     best, now, wanted = of.best, of.today, of.question.wanted
     if of.question.quick:
         return (

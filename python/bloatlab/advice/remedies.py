@@ -25,7 +25,7 @@ SEEDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A remedy: its description, its points, and the measures that still fail."""
+    """A remedy: its description, its simulated result, and the measures that fail in spite of it."""
 
     words: str
     judged: Judged
@@ -33,15 +33,15 @@ class Remedy:
 
 
 def fails(objective: Objective, wanted: Sequence[Wanted], of: Judged) -> list[Wanted]:
-    """Returns the application measures in which a setting fails, judged by their mean values."""
+    """Returns the measures of applications whose mean value gets fewer points than the objective's `floor`."""
     means = {name: None if value.of is None else value.of.mean for name, value in of.values.items()}
     return [m for m in wanted if m.kinds and m.points(means[m.name]) < objective.floor]
 
 
 def failed(objective: Objective, wanted: Sequence[Wanted], all_: Sequence[Judged], best: Judged) -> list[Wanted]:
-    """Returns the measures in which the chosen setting fails.
+    """Returns the measures in which the chosen setting fails, if every available setting fails in at least one.
 
-    The result is empty unless every available setting fails in some measure.
+    Otherwise the result is empty, because no remedy outside the device is needed.
     """
     hopeless = all(fails(objective, wanted, j) for j in all_ if j.option.discipline.settable)
     return fails(objective, wanted, best) if hopeless else []
@@ -62,7 +62,8 @@ def _candidates(question: Question, best: Option) -> Iterator[tuple[str, Line, D
     line = question.line
     router = catalogue.device("linux")
     if question.device.name not in {"linux", "cake"}:
-        # only the modem has a token bucket for bursts; the router shapes to the sustained rate
+        # `shaped` has no peak rate and no burst: only a modem has a token bucket for bursts, and the router shapes to a
+        # fixed share of the sustained rate
         shaped = Line(SHAPED * line.up, SHAPED * line.down, line.rtts)
         chosen = next(o for o in options(router, shaped) if o.discipline.name == "fq_codel" and o.given)
         yield f"a router in front that shapes to {100 * SHAPED:g} % with fq_codel", shaped, router, chosen

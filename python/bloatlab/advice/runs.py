@@ -33,7 +33,10 @@ class Runs:
         self.ran = self.found = 0
 
     def run(self, line: Line, device: Device, load: Load, wanted: Sequence[tuple[Option, float]], seeds: int) -> None:
-        """Makes the missing runs of each wanted setting at its round-trip time, so that it has `seeds` runs."""
+        """Simulates each wanted pair of a setting and a round-trip time with the first `seeds` seeds.
+
+        Only the runs that have not been made yet are simulated.
+        """
         places = {_place(line, device, o, rtt): o for o, rtt in wanted}
         points = [
             Point(place, line_of.build(line, device, load, o.queues, rtt=place[-1], seed=seed), seed)

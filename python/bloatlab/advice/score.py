@@ -1,6 +1,7 @@
 """Gives each setting its points.
 
-    points of a run        weighted geometric mean over the load's measures, each with 1 to 100 points by its thresholds
+    points of a measure    from 1 (at or beyond its threshold `bad`) to 100 (at or beyond its threshold `good`)
+    points of a run        weighted geometric mean of the points of all measures that apply to the load
     points of a setting    mean over the round trips for each seed; then mean over seeds, with its 95 % interval
 
 The mean is geometric, as for desirability functions (Derringer & Suich, J. Quality Technology 1980): a full line does
@@ -32,7 +33,7 @@ QUEUE = f"links.{UP}.sojourn_ms.p99"
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A measure of a setting: its mean over round trips and seeds.
+    """The value of one measure for one setting: its mean over all round trips and seeds, with an interval.
 
     `missing` of `runs` runs have no value, for example because no page was loaded.
     """
@@ -51,8 +52,8 @@ class Value:
 class Judged:
     """A setting with its mean points, its points by seed, and its measures by name.
 
-    `apps` are the points from the applications' measures alone, `queue_ms` the 99th percentile of the time in the
-    queue.
+    `apps` are the points from the applications' measures alone. `queue_ms` is the 99th percentile of the time in the
+    queue, averaged over all runs.
     """
 
     option: Option

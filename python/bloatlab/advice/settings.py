@@ -8,8 +8,9 @@
       .1        AQM Disable: 0 leaves the AQM on, 1 turns it off; 1 octet
       .2        AQM Latency Target, ms; 1 octet
 
-Minimum and Maximum are the ends of the range of sizes around the target in which every buffer is as good as the target.
-A buffer is as good if it leads, is tied with the leader, or is on average at most five points behind the leader and not
+The Target Buffer is the size of the chosen setting. Starting there, the Minimum Buffer is found by going down through
+the simulated sizes of the same discipline for as long as each size is as good, the Maximum Buffer by going up. A size
+counts as good if it leads, is tied with the leader, or is on average at most five points behind the leader and not
 separated from it (see `race`).
 """
 
@@ -25,7 +26,7 @@ BUFFER_CONTROL, AQM = 35, 40
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Lines to type, with a name and a note."""
+    """Lines for the user to enter in a shell or in a modem's configuration file, with a heading and an explanation."""
 
     name: str
     lines: tuple[str, ...]
@@ -33,7 +34,10 @@ class Setting:
 
 
 def settings(of: Recommendation) -> list[Setting]:
-    """Returns the commands of each kind in the device's `prints`; none for a quick look, which gives no verdict."""
+    """Returns the commands that apply the choice, for each kind of command that the device's file lists in `prints`.
+
+    The list is empty for a quick look, because a quick look does not choose a setting.
+    """
     kinds = {"buffer-control": _buffer_control, "aqm": _aqm, "tc": _tc}
     return [] if of.question.quick else [kinds[kind](of) for kind in of.question.device.prints]
 
@@ -89,9 +93,9 @@ def _aqm(of: Recommendation) -> Setting:
 
 
 def _tc(of: Recommendation) -> Setting:
-    """Returns the output of `bloatlab tc` for the near end of the upstream link.
+    """Returns the commands that `bloatlab tc` prints for the sending end of the upstream link.
 
-    If the setting applies to both links, it is the output for both.
+    If the setting applies to both directions, the commands for the downstream link follow.
     """
     scenario, both = of.scenario(), of.question.device.down is None
     lines = _near_end(scenario.tc(UP))
@@ -106,14 +110,17 @@ def _tc(of: Recommendation) -> Setting:
 
 
 def _near_end(text: str) -> list[str]:
-    """Returns the near end's part of the output of `bloatlab tc`."""
+    """Returns the part of the output of `bloatlab tc` for a link's sending end.
+
+    The part for the receiving end begins with a line "# on HOST, ...".
+    """
     lines = [line for line in text.splitlines() if line]
     end = next((n for n, line in enumerate(lines) if line.startswith("# on ")), len(lines))
     return lines[:end]
 
 
 def typed(line: str, width: int) -> list[str]:
-    """Wraps a line to `width`: a command continues after a backslash, a comment on a new line with #."""
+    """Wraps a line to `width`: a broken command line ends in a backslash, and each line of a comment begins with #."""
     if len(line) <= width:
         return [line]
     if line.startswith("#"):

@@ -67,7 +67,7 @@ def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "")
 
 
 def _note(of: Recommendation, chosen: Sequence[Judged]) -> str:
-    """Explains the words and signs that occur in the table of these settings."""
+    """Returns the note below the table of these settings, which explains its intervals, verdicts and asterisks."""
     note = f"Means over {counted(len(of.question.line.rtts), 'round trip')} and all seeds"
     if any(one.points.n >= FEW_SEEDS for one in chosen):
         note += f", ± half the 95 % interval (Student's t) for settings with at least {FEW_SEEDS} seeds"

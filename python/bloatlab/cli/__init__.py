@@ -11,7 +11,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         if (sys.argv[1:] if arguments is None else [*arguments]) == ["--version"] and _print_version():
             sys.exit(0)
-        # this import takes a tenth of a second, in which the user may press Ctrl-C
+        # this import is inside the `try` because it takes a tenth of a second, and the user may press Ctrl-C meanwhile
         from bloatlab.cli.main import main as run  # noqa: PLC0415
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
@@ -20,7 +20,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _print_version() -> bool:
-    """Prints the version without importing the command line, which reports the error if this fails."""
+    """Prints the version without the slow import of the command line; returns whether this worked.
+
+    If printing fails, the caller runs the command line after all, which reports the error.
+    """
     from bloatlab._core import version  # noqa: PLC0415
 
     try:

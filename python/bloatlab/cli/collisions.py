@@ -85,7 +85,7 @@ def command(
 
 
 def _classified(groups: int, ways: int, sessions: int, trials: int, seed: int) -> Trials:
-    """Returns the results of the discipline's own classifier for random 5-tuples."""
+    """Returns the shares of trials with collisions if the classifier of sfq_hss assigns random 5-tuples to queues."""
     counted = session_queues("sfq_hss", sessions, trials, seed=seed, groups=groups, ways=ways)
     some, first = ([0, *(entry[place] for entry in counted)] for place in (0, 2))
     return Trials(*([collisions.share_of(hits, trials) for hits in column] for column in (some, first)))
@@ -150,7 +150,11 @@ def percent(chance: float) -> str:
 
 
 def _figures(folder: Path, rows: Sequence[dict[str, Any]], groups: int, ways: int) -> None:
-    """Draws Figure 8 (ordinary hashing) and Figure 9 (with serial search, for any two sessions and for a given one)."""
+    """Draws Figures 8 and 9 of ARRIS 2013: the probability of a collision against the number of sessions.
+
+    Figure 8 shows ordinary hashing. Figure 9 compares it with serial search, in one panel for a collision of any two
+    sessions, and in one for a collision that involves a given session.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     queues = groups * ways
 

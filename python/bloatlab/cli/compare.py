@@ -36,7 +36,7 @@ STUDY = "csc458"
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A named case: its scenario as a function of the seed."""
+    """A case to compare: its name, and a function that returns the case's scenario for a seed."""
 
     name: str
     scenario: Callable[[int], Scenario]
@@ -104,7 +104,7 @@ def _cases(name: str, sets: Sequence[str], seconds: int, only: Sequence[str]) ->
 
 
 def _run_live(output: Path | None) -> Callable[[_Case], Result]:
-    """Returns a function that makes a case's live run, and saves the run if there is a folder."""
+    """Returns a function that runs a case live and, if `output` is given, saves the result in a folder of `output`."""
     live.clean()
 
     def made(case: _Case) -> Result:
@@ -141,9 +141,9 @@ def _open_saved(saved: Path) -> Callable[[_Case], Result]:
 def _compare(
     cases: Sequence[_Case], seeds: int, run_live: Callable[[_Case], Result], console: Console, *, exact: bool
 ) -> Compared:
-    """Makes the live runs one after another, and simulates each case after its live run; nothing runs in parallel.
+    """Runs each case live and then simulates it, one case after another; nothing runs in parallel.
 
-    Without `exact`, a simulated link delivers as late as the live one.
+    Unless `exact` is true, the simulated links into hosts deliver packets with the lateness measured in the live run.
     """
     cells: list[Cell] = []
     invalid: dict[str, str] = {}

@@ -17,7 +17,7 @@ from bloatlab.outside import refuse
 from bloatlab.scenario import quantity
 from bloatlab.terminal import Console
 
-#: Waits until the page shows a run and the stage has recorded its packets.
+#: JavaScript that waits until the playground shows a run, and has recorded packets for its animation (the stage).
 _READY = """new Promise((done, failed) => { let n = 0; const look = () => {
 const { dataset } = document.body;
 const line = document.querySelector('#stale:not(:empty), #problems p');

@@ -84,7 +84,10 @@ def _suites(asked: str | None, cc: str | None, queue: str | None, case: str | No
 
 
 def _show(done: list[Judged], suites: int) -> None:
-    """Prints one line for each suite and subject, and the criteria if each suite has only one subject."""
+    """Prints one line for each verdict of a suite on a controller, queue or transport.
+
+    If every suite judged only one of these, the table of its criteria follows each line.
+    """
     screen = Console()
     for one in done:
         screen.print(

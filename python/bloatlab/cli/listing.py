@@ -47,7 +47,7 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
 def _kinds(what: str | None) -> dict[str, list[Entry]]:
     """Returns the entries of every kind, in the order of the page.
 
-    Studies are only needed if `what` is not the name of another kind. Importing them takes longer than everything else.
+    If `what` names another kind, the list of studies is empty: importing them takes longer than everything else.
     """
     workloads = [
         {"name": w.name, "doc": w.words, "source": w.source, "params": dict(w.parameters)} for w in WORKLOADS.values()
@@ -60,7 +60,7 @@ def _kinds(what: str | None) -> dict[str, list[Entry]]:
 
 
 def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -> None:
-    """Prints a table for each chosen kind. In the `whole` list, some kinds show only their names."""
+    """Prints a table for each chosen kind. With `whole`, some kinds show only names, and measures are left out."""
     for place, (kind, entries) in enumerate(chosen.items()):
         if whole and kind == "measures":
             continue  # the page would be too long; its last line says how to list these entries
@@ -93,7 +93,7 @@ _TITLES = {
 }
 
 
-#: Kinds for which the full list shows only names.
+#: The kinds of which only the names are printed if all kinds are listed.
 _BY_NAME = {"links", "modems", "grades"}
 
 
@@ -133,7 +133,7 @@ def _studies() -> list[Entry]:
     ]
 
 
-#: The keys of a link that limit its rate (modems, shaper), each with its definition in the schema.
+#: The keys of a link for modems and shapers, which limit its rate; and the name of each key's type in the schema.
 _MODEMS = {"docsis": "DocsisParams", "docsis31": "Docsis31Params", "shaper": "ShaperParams"}
 
 
@@ -169,7 +169,7 @@ def _parameters(types: Mapping[str, Any], of: Mapping[str, Any], path: str = "")
 
 
 def _of_measure(measure: Measure) -> Entry:
-    """Makes the entry of a measure. `keys` contains suffixes of its path as shorter names: `sojourn_ms`, `voip.mos`."""
+    """Makes the entry of a measure. `keys` are shorter names, each the end of its path: `sojourn_ms`, `voip.mos`."""
     own = [part for part in measure.path.split(".") if part not in {"links", "apps", "*"}]
     return {
         "name": measure.path,
@@ -184,12 +184,12 @@ def _of_measure(measure: Measure) -> Entry:
     }
 
 
-#: Row name in the full list, by the prefix of its workloads' names.
+#: The family of a workload, by the prefix of the workload's name. If all kinds are listed, each family is one row.
 _FAMILY_OF = {"rfc7928-": "RFC 7928", "": "flent"}
 
 
 def _families(entries: Iterable[Entry]) -> list[Entry]:
-    """Returns one row per source of workloads. Names that differ only in a number are merged."""
+    """Returns one row for each family of workloads (`_FAMILY_OF`). Names that differ only in a number are merged."""
     rows: dict[str, dict[str, None]] = {}
     for entry in entries:
         prefix = next(p for p in _FAMILY_OF if entry["name"].startswith(p))
@@ -252,14 +252,14 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
 
 
 def _default(parameter: Entry) -> str:
-    """Returns a parameter's default. For null, returns the description's text about null, if it is short."""
+    """Returns a parameter's default as text. If it is null, a short text about null in the description is used."""
     if parameter["default"] is not None:
         return _value(parameter["default"])
     text = " ".join((parameter["description"] or "").split())
     absent = re.search(r"\bnull(?:: | is )(.*?)(?:[;.](?= |$)|$)", text, re.IGNORECASE)
     if absent is None:
         return "required" if text.endswith("Required.") else "none"
-    # a longer text gives a default for each variant
+    # a longer text, such as one with a default for each variant, is only in the description
     return "see meaning" if len(absent[1]) > 16 or "(" in absent[1] else absent[1]
 
 
@@ -271,5 +271,5 @@ def _meaning(parameter: Entry) -> str:
 
 
 def _value(value: Any) -> str:
-    """Formats a default as written in a file; "none" if there is none."""
+    """Formats a value as it is written in a file; None becomes "none"."""
     return "none" if value is None else value if isinstance(value, str) else json.dumps(value)

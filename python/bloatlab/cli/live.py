@@ -127,7 +127,7 @@ def _command(
 
 
 def _run(resolved: Scenario, command: live.Command | None, console: Console | None, **options: Any) -> Result:
-    # no table is shown beside a program, because the program uses the terminal
+    # if a program runs, no table is shown, because the program itself uses the terminal
     if console is None or command is not None:
         return live.run(resolved, command=command, **options)
     views: list[live.View] = []
@@ -164,9 +164,9 @@ def _in_user_namespace() -> NoReturn:
 
 
 def _table(name: str, views: Sequence[live.View]) -> Table:
-    """Makes a table of a run's links: their current state, and their rates since the first of `views`.
+    """Makes a table of a run's links: their queues now, and mean rates and sojourn times since a second ago.
 
-    The first view is about a second old.
+    The means are taken from the first of `views`, which is about a second old, to the last.
     """
     last = views[-1] if views else None
     late = "" if last is None or last["late_p99_ms"] is None else f"   lateness p99 {last['late_p99_ms']:.3f} ms"

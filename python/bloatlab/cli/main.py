@@ -33,7 +33,10 @@ def _version() -> str:
 
 
 def _visible_default(default: object) -> str | None:
-    """Returns a default as the help shows it; None, which hides it, for an option that is off or not given."""
+    """Returns an option's default as text for the help.
+
+    If the option is off or not given by default, this is None, and the help shows no default.
+    """
     return None if default is None or default is False or default == () else str(default)
 
 
@@ -49,7 +52,7 @@ app = App(
     default_parameter=Parameter(converter=converted, show_default=_visible_default, negative=()),
 )
 
-#: `_FILES`: modules whose names differ from their command's. `_APPS`: commands that have subcommands.
+#: `_FILES`: the module of a command, if it has a different name. `_APPS`: the commands that have subcommands.
 _FILES, _APPS = {"list": "listing"}, ("links", "store")
 
 _COMMANDS = (
@@ -108,7 +111,7 @@ def _exit_code(error: BaseException, arguments: Sequence[str]) -> int:
             _stderr().print(f"Try [bold]{name} --help[/].", highlight=False)
             return EXIT_BAD_INPUT
         case KeyboardInterrupt():
-            # the message of an interrupted sweep contains the number of stored runs
+            # a sweep that is interrupted raises an exception whose message contains the number of stored runs
             _say(f"interrupted: {error}" if str(error) else "interrupted")
             return EXIT_INTERRUPTED
         # rich raises SystemExit when the reading end of a pipe has closed
@@ -157,7 +160,10 @@ def _interrupted(error: BaseException) -> bool:
 
 
 def _bad_input(error: BaseException) -> list[str]:
-    """Returns the message, one line per problem, if the input, system or memory caused the error; empty for a bug."""
+    """Returns the lines of an error's message, one per problem; an empty list if the error is a bug.
+
+    It is not a bug if the input, the operating system or a lack of memory caused the error.
+    """
     from bloatlab._core import LiveError  # noqa: PLC0415  --help works without the core
     from bloatlab.scenario import ScenarioError, problems  # noqa: PLC0415
 

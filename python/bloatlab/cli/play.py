@@ -63,7 +63,10 @@ def command(
 
 
 def fragment(of: Scenario, pinned: Scenario | None = None) -> str:
-    """Returns the URL fragment for a scenario and a second one to compare with, if any: deflated JSON in base64url."""
+    """Returns the URL fragment that opens a scenario in the playground: deflated JSON in base64url.
+
+    If `pinned` is given, the fragment also contains this scenario, for comparison with the first.
+    """
     given = {"scenario": of} if pinned is None else {"scenario": of, "pinned": pinned}
     trees = {key: tomllib.loads(scenario.as_toml()) for key, scenario in given.items()}
     tree = json.dumps(trees, ensure_ascii=False, separators=(",", ":"))

@@ -102,13 +102,13 @@ def _errors_of(name: str) -> Generator[None]:
         expected = isinstance(error, (InputError, ScenarioError, Stopped, OSError))
         if name in STUDIES or expected or os.environ.get("BLOATLAB_TRACEBACK"):
             raise
-        # a RunError already names the run and its cause
+        # the message of a RunError already says which run failed and why
         kind = "" if isinstance(error, RunError) else f"{type(error).__name__}: "
         raise BadInput(f"{place(Path(name), error) or name}: {kind}{error}") from None
 
 
 def _no_other(folder: Path, name: str) -> None:
-    """Raises `BadInput` if the folder contains anything except an earlier run of this study."""
+    """Raises `BadInput` if the folder contains a run's result, a comparison, or the scorecard of another study."""
     other = next((file for file in (SUMMARY, "compare.json") if (folder / file).exists()), None)
     card = folder / "scorecard.json"
     if other is None and card.exists():

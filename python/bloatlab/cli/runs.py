@@ -43,7 +43,7 @@ class Running:
     dask: str | None = None
 
     def opened(self, console: Console) -> Store | None:
-        """Opens the store and prints its notices on `console`; returns None with --no-store. Raises `BadInput`."""
+        """Opens the store, whose notices are printed on `console`; None with --no-store. Raises `BadInput`."""
         if self.no_store:
             if self.store is not None:
                 raise BadInput("--store and --no-store: give only one of them")
@@ -54,7 +54,10 @@ class Running:
 
     @contextlib.contextmanager
     def executor(self, console: Console) -> Generator[Executor]:
-        """Yields threads of this process, or the Dask cluster, whose notices are printed. Raises `BadInput`."""
+        """Yields the executor of the runs: threads of this process or, with --dask, a Dask cluster.
+
+        The cluster's notices are printed on `console`. Raises `BadInput`.
+        """
         if self.dask is None:
             yield Threads(self.jobs)
             return

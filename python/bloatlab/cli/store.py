@@ -71,7 +71,7 @@ def collect(*, store: StoreFolder = None) -> int:
 
 
 def _sweeps(place: Store, stocks: list[Stock], core: str) -> list[dict[str, Any]]:
-    """Returns, for each sweep, its number of runs, how many of them were stored by the current core, and their size."""
+    """Returns, for each sweep, the number of its runs, and the number and size of those that the core `core` stored."""
     mine = [stock.index for stock in stocks if core.startswith(stock.core)]
     found: list[dict[str, Any]] = []
     for of in sweeps.asked(place):

@@ -24,7 +24,7 @@ from bloatlab.sweep.store import Store
 from bloatlab.tables import TextTable, counted
 from bloatlab.terminal import Console, emit, show
 
-#: Columns shown on a terminal by default. Those that a scenario does not have are left out.
+#: Columns shown on a terminal by default, if the scenario has them.
 ON_TERMINAL = (
     "links.*.utilisation",
     "links.*.dropped_packets",
@@ -209,7 +209,7 @@ def _no_other(output: Path | None, head: Sequence[str]) -> None:
 
 
 def _chosen(frame: pl.DataFrame, axes: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """Returns the columns that match the patterns, in pattern order; all if no pattern is given.
+    """Returns the columns that match the patterns, in the order of the patterns; without patterns, all columns.
 
     Raises `BadInput`.
     """

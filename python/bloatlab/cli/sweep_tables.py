@@ -11,7 +11,8 @@ from bloatlab.sweep.over_seeds import by_place, known, paired
 from bloatlab.sweep.stopping import Stop, Until
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: Characters per line that row labels must leave free for the measures.
+#: If the columns with the axes' values leave fewer characters of a line than this for the measures, grid points are
+#: numbered instead.
 _LEAST_ROOM = 26
 
 #: Main effects are printed for axes with at most this many values.
@@ -40,7 +41,7 @@ def means(
     note = "" if max(counts) == 1 else f"Mean over {seeds}, {_how(method)}."
     labels = [[str(value) for value in place] for place, _ in found]
     heads = [axis.replace(".", "\n") for axis in axes]
-    # a column can be as narrow as its longest word
+    # headings break at dots, and labels at spaces, so a column can be as narrow as its longest word
     words = [[*axis.split("."), *(w for label in labels for w in label[n].split(" "))] for n, axis in enumerate(axes)]
     if sum(min(max(map(len, of_axis)), 40) + 2 for of_axis in words) > width - _LEAST_ROOM:
         texts = [", ".join(f"{a} = {v}" for a, v in zip(axes, place, strict=True)) for place in labels]
@@ -70,7 +71,7 @@ def mean(values: pl.Series, method: Method) -> str:
 
 
 def said(of: Interval, *, whole: bool = False) -> str:
-    """Formats a mean with its interval, to two digits of the half-width; without an interval, the mean alone."""
+    """Formats a mean and its interval, rounded to two digits of the half-width; without an interval, the mean alone."""
     if not of.half > 0.0:
         return number(of.mean, 0 if whole else 3 if abs(of.mean) < 10 else 1)
     digits = min(max(1 - math.floor(math.log10(of.half)), 0), 6)
@@ -80,9 +81,9 @@ def said(of: Interval, *, whole: bool = False) -> str:
 
 
 def compared(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], against: str, method: Method) -> TextTable:
-    """Makes a table of the differences from the baseline over common seeds.
+    """Makes a table of the mean differences from the baseline.
 
-    Significant differences are marked. Raises `ValueError`.
+    Each difference is taken between two runs with the same seed. Significant means are marked. Raises `ValueError`.
     """
     columns = [
         {place: interval(less, method) for place, less in paired(frame, axes, column, against).items() if less}
@@ -107,7 +108,7 @@ def what_matters(
 ) -> Iterator[TextTable]:
     """Yields a table of variance shares, then tables of the main effects of axes with few values.
 
-    There is one share for each axis, each pair of axes, and the seeds.
+    The variance of each column is divided among the axes, pairs of axes, the rest, and the seeds.
     """
     found = {column: {e.name: e for e in effects(frame, axes, column, sampled)} for column in shown}
     moved = [column for column in shown if found[column]]

@@ -32,14 +32,14 @@ HOME: Mapping[str, Any] = {
     "app": {"uploads": {"from": "home", "to": ["net"], "traffic": {"ftp": {"flows": 2}}}},
     "record": {"interval": "1s", "links": [], "apps": []},
 }
-#: The values of `HOME` drawn for each episode.
+#: The settings of `HOME` that vary: for each episode, a value of each is drawn from its range or list.
 HOME_AXES: Mapping[str, Any] = {
     "link.up.rate": {"from": "2mbit", "to": "50mbit", "log": True},
     "link.up.delay": {"from": "2ms", "to": "50ms", "log": True},
     "app.uploads.traffic.ftp.flows": [1, 2, 4, 8],
 }
 
-#: Change of p' by an action of 1.
+#: An action of 1 increases p', the square root of the probability, by this much.
 STEP = 0.1
 #: Number of samples of the queue in an interval.
 SAMPLES = 4
@@ -48,13 +48,13 @@ PACKET = 1500
 
 
 class _Dial:
-    """The probability set by the environment and read by its law."""
+    """The drop or mark probability. The environment sets it, and the law that acts for the agent reads it."""
 
     probability = 0.0
 
 
 def _law(dial: _Dial) -> type:
-    """Returns a law class whose laws read `dial`."""
+    """Returns the class of the law that acts for the agent. The law takes its probability from `dial`."""
 
     class Agent:
         """Drops or marks arrivals with the dial's probability."""
@@ -102,8 +102,9 @@ class Aqm(DrivenEnv):
         """Prepares the environment; `scenario` and `axes` are the distribution of episodes (`bloatlab.gym.episodes`).
 
         `link` is the link whose queue the agent controls, by default the slowest. Its queue becomes a FIFO with the
-        limit `limit` ("1000p", "100KB", "100ms"). `interval` is the length of a step, and `half` the queueing delay
-        that halves the reward, each in s or as a string. `reward` computes the reward from its parts.
+        limit `limit` ("1000p", "100KB", "100ms"). `interval` is the length of a step, and `half` is the queueing delay
+        that halves the reward; each is a number of seconds, or a string such as "20ms". `reward` computes the reward
+        from its parts.
 
         Raises `ScenarioError`, `GridError` for the axes, `OSError` for a file, `ValueError` for the other arguments.
         """

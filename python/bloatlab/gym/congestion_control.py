@@ -47,7 +47,7 @@ LINE_AXES: Mapping[str, Any] = {
     "link.line.queue.droptail.limit": {"from": "20ms", "to": "500ms", "log": True},
 }
 
-#: Minimum length of a step in s if `interval` is not given. The length is then the minimum round trip so far.
+#: If `interval` is not given, a step lasts as long as the minimum round trip so far, but at least this long, in s.
 SHORTEST = 0.01
 #: The minimum window that an action can set, in segments, and the maximum, in bytes. After a timeout, the window is
 #: one segment (RFC 5681 §3.1).
@@ -56,7 +56,7 @@ LEAST, MOST = 2.0, 2.0**26
 FASTEST = 1e11
 #: Number of steps over which the maximum delivery rate is taken, like BBR's ten round trips.
 MEMORY = 10
-#: IP and TCP headers of a data segment with timestamps, and of a SYN, in bytes.
+#: Size of the IP and TCP headers in bytes: in a data segment with timestamps (`HEADERS`), and in a SYN (`SYN`).
 HEADERS, SYN = 52, 60
 #: While a connection opens, its state is read at this interval, in s. The interval is shorter than a round trip, so
 #: that the first RTT sample is that of the handshake.
@@ -125,7 +125,7 @@ class CongestionControl(DrivenEnv):
         try:
             return self._episodes.draw(self.np_random, sets)
         except ScenarioError:
-            # an unknown application is most likely a misspelt name
+            # `sets` fails if the scenario has no application `app`; a draw without `sets` shows which names are valid
             self.np_random.bit_generator.state = state
             apps = self._episodes.draw(self.np_random, []).scenario.data["app"]
             if self._app in apps:
@@ -210,7 +210,7 @@ class CongestionControl(DrivenEnv):
             state[key] - (0 if fresh else before[key])
             for key in ("delivered", "sacked", "retransmits", "timeouts", "marks")
         )
-        # a timeout may discard SACK information, which lowers the sum
+        # a timeout may discard SACK information: `sacked` then falls, and the sum of both differences may be negative
         delivered = max(delivered + sacked, 0)
         srtt, mss = state["srtt"] or before["srtt"], state["mss"]
         self._state = {**state, "srtt": srtt}

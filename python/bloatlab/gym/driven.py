@@ -46,11 +46,11 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012  as in the base class
-    #: The key of `reset`'s options that lets built-in code act instead of the agent.
+    #: The key in the `options` of `reset` that names a built-in controller or law, to act instead of the agent.
     OPTION: ClassVar[str]
     #: The names and bounds of the observations.
     OBSERVED: ClassVar[Mapping[str, tuple[float, float]]]
-    #: The keys of `info` that `judge` averages: the parts of the reward, and another measure of a step.
+    #: The keys of `info` that `judge` averages: the parts of the reward, and the round trip or the queueing delay.
     PARTS: ClassVar[tuple[str, ...]]
 
     def __init__(self, scenario: Given, axes: Mapping[str, Any], link: str | None) -> None:
@@ -71,10 +71,10 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
         return self._simulation
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Vector, dict[str, Any]]:
-        """Begins an episode; returns its first observation, and its run's seed and drawn values.
+        """Begins an episode; returns its first observation, and an `info` with the seed, the drawn values and the time.
 
-        With the option `OPTION`, built-in code acts, and actions have no effect. Raises `ScenarioError`, and
-        `ValueError` for an unknown option.
+        If `options` contains the key `OPTION`, the built-in controller or law that it names acts instead of the agent,
+        and actions have no effect. Raises `ScenarioError`, and `ValueError` for an unknown option.
         """
         super().reset(seed=seed)
         for key in options or {}:
@@ -101,7 +101,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
             raise InvalidAction(f"the action {action!r} is not in the action space {self.action_space}")
         simulation = self.simulation
         now, interval = simulation.now, self._interval()
-        # if less than half an interval would remain, it becomes part of this step
+        # if less than half an interval would remain after this step, the step lasts until the end of the scenario
         until = now + interval if now + 1.5 * interval < simulation.duration else simulation.duration
         self._act(float(given[0]))
         reward, observation, terminated, info = self._run(until)
@@ -125,11 +125,14 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
 
     @abstractmethod
     def _episode(self, builtin: Any) -> Episode:
-        """Draws an episode; if `builtin` is not None, it acts instead of the agent."""
+        """Draws an episode. `builtin` is the controller or law that acts instead of the agent, if any."""
 
     @abstractmethod
     def _begin(self, episode: Episode, watching: bool) -> list[float]:
-        """Opens an episode; returns the first observation. If `watching`, actions have no effect."""
+        """Opens an episode; returns the first observation.
+
+        With `watching`, a built-in controller or law acts, and the agent's actions have no effect.
+        """
 
     @abstractmethod
     def _interval(self) -> float:
@@ -141,4 +144,4 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
 
     @abstractmethod
     def _run(self, until: float) -> tuple[float, list[float], bool, dict[str, Any]]:
-        """Runs to a time in s; returns the reward, the observation, whether the flow has ended, and the parts."""
+        """Runs to a time in s; returns the reward, the observation, whether the flow has ended, and an `info`."""

@@ -1,10 +1,10 @@
 """The distribution of episodes: scenarios, axes that vary their values, and a seed for each run.
 
-scenario    a file, a workload, a `Scenario` or plain values; a list of these, from which one is drawn per episode; or a
-            function of a random generator that returns one of these
-axes        by path, as in the axes of a sweep's grid file: a list of values, a range
-            `{"from": "1mbit", "to": "50mbit", "log": True}`, or named arms; one value per axis is drawn for each
-            episode
+scenario    a file, a workload, a `Scenario` or plain values; or a list of such scenarios, from which one is drawn per
+            episode; or a function that takes a random generator and returns such a scenario
+axes        maps paths, as in the axes of a sweep's grid file, to the values that they may have: a list, a range
+            `{"from": "1mbit", "to": "50mbit", "log": True}`, or a table of named arms and their overrides; one value
+            of each axis is drawn for each episode
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Episodes:
     """Draws episodes."""
 
     def __init__(self, given: Given, axes: Mapping[str, Any]) -> None:
-        """Reads files and axes. Raises `GridError` and `OSError`, and `ValueError` for an empty list of scenarios."""
+        """Reads the scenario files and the axes. Raises `GridError`, `OSError`, `ValueError` for an empty list."""
         self._axes = {name: axis(name, values) for name, values in axes.items()}
         self._draw = given if callable(given) else None
         several = isinstance(given, Sequence) and not isinstance(given, str)

@@ -11,7 +11,8 @@ import polars as pl
 
 from bloatlab.gym.driven import DrivenEnv, Vector
 
-#: An agent, as a function from an observation to an action; or a built-in controller or law, as a name or a table.
+#: Either an agent, which is a function from an observation to an action; or the name of a built-in controller or law,
+#: or a table that contains the law and its parameters.
 Policy = Callable[[Vector], Vector] | str | Mapping[str, Any]
 
 
@@ -21,7 +22,7 @@ def judge(
     """Runs every policy in the same episodes; returns one row per policy and episode, in this order.
 
     `policies` maps names to functions from an observation to an action, or to names of built-in controllers or laws.
-    Episode n is the one begun by `env.reset(seed=seed + n)`. Each row contains the drawn values, and the means over
+    Episode n begins with `env.reset(seed=seed + n)`. Each row contains the drawn values, and the means over
     time of the reward and of its parts. Raises `ScenarioError`, and `ValueError` for an unknown controller.
     """
     return pl.DataFrame(
@@ -34,7 +35,7 @@ def judge(
 
 
 def _episode(env: gymnasium.Env[Any, Any], policy: Policy, seed: int) -> dict[str, Any]:
-    """Runs one episode; returns its drawn values and its means over time."""
+    """Runs one episode; returns the values drawn for its axes, and the means over time of the reward and of `PARTS`."""
     driven = env.unwrapped
     if not isinstance(driven, DrivenEnv):
         raise TypeError(f"judge: {env} is not an environment of bloatlab")

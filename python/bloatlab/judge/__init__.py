@@ -1,8 +1,8 @@
 """Runs the test cases of a document for a controller, and gives a verdict on each criterion.
 
 A suite is a folder of `suites`: `suite.toml` and one file per case. A case is a scenario with a table `judge`: the
-document's statement, the criteria and their limits. `runs` makes the runs, `verdicts` judges them, and `page` writes
-the result.
+document's statement, the criteria and their limits. The module `runs` runs the cases, `verdicts` judges the
+runs, and `page` writes the result.
 """
 
 from bloatlab.judge.runs import judged

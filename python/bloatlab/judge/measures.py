@@ -22,7 +22,7 @@ import polars as pl
 from bloatlab.simulation import Result
 from bloatlab.sweep import Measure, grid_file
 
-#: The name of the judged application and stack.
+#: The name, in each scenario, of both the application that is judged and its TCP stack.
 JUDGED = "judged"
 
 #: String columns that every sender has.
@@ -31,20 +31,21 @@ _WORDS = ("app", "direction", "state")
 #: The links whose queue is shown in a case's figure.
 _SHOWN = ("forward", "bottleneck")
 
-#: Number of rows to which a table is thinned for a figure.
+#: A figure shows a table thinned to this many rows, or to less than twice as many.
 _POINTS = 400
 
-#: The summary's key for the reason why a transport ended a run.
+#: If a transport failed during a run, the summary contains the reason under this key.
 FAILURE = "failure"
 
-#: A query for a column that the controller does not trace gives this string followed by the column's name.
+#: If a query uses a column that the controller does not trace, its result is this string and the column's name.
 MISSING = "no column "
 
 
 def measure(queries: Mapping[str, Sequence[str]], *, trace: bool, run: Callable[..., Result] | None = None) -> Measure:
-    """Returns the measure of a suite's runs: the numbers of the summary, and the results of the queries.
+    """Returns the `Measure` for a suite's runs: it extracts the numbers of the summary, and the results of the queries.
 
-    `queries` contains the queries by scenario name. `run` makes the results, by default `bloatlab.run`.
+    `queries` contains the queries of each case, by the name of its scenario. `run` is the function that runs a
+    scenario, by default `bloatlab.run`.
     """
     return Measure("judge", partial(_row, queries=dict(queries)), _frames, trace=trace, run=run)
 
@@ -116,7 +117,7 @@ def _visits(flow: pl.DataFrame) -> pl.DataFrame:
 
 
 def _frames(result: Result) -> dict[str, pl.DataFrame]:
-    """Returns the data for the page's figures: the judged sender, and the rate of each application."""
+    """Returns the data for the page's figures: the judged sender and its phases, queues, and rates of applications."""
     frames: dict[str, pl.DataFrame] = {}
     tables = _tables(result)
     if "visits" in tables:

@@ -69,9 +69,10 @@ def claim(folder: Path) -> None:
 
 
 def write_pages(done: Sequence[Judged], folder: Path) -> None:
-    """Writes a page, verdicts and scenarios into the folder; for several controllers, their matrix and pages.
+    """Writes the verdicts, the page and the scenarios into the folder.
 
-    Replaces the pages and scenarios of an earlier run. Raises `JudgeError`, `OSError`.
+    If `done` has several entries, the page is their matrix, and each has its own page and scenarios in a subfolder.
+    The pages and scenarios of an earlier run are replaced. Raises `JudgeError`, `OSError`.
     """
     claim(folder)
     for page in (folder, *(path.parent for path in folder.glob("*/*/index.html"))):
@@ -199,7 +200,7 @@ def _figures(section: str, frames: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _phases(phases: pl.DataFrame, end_s: float) -> Panel:
-    """Draws the judged sender's phase over time, with one step per stay."""
+    """Draws the judged sender's phase over time, as a line with one step for each stay in a phase."""
     words = [str(phase) for phase in phases["phase"]]
     names = list(dict.fromkeys(words))
     places = [float(names.index(word)) for word in words]

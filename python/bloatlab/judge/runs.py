@@ -1,4 +1,7 @@
-"""Runs the cases of suites for controllers: first those that fix the moments (see `suites`), then the rest."""
+"""Runs the cases of suites for controllers.
+
+A case with moments (see `suites`) runs twice: its first run finds the times of the moments.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[
         ]
         for one, seed in itertools.product([*subjects, *references], range(1, case.seeds + 1)):
             jobs.setdefault(_Key(case.section, one.name, seed), (case, one))
-    # one run must show every phase; its case may not be among the selected cases, so the whole suite is read
+    # the case `phases_of` shows all phases of a controller, so it runs even if it is not among the selected cases
     whole = read_suite(suite.name)
     for case in whole.only(whole.phases_of).cases if whole.phases_of else []:
         for one in subjects:
@@ -107,7 +110,7 @@ def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[
 
 
 def _queries(name: str) -> dict[str, list[str]]:
-    """Returns the queries for each case in the whole suite, by scenario name."""
+    """Returns the SQL queries of all cases of a suite, selected or not, by the name of the case's scenario."""
     return {
         case.tree["name"]: [
             *dict.fromkeys(

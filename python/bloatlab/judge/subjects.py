@@ -1,6 +1,6 @@
-"""The subjects of suites: one of our controllers or queues, a class in a Python file, or a part of a scenario file.
+"""The subjects that suites judge: built-in controllers or queues, classes in Python files, parts of scenario files.
 
-A class in a Python file is a controller or a transport.
+A class in a Python file is a controller, a transport, or the law of a queue.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from bloatlab.judge.suites import QUEUE, STACK, JudgeError, Suite
 from bloatlab.judge.transports import Transport, is_transport, transport
 from bloatlab.scenario import catalogue, load, parse, schema
 
-#: Controllers without behaviour of their own to judge.
+#: Controllers that are not judged, because they only stand for a user's class.
 _NOT_OURS = ("python",)
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A controller, a queue or a transport: its name, its value in a scenario, and the folder of its Python file.
+    """What is judged, such as a controller, a queue or a transport: its name, its value, and the folder of its file.
 
-    The value is a stack or a queue; a transport has no value.
+    The value is inserted into each scenario: a stack, a queue, or otherwise the name. A transport has no value.
     """
 
     name: str
@@ -34,7 +34,10 @@ class Subject:
     transport: Transport | None = None
 
     def placed(self, tree: dict[str, Any], place: str | Sequence[str]) -> dict[str, Any]:
-        """Puts the value into a scenario. At `STACK`, the other keys are kept; elsewhere, the value replaces them."""
+        """Puts the value into a scenario.
+
+        At `STACK`, the scenario's other settings of the stack are kept. Elsewhere, the value replaces what was there.
+        """
         if self.transport is not None:
             return tree
         for one in [place] if isinstance(place, str) else place:
@@ -59,7 +62,7 @@ def _tables(tree: dict[str, Any], path: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def chosen(suite: Suite, cc: str) -> list[Subject]:
-    """Returns the subjects of a suite for the argument of `--cc` or `--queue`. Raises `JudgeError`, `ScenarioError`."""
+    """Returns the subjects that --cc or --queue selects in a suite. Raises `JudgeError`, `ScenarioError`."""
     if suite.everyone and not suite.queues and cc not in (*suite.everyone, "all"):
         valid = f"expected {', '.join(suite.everyone)}, or all{nearest(cc, suite.everyone)}"
         raise JudgeError(f"judge: suite {suite.name} does not know {cc}; {valid}")
@@ -71,8 +74,8 @@ def chosen(suite: Suite, cc: str) -> list[Subject]:
 def subject(name: str, place: str | Sequence[str] = STACK) -> Subject:
     """Finds the subject with this name for a place in the scenario.
 
-    At `STACK` it is a controller (a name of ours, FILE.py:CLASS or FILE.toml:STACK) or a transport (FILE.py:CLASS). At
-    the place of a queue it is a queue; at any other place, the name itself.
+    At `STACK`, the subject is a controller (built-in, FILE.py:CLASS or FILE.toml:STACK) or a transport (FILE.py:CLASS).
+    If the place is that of a queue, the subject is a queue. At any other place, the value of the subject is the name.
 
     Raises `JudgeError`, `ScenarioError`.
     """
@@ -134,7 +137,7 @@ def _queues() -> list[str]:
 
 
 def _resolved(value: Any, text: str, folder: Path | None) -> dict[str, Any]:
-    """Returns a queue as the table of its discipline, with every parameter. Raises `ScenarioError`."""
+    """Returns a queue in its full form, `{DISCIPLINE: {...}}` with every parameter. Raises `ScenarioError`."""
     link = {"from": "a", "to": "b", "rate": "10mbit", "queue": value}
     tree = {"duration": "1s", "link": {"judged": link, "back": {"from": "b", "to": "a"}}}
     made = parse(json.dumps(tree), form="json", source=f"--queue {text[:80]}", folder=folder)

@@ -37,14 +37,14 @@ FOLDER = Path(__file__).with_name("suites")
 #: The place in a scenario where a congestion controller is judged.
 STACK = "tcp.judged"
 
-#: A queue is judged at paths that end with this key.
+#: If the paths in a suite's `subject` end with this key, the suite judges queues.
 QUEUE = ".queue"
 
 By = Literal["document", "ours"]
 
 
 class JudgeError(InputError):
-    """A suite, case or controller that does not exist, or an invalid suite; the message is one line."""
+    """A suite, case or controller does not exist, or a suite is invalid; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Criterion:
 
     `measure` is the path of a number in the summary, or SQL over the tables of `measures`. With `against`, the figure
     is this number divided by the same number for another subject. `needs` names a phase: the criterion does not apply
-    to a controller without this phase, and is not met if the run never reaches the phase. A criterion marked
-    `condition` is about the run and not about the controller: if it is not met, the case is not judged. `changed` says
-    why a limit or a measure was changed after a run.
+    to a controller without this phase, and is not met if the run never reaches the phase. With
+    `condition`, the criterion checks the run and not the controller: if it is not met, the case is not judged. If the
+    limit or the measure was changed after a run, `changed` says why.
     """
 
     says: str
@@ -72,8 +72,8 @@ class Criterion:
 class Case:
     """A case: the document's statement, the scenario as plain values, moments and criteria.
 
-    With several `seeds`, which begin at 1, the worse end of the mean's 95 % interval must meet a condition, as in
-    `check`.
+    A case with several `seeds` is run with the seeds 1, 2, ... `seeds`. A criterion is then met if the whole 95 %
+    interval of the mean meets its condition, as in `bloatlab check`.
     """
 
     suite: str
@@ -93,13 +93,13 @@ class Case:
         return re.sub(r"[^a-z0-9]+", "-", self.section.lower().replace("a.", "a", 1)).strip("-")
 
     def scenario(self, moments: Mapping[str, float] | None = None) -> dict[str, Any]:
-        """Returns the scenario. `moments` are in s; without them, entries that need a moment are left out."""
+        """Returns the scenario. `moments` are in s; without them, list entries whose time is a moment are left out."""
         return _timed(copy.deepcopy(dict(self.tree)), moments)
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A section of the document that runs over one bottleneck cannot test, with the reason."""
+    """A section of the document that cannot be tested by runs over one bottleneck, with the reason."""
 
     section: str
     title: str
@@ -108,7 +108,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A document's cases, in the order of its sections."""
+    """The cases made from a document, in the order of its sections."""
 
     name: str
     title: str
@@ -215,7 +215,7 @@ def _timed(value: Any, moments: Mapping[str, float] | None) -> Any:
             return {key: _timed(one, moments) for key, one in value.items()}
         case list():
             known = [_timed(one, moments) for one in value if moments is not None or not _at_a_moment(one)]
-            # sorted by time, because a controller may reach a moment before or after a fixed time
+            # sorted, because the controller may have reached a moment before or after the fixed times in the list
             if any(_at_a_moment(one) for one in value):
                 known.sort(key=lambda one: quantity(one["at"]))
             return known

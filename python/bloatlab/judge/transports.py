@@ -37,13 +37,14 @@ from bloatlab.simulation import Progress, Result
 #: A run is divided into this number of parts. Progress is reported between parts, so that Ctrl-C is handled.
 PARTS = 100
 
-#: The interval from which a flow's start is drawn if the case gives none, as for `ftp`.
+#: Each flow starts at a random time within an interval of this length if the case sets no `start_spread`. The traffic
+#: `ftp` has the same default.
 _START_SPREAD = "100ms"
 
 #: The address passed to a sender when its class is tested.
 _ADDRESS: Address = ("10.0.0.1", 4433)
 
-#: The name of the judged stack.
+#: The name of the judged TCP stack in the scenario of a case.
 _NAME = STACK.rpartition(".")[2]
 
 #: Keys of `traffic.ftp` that describe long flows; other keys must be at their defaults.
@@ -55,7 +56,8 @@ _AGAIN = " flow "
 #: String between an application's name and the number of a flow's receiver.
 _RECEIVER = " receiver "
 
-#: Held during a run. Threads cannot run Python code in parallel, and two runs may share a library's global variables.
+#: A lock held during each run, because two runs in parallel could change the same global variables of a library. In any
+#: case, threads cannot run Python code in parallel.
 _ALONE = threading.Lock()
 
 KIND = Kind(
@@ -85,7 +87,7 @@ class Transport:
     packages: str
 
     def runner(self) -> functools.partial[Result]:
-        """Returns the function that runs a case with this transport, for a `Measure`."""
+        """Returns the function that runs a case with this transport. It is the `run` argument of a `sweep.Measure`."""
         return functools.partial(_run, label=self.label, name=self.name, source=self.source, packages=self.packages)
 
 
@@ -210,7 +212,10 @@ class _Later:
 def _run(
     scenario: Scenario, seed: int, progress: Progress | None, *, label: str, name: str, source: str, packages: str
 ) -> Result:
-    """Runs a case with a transport; `packages` only distinguishes runs in a store.
+    """Runs a case with a transport.
+
+    `packages`, the hash of the imported modules, is not used here. It is an argument because a store keeps runs with
+    different arguments apart.
 
     If the transport fails, the result covers the time until then, and its summary contains the reason under `FAILURE`.
     """
@@ -262,7 +267,7 @@ def _with_one_app(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_one_app_of(series: pl.DataFrame) -> pl.DataFrame:
-    """Turns the senders of an application into its flows, and leaves out the receivers."""
+    """Assigns each sender's rows to its application, as a flow numbered from 0. Leaves out the rows of receivers."""
     series = series.filter(~pl.col("app").str.contains(_RECEIVER, literal=True))
     parts = series["app"].str.split_exact(_AGAIN, 1)
     first, number = (parts.struct.field(f"field_{n}") for n in range(2))

@@ -30,9 +30,9 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The verdict on one criterion, the figure, and the reason if there is no figure.
+    """The verdict on one criterion, the measured value (`figure`), and the reason if there is no value.
 
-    If the figure is a ratio, `parts` are the means of its two terms: the judged subject's and the other subject's.
+    If the value is a ratio, `parts` are the means of its two terms: the judged subject's and the other subject's.
     """
 
     criterion: Criterion
@@ -48,7 +48,10 @@ class Ruling:
 
     @property
     def measured(self) -> str:
-        """The figure as text, with its 95 % interval for several seeds, or the reason why there is none."""
+        """The mean as text, with its 95 % interval if there are several seeds, and the two terms of a ratio.
+
+        If there is no mean, the text is the reason why.
+        """
         if self.over is None:
             return self.reason
         low, high = self.over.ends
@@ -117,7 +120,11 @@ class Judged:
 
     @property
     def sentence(self) -> str:
-        """The number of cases for each verdict in one line, and the number that miss only limits that we chose."""
+        """One line with the number of cases for each verdict.
+
+        The line also says how many of the cases with the verdict "not met" miss only limits that we chose, rather than
+        limits from the document.
+        """
         count = self.count
         parts = {word: f"{count[word]} {word}" for word in WORDS if count[word] or word == "met"}
         ours = sum(one.misses_only_ours for one in self.tried)
@@ -168,7 +175,7 @@ def _as_data(one: Tried) -> dict[str, Any]:
 
 
 def untraced(missing: str) -> str:
-    """Returns the sentence that names a column or table missing from a run."""
+    """Returns the reason for a missing value: the controller does not trace the column or table that a query needs."""
     name = missing.removeprefix(MISSING)
     return f"the controller traces no {'phases' if name in ('visits', 'visit', 'phase') else name}"
 
@@ -178,8 +185,9 @@ def ruling(
 ) -> Ruling:
     """Judges a criterion from the numbers of a case's runs, one per seed.
 
-    For each seed, `others` contains the numbers of each subject in the criterion's `against`. The figure is the ratio
-    to the subject with which the condition is easiest to meet. `phases` contains all the controller's phases.
+    If the criterion compares with other subjects (`against`), `others` contains their numbers for each seed. The
+    criterion's value is then the ratio of the judged subject's number to another subject's number; for each seed, this
+    is the subject with which the condition is easiest to meet. `phases` contains all the controller's phases.
     """
     failure = next((str(row[FAILURE]) for row in rows if FAILURE in row), "")
     if failure:

@@ -1,4 +1,4 @@
-"""Chooses delay distributions: several from one run, or the same quantity from several runs."""
+"""Chooses the delay distributions to plot: several of one run, or the same quantity of several runs."""
 
 from __future__ import annotations
 

@@ -61,7 +61,8 @@ class Mark:
 class Panel:
     """One pair of axes.
 
-    Labels end with their unit. Limits of `None` follow the data; `x_ticks` and `y_ticks` label an axis.
+    Labels end with their unit. A limit of `None` follows the data. `x_ticks` and `y_ticks` replace the ticks of an axis
+    by the given positions and labels.
     """
 
     title: str
@@ -176,7 +177,7 @@ def apart(svg: str) -> str:
 
 #: The SVG of each figure. Making the SVGs takes most of a report's time, so each is made only once.
 _DRAWN: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
-#: The box around all that a figure draws, in inches.
+#: The bounding box of each figure's contents, with a margin, in inches. Each box is computed only once.
 _BOXES: WeakKeyDictionary[Figure, Any] = WeakKeyDictionary()
 
 
@@ -191,7 +192,7 @@ def _svg(drawn: Figure) -> str:
 
 
 def _box(drawn: Figure) -> Any:
-    """Returns the figure's box with a margin. Call it within `style.drawing`."""
+    """Returns the bounding box of a figure's contents, with a margin. Call this within `style.drawing`."""
     if drawn not in _BOXES:
         _BOXES[drawn] = drawn.get_tightbbox().padded(style.RC["savefig.pad_inches"])
     return _BOXES[drawn]

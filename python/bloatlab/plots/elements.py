@@ -65,7 +65,7 @@ def heading(of: SizedFigure, text: str, labels: Sequence[str] = (), ticks: str =
 
 
 def curve(axes: Axes, x: Array, y: Array, place: int, *, step: bool = False, **options: Any) -> None:
-    """Draws a line with colour and dash pattern number `place`; skips NaN. With `step`, draws the line as steps."""
+    """Draws a line with the `place`-th colour and dash pattern; skips NaN. With `step`, draws the line as steps."""
     kept = np.isfinite(x) & np.isfinite(y)
     x, y = thin(x[kept], y[kept])
     styling: dict[str, Any] = {"color": style.colour(place), "linestyle": style.dashes(place)} | options
@@ -133,7 +133,7 @@ def _title(of: SizedFigure, text: str) -> None:
 def legend(
     of: SizedFigure, labels: Sequence[str], *, lines: bool = True, axes: Axes | None = None, ticks: str = ""
 ) -> None:
-    """Draws a legend above the figure, or above one of its axes, for the lines with the styles 0, 1, 2, ...
+    """Draws a legend above the figure, or above one of its axes, for lines drawn with the first styles, in order.
 
     `ticks` is the text of the last entry, for vertical ticks in the lines' colours.
     """
@@ -170,7 +170,7 @@ def beside(axes: Axes, labels: Sequence[tuple[str, float, str]], size: float) ->
 
 
 def line_labels(axes: Axes, lines: Sequence[tuple[str, Array, int]]) -> list[tuple[str, float, str]]:
-    """Returns the labels of lines for `beside`, at the heights where the lines end. The limits of y must be final."""
+    """Returns labels for `beside`, each at the height where its line ends. The limits of the y axis must be final."""
     low, high = axes.get_ylim()
     place_of = axes.transScale.transform
     (_, bottom), (_, top) = place_of((1.0, low)), place_of((1.0, high))

@@ -27,7 +27,8 @@ class Score:
         return f"{number(value, self.digits)}{self.unit}"
 
 
-#: The scores. The sentence names the first of these that an application has.
+#: The scores of applications, in the order of the table's rows. The sentence gives the first score that the runs have;
+#: a score without a phrase appears only in the table.
 _SCORES = (
     Score("voip.mos", "{}: MOS (1 to 4.5)", 2, "{} is worth MOS"),
     Score("web.page_load_s.median", "{}: median page (s)", 2, "a page of {} takes", " s"),
@@ -37,7 +38,8 @@ _SCORES = (
     Score("files.median_s", "{}: median file (s)", 2, "a file of {} takes", " s"),
 )
 
-#: Rows of the link where packets wait longest: label, path in its summary, factor, digits.
+#: The table rows about the link where packets wait longest. Each has a label, the path of its value in the link's
+#: summary, the factor by which the value is multiplied, and the number of digits.
 _LINK_ROWS = (
     ("{}: median wait (ms)", "sojourn_ms.p50", 1.0, 1),
     ("{}: 99 % wait (ms)", "sojourn_ms.p99", 1.0, 1),
@@ -53,7 +55,10 @@ def _common(runs: Sequence[Run]) -> list[str]:
 
 
 def _found(runs: Sequence[Run]) -> list[tuple[Score, str, list[float]]]:
-    """Returns each score of each application common to all runs, with its value in each run."""
+    """Returns (score, application, values), with one value per run.
+
+    A score of an application is included only if every run has it.
+    """
     found: list[tuple[Score, str, list[float]]] = []
     for score in _SCORES:
         for app in _common(runs):
@@ -76,7 +81,7 @@ def _bulk(runs: Sequence[Run]) -> str | None:
 
 
 def scores(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
-    """Makes the rows of a table: a label, and one value per run."""
+    """Returns the rows of the scores table, each with its label and one value per run."""
     rows = [(s.row.format(safe(app, 12)), [number(v, s.digits) for v in values]) for s, app, values in _found(runs)]
     bulk, link = _bulk(runs), bottleneck(runs)
     if bulk is not None:
@@ -131,7 +136,10 @@ def _of_one(run: Run) -> list[str]:
 
 
 def _of_several(runs: Sequence[Run]) -> list[str]:
-    """Writes the clauses for several runs: each run's value if there are at most four, otherwise the range."""
+    """Returns the clauses of the sentence about several runs.
+
+    The clauses give the value of each run if there are at most four runs, and otherwise the range of the values.
+    """
     many = len(runs) > 4
     prefix = f"{len(runs)} results: " if many else ""
     score, app, values = next((f for f in _found(runs) if f[0].clause), (None, "", []))

@@ -14,11 +14,12 @@ class Options:
     """The options of a plot, besides its kind."""
 
     width: Width = "page"
-    #: The subject of a distribution, trace or sequence: a link, an application, or sojourn, delay or rtt.
+    #: What to draw, if a run has several candidates. For delay distributions, this is a link, an application, or one of
+    #: the quantities sojourn, delay and rtt; for a trace, a link or an application; for a sequence, an application.
     of: str | None = None
     #: The axis of a sweep to put on the x axis.
     x: str | None = None
-    #: Patterns of the sweep's columns to draw.
+    #: The columns of the sweep to draw, as names or wildcard patterns such as `links.*.utilisation`.
     columns: Sequence[str] = ()
     #: A title above the figure.
     title: str = ""

@@ -43,7 +43,7 @@ def _by_settings(scenarios: Sequence[Mapping[str, Any] | None]) -> list[str] | N
 
 
 def _phrase(setting: Setting, place: int, settings: Sequence[Setting]) -> str:
-    """Formats a setting: its key and value, or the value alone if it is clear enough."""
+    """Formats a setting as its key and value, or as the value alone if the value is clear without the key."""
     value = setting.values[place]
     key = setting.path.rsplit(".", 1)[-1]
     speaks = key == "queue" or (value[:1].isdigit() and value[-1:].isalpha() and len(settings) == 1)

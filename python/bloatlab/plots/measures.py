@@ -39,7 +39,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Values in ascending order with their counts; for histograms, the midpoint of each bin."""
+    """The distinct values in ascending order, and how often each occurs.
+
+    For a histogram, the values are the midpoints of its bins.
+    """
 
     label: str
     quantity: Quantity
@@ -70,7 +73,10 @@ def window(run: Run) -> float:
 def bins(
     frame: pl.DataFrame, columns: Mapping[str, Literal["sum", "mean", "max", "last"]], width: float
 ) -> pl.DataFrame:
-    """Aggregates a series (`t_s` ascending) into wider bins that begin at `t_s`; missing values are NaN."""
+    """Aggregates a series with ascending `t_s` into wider bins.
+
+    In the result, `t_s` is the start of each bin, and missing values are NaN.
+    """
     how = {name: getattr(pl.col(name).fill_nan(None), way)() for name, way in columns.items()}
     place = (pl.col("t_s") / width + 1e-6).floor()
     wide = frame.group_by(place.alias("bin")).agg(**how).sort("bin")
@@ -95,7 +101,7 @@ def _mean_wait(run: Run, link: str) -> float:
 
 
 def recorded(run: Run) -> list[str]:
-    """Returns the links with a series, longest mean wait first."""
+    """Returns the links whose queue was recorded over time; the link with the longest mean wait comes first."""
     frame = run.table("queue_series")
     names = frame["link"].unique(maintain_order=True).to_list() if "link" in frame.columns else []
     known = [name for name in names if name in run.links]  # tables edited by a user may name other links
@@ -148,13 +154,19 @@ class Flow:
 
 
 def carried(runs: Sequence[Run]) -> tuple[str, str]:
-    """Returns a byte column present in all runs (on the wire if possible, otherwise payload), and its rate's name."""
+    """Returns the column from which rates are computed, and the word for these rates.
+
+    The column counts bytes on the wire if all runs recorded them, and otherwise payload bytes.
+    """
     wire = all("wire_bytes" in run.table("flow_series").columns for run in runs)
     return ("wire_bytes", "rate") if wire else ("goodput_bytes", "goodput")
 
 
 def flows(run: Run) -> list[Flow]:
-    """Returns the flow directions with a series and payload, in table order, excluding pings."""
+    """Returns each direction of each flow that was recorded over time and carried payload, in the order of the table.
+
+    Pings are left out.
+    """
     frame = run.table("flow_series")
     if frame.height:
         frame = frame.filter(~pl.col("app").is_in([app for app, of in run.apps.items() if of.get("kind") == "ping"]))
@@ -190,7 +202,7 @@ def pings(run: Run) -> dict[str, pl.DataFrame]:
 
 
 def videos(run: Run) -> dict[str, pl.DataFrame]:
-    """Returns the rows for live video (`media`), for at most six applications."""
+    """Returns the rows of the table `media` (live video) by application, for the first six applications."""
     frame = run.table("media")
     if not frame.height:
         return {}

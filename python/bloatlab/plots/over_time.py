@@ -17,7 +17,7 @@ from bloatlab.plots.style import Axes, Figure, Log
 from bloatlab.plots.subjects import Run
 from bloatlab.scenario import quantity
 
-#: Events drawn as ticks, by the link column that counts them: the label and colour of the ticks.
+#: The events drawn as ticks: for each column that counts events of a link, the label and the colour of the ticks.
 EVENTS = {"dropped_packets": ("drops", style.DROP), "marked_packets": ("marks", style.MARK)}
 
 #: Height of each panel in a stack, relative to the figure's width.
@@ -41,7 +41,7 @@ class Ticks:
 
 @dataclass(frozen=True)
 class TimePanel:
-    """One quantity over time: lines, each with the index of its colour, and ticks."""
+    """A panel that shows one quantity over time. Each line comes with the index of its colour."""
 
     name: str
     y_label: str
@@ -199,9 +199,9 @@ def _rtt(part: pl.DataFrame, width: float, label: str) -> measures.Curve:
 
 
 def ticks_of(found: Sequence[TimePanel]) -> str:
-    """Returns the legend entry for ticks without their own label, in a plot of several results.
+    """Returns the text of the legend entry that explains unlabelled ticks; empty if every tick has a label.
 
-    The entry is empty if there are no such ticks.
+    Only a plot of several results has unlabelled ticks: they show drops, in the colours of the results.
     """
     return "drops" if any(len(t.times) and not t.label for panel in found for t in panel.ticks) else ""
 
@@ -252,9 +252,10 @@ def draw_time_panel(
     log: bool = False,
     step: bool = False,
 ) -> None:
-    """Draws a panel in axes `height` inches high. With `named`, lines have labels; `tops` shades up to the maxima.
+    """Draws a panel in axes `height` inches high.
 
-    A logarithmic axis begins at a tenth of the smallest median.
+    With `named`, the lines have labels. With `tops`, the area between each line and its maxima is shaded. A logarithmic
+    axis begins at a tenth of the smallest median.
     """
     axes.set_xlim(0.0, end)
     for line, place in panel.lines:

@@ -105,7 +105,10 @@ def rc(width: Width | None) -> dict[str, Any]:
 
 @contextmanager
 def drawing(width: Width | None = None) -> Generator[None]:
-    """Applies the style of a figure of this width, or of panels, while figures are made or written."""
+    """Applies the style of figures while they are made or written.
+
+    The style is that of figures with the given width, or, without a width, that of panels sized in inches.
+    """
     from matplotlib import rc_context  # noqa: PLC0415  only plots need matplotlib, which loads slowly
 
     styling: Any = rc(width)

@@ -1,4 +1,4 @@
-"""The subjects of plots: runs (simulated or live), and tables of many runs."""
+"""Opens the data of plots: runs (simulated or live), and tables of many runs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Sweep:
 
     @property
     def middle(self) -> str:
-        """The average over seeds: "mean" or "median"."""
+        """The word for the average over seeds that plots show: "mean" or "median"."""
         return "median" if self.study else "mean"
 
     @property
@@ -91,9 +91,10 @@ Subject = Run | Sweep
 
 
 def subjects(results: Sequence[Result | pl.DataFrame | str | Path]) -> list[Run] | Sweep:
-    """Opens results and tables, given as values or paths: labelled runs, or one table.
+    """Opens results and tables, given as objects or as paths. Returns labelled runs, or all tables joined into one.
 
-    Raises `Unfit`; `ResultError` for a folder without a result; `OSError` if a file cannot be read.
+    Raises `Unfit` for anything that cannot be plotted, or not together, `ResultError` for a folder without a result,
+    and `OSError` if a file cannot be read.
     """
     found = [_subject(of, place) for place, of in enumerate(results, start=1)]
     if len(found) > 1 and any(isinstance(of, Run) and of.result is None for of in found):

@@ -59,7 +59,10 @@ def axis_label(column: str) -> str:
 
 
 def number_of(value: Any) -> float | None:
-    """Converts a value of an axis to a number, even if it is a duration or rate given as a string; None for a name."""
+    """Converts a value of an axis to a number; returns None if the value is a name or a boolean.
+
+    A duration or rate may be given as a string with a unit.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
@@ -72,7 +75,10 @@ def number_of(value: Any) -> float | None:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of a sweep: its values in order, and as numbers if all are numbers."""
+    """An axis of a sweep, with its values in order.
+
+    `numbers` are the same values as numbers, or None if a value is not a number or if there is only one value.
+    """
 
     name: str
     values: list[Any]
@@ -100,7 +106,10 @@ class Axis:
 
 
 def axis(of: Sweep, name: str) -> Axis:
-    """Makes an axis from a column: its values are sorted if they are numbers, otherwise in table order."""
+    """Makes an axis from a column of a sweep's table.
+
+    If all values are numbers, they are sorted; otherwise, they have the order of the table.
+    """
     values = of.frame[name].unique(maintain_order=True).to_list()
     numbers = {value: number for value in values if (number := number_of(value)) is not None}
     if len(numbers) < len(values) or len(values) < 2:
@@ -144,9 +153,9 @@ def groups(of: Sweep, by: Sequence[Axis]) -> Iterator[tuple[str, pl.DataFrame]]:
 class OverSeeds:
     """The average over seeds at one grid point, and its interval.
 
-    For a sweep, these are the mean and the 95 % interval (Student's t), as in its table; with one seed, all three
-    numbers are the value of the only run. For a study, they are the median and the central 80 %, as in its tables, and
-    infinity means "never happened".
+    For a sweep, `middle` is the mean, and `low` and `high` are the ends of the 95 % interval (Student's t), as in its
+    table. If there is only one seed, all three are the value of this run. For a study, `middle` is the median, and
+    `low` and `high` are the ends of the central 80 %, as in its tables; infinity means "never happened".
     """
 
     middle: float

@@ -36,7 +36,8 @@ DIGITS = 5
 class Drawn:
     """A figure as data: its number in a paper ("" if it has none), the name of its files, its caption and its panels.
 
-    Charts with the same `link` zoom together; without a `link`, only the panels of this figure zoom together.
+    If a user zooms a chart, all charts with the same `link` are zoomed too. Without a `link`, only the panels of this
+    figure are zoomed together.
     """
 
     number: str

@@ -127,7 +127,7 @@ class Page:
     provenance: Provenance = Provenance(())
 
     def contents(self) -> list[Section]:
-        """Returns the sections not linked to by the answer's table."""
+        """Returns the sections to which the answer's table has no link."""
         rows = self.answer.table.rows if self.answer is not None and self.answer.table is not None else []
         linked = {cell.link for cells in rows for cell in cells}
         return [section for section in self.sections if f"#{section.anchor}" not in linked]

@@ -1,8 +1,8 @@
 """The reasons behind table cells, opened by touch or keyboard. A part shared by several cells is printed only once.
 
-A hint such as "off by +0.6; experiment live: 0.67 %, within: the words can be read otherwise" has a part that belongs
-to its cell alone and a part shared with other cells. The shared part becomes a numbered explanation that
-lists its cells.
+An example of a hint is "off by +0.6; experiment live: 0.67 %, within: the paper's words allow both interpretations".
+The part before the last colon belongs to this cell alone, but other cells have hints with the same ending. The shared
+ending becomes a numbered explanation, which lists its cells.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 
 from bloatlab.tables import TextCell, TextTable
 
-#: Minimum length in characters of a shared ending that a reference replaces: about the length of the reference.
+#: Minimum length, in characters, of a shared ending that is replaced by a reference to an explanation. The reference is
+#: about as long, so replacing a shorter ending would save nothing.
 LEAST = 40
 
-#: A string with a larger share of digits is a measured value, which belongs to a single table cell.
+#: Maximum fraction of digits in a shared ending. Text with more digits contains measured values, which belong to a
+#: single table cell.
 DIGITS = 0.03
 
 #: Maximum number of cells listed in an explanation.
@@ -26,7 +28,7 @@ NAMED = 12
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A text shared by several cells, its number, and the labels of those cells."""
+    """A text that is shared by several cells, with its number on the page and the labels of these cells."""
 
     number: int
     text: str
@@ -45,7 +47,11 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """The part of a text specific to its cell, and the shared explanation. `anchor` is the id of its popover."""
+    """The reason for the content of a cell, split into two parts.
+
+    `own` is the text without its shared ending, and `explanation` contains this ending (None if there is none).
+    `anchor` is the id of the popover that shows the reason.
+    """
 
     anchor: str
     own: str
@@ -79,9 +85,9 @@ class Reasons:
         return self._by_text[text]
 
     def first(self, reason: Reason) -> bool:
-        """Returns whether this is the first call for a reason.
+        """Returns whether this is the first call with `reason`.
 
-        Cells with the same text share one popover, which is written on that first call.
+        Cells with the same text share one popover, which must be written only once: when this method returns True.
         """
         new = reason.anchor not in self._opened
         self._opened.add(reason.anchor)
@@ -89,7 +95,10 @@ class Reasons:
 
 
 def shared_endings(texts: Iterable[str]) -> dict[str, str]:
-    """Maps each text to the ending shared with the most other texts (if several, the longest), or to ""."""
+    """Returns, for each text, the ending that the most texts have in common with it, or "" if it shares no ending.
+
+    If several endings are equally common, the longest is chosen.
+    """
     texts = list(texts)
     count = Counter(ending for text in texts for ending in endings(text))
     found: dict[str, str] = {}
@@ -100,7 +109,10 @@ def shared_endings(texts: Iterable[str]) -> dict[str, str]:
 
 
 def endings(text: str) -> Iterator[str]:
-    """Yields the whole text and its parts after each semicolon and colon, if long enough and mostly words."""
+    """Yields the endings of a text that may be shared: the whole text, and the rest after each semicolon and colon.
+
+    Endings that are shorter than `LEAST`, or that contain too many digits, are left out.
+    """
     starts = [0, *(match.end() for match in re.finditer(r"[;:] ", text))]
     return (text[start:] for start in starts if len(text) - start >= LEAST and _words(text[start:]))
 
@@ -110,13 +122,14 @@ def _words(text: str) -> bool:
 
 
 def _places(table: TextTable) -> Iterator[tuple[str, str]]:
-    """Yields every reason in a table, with the label of its cell."""
+    """Yields the text of every reason in a table, with the label of the cell that it explains."""
     groups = [name for name, width in table.groups for _ in range(width)] or [""] * len(table.columns)
     for row in table.rows:
         label = " ".join(cell.text for cell in row[: min(2, table.left)])
         for place, cell in enumerate(row):
             if cell.hint:
-                # the column "ours" is next to the column of the published value, and both have that column's heading
+                # the label of a cell in a column "ours" uses the heading of the column before it, because that column
+                # has the published values and is headed by the name of the quantity
                 column = table.columns[place - (table.columns[place] == "ours")]
                 words = (label, groups[place], column) if place else (label,)
                 yield cell.hint, ", ".join(word for word in words if word)
@@ -130,5 +143,5 @@ def has_why(table: TextTable) -> bool:
 
 
 def letters(cell: TextCell) -> bool:
-    """Returns whether a cell's text contains letters, such as a verdict."""
+    """Returns whether a cell's text contains letters, as the text of a verdict does."""
     return any(character.isalpha() for character in cell.text)

@@ -45,7 +45,7 @@ _TITLES = {
 def results_page(paths: Sequence[str | Path], command: str) -> Page:
     """Makes the report for one run, several runs, or a sweep's table; `command` is the command line.
 
-    Raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, with one line, if the paths are anything else.
+    If `paths` are anything else, raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, with a one-line message.
     """
     found = subjects(paths)
     if isinstance(found, Sweep):
@@ -93,7 +93,10 @@ def _basis(runs: Sequence[Run]) -> str:
 
 
 def _answer(question: str, runs: Sequence[Run]) -> Answer:
-    """Makes the answer: the headline, and one row per score with the runs side by side."""
+    """Makes the answer at the top of the page: the headline, and the scores.
+
+    The scores of several runs are in a table with one row per score and one column per run.
+    """
     text, figure, basis = headline(runs), figure_block(_overlay(runs)), _basis(runs)
     if len(runs) == 1:
         points = [Point(name, values[0], "") for name, values in scores(runs)]
@@ -124,7 +127,7 @@ def _overlay(runs: Sequence[Run]) -> Drawn:
 
 
 def _warm_up(runs: Sequence[Run]) -> list[Mark]:
-    """Returns a mark at the end of the warm-up, after which measuring begins."""
+    """Returns marks for the times at which the warm-up of a run ends and measuring begins."""
     return [Mark("", at, "x") for at in sorted({run.begin for run in runs if run.begin > 0.0})]
 
 
@@ -174,7 +177,7 @@ def alike(each: Sequence[Sequence[Panel]]) -> list[list[Panel]]:
 
 
 def _distributions(runs: Sequence[Run]) -> list[Block]:
-    """Draws a chart with one panel per quantity: the cumulative share of delays, on a logarithmic axis."""
+    """Draws the cumulative distributions of delays on a logarithmic axis, in one chart with one panel per quantity."""
     panels: list[Panel] = []
     for quantity, label in of_runs.QUANTITIES.items():
         lines: list[Series] = []

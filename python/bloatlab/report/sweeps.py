@@ -18,7 +18,7 @@ from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: The maximum numbers of measures in the answer, of charts, and of lines per chart.
+#: The maximum number of measures in the answer, of charts on the page, and of lines in each chart.
 MOST_POINTS, MOST_CHARTS, MOST_LINES = 5, 8, len(style.COLOURS)
 
 #: A combination of axis values, as strings.
@@ -89,7 +89,7 @@ def _sentence(found: Sequence[Swept], sweep: Sweep) -> str:
 
 
 def _range(m: Swept, sweep: Sweep) -> str:
-    """Formats the minimum and maximum of a measure. If one of them is better, it comes first."""
+    """Formats the minimum and the maximum of a measure. The maximum comes first if more is better."""
     ends = m.ends[::-1] if direction(m.name) == "more is better" else m.ends
     name = named(m.name)
     what, _, statistic = name.measure.partition(", ")
@@ -136,7 +136,7 @@ def _panel(m: Swept, sweep: Sweep) -> Panel:
     lines: list[Series] = []
     for n, other in enumerate(list(others)[:MOST_LINES]):
         at = [m.at.get((*other[:along], tick, *other[along:])) for tick in ticks]
-        # bars must not reach below the axis
+        # the interval bars are cut off at the lower end of the y axis
         middle, low, high = np.array([(s.middle, max(s.low, floor), s.high) if s else [math.nan] * 3 for s in at]).T
         apart = 0.08 * (n - (min(len(others), MOST_LINES) - 1) / 2.0)
         x = np.arange(len(ticks), dtype=float) + apart

@@ -1,6 +1,7 @@
 """Reproductions of publications. Each has a folder with scenarios, published values, claims, and the comparison with our runs.
 
-A study is a value, a `Study`; `reproduce` makes its runs and writes its folder. docs/adding-a-study.md shows a complete one.
+Each study is described by a `Study` object. `reproduce` makes the runs of a study and writes its folder.
+docs/adding-a-study.md shows a complete study.
 """
 
 from bloatlab.studies.claims import Claim, Published, Quantity, Runs, each, median_of, over_seeds

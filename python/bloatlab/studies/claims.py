@@ -1,7 +1,9 @@
-"""Published values and claims, each with a range. Our value agrees if it lies in the range.
+"""Published values and claims, and their comparison with our runs.
 
-Our value is the median over seeds with its central 80 %. Published values and claims are data until they are checked; the check
-needs the measures of every seed, by run key.
+Our value is the median over seeds, with the interval that contains the central 80 % of the seeds. A published value has
+a range of accepted values (a band). A claim holds if our median lies in a band, or if an expression over several values
+is true. Published values and claims contain none of our results: the functions that check them take the measures of
+every seed, by run key.
 """
 
 from __future__ import annotations
@@ -133,8 +135,8 @@ Value = tuple[str, str] | Callable[[Runs], Any]
 class Claim:
     """A claim about several values: `holds` is an expression over the values, `ours` a sentence that states them.
 
-    Both take the values in order. If `ours` is a string, `str.format` inserts the values. None stands for a value
-    that was not run.
+    `holds` and `ours` are called with the results of `values`, in the same order. If `ours` is a string, `str.format`
+    inserts the results. The claim is not checked if one of the results is None, because the case was not run.
     """
 
     ident: str
@@ -157,7 +159,7 @@ def judged(
 ) -> tuple[str, bool] | None:
     """Returns the sentence that states the values, and the result of the claim's expression.
 
-    Returns None if a value was not run.
+    Returns None if one of the values is missing because its case was not run.
     """
     found = [median_of(runs, *value) if isinstance(value, tuple) else value(runs) for value in values]
     if any(value is None for value in found):
@@ -166,7 +168,10 @@ def judged(
 
 
 def each(cases: Iterable[object], *measures: str) -> list[Value]:
-    """Returns the pair (case, measure) for each measure of each case, as the values of a claim. A case is named by its `str`."""
+    """Returns a pair (case, measure) for each measure of each case; these pairs can be the values of a claim.
+
+    The pair contains the case as a string, which is the key of its runs.
+    """
     return [(str(case), measure) for measure in measures for case in cases]
 
 
@@ -195,7 +200,7 @@ def count(claims: Sequence[Checked], origin: Origin = Origin.PAPER) -> Count:
 
 
 def tally(claims: Sequence[Checked]) -> str:
-    """Formats the counts, the paper's first: "15 of 24 claims of the paper hold; of ours 3 of 4"."""
+    """Formats how many claims hold, the paper's claims first: "15 of 24 claims of the paper hold; of ours 3 of 4"."""
     paper, *others = [(origin, count(claims, origin)) for origin in Origin]
     names = {Origin.TEXTBOOK: "textbooks", Origin.OTHERS: "others", Origin.OURS: "ours"}
     more = [f"of {names[origin]} {c.hold} of {c.checked}" for origin, c in others if c.checked]

@@ -68,7 +68,10 @@ def filled(template: str, names: Names) -> str:
 
 
 def judgement(table: Mapping[str, Any], names: Names) -> tuple[list[Value], Callable[..., bool], Callable[..., str]]:
-    """Returns the values of a claim in order, and its expression and sentence as functions of these values."""
+    """Returns the values of a claim, and two functions that take their results in the same order.
+
+    The first function evaluates the claim's expression, and the second returns the claim's sentence.
+    """
     values = {name: _values(of, names) for name, of in table["values"].items()}
 
     def bound(found: Iterable[Any]) -> Names:
@@ -93,7 +96,7 @@ def _values(declared: str | list[str], names: Names) -> Value | list[Value]:
 
 
 def _measured(declared: str) -> tuple[str, str]:
-    """Returns the case and the measure of "MEASURE of CASE"."""
+    """Splits a string such as "MEASURE of CASE", and returns the case and the measure."""
     measure, _, case = declared.partition(" of ")
     return case, measure
 
@@ -126,7 +129,10 @@ class Declared:
         return dict(self._file["experiments"])
 
     def study(self, blocks: Mapping[str, page.Blocks], **fields: Any) -> Study:
-        """Makes the study from these fields and `study.toml`. `blocks` contains the blocks for the page's sections."""
+        """Makes the study from `study.toml` and from `fields`, which are fields of `Study`.
+
+        `blocks` contains the functions that make the blocks of each section of the page, by the section's anchor.
+        """
         publication, about = Publication(**self._file["publication"]), About(**self._file["about"])
         return Study(name=self.name, publication=publication, about=about, sections=self.sections(blocks), **fields)
 
@@ -144,9 +150,10 @@ class Declared:
         self, seeds: int, drawn: Drawn, values: Mapping[K, V | None],
         sentence: Callable[[dict[K, V]], str], points: Callable[[dict[K, V]], Sequence[Point]], **names: Any,
     ) -> Answer:  # fmt: skip
-        """Returns the answer to the study's question, with its figure. `names` are for the expressions in the string `basis`.
+        """Returns the answer to the study's question, with the figure `drawn`.
 
-        `sentence` and `points` make the answer's text from `values`; if a value is missing, the text says so.
+        `sentence` and `points` make the answer's text from `values`; if a value is missing, the text says so. `names`
+        contains the values of names that occur in the text `basis` in `study.toml`.
         """
         known = {key: value for key, value in values.items() if value is not None}
         whole = len(known) == len(values)
@@ -198,9 +205,10 @@ class Declared:
     def panel(
         self, declared: Mapping[str, Any], series: Sequence[Series], names: Names = NONE, x_ticks: Ticks = ()
     ) -> Panel:
-        """Makes a panel of these lines; `x_ticks` are at 0, 1, 2, ...
+        """Makes a panel that shows `series`, with the settings in the table `declared`.
 
-        A `kind` in the panel's table names settings shared by several panels.
+        A `kind` in this table names settings that several panels share. If there are `x_ticks`, their positions must be
+        0, 1, 2, ..., because they determine the range of the x axis.
         """
         table = dict(declared)
         if "kind" in table:

@@ -15,7 +15,10 @@ from bloatlab.tables import Spread
 
 
 def intervals(spreads: Sequence[Spread | None]) -> NDArray[np.float64]:
-    """Returns an array with one row per spread: median, lower and upper end; NaN for a missing spread."""
+    """Returns an array with one row per spread, which contains the median and the lower and upper end of the interval.
+
+    Values that are infinite or missing become NaN.
+    """
     rows = [[s.median, s.low, s.high] if s else [math.nan] * 3 for s in spreads]
     found = np.array(rows, dtype=float).reshape(-1, 3)
     return np.where(np.isfinite(found), found, math.nan)
@@ -33,7 +36,10 @@ def points(
 
 
 def of_cases(runs: Runs, cases: Iterable[object], measure: str) -> list[Spread | None]:
-    """Returns the spread of a measure over seeds for each case, found by its `str`; None for a case that was not run."""
+    """Returns the spread of a measure over seeds for each case; None for a case that was not run.
+
+    `str(case)` is the key of the case's runs.
+    """
     return [over_seeds(runs, str(case), measure) for case in cases]
 
 

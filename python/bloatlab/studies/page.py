@@ -96,7 +96,11 @@ def differences(digits: Mapping[str, int]) -> Blocks:
 
 
 def rules(text: str = "", more: Callable[[], Sequence[TextTable]] = tuple) -> Blocks:
-    """Returns the study's rules as paragraphs, its tolerances, and the shares of values within tolerance."""
+    """Returns a function that makes the blocks of the section on rules.
+
+    The blocks are the paragraphs of `text`, a table of the study's tolerances, a table of the shares of values within
+    tolerance, and the tables made by `more`.
+    """
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:
         own = results.study.rules

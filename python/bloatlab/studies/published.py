@@ -46,8 +46,9 @@ def rows(study: str) -> Sequence[Row]:
 class Place:
     """A row of `readback.csv`: one of the paper's parameters, and its path in a resolved scenario.
 
-    `share` is the part of the paper's value found at this path in the scenario: 1/2 for one of two directions, 1460/1500 for
-    payload.
+    `share` is the value at this path in the scenario, divided by the paper's value. For example, it is 1/2 if the paper
+    gives a round-trip delay and the scenario the delay in one direction, and 1460/1500 if the paper counts whole
+    packets and the scenario only their payload.
     """
 
     case: str
@@ -71,7 +72,7 @@ def places(study: str) -> Sequence[Place]:
 
 
 def parameters(study: str, resolved: Callable[[str], Any]) -> Mapping[tuple[str, str], Callable[[], float]]:
-    """Returns, for each row of a study's `readback.csv`, a function that reads our value of the parameter.
+    """Returns a function for each row of a study's `readback.csv`, which reads the parameter from our scenario.
 
     The functions are keyed by case and metric. `resolved` returns the resolved scenario of a given name.
     """
@@ -141,7 +142,10 @@ def quantity(value: Any, unit: str = "") -> float:
 
 
 def _read(text: str) -> tuple[float, str]:
-    """Reads a number and its kind ("" if the string is neither a number nor a quantity). A share is a number."""
+    """Reads a number or a quantity, and returns its value and its kind.
+
+    The kind is "number" for a plain number or a share, and "" if the string is neither a number nor a quantity.
+    """
     found = amount(text)
     if found is not None:
         return float(found[1]), "number" if found[0] == "share" else found[0]
@@ -154,7 +158,7 @@ def _read(text: str) -> tuple[float, str]:
 
 # --------------------------------------------------------------------------------------------------- cells from rows
 
-#: Our values for a row that was neither run nor computed.
+#: Takes the place of our value in a row for which we have no run and no calculation.
 NOTHING = Spread(math.nan, math.nan, math.nan)
 
 
@@ -171,7 +175,7 @@ def row_cell(
 
 
 def parameter_cell(row: Row, published: float, ours: float, tables: tuple[int, ...] = ()) -> Cell:
-    """Makes a cell from one of the paper's inputs and the value in our scenarios."""
+    """Makes a cell that compares a parameter stated in the paper with the parameter's value in our scenarios."""
     same = math.isclose(ours, published, rel_tol=1e-9)
     verdict = Verdict.PARAMETER if same else Verdict.OUTSIDE
     reason = "as in our scenarios" if same else "our scenarios have a different value"

@@ -30,8 +30,8 @@ WIDTH = 80
 def reproduce(study: Study, options: Options) -> Results:
     """Runs the cases and requested experiments, compares the values, and writes the folder `options.out`.
 
-    Raises `ScenarioError`, before anything runs; `StudyError` for a measure missing from every run;
-    `live.LiveError` if live runs are not possible.
+    Raises `ScenarioError` if a scenario is not valid, before any run of its batch; `StudyError` if a published value or
+    a claim needs a measure that no run has; and `live.LiveError` if live runs are not possible.
     """
     begun = time.perf_counter()
     seeds = range(1, (study.quick.seeds if options.quick else options.seeds) + 1)
@@ -50,7 +50,10 @@ def reproduce(study: Study, options: Options) -> Results:
 
 
 def _announce(study: Study, options: Options, plan: Iterable[Batch], seeds: range) -> str:
-    """Prints the first line and, if the runs prove nothing, a warning; returns the warning, or ""."""
+    """Prints the first line, and a warning if the runs are a quick look or have `--set` values.
+
+    The results of such runs do not count as a reproduction. Returns the warning, or "" if there is none.
+    """
     extent = study.extent(options) if study.extent else counted(sum(len(batch.cases) for batch in plan), "case")
     line = f"[bold]{study.name}[/]  {extent}, {counted(len(seeds), 'seed')}, {options.workers}"
     options.console.print(line, highlight=False)
@@ -64,7 +67,10 @@ def _announce(study: Study, options: Options, plan: Iterable[Batch], seeds: rang
 
 
 def _check_measures(results: Results) -> None:
-    """Rejects published values and claims whose measure is not a number, or is in no run (a misspelt name)."""
+    """Raises `StudyError` if a published value or a claim has a measure that is not a number, or that no run has.
+
+    The usual reason for the latter is a misspelt name.
+    """
     known = {name: value for rows in results.runs.values() for row in rows for name, value in row.items()}
     for what, _, measure in results.study.compared():
         if measure not in known:
@@ -81,7 +87,10 @@ def _with(results: Results, batches: Iterable[Batch], seeds: range) -> Results:
 
 
 def run(batch: Batch, seeds: range, options: Options) -> Ran:
-    """Runs every case of a batch with every seed, with the `--set` values. Raises `ScenarioError`."""
+    """Runs every case of a batch with every seed, after changing the scenarios as requested with `--set`.
+
+    Raises `ScenarioError` before anything runs if a scenario is not valid.
+    """
     points = batch.of_seeds(seeds).points()
     if options.sets:
         points = [replace(p, scenario=p.scenario.with_sets(*options.sets)) for p in points]
@@ -143,9 +152,9 @@ def file_name(key: str) -> str:
 
 
 def provenance(runs: int, seconds: float, found: int = 0) -> dict[str, Any]:
-    """Returns facts that may differ between reproductions with equal results: machine, times, versions, runs stored.
+    """Returns facts that may differ between two reproductions with equal results, such as machine, time and versions.
 
-    `found` is the number of runs from the store.
+    `found` is the number of runs whose results were taken from the store.
     """
     return {"runs": runs, "runs_from_store": found, "wall_seconds": round(seconds, 2), **this_process()}
 

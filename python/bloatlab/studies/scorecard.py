@@ -1,8 +1,8 @@
 """The scorecard of a study: published values and ours, judged by rules fixed before the runs.
 
     band       the values accepted by a rule for one published value
-    within     our value lies in the band of a published value (or between the two values of one table cell),
-               or a published value lies in our interval and that interval is narrower than the band
+    within     a value of ours is within tolerance if it lies in the band of a published value or between the two
+               values of one table cell, or if a published value lies in our interval and this is narrower than the band
     origin     the source: the paper, a textbook, others who repeated the measurement, or this project
 
 A study defines its published values, their bands and any further conditions; this module judges and counts. Only values and
@@ -31,7 +31,7 @@ class Origin(StrEnum):
     PAPER = "paper"
     #: Theory not stated in the paper: an identity, a closed form, a standard.
     TEXTBOOK = "textbook"
-    #: Measured by others: further runs by the same laboratory.
+    #: Measured by others who ran the same laboratory kit as the paper's authors.
     OTHERS = "others"
     #: Computed, expected or chosen by this project.
     OURS = "ours"
@@ -69,7 +69,10 @@ class Band:
         return self.low - SLACK <= value <= self.high + SLACK
 
     def words(self, digits: int | None = None) -> str:
-        """Formats the band: "0.5 to 0.85", "at most 230"; with the values' own digits, or with `digits`."""
+        """Formats the band: "0.5 to 0.85", "at most 230".
+
+        The numbers have `digits` decimals or, if it is None, up to six significant digits.
+        """
 
         def text(value: float) -> str:
             return f"{value:.6g}" if digits is None else number(value, digits)
@@ -86,8 +89,8 @@ class Band:
 class Tolerance:
     """The accepted difference from a published value.
 
-    It is a `share` of the value, or the distance from the value to `factor` times the value, but at least `least` (in
-    `unit`).
+    It is a `share` of the published value. If there is a `factor`, the values from published / `factor` to published x
+    `factor` are accepted instead. In both cases, a difference of up to `least` (in `unit`) is accepted.
     """
 
     share: float = 0.0
@@ -204,7 +207,7 @@ class Scorecard:
 
     @property
     def goals(self) -> Sequence[Share]:
-        """The shares set as goals by the study; if it sets none, the share of all judged values within tolerance."""
+        """The shares that the study sets as goals. If it sets none, the only goal is the share of all judged values."""
         return self.shares or [self.of_judged]
 
     @property
@@ -257,8 +260,8 @@ def symmetric(published: float, tolerance: float) -> Band:
 def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, interval_rule: bool = True) -> Finding:
     """Judges whether `ours` agrees with at least one published value; there is one band per value.
 
-    Several published values come from runs of one configuration, so they show the paper's own spread: a value of ours
-    between them agrees. `interval_rule` is False for rules that say "must".
+    If there are several published values, the paper ran one configuration more than once, so they show its own spread,
+    and our value agrees if it lies between them. `interval_rule` is False for rules that say "must".
     """
     if any(band.holds(ours.median) for band in bands):
         return Finding(agrees=True, why="within tolerance")

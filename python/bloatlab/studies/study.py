@@ -112,7 +112,7 @@ class Batch:
     key: Callable[[At], str] = lambda at: str(at["case"])
     #: The maximum number of seeds; None for no limit.
     most_seeds: int | None = None
-    #: Whether `Results.runs` leaves out these runs; they are in `Results.ran`.
+    #: Whether `Results.runs` leaves out the runs of this batch. `Results.ran` always contains them.
     apart: bool = False
     #: Additional columns of runs.parquet, with one value for all rows of this batch; None leaves the batch out of that
     #: file.
@@ -165,7 +165,10 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class OnKernels:
-    """The cases that can also run on kernels: their scenarios by key, and the function that measures a live run."""
+    """The cases that can also run on kernels.
+
+    `scenarios` returns the scenarios of these cases by key, and `measure` measures a live run.
+    """
 
     scenarios: Callable[[Options], Mapping[str, Scenario]]
     measure: Callable[[Result], Measures]
@@ -192,7 +195,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A section of a study's page, made from the results; left out if it has no blocks."""
+    """A section of a study's page. `blocks` makes its contents; if there are none, the section is left out."""
 
     title: str
     anchor: str
@@ -202,7 +205,7 @@ class PageSection:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """A study: runs, published values, claims, tables, figures, answer.
+    """A study: its runs, published values, claims, tables, figures and answer.
 
     A simple study has `cases`, `build` and `measure`, and `published` values for these cases. A study with several
     kinds of runs has `batches` instead; a study with its own rules for published values has `cells`.
@@ -217,10 +220,11 @@ class Study:
     build: Callable[..., Scenario] | None = None
     measure: Callable[[Result], Measures] | None = None
     batches: Callable[[Options], Sequence[Batch]] | None = None
-    #: The size of a reproduction, for its first line: "27 cases".
+    #: Returns the size of a reproduction, such as "27 cases", for the first line that the reproduction prints.
     extent: Callable[[Options], str] | None = None
     quick: Quick = Quick()
-    #: The question of each experiment (runs made only on request), by name. `batches` reads `Options.experiments`.
+    #: The question that each experiment answers, by the name of the experiment. Experiments can be requested with
+    #: `Options.experiments`, and `batches` must return the batches of those requested.
     experiments: Mapping[str, str] = field(default_factory=dict[str, str])
     on_kernels: OnKernels | None = None
     #: `further` returns batches that depend on the results so far. It is called if there are at least `further_from` seeds.
@@ -232,7 +236,7 @@ class Study:
 
     # --------------------------------------------------------------------------------------------------- comparison
     published: Sequence[Published] = ()
-    #: The reason why a published value differs from ours ("": not explained).
+    #: Returns why a published value differs from ours, or "" if there is no explanation.
     explain: Callable[[Runs, Published, Spread], str] | None = None
     cells: Callable[[Runs], Sequence[Cell]] | None = None
     #: Shares of values that should be within tolerance. If there are no goals, all judged values should be within tolerance.
@@ -243,7 +247,8 @@ class Study:
 
     # ------------------------------------------------------------------------------------------------------- output
     answer: Callable[[Results], Answer] | None = None
-    #: The tables shown on a terminal with `--full`, before claims and shares; by default, the page's tables.
+    #: Makes the tables that a terminal shows with `--full`, before the claims and the shares. If it is None, the
+    #: terminal shows the tables of the page.
     tables: Callable[[Results], Iterable[TextTable]] | None = None
     figures: Callable[[Results], Sequence[Drawn]] = lambda _: ()
     sections: Sequence[PageSection] = ()
@@ -377,7 +382,7 @@ class Results:
     def as_data(self) -> dict[str, Any]:
         """Returns the scorecard as plain data for JSON.
 
-        Its keys are `cells`, `claims`, `summary`, the study's own, and with --live also `live`.
+        The keys are `cells`, `claims`, `summary` and those that `Study.data` adds. With --live, there is also `live`.
         """
         data = self.scorecard.as_data()
         data["summary"]["claims"] = {str(origin): count(self.claims, origin).as_data() for origin in Origin}

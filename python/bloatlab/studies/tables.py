@@ -43,7 +43,7 @@ def verdict_with_reason(cell: Cell) -> str:
 
 
 def judged_cell(cell: Cell, text: str, hint: str = "") -> TextCell:
-    """Makes a table cell with our value, in the colour of its verdict and with the verdict as a word."""
+    """Makes a table cell with our value in the colour of its verdict, and the verdict as a word unless it is muted."""
     word = str(cell.verdict) if TONES[cell.verdict] != "muted" else ""
     return TextCell(text, TONES[cell.verdict], hint, word)
 
@@ -73,7 +73,7 @@ def medians_table(
 ) -> TextTable:
     """Makes a table of medians over seeds, for the cases run.
 
-    A row is a case, or a pair of its labels and the case. A column is (measure, head, digits).
+    Each of `rows` is a case, or a pair (labels, case). Each of `columns` is (measure, heading, number of decimals).
     """
     labelled = [of if isinstance(of, tuple) else ((str(of),), of) for of in rows]
     body = [
@@ -203,7 +203,7 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
     return TextTable("Claims", ["where", "by", "says", "published", "ours", ""], rows, note, left=5)
 
 
-#: Texts of fields that contain only a verdict.
+#: The texts of table cells that contain a verdict and nothing else.
 _VERDICTS = {"holds", "differs", str(Verdict.WITHIN), str(Verdict.OUTSIDE)}
 
 
@@ -234,8 +234,8 @@ def cells_table(
 ) -> TextTable:
     """Makes a table with one row for each of `cells`.
 
-    `fields` maps each column heading to the column's function. The last column is text; `below` puts this text
-    under its row.
+    `fields` maps each column heading to the column's function. The last column contains text; with `below`, a page
+    puts this text under its row.
     """
     rows = [row(*(field(cell) for field in fields.values())) for cell in cells]
     return TextTable(title, list(fields), rows, note, left=left, words_last=True, below=below)

@@ -179,7 +179,10 @@ def axis(name: str, values: Any) -> dict[Any, list[Override]] | Between:
 
 
 def _range(place: str, given: Mapping[str, Any]) -> list[Any] | Between:
-    """Returns the values from one end of the range to the other, or the range itself if a sample draws from it."""
+    """Returns the values of a range that has `steps` or `step`.
+
+    A range with neither is returned as `Between`, because a sample draws its values.
+    """
     known(given, ("from", "to", "steps", "step", "log"), f"{place}: ")
     low, high = (_end(place, given, key) for key in ("from", "to"))
     if not low.like(high):
@@ -338,7 +341,7 @@ def _amount(value: Any) -> Amount | None:
 
 
 def overrides(place: str, sets: Any) -> list[Override]:
-    """Converts a table from paths to values into overrides.
+    """Converts a table that maps paths to values into a list of overrides.
 
     Raises `GridError`, and `ScenarioError` for a value such as a date.
     """

@@ -46,7 +46,8 @@ LOOK_SECONDS = 1.0
 #: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
 #: Maximum number of failed batches that may contain the same run. A batch fails when Dask has lost several workers that
-#: ran it. A run that exceeds this maximum, and was alone in its last batch, counts as the cause.
+#: ran it. If a run has been in more failed batches, and was alone in the last of them, the run is taken to be the
+#: cause, and the sweep fails.
 MOST_DEATHS = 1
 
 #: The settings that Dask needs to connect to a scheduler over TLS.
@@ -61,7 +62,10 @@ class ClusterError(InputError):
 
 @dataclass(frozen=True)
 class Dask:
-    """An executor on the workers of `client`, a `distributed.Client`. `notice` receives one line per refused worker."""
+    """An executor that sends runs to the workers of `client`, a `distributed.Client`.
+
+    `notice` receives one line per refused worker.
+    """
 
     client: Any
     notice: Callable[[str], None] = warnings.warn
@@ -91,7 +95,7 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
     except ModuleNotFoundError:
         raise ClusterError(f"{where}: dask is not installed: pip install dask distributed") from None
     with contextlib.ExitStack() as held:
-        # the loggers are silent until the process ends, because threads still write after the last answer
+        # the loggers stay silent until the process ends, because Dask's threads still log after the last answer
         for name in [*logging.root.manager.loggerDict]:
             if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -133,9 +137,9 @@ _LOCAL: Mapping[str, Any] = {
 
 
 def exposed(address: str) -> str | None:
-    """Returns a warning if other machines can reach a scheduler that requires no certificate; otherwise None.
+    """Returns a warning if the scheduler accepts connections from other machines without a certificate, or else None.
 
-    Dask runs any code that it receives.
+    This is dangerous, because Dask runs any code that it receives.
     """
     scheme, _, place = address.partition("://")
     host = place.rpartition(":")[0].strip("[]")
@@ -176,7 +180,10 @@ class _Done:
 
 
 def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
-    """Runs a batch. Returns the build, the worker's address, the time taken in s, and the runs up to the first failure.
+    """Runs a batch, and stops at the first run that fails.
+
+    Returns the fingerprint of the worker's build, the worker's address, the time taken in s, and the outcome of each
+    run, including the failed run.
 
     A worker with a different build runs nothing. The batch is sent as bytes, so that the scheduler need not import the
     user's modules.
@@ -223,7 +230,8 @@ def _reporter(worker: Any, key: str, topic: str, index: int) -> Progress:
     return report
 
 
-#: The stamps computed on this worker, by sweep. They are cached, because computing a stamp takes as long as many runs.
+#: The results of `stamp` on this worker (fingerprints of bloatlab and of a sweep's functions), by sweep. They are
+#: cached, because a fingerprint takes as long to compute as many runs.
 _stamps: dict[str, str] = {}
 
 

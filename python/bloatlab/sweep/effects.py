@@ -28,7 +28,7 @@ from bloatlab.sweep.quantities import Amount
 
 Matrix = NDArray[np.float64]
 
-#: Maximum number of columns in a model. Pairs of axes that would need more columns count as rest.
+#: Maximum number of columns in a model. The effect of a pair of axes that would need more columns is part of "rest".
 MOST_COLUMNS = 600
 
 #: An axis with more numeric values than this is modelled as a parabola.
@@ -40,7 +40,7 @@ LOG_FROM = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A source of variance. "seeds" and "rest" have no `axes`; without a test, `p` is NaN."""
+    """A source of variance. "seeds" and "rest" have no `axes`. `p` is NaN for them and wherever no test is possible."""
 
     name: str
     axes: tuple[str, ...]
@@ -49,9 +49,10 @@ class Effect:
 
 
 def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequence[str] = ()) -> list[Effect]:
-    """Returns the sources of the variance of `column`: axes, then pairs, rest and seeds; empty if nothing varies.
+    """Returns the sources of the variance of `column`: the axes, then pairs of axes, "rest" and "seeds".
 
-    `frame` has one row per run, as returned by `Gathered.frame()`; `sampled` names the sampled axes.
+    The list is empty if `column` or every axis is constant. `frame` has one row per run, as returned by
+    `Gathered.frame()`; `sampled` names the sampled axes.
     """
     runs = frame.filter(pl.col(column).is_not_null() & pl.col(column).cast(pl.Float64).is_finite())
     y = runs[column].cast(pl.Float64).to_numpy()
@@ -87,7 +88,7 @@ def levels(frame: pl.DataFrame, axis: str, column: str) -> Mapping[str, float]:
 def _p(squares: float, columns: int, within: float, freedom: int) -> float:
     """Returns the probability (F test) that seeds alone would give a sum of squares at least this large.
 
-    The result is NaN if seeds make no difference.
+    The result is NaN if no grid point has runs with different values.
     """
     if freedom < 1:
         return math.nan
@@ -105,7 +106,10 @@ class _Model:
         self._target = means["mean"].to_numpy() * self._weight
 
     def fitting(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Returns the pairs that fit in a model with fewer columns than grid points, and at most `MOST_COLUMNS`."""
+        """Returns the pairs of axes whose columns fit in the model, in the given order.
+
+        The model has fewer columns than there are grid points, and at most `MOST_COLUMNS`.
+        """
         found: list[tuple[str, str]] = []
         room = min(MOST_COLUMNS, self._target.size - 1) - sum(m.shape[1] for m in self._coded.values())
         for pair in pairs:
@@ -133,9 +137,10 @@ class _Model:
 
 
 def _coded(values: pl.Series, drawn: bool) -> Matrix:
-    """Codes an axis as columns: x and x² for sampled numbers, otherwise one column for each value except the last.
+    """Codes an axis as columns: x and x² for a parabola, otherwise one column for each value except the last.
 
-    The value columns contain -1 in the rows with the last value, so that their effects sum to 0.
+    Sampled axes and axes with more than `MOST_LEVELS` values become parabolas, if all their values are numeric. The
+    columns for values contain -1 in the rows with the last value, so that their effects sum to 0.
     """
     amounts = [Amount.of(v) for v in values]
     kinds = values.unique(maintain_order=True).to_list()

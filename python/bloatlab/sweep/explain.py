@@ -49,7 +49,10 @@ def estimate(points: Sequence[Point[Any]], measure: Measure, store: Store | None
 
 
 def _tried(scenario: Scenario) -> float:
-    """Estimates the duration of a run in s: simulates part of it, and divides the time taken by the simulated share."""
+    """Estimates how long a run takes, in s.
+
+    Simulates the run for about `TRIAL_SECONDS`, and divides the elapsed time by the fraction that was simulated.
+    """
     begun, reached = time.perf_counter(), 1.0
 
     def progress(fraction: float) -> None:

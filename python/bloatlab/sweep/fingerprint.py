@@ -57,10 +57,10 @@ def build() -> str:
 
 
 def travelling(*functions: Callable[..., Any]) -> str | None:
-    """Returns the hash `code(*functions)` if another process can import the functions.
+    """Returns the hash `code(*functions)` if another process can import the functions, or else None.
 
-    Returns None if the code of the functions must be sent to the other process. This applies to functions of `__main__`
-    and to functions whose hash cannot be computed.
+    Another process cannot import functions of `__main__`, so their code must be sent to it. Functions whose hash cannot
+    be computed are treated in the same way. The result is also None if there are no functions.
     """
     modules: set[str] = set()
     try:
@@ -121,7 +121,7 @@ def _plain(value: Any, modules: set[str]) -> Any:
 def _reached(names: frozenset[str]) -> dict[str, Path]:
     """Returns the source files of these modules and of all modules that they import.
 
-    Only bloatlab's and the user's modules count.
+    Includes only the modules of bloatlab and of the user, not those of libraries.
     """
     found: dict[str, Path] = {}
     own = {_OWN, *(name.partition(".")[0] for name in names)}
@@ -142,7 +142,10 @@ def _reached(names: frozenset[str]) -> dict[str, Path]:
 
 
 def _source(name: str, own: set[str]) -> Path | None:
-    """Returns the source file of one of bloatlab's or the user's modules; None for libraries and other names."""
+    """Returns the source file of a module of bloatlab or of the user.
+
+    Returns None for modules of libraries, and for names that are not modules with Python source.
+    """
     file = getattr(sys.modules.get(name), "__file__", None)
     if name not in sys.modules and name.partition(".")[0] in own:  # the package imports this module on first use
         spec = _spec(name)

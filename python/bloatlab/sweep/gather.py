@@ -25,9 +25,9 @@ class Measure:
 
     Both functions receive only the result (with its scenario and seed), so equal scenarios have equal measures.
     `name` is part of a folder's name in the store. Results are stored under a hash of the functions' source; change
-    `version` if a function changes in a way not visible in its source. With `trace`, results include the traces
-    that their scenarios enable. `run` replaces `bloatlab.run`: it makes a result from the scenario, the seed and the
-    progress. Its source is hashed, too.
+    `version` if a function returns other values although its source is the same. With `trace`, results include the
+    traces that their scenarios enable. `run` replaces `bloatlab.run`: it makes a result from the scenario, the seed and
+    the progress. Its source is hashed, too.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class _Work:
-    """Runs a point and reduces it; can be sent to other processes."""
+    """The work of a sweep: runs a point, and reduces its result to measures. Can be sent to other processes."""
 
     measure: Measure
     shared: Pasts = field(default_factory=Pasts)
@@ -80,7 +80,10 @@ class _Work:
 
 @dataclass(frozen=True)
 class Gathered(Generic[Key]):
-    """The measures of every point, in point order. `found` runs came from the store, `ran` runs were made."""
+    """The measures of every point, in point order.
+
+    `found` is the number of runs taken from the store, and `ran` is the number of runs that were made for this call.
+    """
 
     points: Sequence[Point[Key]]
     values: Sequence[Measured]
@@ -125,7 +128,7 @@ def gather(
     values = {} if shelf is None else {s: kept for s in first if (kept := shelf.get(s)) is not None}
     found = len(values)
     left = sorted(index for scenario, index in first.items() if scenario not in values)
-    # a run that continues a shared initial segment (a past) lacks the trace of that segment, so traced runs share none
+    # a run that starts from a shared beginning (a past) has no trace of that beginning, so traced runs share nothing
     alone = measure.trace or measure.run is not None
     order = [(n, None) for n in range(len(left))] if alone else pasts.planned([seeded[index] for index in left])
     plan = [(left[place], past) for place, past in order]
@@ -150,7 +153,7 @@ def gather(
         raise Interrupted(stored()) from None
     except (RunError, Stopped) as error:
         why = error.__cause__ if isinstance(error, RunError) else error
-        # a user's class that has failed would fail again with the same command
+        # `stored()` says that the same command continues, but after an error in a user's class, it would fail again
         if isinstance(why, ClassFailed) or not isinstance(why, (Stopped, StoreFull)):
             raise
         raise Stopped(f"{why}; {stored()}") from None

@@ -45,10 +45,11 @@ class At(Mapping[str, Any]):
 class Grid:
     """Every combination of the axes' values with every seed.
 
-    `axes` maps the name of each axis to its values. These names become table columns, in which a value that is
-    neither a number nor a string appears as its `str`. `build` is called with one keyword argument per axis, and
-    `seed`; it returns the scenario. Every point is run with the same seeds, so that runs can be compared in pairs.
-    `keeps` excludes combinations. `given` lists the points if they are not all combinations (zipped axes, samples).
+    `axes` maps the name of each axis to its values. These names become table columns, in which an
+    `Enum` appears by its name, and objects other than numbers, strings and None as `str(value)`. `build` is called with
+    one keyword argument per axis, and `seed`; it returns the scenario. Every point is run with the same seeds, so that
+    runs can be compared in pairs. `keeps` excludes combinations. `given` lists the points if they are not all
+    combinations (zipped axes, samples).
     """
 
     axes: Mapping[str, Sequence[Any]]

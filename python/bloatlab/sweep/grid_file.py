@@ -159,7 +159,7 @@ def flat(tree: Mapping[str, Any]) -> Mapping[str, float | int | bool | None]:
     return leaves
 
 
-#: The types of most leaves, tested first because this test is fast.
+#: The types of most values in a summary. They are tested first, because a look-up in a set is faster than `isinstance`.
 _LEAVES = frozenset({type(None), bool, int, float})
 
 

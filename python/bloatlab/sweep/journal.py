@@ -148,8 +148,8 @@ def _created(folder: Path) -> tuple[Path, int]:
 def lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
     """Locks a file. Without `wait`, returns false if another process holds the lock.
 
-    Many processes can hold a `shared` lock. On a file system without locks nothing is locked, so only one process may
-    write to it.
+    Many processes can hold a `shared` lock. On a file system that does not support locks, nothing is locked and the
+    result is true, so only one process may write to a store there.
     """
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
@@ -163,7 +163,10 @@ def lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
 
 @contextlib.contextmanager
 def abandoned(path: Path) -> Generator[bool]:
-    """Yields whether the writer of a journal is gone; if so, this process holds its lock within the context."""
+    """Yields true if the writer of a journal is gone. This process then holds the journal's lock within the context.
+
+    Yields false if the journal has been removed or cannot be opened.
+    """
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -176,7 +179,10 @@ def abandoned(path: Path) -> Generator[bool]:
 
 
 def records(path: Path) -> tuple[list[tuple[Record, bytes]], bool]:
-    """Returns the complete records of a journal, and whether the file contains bytes after them. Raises `OSError`."""
+    """Returns the complete records of a journal, and whether the file also contains damaged or incomplete records.
+
+    Zeros after the last record are reserved space. Raises `OSError`.
+    """
     data = path.read_bytes()
     found: list[tuple[Record, bytes]] = []
     place, end, damaged = 0, 0, False

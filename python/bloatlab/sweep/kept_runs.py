@@ -1,9 +1,9 @@
-"""Formats of a stored run: bytes in a journal, or a row of a part together with other runs of the same shape.
+"""Converts runs to the two formats in which they are stored: bytes in a journal, and a row in a file of many runs.
 
-A part is a table with one row per run: `run.hash` (of the scenario with its seed), `run.seed`, `run.name`,
-`run.written` (seconds since 1970), `run.scenario` (canonical JSON), then each measure, and each stored frame as a list
-of structs under `frame.NAME`. Runs whose measures differ in name or type go into different parts, so that values keep
-their types.
+Such a file is called a part. It is a table with one row per run. Its columns are `run.hash` (of the scenario with its
+seed), `run.seed`, `run.name`, `run.written` (seconds since 1970), `run.scenario` (canonical JSON), then each measure,
+and each stored frame as a list of structs under `frame.NAME`. Runs whose measures differ in name or type go into
+different parts, so that values keep their types.
 """
 
 import io
@@ -113,7 +113,7 @@ def tables(kept: Sequence[Kept]) -> list[pl.DataFrame]:
 
 @dataclass
 class _Shape:
-    """Runs whose measures and frames have the same names. A measure's values all have the same type, or are missing."""
+    """Runs whose measures and frames have the same names. All values of a measure have one type, or are missing."""
 
     types: list[type[pl.DataType] | None]
     runs: list[Kept]
@@ -128,7 +128,7 @@ class _Shape:
         return True
 
     def table(self) -> pl.DataFrame:
-        """Makes the table of these runs. A measure without values becomes a float column."""
+        """Makes the table of these runs. A measure that is missing in all runs becomes a column of floats."""
         scenarios = [json.loads(run.scenario) for run in self.runs]
         columns = [
             pl.Series("run.hash", [run.hash for run in self.runs], pl.String),
@@ -154,7 +154,7 @@ def _type(value: Value) -> type[pl.DataType] | None:
 
 
 class Rows:
-    """The runs of a part, read without their scenarios; converted to plain Python values in blocks, on demand."""
+    """The runs of a part, without their scenarios. They are converted to plain Python values on demand, in blocks."""
 
     BLOCK = 256
 

@@ -1,6 +1,7 @@
-"""Statistics over the seeds of a sweep: intervals, differences between two arms, points where seeds change nothing.
+"""Computes statistics over the seeds of a sweep: confidence intervals, and differences from a baseline.
 
-All functions take the frame from `Gathered.frame()`: axes, `seed`, `scenario_hash`, measures; one row per run.
+`alike` counts the grid points at which all seeds give the same measures. `frame` is always the table returned by
+`Gathered.frame()`: it has one row per run, with the axes, `seed`, `scenario_hash` and the measures.
 """
 
 import math
@@ -59,7 +60,7 @@ def _moments(values: Sequence[float]) -> dict[str, float | int | None]:
 
 
 def _ends(values: Sequence[float], prefix: str = "") -> dict[str, float | None]:
-    """Returns the ends of the interval for each method (columns of the table); None for fewer than two values."""
+    """Returns the ends of the confidence interval by each method, by column name; None for fewer than two values."""
     ends: dict[str, float | None] = {}
     for method in METHODS:
         low, high = interval(values, method).ends if len(values) > 1 else (None, None)
@@ -124,7 +125,7 @@ def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, An
 
 
 def alike(frame: pl.DataFrame, axes: Sequence[str]) -> tuple[int, int]:
-    """Counts the grid points with several seeds, and the points among them whose measures are equal for every seed."""
+    """Returns the number of grid points with several seeds, and how many of these have equal measures for all seeds."""
     several = same = 0
     measures = [c for c in frame.columns if c not in {*axes, *NAMES}]
     for _, runs in by_place(frame, axes):

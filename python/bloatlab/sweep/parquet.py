@@ -35,9 +35,10 @@ DAMAGED = ".damaged"
 #: Number of hexadecimal digits in a part's name.
 DIGITS = 32
 
-#: Maximum number of runs in a part joined from other parts, which limits the loss if the part is damaged.
+#: Maximum number of runs in a part that is joined from other parts. If a part is damaged, no more runs are lost.
 MOST_RUNS = 16384
-#: A shelf is packed on opening if it contains at least `MANY_JOURNALS` journals, or `MANY_RUNS` runs in journals.
+#: When the index of a shelf (a folder of results) is read, its journals are turned into parts if there are at least
+#: `MANY_JOURNALS` journals, or if they contain at least `MANY_RUNS` runs.
 MANY_JOURNALS = 8
 MANY_RUNS = 4096
 
@@ -95,9 +96,10 @@ def journals(folder: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool]:
-    """Locks the parts within this context: no other process can change them (with `reading`, no process at all).
+    """Holds the lock of a folder within this context, so that no other process can change its parts.
 
-    Yields false if another process holds the lock.
+    With `reading`, several processes can hold the lock at the same time, and none of them may change the parts.
+    Without `wait`, yields false if another process holds the lock.
     """
     file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
@@ -153,9 +155,9 @@ def needed(sound: Mapping[Part, list[str]]) -> dict[Part, list[str]]:
 
 
 def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path]]:
-    """Returns the runs in the journals that are not among `known`, each only once.
+    """Returns the runs in the journals whose hashes are not in `known`, without duplicates, and the damaged journals.
 
-    The second value lists the journals with damaged or incomplete data.
+    Adds the hashes of these runs to `known`. A journal with an incomplete record also counts as damaged.
     """
     runs: list[Kept] = []
     damaged: list[Path] = []
@@ -220,7 +222,7 @@ def _write(folder: Path, table: pl.DataFrame) -> Path:
 
 
 def drop(part: Part, why: str, notice: Notice) -> None:
-    """Moves a damaged part aside. Its runs must be made again."""
+    """Moves a damaged part aside, and reports it. Sweeps that need the runs of the part will repeat them."""
     try:
         with locked(part.path.parent, wait=True):
             moved = f"moved to {aside(part.path).name}"
@@ -247,7 +249,7 @@ def _repeated(part: Part, why: str) -> str:
 
 
 def aside(path: Path) -> Path:
-    """Renames a damaged file; returns its new name, which is not used by any other file. Raises `OSError`."""
+    """Renames a damaged file to a name that no other file has, and returns the new path. Raises `OSError`."""
     for place in range(1, 1000):
         to = path.with_name(f"{path.name}{DAMAGED}" if place == 1 else f"{path.name}.{place}{DAMAGED}")
         if not to.exists():

@@ -1,9 +1,9 @@
-"""Shared initial segments of runs (pasts): runs that are equal until some time are simulated only once until then.
+"""Simulates the beginning that several runs share (their past) only once.
 
-    runs          changes of "up"                    pasts
-    1mbit         at 30 s: rate = "1mbit"            until 30 s, simulated once
-    2mbit         at 30 s: rate = "2mbit"              1mbit, 2mbit continue it
-    late          at 40 s: rate = "1mbit"              late continues it, too
+    run           changes of the link "up"
+    1mbit         at 30 s: rate = "1mbit"            The three runs are equal until 30 s. This past is
+    2mbit         at 30 s: rate = "2mbit"            simulated once, and each of the runs continues
+    late          at 40 s: rate = "1mbit"            from its end.
 
 `_core.timeline` (crates/sim/src/past.rs) lists the actions in a run and their times. Runs whose actions are equal until
 some time form a tree, whose inner nodes are pasts. A result has the same bytes as if the run had been simulated from
@@ -25,16 +25,17 @@ from bloatlab import _core
 from bloatlab.scenario import Scenario, ScenarioError
 from bloatlab.simulation import Progress, Result, frames, summary_of
 
-#: A run is divided into `STEPS` equal steps. A past is at least one step long, and a past that continues another ends
-#: in a later step. A shorter past would save less than its copies cost, and the limit keeps the tree flat.
+#: A run is divided into `STEPS` equal steps. A past is at least one step long, because a shorter past would save less
+#: time than it takes to copy the simulation. A past that continues another past ends in a later step, so the tree of
+#: pasts has at most `STEPS` levels.
 STEPS = 20
 #: Maximum number of pasts kept for later runs. Each needs as much memory as a run.
 MOST_KEPT = 16
-#: Seconds between checks for Ctrl-C while another thread simulates a past.
+#: Seconds between checks for Ctrl-C while a thread waits for a past that another thread simulates.
 POLL_SECONDS = 0.1
 
-#: A hash of everything that affects a run from the start, then the time (ns) and hash of each later action, up to the
-#: end of the run.
+#: The actions in a run: a hash of everything that takes effect at the start, and a list with the time (ns) and the hash
+#: of each later action. The last action is the end of the run.
 Timeline = tuple[bytes, Sequence[tuple[int, bytes]]]
 #: A run: its index, its scenario and its timeline.
 Run = tuple[int, Scenario, Timeline]
@@ -52,7 +53,7 @@ class Past:
 def planned(scenarios: Sequence[Scenario]) -> list[tuple[int, Past | None]]:
     """Returns the scenarios' indices in the order to run them, each with the longest shared past, if any.
 
-    Scenarios that share a past are adjacent, at the position of the first of them.
+    Scenarios that share a past are run one after another, when the turn of the first of them comes.
     """
     beginning = functools.cache(_beginning)  # most runs differ only in their seeds
     alike = [(scenario.seed, beginning(scenario.with_seed(0))) for scenario in scenarios]
@@ -64,12 +65,15 @@ def planned(scenarios: Sequence[Scenario]) -> list[tuple[int, Past | None]]:
     return list(_tree(sorted(runs, key=lambda run: run[2]), None))
 
 
-#: Keys of a scenario that may differ between runs with a common past.
+#: Keys that may have different values in the scenarios of two runs that share a past.
 _LATER = frozenset({"app", "tcp", "name", "grade", "max_packets", "trace", "expect"})
 
 
 def _beginning(scenario: Scenario) -> str:
-    """Returns a string that is equal for runs with a common past: a quick test, before their timelines are computed."""
+    """Returns a string that is the same for all runs that share a past.
+
+    Runs with different strings share nothing, so their timelines, which take longer to compute, are not needed.
+    """
     data = {key: value for key, value in scenario.data.items() if key not in _LATER}
     for link in data["link"].values():
         link.pop("changes", None)
@@ -77,12 +81,16 @@ def _beginning(scenario: Scenario) -> str:
 
 
 def _alone(index: int) -> Timeline:
-    """Returns a timeline shared with no other run."""
+    """Returns a timeline that differs from the timeline of every other run."""
     return _hash(f"run {index}"), []
 
 
 def _timeline(index: int, scenario: Scenario) -> Timeline:
-    """Returns the timeline of a scenario, or a timeline shared with no other run if the run can share nothing."""
+    """Returns the timeline of a scenario.
+
+    A run that depends on more than its scenario, such as Python code, cannot share a past. Its timeline differs from
+    the timeline of every other run.
+    """
     try:
         found = _core.timeline(scenario.text)
     except ScenarioError:  # the run itself will raise this error
@@ -98,9 +106,10 @@ def _hash(text: str) -> bytes:
 
 
 def _tree(runs: Sequence[Run], past: Past | None) -> Iterator[tuple[int, Past | None]]:
-    """Yields runs with their pasts. `runs` share `past`, and are sorted by their timelines.
+    """Yields the index of each run, with the longest past that the run shares with another run.
 
-    In this order, runs with a common past are adjacent. The depth is at most `STEPS`.
+    All `runs` share the given `past`. They are sorted by their timelines, so runs with a common past are adjacent. The
+    tree has at most `STEPS` levels.
     """
     if len(runs) <= 1:
         yield from ((index, past) for index, _, _ in runs)
@@ -116,7 +125,7 @@ def _tree(runs: Sequence[Run], past: Past | None) -> Iterator[tuple[int, Past | 
 
 
 def _common(one: Timeline, other: Timeline) -> tuple[int, int]:
-    """Returns the time up to which two runs are the same, in whole steps and in ns."""
+    """Returns the time up to which two runs are the same, first in whole steps (see `STEPS`), then in ns."""
     if one[0] != other[0]:
         return 0, 0
     end = one[1][-1][0]
@@ -125,7 +134,10 @@ def _common(one: Timeline, other: Timeline) -> tuple[int, int]:
 
 
 class Pasts:
-    """The latest pasts, shared by the threads of a process. Unpickling returns the receiving process's own object."""
+    """The most recently used pasts, shared by the threads of a process.
+
+    A process that unpickles this object gets an object of its own, which all its threads share, instead of a copy.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

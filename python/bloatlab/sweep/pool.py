@@ -29,7 +29,8 @@ Key = TypeVar("Key")
 #: Seconds between checks for Ctrl-C while threads work.
 POLL_SECONDS = 0.1
 
-#: Time in s that a stopping run has before it is interrupted. Only a user's code that does not return takes longer.
+#: Time in s that a run has to stop before it is interrupted. Only a run in which a user's code does not return takes
+#: longer.
 GRACE_SECONDS = 1.0
 
 
@@ -37,7 +38,7 @@ GRACE_SECONDS = 1.0
 class Point(Generic[Key]):
     """One run of a sweep: the scenario, the seed, and the caller's name for the run.
 
-    `past` is the initial segment shared with other runs, if any; `gather` finds it.
+    `past` is the beginning that the run shares with other runs, if any; it is set by `gather`.
     """
 
     key: Key
@@ -62,7 +63,10 @@ class RunError(RuntimeError):
 
 
 class Stopped(Exception):  # noqa: N818  not an error in bloatlab
-    """A sweep cannot continue: a full disk, a lost machine, a user's law that fails. The message is one line."""
+    """A sweep cannot continue, for example because the disk is full, the scheduler is gone, or a user's class failed.
+
+    The message is one line.
+    """
 
 
 class ClassFailed(Stopped):
@@ -100,7 +104,10 @@ class Threads:
     def __call__(
         self, points: Sequence[Point[Any]], work: Work[Reduced], done: Callable[[int, Reduced], None], watch: Watch
     ) -> None:
-        """Runs all points. Cancelling takes about a tenth of a second, or a second if user code does not return."""
+        """Runs all points.
+
+        Cancelling takes about a tenth of a second, or about a second if a user's code does not return by itself.
+        """
         stop = threading.Event()
         running: dict[int, threading.Thread] = {}
 
@@ -126,7 +133,7 @@ class Threads:
                 _wait(futures)
                 _raise_first(points, futures)
             except BaseException:
-                # if Ctrl-C arrives during `submit`, `futures` is not assigned, so the pool has to cancel them
+                # the pool cancels the futures, because Ctrl-C during `submit` leaves `futures` unassigned
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 _stop(running)

@@ -8,8 +8,9 @@ from typing import Any
 
 from bloatlab.scenario import amount
 
-#: For each kind of quantity, by its name in the core: the name in messages, the factor from the base unit (s, bit/s, B,
-#: p, fraction) to the number in the core, and the units used to write values, in ascending order.
+#: The kinds of quantities, keyed by their names in the core. For each kind, this gives the name in messages, the factor
+#: that converts from the base unit (s, bit/s, B, p, fraction) to the number in the core, and the units in which values
+#: are written, in ascending order.
 _KINDS: Mapping[str, tuple[str, float, Mapping[str, float]]] = {
     "duration": ("a duration", 1e9, {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}),
     "rate": ("a rate", 1.0, {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}),

@@ -36,9 +36,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The maximum accepted half-width of a column's interval; with `relative`, as a share of the mean.
+    """The largest half-width that is accepted for the confidence interval of a column.
 
-    `column` may contain `*`.
+    With `relative`, `width` is a fraction of the mean. `column` may contain `*`.
     """
 
     column: str
@@ -46,7 +46,7 @@ class Target:
     relative: bool
 
     def over(self, found: Interval) -> float:
-        """Returns the half-width divided by the target."""
+        """Returns the ratio of the half-width of `found` to the target. The target is met if the ratio is at most 1."""
         return (found.relative if self.relative else found.half) / self.width
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Reached(Generic[T]):
-    """The runs of each grid point up to its stop, and the stops."""
+    """The runs of each grid point, as many as its `Stop` has seeds. Without targets, `stops` is empty."""
 
     gathered: Gathered[T]
     stops: Sequence[Stop]
@@ -128,7 +128,9 @@ def gather_until(
     watch: Callable[[int], Watch] = lambda _runs: silent(),
     executor: Executor | None = None,
 ) -> Reached[At]:
-    """Measures every grid point with enough seeds for `until`; without `until`, with the grid's own seeds.
+    """Measures every grid point with as many seeds as the targets `until` require.
+
+    Without targets, every point is measured with the seeds of the grid.
 
     `watch` makes the progress display for a round, given its number of runs. Raises the errors of `gather`, and
     `GridError`.
@@ -169,7 +171,10 @@ def gather_until(
 
 
 def _stop(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -> Stop:
-    """Returns the stop after the fewest rows (at least `least`) that meet the targets; if none do, after all rows."""
+    """Returns the stop of a grid point after the smallest number of seeds, at least `least`, that meets the targets.
+
+    `rows` has one row per seed. If no number of seeds meets the targets, the stop is after all rows.
+    """
     for n in range(least, len(rows)):
         stop = Stop(at, n, *_intervals(rows[:n], until))
         if stop.met:
@@ -178,7 +183,10 @@ def _stop(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -
 
 
 def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[str, Interval], float]:
-    """Returns the interval of each column with values, and the largest ratio of a half-width to its target."""
+    """Returns the interval of each column that has a target, and the largest ratio of a half-width to its target.
+
+    A column without finite values has no interval. The ratio is infinite for a column with only one value.
+    """
     found: dict[str, Interval] = {}
     over = 0.0
     for target in until.targets:

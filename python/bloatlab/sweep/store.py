@@ -3,9 +3,9 @@
     STORE/CORE/MEASURE-CODE/      RANDOM.journal, DIGEST.parquet
     STORE/sweeps/                 the runs of each sweep (see `sweeps`)
 
-CORE names the compiled core, CODE the source that reduced the run. In the folder MEASURE-CODE (a shelf), a run is
-identified by the hash of its scenario with its seed. If the core, the reducing code or the scenario changes, old
-entries are no longer found.
+CORE is a hash of the compiled core, and CODE is a hash of the source that reduced the run. In the folder MEASURE-CODE
+(a shelf), a run is identified by the hash of its scenario with its seed. If the core, the reducing code or the scenario
+changes, old entries are no longer found.
 
 A finished run is appended at once to its writer's journal (see `journal`). Journals of finished writers become Parquet
 files of many runs, called parts (see `parquet`). Any number of processes may write to a store, and be killed at any
@@ -96,10 +96,10 @@ class Store:
         return sorted(found, key=lambda stock: stock.written)
 
     def collect(self, core: str) -> tuple[int, int]:
-        """Removes results of other cores and, for each measure of this core, the results of all but the newest code.
+        """Removes the results of other cores, and the results of this core that were reduced by outdated code.
 
-        A shelf that a process is writing to is left alone. The journals of all other shelves become parts. Returns the
-        numbers of removed runs and bytes.
+        For each measure of this core, the shelf with the newest code is kept, and its abandoned journals become parts.
+        A shelf that a process is writing to is not removed. Returns the numbers of removed runs and bytes.
         """
         stocks = self.shelves()
         kept = current(stocks, core)
@@ -136,7 +136,7 @@ class Stock:
 
 
 def current(stocks: Iterable[Stock], core: str) -> list[Stock]:
-    """Returns the shelves that a sweep would use now: this core's, with the newest code of each measure."""
+    """Returns the shelves that a sweep would use now: for each measure, the one of `core` with the newest code."""
     return list({stock.measure: stock for stock in stocks if stock.core == core[:CODE]}.values())
 
 
@@ -176,7 +176,7 @@ class Index:
         return Index()
 
     def _read(self, folder: Path, notice: Notice) -> list[Path]:
-        """Adds the runs of all files; returns the damaged journals that no process is writing any more."""
+        """Adds the runs of all files to the index, and returns the damaged journals whose writers are gone."""
         torn: list[Path] = []
         for path in parquet.journals(folder):
             try:
@@ -203,7 +203,7 @@ class Index:
         return torn
 
     def share(self, name: str) -> float:
-        """Returns the size of a run in bytes. All runs in a part count equally."""
+        """Returns the size of a stored run in bytes. For a run in a part, this is the mean size of the part's runs."""
         match self.places[name]:
             case Record(length=length):
                 return length
@@ -246,10 +246,10 @@ class Shelf:
         return None
 
     def put(self, scenario: Scenario, measured: Measured) -> bool:
-        """Stores a result; returns whether it was stored. A folder that cannot be written is reported once.
+        """Stores a result, and returns whether it was stored. A folder that cannot be written is reported once.
 
         Raises `StoreFull` on a full disk. Earlier results are kept. If there was still room for this result, it is
-        stored, and `kept` counts it.
+        stored in spite of the error, and is included in `kept`.
         """
         name = scenario.hash
         data = packed(Kept(name, scenario.text, round(time.time(), 3), measured))

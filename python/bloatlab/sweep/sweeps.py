@@ -31,7 +31,10 @@ FOLDER = "sweeps"
 
 @dataclass(frozen=True)
 class Asked:
-    """The runs of a sweep, as the `hashes` of their scenarios, in order; `path` is the file with the sweep's table."""
+    """The runs of a sweep. `hashes` contains the hash of each run's scenario, in the order of the sweep.
+
+    `path` is the file with the sweep's table.
+    """
 
     name: str
     grid: Path
@@ -45,7 +48,7 @@ class Asked:
 def measure(tables: Sequence[str] = ()) -> Measure:
     """Returns the measure stored by a sweep for each run.
 
-    The measure contains all numbers in the summary, and the given tables if the run has them.
+    The measure contains all numbers in the summary, and those of the given tables that the run has.
 
     Raises `GridError` for an unknown table.
     """

@@ -5,8 +5,8 @@
 
 Sizes on the wire include IP and 14 bytes of Ethernet, as the kernel's disciplines count them: a full segment is 1514
 bytes, a ping 98. The shaper (HTB) releases a packet at once if it has enough tokens; packets are serialised at the hop
-behind it (METHOD.md). If the discipline begins with ROOT, CAKE does the shaping instead of HTB, and the link `up` has
-no rate.
+behind it (METHOD.md). If the text of the discipline begins with ROOT, CAKE does the shaping, and the link `up` has
+no HTB.
 """
 
 import random
@@ -47,7 +47,7 @@ GSO_MAX_SEGS = 65_535
 #: Burst size of the kernel's HTB in bytes.
 HTB_BURST = 1600
 
-#: Bin width of series, in s: the shortest time between the kernel's samples.
+#: Bin width of the recorded series, in s. It equals the shortest interval at which values are sampled on the kernel.
 BIN_S = 0.01
 
 #: Each gap between datagrams differs from the mean gap by at most this share, at random.
@@ -73,7 +73,7 @@ def ping_name(index: int) -> str:
 
 
 def flow_name(group: int, index: int) -> str:
-    """Returns the name of a flow's application. Sorting these names gives the order of the flows."""
+    """Returns the name of a flow's application. With up to ten groups, the flows are in the order of these names."""
     return f"flow{group}_{index:04}"
 
 
@@ -83,11 +83,11 @@ def udp_name(index: int) -> str:
 
 
 def of_law(metric: str) -> bool:
-    """Returns whether a metric describes the discipline's state, which is visible only in a trace."""
+    """Returns whether a metric describes the internal state of the queue discipline, which only a trace contains."""
     return metric.startswith("head_age_") or metric == "prob_mean"
 
 
-#: Additional keys allowed in flows, and their valid values.
+#: Keys allowed in `Flows.rest`, each with a function that returns whether a value is valid.
 _FLOW_KEYS: Mapping[str, Callable[[Any], bool]] = {
     "ecn": lambda value: value in {0, 1, 2, ACCECN},
     "ect1": lambda value: value in {0, 1},
@@ -132,7 +132,7 @@ def _check_hosts(entry: Entry) -> None:
         raise NotSupportedError(f"h1_qdisc {str(entry.rest['h1_qdisc'])[:40]}")
 
 
-#: Additional keys allowed in an entry.
+#: Keys allowed in `Entry.rest`: optional keys that describe the hosts and the uplink.
 _UNDERSTOOD = ("gso_max_segs", "h1_qdisc", "sysctl", "tso", "up_bps", "up_qdisc")
 #: Keys allowed in `sysctl`. They have no effect here: flows state their own ECN, and the ECN fallback matters only for
 #: lost SYNs.
@@ -192,7 +192,10 @@ def _links(entry: Entry) -> dict[str, LinkDict]:
 
 
 def _uplink(entry: Entry, rate: int, to: str) -> dict[str, LinkDict]:
-    """Returns the ACKs' bottleneck: a discipline that does its own shaping, and the hop behind it."""
+    """Returns the two links that form the bottleneck on the path of the ACKs.
+
+    The first link has a discipline that does its own shaping. The second link is the hop behind it.
+    """
     qdisc = str(entry.rest.get("up_qdisc", ""))
     if not shapes(qdisc):
         raise NotSupportedError("an up_qdisc that does not shape on its own")
@@ -218,7 +221,7 @@ def _hosts(entry: Entry, side: str) -> dict[str, str]:
 
 
 def _ends(entry: Entry, flows: Flows) -> tuple[str, str]:
-    """Returns the nodes of a group's sender and receiver."""
+    """Returns the node that sends the data of a group of flows, and the node that receives the data."""
     nodes = [
         _hosts(entry, side).get(str(flows.rest.get(side, "")), home) for side, home in (("src", "h1"), ("dst", "h2"))
     ]
@@ -228,7 +231,10 @@ def _ends(entry: Entry, flows: Flows) -> tuple[str, str]:
 
 
 def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
-    """Returns the kernel's TCP for a group. If a filter marks a group's packets ECT(1), they are sent as ECT(1)."""
+    """Returns the scenario's TCP settings for a group of flows, which imitate the kernel's TCP.
+
+    With `ect1`, a filter on the kernel's side changes the packets to ECT(1); here, the sender itself sends ECT(1).
+    """
     asked = flows.rest.get("ecn")
     accurate = asked == ACCECN
     stack: dict[str, Any] = {"preset": "linux-6", "congestion_control": flows.cc, "header_bytes": TCP_HEADER}
@@ -250,7 +256,7 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
 
 
 def cuts(entry: Entry) -> bool:
-    """Returns whether a burst crosses its host's link as one packet and is split into segments before s0.
+    """Returns whether a burst crosses the link of its sender as one packet, and is split into segments before s0.
 
     The segments of a burst then arrive together.
     """
@@ -268,7 +274,10 @@ def _bursts(entry: Entry) -> Any:
 
 
 def mss(flows: Flows) -> int:
-    """Returns the payload of a group's full segments, 12 bytes less with the AccECN option."""
+    """Returns the payload of a full segment in bytes, for a group of flows.
+
+    With AccECN, the payload is 12 bytes smaller, because the TCP option takes this space.
+    """
     return MSS - ACCECN_OPTION if flows.rest.get("ecn") == ACCECN else MSS
 
 
@@ -319,7 +328,7 @@ def _datagrams(udp: Udp) -> AppDict:
 
 
 def _marked(tos: int) -> AppDict:
-    """Returns the code point and the ECN field of datagrams, from the byte called TOS by the kernel."""
+    """Returns the DSCP and the ECN field of datagrams, from the header byte that the kernel calls TOS."""
     ecn = DATAGRAM_ECN.get(tos % 4)
     return {"dscp": tos >> 2} if ecn is None else {"dscp": tos >> 2, "datagram_ecn": ecn}
 

@@ -30,7 +30,7 @@ class Explanation:
     says: str
 
     def line(self) -> str:
-        """Formats the explanation for a table's note."""
+        """Formats the explanation as one line, for the notes below a table."""
         change = " ".join(f"--set {s}" for s in self.sets)
         return f"{change} gives {self.gives:.4g}: {self.says}"
 
@@ -65,7 +65,7 @@ class Cell:
 
     @property
     def within(self) -> bool | None:
-        """Whether our value is within tolerance; None without a value."""
+        """Whether bloatlab's value is within the tolerance; None if bloatlab has no value."""
         return None if math.isnan(self.ours) else abs(self.ours - self.kernel) <= self.tol
 
     def as_data(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class Validated:
         return TextTable("Within tolerance", ["grade", "within", "judged", "share", "wanted"], rows)
 
     def outside(self) -> TextTable:
-        """Makes a table of the judged metrics outside their tolerance, across all scenarios."""
+        """Makes a table of the metrics, in all scenarios, whose values are outside their tolerance."""
         rows = [row(c.scenario, c.metric, c.grade, *c.texts()) for c in self.cells if c.within is False]
         return TextTable("Outside tolerance", ["scenario", "metric", "", "kernel", "ours", "tolerance"], rows, left=2)
 
@@ -169,7 +169,7 @@ class Validated:
 def judge(
     entry: Entry, by_seed: Sequence[Mapping[str, float]], explained: Mapping[tuple[str, str], Explanation]
 ) -> list[Cell]:
-    """Judges the metrics of a scenario; `by_seed` contains our values."""
+    """Compares bloatlab's values of a scenario's metrics, given for each seed, with the kernel's values."""
     cells: list[Cell] = []
     for metric, kernel in entry.metrics.items():
         values = [row.get(metric, math.nan) for row in by_seed]

@@ -48,7 +48,7 @@ from bloatlab.validate.reference import Entry
 Floats = NDArray[np.float64]
 Window = tuple[float, float]
 
-#: The three parts of a group d run (METHOD.md), 30 s each, without the first 5 s of each.
+#: The thirds of a run in group d (METHOD.md). Each lasts for 30 s, but its first 5 s are not measured.
 THIRDS: Mapping[str, Window] = {"first": (5.0, 30.0), "middle": (35.0, 60.0), "last": (65.0, 90.0)}
 
 #: Possible numbers of bins between two queue samples: 10 to 30 ms.
@@ -95,7 +95,10 @@ class _Flows:
         return sent * 8e-6 / (window[1] - window[0])
 
     def goodput(self, window: Window) -> dict[str, float]:
-        """Returns the goodput of all flows and of each group, and its fairness."""
+        """Returns the goodput and Jain's fairness index of all flows together and of each group.
+
+        If there are several groups, also returns the ratio of the mean goodputs of the first two.
+        """
         by_group = [
             [self.mbit(flow_name(g, i), window) for i in range(flows.n)] for g, flows in enumerate(self.entry.flows)
         ]
@@ -116,7 +119,7 @@ class _Flows:
             if frame is None:
                 continue
             seen = inside(frame.sort("t_s"), window).gather_every(CWND_EVERY)
-            # the kernel's window is a whole number of segments, so the fraction of Reno's window is dropped
+            # the kernel counts its window in whole segments, so the fraction of a segment in Reno's window is discarded
             found[f"g{g}_cwnd_mean"] = _mean(seen["cwnd_bytes"] // mss(self.entry.flows[g]))
             found[f"g{g}_srtt_ms"] = _mean(seen["srtt_ms"])
         if "g0_cwnd_mean" in found:
@@ -124,7 +127,7 @@ class _Flows:
         return found
 
     def repairs(self) -> dict[str, float]:
-        """Returns each group's retransmitted segments, and the share of its segments reported as CE-marked.
+        """Returns the number of segments that each group retransmitted, and the share that was reported as CE-marked.
 
         The share is 0 without ECN.
         """
@@ -162,7 +165,10 @@ class _Flows:
         return found
 
     def thirds(self) -> dict[str, float]:
-        """Returns the TCP and UDP payload in group d's thirds, and the lost datagrams."""
+        """Returns the payload rate and the share of lost datagrams of each datagram stream.
+
+        For a run of group d, also returns the payload rates of TCP and of UDP in each third of the run.
+        """
         found: dict[str, float] = {}
         if self.entry.group == "d":
             for third, window in THIRDS.items():
@@ -225,9 +231,10 @@ def queue(result: Result, entry: Entry, window: Window) -> dict[str, float]:
 
 
 def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> float:
-    """Counts what left the queue, as tc does: every segment in a packet (drops and marks count packets).
+    """Returns the number of packets that left the queue, as tc counts them.
 
-    The bytes of pings and datagrams are subtracted; the rest are full segments of bulk flows.
+    tc counts each segment of a packet that contains several, whereas a drop or a mark counts once per packet. To find
+    the number of segments, the bytes of pings and datagrams are subtracted; the rest are full segments of bulk flows.
     """
     packets = float(frame["sent_packets"].sum())
     if not offloads(entry):
@@ -243,10 +250,11 @@ def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> 
 
 
 def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
-    """Counts the discipline's CE marks; for dualpi2, also the marks by each of its two rules.
+    """Measures the number of CE marks per packet that the queue sent.
 
-    `mark_per_l_pkt` is all of the discipline's marks, including those in queue C, per packet that joined queue L
-    (METHOD.md).
+    For dualpi2, also counts the marks that its probability caused and the marks that its step threshold caused.
+    `mark_per_l_pkt` divides all marks, including those in the classic queue C, by the number of packets that joined
+    the low latency queue L (METHOD.md).
     """
     frame = _queue(result, window)
     if "marked_packets" not in frame.columns:
@@ -263,7 +271,7 @@ def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
 
 
 def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
-    """Measures the uploads and the ACKs' bottleneck."""
+    """Measures the goodput of uploads, and counts the packets and dropped ACKs at the bottleneck on the ACKs' path."""
     of: Mapping[str, Any] | None = result.summary.get("links", {}).get(ACKS)
     if of is None:
         return {}
@@ -276,14 +284,17 @@ def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
     }
 
 
-#: The queue head metrics, each with the trace column from which it is read.
+#: Metrics of the age of the packet at the head of dualpi2's queues, each with the trace column that contains the age.
 HEADS: Mapping[str, str] = {"head_age_l": "delay_l_ms", "head_age_c": "delay_c_ms"}
 #: The trace columns that may hold the law's probability.
 PROBABILITY = ("prob", "drop_prob")
 
 
 def law(result: Result, window: Window) -> dict[str, float]:
-    """Returns the discipline's state, sampled like the queue length."""
+    """Measures the ages of the packets at the head of dualpi2's queues, and the law's probability.
+
+    Both are sampled in the same way as the queue length.
+    """
     table = result.tables.get("trace_links")
     if table is None:
         return {}

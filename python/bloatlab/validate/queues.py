@@ -1,4 +1,4 @@
-"""Parses Linux queue disciplines in tc's syntax. Adds the words that make the core behave like the kernel.
+"""Parses Linux queue disciplines in tc's syntax, and adds the parameters with which bloatlab behaves like the kernel.
 
     pfifo limit 20
     fq_codel noecn target 10ms
@@ -14,8 +14,8 @@ from typing import Any
 
 from bloatlab.scenario import ScenarioError, from_dict, problems, quantity
 
-#: Words inserted after a discipline's name where bloatlab's default is not the kernel's. With cake, sizes include the
-#: Ethernet header.
+#: Words inserted after a discipline's name where bloatlab's default differs from the kernel's. With `header 14`,
+#: cake assumes that packet sizes include the 14 bytes of the Ethernet header.
 KERNEL: Mapping[str, str] = {
     "codel": "variant linux",
     "fq_codel": "variant linux memory_limit 32Mb",
@@ -28,7 +28,7 @@ KERNEL: Mapping[str, str] = {
 
 
 class NotSupportedError(ValueError):
-    """A feature that bloatlab lacks; the message names it."""
+    """Raised for a feature that bloatlab does not support. The message names the feature."""
 
 
 def shapes(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Reads files of values measured on a real kernel; errors are one line.
+"""Reads reference files, which contain values measured on a real kernel. Error messages are one line long.
 
 A file is a JSON object of scenarios by name; `data/METHOD.md` describes how its values were measured. A scenario
 contains the network, the traffic, and for each metric `value`, `tol` and `grade`: A is precise, B loose, C only for
@@ -23,7 +23,7 @@ PUBLIC = ("reference_public_6.12.json", "reference_public_7.3.json")
 
 
 class NoReferenceError(InputError):
-    """A file that is not a reference; the message is one line."""
+    """Raised for a file that is not a valid reference. The message is a single line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """`n` equal flows: their congestion control, and their other keys in the file."""
+    """A group of `n` identical flows: `cc` is their congestion control, `rest` contains all other keys of the group."""
 
     n: int
     cc: str
@@ -46,7 +46,10 @@ class Flows:
 
 @dataclass(frozen=True, slots=True)
 class Udp:
-    """Datagrams of `payload` bytes at `bps` of payload, from `start_s` to `stop_s`."""
+    """A stream of datagrams with `payload` bytes each, sent from `start_s` to `stop_s`.
+
+    `bps` is the rate of the payload in bit/s.
+    """
 
     start_s: float
     stop_s: float
@@ -72,7 +75,7 @@ class Entry:
     metrics: Mapping[str, Value]
     #: Rate of the bottleneck on the ACKs' path, in bit/s; None if there is no such bottleneck.
     up_bps: int | None
-    #: All other keys in the file.
+    #: All other keys of the scenario, except the comments.
     rest: Mapping[str, Any]
 
 
@@ -81,7 +84,7 @@ _NEEDED = ("qdisc", "rate_bps", "rtt_ms", "duration_s", "warmup_s", "flows", "me
 _READ = (*_NEEDED, "group", "udp", "pings")
 _COMMENTS = ("twin", "seeds", "gso1", "htb", "note")
 
-#: The datagrams of group d, which are not in the file (METHOD.md).
+#: The datagram stream of the scenarios in group d (METHOD.md), used if the file does not list a stream.
 _BLAST = Udp(30.0, 60.0, 10e6, 1000, 0)
 
 
@@ -103,7 +106,7 @@ def load(path: Path) -> list[Entry]:
 
 
 def read(data: Any, source: str) -> list[Entry]:
-    """Reads the scenarios in a parsed file; messages name the file as `source`. Raises `NoReferenceError`."""
+    """Reads the scenarios in a parsed file. `source` names the file in error messages. Raises `NoReferenceError`."""
     if not isinstance(data, dict) or not data:
         raise NoReferenceError(f"{source}: not a reference: expected an object of scenarios by name")
     return [_entry(f"{source}: {str(name)[:60]}", str(name), given) for name, given in data.items()]

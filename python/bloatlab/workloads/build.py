@@ -24,7 +24,7 @@ DSCP: Mapping[str, int] = {**{f"CS{n}": 8 * n for n in range(8)}, "BE": 0, "BK":
 
 
 class WorkloadError(InputError):
-    """An invalid parameter of a workload; the message is one line."""
+    """Raised for an invalid parameter of a workload. The message is a single line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Parameters:
         return int(text)
 
     def queue(self, name: str = "queue") -> Any:
-        """Reads a queue as in a scenario: a keyword, or a table."""
+        """Reads a queue, which is a keyword or a table, as in a scenario."""
         try:
             return tomllib.loads(f"queue = {self.values[name]}")["queue"]
         except tomllib.TOMLDecodeError:

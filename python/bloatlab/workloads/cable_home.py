@@ -67,7 +67,7 @@ class Setup:
     # ------------------------------------------------------------------ stated by the paper, and changed by experiments
     #: Behaviour of the rate shaping queue when the transmit queue is full (§2.2.3): "drop" or "back_pressure".
     transmit_queue: str = "drop"
-    #: Whether CoDel measures the sojourn time in both queues.
+    #: Whether CoDel's sojourn time also includes the time in the transmit queue.
     sojourn_both: bool = False
     #: The page to use instead of the paper's.
     page: str | Mapping[str, Any] | None = None
@@ -77,7 +77,7 @@ class Setup:
     target: str = "5ms"
     #: The queue, as in a scenario; if not None, it replaces the queue in the case.
     queue: Mapping[str, Mapping[str, Any]] | None = None
-    #: Difference between the round trips of successive transfers; 0 if all five have the paper's round trip.
+    #: Difference between the round trips of successive transfers; 0 if all transfers have the paper's round trip.
     round_trip_step_ms: float = 0.0
     #: Maximum window of the bursty sender, in segments; None: same as `bulk_window`.
     bursty_window: int | None = None
@@ -205,9 +205,9 @@ def _set_browsing(web: Data, setup: Setup) -> None:
 
 def _set_stacks(tcp: dict[str, Data], setup: Setup) -> None:
     def window(segments: int, most: int | None = None) -> Data:
-        """Returns the keys for the initial window and for ns-2's window_.
+        """Returns the keys of a TCP stack: its initial window, how often it acknowledges, and ns-2's window_ (`most`).
 
-        ns-2's window_ is also the initial slow start threshold.
+        ns-2's window_ limits the congestion window and is also the initial slow start threshold.
         """
         clamp: Data = {} if most is None else {"window_clamp": most, "initial_ssthresh": float(most)}
         return {"initial_window": {"segments": segments}, "ack_every": setup.ack_every, **clamp}

@@ -104,7 +104,10 @@ def _rtts(p: Parameters) -> Data:
 
 
 def _mix(p: Parameters, *, bulk: int, web: int, calls: bool) -> Data:
-    """Describes video, web, CBR and bulk through the bottleneck, with the servers on the left."""
+    """Describes video, web, CBR and bulk traffic that crosses the bottleneck from left to right.
+
+    With `calls`, there is also a voice call in both directions.
+    """
     page = {"uniform": {"html": "12KB", "per_server": 50, "size": "12KB"}}
     user = {"web": {"servers": 1, "page": page, "connections_per_server": 6, "think": "1s"}}
     users = {f"web_{n}": app(("right", ["left"]), user, tcp="iw10") for n in range(1, web + 1)}
@@ -145,9 +148,9 @@ def _capacity(p: Parameters) -> Data:
 
 
 def _both_ways(p: Parameters) -> Data:
-    """Describes the traffic of 9.1 in one direction and bulk flows in the other, with mild congestion in both.
+    """Describes the traffic of RFC 7928 §9.1 in one direction, and bulk flows in the other.
 
-    Both links have the same rate and queue.
+    The number of bulk flows causes mild congestion in each direction. Both links have the same rate and queue.
     """
     made = _mix(p, bulk=_level(p, "mild"), web=6, calls=True)
     forward = made["link"]["bottleneck"]
@@ -157,7 +160,7 @@ def _both_ways(p: Parameters) -> Data:
 
 
 def _series_of_two(p: Parameters) -> Data:
-    """Describes two bottlenecks, one after the other; the second has 9/10 of the rate and its own queue."""
+    """Describes a path with two bottlenecks in series. The second has 9/10 of the first's rate, and its own queue."""
     apps = {
         "through": app(("left", ["end"]), {"ftp": {"flows": 5}}, tcp="reno"),
         "first": _bulk(5),

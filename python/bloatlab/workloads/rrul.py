@@ -28,10 +28,10 @@ _CLASSES = (("BE", "CS0"), ("BK", "CS1"), ("CS5", "CS5"), ("EF", "EF"))
 
 
 def _line(p: Parameters, servers: Mapping[str, float] | None = None, *, beside: float = 2.0 * SILENCE) -> Data:
-    """Describes the line, for a run of `length` plus `beside` seconds.
+    """Describes the client's line, and a run that lasts for `length` plus `beside` seconds.
 
-    `servers` contains the round trips, in s, of the servers behind the line, by name; None for a single server at
-    `rtt`.
+    `servers` maps the names of the servers behind the line to their round trips in s. If it is None, there is a single
+    server, whose round trip is `rtt`.
     """
     queue, rtt = p.queue(), p.quantity("rtt", "duration")
     rate, up = p.quantity("rate", "rate"), p.quantity("up", "rate")
@@ -66,7 +66,7 @@ def _icmp(server: str = "server") -> Data:
 
 
 def _both(p: Parameters, marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> Data:
-    """Describes one flow up and one down for each of `marks`, UDP probes with the DSCPs of `probes`, and ICMP.
+    """Describes one upload and one download for each item of `marks`, one UDP probe for each of `probes`, and ICMP.
 
     `_series` uses the same application names.
     """
@@ -108,7 +108,10 @@ def _torrent(p: Parameters) -> Data:
 
 
 def _flows(*ways: str, number: int = 0) -> Callable[[Parameters], Data]:
-    """Returns a builder of `number` flows in each direction of `ways`; if 0, the parameter `flows` sets the number."""
+    """Returns a function that describes `number` flows in each direction of `ways`, and ICMP.
+
+    If `number` is 0, the parameter `flows` sets the number of flows.
+    """
 
     def make(p: Parameters) -> Data:
         flows = number or p.number("flows", 1, 1000)
@@ -160,7 +163,7 @@ def _http(p: Parameters) -> Data:
 
 
 def _bursts(p: Parameters) -> Data:
-    """Describes a burst of UDP every 10 s, with probes that end after `length`."""
+    """Describes bursts of UDP, one every 10 s, and probes. The run ends after `length`."""
     burst = {"bytes": "150KB", "packet": "500B", "interval": "10s", "transport": "udp"}
     made = _both(p, (), _PROBES)
     made["app"]["burst"] = app(_ends(), {"burst": burst}, start=ns(SILENCE))

@@ -39,7 +39,7 @@ impl Reached {
         self.edges
     }
 
-    /// Reads and resets the counters; returns true if the count of some edge is in a bucket that it has not been in before.
+    /// Reads and resets the counters. Returns true if the count of any edge is in a bucket that is new for that edge.
     pub fn take(&mut self) -> bool {
         let mut new = false;
         let mut at = 0;

@@ -43,7 +43,7 @@ pub struct Report {
     pub accepted: u64,
     /// Inputs that the target refused.
     pub refused: u64,
-    /// Inputs kept because they reached new edges.
+    /// Inputs that were kept because they reached new edges.
     pub kept: usize,
     /// Edges of the program reached; 0 without counters.
     pub edges: usize,
@@ -229,7 +229,7 @@ impl Campaign<'_> {
 
     /// Returns a fresh input, or a mutation of an input in the pool.
     fn next(&self, pool: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
-        // without counters the pool never grows, so more of the inputs are fresh
+        // in a build without coverage counters the pool never grows, so a larger share of the inputs is fresh
         let fresh = if coverage::is_built_in() { 0.1 } else { 0.8 };
         if pool.is_empty() || rng.chance(fresh) && !self.target.text {
             let n = 16 + rng.below(self.target.longest as u64 - 16) as usize;

@@ -164,7 +164,8 @@ fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     let number = |s: &mut Source<'_>, least: u64, most: u64| {
         if wild && s.chance(128) { edge(s) } else { s.spread(least, most) }
     };
-    // A unit identifies the quantity. A limit also has the units of sizes and times, so it comes first.
+    // The units in a pattern show which quantity the pattern describes. The pattern of a limit also contains the units of
+    // sizes and times, so limits are checked first.
     if pattern.contains("packets") {
         return match s.below(3) {
             0 => number(s, 1, 2_000).to_string() + "p",
@@ -227,8 +228,8 @@ fn real(schema: &Value, s: &mut Source<'_>, range: Range) -> Value {
     }
     let least = schema["minimum"].as_f64().unwrap_or(0.0);
     let most = schema["maximum"].as_f64().unwrap_or(1.0);
-    // the position within the range: 0, 1, or a uniform number below a random power of two, so that small positions are as
-    // likely as large ones
+    // the position within the range: 0, 1, or a uniform number below a random power of two, so that values close to the
+    // minimum are also tried
     let part = match s.below(16) {
         0 => 0.0,
         1 => 1.0,

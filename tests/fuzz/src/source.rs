@@ -49,7 +49,7 @@ impl<'a> Source<'a> {
         self.number(8)
     }
 
-    /// Chooses one of `0..n`; 0 if `n` is 0.
+    /// Chooses a number from the range `0..n`; returns 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         let bytes = match n {
             0..=1 => return 0,

@@ -12,7 +12,7 @@ use scenario::Scenario;
 use sim::World;
 use units::{BitRate, Time};
 
-/// The records of links, made by both the simulator and the bench.
+/// A sink that keeps the records of links, for both the simulator and the bench.
 #[derive(Debug, Default)]
 pub struct LinkRecords(pub Tape);
 
@@ -58,7 +58,7 @@ fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
 pub fn replayed(scenario: &Scenario, arrivals: &[TimedRecord], tuples: &[FlowTuple]) -> Vec<TimedRecord> {
     let plan = Plan::new(scenario, None, BitRate(u64::MAX)).expect("a scenario that can run live");
     let mut bench = Bench::build(scenario, &plan, scenario.duration, LinkRecords::default()).expect("as the simulator");
-    // the number in the address of the first host on a side
+    // returns the number of the first host on a side; hosts are counted from 1 in the bench's addresses
     let host = |side: Side| plan.hosts(side)[0] + 1;
     let from = |link: LinkId| {
         if plan.network.links[usize::from(link.0)].from + 1 == host(Side::Left) { Side::Left } else { Side::Right }

@@ -7,8 +7,8 @@ use scenario::read::{Format, scenario};
 use twins::{TimedRecord, replayed, simulated, tuple};
 use units::Time;
 
-/// Returns a scenario with three unresponsive flows, which send nearly three times the link's rate. Their times are random, so
-/// that no two packets arrive at the same time.
+/// Returns a scenario with three unresponsive flows, which send nearly three times the link's rate. They send at random
+/// times, so that no two packets arrive at the same time.
 fn overload(link: &str) -> Scenario {
     let mut text = format!("seed = 5\nduration = '4s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
     text += "[link.down]\nfrom = 'b'\nto = 'a'\nrate = '50mbit'\ndelay = '3ms'\n";
@@ -70,7 +70,7 @@ fn every_discipline_on_a_plain_link() {
     for q in qdisc::QDISCS {
         let link = format!("rate = '5mbit'\ndelay = '2ms'\nloss = 0.01\nqueue = {{ {} = {{}} }}", q.name);
         let text = format!("duration = '1s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
-        // disciplines without a full set of defaults have other tests
+        // a discipline that needs a parameter to be set is skipped here; other tests cover it
         if scenario(&text, Format::Toml, &[]).is_ok() {
             same(q.name, &overload(&link));
             tried += 1;
@@ -120,7 +120,7 @@ fn jitter_and_impairments_shake_both_worlds_alike() {
         let scenario = scenario(&text, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:?}\n{text}"));
         let expected = simulated(&scenario);
         let tuples: Vec<_> = (0..3).map(|i| tuple(i, i, 0, 1, 0)).collect();
-        // the links are, in the order of their names, back, in and out
+        // links are numbered in the order of their names: 0 is `back`, 1 is `in`, and 2 is `out`
         let entering = of(&expected, 1);
         let got = replayed(&scenario, &entering, &tuples);
         for link in [1, 2] {

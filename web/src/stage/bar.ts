@@ -1,4 +1,5 @@
-// The bar below the stage: play, step, speed, time, jumps and the disciplines run beside the experiment; also operated by keyboard.
+// The bar below the stage, which also works by keyboard: play, step, speed, time, jumps, and the disciplines that run
+// beside the experiment.
 
 import { h, put } from "../dom";
 import { SPEEDS, speedText, type Clock } from "./clock";

@@ -27,7 +27,7 @@ export function differences(runs: Shown[]): HTMLElement {
   const all = runs.map((run) => new Map(measures(run)));
   const names = [...new Set(all.flatMap((of) => [...of.keys()]))];
   const rows = names.map((name) => [name, ...all.map((of) => of.get(name) ?? "–")]).filter(([, ...values]) => new Set(values).size > 1);
-  // what remains of an experiment without its queue: its load, network and seed
+  // the experiments without their queues: if these are equal, so are the load, the network and the seed
   const rest = new Set(runs.map(({ tree, link }) => { const copy = structuredClone(tree); set(copy, ["link", link, "queue"], null); return JSON.stringify(copy); }));
   return h("table", {}, h("caption", {}, rest.size === 1 ? "What differs, with the same load and seed" : "What differs; more than the queue was changed"),
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "measure"), ...runs.map((run) => h("th", { scope: "col" }, run.title)))),

@@ -122,7 +122,8 @@ export class Painter {
       this.begins[s] = sum;
       sum += own;
     }
-    // after this loop, `begins` contains the end of each style
+    // `begins` holds the index in `order` for the next packet of each style, so after this loop it holds where each
+    // style ends
     for (let n = 0; n < count; n++) this.order[this.begins[this.style[n]!]!++] = n;
   }
 

@@ -1,4 +1,5 @@
-// The layout of the stage, computed from its size, the path of the packets and the lines of the queues. Unit: CSS pixels.
+// Computes the layout of the stage from its size, the path of the packets, and the waiting lines in each queue.
+// Unit: CSS pixels.
 
 import { choice, get } from "../paths";
 import { limit } from "../quantities";

@@ -190,8 +190,9 @@ export class Pane {
     positions(table, at, t, motion, this.scene);
     this.painter.frame(this.scene, at, table, t, ink, chosen);
     if (now - this.wroteAt < 150) return;
-    // while the clock is stopped, `now` is Infinity, so every change is written; the first frame after the clock starts
-    // again is written too
+    // while the clock runs, the counts and the sentence are written at most every 150 ms. While it is stopped, the
+    // stage passes Infinity as `now`, so every frame writes them; the 0 lets the first frame after the clock starts
+    // again write them, too
     this.wroteAt = now === Infinity ? 0 : now;
     this.write(t);
   }

@@ -1,7 +1,7 @@
 // Computes where each packet is at an instant. The result depends only on a table, a layout and a time.
 //
 //   waiting   entered <= t < left       its place in its line, head first
-//   modem     left <= t < arrived - delay   (a modem's link) waits for its grant, or is being sent
+//   modem     left <= t < arrived - delay   only on the link of a modem: waits for its grant, or is being sent
 //   wire      left <= t < arrived       the fraction of this time that has passed
 //   falling   dropped <= t < dropped + fall
 //
@@ -139,7 +139,9 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
   out.kind[n] = WAITING;
   out.place[n] = place;
   cellAt(hop, row, place + (moved[row] ?? 0), out, n);
-  // a packet that has just arrived slides in from its sender: directly if the row fills towards the sender, otherwise above the row
+  // a packet that has just arrived slides in from the side of its sender. In a row that fills towards the sender, it
+  // reaches its place directly; in a row that fills away from the sender, it moves above the packets that are already
+  // there
   const age = (t - table.legEntered[leg]!) / motion.ease;
   if (age < 1 && hop.chosen) {
     const x = hop.way > 0 ? hop.queue.x - 12 : hop.queue.x + hop.queue.w + 12;
@@ -156,7 +158,7 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
  */
 function cellAt(hop: Hop, row: number, place: number, out: Scene, n: number): void {
   const { queue, cell, columns, way } = hop;
-  // the first place is at the gate, half a cell before the straight part of its row begins
+  // place 0 is next to the gate, half a cell before the start of its row's straight part, from which `along` is counted
   const along = place - 0.5;
   const turn = Math.max(0, Math.floor(along / columns));
   const straight = Math.max(0, columns - TURN);

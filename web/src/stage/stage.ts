@@ -1,4 +1,5 @@
-// The stage: panes on one clock, the bar that moves it, and three panels: a sender, a packet, and the differences between runs.
+// The stage: panes that share a clock, the bar that controls the clock, and three panels, which show a sender, a
+// packet, and the differences between the runs.
 
 import { number } from "../cards";
 import { byId, h, put } from "../dom";
@@ -91,7 +92,7 @@ export class Stage {
     document.addEventListener(DIRECTION, (event) => {
       this.direction = (event as CustomEvent<StageWindow | "filling">).detail;
       this.bar.touched = false;
-      // an experiment not yet open gets its direction in `open`
+      // if the stage has not opened the new experiment yet, `open` starts to play how its queue fills
       if (this.direction !== "filling" || keyOf(this.want?.now) === this.known) this.direct(this.direction);
     });
     Object.assign(this.root, { stage: { read: () => this.read(), seek: (second: number) => this.seekTo(second * 1e9), measure: (ms: number) => this.measure(ms) } });
@@ -130,7 +131,8 @@ export class Stage {
       this.besideRuns.clear();
       this.known = key;
       this.clock.end = now.result.summary.duration_s * 1e9;
-      // moving a slider or changing the discipline does not change the clock's time, so that the visitor can compare the same moment
+      // moving a slider or changing the discipline does not change the clock's time, so the visitor sees the same
+      // moment of the new run
       const network = JSON.stringify([now.link, Object.keys(now.result.summary.links), Object.keys(now.result.summary.apps)]);
       if (this.direction !== null) this.direct(this.direction);
       else if (network !== this.network && !this.bar.touched) idle = this.begin(now);

@@ -70,13 +70,20 @@ fn a_lonely_packet_takes_the_whole_loop() {
     assert_eq!((out.len(), modem.inside()), (4000, 0));
     let ms: Vec<f64> = out.iter().map(|o| o.2.millis()).collect();
     let (least, most) = ms.iter().fold((f64::MAX, 0.0f64), |(a, b), x| (a.min(*x), b.max(*x)));
-    // the minimum delay is MinReqGntDelay plus one frame. The delay is longest if the request is sent at the end of the
-    // next MAP, after 2 x 2.025 ms, and the grant is at the end of the second MAP after MinReqGntDelay, another
-    // 1.62 + 2 x 2.025 ms later
+    // the minimum delay is MinReqGntDelay plus one frame: 1.62 + 0.135 = 1.755 ms. The maximum delay has three parts: a
+    // packet that arrives at the start of a MAP waits up to 2 x 2.025 ms for its request, which is sent by the end of
+    // the next MAP; then MinReqGntDelay of 1.62 ms passes; and then up to 2 x 2.025 ms pass until the packet's frame
+    // ends, because the next MAP begins after up to 2.025 ms, and the grant may be in that MAP's last frame. The sum is
+    // 9.72 ms
     assert!((1.755..2.3).contains(&least) && (7.0..9.72).contains(&most), "{least} {most}");
-    // the mean delay is the sum of five times: 7/12 of a MAP until the request (drawn uniformly in the current MAP, or in the
-    // next MAP if the time drawn has already passed); MinReqGntDelay; the time to the start of a MAP, which depends on the
-    // frame k of the request (k has the probability ((k + 1/2)/15 + 1/2)/15); 7 frames to the grant; and one frame
+    // the mean delay is the sum of five times:
+    //   - 7/12 of a MAP until the request. Its time is drawn uniformly in the current MAP, and if that time has already
+    //     passed, in the next MAP
+    //   - MinReqGntDelay
+    //   - the time until the next MAP starts. It depends on the frame k of the MAP in which the request is sent; frame
+    //     k has the probability ((k + 1/2)/15 + 1/2)/15
+    //   - 7 frames from the start of the MAP to the grant
+    //   - one frame for the transmission
     let wait = |k: u64| ((15 - (k + 12) % 15) % 15) as f64;
     let to_map: f64 = (0..15).map(|k| ((k as f64 + 0.5) / 15.0 + 0.5) / 15.0 * wait(k)).sum();
     let expected = 2.025 * 7.0 / 12.0 + 1.62 + 0.135 * (to_map + 7.0 + 1.0);
@@ -93,7 +100,9 @@ fn with_proactive_grants_a_packet_only_waits_for_the_next_one() {
             let (_, out) = run(&p, &lonely(3000, L), Time(151_000_000_000));
             assert_eq!(out.len(), 3000);
             let most = out.iter().map(|o| o.2).max().unwrap();
-            // the maximum delay is the interval between grants in whole frames, plus the preparation, plus a frame
+            // the delay is longest for a packet that just misses the preparation of a burst. It waits until the next
+            // burst is prepared, `frames` frames later; that burst's frame begins `prepared` us after its preparation,
+            // and the packet leaves when the frame ends
             let bound = Duration::from_micros(frames * 135 + prepared + 135);
             assert!(most <= bound && most + Duration::from_micros(20) > bound, "{most} {bound}");
             let least = out.iter().map(|o| o.2).min().unwrap();

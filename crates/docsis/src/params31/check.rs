@@ -4,7 +4,8 @@ use super::{Docsis31Params, LowLatencyParams};
 use crate::DownstreamParams;
 use units::{BitRate, Bytes, Duration, Problem, ensure, within};
 
-/// Upper bounds on a time, on the frames of a MAP interval and on its bytes, so that no sum of times or bytes overflows.
+/// These upper bounds guarantee that no sum of times or bytes overflows. They limit each time, the number of frames in
+/// a MAP interval, and the number of bytes in a MAP interval.
 const LONGEST: Duration = Duration::from_millis(100);
 const MOST_FRAMES: u64 = 1000;
 const MOST_IN_MAP: Bytes = Bytes(10_000_000);
@@ -114,7 +115,7 @@ impl Docsis31Params {
         Ok(())
     }
 
-    /// Returns the first invalid parameter, by field name.
+    /// Checks the parameters. The error names the first invalid field.
     pub fn validate(&self) -> Result<(), Problem> {
         self.flow.validate().map_err(|p| p.under("flow"))?;
         self.check_channel()?;

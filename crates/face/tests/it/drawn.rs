@@ -52,8 +52,8 @@ fn rates_add_up_to_the_bytes() {
             let last = 7.0 - (starts - 1) as f64 * width;
             assert!(starts <= points.min(6001) && last >= width * 0.999_999 && last < width * 2.0, "{starts} {last}");
             let lines = drawn["flows"].as_array().expect("lines");
-            // each direction of the uploads has a curve for each of two flows, or a single curve for all twenty flows;
-            // the call adds one curve
+            // two uploads have 4 curves, one for each flow and direction. Twenty uploads are too many for separate
+            // curves, so they have 2 curves, one for each direction. The call has 1 curve
             let expected = if flows == 2 { 5 } else { 3 };
             assert_eq!(lines.len(), expected);
             let bytes = |line: &Value| {
@@ -83,8 +83,8 @@ fn one_bin_is_the_whole_run() {
     near(&up["delay_ms_max"][0], &of["max"]);
 }
 
-/// Every curve rises to 1, and passes 1/2 within 1 % of the summary's median: a curve may leave out bins that are less than 1 %
-/// apart.
+/// The curve of the call's delays rises to 1, and reaches 1/2 within 1 % of the median in the summary. The two medians
+/// may differ because a curve may leave out bins whose limits are less than 1 % apart.
 #[test]
 fn curves_pass_the_median() {
     let (run, outcome) = ran(2);
@@ -159,7 +159,8 @@ fn frames_of_a_call_add_up_to_its_summary() {
     }
 }
 
-/// With bins wider than half the interval between frames, it is unknown which frame arrived, so the chart has no frames.
+/// If bins are wider than half the interval between frames, arrivals cannot be matched to frames, so the charts contain
+/// no frames.
 #[test]
 fn a_long_run_has_no_frames() {
     let (run, outcome) = ran_of(&TWO_UPLOADS.replace("FLOWS", "1").replace("7s", "61s"));

@@ -28,7 +28,8 @@ const APPLICATIONS: &str = r#"
     app.web = { from = "a", to = ["b"], traffic.web = { servers = 1 } }
 "#;
 
-/// Changes that give the summary other keys: grading scales, ECN, disciplines with classes.
+/// Overrides of [`APPLICATIONS`] that add keys to the summary, or replace keys: grading scales, ECN, and disciplines
+/// with classes. The first entry overrides nothing.
 const SETS: &[&[(&str, &str)]] = &[
     &[],
     &[("grade.scale", "rpm")],
@@ -89,8 +90,8 @@ fn a_key_is_declared_once_and_a_declaration_is_a_key() {
     assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), of_summaries);
 }
 
-/// If the name of a key ends in a unit, the key has this unit. A key in ms, s, Mbit/s or percent always has such a name,
-/// or is a statistic of a key with such a name.
+/// A key whose name ends in the suffix of a unit has this unit. Conversely, a key in ms, s, Mbit/s or percent has a
+/// name that ends in such a suffix, or is part of a key whose name contains `_mbit`.
 #[test]
 fn a_name_that_ends_in_a_unit_has_it() {
     let all = declared();
@@ -101,7 +102,8 @@ fn a_name_that_ends_in_a_unit_has_it() {
             assert_eq!(d.unit, *unit, "{}", d.path);
         }
         if matches!(d.unit, Unit::Milliseconds | Unit::Seconds | Unit::Mbit | Unit::Percent) {
-            // the rates of single flows have keys below `flow_goodput_mbit`, which contains the unit
+            // the key of a single flow's rate has no suffix, but it is part of `flow_goodput_mbit`, which contains the
+            // unit
             let above = d.path.rsplit_once('.').map_or("", |(above, _)| above);
             assert!(ends.is_some() || above.contains("_mbit"), "{}", d.path);
         }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use traffic::ConnId;
 use units::Duration;
 
-/// State of one end of a connection in sending its FIN.
+/// Whether one end of a connection has more data to write, is about to send its FIN, or has sent its FIN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Closing {
     /// More data may be written.
@@ -29,7 +29,7 @@ pub(super) struct End {
     pub closing: Closing,
     /// True once the FIN has been received.
     pub eof: bool,
-    /// True if epoll reports when the socket is writable.
+    /// True if epoll watches the connected socket for output, and so reports when the socket becomes writable.
     pub wants_write: bool,
     /// The kernel's counters as last read.
     pub last_info: TcpInfo,

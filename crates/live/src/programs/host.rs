@@ -1,11 +1,11 @@
-//! The applications' host interface, implemented with sockets.
+//! Implements [`Host`], the interface through which applications open connections and send data, with real sockets.
 
 use super::state::{AppEvent, HostState, Service};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use traffic::{ConnId, Host, Role};
 use units::{Duration, Rng, Time};
 
-/// The host interface of one application, for the duration of one call.
+/// The [`Host`] that an application receives in a callback. It is built for each callback.
 pub(super) struct LiveHost<'a> {
     pub state: &'a mut HostState,
     pub app: usize,
@@ -57,15 +57,15 @@ impl Host for LiveHost<'_> {
     }
 
     fn probe(&mut self, number: u64, rtt: Option<Duration>) {
-        // the application measures from the scheduled time of the request, whereas ping prints the time between the two system
-        // calls
+        // `rtt` counts from the time for which the request was scheduled. The `ping` program prints the time from the
+        // system call that sends the request to the one that receives the reply, and so does `echo_rtt`
         let rtt = rtt.map(|rtt| self.state.echo_rtt.unwrap_or(rtt));
         let now = self.state.now;
         self.state.tally.probe(self.app, number, now, rtt);
     }
 }
 
-/// Bytes in front of a datagram's padding: its number and its time stamp.
+/// Bytes of a datagram in front of its padding: 8 for the datagram's number and 8 for the time stamp.
 const STAMP: usize = 16;
 
 /// Length of an ICMP echo request's header, bytes.
@@ -86,8 +86,8 @@ impl HostState {
         let Some(socket) = &datagram[end] else { return };
         self.tally.apps[app].datagrams += 1;
         let header = if *echo { ECHO } else { 0 };
-        // headers: 20 bytes of IPv4 and 8 of UDP; the 8 bytes of an echo's header are part of the data passed to the
-        // socket
+        // the kernel adds the headers of IPv4 (20 bytes) and UDP (8 bytes). It does not add the header of an ICMP echo
+        // (8 bytes), which is part of the data passed to the socket
         let length = usize::from(size).saturating_sub(28).max(STAMP) + header;
         let packet = &mut self.buffer[..length];
         packet.fill(0);

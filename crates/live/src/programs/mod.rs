@@ -138,7 +138,8 @@ impl Programs {
             if at > now {
                 return;
             }
-            // an application acts at the time for which its start or timer was set, even if the current time is later
+            // the application sees the time at which its start or timer was due, even if the clock is already past that
+            // time
             self.state.now = at;
             self.state.begin_if_due();
             if let Some((_, due)) = self.state.apps[app].timers.take(at) {
@@ -168,7 +169,8 @@ impl Programs {
         self.notify();
     }
 
-    /// Delivers events to the applications.   Bound: callbacks queue only `Closed`, at most once per connection.
+    /// Delivers all queued events to the applications.   Bound: the applications' callbacks can add only `Closed`
+    /// events, at most one per connection.
     fn notify(&mut self) {
         while let Some((app, event)) = self.state.app_events.pop_front() {
             let counts = self.state.apps[app].counts;
@@ -178,7 +180,8 @@ impl Programs {
                 AppEvent::Connected(conn, side) => machine.connected(conn, side, host),
                 AppEvent::Received(conn, side, bytes) if counts => machine.received(conn, side, bytes, host),
                 AppEvent::Datagram(side, number) if counts => {
-                    // the ECN field of a received datagram is unknown; `plan` refuses media, the only application that reads it
+                    // the ECN field of a received datagram is unknown. Only media applications read the field, and
+                    // `plan` refuses them
                     machine.datagram_received(side, number, packet::Ecn::NotEct, host);
                 }
                 AppEvent::Received(..) | AppEvent::Datagram(..) => {}

@@ -27,12 +27,13 @@ struct Client {
     state: State,
 }
 
-/// The state of a connection, which has one request and one answer.
+/// The state of a connection, which carries a single request and its answer.
 #[derive(Debug)]
 enum State {
-    /// Receives the request: the bytes so far.
+    /// The server is receiving the request. Holds the bytes received so far.
     Reading(Vec<u8>),
-    /// Sends the answer: the rest of its head, and the number of bytes left of its body.
+    /// The server is sending the answer. Holds the rest of the head, and the number of body bytes that are still
+    /// unsent.
     Answering { head: Vec<u8>, body: u64 },
     /// The answer is sent; the client closes the connection when it has received everything.
     Answered,

@@ -7,8 +7,8 @@ use std::os::fd::OwnedFd;
 
 pub(super) const BACKLOG: i32 = 4096;
 
-/// The object that an epoll event concerns. Packed into 64 bits: the kind in the top byte, the end in the lowest bit,
-/// and the index between them.
+/// Identifies the socket to which an epoll event belongs. A token is packed into 64 bits: the kind in the top byte, the
+/// end in the lowest bit, and the index between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// The listener of a service (one server of one application).

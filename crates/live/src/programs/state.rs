@@ -68,7 +68,7 @@ pub(crate) struct HostState {
     pub(super) conns: Vec<Option<Conn>>,
     pub(super) free: Vec<u32>,
     pub(super) generation: Vec<u32>,
-    /// Connections that the server has not yet accepted, by (service, client's port).
+    /// Slots of the connections that the server has not yet accepted. The key is the service and the client's port.
     pub(super) awaited: BTreeMap<(usize, u16), u32>,
     pub(super) apps: Vec<AppState>,
     pub(super) app_events: VecDeque<(usize, AppEvent)>,
@@ -211,7 +211,8 @@ impl HostState {
         }
     }
 
-    /// Creates the datagram sockets of a service, unless the socket of `end` exists.
+    /// Creates the datagram sockets of a service, unless the socket of `end` already exists. A service for pings has
+    /// only a client's socket, because the kernel answers.
     pub(super) fn datagram_socket(&mut self, service: usize, end: usize) -> io::Result<()> {
         if self.services[service].datagram[end].is_some() {
             return Ok(());

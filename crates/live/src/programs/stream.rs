@@ -19,7 +19,7 @@ const TURNS: usize = 16;
 const ROLES: [Role; 2] = [Role::Client, Role::Server];
 
 impl HostState {
-    /// Returns the slot of a connection that still exists.
+    /// Returns the slot of a connection; `None` if the connection no longer exists.
     pub(super) fn slot(&self, id: ConnId) -> Option<usize> {
         let slot = (id.0 & 0xf_ffff) as usize;
         self.conns.get(slot)?.as_ref().filter(|c| c.id == id).map(|_| slot)
@@ -34,13 +34,14 @@ impl HostState {
         self.send_pending(slot, end);
     }
 
-    /// Returns the stream offset of the next byte that one end will write; the kernel has accepted all earlier bytes. Also
-    /// limits the unsent bytes in the socket.
+    /// Returns the stream offset of the next byte that `side` will write, which is the number of bytes that the kernel
+    /// has accepted. Also limits the unsent bytes in the socket to `notsent_lowat`.
     pub(super) fn write_offset(&mut self, id: ConnId, side: Role, notsent_lowat: u64) -> u64 {
         let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_ref()) else { return 0 };
         let end = &conn.ends[side as usize];
         if let Some(socket) = &end.socket {
-            // if the kernel refuses the limit, more bytes wait unsent, and the probes include this wait
+            // if the kernel refuses the limit, more unsent bytes wait in the socket, and probes on this connection take
+            // longer, because they wait behind these bytes
             let _ = set_notsent_lowat(socket, notsent_lowat.clamp(1, u64::from(u32::MAX)) as u32);
         }
         end.accepted
@@ -53,7 +54,7 @@ impl HostState {
             if conn.ends[end].closing == Closing::No {
                 conn.ends[end].closing = Closing::Requested;
             }
-            // when an endless stream is closed, it ends after the bytes that the socket has accepted
+            // closing an endless stream ends it after the bytes that the socket has already accepted
             if conn.ends[end].to_send == u64::MAX {
                 conn.ends[end].to_send = 0;
             }
@@ -201,7 +202,7 @@ impl HostState {
         }
     }
 
-    /// Adds the kernel's counts since its counters were last read.
+    /// Reads the kernel's counters of a connection, and adds their growth since the last reading to the tally.
     pub(super) fn count(&mut self, slot: usize) {
         let Some(conn) = &mut self.conns[slot] else { return };
         for (direction, end) in conn.ends.iter_mut().enumerate() {
@@ -213,7 +214,8 @@ impl HostState {
         }
     }
 
-    /// Discards the kernel's counts so far when the warm-up ends.
+    /// Begins the measurement if the warm-up is over: reads the kernel's counters first, so that the tally can exclude
+    /// all that they counted during the warm-up.
     pub(super) fn begin_if_due(&mut self) {
         if !self.tally.begun && self.now >= self.tally.warm_up {
             (0..self.conns.len()).for_each(|slot| self.count(slot));
@@ -221,13 +223,14 @@ impl HostState {
         }
     }
 
-    /// Counts payload of `direction` that has been read.
+    /// Counts `bytes` of payload, which travelled in `direction` and have now been read, as goodput.
     pub(super) fn arrived(&mut self, row: u32, direction: usize, now: Time, bytes: u64) {
         self.tally.rows[row as usize].directions[direction].total.goodput_bytes += bytes;
         self.tally.goodput_series(row, direction, now, bytes);
     }
 
-    /// Adds samples of the congestion windows to the series at the end of a bin.
+    /// Adds one sample of the sender's state (such as the congestion window) to the series of each connection that has
+    /// a series. Called at the end of a bin and at the end of the run.
     pub(super) fn sample(&mut self, now: Time) {
         for slot in 0..self.conns.len() {
             let Some(conn) = &self.conns[slot] else { continue };
@@ -244,7 +247,7 @@ impl HostState {
         }
     }
 
-    /// Adds the kernel's last counts at the end of the run.
+    /// Takes the last sample and reads the kernel's counters for the last time. Called at the end of the run.
     pub(super) fn finish(&mut self, now: Time) {
         self.sample(now);
         for slot in 0..self.conns.len() {

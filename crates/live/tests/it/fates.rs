@@ -12,7 +12,7 @@ use units::{BitRate, Duration, Rng, Time};
 
 const RATE: BitRate = BitRate(10_000_000);
 
-/// The fate of an arrival, with its time and the number of its flow.
+/// What happened to a packet, with the time of the decision and the number of the packet's flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Dropped(Time, u32, u16, DropReason, Point),
@@ -37,7 +37,7 @@ fn build(queue: &str, extra: &str) -> Scenario {
     scenario(&text, Format::Toml, &[]).unwrap_or_else(|p| panic!("{p:?}\n{text}"))
 }
 
-/// Returns, in a scenario's syntax, every discipline whose parameters all have defaults.
+/// Returns every discipline whose parameters all have defaults, written as the value of `queue` in a scenario.
 fn disciplines() -> Vec<String> {
     let all: Vec<String> = qdisc::QDISCS
         .iter()
@@ -63,7 +63,7 @@ fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     };
     let mut called = Time::ZERO;
     for step in script {
-        // the caller reads its clock only from time to time
+        // the caller reads its clock only once every `late`
         while !late.is_zero() && called + late < step.at {
             called += late;
             bench.advance(called, &mut out);
@@ -258,8 +258,8 @@ fn packets_without_a_host_are_counted_and_discarded() {
     let mut bench = Bench::build(&scenario, &plan, scenario.duration, ()).unwrap();
     let udp = |src, dst| craft::udp(false, src, dst, (1, 2), 100, 0);
     let mut give = |packet: &[u8]| bench.arrive(Time(1), Side::Left, packet, &mut |_| panic!("nothing leaves"));
-    // in order: a packet to an unknown host, a packet to its own sender, a packet from a host on the other side, bytes
-    // that are not IP, a truncated packet, and a packet longer than the MTU
+    // in order: a packet to an unknown host, a packet that a host sends to itself, a packet from a host on the other
+    // side, bytes that are not IP, a truncated packet, and a packet longer than the MTU
     for packet in [udp(1, 9), udp(1, 1), udp(2, 1), vec![0; 40], udp(1, 2)[..60].to_vec(), udp(1, 2000)] {
         assert_eq!(give(&packet), Arrival::Foreign);
     }

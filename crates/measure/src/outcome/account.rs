@@ -1,4 +1,4 @@
-//! The result of a run, and the account from which it is computed.
+//! The result of a run, and the account (all counters and measurements) from which the result is computed.
 
 use crate::tally::Tally;
 use crate::{Compares, LinkMeter, Scale};
@@ -39,7 +39,7 @@ pub struct Outcome {
     pub tables: Vec<Table>,
 }
 
-/// The counters and the content of a link at one moment.
+/// The counters of a link at one moment, and the packets that are in its queue or in flight at that moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
     /// Packets that arrived at the queue.
@@ -58,9 +58,9 @@ pub struct LinkCounts {
     pub in_flight: u64,
     /// The classes of the link's discipline, if it has any.
     pub classes: Vec<ClassCounts>,
-    /// The opportunities of a link with delivery opportunities instead of a rate.
+    /// Counters of delivery opportunities, if the link has delivery opportunities instead of a rate.
     pub opportunities: Option<OpportunityCounts>,
-    /// The grants of the link's modem, by service flow, if the modem reports them.
+    /// Counters of the grants that each service flow of the link's modem received, if the modem reports them.
     pub grants: Vec<GrantCounts>,
 }
 
@@ -69,7 +69,8 @@ pub struct LinkCounts {
 pub struct ClassCounts {
     /// Packets offered, delivered and dropped.
     pub counts: ClassCount,
-    /// Marks by a law and by a step; `None` for a class that never marks.
+    /// Number of packets marked by a control law, and number of packets marked because of a step threshold; `None` for
+    /// a class that never marks.
     pub marked: Option<[u64; 2]>,
 }
 
@@ -82,7 +83,7 @@ impl ClassCounts {
 }
 
 impl LinkCounts {
-    /// Returns the counts since `before`, and the current content.
+    /// Returns what was counted since `before`. The backlog and the packets in flight are those of `self`.
     pub(super) fn since(&self, before: &Self) -> Self {
         let mut drops = self.drops;
         drops.iter_mut().zip(before.drops).for_each(|(now, then)| *now -= then);
@@ -103,7 +104,7 @@ impl LinkCounts {
     }
 }
 
-/// The account of one link in a run.
+/// The counters and measurements of one link in a run, from which the link's results are computed.
 #[derive(Clone, Debug)]
 pub struct LinkAccount<'a> {
     /// Name of the link.
@@ -128,8 +129,9 @@ impl LinkAccount<'_> {
         self.total.since(&self.before)
     }
 
-    /// Returns the sojourn time that determines the queue's grade: the mean or the 99th percentile over the packets that left.
-    /// `None` if more packets wait at the end than have left, because the sojourn times of the waiting packets are unknown.
+    /// Returns the sojourn time that determines the queue's grade: the mean or the 99th percentile over the packets
+    /// that left after the warm-up. `None` if the link is not recorded, if no packet left, or if more packets wait at
+    /// the end than have left, because the sojourn times of the waiting packets are unknown.
     pub(super) fn graded(&self, scale: &Scale) -> Option<Duration> {
         let sojourn = &self.meter?.sojourn;
         let known = sojourn.count() >= u64::from(self.total.backlog.packets);
@@ -137,18 +139,18 @@ impl LinkAccount<'_> {
     }
 }
 
-/// The grading of the delay added under load.
+/// Defines how the delay added under load is graded.
 #[derive(Clone, Debug)]
 pub struct Grading {
     /// The scale that the scenario names. `None` selects the first of [`crate::SCALES`], whose name the summary omits.
     pub scale: Option<Scale>,
-    /// Time from the start of the first application other than a probe to the end of the last such application.
+    /// Time from the start of the first application that is not a probe to the end of the last such application.
     pub load: Range<Time>,
     /// Applications whose packets are marked as background traffic.
     pub background: BTreeSet<String>,
 }
 
-/// The account of a run, simulated or live.
+/// Everything from which the result of a run, simulated or live, is computed.
 #[derive(Clone, Debug)]
 pub struct Account<'a> {
     /// Name of the scenario.
@@ -167,11 +169,11 @@ pub struct Account<'a> {
     pub grading: Grading,
     /// Counters of applications and flows.
     pub tally: &'a Tally,
-    /// Numeric results specific to each application's kind, by application.
+    /// For each application, the numeric results that only applications of its kind have.
     pub figures: Vec<Vec<(&'static str, f64)>>,
-    /// Text results specific to each application's kind, by application.
+    /// For each application, the text results that only applications of its kind have.
     pub words: Vec<Vec<(&'static str, &'static str)>>,
-    /// Series specific to each application's kind, by application: columns of equal length.
+    /// For each application, the series that only applications of its kind have, as columns of equal length.
     pub columns: Vec<Vec<(&'static str, Vec<f64>)>>,
 }
 

@@ -16,7 +16,7 @@ use units::Duration;
 /// always has all flows.
 const EACH: usize = 32;
 
-/// The rate of each flow, by its number.
+/// Measure of the rate of each flow. Its key is the number of the flow.
 pub(super) const EACH_FLOW: &[Measure] = &[Measure {
     key: "*",
     kind: Kind::MBIT.more(),
@@ -47,7 +47,7 @@ impl Counted<'_> {
     }
 }
 
-/// Goodput in bytes of each flow of an application with several flows, both directions together.
+/// Goodput of each flow of an application with several flows, in bytes, summed over both directions.
 struct Flows<'a> {
     bytes: &'a [u64],
     time: Duration,
@@ -91,7 +91,8 @@ measures! {
             "CE-marked packets reported to the senders, both directions; only with `ecn`, or if your program supplies the transport."
             => c.both(|d| d.ce_packets);
     }
-    /// Statistics of the rates of an application's flows, both directions together.
+    /// Statistics of the rates of an application's flows. The rate of a flow is the sum of its rates in both
+    /// directions.
     const RATES = fn rates(f: &Flows<'_>) -> Value {
         "min": Kind::SAME, "minimum", "Goodput of the slowest flow, both directions together; the table `flows` has every flow."
             => f.rate(f.bytes.iter().min());
@@ -115,9 +116,10 @@ measures! {
             => ms(jitter[0].mean());
         "jitter_ms_reverse": Kind::MS.less(), "jitter back", "`jitter_ms` of datagrams on the way back." => ms(jitter[1].mean());
     }
-    /// Measures of files or messages, and their times.
+    /// Measures of the files or messages of an application, and of the times that they took.
     pub(super) const FILES = fn files(all: &Histogram, times: &FileTimes<'_>) -> Value {
-        "done": Kind::ONE.more(), "file, done", "Files (or messages) of a TCP application that were acknowledged completely." => all.count();
+        "done": Kind::ONE.more(), "file, done",
+            "Files, messages, video segments, short transfers and bursts that arrived completely." => all.count();
         "exact": Kind::ONE, "file, exact",
             "True if the percentiles are computed from the times themselves, not from a histogram (see below)." => times.exact();
         "mean_s": Kind::S.less(), "file, mean", "Mean time of a file." => all.mean().map(Duration::secs);
@@ -137,7 +139,8 @@ measures! {
         "received": Kind::PACKETS, "received", "Packets that arrived." => meter.arrived();
         "lost_percent": Kind::PERCENT.less(), "lost", "Share of the judged packets that were dropped." => s.lost_percent;
         "late_percent": Kind::PERCENT.less(), "late",
-            "Share of the judged packets that took longer than the call's fastest by more than `late_after`." => s.late_percent;
+            "Share of the judged packets whose delay exceeded that of the call's fastest packet by more than `late_after`."
+            => s.late_percent;
         "plr_percent": Kind::PERCENT.less().rank(2), "lost or late", "Share of the judged packets that were lost or late." => s.plr_percent;
         "delay_ms": Kind::MS.less().rank_by("p99", 13), "delay", "One-way delay.", DELAYS => object(delays(meter.delays()));
         "jitter_ms": Kind::MS.less(), "jitter by RFC 3550", "Interarrival jitter at the end of the call (RFC 3550)." => s.jitter.millis();
@@ -160,7 +163,8 @@ measures! {
         "lost_percent": Kind::PERCENT.less(), "lost",
             "Share of packets that were dropped, without those still in transit; delays and jitter are in `delay_ms` and `jitter_ms`."
             => of_settled(delay, dropped, dropped as f64);
-        "late_percent": Kind::PERCENT.less(), "late", "Share of packets that took longer than the fastest by more than `late_after`."
+        "late_percent": Kind::PERCENT.less(), "late",
+            "Share of packets whose delay exceeded that of the fastest packet by more than `late_after`."
             => of_settled(delay, dropped, late(delay, late_after));
     }
     /// Measures of echo requests, `lost` of which were lost. A request still in transit at the end is neither answered nor lost.
@@ -169,11 +173,13 @@ measures! {
         "answered": Kind::PACKETS, "answered", "Replies that came back." => echoes.rtt().count();
         "lost": Kind::PACKETS, "lost",
             "Requests and replies that were dropped; a packet still in transit at the end is neither answered nor lost." => lost;
-        "lost_percent": Kind::PERCENT.less().rank(12), "lost", "Share of echo requests that were lost, of those answered or lost."
+        "lost_percent": Kind::PERCENT.less().rank(12), "lost", "`ping.lost` as a share of the echo requests that were answered or lost."
             => 100.0 * lost as f64 / (echoes.rtt().count() + lost) as f64;
         "rtt_ms": Kind::MS.less().rank_by("p99", 11), "round trip", "Round-trip time.", DELAYS => object(delays(echoes.rtt()));
         "induced_ms": Kind::MS.less(), "delay added by load",
-            "Delay added by load: mean of `ping.rtt_ms` minus the least round trip of the whole run." => ms(grade.added);
+            "Delay added by load: mean of `ping.rtt_ms` minus the least round trip of the whole run; the scales `waveform` and \
+             `vrecipes` define it differently (see Fairness and grade, below)."
+            => ms(grade.added);
         "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
             "Delay added by load at the 99th percentile: `ping.rtt_ms.p99` minus the least round trip of the whole run."
             => ms(grade.p99);
@@ -305,7 +311,8 @@ impl Account<'_> {
         Some(of)
     }
 
-    /// Adds the goodput of each flow of an application, if it has several.
+    /// Adds the fairness and the goodput of the application's flows. Adds nothing if there are fewer than two flows, or
+    /// if no payload has arrived.
     fn add_flows(&self, c: &Counted<'_>, v: &mut Map<String, Value>) {
         let bytes: Vec<u64> = c.rows.iter().map(goodput).collect();
         let Some(index) = fairness(&bytes) else { return };

@@ -3,12 +3,13 @@
 use super::{apps, graded, links, summary};
 use packet::{Better, Kind, Measure, Unit};
 
-/// A summary key, by its path.
+/// The declaration of a summary key, or of all summary keys that match one path with `*`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
     /// Path of the key; `*` matches a name: `links.*.sojourn_ms.p99`.
     pub path: String,
-    /// Human-readable name without the unit. A `*` in it stands for the name that the second `*` of the path matches.
+    /// Human-readable name without the unit. A `*` in the name is a placeholder: it stands for whatever the second `*`
+    /// of `path` matches.
     pub words: String,
     /// Unit of the values.
     pub unit: Unit,
@@ -16,15 +17,16 @@ pub struct Declared {
     pub better: Better,
     /// Minimum difference that matters.
     pub least: f64,
-    /// Rank among the measures that people notice first.
+    /// Rank of this measure among those that users notice most (1 is the first); `None` if the measure has no rank.
     pub rank: Option<u8>,
     /// Description; empty for a statistic whose name is sufficient.
     pub doc: &'static str,
-    /// The keys below this one. Only keys without parts hold numbers or words.
+    /// The keys nested under this key. Only keys without parts have a value of their own.
     pub parts: Vec<Declared>,
 }
 
-/// The lists of measures in the summary: path, prefix of their human-readable names, measures.
+/// The lists of measures in the summary. Each entry holds the path under which the measures appear, a prefix for their
+/// human-readable names, and the lists.
 const PLACES: &[(&str, &str, &[&[Measure]])] = &[
     ("", "", &[summary::RUN]),
     (
@@ -60,8 +62,8 @@ pub fn declared() -> Vec<Declared> {
     lists.map(|(path, words, m)| declare(path, words, m, Kind::ONE)).collect()
 }
 
-/// Declares a measure and its statistics. A measure without a unit or direction inherits it from `above`, the kind of its parent
-/// measure.
+/// Declares a measure and its statistics. If the measure does not state its unit, or whether larger or smaller values
+/// are better, it inherits this from `above`, the kind of its parent measure.
 fn declare(path: String, words: String, m: &Measure, above: Kind) -> Declared {
     let unit = m.kind.unit.or(above.unit).unwrap_or(Unit::One);
     let better = m.kind.better.or(above.better).unwrap_or(Better::Neither);

@@ -32,14 +32,14 @@ pub(super) struct PingGrade<'a> {
 
 /// A result that may determine the grade of the run.
 struct Candidate<'a> {
-    /// The quantity that the scale compares, in the scale's unit.
+    /// The quantity by which the scale compares candidates, in the unit of the scale.
     value: f64,
     added: Option<Duration>,
     p99: Option<Duration>,
     /// `app` or `link`.
     kind: &'static str,
     name: &'a str,
-    /// True for a background application or a queue, used only if there is no other candidate.
+    /// True for a background application or a queue, which determines the grade only if there is no other candidate.
     second_choice: bool,
 }
 
@@ -54,7 +54,7 @@ measures! {
         "from": Kind::ONE, "from", "Source of the grade: `app.NAME` or `link.NAME`."
             => worst.map(|c| format!("{}.{}", c.kind, c.name));
     }
-    /// Measures of every scale except `rpm`.
+    /// Measure that the summary's `latency` contains on every scale except `rpm`.
     pub(super) const HIGH_PERCENTILE = fn high_percentile(p99: Option<Duration>) -> Value {
         "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
             "Delay added by load at the 99th percentile; absent on the scale `rpm`." => ms(p99);
@@ -66,13 +66,15 @@ measures! {
              the slowest ping in ms."
             => rpm;
     }
-    /// Measure of a scenario that names a scale.
+    /// Measure that the summary's `latency` contains if the scenario names a scale.
     pub(super) const SCALE = fn scale(name: &str) -> Value {
         "scale": Kind::ONE, "scale", "Name of the scale (`own`: a list of limits); absent if the scenario names none." => name;
     }
-    /// Measure of a run whose grade comes from background traffic, because there is no other traffic.
+    /// Measure that the summary's `latency` contains if the grade comes from a background application, because no other
+    /// application has a grade.
     pub(super) const BACKGROUND = fn background(is: bool) -> Value {
-        "background": Kind::ONE, "background", "True if `from` is a background application, because there is no other." => is;
+        "background": Kind::ONE, "background",
+            "True if `from` is a background application, because no other application has a grade." => is;
     }
 }
 
@@ -81,7 +83,7 @@ impl Grading {
         self.scale.as_ref().unwrap_or(&SCALES[0])
     }
 
-    /// Returns the delay added to these round trips under load, and its grade.
+    /// Returns the delay that load adds to the round trips of `echoes`, and the grade of that delay.
     pub(super) fn grade_ping(&self, echoes: &Echoes) -> PingGrade<'_> {
         let (scale, loaded, p99) = (self.scale(), echoes.loaded(&self.load), echoes.induced_p99());
         match scale.compares {

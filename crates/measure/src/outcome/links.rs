@@ -7,7 +7,7 @@ use packet::{ClassCount, DropReason, GrantCounts, Kind, Measure, OpportunityCoun
 use serde_json::{Map, Value};
 use units::Duration;
 
-/// Drops by reason; the keys are the names of [`DropReason`].
+/// Number of drops for each reason. The keys are the strings that [`DropReason::name`] returns.
 const REASONS: &[Measure] = &[Measure { key: "*", kind: Kind::PACKETS, words: "*", doc: "", parts: &[] }];
 
 measures! {
@@ -36,8 +36,8 @@ measures! {
             => m.in_flight;
         "utilisation": Kind::scale("0 to 1").rank(24), "use of the rate",
             "Delivered bits as a share of the bits that the rate could carry. The rate of a shaper or modem is its sustained rate; bursts \
-             come on top, so the share may exceed 1. A changing rate counts with its value at each moment, and a recorded link with its \
-             opportunities. Null without a rate."
+             come on top, so the share may exceed 1. A changing rate counts with its value at each moment; a link with recorded or \
+             modelled delivery counts the bytes of its opportunities. Null without a rate."
             => l.utilisation(m);
     }
     /// Measures of a recorded link.
@@ -61,17 +61,18 @@ measures! {
         "dropped_packets": Kind::PACKETS.rank(25), "dropped", "Packets of the class that were dropped." => c.dropped.packets;
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => c.dropped.bytes;
     }
-    /// Marks of a class: by its law, and by a step.
+    /// Numbers of marked packets of a class: those marked by the discipline's control law, and those marked by its step
+    /// (or ramp).
     const CLASS_MARKS = fn class_marks(law: u64, step: u64) -> Value {
         "law": Kind::SAME, "law", "Packets marked by the (coupled) law of dualpi2 or docsis_lld." => law;
         "step": Kind::SAME, "step", "Packets marked by the step (or ramp) of dualpi2 or docsis_lld." => step;
     }
-    /// Measures of a class that marks.
+    /// Measures of a class whose packets the discipline can mark.
     pub(super) const MARKING_CLASS = fn marking_class(marks: [u64; 2]) -> Value {
         "marked_packets": Kind::PACKETS, "marked", "", CLASS_MARKS => object(class_marks(marks[0], marks[1]));
     }
-    /// Measures of a service flow of a DOCSIS 3.1 modem. `capacity` is the number of bits that the link can carry at its rate in
-    /// `time`.
+    /// Measures of a service flow of a DOCSIS 3.1 modem. `time` is the measured time, and `capacity` is the number of
+    /// bits that the link can carry at its rate during that time.
     pub(super) const GRANTS = fn grants(g: GrantCounts, time: Duration, capacity: Option<f64>) -> Value {
         "requested_bytes": Kind::BYTES, "requested",
             "Bytes that a service flow (L, C) of a DOCSIS 3.1 modem requested, MAC headers included." => g.requested;
@@ -85,11 +86,12 @@ measures! {
             "Unused grants as a share of the link's sustained rate; they cost capacity of the channel, not the subscriber's rate."
             => capacity.and_then(|bits| unused_of(g, bits / 8.0));
     }
-    /// Measures of a link with delivery opportunities instead of a rate (docs/links.md).
+    /// Measures of a link that has no rate, but sends at recorded or modelled delivery opportunities (docs/links.md).
     pub(super) const DELIVERY = fn delivery(o: &OpportunityCounts, time: Duration) -> Value {
         "mean_mbit": Kind::MBIT, "mean",
             "Mean rate offered by a link with recorded or modelled delivery (docs/links.md)." => mbit(o.bytes, time);
-        "opportunities": Kind::ONE, "opportunities", "Milliseconds with at least one opportunity." => o.count;
+        "opportunities": Kind::ONE, "opportunities",
+            "Milliseconds with at least one opportunity, a time at which the link can send." => o.count;
         "used": Kind::ONE, "used", "Opportunities in which packets were sent." => o.used;
         "bytes": Kind::BYTES, "bytes", "Bytes that the opportunities could carry." => o.bytes;
         "used_bytes": Kind::BYTES, "used", "Bytes sent." => o.used_bytes;

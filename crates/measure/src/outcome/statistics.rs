@@ -32,7 +32,8 @@ measures! {
         "max": Kind::SAME, "maximum", "" => ms(h.max());
         "cv": Kind::VARIATION, "coefficient of variation", "" => h.variation();
     }
-    /// Statistics of delays over time: the weight of each delay is its own duration.
+    /// Statistics of delays in which each delay has a weight equal to its own duration, so a delay of 100 ms counts ten
+    /// times as much as a delay of 10 ms.
     pub(super) const OVER_TIME = fn over_time(h: &Histogram) -> Value {
         "mean": Kind::SAME, "mean", "" => ms(h.mean_of_time());
         "p50": Kind::SAME, "median", "" => ms(h.percentile_of_time(50.0));

@@ -9,12 +9,12 @@ use packet::{Kind, measures};
 use serde_json::{Map, Value};
 use units::Duration;
 
-/// The verdict of the live bench on a run.
+/// What the live bench reports about a run, including whether the numbers of the run may be used.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict<'a> {
-    /// True if the numbers may be used.
+    /// True if the numbers of the run may be used.
     pub valid: bool,
-    /// Lateness of packets that left the bench.
+    /// How late each packet left the bench.
     pub lateness: &'a Histogram,
     /// Time for which packets may have waited in a device before the bench read them.
     pub unread: &'a Histogram,
@@ -22,9 +22,9 @@ pub struct Verdict<'a> {
     pub rtt: Duration,
     /// True if the packet thread ran under SCHED_FIFO.
     pub real_time: bool,
-    /// True if processors were prevented from halting.
+    /// True if the processors were kept from going idle.
     pub awake: bool,
-    /// Number of packets without a destination on the other side.
+    /// Number of packets whose destination was not a host on the other side of the bench.
     pub foreign: u64,
     /// Number of packets that a device did not accept.
     pub unwritten: u64,

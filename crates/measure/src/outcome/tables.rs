@@ -16,7 +16,7 @@ macro_rules! table {
     };
 }
 
-/// One direction of a flow, which is a row of a table.
+/// One direction of a flow. The table `flows` has one row for each direction of a flow.
 #[derive(Clone, Copy)]
 struct FlowRow<'a> {
     app: &'a str,
@@ -117,8 +117,8 @@ impl Account<'_> {
         })
     }
 
-    /// Returns a table for each kind of application that has series of its own. All applications of a kind have the
-    /// same columns.
+    /// Returns one table for each kind of application that reports time series specific to this kind. All applications
+    /// of a kind have the same columns.
     pub(super) fn own_tables(&self) -> Vec<Table> {
         let of_kind = |kind| {
             let apps = || {
@@ -249,7 +249,7 @@ impl Account<'_> {
     }
 }
 
-/// Returns the threshold, or NaN if it is infinite.
+/// Returns the slow-start threshold `bytes`, or NaN if the threshold is infinite.
 fn finite(bytes: f64) -> f64 {
     if bytes >= 1e18 { f64::NAN } else { bytes }
 }

@@ -5,7 +5,7 @@
 pub struct ReceiverCounts {
     /// Packets that arrived.
     pub packets: u64,
-    /// Bytes on the wire of these packets.
+    /// Size on the wire of the packets that arrived, headers included.
     pub wire_bytes: u64,
     /// Payload that arrived in order.
     pub goodput_bytes: u64,
@@ -27,11 +27,11 @@ pub struct SenderCounts {
 /// The counters that senders report. A kernel does not export all counters; an unknown counter is null, not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// True if retransmission timeouts are known.
+    /// True if the number of retransmission timeouts is known.
     pub timeouts: bool,
     /// True if the number of fast recoveries is known.
     pub fast_recoveries: bool,
-    /// True if some stack uses ECN and reports CE marks. If false, the tables have no column for marks.
+    /// True if at least one transport uses ECN and reports CE marks. If false, the tables have no column for marks.
     pub ce_packets: bool,
 }
 
@@ -46,7 +46,7 @@ impl Default for Known {
 pub struct Counts {
     /// Packets that arrived at the end host.
     pub packets: u64,
-    /// Bytes on the wire of these packets.
+    /// Size on the wire of the packets that arrived, headers included.
     pub wire_bytes: u64,
     /// Payload that arrived in order.
     pub goodput_bytes: u64,

@@ -23,7 +23,7 @@ pub struct SenderState {
 pub struct Direction {
     /// Counts over the whole run.
     pub total: Counts,
-    /// Counts at the end of the warm-up, if any of them was above 0.
+    /// Counts at the end of the warm-up; `None` before that time, and if all of them were 0.
     pub before: Option<Box<Counts>>,
     /// Rates and windows over time.
     pub series: Option<Box<RowSeries>>,
@@ -66,7 +66,7 @@ pub struct RowSeries {
 pub struct PathSeries {
     /// The controller's phase, as an index into `modes`.
     pub mode: Series,
-    /// Names of the phases so far.
+    /// Names of the phases that the controller has reported so far.
     modes: Vec<&'static str>,
     /// Pacing rate, payload bits per second.
     pub pacing: Series,
@@ -94,7 +94,7 @@ impl PathSeries {
         self.rt_prop.put(within, model.rt_prop.0);
     }
 
-    /// Returns the controller's phase at the end of a bin with a sample.
+    /// Returns the name of the phase that the controller was in at the end of bin `bin`. The bin must contain a sample.
     pub(crate) fn mode_at(&self, bin: usize) -> &'static str {
         self.modes[self.mode.get(bin) as usize]
     }
@@ -105,7 +105,8 @@ impl PathSeries {
 pub struct Row {
     /// Number of the application.
     pub app: u16,
-    /// The latest connection of the row, whose windows go into the series.
+    /// The latest connection that uses the row. If several connections share the row, the series show the congestion
+    /// window and the other sender state of this connection only.
     pub latest: FlowId,
     /// The forward and the reverse direction.
     pub directions: [Direction; 2],
@@ -128,7 +129,7 @@ impl RowSeries {
         })
     }
 
-    /// Records the sender's state at a time within a bin.
+    /// Records the sender's state in the bin that contains the time `within`.
     pub(super) fn sample(&mut self, within: Time, state: SenderState) {
         self.cwnd.put(within, state.cwnd_bytes);
         self.ssthresh.put(within, state.ssthresh_bytes);
@@ -151,7 +152,7 @@ mod tests {
     use packet::{Reading, Sample};
     use units::BitRate;
 
-    /// Reports the model of a controller with its own modes.
+    /// Reports what a controller with its own phase names reports: its phase and its model of the path.
     fn probe(mode: &'static str, btl_bw: u64, out: &mut Reading<'_>) {
         out.word("my_phase", mode);
         let (pacing_rate, btl_bw) = (BitRate(2 * btl_bw), BitRate(btl_bw));

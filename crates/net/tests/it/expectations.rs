@@ -11,7 +11,7 @@ fn expecting(lines: &str) -> Network {
     network
 }
 
-/// Runs the network of [`expecting`], and returns the problems of its expectations as lines.
+/// Runs the network of [`expecting`], and returns the problems that [`Network::check`] reports, each as one line.
 fn problems(lines: &str) -> Vec<String> {
     let mut network = expecting(lines);
     network.run().unwrap();
@@ -27,7 +27,7 @@ fn expectations_are_met_or_named_with_what_was_measured() {
     );
     // no link has dropped fewer than 0 bytes, so each of the two links gives one line
     assert_eq!(problems("[expect]\n\"links.*.dropped_bytes\" = \"< 0\"\n").len(), 2);
-    // the server sends nothing, so there is no value for the delay of its datagrams
+    // the server sends no datagrams, so their delay has no value
     assert_eq!(
         problems("[expect]\n\"apps.server.delay_ms.p99\" = \"< 50\"\n"),
         ["expect.apps.server.delay_ms.p99: measured no value; expected < 50"]

@@ -48,7 +48,8 @@ impl Endpoint for Bad {
     fn on_timeout(&mut self, _: Time) {}
 }
 
-/// Runs the stack together with CUBIC, and returns the message of the failure that ended the run.
+/// Runs a network in which a stack misbehaves as `fault` says while CUBIC uses the same bottleneck. Returns the message
+/// of the failure that ended the run.
 fn line(fault: Fault) -> String {
     let mut network = Network::from_toml(&scenario("\"droptail\"")).unwrap();
     let to = network.add_endpoint("server", Ticker::new(None)).unwrap();

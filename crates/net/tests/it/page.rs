@@ -1,4 +1,5 @@
-//! Tests that docs/transports.md shows the example and its scenario as they are. Cargo compiles the example with the tests.
+//! Tests that docs/transports.md contains exact copies of the example and its scenario. Cargo compiles the example
+//! together with the tests.
 
 use net::Network;
 

@@ -1,4 +1,4 @@
-//! Tests of arriving datagrams, and of a run's results.
+//! Tests of the datagrams that endpoints receive, and of the results of a run.
 
 use crate::stacks::{Ticker, number, scenario, text, ticking};
 use net::{Datagram, Duration, Ecn, Endpoint, Network, Time, Transmit};
@@ -134,8 +134,8 @@ fn a_timeout_that_moves_wakes_its_endpoint_once() {
     let to = network.add_endpoint("server", Restless { at: Time::ZERO, polls: polls.clone() }).unwrap();
     network.add_endpoint("client", Ticker::new(Some(to))).unwrap();
     network.run().unwrap();
-    // at most 1000 datagrams arrive. Each makes two polls: on arrival, and at the timeout that it causes. The start,
-    // and timeouts after 50 ms without datagrams, add a few polls
+    // at most 1000 datagrams arrive. Each datagram causes two polls: one on arrival, and one at the timeout 1 ms later.
+    // The start of the run, and timeouts after 50 ms without a datagram, add a few polls
     let polls = polls.load(Ordering::Relaxed);
     assert!((1000..2100).contains(&polls), "{polls}");
 }

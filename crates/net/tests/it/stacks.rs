@@ -1,4 +1,4 @@
-//! Helpers of the tests: a short transport stack, a scenario for it, and functions that read results.
+//! Helpers for the tests: a simple transport stack, a scenario in which it runs, and functions that read results.
 
 use net::{Datagram, Duration, Ecn, Endpoint, Network, Outcome, Time, Transmit};
 use std::net::SocketAddr;

@@ -36,7 +36,7 @@ pub struct Lines(Arc<[Moment]>);
 pub struct BadLine {
     /// Position of the line or word, from 1.
     pub line: usize,
-    /// The text that was read, and the valid form.
+    /// Description of the error, and of what was expected instead.
     pub message: String,
 }
 
@@ -56,8 +56,8 @@ fn quoted_number(word: &str) -> String {
 }
 
 impl Lines {
-    /// Reads a file with one number per line.   Errors: the first line that is not a number or is below the previous
-    /// line; an empty file.
+    /// Reads a trace file, which has one time per line, in whole ms. Returns an error for the first line that is not a
+    /// valid number or is below the previous line, for too many lines, for an empty file, and if the last time is 0.
     pub fn read(text: &str) -> Result<Self, BadLine> {
         let mut lines = Builder::default();
         for (i, line) in text.lines().enumerate() {
@@ -74,7 +74,8 @@ impl Lines {
         lines.done(text.lines().count())
     }
 
-    /// Reads the compact form.   Errors: the first invalid word; an empty string.
+    /// Reads the compact form. Returns an error for the first invalid word, for an empty string, and if the last time
+    /// is 0.
     pub fn read_compact(text: &str) -> Result<Self, BadLine> {
         let (mut lines, mut now, mut words) = (Builder::default(), 0u64, 0);
         for (i, word) in text.split_whitespace().enumerate() {
@@ -234,8 +235,8 @@ mod tests {
         assert_eq!((lines.compact(), lines.file()), ("+0 +16 +1x3 +4".to_owned(), text.to_owned()));
         assert_eq!(Lines::read_compact(&lines.compact()).unwrap(), lines);
         assert_eq!((lines.count(), lines.period(), lines.most_at_once()), (6, Duration::from_millis(21), 3));
-        // the first gap is from 0 to 16. The last gap is 0: the first opportunity of the next round, at 21 + 0, coincides with
-        // the last opportunity of this round
+        // the first gap lasts from 0 ms to 16 ms. The last gap has length 0, because the first opportunity of the next
+        // round, at 21 + 0 ms, is at the same time as the last opportunity of this round
         let gaps: Vec<u64> = lines.gaps().map(|d| d.0 / 1_000_000).collect();
         assert_eq!((gaps, lines.longest_gap()), (vec![16, 1, 4, 0], Duration::from_millis(16)));
         // a trace that is the single line "1" has an opportunity in every ms. Lines may end in CR LF, and the last line needs

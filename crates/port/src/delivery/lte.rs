@@ -118,7 +118,7 @@ impl LteParams {
         within("block_error", self.block_error.get(), 0.0, 0.9)
     }
 
-    /// Returns the mean rate that the link carries.
+    /// Returns the mean rate that the link can deliver, which is below `rate` because of retransmissions and handovers.
     pub(crate) fn mean_rate(&self) -> BitRate {
         let p = self.block_error.get();
         let sent = 1.0 + p + p * p + p * p * p;
@@ -128,14 +128,14 @@ impl LteParams {
         BitRate((self.rate.0 as f64 * served / sent) as u64)
     }
 
-    /// Returns an upper bound on every draw of the rate.
+    /// Returns an upper bound on the rates that the link draws.
     pub(crate) fn peak_rate(&self) -> BitRate {
         Rates::new(self.rate, self.swing).most()
     }
 
-    /// Returns an upper bound on the mean rate over any `span`. To the bytes earned in the span, the bound adds bytes
-    /// earned earlier: during up to `AGAIN` retransmissions, during one interval between grants, and for an opportunity
-    /// that was not yet full.
+    /// Returns an upper bound on the mean rate over any `span`. The bytes that arrive in a span may include bytes that
+    /// were earned before the span: during up to `AGAIN` retransmissions, during one interval between grants, and while
+    /// an opportunity was not yet full.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         let peak = self.peak_rate();
         let waiting = self.harq * u64::from(AGAIN) + self.grants().1 + peak.time_for(OPPORTUNITY);
@@ -143,18 +143,20 @@ impl LteParams {
     }
 }
 
-/// Generates the opportunities of the link, ms by ms.
+/// Generates the opportunities of the link, one millisecond at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lte {
     p: LteParams,
     rates: Rates,
     rng: Rng,
-    /// Number of the current TTI.   Unit of all times: ms.
+    /// Number of the current TTI, which is also the time in ms, because a TTI lasts 1 ms. All times in this struct are
+    /// in ms.
     now: u64,
     /// Rate until `drawn_until`.   Unit: bytes per ms.
     rate: f64,
     drawn_until: u64,
-    /// Bytes earned and not yet sent; negative after retransmitted blocks.
+    /// Bytes that may be sent at the next grant; `rate` is added every ms. Negative after retransmissions, because each
+    /// retransmission also uses up the bytes of its block.
     earned: f64,
     grant_at: u64,
     handover_at: u64,
@@ -182,8 +184,8 @@ impl Lte {
         }
     }
 
-    /// Returns the next opportunity. Bound: one iteration for each ms; at the lowest valid rate, an opportunity fills up within
-    /// a few thousand ms.
+    /// Returns the next opportunity. Bound: one iteration for each ms. Even at the lowest valid rate, an opportunity
+    /// fills up within a few thousand ms, unless there are retransmissions or long intervals between grants.
     pub(crate) fn next(&mut self) -> Opportunity {
         loop {
             self.now += 1;
@@ -208,7 +210,7 @@ impl Lte {
             let gap = between(&mut self.rng, self.p.handover_min, self.p.handover_max);
             let every = self.p.handover_every;
             let half = Duration(every.0 / 2);
-            // the current ms is the first ms of the gap
+            // `now` is the first ms without service, so `now` + `gap` is the first ms with service
             self.now += gap;
             self.handover_at = self.now + between(&mut self.rng, half, every + half);
             self.grant_at = self.grant_at.max(self.now);
@@ -256,8 +258,8 @@ mod tests {
 
     #[test]
     fn without_random_effects_it_is_a_constant_rate() {
-        // 20 Mbit/s is 2500 B per ms, so after 1, 2, 3 and 4 ms the link has earned 1.66, 3.32, 4.99 and 6.65
-        // opportunities of 1504 B
+        // 20 Mbit/s is 2500 B per ms, so the bytes earned after 1, 2, 3 and 4 ms are enough for 1.66, 3.32, 4.99 and
+        // 6.65 opportunities of 1504 B
         let all = opportunities(&steady(), 1000);
         assert_eq!(all[..4], [(1, 1504), (2, 3008), (3, 1504), (4, 3008)]);
         assert_eq!(all.iter().map(|o| o.1).sum::<u64>(), 2_500_000 / 1504 * 1504);
@@ -288,7 +290,7 @@ mod tests {
         for way in [Way::Down, Way::Up] {
             let p = LteParams { way, block_error, ..steady() };
             let all = opportunities(&p, 20_000);
-            // spans of 1 to 50 ms, which begin with an opportunity
+            // checks all spans of 1, 10 and 50 ms that begin with an opportunity
             for ms in [1, 10, 50] {
                 let bound = p.max_rate_over(Duration::from_millis(ms)).bytes_in(Duration::from_millis(ms));
                 let carried =
@@ -312,8 +314,8 @@ mod tests {
         let ratio = |w: &[f64]| (w[0] / w[1]).max(w[1] / w[0]);
         let steps: Vec<f64> = by_draw.windows(2).map(ratio).collect();
         assert!(steps.iter().all(|r| *r < 10.1), "no step beyond the swing");
-        // the logarithm of a rate is uniform over a factor of 10, so the rate changes by more than a factor of 2 with
-        // probability (1 - lg 2)^2 = 0.489
+        // the logarithm of the rate is uniformly distributed, and the highest rate is 10 times the lowest. So the rate
+        // changes by more than a factor of 2 with probability (1 - lg 2)^2 = 0.489
         let share = steps.iter().filter(|r| **r > 2.0).count() as f64 / steps.len() as f64;
         assert!((share - 0.489).abs() < 0.1, "{share}");
     }
@@ -323,8 +325,8 @@ mod tests {
         let p = LteParams { handover_every: Duration::from_secs(10), ..steady() };
         let all = opportunities(&p, 1_000_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).filter(|g| *g > 40).collect();
-        // from the end of a handover to the next, 10 s pass on average, and a handover lasts 525 ms on average. So
-        // there is a gap every 10.525 s: 95 gaps in 1000 s. A gap ends with the first TTI after the handover
+        // a handover lasts 525 ms on average, and the next handover starts 10 s after its end on average. So there is a
+        // gap every 10.525 s: 95 gaps in 1000 s. A gap ends with the first TTI after the handover
         assert!((80..=110).contains(&gaps.len()), "{}", gaps.len());
         assert!(gaps.iter().all(|g| (51..=1001).contains(g)), "{gaps:?}");
         assert!((mean(&p, 1_000_000) / p.mean_rate().0 as f64 - 1.0).abs() < 0.02);

@@ -39,7 +39,8 @@ pub struct DeliveryInfo {
     pub params: fn() -> schemars::Schema,
 }
 
-/// Declares every kind of link with opportunities once, and derives the scenario's enum, the list and the sources from it.
+/// Declares all kinds of links that send at opportunities in one list. From this list, the macro generates the enum
+/// [`Delivery`] for scenarios, the constant [`DELIVERIES`], and the enum [`Source`], which generates the opportunities.
 macro_rules! deliveries {
     ($($name:literal $Variant:ident($Params:ty => $Source:ty), $source:literal, $summary:literal;)+) => {
         /// The opportunities of a link without a rate: a recorded trace, or a model.
@@ -52,7 +53,7 @@ macro_rules! deliveries {
 
         units::word_or_table!(Delivery);
 
-        /// Every kind of link with opportunities.
+        /// All kinds of links that send at opportunities.
         pub const DELIVERIES: &[DeliveryInfo] = &[
             $(DeliveryInfo {
                 name: $name,
@@ -63,7 +64,7 @@ macro_rules! deliveries {
         ];
 
         impl Delivery {
-            /// Returns the name in a scenario.
+            /// Returns the name of this kind of link in a scenario.
             fn name(&self) -> &'static str {
                 match self { $(Self::$Variant(_) => $name,)+ }
             }
@@ -71,12 +72,12 @@ macro_rules! deliveries {
             pub fn validate(&self) -> Result<(), Problem> {
                 match self { $(Self::$Variant(p) => p.validate(),)+ }.map_err(|p| p.under(self.name()))
             }
-            /// Returns the mean rate that the link carries.
+            /// Returns the mean rate that the link can deliver.
             pub fn mean_rate(&self) -> BitRate {
                 match self { $(Self::$Variant(p) => p.mean_rate(),)+ }
             }
-            /// Returns the highest rate: the rate of a trace's busiest millisecond, an upper bound on a model's draws, or
-            /// Wi-Fi's rate on the air.
+            /// Returns the highest rate: the rate of a trace's busiest millisecond, an upper bound on the rates that a
+            /// model draws, or Wi-Fi's rate on the air.
             pub fn peak_rate(&self) -> BitRate {
                 match self { $(Self::$Variant(p) => p.peak_rate(),)+ }
             }
@@ -93,7 +94,8 @@ macro_rules! deliveries {
         }
 
         impl Source {
-            /// Builds the source of a valid declaration whose files have been read.
+            /// Builds the generator for `delivery`, which must be valid. If `delivery` is a trace, its file must have
+            /// been read.
             pub(crate) fn new(delivery: &Delivery, rng: Rng) -> Self {
                 match delivery { $(Delivery::$Variant(p) => Self::$Variant(<$Source>::new(p, rng)),)+ }
             }
@@ -117,7 +119,7 @@ deliveries! {
 }
 
 impl Delivery {
-    /// Checks that the link can be built.   Errors: the trace file has not been read yet.
+    /// Checks that the link can be built. Returns an error if its trace file has not been read yet.
     pub fn ready(&self) -> Result<(), Problem> {
         match self {
             Self::Trace(p) => p.ready().map_err(|p| p.under("trace")),
@@ -173,7 +175,7 @@ impl Delivery {
     }
 }
 
-/// Returns the random stream of a link's opportunities.
+/// Returns the random number generator that a link's opportunities are drawn from.
 fn stream(seed: u64, link: &str) -> Rng {
     Rng::named(seed, &format!("{link}.delivery"))
 }

@@ -2,11 +2,11 @@
 
 use units::{Duration, Time};
 
-/// A moment at which a link sends, and the number of bytes that it carries.
+/// A moment at which a link can send, and the number of bytes that it can send then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opportunity {
     pub at: Time,
-    /// Number of bytes carried, from packets that arrived before `at`.
+    /// Number of bytes that the link can send at this opportunity. Only packets that arrived before `at` can be sent.
     pub bytes: u64,
     /// Delay of the packets sent at this opportunity, in addition to the link's delay.
     pub extra_delay: Duration,

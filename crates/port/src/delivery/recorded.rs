@@ -24,8 +24,8 @@ pub struct TraceParams {
     /// Bytes of one opportunity; no packet may be larger. mahimahi's value is 1504: a packet of 1500 bytes and the 4 bytes of
     /// mahimahi's tunnel device.
     pub opportunity: Bytes,
-    /// Offset into the trace at which the run starts. The trace repeats after its last line. Runs with the same offset
-    /// begin with the same gap.
+    /// Offset into the trace at which the run starts. The trace repeats after its last line. The
+    /// seed has no effect on the trace.
     pub start: Duration,
     /// Lines of the file in compact form ("+16 +1x3" is 16, 17, 17, 17). They are filled in when the scenario is read, so that a
     /// result is complete without the file.
@@ -61,7 +61,7 @@ impl TraceParams {
         self.source.count().saturating_mul(self.opportunity.0)
     }
 
-    /// Returns the mean rate: the bytes of a round divided by its length.
+    /// Returns the mean rate: the bytes that one round of the trace carries, divided by the length of the round.
     pub(crate) fn mean_rate(&self) -> BitRate {
         match self.source.period() {
             Duration::ZERO => UNREAD,
@@ -75,7 +75,7 @@ impl TraceParams {
         if period.is_zero() || span.is_zero() {
             return UNREAD;
         }
-        // the span may begin in the middle of a round and end in the middle of another, which adds two rounds
+        // the span may begin and end in the middle of a round, so it may touch up to two more rounds than fit into it
         let rounds = (span.0 / period.0).saturating_add(2);
         rate(self.bytes().saturating_mul(rounds), span)
     }
@@ -94,7 +94,7 @@ fn rate(bytes: u64, span: Duration) -> BitRate {
     BitRate(u64::try_from(bits).unwrap_or(u64::MAX).max(1))
 }
 
-/// Generates the opportunities of a trace, round by round.
+/// Generates the opportunities of a recorded trace, and repeats the trace after its end.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Recorded {
     lines: Lines,
@@ -144,7 +144,8 @@ mod tests {
     fn it_repeats_after_its_last_time() {
         // the last time is 10, so the second round starts at 10 and the third at 20
         assert_eq!(trace("3\n3\n10\n", Duration::ZERO), [(3, 2), (10, 1), (13, 2), (20, 1), (23, 2), (30, 1)]);
-        // a first line of 0 coincides with the last line of the previous round
+        // the second round starts at 10, so its first opportunity, at 10 + 0, is at the same time as the last
+        // opportunity of the first round
         assert_eq!(trace("0\n10\n", Duration::ZERO), [(0, 1), (10, 1), (10, 1), (20, 1), (20, 1), (30, 1)]);
     }
 

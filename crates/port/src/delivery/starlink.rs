@@ -75,13 +75,13 @@ impl StarlinkParams {
         require(self.outage_max < self.interval, "outage_max", message)
     }
 
-    /// Returns the mean rate that the link carries.
+    /// Returns the mean rate that the link carries, taking outages into account.
     pub(crate) fn mean_rate(&self) -> BitRate {
         let outage = (self.outage_min.secs() + self.outage_max.secs()) / 2.0;
         BitRate((self.rate.0 as f64 * (1.0 - self.outage.get() * outage / self.interval.secs())) as u64)
     }
 
-    /// Returns an upper bound on every draw of the rate.
+    /// Returns an upper bound on the rates of the intervals.
     pub(crate) fn peak_rate(&self) -> BitRate {
         Rates::new(self.rate, self.swing).most()
     }
@@ -113,7 +113,8 @@ pub(crate) struct Starlink {
 
 impl Starlink {
     pub(crate) fn new(p: &StarlinkParams, mut rng: Rng) -> Self {
-        // draws the point within an interval at which the run starts; the first interval has no outage
+        // the run starts at a random point within an interval, so the end of the first interval is random. The first
+        // interval has no outage
         let ends = between(&mut rng, Duration(MS), p.interval);
         let rates = Rates::new(p.rate, p.swing);
         let mut link = Self {
@@ -182,8 +183,8 @@ mod tests {
         let steps: Vec<Time> =
             all.windows(2).filter(|w| w[0].extra_delay != w[1].extra_delay).map(|w| w[1].at).collect();
         assert_eq!(steps.len(), 40);
-        // a step becomes visible at the next opportunity, at most one frame of 4/3 ms later. The times between steps are
-        // multiples of 15 s
+        // a step can be seen only at the next opportunity, at most one frame of 4/3 ms later. The times between steps
+        // are multiples of 15 s
         let off = |t: &Time| (t.0 - steps[0].0 + 2 * MS) % (15_000 * MS);
         assert!(steps.iter().all(|t| off(t) <= 4 * MS), "{steps:?}");
         assert!(all.iter().all(|o| o.extra_delay <= p.delay_swing));
@@ -208,8 +209,8 @@ mod tests {
         assert!((1100..=1300).contains(&gaps.len()), "{}", gaps.len());
         assert!(gaps.iter().all(|g| (50..=1004).contains(g)));
         let rate = all.iter().map(|o| o.bytes as f64).sum::<f64>() * 8.0 / 36_000.0;
-        // one draw has a standard deviation of 0.39 of the mean, so the average of 2400 draws has a standard deviation of 0.8 %
-        // of the mean
+        // the standard deviation of one draw is 0.39 times the mean, so the standard deviation of the average of 2400
+        // draws is 0.8 % of the mean
         assert!((rate / p.mean_rate().0 as f64 - 1.0).abs() < 0.025, "{rate}");
     }
 }

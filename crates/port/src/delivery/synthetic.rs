@@ -1,4 +1,5 @@
-//! Parts shared by the synthetic links: random draws, whole opportunities, and checks of parameters.
+//! Code that the synthetic links share: random draws, the division of bytes into whole opportunities, and checks of
+//! parameters.
 
 use units::math::{ln, pow};
 use units::{BitRate, Duration, Problem, Rng};
@@ -41,20 +42,20 @@ impl Rates {
         self.at(rng.unit())
     }
 
-    /// Returns an upper bound on every draw.
+    /// Returns an upper bound on the rates that [`Self::draw`] returns.
     pub(crate) fn most(&self) -> BitRate {
         BitRate((self.at(1.0) as u64).saturating_add(1))
     }
 
-    /// Checks a mean rate and a swing.   Errors: a value is out of range.
+    /// Checks that a mean rate and a swing are in range. The error names the first value that is not.
     pub(crate) fn validate(mean: BitRate, swing: f64) -> Result<(), Problem> {
         within("rate", mean, RATES.0, RATES.1)?;
         within("swing", swing, 1.0, 100.0)
     }
 }
 
-/// Returns the mean rate over `span` of a link that sends a burst of `rate` x `extra` at the start of the span, and
-/// sends at `rate` during the span.
+/// Returns the mean rate over `span` of a link that sends at `rate` during the whole span, and at its start also sends,
+/// all at once, the bytes that `rate` carries in `extra`.
 pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitRate {
     if span.is_zero() {
         return rate;
@@ -82,13 +83,13 @@ pub(super) fn between(rng: &mut Rng, least: Duration, most: Duration) -> u64 {
     least + rng.below(most.saturating_sub(least) + 1)
 }
 
-/// Checks a time.   Errors: a time out of range, or not a whole number of ms.
+/// Checks that `time` is from `least` to `most`, and is a whole number of ms.
 pub(super) fn whole_ms(name: &str, time: Duration, least: Duration, most: Duration) -> Result<(), Problem> {
     let valid = (least..=most).contains(&time) && time.0.is_multiple_of(MS);
     require(valid, name, format!("{time} is not valid; expected {least} to {most}, in whole ms"))
 }
 
-/// Checks a pair of times.   Errors: a minimum above the maximum.
+/// Checks that the time `least` is not above the time `most`. The error names `least`.
 pub(super) fn rising(least: (&str, Duration), most: (&str, Duration)) -> Result<(), Problem> {
     require(least.1 <= most.1, least.0, format!("{} is not valid; expected at most {}, {}", least.1, most.0, most.1))
 }

@@ -79,7 +79,8 @@ impl WifiParams {
     fn turn(&self) -> (u64, u64) {
         let fit = u128::from(self.rate.0) * u128::from(self.txop.0) / 8_000_000_000 / u128::from(MPDU);
         let count = u64::from(self.mpdus).min(u64::try_from(fit).unwrap_or(u64::MAX)).max(1);
-        // must not overflow, because this code runs before `validate` refuses an invalid rate
+        // this sum must not overflow, because it is also computed for an invalid rate, before `validate` refuses the
+        // rate
         (count, self.rate.time_for(count * MPDU).0.saturating_add(TURN))
     }
 
@@ -127,7 +128,7 @@ struct Station {
     count: u64,
 }
 
-/// Generates the opportunities of the link, turn by turn.
+/// Generates the opportunities of the link: one for each turn on the air that the link wins.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wifi {
     packets: u64,
@@ -145,7 +146,8 @@ impl Wifi {
         Self { packets, turn, rng, stations, now: 0 }
     }
 
-    /// Returns the next opportunity. Bound: on average, one iteration for each station and for each collision between stations.
+    /// Returns the next opportunity. Bound: on average, one iteration for each station, and one more for each collision
+    /// in the meantime.
     pub(crate) fn next(&mut self) -> Opportunity {
         while !self.contend() {}
         let at = self.now.div_ceil(MS).saturating_mul(MS);

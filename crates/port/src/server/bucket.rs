@@ -16,7 +16,8 @@ impl Bucket {
     }
 }
 
-/// Returns the view of a link behind `bucket`, with an additional delay of `downstream_delay`.
+/// Returns the link behind `bucket` as a discipline sees it. Packets that leave `bucket` are delayed by another
+/// `downstream_delay`.
 pub(super) fn shaped(bucket: &TokenBucket, now: Time, rate: Option<BitRate>, downstream_delay: Duration) -> LinkView {
     LinkView {
         rate: bucket.rate(),

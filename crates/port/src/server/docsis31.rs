@@ -1,5 +1,5 @@
-//! The modem of DOCSIS 3.1. Packets wait only in the managed queues, one for each service flow. A grant takes as many packets of
-//! its service flow as fit.
+//! The modem of DOCSIS 3.1. Packets wait only in the managed queues, one for each service flow. A grant takes packets
+//! of its service flow until it is used up; the last packet may be sent only in part, and continues in the next grant.
 
 use super::{Granted, Request, Serve, flow_view};
 use crate::Change;
@@ -8,7 +8,7 @@ use packet::{GrantCounts, LinkView, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Rng, Time};
 
-/// The modem, with the random stream of its request times.
+/// The modem, and the random stream from which it draws the times of its requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Docsis31 {
     modem: Modem31,
@@ -20,7 +20,8 @@ impl Docsis31 {
         Self { modem: Modem31::new(p), rng }
     }
 
-    /// Returns the counts of grants by service flow: L, if there is one, and C.
+    /// Returns the counts of grants for each service flow: for `L`, the low-latency flow, if the modem has one, and for
+    /// `C`, the classic flow.
     pub(crate) fn grants(&self) -> Vec<(&'static str, GrantCounts)> {
         let [l, c] = self.modem.counts();
         let names = if self.modem.has_low_latency() { vec![("L", l)] } else { Vec::new() };

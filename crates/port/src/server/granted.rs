@@ -1,4 +1,5 @@
-//! The modem of SCTE 2013. Packets wait only in the managed queue, and a grant takes as many packets as fit.
+//! The modem of SCTE 2013. Packets wait only in the managed queue. A grant takes packets until it is used up; the last
+//! packet may be sent only in part, and continues in the next grant.
 
 use super::{Granted, Request, Serve};
 use crate::Change;
@@ -7,7 +8,7 @@ use packet::{LinkView, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 
-/// The upstream with its requests and grants.
+/// A modem that requests upstream capacity, and takes packets from the queue when a request is granted.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Modem2013(GrantedLink);
 
@@ -17,7 +18,7 @@ impl Modem2013 {
     }
 }
 
-/// Returns the packet and its departure time if the next step is a departure.
+/// If the modem's next step is a departure, returns the packet and its departure time.
 fn leaving(next: Next) -> Option<(PacketMeta, Time)> {
     if let Next::Depart(packet, end) = next { Some((packet, end)) } else { None }
 }

@@ -1,4 +1,4 @@
-//! One class of HTB in front of a link. A packet is charged after it is sent.
+//! A link behind an HTB shaper with one class. HTB sends a packet first and charges it afterwards.
 
 use super::{Serializer, Serve, Taken};
 use crate::Change;

@@ -5,8 +5,11 @@
 //! | [`Serializer`]: takes the next packet whenever it is free | plain link, token bucket, HTB, the modem of 2012 |
 //! | [`Granted`]: takes packets at its own times | the modem of 2013, modem and CMTS of DOCSIS 3.1, opportunities |
 //!
-//! Only the modem of 2012 has a transmit queue, behind its token bucket. Separate steps handle its MAPs and the freeing of room
-//! in its transmit queue.
+//! Only the modem of 2012 has a transmit queue, behind its token bucket. [`Step::Tick`] handles this modem's
+//! MAPs, and [`Step::Room`] lets the modem take packets again when its transmit queue has room.
+//!
+//! [`Step::Tick`]: crate::egress::Step::Tick
+//! [`Step::Room`]: crate::egress::Step::Room
 
 mod bucket;
 mod docsis31;
@@ -28,7 +31,8 @@ use units::{BitRate, Bytes, Duration, Rng, Time};
 /// The rate of a link on which packets take no time.
 const INFINITE: BitRate = BitRate(u64::MAX);
 
-/// Returns the view of a link with the rates of service flow `flow` and `tokens` left in its bucket.
+/// Returns a link as a discipline sees it: its rates are those of the service flow `flow`, and `tokens` are left in its
+/// bucket.
 fn flow_view(flow: &ShaperParams, tokens: Bytes) -> LinkView {
     let peak_rate = flow.peak_traffic_rate.unwrap_or(INFINITE);
     LinkView { rate: flow.max_sustained_rate, peak_rate, tokens, downstream_delay: Duration::ZERO }
@@ -44,7 +48,7 @@ pub(crate) enum Taken {
     Held { free_at: Time },
 }
 
-/// The packet that a granted server requests from the queue when it runs.
+/// The packet that a granted server requests from the queue at the end of [`Granted::tick`].
 pub(crate) enum Request {
     /// No packet.
     Nothing,
@@ -54,7 +58,7 @@ pub(crate) enum Request {
     Of(ServiceFlow),
 }
 
-/// Operations of every server. `rate` is the link's rate, if it has one.
+/// Operations that all servers support. `rate` is the link's rate, if it has one.
 pub(crate) trait Serve {
     /// Returns true if a departure comes before an arrival at the same time.
     #[inline]
@@ -65,7 +69,8 @@ pub(crate) trait Serve {
     /// Returns the link as a discipline sees it.
     fn view(&self, now: Time, rate: Option<BitRate>) -> LinkView;
 
-    /// Sets new rates from now on. Returns the time at which a busy link becomes free, if the change affects this time.
+    /// Sets new rates from `now` on. If the change may move the time at which a busy link becomes free, returns the new
+    /// time.
     fn change(&mut self, now: Time, change: &Change) -> Option<Time>;
 }
 
@@ -98,21 +103,23 @@ pub(crate) trait Granted: Serve {
     /// Returns the time at which the server next has work.
     fn next(&self) -> Time;
 
-    /// Does the work due at [`Granted::next`]. Passes departing packets to `depart` with the time of their last bit. If a
-    /// packet is requested, the caller passes the packet, or `None`, to [`Granted::answer`].
+    /// Does the work due at [`Granted::next`]. Passes each departing packet to `depart`, with the time at which its
+    /// last bit leaves (plus the delay that an opportunity adds). If the server requests a packet, the caller must then
+    /// call [`Granted::answer`].
     fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request;
 
-    /// Receives the packet that [`Granted::tick`] requested, or `None` if there was none. If a packet departs as a result,
-    /// returns it with its departure time.
+    /// Receives the packet that [`Granted::tick`] requested, or `None` if the queue returned no packet. If a packet
+    /// departs as a result, returns that packet with its departure time.
     fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)>;
 
-    /// Returns the number of packets that have left the queue but not departed.
+    /// Returns the number of packets that the server has taken from the queue, but that are not yet on the wire.
     fn inside(&self) -> usize {
         0
     }
 }
 
-/// Reports drops and marks to the host, and drops also to a server with opportunities.
+/// Passes drops and marks on to `fates`. If the link has opportunities, also passes each drop to the server, because
+/// the server counts the packets dropped after waiting in a long gap.
 pub(crate) struct Reported<'a, F> {
     pub server: Option<&'a mut Server>,
     pub now: Time,
@@ -144,7 +151,8 @@ pub(crate) enum Server {
     Opportunities(Box<opportunity::Opportunities>),
 }
 
-/// Evaluates `$do` with a granted server; returns `None` for other servers.
+/// If `$server` is a granted server, evaluates `$do` with `$it` as that server, and returns the result in `Some`.
+/// Returns `None` for other servers.
 macro_rules! if_granted {
     ($server:expr, $it:ident => $do:expr) => {
         match $server {
@@ -249,7 +257,7 @@ impl Server {
         if_granted!(self, s => s.answer(now, packet))?
     }
 
-    /// Returns the number of packets that have left the queue but not departed.
+    /// Returns the number of packets that the server has taken from the queue, but that are not yet on the wire.
     pub(crate) fn inside(&self) -> usize {
         match self {
             Self::TwoQueue(modem) => modem.inside(),
@@ -258,7 +266,7 @@ impl Server {
     }
 }
 
-/// Evaluates `$do` with a server of any kind.
+/// Evaluates `$do` with `$it` as the server, whatever its type.
 macro_rules! each {
     ($server:expr, $it:ident => $do:expr) => {
         match $server {
@@ -289,8 +297,8 @@ impl Serve for Server {
 }
 
 impl Serializer for Server {
-    /// Notifies a granted server of waiting packets. A granted server always holds packets back, because it takes them
-    /// at its own times.
+    /// For a granted server, returns true, because such a server takes packets at its own times. If packets wait, also
+    /// notifies the granted server.
     #[inline]
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool {
         match self {

@@ -24,7 +24,7 @@ use packet::{LinkView, OpportunityCounts, PacketMeta};
 use qdisc::Queue;
 use units::{BitRate, Duration, Rng, Time};
 
-/// The state of the link, before or within the current opportunity.
+/// The state of the link. The current opportunity either has not begun yet, or has been used in part.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Opportunities {
     source: Source,
@@ -72,7 +72,7 @@ impl Opportunities {
         self.current.at.since(self.last) > OpportunityCounts::LONG_GAP
     }
 
-    /// Begins the current opportunity; returns its bytes.
+    /// Begins and counts the current opportunity. Returns the number of bytes that it can carry.
     fn begin(&mut self) -> u64 {
         if self.in_long_gap() {
             self.long_until = self.current.at;
@@ -84,7 +84,7 @@ impl Opportunities {
         self.current.bytes
     }
 
-    /// Ends the current opportunity. Its last `left` bytes are lost.
+    /// Ends the current opportunity and loads the next. The `left` bytes that were not used are lost.
     fn end(&mut self, left: u64) {
         let used = self.current.bytes - left;
         self.counts.used_bytes += used;
@@ -151,7 +151,8 @@ impl Serve for Opportunities {
 impl Granted for Opportunities {
     fn notify(&mut self, now: Time) {
         if self.idle {
-            // the + 1 ns includes an opportunity at the time of the arrival, which the packet also misses
+            // `pass` stops before the time that it is given. The packet also misses an opportunity at `now`, so 1 ns is
+            // added to count that opportunity too
             self.pass(now + Duration(1));
             self.idle = false;
         }

@@ -26,7 +26,7 @@ impl Serve for Plain {
 }
 
 impl Serializer for Plain {
-    /// Holds packets back if the rate is zero, which stops the link.
+    /// Returns true if the rate is zero, because a rate of zero stops the link.
     #[inline]
     fn holds_back(&mut self, _now: Time, rate: Option<BitRate>, _waiting: Backlog) -> bool {
         rate == Some(BitRate(0))

@@ -1,4 +1,4 @@
-//! The modem of CableLabs 2012: a token bucket in front of a transmit queue drained by grants.
+//! The modem model that CableLabs published in 2012: a token bucket in front of a transmit queue, which grants drain.
 
 use super::bucket::shaped;
 use super::{Serializer, Serve, Taken};
@@ -46,7 +46,7 @@ impl TwoQueue {
         self.mac.map(now, rng, depart);
     }
 
-    /// Returns the number of packets that have left the queue but not departed.
+    /// Returns the number of packets that the modem has taken from the managed queue, but that are not yet on the wire.
     pub(super) fn inside(&self) -> usize {
         self.mac.queued() + usize::from(self.held.is_some())
     }

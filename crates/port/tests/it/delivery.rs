@@ -1,5 +1,5 @@
-//! Tests of links with opportunities: recorded traces against worked arithmetic and against a second method, and models
-//! against the traces that they write.
+//! Tests of links with opportunities. The departures on recorded traces are compared with worked arithmetic, and with
+//! those that a second method computes. Each model is compared with the trace that it writes.
 
 use crate::common::{Bench, ms, read};
 use packet::DropReason;
@@ -153,8 +153,8 @@ fn drops_of_a_gap_are_those_that_waited_in_it() {
     b.run(ms(260.5));
     b.burst(ms(260.5), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 261.0)), (3, 1));
-    // the opportunity at 550 ms is the last before a gap. Packets that arrive at 550 ms miss it, so the drop is in the
-    // gap
+    // the opportunity at 550 ms is the last before a gap. Packets that arrive at 550 ms miss this opportunity, so they
+    // arrive in the gap, and the drop of the third packet counts as a drop in the gap
     b.run(ms(550.0));
     b.burst(ms(550.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 551.0)), (4, 2));
@@ -213,7 +213,7 @@ proptest! {
         let (mut sent, mut total, mut k) = (0u64, 0u64, 0usize);
         let mut covered: Vec<u64> = Vec::new();
         for (_, size) in &arrived { total += size; covered.push(total); }
-        // one iteration per opportunity, until every byte is covered
+        // each iteration of the inner loop is one opportunity; the loops end when every packet has been sent
         'rounds: for round in 0u64.. {
             for line in &lines {
                 let Some(at) = (round * period + line).checked_sub(start % period) else { continue };

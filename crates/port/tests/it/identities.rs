@@ -1,4 +1,5 @@
-//! Tests of numbers that follow from the parameters alone, measured through the whole port.
+//! Tests of delays, rates and packet counts that can be calculated from the parameters alone. The tests send packets
+//! through a whole port and compare the measured values with the calculated values.
 
 use crate::common::{Bench, FLOW, ms};
 use packet::DropReason;

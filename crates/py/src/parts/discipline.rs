@@ -177,8 +177,9 @@ impl Discipline {
         })
     }
 
-    /// Offers a packet of `size` bytes; returns the resulting drops and marks, of this packet or of other packets. `ecn` is the
-    /// value of the ECN field or its name. `addresses` are the IPv4 addresses of source and destination.
+    /// Offers a packet of `size` bytes; returns the resulting drops and marks, which may concern this packet or other
+    /// packets. `ecn` is the value of the ECN field or its name. `addresses` are the IPv4 addresses of source and
+    /// destination.
     #[pyo3(
         signature = (time_ns, size, flow=0, ecn=EcnArgument::Code(0), dscp=0, addresses=None),
         text_signature = "($self, time_ns, size, flow=0, ecn=0, dscp=0, addresses=None)"
@@ -225,8 +226,9 @@ impl Discipline {
         Ok((packet, fates))
     }
 
-    /// Returns the discipline's state as a dict, with the names and units of a trace (`count`, `drop_next_s`, ...). For a
-    /// discipline with inner queues, `queues` is a list with the state of each active queue.
+    /// Returns the discipline's state as a dict. The keys are the same names as in a trace, and end in the unit
+    /// (`count`, `drop_next_s`, ...). For a discipline with inner queues, `queues` is a list with the state of each
+    /// active queue.
     fn probe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let state = PyDict::new(py);
         let (mut queues, mut failed) = (Vec::new(), None);

@@ -37,7 +37,7 @@ pub enum AckFilter {
 /// An ACK's congestion flags.
 const ECHO: Flags = Flags::ECE.with(Flags::CWR);
 
-/// Flags of ACKs that are never filtered.
+/// The filter never drops an ACK that has any of these flags.
 const SAYS_MORE: Flags = Flags::SYN.with(Flags::FIN).with(Flags::AE).with(Flags::ACCECN_OPTION);
 
 /// Returns true if `a` and `b` belong to the same flow and direction.

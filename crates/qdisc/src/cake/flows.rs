@@ -31,16 +31,18 @@ use packet::{FlowTuple, PacketMeta};
 /// A queue's scheduling state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Set {
-    /// In no list: the queue is empty and its law is at rest.
+    /// In no list: the queue is empty, and the state of its law (COBALT) has decayed to rest. Another flow can take its
+    /// place.
     #[default]
     Out,
-    /// In its first turn, or waiting for this turn. It does not count towards its hosts' loads.
+    /// In the new list: the queue has its first turn, or waits for it. A sparse queue does not count towards the loads
+    /// of its hosts.
     Sparse,
     /// Empty after its first turn, but still in the bulk list.
     SparseWait,
     /// In the bulk list.
     Bulk,
-    /// Empty, but its law has not come to rest yet.
+    /// In the decaying list: the queue is empty, but the state of its law (COBALT) has not decayed to rest yet.
     Decaying,
 }
 
@@ -63,7 +65,7 @@ pub(crate) struct Flows {
     ends: Table<Ends>,
     /// Credit of each queue in bytes times 2^16.
     deficits: Table<i64>,
-    /// The queues; none before the first packet.
+    /// The queues. The vector is empty until the tin's first packet arrives.
     all: Vec<Flow>,
     lengths: Lengths,
     hosts: Hosts,
@@ -128,7 +130,7 @@ impl Flows {
         self.bulk
     }
 
-    /// Computes the hash that identifies the packets of one queue.
+    /// Computes the hash that assigns packets to queues. The isolation determines which parts of `tuple` are hashed.
     fn identity(&self, tuple: &FlowTuple, salt: u32) -> u32 {
         let host = |key| hash(tuple, key, salt);
         match self.isolation {
@@ -142,7 +144,7 @@ impl Flows {
         }
     }
 
-    /// Finds the queue for a packet of `tuple`.   Bound: visits each of a set's eight places twice.
+    /// Finds the queue for a packet with the 5-tuple `tuple`.   Bound: visits each of the eight places in a set twice.
     #[inline]
     pub(crate) fn place(&mut self, tuple: &FlowTuple, salt: u32) -> u16 {
         if self.all.is_empty() {
@@ -180,7 +182,8 @@ impl Flows {
         self.hosts.ends(|| hash(tuple, HashKey::Source, salt), || hash(tuple, HashKey::Destination, salt))
     }
 
-    /// Moves queue `i` to a set and updates the counts of the tin and the hosts.
+    /// Changes the state of queue `i` to `set`, and updates the numbers of sparse and bulk flows of the tin and its
+    /// hosts.
     fn becomes(&mut self, i: u16, set: Set) {
         let ends = self.ends[i];
         match std::mem::replace(&mut self.sets[i], set) {
@@ -240,7 +243,7 @@ impl Flows {
         Some(packet)
     }
 
-    /// Removes the packet at `place` of queue `i`, counted from the oldest.
+    /// Removes the packet at position `place` of queue `i`. Position 0 is the oldest packet.
     pub(crate) fn remove(&mut self, i: u16, place: usize) -> Option<PacketMeta> {
         let fifo = &mut self.all[usize::from(i)].fifo;
         let packet = fifo.remove(place)?;
@@ -258,8 +261,8 @@ impl Flows {
         &mut self.all[usize::from(i)].law
     }
 
-    /// Returns the queue whose turn it is, which may be empty; `None` if no queue is in a list. With `decaying_first`, returns a
-    /// decaying queue, if there is one.
+    /// Returns the queue whose turn it is, which may be empty, or `None` if the new and the bulk list are empty. With
+    /// `decaying_first`, decaying queues take precedence over both lists.
     ///
     /// Bound: visits each queue of the new list once, and each queue of the bulk list twice.
     #[inline]
@@ -287,10 +290,12 @@ impl Flows {
         Some(self.old.head)
     }
 
-    /// Gives turns to the bulk list, round after round, until its head has credit.
+    /// Serves the bulk list round-robin until the queue at its head has credit: each turn adds credit to the queue at
+    /// the head and moves the queue to the end. The result is calculated without visiting the queues round by round.
     ///
-    /// The new head is the queue that needs the fewest turns (the first in a tie). Every queue gets this number of turns.
-    /// The queues before the new head move to the end of the list and get one additional turn.
+    /// The new head is the queue that needs the fewest turns to get credit (the first in a tie). Every queue in the
+    /// list gets as many turns as the new head needs. The queues before the new head move to the end of the list and
+    /// get one additional turn.
     fn rounds(&mut self) {
         let (mut rounds, mut first, mut i) = (i64::MAX, NONE, self.old.head);
         while i != NONE {
@@ -319,8 +324,8 @@ impl Flows {
         self.old.rotate(first, &mut self.links);
     }
 
-    /// Removes the empty queue `i`, which [`Flows::next`] returned, from its list. `rests` is true if the law of the queue is at
-    /// rest.
+    /// Removes the empty queue `i`, which [`Flows::next`] returned, from its list. `rests` is true if the state of the
+    /// queue's law has decayed to rest; if false, the queue moves to the decaying list.
     pub(crate) fn emptied(&mut self, i: u16, rests: bool) {
         let list = match self.sets[i] {
             Set::Decaying => &mut self.decaying,

@@ -16,7 +16,8 @@ use super::table::{Table, place_of};
 /// Source hosts or destination hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Side {
-    /// True if the isolation counts this side; if false, every host here has 0 bulk flows.
+    /// True if the isolation counts the bulk flows of the hosts on this side. If false, the count stays 0 for every
+    /// host.
     counts: bool,
     tags: Table<u32>,
     /// Bulk flows of each host.
@@ -38,7 +39,7 @@ impl Side {
     }
 }
 
-/// Places of a flow's two hosts.
+/// The places of a flow's two hosts in the tables of the source hosts and of the destination hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ends {
     src: u16,
@@ -62,21 +63,22 @@ impl Hosts {
         Ends { src: self.src.place(src), dst: self.dst.place(dst) }
     }
 
-    /// Adds a bulk flow between `ends`.
+    /// Adds one bulk flow to the counts of its two hosts, whose places are `ends`.
     #[inline]
     pub(crate) fn more(&mut self, ends: Ends) {
         self.src.bulk[ends.src] += u16::from(self.src.counts);
         self.dst.bulk[ends.dst] += u16::from(self.dst.counts);
     }
 
-    /// Removes a bulk flow between `ends`.
+    /// Subtracts one bulk flow from the counts of its two hosts, whose places are `ends`.
     #[inline]
     pub(crate) fn less(&mut self, ends: Ends) {
         self.src.bulk[ends.src] -= u16::from(self.src.counts);
         self.dst.bulk[ends.dst] -= u16::from(self.dst.counts);
     }
 
-    /// Returns the host load of a flow between `ends`: the number of bulk flows, including this flow, that share a host's turn.
+    /// Returns the host load of a flow whose hosts have the places `ends`: the number of bulk flows of the host that
+    /// has more of them, but at least 1.
     #[inline]
     pub(crate) fn load(&self, ends: Ends) -> u16 {
         self.src.bulk[ends.src].max(self.dst.bulk[ends.dst]).max(1)

@@ -1,4 +1,4 @@
-//! One CAKE: its tins, its shaper, and the choice of the next packet.
+//! One instance of CAKE: its tins, its shaper, and the choice of the next packet.
 
 use super::ack_filter::{self, AckFilter};
 use super::flows::Flows;
@@ -29,10 +29,11 @@ struct Tin {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cake {
     tins: Vec<Tin>,
-    /// The tin of each code point.
+    /// The index of the tin for each code point.
     map: Box<[u8; 64]>,
     shaper: Option<Shaper>,
-    /// A link with the shaper's rate, for limits given as times; `None` without a shaper.
+    /// A link whose rate is `bandwidth`. If a limit is given as a time, it is converted to bytes at this rate. `None`
+    /// without a shaper; then the actual link's rate is used.
     shaped: Option<LinkView>,
     overhead: Overhead,
     ack_filter: AckFilter,
@@ -44,7 +45,8 @@ pub struct Cake {
     salt: Option<u32>,
     /// The tin that had the last turn.
     current: usize,
-    /// Time of the next dequeue, if the last dequeue sent nothing because the shaper's clock was not due.
+    /// Time at which the shaper's clock will be due; set if the last dequeue sent nothing because the clock was not due
+    /// yet.
     wake_at: Option<Time>,
 }
 
@@ -104,7 +106,8 @@ impl Cake {
         }
     }
 
-    /// Charges `cost` bytes of tin `t` to the clocks. `dropped` is true if the bytes were dropped instead of sent.
+    /// Advances the clocks of tin `t` and of the shaper by the time that `cost` bytes take. `dropped` is true if the
+    /// bytes were dropped instead of sent.
     #[inline]
     fn charge(&mut self, t: usize, cost: u64, dropped: bool, now: Time) {
         let tin = &mut self.tins[t];
@@ -119,8 +122,8 @@ impl Cake {
         }
     }
 
-    /// Reports the drop of `packet`, which has left the queues of tin `t`. In ingress mode, also charges the packet to the
-    /// clocks.
+    /// Reports the drop of `packet`, which has left the queues of tin `t`. In ingress mode, the packet also advances
+    /// the clocks of the tin and the shaper, because it has already used the bottleneck.
     fn gone(&mut self, t: usize, packet: &PacketMeta, reason: DropReason, point: Point, cx: &mut Context<'_>) {
         self.tins[t].counts.dropped.add(packet);
         if self.ingress {
@@ -130,7 +133,8 @@ impl Cake {
         cx.fate.dropped(packet, reason, point);
     }
 
-    /// Drops heads of the longest queue until the limits are met. `home` is the tin and the queue of the newest packet.
+    /// Drops packets from the head of the longest queue until the backlog is within the limits, or until the newest
+    /// packet, `arrival`, has been dropped. `home` is the tin and the queue that `arrival` joined.
     ///
     /// Bound: every iteration drops a packet.
     #[cold]
@@ -163,7 +167,8 @@ impl Cake {
 
     /// Chooses the tin that sends next.
     ///
-    /// Bound: no deficit is more than one packet below zero, and a round adds each tin's weight, at least 64 bytes, to its deficit.
+    /// Bound: a round adds a tin's weight, at least 64 bytes, to every deficit of 0 or less. A deficit falls below 0 by
+    /// at most the bytes that one call of `serve` sends or, in ingress mode, drops.
     #[inline]
     fn choose(&mut self, now: Time) -> Option<usize> {
         if self.tins.len() == 1 {
@@ -174,7 +179,8 @@ impl Cake {
         }
         let waiting = self.tins.iter().enumerate().filter(|(_, tin)| tin.flows.active() > 0);
         let rank = |tin: &Tin| if tin.next <= now { Time::ZERO } else { tin.next };
-        // chooses the last tin among those that are due; if none is due, the tin with the earliest clock (the last in a tie)
+        // chooses the last of the tins that are due. If no tin is due, chooses the tin whose clock is earliest (in a
+        // tie, the last such tin)
         waiting.reduce(|a, b| if rank(b.1) <= rank(a.1) { b } else { a }).map(|(t, _)| t)
     }
 
@@ -251,7 +257,8 @@ impl Cake {
     }
 }
 
-/// Reports sums over one or more instances with the same parameters; for a clock, reports the earliest.
+/// Reports the state of one or more instances with the same parameters. Counts and backlogs are summed over the
+/// instances. For a clock, the earliest time of all instances is reported.
 pub(super) fn report<'a>(of: impl Iterator<Item = &'a Cake> + Clone, out: &mut Reading<'_>) {
     let flows = |out: &mut Reading<'_>, tins: &dyn Fn(fn(&Flows) -> u32) -> u32| {
         out.number("sparse_flows", tins(Flows::sparse));
@@ -309,7 +316,7 @@ impl QueueDiscipline for Cake {
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         let mut decaying_first = true;
-        // bound: every iteration sends a packet, drops a packet, or takes a queue out of a list
+        // bound: every iteration sends a packet, drops a packet, or removes an empty queue from its list
         loop {
             self.wake_at = None;
             if self.total.packets == 0 {
@@ -331,7 +338,7 @@ impl QueueDiscipline for Cake {
         self.wake_at
     }
 
-    /// Clears the wake time. Called when the shaper's clock is due; the caller then calls `dequeue`.
+    /// Clears the wake time. The host calls `wake` when the shaper's clock is due, and calls `dequeue` afterwards.
     fn wake(&mut self, _cx: &mut Context<'_>) {
         self.wake_at = None;
     }

@@ -8,7 +8,7 @@ use super::table::Table;
 /// No queue.
 pub(crate) const NONE: u16 = u16::MAX;
 
-/// The neighbours of every queue in its list.
+/// For each queue, its two neighbours in the list that the queue is in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Links(Table<Neighbours>);
 
@@ -48,7 +48,7 @@ impl QueueList {
         self.tail = i;
     }
 
-    /// Removes queue `i`, which is in this list.
+    /// Removes queue `i` from the list. The queue must be in this list.
     #[inline]
     pub(crate) fn remove(&mut self, i: u16, links: &mut Links) {
         let Neighbours { before, behind } = links.0[i];

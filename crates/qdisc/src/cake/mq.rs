@@ -23,7 +23,7 @@ use crate::{ClassProbe, Context, QueueDiscipline};
 use packet::{Backlog, Count, PacketMeta, Reading};
 use units::{BitRate, Duration, Time};
 
-/// Minimum time between two counts by an instance.
+/// Minimum time between two counts of the active instances by the same instance.
 const SYNC: Duration = Duration::from_micros(200);
 
 /// One transmit queue.
@@ -60,7 +60,8 @@ impl CakeMq {
         }
     }
 
-    /// Counts the active instances on behalf of instance `i`, if a count is due, and sets the rate of `i`.
+    /// Sets the rate of instance `i` to `bandwidth` divided by the number of active instances, which includes `i`. Does
+    /// nothing if there is no `bandwidth`, or if instance `i` counted the active instances less than `SYNC` ago.
     fn count(&mut self, i: usize, now: Time) {
         let counted = self.instances[i].counted;
         let Some(bandwidth) = self.bandwidth.filter(|_| now.since(counted) >= SYNC) else { return };
@@ -112,8 +113,8 @@ impl QueueDiscipline for CakeMq {
         sum(self.instances.iter().map(|of| of.cake.total))
     }
 
-    /// Reports what one instance reports, summed over the instances. Targets are those of the first instance; clocks are the
-    /// earliest.
+    /// Reports the values that a single instance reports. Counts and backlogs are summed over the instances. Targets
+    /// and intervals are the same in all instances. For a clock, the earliest time of all instances is reported.
     fn probe(&self, out: &mut Reading<'_>) {
         report(self.instances.iter().map(|of| &of.cake), out);
     }

@@ -63,7 +63,8 @@ mod tests {
         assert_eq!(ptm.of(1500), 1554);
         let ethernet = Overhead { add: 38, mpu: 84, framing: Framing::None };
         assert_eq!((ethernet.of(1500), ethernet.of(40)), (1538, 84));
-        // a packet of 1514 B, including an Ethernet header of 14 B, costs as much as its IP packet of 1500 B
+        // a frame of 1514 B, of which 14 B are its Ethernet header, costs as much as the IP packet of 1500 B that it
+        // contains
         assert_eq!(Overhead { add: 18 - 14, ..docsis }.of(1514), 1518);
         assert_eq!(Overhead { add: -64, mpu: 0, framing: Framing::None }.of(40), 0);
     }

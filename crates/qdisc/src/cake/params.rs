@@ -47,7 +47,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// Returns whether the flows of one host share a turn, for sending hosts and for receiving hosts.
+    /// Returns whether sending hosts get equal shares, and whether receiving hosts get equal shares.
     pub(crate) fn shares_hosts(self) -> (bool, bool) {
         let triple = self == Self::TripleIsolate;
         (triple || self == Self::DualSrchost, triple || self == Self::DualDsthost)
@@ -66,8 +66,8 @@ params! {
         /// The round-trip time assumed by the law: COBALT's interval. tc's keywords: datacentre 100us, lan 1ms, metro 10ms,
         /// regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
         rtt: Duration = Duration::from_millis(100),
-        /// Acceptable standing delay; null: a 20th of `rtt`. A slow tin uses the time of 1.5 packets at its rate instead, if that
-        /// is longer.
+        /// Acceptable standing delay; null: a 20th of `rtt`. A slow tin uses the transmission time of 1.5 packets at its rate
+        /// instead, if that is longer.
         target: Option<Duration> = None,
         /// Bytes that the line adds to each IP packet, -64 to 256; null: packet sizes are used unchanged (raw).
         overhead: Option<i16> = None,
@@ -75,8 +75,8 @@ params! {
         mpu: u16 = 0,
         /// The framing of the line: none, ATM cells, or PTM's extra byte for each 64.
         framing: Framing = Framing::None,
-        /// Number of bytes before the IP header that packet sizes include: 14 if they are sizes of Ethernet frames. It is
-        /// subtracted from a size before `overhead` is added.
+        /// Bytes before the IP header that are part of each packet's size: 14 if packets are Ethernet frames. CAKE
+        /// subtracts them from the size before it adds `overhead`. They have no effect if `overhead` is not set.
         header: u16 = 0,
         /// Filter that drops ACKs made redundant by newer ACKs.
         ack_filter: AckFilter = AckFilter::Off,
@@ -88,8 +88,8 @@ params! {
         /// Splits packets of several segments (`tso`) on arrival. If false, such a packet stays whole in its queue, and is
         /// charged the overhead of every segment.
         split_gso: bool = true,
-        /// Number of instances that share `bandwidth`, from 1 to 64 (Linux's cake_mq). Each has the flows of one transmit queue
-        /// of the device. Limits apply to each instance.
+        /// Number of instances that share `bandwidth`, from 1 to 64 (Linux's cake_mq). Each instance serves one
+        /// transmit queue of the device; a hash assigns flows to instances. Limits apply to each instance.
         instances: u16 = 1,
         /// Maximum length of all tins in bytes, in addition to `limit`; null: four times the bytes that `bandwidth`
         /// carries in `rtt`, at least 4 MiB.

@@ -54,7 +54,7 @@ impl Fine {
     }
 }
 
-/// The clock of the whole discipline.
+/// The shaper of all tins together. A packet may be sent once `next` or `failsafe` has been reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shaper {
     pace: Pace,
@@ -67,7 +67,7 @@ impl Shaper {
         Self { pace: Pace::new(rate), next: Fine::default(), failsafe: Fine::default() }
     }
 
-    /// Sets the rate for bytes sent or dropped from now on.
+    /// Sets the rate for the bytes that are sent or dropped after this call.
     pub(crate) fn set_rate(&mut self, rate: BitRate) {
         self.pace = Pace::new(rate);
     }
@@ -78,7 +78,8 @@ impl Shaper {
         self.next.ns.min(self.failsafe.ns)
     }
 
-    /// Advances the clock to `now` on an arrival at an empty queue.
+    /// Sets `next` and `failsafe` to `now` if `next` is in the past, so that idle time gives no credit. Called when a
+    /// packet arrives at an empty queue.
     #[inline]
     pub(crate) fn fresh(&mut self, now: Time) {
         if self.next.ns < now {
@@ -94,7 +95,7 @@ impl Shaper {
         self.failsafe.add(span + span / 2);
     }
 
-    /// Charges `bytes` of dropped packets, which count as sent.
+    /// Charges `bytes` of packets that were dropped in ingress mode. They advance `next`, but not `failsafe`.
     #[inline]
     pub(crate) fn dropped(&mut self, bytes: u64) {
         self.next.add(self.pace.exact(bytes));
@@ -120,7 +121,7 @@ mod tests {
         let mut clock = Shaper::new(BitRate(8_000_000));
         clock.fresh(Time(0));
         clock.sent(1000);
-        // the second packet was due at 1 ms; the third is due at 2 ms, regardless of the time at which the second was sent
+        // the second packet was due at 1 ms; the third is due at 2 ms, no matter when the second was actually sent
         clock.sent(1000);
         assert_eq!(clock.due(), Time(2_000_000));
         clock.fresh(Time(1_500_000));
@@ -136,7 +137,8 @@ mod tests {
         clock.fresh(Time(0));
         clock.sent(1000);
         (0..50).for_each(|_| clock.dropped(1000));
-        // `next` is at 51 ms, but the failsafe clock is at 1.5 ms because drops do not advance it
+        // the drops advanced `next` to 51 ms. They do not advance the failsafe clock, which is still at 1.5 ms, so a
+        // packet may be sent at 1.5 ms
         assert_eq!(clock.due(), Time(1_500_000));
     }
 }

@@ -4,7 +4,7 @@
 //! place     h mod 1024          set     the eight places whose numbers differ only in the lowest three bits
 //! ```
 
-/// Number of places, for queues and for hosts.
+/// Number of places (entries) of a table, whether it holds queues or hosts.
 pub(crate) const PLACES: usize = 1024;
 /// Places in a set.
 const WAYS: usize = 8;
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn a_set_is_searched_from_the_hash_on() {
         let mut table = Table::<u32>::default();
-        // the hash 3 * 1024 + 21 has place 21, in the set of places 16 to 23
+        // the hash 3 * 1024 + 21 belongs to place 21, which is in the set of places 16 to 23
         let hash = 3 * 1024 + 21;
         assert_eq!((place_of(hash), table.first_in_set(hash, |v| *v == 0)), (21, Some(21)));
         [21, 22, 23, 17].iter().for_each(|i| table[*i] = 9);

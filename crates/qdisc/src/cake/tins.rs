@@ -28,14 +28,14 @@ const FRAME: u64 = 1514;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
     pub name: &'static str,
-    /// The tin's threshold rate, as time per byte; `None` if CAKE does not shape.
+    /// Time per byte at the tin's threshold, which is its share of `bandwidth`; `None` if CAKE does not shape.
     pub pace: Option<Pace>,
     /// The tin's weight if CAKE does not shape, bytes per turn.
     pub weight: i64,
     /// Bytes per turn for each of the tin's flows.
     pub quantum: u32,
     pub law: CobaltParams,
-    /// Transmission time of a full frame at the tin's rate; zero without a rate.
+    /// Time that a full frame takes at the tin's rate; zero if CAKE does not shape.
     pub mtu_time: Duration,
 }
 
@@ -80,9 +80,10 @@ pub(crate) fn plans(p: &CakeParams) -> Vec<Plan> {
     shares(p.diffserv).into_iter().map(tin).collect()
 }
 
-/// The tin for unlisted code points, and a list of the other tins with their code points.
+/// A map from code points to tins: first the tin for all code points that are not listed, then each of the other tins
+/// with its code points.
 ///
-/// Source: RFC 4594's classes; LE (1) and CS1 (8) are bulk.
+/// Source: the classes of RFC 4594. The code points of `BULK` are LE (1) and CS1 (8).
 type Points = (u8, &'static [(u8, &'static [usize])]);
 const BULK: &[usize] = &[1, 8];
 const DIFFSERV3: Points = (0, &[(1, BULK), (2, &[4, 44, 46, 48, 56])]);

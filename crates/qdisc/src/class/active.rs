@@ -14,7 +14,7 @@ pub(super) struct Active {
     total: Average,
     packet: u64,
     active_for: Duration,
-    /// Class and last arrival of every active flow, by flow and direction.
+    /// The class and the time of the last arrival of every active flow. The key is [`PacketMeta::directed_flow`].
     flows: BTreeMap<u64, (u8, Time)>,
     /// Active flows per class.
     per_class: Vec<u32>,
@@ -22,8 +22,8 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// Creates the state with no active flows. `min_th` is paired with its unit, `packet` is the size of a typical packet in bytes,
-    /// and `classes` is the number of classes.
+    /// Creates the state with no active flows. The first argument is `min_th` as a number, and the unit of this number.
+    /// `packet` is the size of a typical packet in bytes, and `classes` is the number of classes.
     pub(super) fn new(
         (min_th, unit): (f64, Unit),
         weight: f64,
@@ -63,8 +63,8 @@ impl Active {
         }
     }
 
-    /// Removes flows without an arrival for `active_for`.   Bound: visits each active flow once, at most four times per
-    /// `active_for`.
+    /// Removes the flows whose last packet arrived `active_for` ago or earlier.   Bound: each call visits every active
+    /// flow once, and there are at most four calls per `active_for`.
     fn sweep(&mut self, now: Time) {
         let Self { flows, per_class, active_for, .. } = self;
         flows.retain(|_, (class, last)| {
@@ -75,7 +75,8 @@ impl Active {
         self.next_sweep = now + Duration((self.active_for.0 / 4).max(1));
     }
 
-    /// Returns true if the average length of the whole queue is at least `min_th`. Only then do the shares apply.
+    /// Returns true if the average length of the whole queue is at least `min_th`. Below `min_th`, the shares do not
+    /// apply.
     pub(super) fn congested(&self) -> bool {
         self.total.get() >= self.min_th
     }
@@ -93,7 +94,7 @@ impl Active {
         out.number("active_flows", self.flows.len() as u32);
     }
 
-    /// Sets the whole queue's backlog from `now` on.
+    /// Records that the whole queue holds `queued` from `now` on.
     pub(super) fn now_queued(&mut self, queued: Backlog, now: Time, link: &LinkView) {
         self.total.now_queued(self.unit.of(queued), now, link, self.packet);
     }

@@ -24,14 +24,15 @@ use units::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
-    /// One sample per arrival. While the class has nothing queued, one sample of zero per packet time (RED).
+    /// One sample per arrival. While the class has nothing queued, one sample of zero per packet time, as in RED. A
+    /// packet time is the transmission time of a typical packet (`packet`).
     #[default]
     Arrivals,
     /// One sample per packet time, whether packets arrive or not.
     Time,
 }
 
-/// An average in the units of its samples (packets or bytes).
+/// The weighted average of an occupancy. Its unit is that of its samples: packets or bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Average {
     w: Weight,
@@ -52,8 +53,8 @@ impl Average {
         self.avg
     }
 
-    /// Adds the sample for an arrival, and returns the average. The sample is the occupancy set by
-    /// [`Average::now_queued`]; `packet` is the size of a typical packet in bytes.
+    /// Updates the average on an arrival, and returns the average. The samples are the occupancy that
+    /// [`Average::now_queued`] set last; `packet` is the size of a typical packet in bytes.
     pub(crate) fn arrival(&mut self, now: Time, link: &LinkView, packet: u64) -> f64 {
         if self.sampling == Sampling::Arrivals && self.q > 0.0 {
             self.avg += self.w.get() * (self.q - self.avg);
@@ -63,13 +64,15 @@ impl Average {
         self.avg
     }
 
-    /// Samples `q`, the occupancy left by a departure (FRED).
+    /// Updates the average on a departure, as FRED does. The sample is `q`, the occupancy that remains after the
+    /// departure.
     pub(crate) fn departure(&mut self, q: f64, now: Time) {
         self.avg += self.w.get() * (q - self.avg);
         (self.q, self.since) = (q, now);
     }
 
-    /// Sets the occupancy from `now` on.
+    /// Records that the occupancy is `q` from `now` on. With [`Sampling::Time`], first updates the average for the time
+    /// during which the previous occupancy lasted.
     pub(crate) fn now_queued(&mut self, q: f64, now: Time, link: &LinkView, packet: u64) {
         if self.sampling == Sampling::Time {
             self.elapse(now, link, packet);
@@ -77,14 +80,15 @@ impl Average {
         (self.q, self.since) = (q, now);
     }
 
-    /// Adds samples of `q` for the time that has passed.
+    /// Updates the average as if the occupancy `q` had been sampled once per packet time since `since`. A packet time
+    /// is the transmission time of a typical packet.
     fn elapse(&mut self, now: Time, link: &LinkView, packet: u64) {
         if self.avg != self.q {
             let m = now.since(self.since).secs() / link.rate.time_for(packet).secs().max(1e-9);
             self.avg = self.q + (self.avg - self.q) * self.w.rest(m);
         }
-        // The time before this call must not count twice. If the arrival is dropped, q does not change, so no later call would
-        // set `since`.
+        // Sets `since` here, so that the next call does not count this time again. If the arrival is dropped, the
+        // occupancy does not change, so no later call of `now_queued` would set `since`.
         self.since = now;
     }
 }

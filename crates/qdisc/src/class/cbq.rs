@@ -28,10 +28,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Bytes, Duration, Limit, Prob, Problem, Time, ensure};
 
-/// Quantum of the class with the smallest share, bytes. It is the size of a full Ethernet packet, so that a class can
-/// send a packet in every turn.
+/// Quantum of the class with the smallest share, in bytes. It is the size of a full Ethernet packet, so that even this
+/// class can send such a packet in every turn.
 const QUANTUM: f64 = 1500.0;
-/// Credit that a class without `borrow` saves while it is idle, in packets of `QUANTUM` bytes.
+/// Maximum credit that a class without `borrow` accumulates while it is idle, in packets of `QUANTUM` bytes.
 const BURST_PACKETS: u64 = 2;
 
 /// One class of traffic.
@@ -68,9 +68,9 @@ fn limit() -> Limit {
 }
 
 params! {
-    /// Parameters of CBQ. The defaults suit MMCN 1999's workload: three classes of 60 packets each. TCP has 80 % of the link,
-    /// under RED. Datagrams tagged by DSCP have 15 %; six sessions of 210 kbit/s need 12.6 % of 10 Mbit/s. All other packets
-    /// have 5 %.
+    /// Parameters of CBQ (class-based queueing). The defaults suit MMCN 1999's workload: three classes of 60 packets
+    /// each. TCP has 80 % of the link, under RED. Datagrams tagged by DSCP have 15 %, because six sessions of 210
+    /// kbit/s need 12.6 % of 10 Mbit/s. All other packets have 5 %.
     pub struct CbqParams {
         /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
@@ -111,7 +111,8 @@ impl Params for CbqParams {
             let check = || {
                 Room::validate(class.limit, false)?;
                 check_weight("weight", class.weight)?;
-                // The class with the smallest share has turns of 1500 B. If no share is below 0.001, no turn exceeds 1.5 MB.
+                // The class with the smallest share has a quantum of 1500 B, and larger shares have proportionally
+                // larger quanta. With shares of 0.001 or more, no quantum exceeds 1.5 MB.
                 let share = class.share;
                 ensure!(share.get() >= 0.001, "share", "{share} is not valid; expected at least 0.001");
                 class.red.as_ref().map_or(Ok(()), |red| red.validate(class.limit).map_err(|p| p.under("red")))
@@ -185,12 +186,12 @@ impl Leaf {
 pub struct Cbq {
     classifier: Classifier,
     leaves: Vec<Leaf>,
-    /// Classes with queued packets; the front class has the turn.
+    /// The classes that have packets queued, in the order of their turns. It is the front class's turn.
     turns: VecDeque<u8>,
     /// True once the front class has received its quantum for this turn.
     in_turn: bool,
     backlog: Backlog,
-    /// Earliest time at which a class that may not borrow may send, if the last dequeue sent nothing.
+    /// Set if the last dequeue sent nothing although packets wait: the earliest time at which a waiting class may send.
     wake: Option<Time>,
 }
 
@@ -242,8 +243,9 @@ impl QueueDiscipline for Cbq {
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         self.wake = None;
-        // bound: a head has at most 65 535 bytes, so a class that may send has enough credit for it after at most 44
-        // turns of 1500 bytes or more; the loop ends after a round in which no class may send
+        // bound: a class that may send gets at least 1500 bytes of credit per turn, and a packet has at most 65 535
+        // bytes, so the class has enough credit for its head after at most 44 turns. If no class may send, the loop
+        // ends after one round
         let mut shut = 0;
         while let Some(&front) = self.turns.front().filter(|_| shut < self.turns.len()) {
             let leaf = &mut self.leaves[usize::from(front)];

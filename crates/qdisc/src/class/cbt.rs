@@ -65,7 +65,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// Returns the three classes of MMCN 1999 with these tests.
+    /// Returns the three classes of MMCN 1999; class i has the test `tests[i]`.
     pub(crate) fn of_mmcn1999(tests: [Test; 3]) -> Vec<Self> {
         let class =
             |((name, matches), test)| Self { name, matches, test, weight: WEIGHT, sampling: Sampling::Arrivals };
@@ -93,8 +93,9 @@ fn packets(most: u32) -> Test {
 }
 
 params! {
-    /// Parameters of CBT. The defaults are MMCN 1999's: TCP under RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), datagrams tagged
-    /// by DSCP with a threshold of 10 packets, all other packets with a threshold of 2.
+    /// Parameters of CBT (class-based thresholds). The defaults are MMCN 1999's: TCP under RED (`min_th` 15p, `max_th`
+    /// 30p, `max_p` 0.1), datagrams tagged by DSCP with a threshold of 10 packets, all other packets with a threshold
+    /// of 2.
     pub struct CbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
@@ -130,7 +131,7 @@ impl Params for CbtParams {
     }
 }
 
-/// A class's test, with its parameters resolved.
+/// The test of a class at run time: RED with its state, the threshold in the class's unit, or the slack of a share.
 #[derive(Clone, Debug, PartialEq)]
 enum Gate {
     Red(Red),

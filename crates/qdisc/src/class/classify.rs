@@ -67,8 +67,8 @@ impl EcnField {
     }
 }
 
-/// The packets of a class. A list that is omitted (or empty) matches every packet. A match is narrower than another if its
-/// packets are a proper subset of the other's packets.
+/// The packets of a class or filter. A list that is omitted (or empty) matches every packet. A match is narrower than
+/// another if its packets are a proper subset of the other's packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
@@ -138,7 +138,9 @@ fn relate<T: PartialEq>(a: &[T], b: &[T]) -> Relation {
 }
 
 impl Match {
-    /// Returns true if a packet with this tuple (in the packet's own direction), DSCP and ECN byte, and flow slot matches.
+    /// Returns true if the match holds a packet with these values. `tuple` is the 5-tuple in the packet's own direction
+    /// (its source is the packet's sender), `tos` is the DSCP and ECN byte, and `slot` is the number of the packet's
+    /// flow.
     pub(crate) fn holds(&self, tuple: &FlowTuple, tos: u8, slot: usize) -> bool {
         has(&self.protocol, Transport::of(tuple.protocol))
             && has(&self.dscp, tos >> 2)
@@ -163,7 +165,8 @@ impl Match {
         ]
     }
 
-    /// Returns true if every packet with this protocol, code point and ECN field matches, whatever its other fields.
+    /// Returns true if the match holds every packet with this protocol, code point and ECN field, regardless of the
+    /// packet's ports, addresses and flow.
     fn holds_all_of(&self, protocol: Transport, dscp: u8, ecn: EcnField) -> bool {
         let free = self.sport.is_empty() && self.dport.is_empty() && self.src.is_empty() && self.dst.is_empty();
         free && self.flow.is_empty() && has(&self.protocol, protocol) && has(&self.dscp, dscp) && has(&self.ecn, ecn)
@@ -172,7 +175,7 @@ impl Match {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classifier {
-    /// Class index and match, narrowest match first.
+    /// The matches with the indices of their classes. A narrower match comes before every match that contains it.
     order: Vec<(u8, Match)>,
 }
 
@@ -181,8 +184,8 @@ impl Classifier {
     pub(crate) fn new<'a>(matches: impl Iterator<Item = &'a Match>) -> Self {
         let mut order: Vec<(u8, Match)> = Vec::new();
         for (i, m) in matches.enumerate() {
-            // inserts the match before the first of its supersets. Two valid matches are disjoint, or one is a subset of the other.
-            // So all matches in front of this one are disjoint from it, or subsets of it
+            // inserts the match in front of the first match that contains it. Two valid matches are disjoint, or one
+            // contains the other, so every match in front of the new match is disjoint from it or narrower
             let at = order.iter().position(|(_, o)| m.relations(o).iter().all(|r| r.inside)).unwrap_or(order.len());
             order.insert(at, (i as u8, m.clone()));
         }
@@ -235,7 +238,8 @@ fn ambiguous(relations: &[Relation]) -> Option<&'static str> {
     }
 }
 
-/// Checks that every packet has a class. A match with a list of ports, addresses or flows never counts as covering all packets.
+/// Checks that every packet has a class. A match that lists ports, addresses or flows is ignored in this check, even if
+/// its lists name every value.
 fn covered(classes: &[(&str, &Match)]) -> Result<(), Problem> {
     for protocol in Transport::ALL {
         for (dscp, ecn) in (0..64).flat_map(|dscp| EcnField::ALL.map(|ecn| (dscp, ecn))) {
@@ -333,7 +337,7 @@ mod tests {
         let p = check(&[r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp"]}"#]).unwrap_err();
         assert!(p.message.contains("icmp") && p.message.contains("match = {}"), "{p}");
         assert!(check(&[r#"{"protocol":["tcp","udp","icmp"],"dport":[80]}"#]).is_err());
-        // these two classes cover all protocols, so no class for all others is needed
+        // these two classes cover all protocols, so no class is needed for the remaining packets
         check(&[r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp","icmp"]}"#]).unwrap();
         assert_eq!(check(&[r#"{"dscp":[64]}"#, "{}"]).unwrap_err().path, "classes.0.match.dscp");
         assert_eq!(check(&[]).unwrap_err().path, "classes");

@@ -27,15 +27,16 @@ fn share(slack: f64) -> Test {
 }
 
 params! {
-    /// Parameters of D-CBT. The defaults are MMCN 1999's classes: TCP under RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1),
-    /// datagrams tagged by DSCP with a `slack` of 2, all other packets with a `slack` of 1.
+    /// Parameters of D-CBT (class-based thresholds that follow the number of active flows). The defaults are MMCN
+    /// 1999's classes: TCP under RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), datagrams tagged by DSCP with a
+    /// threshold of twice their share (`slack` 2), all other packets with a threshold of their share (`slack` 1).
     pub struct DcbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// Shares apply while the average of the whole queue is at or above this threshold. Shares have the same unit as the
-        /// threshold, packets or bytes.
+        /// Average of the whole queue at and above which classes are limited to their shares. Shares have the same unit
+        /// as the threshold, packets or bytes.
         min_th: Limit = Limit::Bytes(Bytes(15_000)),
         /// Weight of a sample in the average of the whole queue.
         weight: f64 = WEIGHT,

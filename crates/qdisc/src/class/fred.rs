@@ -35,7 +35,8 @@ pub enum ManyFlows {
 }
 
 params! {
-    /// Parameters of FRED. The limit and the thresholds are MMCN 1999's; all other defaults are those of Lin & Morris 1997.
+    /// Parameters of FRED (flow random early drop). The defaults of the limit and the thresholds are those of MMCN
+    /// 1999; all other defaults are those of Lin & Morris 1997.
     pub struct FredParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
@@ -112,13 +113,14 @@ pub struct Fred {
     room: Room,
     fifo: Fifo,
     red: Red,
-    /// `min_th` in packets, the limit of a flow while the average is below `max_th`.
+    /// Maximum number of packets that a flow may have queued while the average is below `max_th`. It equals `min_th`.
     maxq: u32,
     minq: f64,
     many_flows: ManyFlows,
     packet: u64,
     average: Average,
-    /// Flows with packets queued, by flow and direction. There are never more flows here than packets in the queue.
+    /// The flows that have packets queued. The key is [`PacketMeta::directed_flow`]. The map never has more entries
+    /// than the queue has packets.
     flows: BTreeMap<u64, Account>,
 }
 

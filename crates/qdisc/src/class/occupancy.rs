@@ -68,7 +68,8 @@ pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Un
     ensure!(!value.is_nan(), path, "{th} is not valid; expected packets (\"10p\") or bytes (\"10KB\")");
     ensure!(value > 0.0, path, "{th} is not valid; expected more than nothing");
     let room = match (buffer, unit) {
-        // a packet is 1 to 65 535 bytes long, so n packets may be up to n x 65 535 bytes, and n bytes may be up to n packets
+        // the maximum that the buffer holds, in the unit of the threshold. A packet has 1 to 65 535 bytes, so a buffer
+        // of n packets holds up to n x 65 535 bytes, and a buffer of n bytes holds up to n packets
         (Limit::Packets(n), Unit::Bytes) => f64::from(n) * 65_535.0,
         (Limit::Packets(n), Unit::Packets) => f64::from(n),
         (Limit::Bytes(b), _) => b.0 as f64,
@@ -90,7 +91,8 @@ pub(crate) fn check_packet(packet: Bytes) -> Result<(), Problem> {
 }
 
 impl RedTest {
-    /// Refuses thresholds in different units, out of order, or above the `buffer`.
+    /// Checks that both thresholds are valid for the `buffer` (see [`threshold`]), that they have the same unit, and
+    /// that `min_th` is below `max_th`.
     pub(crate) fn validate(&self, buffer: Limit) -> Result<(), Problem> {
         let (low, high) = (self.min_th, self.max_th);
         let (min, unit) = threshold("min_th", low, buffer)?;
@@ -105,13 +107,13 @@ impl RedTest {
     }
 }
 
-/// RED's thresholds and count; the caller computes the average.
+/// RED's thresholds, and its count of packets since the last drop. The caller computes the average.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Red {
     min: f64,
     max: f64,
     max_p: f64,
-    /// Packets since the last drop while the average is between the thresholds; -1 while the average is below both.
+    /// Number of arrivals tested since the last drop. It is reset to -1 while the average is below `min_th`.
     count: i64,
 }
 
@@ -147,7 +149,8 @@ impl Red {
         drop
     }
 
-    /// Returns true if an arrival must be dropped, for any average `avg`.
+    /// Returns true if an arrival must be dropped. Unlike [`Red::drops`], this function accepts an average below
+    /// `min_th`, at which no arrival is dropped.
     pub(crate) fn test(&mut self, avg: f64, rng: &mut Rng) -> bool {
         if !self.congested(avg) {
             self.calm();
@@ -179,13 +182,14 @@ pub(crate) struct Occupancy {
 }
 
 impl Occupancy {
-    /// Creates an empty class, counted in `unit`; a typical packet is `packet` bytes long.
+    /// Creates the state of a class without packets. Occupancy is measured in `unit`, each sample of the average has
+    /// weight `w`, and a typical packet has `packet` bytes.
     pub(crate) fn new(unit: Unit, w: f64, sampling: Sampling, packet: u64) -> Self {
         let average = Average::new(w, sampling);
         Self { unit, packet, queued: Backlog::default(), average, counts: ClassCount::default() }
     }
 
-    /// Records an arrival of the class and returns the average.
+    /// Counts an arrival of the class, updates the average occupancy, and returns the average.
     pub(crate) fn arrival(&mut self, p: &PacketMeta, now: Time, link: &LinkView) -> f64 {
         self.counts.offered.add(p);
         self.average.arrival(now, link, self.packet)
@@ -202,7 +206,7 @@ impl Occupancy {
         self.average.now_queued(self.unit.of(self.queued), now, link, self.packet);
     }
 
-    /// Records that a packet left for the link.
+    /// Records that a packet has left the queue to be sent on the link.
     pub(crate) fn left(&mut self, p: &PacketMeta, now: Time, link: &LinkView) {
         self.counts.delivered.add(p);
         self.queued.remove(p.bytes());
@@ -251,7 +255,7 @@ mod tests {
             gap = 0;
         }
         let mean = gaps.iter().enumerate().map(|(k, c)| k as f64 * f64::from(*c)).sum::<f64>() / f64::from(n);
-        // the mean may differ from 10 by three standard errors
+        // the test allows the mean to differ from 10 by three standard errors
         assert!((mean - 10.0).abs() < 3.0 * (30.0_f64 / f64::from(n)).sqrt(), "{mean}");
         let expected = f64::from(n) / 19.0;
         let chi2: f64 =

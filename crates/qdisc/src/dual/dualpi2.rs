@@ -30,15 +30,15 @@ use crate::{ClassProbe, Context, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, ClassCount, DropReason, Ecn, MarkReason, PacketMeta, Point, Reading, Sample};
 use units::{Duration, Limit, Problem, Time};
 
-/// A packet in C. While a packet waits, its [`PacketMeta::class`] holds this constant or one of the four below.
+/// A packet in C. The [`PacketMeta::class`] of every waiting packet is this constant or one of the four that follow.
 const CLASSIC: u8 = 0;
-/// A packet in L, subject to the coupled law, the step and the ramp.
+/// A packet in L to which the coupled law applies, and also L's own law (the step or the ramp).
 const L4S: u8 = 1;
 /// Like [`L4S`], but not subject to the step, because L was shorter than `min_qlen_step` on arrival.
 const NO_STEP: u8 = 2;
-/// A packet in L because of its code point alone, subject to C's law.
+/// A packet that is in L only because of its code point. C's law applies to the packet.
 const CLASSIC_IN_L: u8 = 3;
-/// A packet in L because of its code point alone, never marked or dropped by the law.
+/// A packet that is in L only because of its code point, and that no law marks or drops.
 const EXEMPT: u8 = 4;
 
 /// One of the two queues, with the counts of its packets.
@@ -82,7 +82,7 @@ impl Params for Dualpi2Params {
 pub struct Dualpi2 {
     /// The parameters, with the values of the published version filled in.
     params: Dualpi2Params,
-    /// The code points whose packets go to L, one bit for each.
+    /// The code points whose packets go to L, as a bit set: bit i stands for code point i.
     l_dscp: u64,
     room: Room,
     memory: Option<Room>,
@@ -125,7 +125,8 @@ impl Dualpi2 {
         [self.l.fifo.backlog(), self.c.fifo.backlog()]
     }
 
-    /// Determines the class of an arrival.   Source: RFC 9332 §2.3; Linux's classes.
+    /// Determines the class of an arrival: one of the constants above.   Source: RFC 9332 §2.3; the classes of Linux's
+    /// sch_dualpi2.
     #[inline]
     fn classify(&self, packet: &PacketMeta) -> u8 {
         let p = &self.params;
@@ -151,10 +152,11 @@ impl Dualpi2 {
         self.room.fits(all, &counted, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(all, packet, cx.link))
     }
 
-    /// Applies the coupled law (and the ramp) to a packet. `left` is the number of bytes queued without the packet. Returns true if
-    /// the packet must be dropped.
+    /// Applies the coupled law, and also the ramp if a scalable packet leaves L. `left` is the number of bytes queued
+    /// without the packet. Returns true if the packet must be dropped.
     ///
-    /// Source: RFC 9332 Appendix A, Figures 5 and 8; Linux, which draws at most one of the two signals.
+    /// Source: RFC 9332 Appendix A, Figures 5 and 8; Linux, which draws either the classic or the scalable signal for a
+    /// packet, never both.
     #[inline]
     fn coupled(&mut self, packet: &mut PacketMeta, left: u64, point: Point, cx: &mut Context<'_>) -> bool {
         let Self { params: p, l, c, pi, .. } = self;
@@ -191,8 +193,8 @@ impl Dualpi2 {
         overload || signal(side, packet, MarkReason::Law, point, cx)
     }
 
-    /// Applies the step to a departing packet of L, however small the backlog. Returns true if the packet must be dropped.
-    /// Source: Linux.
+    /// Applies the step to a packet that leaves L. Unlike the coupled law, the step applies to any backlog, however
+    /// small. Returns true if the packet must be dropped.   Source: Linux.
     #[inline]
     fn step(&mut self, packet: &mut PacketMeta, cx: &mut Context<'_>) -> bool {
         let above = match self.params.step_thresh {
@@ -227,7 +229,8 @@ fn signal(side: &mut Side, packet: &mut PacketMeta, reason: MarkReason, point: P
 /// Computes L's own probability, p'_L, for a packet that has just been removed from L.   Source: RFC 9332 Appendix A `laqm`.
 #[inline]
 fn ramp(p: &Dualpi2Params, l: &Side, packet: &PacketMeta, now: Time) -> f64 {
-    // L's length includes the removed packet, so it is at most `th_len` if fewer than `th_len` packets are left
+    // the ramp applies only if L, including the packet that was just removed, held more than `th_len` packets; then at
+    // least `th_len` packets are left
     if p.native() == Native::Step || l.fifo.backlog().packets < p.th_len {
         return 0.0;
     }
@@ -259,7 +262,7 @@ impl QueueDiscipline for Dualpi2 {
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
-        // bound: every iteration removes a packet
+        // bound: every iteration removes a packet from L or C
         while let Some((mut packet, from_l, both)) = self.take() {
             let left = self.backlog().bytes;
             let steps = packet.class == L4S && self.params.native() == Native::Step;

@@ -12,7 +12,8 @@ use units::{Bytes, Duration, Limit, Prob, Problem, ensure, positive, positive_or
 
 /// Linux's largest Ethernet frame, bytes.
 const FRAME: u64 = 1514;
-/// Size of the packet for which RFC 9332's limit must have room, bytes.
+/// Size of a full packet, bytes. With RFC 9332's limit, an arrival is accepted only if a full packet would fit, unless
+/// both queues are empty.
 const MTU: u64 = 1500;
 /// Upper bound of both gains, 1/s.
 const MOST_GAIN: f64 = 1e4;
@@ -56,23 +57,24 @@ params! {
         memory_limit: Option<Bytes> = None,
         /// Target delay of the controller. The delay is the longer of the two heads' sojourn times.
         target: Duration = Duration::from_millis(15),
-        /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), the kernel's constants (linux).
-        /// If `tupdate`, `alpha` or `beta` is null, it is derived from this: `tupdate` = min(target, rtt_max/3), `alpha` = 0.1
-        /// tupdate/rtt_max^2, `beta` = 0.3/rtt_max.
+        /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), the kernel's
+        /// constants (linux). If `tupdate`, `alpha` or `beta` is not set, it is computed from this time: `tupdate` =
+        /// min(target, rtt_max/3), `alpha` = 0.1 tupdate/rtt_max^2, `beta` = 0.3/rtt_max.
         rtt_max: Option<Duration> = None,
         /// Time between updates of the probability, at least 100us; null: 16ms, 15ms (rfc9332).
         tupdate: Option<Duration> = None => {
             let derived = p.rtt_max().map(|rtt| p.target.min(Duration(rtt.0 / 3)));
             derived.unwrap_or(Duration::from_millis(16))
         },
-        /// Weight of the distance from the target, in 1/s; null: 41/256 = 0.16, 0.15 (rfc9332).
+        /// Weight of the delay's distance from the target, in 1/s; null: 41/256 = 0.16, 0.15 (rfc9332).
         alpha: Option<f64> = None => match p.rtt_max().map(Duration::secs) {
             Some(rtt) => 0.1 * p.tupdate().secs() / (rtt * rtt),
             None => 41.0 / 256.0,
         },
-        /// Weight of the change since the last update, in 1/s; null: 819/256 = 3.2, 3 (rfc9332).
+        /// Weight of the delay's change since the last update, in 1/s; null: 819/256 = 3.2, 3 (rfc9332).
         beta: Option<f64> = None => p.rtt_max().map_or(819.0 / 256.0, |rtt| 0.3 / rtt.secs()),
-        /// k: packets in L are marked with probability k p', packets in C with p'^2. Linux: a whole number from 1 to 255.
+        /// k: if p' is the controller's probability, packets in L are marked with probability k p', and packets in C
+        /// are marked or dropped with probability p'^2. Linux: a whole number from 1 to 255.
         coupling_factor: f64 = 2.0,
         /// How packets of L are marked for L's own delay; null: step (linux), ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
@@ -91,7 +93,7 @@ params! {
         /// C's share of the bytes sent while both queues have packets; null: 0.1, 0.0625 (rfc9332).
         classic_protection: Option<Prob> = None => Prob::constant(if p.variant == Linux { 0.1 } else { 0.0625 }),
         /// Serves both queues in order of arrival, as if each packet of L had arrived earlier by this time (RFC 9332:
-        /// 50ms); null: serves them by shares (`classic_protection`).
+        /// 50ms); null: both queues are served by shares (`classic_protection`).
         time_shift: Option<Duration> = None,
         /// How marks and drops are drawn with a given probability; null: independent, recur (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
@@ -121,7 +123,8 @@ impl Dualpi2Params {
         self.variant == Linux
     }
 
-    /// Returns the round-trip time from which the gains are computed; `None` for the kernel's own constants.
+    /// Returns the round-trip time from which `tupdate`, `alpha` and `beta` are computed, or `None` if they default to
+    /// the kernel's constants.
     fn rtt_max(&self) -> Option<Duration> {
         self.rtt_max.or((self.variant == Rfc9332).then_some(Duration::from_millis(100)))
     }
@@ -131,7 +134,8 @@ impl Dualpi2Params {
         self.l_dscp.iter().fold(0, |bits, d| bits | 1 << (d & 63))
     }
 
-    /// Returns the smallest size, in bytes, for which the limit must have room, even if the arrival is smaller.
+    /// Returns the minimum size, in bytes, that an arrival is taken to have when it is checked against the limit while
+    /// other packets are queued.
     pub(super) fn least_size(&self) -> u16 {
         if self.is_linux() { 0 } else { MTU as u16 }
     }

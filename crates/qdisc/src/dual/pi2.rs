@@ -35,7 +35,7 @@ pub enum Draws {
 /// p' and its gains.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Base {
-    /// RFC 9332: real numbers, gains in 1/s.
+    /// RFC 9332's arithmetic: p' is a real number, and the gains are in 1/s.
     Real {
         p: f64,
         /// Weight of the distance from the target, 1/s.
@@ -43,13 +43,13 @@ pub(crate) enum Base {
         /// Weight of the change since the last update, 1/s.
         beta: f64,
     },
-    /// Linux: p' in units of 2^-32.
+    /// Linux's arithmetic: p' is an integer in units of 2^-32.
     Integer {
         /// p' x 2^32.
         p: u32,
-        /// Gain for the distance from the target, in units of p' (2^-32) per 64 ns of distance, as in Linux.
+        /// Increase of `p`, in units of 2^-32, for every 64 ns by which the delay exceeds the target, as in Linux.
         alpha: u64,
-        /// Gain for the change since the last update, in the same units as `alpha`.
+        /// Increase of `p`, in units of 2^-32, for every 64 ns by which the delay has grown since the last update.
         beta: u64,
     },
 }
@@ -69,8 +69,8 @@ impl Base {
     }
 }
 
-/// Converts a gain in 1/s as Linux does: rounds it to a multiple of 1/256, then expresses it per 64 ns in units of 2^-32, rounded
-/// down.
+/// Converts a gain in 1/s to the unit of [`Base::Integer`], which is 2^-32 per 64 ns. As in Linux, the gain is first
+/// rounded to a multiple of 1/256, and the result is rounded down.
 fn linux_gain(per_second: f64) -> u64 {
     let parameter = (per_second * GAIN_SCALE + 0.5) as u64;
     ((parameter * u64::from(u32::MAX)) >> 2) / 1_000_000_000
@@ -130,7 +130,8 @@ impl Pi2 {
         self.p() == 0.0 && self.qdelay_old.is_zero()
     }
 
-    /// Updates p'.   Source: RFC 9332 Appendix A `dualpi2_update`; Linux's arithmetic in [`Base::Integer`].
+    /// Updates p' for a current delay of `qdelay`.   Source: RFC 9332 Appendix A `dualpi2_update`; for
+    /// [`Base::Integer`], Linux's arithmetic.
     pub(crate) fn update(&mut self, qdelay: Duration) {
         let old = std::mem::replace(&mut self.qdelay_old, qdelay);
         match &mut self.base {
@@ -150,7 +151,8 @@ impl Pi2 {
         }
     }
 
-    /// Returns true if marks alone cannot carry the scalable signal: if k p' >= 1 (RFC 9332) or k p' > 1 (Linux).
+    /// Returns true on overload, when every scalable packet would already be marked and a stronger signal needs drops:
+    /// k p' >= 1 (RFC 9332) or k p' > 1 (Linux). Without `drop_overload`, always returns false.
     #[inline]
     pub(crate) fn overload(&self) -> bool {
         self.drop_overload
@@ -160,7 +162,7 @@ impl Pi2 {
             }
     }
 
-    /// Draws the classic signal, with probability p'^2.
+    /// Decides whether a packet gets the classic congestion signal, which has probability p'^2.
     #[inline]
     pub(crate) fn classic(&self, recur: &mut Recur, rng: &mut Rng) -> bool {
         match (&self.base, self.draws) {
@@ -169,7 +171,8 @@ impl Pi2 {
         }
     }
 
-    /// Draws the scalable signal, with the larger of the probabilities `native` and k p'.
+    /// Decides whether a packet gets the scalable congestion signal. Its probability is `native` or k p', whichever is
+    /// larger.
     #[inline]
     pub(crate) fn scalable(&self, native: f64, recur: &mut Recur, rng: &mut Rng) -> bool {
         match (&self.base, self.draws) {
@@ -223,15 +226,15 @@ mod tests {
         // the delay falls from 20 ms to 0, 15 ms below the target, so (15e6 x 44 + 20e6 x 879) / 64 = 285 000 000 is subtracted
         pi.update(Duration::ZERO);
         assert_eq!(pi.base, Base::Integer { p: tenth + 30_906_250 - 285_000_000, alpha: 44, beta: 879 });
-        // The delay stays 1 ns above or below the target of 15 ms, so the step is 44 / 64 or -44 / 64, which is rounded towards
-        // zero.
+        // If the delay stays 1 ns above the target of 15 ms, the step is 44 / 64; if it stays 1 ns below, the step is
+        // -44 / 64. Both steps are rounded towards zero, so p' does not change.
         let mut pi = pi2(Base::Integer { p: 1000, alpha: 44, beta: 879 }, true);
         for ns in [15 * MS + 1, 15 * MS - 1] {
             pi.qdelay_old = Duration(ns);
             pi.update(Duration(ns));
             assert_eq!(pi.base, Base::Integer { p: 1000, alpha: 44, beta: 879 });
         }
-        // p' is limited at both ends
+        // p' neither exceeds its maximum nor falls below 0
         pi.qdelay_old = Duration::ZERO;
         pi.update(Duration::from_secs(10));
         assert_eq!(pi.base, Base::Integer { p: u32::MAX, alpha: 44, beta: 879 });
@@ -273,8 +276,9 @@ mod tests {
     fn recur_hits_on_packets_3_5_7() {
         let mut recur = Recur::default();
         let hits: Vec<usize> = (1..=8).filter(|_| recur.hit(0.5)).collect();
-        // The sum is 0.5, then 1.0, which does not exceed 1, then 1.5. So the third draw is a hit, and leaves 0.5. From there,
-        // every second draw raises the sum to 1.5 and is a hit.
+        // The sum is 0.5 after the first draw, 1.0 after the second, which does not exceed 1, and 1.5 after the third.
+        // So the third draw is a hit, and the sum is 0.5 again. From then on, every second draw raises the sum to 1.5
+        // and is a hit.
         assert_eq!(hits, [3, 5, 7]);
         let mut recur = Recur::default();
         // the probabilities of 10 000 packets add up to 10 000 / 32 = 312.5, so there are 312 hits
@@ -285,7 +289,8 @@ mod tests {
     fn linux_draws_hit_as_often_as_p_says() {
         let (mut rng, mut recur) = (Rng::named(1, "draws"), Recur::default());
         let pi = pi2(Base::Integer { p: 1 << 30, alpha: 44, beta: 879 }, true);
-        // p' = 1/4, so p_C = 1/16 and p_CL = 1/2. In 100 000 draws, the numbers of hits have standard deviations of 77 and 158.
+        // p' = 1/4, so p_C = 1/16 and p_CL = 1/2. In 100 000 draws, the number of classic hits has a standard deviation
+        // of 77, and the number of scalable hits one of 158.
         let classic = (0..100_000).filter(|_| pi.classic(&mut recur, &mut rng)).count();
         let scalable = (0..100_000).filter(|_| pi.scalable(0.0, &mut recur, &mut rng)).count();
         assert!(classic.abs_diff(6250) < 310 && scalable.abs_diff(50_000) < 640, "{classic} {scalable}");

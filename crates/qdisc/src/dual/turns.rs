@@ -25,10 +25,10 @@ pub(crate) enum Turns {
         weight_l: i64,
         /// Weight of C, in millionths.
         weight_c: i64,
-        /// Credit, in millionths of a byte. It is C's turn while the credit is above 0.
+        /// Credit, in millionths of a byte. L has the turn while the credit is 0 or below, and C while it is above 0.
         credit: i64,
     },
-    /// First in, first out, with L's packets treated as older by this time.
+    /// Serves both queues in order of arrival, as if each packet of L had arrived earlier by this duration.
     Shifted(Duration),
 }
 
@@ -55,7 +55,8 @@ impl Turns {
         }
     }
 
-    /// Charges `size` bytes that one queue sent while the other had packets. `from_l` is true if L sent them.
+    /// Updates the credit for a packet of `size` bytes that L (if `from_l`) or C sent. Called only if the other queue
+    /// had packets too.
     #[inline]
     pub(crate) fn sent(&mut self, from_l: bool, size: u64) {
         if let Self::Weighted { weight_l, weight_c, credit } = self {
@@ -64,7 +65,7 @@ impl Turns {
         }
     }
 
-    /// Returns the credit in bytes; a credit of 0 or below means that it is L's turn. `None` for a time-shifted FIFO.
+    /// Returns the credit in bytes, or `None` for a time-shifted FIFO. L has the turn if the credit is 0 or below.
     pub(crate) fn credit(&self) -> Option<f64> {
         match self {
             Self::Weighted { credit, .. } => Some(*credit as f64 / WHOLE as f64),
@@ -102,8 +103,8 @@ mod tests {
         // In hundredths of a frame, the credit starts at 10 - 90 = -80, and each packet of L adds 10. After eight packets it is
         // 0, so L has another turn; after nine it is 10. Then one packet of C subtracts 90, and the credit is -80 again.
         assert_eq!(order(0.1, 1514, 1514, 30), "LLLLLLLLLC".repeat(3));
-        // with a share of 1/16, the credit starts at -14/16 of a frame and is 0 after 14 packets of L, so a 15th leaves before
-        // the packet of C
+        // With a share of 1/16, the credit starts at -14/16 of a frame, and each packet of L adds 1/16. After 14
+        // packets the credit is 0, so L sends a 15th packet before C sends one.
         assert_eq!(order(0.0625, 1514, 1514, 32), "LLLLLLLLLLLLLLLC".repeat(2));
         assert_eq!(
             Turns::weighted(0.1),

@@ -36,11 +36,13 @@ const MOST_QUEUES: u64 = 1 << 20;
 pub enum ClassifierSpec {
     /// A hash chooses among a number of queues.
     Hash(HashParams),
-    /// A hash chooses a group. A session takes the first unused queue in the group, and keeps that queue while it is active.
+    /// A hash chooses a group. A flow takes the first unused queue in the group, and keeps that queue while it is
+    /// active.
     SerialSearch(SerialSearchParams),
     /// Every flow has a queue of its own.
     Isolated(IsolatedParams),
-    /// Bands by type of service, code point, protocol, ports or addresses (tc prio); for `strict_priority`.
+    /// The queues are bands, selected by type of service, code point, protocol, ports or addresses (tc prio). For the
+    /// scheduler `strict_priority`.
     Prio(PrioParams),
 }
 
@@ -60,7 +62,7 @@ params! {
     }
 }
 
-/// The queue that a session shares if all queues of its group are in use.
+/// The queue that a new flow shares if all queues of its group are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
@@ -79,10 +81,10 @@ params! {
         groups: u32 = 64,
         /// Number of queues in each group.
         ways: u32 = 4,
-        /// The queue that a session shares if all queues of its group are in use. ARRIS 2013 does not specify this queue.
+        /// The queue that a new flow shares if all queues of its group are in use. ARRIS 2013 does not specify this queue.
         when_full: WhenFull = WhenFull::First,
-        /// Time for which a session keeps its queue after its last packet has left. With 0s, queues become free as early as
-        /// possible, so the fewest sessions collide. ARRIS 2013 does not specify this time.
+        /// Time for which a flow keeps its queue after its last packet has left. With 0s, queues become free as early
+        /// as possible, so the fewest flows collide. ARRIS 2013 does not specify this time.
         timeout: Duration = Duration::ZERO,
         /// Header fields that are hashed.
         key: HashKey = HashKey::FiveTuple,
@@ -145,7 +147,7 @@ impl IsolatedParams {
 }
 
 impl ClassifierSpec {
-    /// Returns the first invalid parameter, by field name.
+    /// Returns an error that names the first invalid parameter, if there is one.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         match self {
             Self::Hash(p) => p.validate().map_err(|p| p.under("hash")),
@@ -155,7 +157,8 @@ impl ClassifierSpec {
         }
     }
 
-    /// Returns the number of queues that a session may join: all queues of its group, or one.
+    /// Returns the number of queues among which a flow with a given hash may be placed: with serial search, all queues
+    /// of the group; otherwise 1.
     pub(crate) fn ways(&self) -> u32 {
         if let Self::SerialSearch(p) = self { p.ways } else { 1 }
     }
@@ -171,14 +174,15 @@ impl ClassifierSpec {
     }
 }
 
-/// The session of one slot of the flow table, in one direction.
+/// State of the flow that occupies a slot of the flow table. The two directions of a connection have separate sessions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Session {
     last: Time,
     queue: u32,
     waiting: u32,
     generation: u16,
-    /// Number of the salt used to choose the queue.
+    /// The classifier's `epoch` when the hash chose the queue. If the classifier's epoch is different now, the salt has
+    /// changed since.
     epoch: u16,
 }
 
@@ -188,12 +192,13 @@ const STRANGER: Session = Session { last: Time::ZERO, queue: NONE, waiting: 0, g
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classifier {
     spec: ClassifierSpec,
-    /// Queue numbers, indexed by hash value or by (group, way). For `isolated`, the numbers of the shared queues, indexed by
-    /// code point.
+    /// Queue numbers, or [`NONE`] for queues that do not exist yet. For `hash`, the index is the place to which a flow
+    /// is hashed; for `serial_search`, it is group x ways + way; for `isolated`, which stores only the shared queues
+    /// here, it is the code point. For `prio`, only the length is used.
     places: Vec<u32>,
-    /// The sessions, indexed by slot and direction.
+    /// Two sessions for each slot of the flow table, one for each direction. See [`index`].
     sessions: Vec<Session>,
-    /// Code points whose flows share a queue, one bit for each.
+    /// Bit n is set if all flows with code point n share a queue (`shared_dscp`).
     shared: u64,
     salt: Option<u32>,
     epoch: u16,
@@ -201,7 +206,7 @@ pub(crate) struct Classifier {
     perturb_at: Time,
 }
 
-/// Returns the index of a flow's direction in `sessions`.
+/// Returns the index in `sessions` of one direction of `flow`.
 #[inline]
 fn index(flow: FlowId, reverse: bool) -> usize {
     2 * flow.slot() + usize::from(reverse)
@@ -263,7 +268,8 @@ impl Classifier {
         session.queue
     }
 
-    /// Returns the queue of band `band`. All queues are created at once, so that a band and its queue have the same number.
+    /// Returns the queue of `band`. The first call creates the queues of all bands, so that each band and its queue
+    /// have the same number.
     fn band(&mut self, band: u32, packet: &PacketMeta, queues: &mut Queues) -> u32 {
         while queues.len() < self.places.len() as u32 {
             queues.add();
@@ -296,8 +302,9 @@ impl Classifier {
     pub(crate) fn left(&mut self, packet: &PacketMeta, now: Time) {
         let session = &mut self.sessions[index(packet.flow, packet.flags.has(Flags::REVERSE))];
         if session.generation == packet.flow.generation() as u16 {
-            // the count may already be 0: the new flow of a slot resets it, although packets of the slot's previous flow may
-            // still be queued
+            // `waiting` may already be 0. It is reset whenever a packet arrives from a different flow in the same slot.
+            // If a late packet of the earlier flow makes the slot change back, that flow's packets in the queue are no
+            // longer counted.
             session.waiting = session.waiting.saturating_sub(1);
             session.last = now;
         }
@@ -319,7 +326,8 @@ impl Classifier {
         }
     }
 
-    /// Returns the current salt, which is drawn from the queue's own random stream, and drawn again every `perturb`.
+    /// Returns the current salt. Draws the salt from the queue's own random stream on first use, and draws a new one
+    /// after every interval of `perturb`.
     #[inline]
     fn salt(&mut self, cx: &mut Context<'_>) -> u32 {
         match self.salt {
@@ -338,7 +346,8 @@ impl Classifier {
     }
 }
 
-/// Returns the first unused queue of the session's group, or a queue to share.   Bound: examines each queue of the group once.
+/// Returns the first free queue of the group to which the flow is hashed. If none is free, returns the queue that the
+/// flow shares according to `when_full`.   Bound: examines each queue of the group at most twice.
 fn search(
     p: &SerialSearchParams,
     places: &mut [u32],
@@ -354,7 +363,7 @@ fn search(
     for way in ways.iter_mut() {
         let i = queues.at(way);
         let queue = &mut queues[i];
-        // a session keeps its queue until `timeout` after the queue's last activity
+        // a queue that has an owner is free again once it is empty and has not been active for `timeout`
         let free = queue.owner.0 == NONE || queue.fifo.is_empty() && now >= queue.last_active + p.timeout;
         if free {
             if std::mem::replace(&mut queue.owner, session) != session {

@@ -1,8 +1,9 @@
-//! Measures collision probabilities by sending packets with random 5-tuples through a discipline's own classifier.
+//! Measures how often sessions collide in a discipline, by passing packets with random 5-tuples to its actual
+//! classifier.
 //!
-//! In a trial, n sessions with random 5-tuples send one packet each. All packets are accepted, and the queues are examined after
-//! each packet. So one trial gives a result for every number of sessions up to n. The discipline is built as it would
-//! be for a scenario.
+//! In a trial, n sessions with random 5-tuples send one packet each. All packets are accepted. The queues are examined
+//! after each packet, so that one trial gives a result for every number of sessions up to n. The discipline is built as
+//! it would be for a scenario.
 //!
 //! Source: ARRIS 2013 Figures 8 and 9, for the closed forms that the tests compare with.
 
@@ -23,8 +24,9 @@ pub struct Collisions {
     pub given_in_full_group: u64,
 }
 
-/// Counts collisions among 1, 2 ... `sessions` active sessions in `trials` trials. `parameters` must be valid. Their limits and
-/// law have no effect, because nothing is dropped or sent.   Cost: `sessions` arrivals per trial.
+/// Runs `trials` trials, and returns how many of them had a collision among the first 1, 2, ..., `sessions` sessions.
+/// `parameters` must be valid. Their limits and law have no effect, because nothing is dropped or sent.   Cost:
+/// `sessions` arrivals per trial.
 pub fn collisions(parameters: &FairParams, sessions: u32, trials: u64, seed: u64) -> Vec<Collisions> {
     let parameters = FairParams {
         limit: Limit::Packets(u32::MAX),
@@ -104,9 +106,9 @@ mod tests {
 
     #[test]
     fn serial_search_collides_as_the_closed_form_says() {
-        // With 64 groups of 4 queues, at least one group has more sessions than queues with probability 1.30461 % for 35 sessions,
-        // 6.88047 % for 50 and 15.07773 % for 60. A given session is in such a group with probability 0.190 % for 35 sessions, and
-        // 0.722 % for 50.
+        // There are 64 groups of 4 queues. The probability that at least one group has more sessions than queues is
+        // 1.30461 % for 35 sessions, 6.88047 % for 50 and 15.07773 % for 60. The probability that a given session is in
+        // such a group is 0.190 % for 35 sessions and 0.722 % for 50.
         let found = run(r#""sfq_hss""#, 60, 20_000);
         for (n, p) in [(35, 0.013_046_1), (50, 0.068_804_7), (60, 0.150_777_3)] {
             assert!(near(found[n - 1].any, 20_000, p), "{n}: {:?}", found[n - 1]);
@@ -122,8 +124,9 @@ mod tests {
 
     #[test]
     fn plain_hashing_collides_as_birthdays_do() {
-        // With 256 queues, at least two sessions collide with probability 16.305 % for 10 sessions, and 53.317 % for 20. A
-        // given session collides with probability 3.84 % for 11 sessions, and 7.17 % for 20.
+        // There are 256 queues. The probability that at least two sessions share a queue is 16.305 % for 10 sessions
+        // and 53.317 % for 20. The probability that a given session shares its queue is 3.84 % for 11 sessions and 7.17
+        // % for 20.
         let found = run(r#"{"sfq":{"queues":256}}"#, 20, 20_000);
         for (n, p) in [(10, 0.163_05), (20, 0.533_17)] {
             assert!(near(found[n - 1].any, 20_000, p), "{n}: {:?}", found[n - 1]);

@@ -15,7 +15,7 @@ use crate::declared::params;
 use units::{Bytes, Limit};
 
 params! {
-    /// Parameters of DRR. The defaults are ns-2's.
+    /// Parameters of DRR. The defaults are ns-2's, except that of `key`: ns-2 hashes node addresses.
     pub struct DrrParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Bytes(Bytes(25_000)),
@@ -28,7 +28,8 @@ params! {
         key: HashKey = HashKey::FiveTuple,
         /// The packets that are dropped when the shared memory is full.
         overflow: Overflow = Overflow::Longest(Longest { by: Measure::Bytes, from: End::Head, batch: 1 }),
-        /// The law of each queue: `{ codel = {..} }`, "codel" or "none".
+        /// The AQM of each queue: the name of a law, such as "codel"; a table with its parameters, such as
+        /// `{ codel = {..} }`; or "none".
         law: LawSpec = LawSpec::None,
     }
 }

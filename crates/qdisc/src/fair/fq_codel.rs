@@ -55,8 +55,8 @@ params! {
         drop_batch: u32 = 64,
         /// Published version of CoDel.
         variant: Variant = Variant::Rfc8289,
-        /// The backlog passed to CoDel: that of all queues together (Linux) or of the packet's own queue (RFC 8290). CoDel does
-        /// not drop while at most one packet is queued.
+        /// The backlog passed to CoDel: that of all queues together (Linux) or of the packet's own queue (RFC 8290).
+        /// CoDel does not drop while this backlog is at most one packet.
         law_sees: LawSees = LawSees::Total,
         /// Also increments CoDel's count for packets that are dropped at a limit (Linux).
         overflow_counts: bool = true,
@@ -89,7 +89,7 @@ impl Preset for FqCodelParams {
         match path {
             "classifier.hash.queues" => "flows".into(),
             "overflow.longest.batch" => "drop_batch".into(),
-            // the last part of any other path, such as law.codel.target, is the name of a parameter of this discipline
+            // every other parameter is named by the last part of its path: law.codel.target becomes target
             _ => path.rsplit('.').next().unwrap_or(path).into(),
         }
     }

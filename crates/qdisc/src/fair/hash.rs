@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn places_are_uniform_and_every_field_counts() {
-        // 64 000 tuples that differ in one field only are hashed into 64 places, so each place has 1000 on average. 103 is the
-        // 99.9th percentile of chi squared with 63 degrees of freedom.
+        // 64 000 tuples that differ in one field only are mapped to 64 places, so each place gets 1000 tuples on
+        // average. 103 is the 99.9th percentile of the chi-squared distribution with 63 degrees of freedom.
         type Vary = fn(u32) -> FlowTuple;
         let vary: [Vary; 4] = [
             |i| FlowTuple { src: i, ..Default::default() },

@@ -1,4 +1,4 @@
-//! The discipline that combines classifier, scheduler, law and overflow rule.
+//! The discipline [`Fair`], which combines a classifier, a scheduler, an overflow rule and a law for each queue.
 
 use super::classifier::Classifier;
 use super::overflow::{End, Longest, Overflow, ns2_sfq_fits};
@@ -10,7 +10,8 @@ use crate::{AnyLaw, Context, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, FlowId, PacketMeta, Point, Reading, Unit};
 use units::{Duration, Limit, Time};
 
-/// Any fair discipline (Type A of ARRIS 2013).
+/// The one implementation of all fair disciplines (Type A of ARRIS 2013). Its four parts make the difference between
+/// them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fair {
     classifier: Classifier,
@@ -23,11 +24,11 @@ pub struct Fair {
     memory: Option<Room>,
     /// Maximum length of each queue.
     queue_room: Option<Room>,
-    /// The limit in packets and the number of queues, for ns-2's overflow rule.
+    /// Limit in packets and number of queues, from which ns-2's overflow rule computes the share of each queue.
     shares: (u32, u32),
     queues: Queues,
     total: Backlog,
-    /// A lower bound on the time of the next tick, over the laws of all active queues.
+    /// No law of an active queue has a tick due before this time; `None` if no such law has a tick due at all.
     soonest: Option<Time>,
 }
 
@@ -51,8 +52,8 @@ impl Fair {
         }
     }
 
-    /// Returns the number of the queue last assigned to a flow, or, if `reverse`, to the flow's packets in the other
-    /// direction.
+    /// Returns the number of the queue to which a flow was last assigned; if `reverse`, the queue of the flow's packets
+    /// in the other direction.
     pub fn queue_of(&self, flow: FlowId, reverse: bool) -> Option<u32> {
         self.classifier.queue_of(flow, reverse)
     }
@@ -76,7 +77,7 @@ impl Fair {
         self.scheduler.in_line(&self.queues).collect()
     }
 
-    /// Returns the backlog passed to the law of queue `i`.
+    /// Returns the backlog that is passed to the law of queue `i`. It depends on `law_sees`.
     #[inline]
     fn seen(&self, i: u32) -> Backlog {
         let own = self.queues[i].fifo.backlog();
@@ -95,12 +96,12 @@ impl Fair {
         }
     }
 
-    /// Runs the updates that the law of queue `i` missed while the queue was idle, each with the time at which it was due. Called
-    /// before an arrival.
+    /// Runs the updates that the law of queue `i` missed while the queue was idle, each with the time at which it was
+    /// due. Called before an arrival at an idle queue.
     ///
-    /// Bound: without load, a law comes to rest and has no more updates. PIE takes about 700 updates to come to rest
-    /// from a probability of 100 %; DOCSIS-PIE comes to rest once its allowance and its reset timeout have expired.
-    /// Updates are at least 100 us apart.
+    /// Bound: while its queue stays empty, a law comes to rest, and then has no more updates. PIE takes about 700
+    /// updates to rest from a probability of 100 %; DOCSIS-PIE comes to rest once its allowance and its reset timeout
+    /// have expired. Updates are at least 100 us apart.
     fn rouse(&mut self, i: u32, cx: &Context<'_>) {
         let law = &mut self.queues[i].law;
         while let Some(now) = law.next_tick().filter(|t| *t <= cx.now) {
@@ -183,8 +184,8 @@ impl Fair {
         true
     }
 
-    /// Passes the heads of queue `i` to its law until the law lets a packet leave, or the queue is empty.   Bound: every
-    /// iteration removes a packet.
+    /// Removes and returns the first packet of queue `i` that the queue's law does not drop; `None` if the law drops
+    /// them all, or if the queue is empty.   Bound: every iteration removes a packet.
     #[inline]
     fn take(&mut self, i: u32, cx: &mut Context<'_>) -> Option<PacketMeta> {
         while let Some(mut packet) = self.queues[i].fifo.pop() {

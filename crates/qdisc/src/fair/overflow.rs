@@ -25,8 +25,9 @@ pub enum Overflow {
     Tail,
     /// Packets of the longest queue are dropped until the arrival fits; the arrival counts as part of its queue.
     Longest(Longest),
-    /// ns-2's SFQ: the arrival is dropped if its queue holds at least half as many packets as there are free places, or more
-    /// than its share of a nearly full memory. Needs a limit in packets and a fixed number of queues.
+    /// ns-2's SFQ: the arrival is dropped if its queue holds at least half as many packets as there are free places. It
+    /// is also dropped if there are fewer free places than queues and its queue holds more than an equal share of the
+    /// limit. Needs a limit in packets and a fixed number of queues.
     Ns2Sfq,
 }
 
@@ -60,7 +61,7 @@ params! {
         by: Measure = Measure::Bytes,
         /// The end of the queue from which packets are dropped.
         from: End = End::Head,
-        /// Maximum number of packets dropped at once. Fewer packets are dropped if half of the queue's bytes are gone earlier.
+        /// Maximum number of packets dropped at once. Dropping stops earlier once half of the queue's bytes are gone.
         /// With 1, packets are dropped one at a time.
         batch: u32 = 1,
     }
@@ -78,7 +79,7 @@ impl Measure {
 }
 
 impl Overflow {
-    /// Returns the first invalid parameter, by field name.
+    /// Returns an error that names the first invalid parameter, if there is one.
     pub(crate) fn validate(self) -> Result<(), Problem> {
         let none = matches!(self, Self::Longest(Longest { batch: 0, .. }));
         ensure!(!none, "longest.batch", "0 is not valid; expected at least 1");
@@ -86,8 +87,8 @@ impl Overflow {
     }
 }
 
-/// Applies ns-2's test. Returns true if an arrival may join a queue that holds `own` packets, while all `queues` queues
-/// together hold `total` of at most `limit` packets.
+/// Returns true if ns-2's SFQ would let an arriving packet join a queue that holds `own` packets. There are `queues`
+/// queues; together they hold `total` packets, and may hold at most `limit`.
 pub(super) fn ns2_sfq_fits(own: u32, total: u32, limit: u32, queues: u32) -> bool {
     let free = limit.saturating_sub(total);
     !(own >= free / 2 || (free < queues && own > limit / queues) || free == 0)
@@ -101,8 +102,8 @@ mod tests {
     fn ns2_sfq_by_hand() {
         // ns-2's defaults are 40 packets and 16 queues, so a share is 40 / 16 = 2 packets, rounded down
         let fits = |own, total| ns2_sfq_fits(own, total, 40, 16);
-        // If only one queue has packets, it grows until own >= (40 - own) / 2. This happens at 13 packets: 27 places are free,
-        // and half of 27, rounded down, is 13.
+        // While all other queues are empty, a queue can grow until own >= (40 - own) / 2. It reaches this point at 13
+        // packets: then 27 places are free, and half of 27, rounded down, is 13.
         assert!(fits(12, 12) && !fits(13, 13));
         // with fewer than 16 places free, a queue with more than 2 packets may not grow
         assert!(fits(2, 25) && !fits(3, 25), "15 free");

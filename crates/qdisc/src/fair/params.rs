@@ -21,7 +21,8 @@ pub enum LawSees {
 }
 
 params! {
-    /// Parameters of a composition, with a choice for each of its four parts.
+    /// Parameters of a discipline that you compose from four parts: a classifier, a scheduler, a law and an overflow
+    /// rule.
     pub struct FairParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
@@ -33,7 +34,8 @@ params! {
         classifier: ClassifierSpec = ClassifierSpec::Hash(HashParams::default()),
         /// The order in which queues are served.
         scheduler: SchedulerSpec = SchedulerSpec::PacketRoundRobin,
-        /// The law of each queue: `{ codel = {..} }`, "codel" or "none".
+        /// The AQM of each queue: the name of a law, such as "codel"; a table with its parameters, such as
+        /// `{ codel = {..} }`; or "none".
         law: LawSpec = LawSpec::None,
         /// The backlog passed to a queue's law.
         law_sees: LawSees = LawSees::Own,

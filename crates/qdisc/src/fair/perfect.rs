@@ -27,9 +27,11 @@ params! {
         shared_dscp: Vec<u8> = Vec::new(),
         /// Bytes that a queue may send in one turn; null: one packet per turn.
         quantum: Option<Bytes> = None,
-        /// The packets that are dropped when the shared memory is full; tail is the literal reading of ARRIS 2013.
+        /// The packets that are dropped when the shared memory is full. ARRIS 2013 does not specify them; read
+        /// literally, it means `tail`.
         overflow: Overflow = Overflow::Tail,
-        /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
+        /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
+        /// `{ lred = {..} }`; or "none".
         law: LawSpec = LawSpec::None,
     }
 }

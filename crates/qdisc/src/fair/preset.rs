@@ -1,4 +1,5 @@
-//! Named compositions: disciplines with the parameters of their source, from which the four parts are derived.
+//! Fair disciplines that have a name, such as fq_codel. Each has the parameters of its source; from these, the
+//! parameters of the four parts (classifier, scheduler, law and overflow rule) are derived.
 
 use super::machine::Fair;
 use super::params::{FairParams, LawSees};
@@ -59,13 +60,13 @@ impl Params for FairParams {
     }
 }
 
-/// The parameters of a registered composition. They are a selection from the parameters of the four parts, with the names and
-/// defaults of the discipline's source.
+/// The parameters of a fair discipline that has a name, such as fq_codel. Their names and defaults come from the
+/// discipline's source, and only some of the parameters in [`FairParams`] can be set.
 pub(super) trait Preset {
-    /// Returns the parameters of all four parts.
+    /// Returns the equivalent parameters of the generic discipline `fair`.
     fn composition(&self) -> FairParams;
-    /// Maps a path in [`FairParams`] to the parameter's name in this discipline. In a discipline, the parameters of classifier
-    /// and scheduler are at the top level.
+    /// Maps the path of a parameter in [`FairParams`] to the parameter's name in this discipline. By default, only the
+    /// parameters of the classifier and the scheduler have different names: `classifier.hash.queues` becomes `queues`.
     fn own_name(path: &str) -> String {
         let mut parts = path.splitn(3, '.');
         match (parts.next(), parts.next(), parts.next()) {
@@ -73,13 +74,14 @@ pub(super) trait Preset {
             _ => path.to_owned(),
         }
     }
-    /// Returns the first problem of the composition. Its path is the parameter's name in this discipline.
+    /// Checks the equivalent [`FairParams`]. An error names the invalid parameter as this discipline does.
     fn check(&self) -> Result<(), Problem> {
         self.composition().validate().map_err(|p| Problem::new(Self::own_name(&p.path), p.message))
     }
 }
 
-/// Implements `Params` for a [`Preset`]. With `any_law`, the law is a parameter; with `own_law`, it is fixed.
+/// Implements `Params` for a [`Preset`]. `any_law` is for a discipline that has a parameter `law`, so the law can be
+/// replaced; `own_law` is for a discipline whose law cannot be replaced.
 macro_rules! preset {
     ($Params:ty, own_law) => {
         preset!(@impl $Params, {});

@@ -46,7 +46,7 @@ pub struct Filter {
 }
 
 impl PrioParams {
-    /// Returns the first invalid parameter, by field name.
+    /// Returns an error that names the first invalid parameter, if there is one.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         let n = self.bands;
         ensure!(n > 0, "bands", "0 is not valid; expected at least 1");

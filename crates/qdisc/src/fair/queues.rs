@@ -5,7 +5,7 @@ use crate::longest::Lengths;
 use crate::{AnyLaw, Fifo};
 use units::Time;
 
-/// In place of a queue's number: no queue.
+/// Stands for "no queue" where the number of a queue is stored.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The list in which a queue is scheduled.
@@ -25,14 +25,16 @@ pub(crate) enum Listed {
 pub(crate) struct FlowQueue {
     pub fifo: Fifo,
     pub law: AnyLaw,
-    /// Credit for the byte schedulers.   Unit: bytes.
+    /// The queue's credit in the schedulers that count bytes (byte round robin, DRR and DRR++).   Unit: bytes.
     pub deficit: i64,
     /// The next queue in the same list.
     pub next: u32,
     pub listed: Listed,
     /// Time of the last arrival or departure.
     pub last_active: Time,
-    /// With serial search, the session to which the queue belongs: the last session that took the queue while it was free.
+    /// With serial search, the session that owns the queue, as its index and its flow's generation. A session becomes
+    /// the owner by taking the queue while the queue is free; sessions that share the queue later do not change the
+    /// owner.
     pub owner: (u32, u16),
 }
 
@@ -42,12 +44,12 @@ pub(crate) struct Queues {
     all: Vec<FlowQueue>,
     /// The length of every queue, kept up to date only if [`Queues::longest`] is used.
     lengths: Lengths,
-    /// The law in its initial state.
+    /// A law in its initial state, which is copied into every new or reused queue.
     fresh: AnyLaw,
 }
 
 impl Queues {
-    /// Creates an empty set. The law of each queue starts as `fresh`.
+    /// Creates an empty set of queues. `fresh` is the initial state of each queue's law.
     pub(crate) fn new(fresh: AnyLaw) -> Self {
         Self { all: Vec::new(), lengths: Lengths::default(), fresh }
     }
@@ -86,8 +88,8 @@ impl Queues {
         self.all.len() as u32
     }
 
-    /// Records that a packet joined queue `i`. If [`Queues::longest`] is used, this must be called on every arrival, always with
-    /// the same measure.
+    /// Records that a packet joined queue `i`. A caller that uses [`Queues::longest`] must call this function after
+    /// every arrival, always with the same `measure`.
     #[inline]
     pub(crate) fn grown(&mut self, i: u32, measure: Measure) {
         self.lengths.grown(i as usize, measure.of(self[i].fifo.backlog()));

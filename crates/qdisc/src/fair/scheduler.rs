@@ -69,7 +69,7 @@ impl Quantum {
 }
 
 impl SchedulerSpec {
-    /// Returns the first invalid parameter, by field name.
+    /// Returns an error that names the first invalid parameter, if there is one.
     pub(crate) fn validate(self) -> Result<(), Problem> {
         let (name, quantum) = match self {
             Self::PacketRoundRobin | Self::NewFirst | Self::StrictPriority => return Ok(()),
@@ -108,8 +108,8 @@ impl QueueList {
         self.tail = i;
     }
 
-    /// Inserts queue `i` in the order of queue numbers.   Bound: visits each queue with a lower number; there are at most 16
-    /// bands.
+    /// Inserts queue `i` into a list that is sorted by queue number.   Bound: the search passes only queues with lower
+    /// numbers, and there are at most 16 queues, one for each band.
     fn insert(&mut self, i: u32, queues: &mut Queues) {
         let walk = std::iter::successors(real(self.head), |q| real(queues[*q].next));
         let Some(before) = walk.take_while(|q| *q < i).last() else {
@@ -145,7 +145,7 @@ pub(crate) struct Scheduler {
     spec: SchedulerSpec,
     new: QueueList,
     old: QueueList,
-    /// In DRR, true once the first queue of the list has received its quantum for this turn.
+    /// Used by DRR only: true if the first queue in the list has already received the quantum for its current turn.
     in_turn: bool,
 }
 
@@ -155,8 +155,9 @@ impl Scheduler {
         Self { spec, new: QueueList::EMPTY, old: QueueList::EMPTY, in_turn: false }
     }
 
-    /// Adds the idle queue `i` to a list. If `fresh`, DRR++ and `new_first` treat the queue as new; otherwise the queue joins
-    /// the old list, and DRR++ keeps its credit.
+    /// Adds the idle queue `i` to a list. DRR++ and `new_first` add the queue to the new list if `fresh`. In all other
+    /// cases, the queue joins the old list. Under DRR++, a queue that is not fresh keeps the deficit from when it was
+    /// last active.
     #[inline]
     pub(crate) fn activate(&mut self, i: u32, queues: &mut Queues, fresh: bool) {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -206,7 +207,8 @@ impl Scheduler {
         }
     }
 
-    /// Charges `bytes` to the queue whose turn it is. Returns true if the queue is idle now.
+    /// Records that queue `i`, whose turn it is, sent a packet of `bytes`. Returns true if the queue has become idle,
+    /// that is, if it is empty and was removed from its list.
     #[inline]
     pub(crate) fn sent(&mut self, i: u32, bytes: u64, queues: &mut Queues) -> bool {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -227,7 +229,8 @@ impl Scheduler {
         false
     }
 
-    /// Handles an empty queue's turn. Returns true if the queue is idle now.
+    /// Ends the turn of a queue that had no packet to send. A queue in the new list moves to the old list. A queue in
+    /// the old list is removed from it and becomes idle; in this case, returns true.
     pub(crate) fn empty(&mut self, queues: &mut Queues) -> bool {
         if self.new.head == NONE {
             self.leave(queues);

@@ -68,7 +68,8 @@ params! {
             Ns2 => Overflow::Ns2Sfq,
             Linux => longest(Measure::Packets),
         },
-        /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
+        /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
+        /// `{ lred = {..} }`; or "none".
         law: LawSpec = LawSpec::None,
     }
 }

@@ -16,7 +16,8 @@ use crate::declared::params;
 use units::{Duration, Limit};
 
 params! {
-    /// Parameters of SFQ with hashing and serial search. The defaults are those of ARRIS 2013.
+    /// Parameters of SFQ with hashing and serial search. The defaults are those of ARRIS 2013, which does not specify
+    /// `when_full`, `timeout` and `overflow`.
     pub struct SfqHssParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
@@ -24,14 +25,16 @@ params! {
         groups: u32 = 64,
         /// Number of queues in each group.
         ways: u32 = 4,
-        /// The queue that a session shares if all queues of its group are in use.
+        /// The queue that a new flow shares if all queues of its group are in use.
         when_full: WhenFull = WhenFull::First,
-        /// Time for which a session keeps its queue after its last packet has left. With 0s, queues become free as early as
-        /// possible, so the fewest sessions collide.
+        /// Time for which a flow keeps its queue after its last packet has left. With 0s, queues become free as early
+        /// as possible, so the fewest flows collide.
         timeout: Duration = Duration::ZERO,
-        /// The packets that are dropped when the shared memory is full; tail is the literal reading of ARRIS 2013.
+        /// The packets that are dropped when the shared memory is full. ARRIS 2013 does not specify them; read
+        /// literally, it means `tail`.
         overflow: Overflow = Overflow::Tail,
-        /// The law of each queue: `{ lred = {..} }`, "lred" or "none".
+        /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
+        /// `{ lred = {..} }`; or "none".
         law: LawSpec = LawSpec::None,
     }
 }

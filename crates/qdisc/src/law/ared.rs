@@ -20,7 +20,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time, ensure, positive};
 
-/// Upper bounds on alpha, the additive increase of max_p: 0.01, and a quarter of max_p.
+/// The two upper bounds on alpha, which Floyd's rule adds to max_p in one step: the constant 0.01, and a quarter of
+/// max_p. The smaller of the two is added.
 const ALPHA: (f64, f64) = (0.01, 0.25);
 /// The lower and upper ends of the average's target band, as fractions of [min, max].
 const BAND: (f64, f64) = (0.4, 0.6);
@@ -60,8 +61,8 @@ params! {
         auto_weight: AutoWeight = AutoWeight::OneSecond,
         /// Mean packet size.
         avpkt: Bytes = Bytes(500),
-        /// Spacing of drops: how p_a, the drop probability of a packet, is computed from p (p_b), which is the ramp's
-        /// probability at the current average, and from count, which is the number of packets since the last drop.
+        /// Spacing of drops: the formula for p_a, the drop probability of a packet. In the formula, p is the ramp's
+        /// probability at the current average (p_b), and count is the number of packets since the last drop.
         spacing: Spacing = Spacing::Wait,
         /// Effect of a packet's size on its drop probability.
         byte_mode: ByteMode = ByteMode::Counted,
@@ -81,7 +82,7 @@ params! {
 }
 
 impl AredParams {
-    /// Returns the parameters of the RED whose max_p is adapted.
+    /// Returns the parameters of the RED law whose max_p this law adapts.
     fn red(&self) -> RedParams {
         RedParams {
             variant: RedVariant::Ns2,
@@ -149,7 +150,7 @@ impl AdaptiveRed {
         self.max_p
     }
 
-    /// Returns the RED whose max_p is adapted, for probes.
+    /// Returns the RED law whose max_p this law adapts, for probes.
     pub fn red(&self) -> &Red {
         &self.red
     }

@@ -91,14 +91,15 @@ pub(crate) struct Head {
     pub now: Time,
     /// True if the delay is above the target.
     pub over_target: bool,
-    /// True if BLUE must increase its probability because of the packet's delay, without an overflow.
+    /// True if the packet's delay is so high that BLUE must increase its probability even though the queue did not
+    /// overflow.
     pub too_late: bool,
     /// True if this is the last packet in the queue, which is never dropped.
     pub last: bool,
 }
 
 impl CobaltState {
-    /// Raises BLUE's probability, unless BLUE's last step was at most `target` ago.
+    /// Raises BLUE's probability, unless that probability last changed at most `target` ago.
     fn blue_up(&mut self, cfg: &CobaltParams, now: Time) {
         if now.since(self.blue_timer) > cfg.target {
             self.p_drop = (self.p_drop + cfg.p_inc.get()).min(1.0);
@@ -110,8 +111,9 @@ impl CobaltState {
         self.drop_next += interval_over_root(interval, self.count);
     }
 
-    /// Runs CoDel's part of CAKE's `cobalt_should_drop`. Returns true if the packet must be marked or dropped, and the
-    /// value of `drop_next` that [`CobaltState::rest`] tests.
+    /// Runs CoDel's part of CAKE's `cobalt_should_drop`. The first result is true if the packet must be marked or
+    /// dropped. The second is the time that [`CobaltState::rest`] compares with `now`: the new `drop_next` if a drop or
+    /// a decrement of count was due, otherwise the old one.
     #[inline]
     fn codel(&mut self, cfg: &CobaltParams, over_target: bool, now: Time) -> (bool, Time) {
         let was = self.drop_next;
@@ -131,7 +133,7 @@ impl CobaltState {
             self.count = self.count.saturating_add(1);
             self.advance(cfg.interval);
         } else {
-            // bound: each iteration decrements count, down to 0, and each drop or mark has incremented count only once
+            // bound: each iteration decrements count, and the loop ends at 0; each packet has raised count by at most 1
             while self.count > 0 && now >= self.drop_next {
                 self.count -= 1;
                 self.advance(cfg.interval);
@@ -140,7 +142,8 @@ impl CobaltState {
         (over_target, self.drop_next)
     }
 
-    /// Runs the end of CAKE's `cobalt_should_drop`. Afterwards `drop_next` is in the past only if a drop was late.
+    /// Adjusts `drop_next`, like the last lines of CAKE's `cobalt_should_drop`. Afterwards, `drop_next` is in the past
+    /// only if COBALT decided to drop this packet and the next drop is already overdue.
     #[inline]
     fn rest(&mut self, cfg: &CobaltParams, due_at: Time, dropped: bool, now: Time) {
         if self.count == 0 {
@@ -228,7 +231,10 @@ impl Law for Cobalt {
         self.state.queue_empty(&self.cfg, now);
     }
 
-    /// Decrements `count` for each `drop_next` that passed while the queue was empty.   Bound: each iteration decrements count.
+    /// Returns true if count and BLUE's probability are 0, or if the parameter `holds_queue` is false.
+    ///
+    /// Before the test, `count` is decremented once for each scheduled time (`drop_next`) that passed while the queue
+    /// was empty.   Bound: each iteration decrements count.
     ///
     /// Source: J. Morton, cake list, 2016-12-24: a queue is released when its deficit is repaid and the AQM has decayed to rest.
     fn at_rest(&mut self, now: Time) -> bool {

@@ -25,8 +25,8 @@ use units::{Duration, Limit, Problem, Rng, Time, ensure, positive};
 
 /// Initial value of a learned maxpacket. Source: draft-nichols-tsvwg-codel-01 and ns-2.   Unit: bytes.
 const LEARNED_MAX_PACKET_START: u64 = 256;
-/// If count - 2 exceeds this value, the kmn revision resumes with [`KMN_KEEP`] x count instead of count - 2. At a count of 128,
-/// both give 126.
+/// If count - 2 exceeds this value when CoDel enters the dropping state again soon after leaving it, ns-2's kmn
+/// revision resumes with [`KMN_KEEP`] x count instead of count - 2. At a count of 128, both give 126.
 const KMN_KNEE: u32 = 126;
 /// Fraction of the count that the kmn revision keeps above [`KMN_KNEE`].
 const KMN_KEEP: f64 = 0.9844;
@@ -49,15 +49,15 @@ impl LawParams for CodelParams {
     }
 }
 
-/// The place in the loops of the pseudo-code at which the next head is examined.
+/// Records where in the loops of the published pseudo-code the next head is examined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Turn {
-    /// At the beginning of a dequeue.
+    /// The next head is the first of a dequeue.
     #[default]
     First,
-    /// After a drop that entered the dropping state. The next head is sent, whatever its sojourn time.
+    /// The last head was dropped and began the dropping state. The next head is sent, whatever its sojourn time.
     Entered,
-    /// After a drop in the dropping state.
+    /// The last head was dropped in the dropping state.
     Dropped,
 }
 
@@ -78,7 +78,7 @@ pub struct CodelState {
     turn: Turn,
     /// 1/sqrt(count) in units of 2^-16.
     inv_sqrt: u16,
-    /// Size of the largest packet so far, bytes.
+    /// Size of the largest packet so far, but at least [`LEARNED_MAX_PACKET_START`], in bytes.
     max_seen: u64,
 }
 
@@ -171,7 +171,8 @@ impl CodelState {
         Verdict::Drop
     }
 
-    /// Drops or marks a head above target in the dropping state if `drop_next` is due.
+    /// Drops or marks the head if the time `drop_next` has come; otherwise, lets the head pass. Called in the dropping
+    /// state, for a head whose delay has been above target long enough.
     fn continue_dropping(&mut self, p: &CodelParams, capable: bool, now: Time) -> Verdict {
         if now < self.drop_next {
             return Verdict::Pass;
@@ -233,8 +234,8 @@ impl CodelState {
             || self.first_above_time.is_some_and(|t| now >= t + p.interval)
     }
 
-    /// Increments `count` for a packet of this queue that was dropped at a limit. As in Linux, 1/sqrt(count) is updated
-    /// only at the law's next drop.
+    /// Increments `count` for a packet of this queue that was dropped because a limit was reached. As in Linux, the
+    /// stored 1/sqrt(count) is not updated here, but when the law itself next changes count.
     #[inline]
     fn overflow(&mut self, p: &CodelParams) {
         if p.overflow_counts {

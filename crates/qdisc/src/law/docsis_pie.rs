@@ -97,9 +97,10 @@ pub enum Burst {
     /// No drops until the queue reaches a third of the buffer.
     #[default]
     Inactive,
-    /// There has been no burst; the next drop begins one. After a burst, the quiet time is measured in this state.
+    /// No burst is in progress, and the next drop begins one. In this state, the law also measures how long the queue
+    /// has been quiet, and becomes inactive after `burst_reset_timeout`.
     Quench,
-    /// Normal operation, after the allowance for a burst was granted.
+    /// A drop has begun a burst. Nothing is dropped until the burst allowance is used up; after that, drops are normal.
     Protect,
 }
 

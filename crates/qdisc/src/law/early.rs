@@ -18,12 +18,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Duration, Limit, Problem, Rng, Time, ensure, math};
 
-/// The measure in which a threshold is expressed. The average uses the same measure.
+/// The kind of a threshold: a number of packets, a number of bytes, or a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     Packets,
     Bytes,
-    /// Bytes queued, for thresholds that are times: a threshold is the number of bytes that the link sends in this time.
+    /// The thresholds are times. The queue and its average are then measured in bytes, and [`amount`] converts a
+    /// threshold to the number of bytes that the link sends in this time. Only LRED compares such thresholds with the
+    /// sojourn time.
     Time,
 }
 
@@ -36,7 +38,8 @@ impl Measure {
         }
     }
 
-    /// Returns the length of the queue that an arrival finds, in the measure of the thresholds.
+    /// Returns the length of the queue that an arrival finds: in packets if the thresholds are numbers of packets,
+    /// otherwise in bytes.
     #[inline]
     pub(crate) fn queue(self, view: &View<'_>) -> f64 {
         match self {
@@ -45,7 +48,7 @@ impl Measure {
         }
     }
 
-    /// Returns the unit of the average, and of its thresholds as returned by [`amount`].
+    /// Returns the unit of the average, which is also the unit of the thresholds after conversion by [`amount`].
     pub(crate) fn unit(self) -> Unit {
         if self == Self::Packets { Unit::Packets } else { Unit::Bytes }
     }
@@ -99,8 +102,8 @@ pub enum IdleDecay {
     DecayOnceAsked,
 }
 
-/// The weight of a sample, w, with the logarithm of 1 - w. With the logarithm, (1 - w)^m costs an exponential instead of a
-/// power.
+/// The weight w of a sample. The logarithm of 1 - w is stored too, so that (1 - w)^m can be computed as
+/// exp(m ln(1 - w)), which is cheaper than a general power.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weight {
     w: f64,
@@ -134,7 +137,7 @@ pub struct Average {
 }
 
 impl Average {
-    /// Returns the average, in the thresholds' measure.
+    /// Returns the average, in packets or bytes ([`Measure::unit`]).
     #[inline]
     pub(crate) fn get(&self) -> f64 {
         self.avg
@@ -172,7 +175,8 @@ impl Average {
     }
 }
 
-/// The drop probability as a function of the average. Thresholds are in the measure of the average.
+/// The drop probability as a function of the average. The thresholds and the average have the same unit: packets or
+/// bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ramp {
     /// Average below which no packet is dropped early.
@@ -188,7 +192,7 @@ pub struct Ramp {
 /// The average's position relative to the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Zone {
-    /// Below the minimum threshold: no drop.
+    /// Below the minimum threshold: every packet is kept.
     Low,
     /// On the ramp: drops with this probability (p_b), spaced by [`Spacing`].
     Early(f64),
@@ -232,15 +236,16 @@ pub enum Spacing {
 }
 
 impl Spacing {
-    /// Computes p_a. `count` is the number of packets since the last drop; in byte mode, it is the number of mean
-    /// packet sizes.
+    /// Computes p_a. `count` is the number of packets since the last drop, starting at [`Self::first_count`]. With
+    /// [`ByteMode::Counted`], a packet counts as its size divided by the mean packet size.
     #[inline]
     pub fn spread(self, p: f64, count: f64) -> f64 {
         let (cp, whole) = (
             count * p,
             match self {
                 Self::Geometric => return p,
-                // for `OneDraw`, this is the probability at a constant p; the draw itself is made by [`Count`]
+                // with `OneDraw`, the result is the probability that the gap ends at this packet if p has been
+                // constant; `Count` compares count p with the random draw instead and does not call this function
                 Self::Uniform | Self::OneDraw => 1.0,
                 Self::Stretched | Self::Wait => 2.0,
             },
@@ -255,10 +260,10 @@ impl Spacing {
         }
     }
 
-    /// Returns the `count` of the first packet after a drop.
+    /// Returns the value of `count` that applies to the first packet after a drop.
     ///
     /// Method 2 of Floyd & Jacobson counts the packets kept since the drop, starting at 0, so that the gap is uniform on
-    /// 1 ... 1/p. The code of ns-2 and ALTQ also counts the packet itself, so its count starts at 1.
+    /// 1 ... 1/p. The code of ns-2 and ALTQ also counts the packet that is being decided on, so its count starts at 1.
     #[inline]
     pub fn first_count(self) -> f64 {
         if matches!(self, Self::Uniform | Self::OneDraw) { 0.0 } else { 1.0 }
@@ -298,12 +303,15 @@ pub(crate) struct Rules {
     pub avpkt: u64,
     /// No early drop while at most this many packets are queued.
     pub min_queue: u32,
-    /// True if the first packet after the average has risen to `min` is never dropped early.
+    /// True if the first packet that arrives after the average has risen to `min` is never dropped early.
     pub first_passes: bool,
 }
 
-/// State of a gap between drops. The first field is the number of packets (or mean packets) since the last drop, `None` below
-/// the minimum threshold. The second field is the gap's random draw.
+/// The state of the gap between two early drops.
+///
+/// The first field is count, the number of packets since the last drop (with [`ByteMode::Counted`], their total size
+/// divided by the mean packet size). It is `None` while there is no gap, for example because the average is below the
+/// minimum threshold. The second field is the random draw for this gap, which only [`Spacing::OneDraw`] uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Count(Option<f64>, f64);
 
@@ -333,7 +341,8 @@ impl Count {
                 return Early::Keep;
             }
             Zone::Forced => {
-                // in Linux, a forced drop resets count to -1, the value of count below the minimum threshold
+                // in Linux, a forced drop sets count to -1, as if the average were below the minimum threshold; here,
+                // `None` stands for that -1
                 self.0 = (rules.spacing != Spacing::OneDraw).then(|| rules.spacing.first_count());
                 return Early::Forced;
             }
@@ -363,8 +372,8 @@ impl Count {
         Early::Keep
     }
 
-    /// Decides with [`Spacing::OneDraw`]. Counts this packet. If count x p then reaches the draw, the packet is dropped and the
-    /// gap ends.
+    /// Decides whether to keep `packet` if the spacing is [`Spacing::OneDraw`]. The packet is first added to count. If
+    /// count x p then reaches the gap's random draw, the packet is dropped and the gap ends.
     #[inline]
     fn one_draw(&mut self, rules: &Rules, p: f64, packet: &PacketMeta, rng: &mut Rng) -> Early {
         let size = packet.bytes() as f64 / rules.avpkt as f64;

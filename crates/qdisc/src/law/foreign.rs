@@ -24,7 +24,7 @@ pub trait ForeignLaw: Law + Sync {
     fn copy(&self) -> AnyForeign;
 }
 
-/// Creates the laws for one of a scenario's links, one per queue.
+/// A factory that creates the laws for one link of a scenario: one law for each queue.
 pub trait LawFactory: Send + Sync {
     /// Creates a law in its initial state.
     fn make(&self) -> AnyForeign;
@@ -84,7 +84,8 @@ pub struct Foreign {
     law: AnyForeign,
 }
 
-/// A placeholder for a law that was not supplied. Because of [`ForeignParams::ready`], it is never part of a run.
+/// A placeholder for a law that was not supplied. It is never part of a run, because [`ForeignParams::ready`] refuses
+/// such a law before the run starts.
 struct Absent;
 
 impl Law for Absent {

@@ -1,4 +1,4 @@
-//! The list of laws by name, and the plain data from which they are built.
+//! The list of laws by name, the description of a law in a scenario (`LawSpec`), and the law built from it (`AnyLaw`).
 
 use crate::law::{self, Law, LawParams, Verdict, View};
 use packet::{PacketMeta, Reading};
@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use units::{Limit, Problem, Rng, Time};
 
-/// Passes the list of laws to a macro, after the macro's other arguments.
+/// Calls the macro `with` on its other arguments, followed by the list of laws.
 ///
-/// To add a law, add a line to the list. The law becomes a variant of `LawSpec` and `AnyLaw`, which every fair
-/// discipline can host, and a stand-alone discipline (see `spec.rs`). `outside` lists the external law.
+/// To add a law, add a line to the list. The law then becomes a variant of `LawSpec` and `AnyLaw`, so that every fair
+/// discipline can use it for its queues. It also becomes a stand-alone discipline (see `spec.rs`). The section
+/// `outside` lists the external law.
 macro_rules! laws {
     ($with:ident $($more:tt)*) => {
         $with! {
@@ -160,14 +161,14 @@ macro_rules! law_enums {
 
 laws! { law_enums }
 
-/// Adds `texts` to the choices of a schema in which strings are valid as well as tables.
+/// Adds the schemas `texts` to the alternatives (`oneOf`) of `schema`, so that strings are valid as well as tables.
 pub(crate) fn add_texts(schema: &mut Schema, texts: impl IntoIterator<Item = Value>) {
     if let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) {
         choices.extend(texts);
     }
 }
 
-/// Adds law names and tc syntax to the schema of [`LawSpec`].
+/// Allows strings in the schema of [`LawSpec`]: the name of a law, or a name followed by parameters in tc syntax.
 fn of_laws(schema: &mut Schema) {
     let name = json!({
         "type": "string", "description": "The name of a law, with its defaults; or none.", "enum": LawSpec::NAMES,

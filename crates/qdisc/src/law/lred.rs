@@ -83,8 +83,8 @@ params! {
         p_min: Prob = Prob::constant(0.01),
         /// Pmax, the probability at `max_th`. Figures 10a and 10b of ARRIS 2013 call it Pa.
         p_max: Prob = Prob::constant(0.05),
-        /// Weight of the newest sample in the average to which the curve is applied; each packet at the head gives one
-        /// sample; 1: no averaging.
+        /// Weight of the newest sample in the average to which the curve is applied. Each packet at the head gives one
+        /// sample. With 1, there is no averaging.
         weight: f64 = 1.0,
         /// Gain in 1/s of an integral term, which is added to the curve's probability; 0: no such term, as in ARRIS
         /// 2013. With this term, MINth is the target of the delay or the queue length, not only the value at which
@@ -125,7 +125,7 @@ fn rising(curve: Curve, low: Prob, high: Prob) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Converts a threshold to a number in the curve's unit: ns, packets or bytes.
+/// Converts a threshold to a plain number: a time to nanoseconds, other thresholds to packets or bytes.
 fn number(limit: Limit) -> f64 {
     match limit {
         Limit::Packets(n) => f64::from(n),
@@ -219,7 +219,7 @@ pub struct Lred {
     sojourn: Sojourn,
     /// Average to which the curve is applied; `None` until the first packet reaches the head.
     average: Option<f64>,
-    /// The integral term's part of the probability.
+    /// The integral term, which is added to the curve's probability.
     p_i: f64,
     /// Time of the integral term's last update.
     seen: Option<Time>,
@@ -246,7 +246,7 @@ impl Lred {
 }
 
 impl Lred {
-    /// Adds the integral term, if there is one, to the curve's probability.
+    /// Returns the curve's probability `p` plus the integral term, if there is one. The sum is at most Pmax.
     #[inline]
     fn with_integral(&self, p: f64) -> f64 {
         if self.integral > 0.0 { (p + self.p_i).min(self.own.p.1) } else { p }

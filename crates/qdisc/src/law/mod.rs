@@ -69,15 +69,18 @@ pub trait Law: Send {
     /// Updates the state when the link finds the queue empty.
     #[inline]
     fn empty(&mut self, _now: Time) {}
-    /// Returns true if the queue, which has been idle until `now`, may count as new again.
+    /// Returns true if the scheduler may treat the queue, which has been idle until `now`, like the queue of a new
+    /// flow.
     #[inline]
     fn at_rest(&mut self, _now: Time) -> bool {
         true
     }
-    /// Updates the state after a packet of the queue was dropped at a limit.
+    /// Updates the state after a packet of the queue was dropped because a limit was reached: the limit of this queue,
+    /// or the limit that several queues share.
     #[inline]
     fn overflow(&mut self, _now: Time) {}
-    /// Returns the time at which `tick` is due; `None` if the law has no timer or is at rest.
+    /// Returns the time at which `tick` is due. `None` means that the law has no timer, or that its timer has stopped
+    /// because updates would change nothing.
     #[inline]
     fn next_tick(&self) -> Option<Time> {
         None
@@ -85,21 +88,23 @@ pub trait Law: Send {
     /// Runs the update that is due at `next_tick`.
     #[inline]
     fn tick(&mut self, _view: &View<'_>) {}
-    /// Reports the state variables, named as in the law's source: always the same names, in the same order.
+    /// Reports the state variables under the names that the law's source uses. Every call reports the same names in the
+    /// same order.
     fn probe(&self, out: &mut Reading<'_>);
 }
 
-/// The parameters of a law. Each law is a stand-alone discipline (one FIFO, `single::managed`) and a choice of every fair
-/// discipline (`law = { NAME = {..} }`), with separate state for each queue.
+/// The parameters of a law. Each law can be used alone, as a discipline with one FIFO (`single::managed`), or in any
+/// fair discipline (`law = { NAME = {..} }`), where each queue has its own instance of the law.
 pub trait LawParams {
     /// The law, with its state for one queue.
     type Law: Law + Clone + PartialEq;
-    /// Checks the law's own parameters; the host checks `limit`.   Errors: the first invalid parameter, by field name.
+    /// Checks the law's parameters except `limit`, which the discipline that uses the law checks.   Errors: the first
+    /// invalid parameter, by field name.
     fn validate(&self) -> Result<(), Problem>;
     /// Builds a law in its initial state. The parameters must be valid.
     fn law(&self) -> Self::Law;
-    /// Returns the limit of the queue. `None` means [`LawParams::default_limit`] for a stand-alone law; in a fair discipline,
-    /// it means that only the shared limit applies.
+    /// Returns the limit of the queue. If it is `None`, a law that is used alone has [`LawParams::default_limit`], and
+    /// the queues of a fair discipline have only their shared limit.
     fn limit(&self) -> Option<Limit>;
     /// Returns the limit of a stand-alone queue if the parameters omit `limit`; it may differ between published
     /// versions.

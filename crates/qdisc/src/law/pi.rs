@@ -13,7 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Problem, Rng, ensure};
 
-/// The maximum increase of drop_prob per update while it is at least [`STEP_FROM`]. Source: RFC 8033 §5.5.
+/// Upper bound on the step of the controller, which is added to drop_prob at an update. The bound applies only while
+/// drop_prob is at least [`STEP_FROM`]. Source: RFC 8033 §5.5.
 const STEP_CAP: f64 = 0.02;
 /// The drop_prob at and above which [`STEP_CAP`] applies.
 const STEP_FROM: f64 = 0.1;
@@ -42,7 +43,7 @@ pub enum Tuning {
 }
 
 impl Tuning {
-    /// Returns the step's factor at this drop probability.
+    /// Returns the factor by which a step of the controller is multiplied when the drop probability is `drop_prob`.
     pub fn factor(self, drop_prob: f64) -> f64 {
         const FINE: [(f64, f64); 4] = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0)];
         const COARSE: [(f64, f64); 2] = [(0.01, 8.0), (0.1, 2.0)];
@@ -76,7 +77,8 @@ pub struct Gains {
 }
 
 impl Gains {
-    /// Computes drop_prob after one update, before decay and bounds.
+    /// Returns drop_prob plus one step of the controller. The caller then applies the other rules of an update, such as
+    /// the decay and the bounds of drop_prob.
     pub fn step(&self, drop_prob: f64, qdelay: Duration, qdelay_old: Duration) -> f64 {
         let (now, old) = (qdelay.secs(), qdelay_old.secs());
         let p = (self.alpha * (now - self.target.secs()) + self.beta * (now - old)) * self.tuning.factor(drop_prob);
@@ -96,7 +98,7 @@ impl Gains {
     }
 }
 
-/// Random draws that avoid both drops in quick succession and long times without a drop.
+/// Makes random drop decisions that avoid both drops in quick succession and long times without a drop.
 ///
 /// accu_prob is the sum of the probabilities since the last drop. While it is below 0.85, nothing is dropped; at 8.5 or above,
 /// the packet is dropped for certain.   Source: RFC 8033 §5.4.

@@ -64,7 +64,7 @@ impl LawParams for PieParams {
 /// Source: RFC 8033 §5.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {
-    /// Start of the current cycle, and the number of bytes that have left since.
+    /// Time at which the current cycle started, and the number of bytes that have left since then.
     cycle: Option<(Time, u64)>,
     /// Average time per byte, ns.
     ns_per_byte: Option<f64>,
@@ -196,7 +196,7 @@ pub(crate) fn check_step(name: &str, step: Duration) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Returns the first multiple of `step` after `now`.
+/// Returns the time of the next update after `now`. Updates run at multiples of `step`.
 pub(crate) fn next_on_grid(now: Time, step: Duration) -> Time {
     Time((now.0 / step.0 + 1).saturating_mul(step.0))
 }

@@ -27,7 +27,9 @@ use units::{BitRate, Bytes, Duration, Limit, Prob, Problem, Rng, Time, ensure, m
 
 /// Target delay of ns-2's automatic thresholds. Source: ns-default.tcl `targetdelay_`.
 const NS2_TARGET_DELAY: Duration = Duration::from_millis(5);
-/// Minimum of the automatic `min`. Source: ns-2.35 (5 packets).   Unit: packets.
+/// Minimum of the threshold `min` if `min` is derived from the link's rate.
+///
+/// Source: ns-2.35 (5 packets).   Unit: packets.
 const NS2_LEAST_MIN: f64 = 5.0;
 
 /// A published version. It determines the values of parameters that are null.
@@ -42,9 +44,9 @@ pub enum RedVariant {
     /// ALTQ as in MMCN 1999: limit 60 packets, thresholds 15 and 30, w 0.002, probability 1/10, packet mode, not gentle.
     /// (ALTQ's own thresholds are 5 and 15.)
     Altq,
-    /// Linux: one draw per gap, idle times counted from the time at which the link found the queue empty, marks even above max.
-    /// Names and defaults of tc-red(8): max is a quarter of the limit, min a third of max, burst (2 min + max) / (3 avpkt),
-    /// probability 0.02.
+    /// Linux: one draw per gap, idle times counted from the time at which the link found the queue empty, and
+    /// ECN-capable packets are marked even above max if `ecn` is set. Names and defaults are those of tc-red(8): max is
+    /// a quarter of the limit, min a third of max, burst (2 min + max) / (3 avpkt), probability 0.02.
     Linux,
 }
 
@@ -71,8 +73,8 @@ params! {
         /// the thresholds. Null: 5p (floyd93); 15p (altq); the larger of 5 × `avpkt` and what the link sends in 2.5 ms,
         /// in bytes (ns2); a third of `max` (linux).
         min: Option<Limit> = None,
-        /// Average at which every packet is dropped, or at which the gentle ramp begins; null: 15p (floyd93), 30p
-        /// (altq), 3 × `min` (ns2, linux), a quarter of `limit` (linux without `min`).
+        /// Average at which every packet is dropped, or, with `gentle`, at which the second ramp begins; null: 15p
+        /// (floyd93), 30p (altq), 3 × `min` (ns2, linux), a quarter of `limit` (linux without `min`).
         max: Option<Limit> = None,
         /// max_p, the probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
         probability: Option<Prob> = None => Prob::constant(if matches!(p.variant, Floyd93 | Linux) { 0.02 } else { 0.1 }),
@@ -88,16 +90,16 @@ params! {
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
         /// Mean packet size, for idle times, `byte_mode` and computed thresholds; null: 1000B, 500B (ns2).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Ns2 { 500 } else { 1000 }),
-        /// Transmission time of a typical packet, in which idle times are counted; null: the first of these that
+        /// Transmission time of a typical packet, which is the unit of idle times; null: the first of these that
         /// applies: the time of `avpkt` at `bandwidth`, if `bandwidth` is given; 800us, which is 1000 bytes at 10
         /// Mbit/s, if the variant is altq; the time of `avpkt` at the link's rate.
         packet_time: Option<Duration> = None,
-        /// Rate at which `packet_time` is computed, as in tc (whose default is 10mbit); null: the link's rate, none
+        /// Rate from which `packet_time` is computed, as in tc (whose default is 10mbit); null: the link's rate, none
         /// (altq).
         bandwidth: Option<BitRate> = None,
-        /// Spacing of drops: how p_a, the drop probability of a packet, is computed from p (p_b), which is the ramp's
-        /// probability at the current average, and from count, which is the number of packets since the last drop.
-        /// Null: uniform (floyd93), wait (ns2), stretched (altq), one_draw (linux).
+        /// Spacing of drops: the formula for p_a, the drop probability of a packet. In the formula, p is the ramp's
+        /// probability at the current average (p_b), and count is the number of packets since the last drop. Null:
+        /// uniform (floyd93), wait (ns2), stretched (altq), one_draw (linux).
         spacing: Option<Spacing> = None => match p.variant {
             Floyd93 => Spacing::Uniform,
             Ns2 => Spacing::Wait,
@@ -113,17 +115,18 @@ params! {
             Linux => IdleDecay::DecayOnceAsked,
             Ns2 | Altq => IdleDecay::DecayAndSample,
         },
-        /// Lets the probability rise from `probability` at max to 1 at 2 max, instead of being 1 from max on; null: false, true
-        /// (ns2).
+        /// True if the probability rises from `probability` at `max` to 1 at 2 × `max`; if false, it is 1 from `max`
+        /// on. Null: false, true (ns2).
         gentle: Option<bool> = None => p.variant == Ns2,
         /// No early drop while at most this many packets are queued; null: 0 (floyd93, linux), 1 (ns2, altq).
         min_queue: Option<u32> = None => u32::from(matches!(p.variant, Ns2 | Altq)),
-        /// Never drops early the first packet after the average has risen to `min`; null: true, false (floyd93).
+        /// True if the first packet after the average has risen to `min` is never dropped early; null: true, false
+        /// (floyd93).
         first_passes: Option<bool> = None => p.variant != Floyd93,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops packets while the average is above `max`, even if they are ECN-capable; null: false (floyd93, linux), true
-        /// (ns2, altq).
+        /// Drops packets while the average is above the ramp, even if they are ECN-capable. The ramp ends at `max`, or
+        /// with `gentle` at 2 × `max`. Null: false (floyd93, linux), true (ns2, altq).
         harddrop: Option<bool> = None => matches!(p.variant, Ns2 | Altq),
     }
 }
@@ -137,7 +140,8 @@ fn weight_of_burst(burst: u32, min: f64) -> Option<f64> {
 }
 
 impl RedParams {
-    /// Converts a threshold to packets of mean size; `None` for a time, whose conversion needs the link's rate.
+    /// Converts a threshold to a number of packets of size `avpkt`. Returns `None` for a time, because its conversion
+    /// needs the link's rate.
     fn packets(&self, threshold: Limit) -> Option<f64> {
         match threshold {
             Limit::Packets(n) => Some(f64::from(n)),
@@ -146,7 +150,8 @@ impl RedParams {
         }
     }
 
-    /// Returns `burst`. If it is null with `linux`, returns the value that tc-red(8) recommends and tc uses.
+    /// Returns `burst`. If `burst` is null and the variant is linux, returns the value that tc-red(8) recommends and tc
+    /// uses.
     fn burst(&self) -> Option<u32> {
         let recommended = || {
             let (min, max) = self.thresholds();
@@ -272,7 +277,8 @@ impl AtRate {
         let weight = match (p.weight, p.auto_weight()) {
             (Some(w), _) => w,
             (None, AutoWeight::OneSecond) => 1.0 - math::exp(-1.0 / c),
-            // 10 rtt c = 10 max(0.1 s, 3 / c) c = max(c, 30), and the last form is also defined for a stopped link (c = 0)
+            // the exponent is -1 / (10 rtt c), where 10 rtt c = 10 max(0.1 s, 3 / c) c = max(c, 30). The code uses
+            // max(c, 30), because this form is also defined for a stopped link (c = 0)
             (None, AutoWeight::TenRtts) => 1.0 - math::exp(-1.0 / c.max(30.0)),
         };
         Self {
@@ -288,7 +294,8 @@ impl AtRate {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Red {
     params: RedParams,
-    /// The measure of the thresholds and the average.
+    /// Tells whether the thresholds are given in packets, in bytes or as times. The unit of the average depends on
+    /// this.
     measure: Measure,
     /// Target delay from which automatic thresholds are derived.
     target: Duration,
@@ -299,7 +306,8 @@ pub struct Red {
 }
 
 impl Red {
-    /// Returns the average queue in the thresholds' measure, for probes.
+    /// Returns the average length of the queue, for probes. The unit is packets if the thresholds are given in packets,
+    /// otherwise bytes.
     pub fn average(&self) -> f64 {
         self.average.get()
     }
@@ -322,7 +330,8 @@ impl Red {
         }
     }
 
-    /// Adds an arrival's sample to the average and returns the average's zone.
+    /// Adds the queue length that an arrival finds to the average. Returns where the average lies relative to the
+    /// thresholds.
     #[inline]
     pub(super) fn sample(&mut self, view: &View<'_>) -> Zone {
         let at = match self.at {

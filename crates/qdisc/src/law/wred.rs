@@ -44,7 +44,7 @@ pub struct Profile {
     pub probability: Prob,
 }
 
-/// Parameters of RIO: the packets that are "in", and one ramp for in-packets and one for out-packets.
+/// Parameters of RIO (RED with In and Out): which packets are "in", a ramp for in-packets, and a ramp for out-packets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rio {
@@ -84,12 +84,13 @@ params! {
         /// Thresholds for packets with a given DSCP or precedence; they replace the thresholds given by `ladder_max`,
         /// and have its unit (packets, bytes or time).
         profiles: Vec<Profile> = Vec::new(),
-        /// RIO, which replaces `ladder_max` and `profiles`; null: off.
+        /// RIO (RED with In and Out): one ramp for packets in profile and one for packets out of profile. RIO replaces
+        /// `ladder_max` and `profiles`; null: off.
         rio: Option<Rio> = None,
         /// Mean packet size, for idle times and `byte_mode`.
         avpkt: Bytes = Bytes(1000),
-        /// Spacing of drops: how p_a, the drop probability of a packet, is computed from p (p_b), which is the ramp's
-        /// probability at the current average, and from count, which is the number of packets since the last drop.
+        /// Spacing of drops: the formula for p_a, the drop probability of a packet. In the formula, p is the ramp's
+        /// probability at the current average (p_b), and count is the number of packets since the last drop.
         spacing: Spacing = Spacing::Uniform,
         /// Effect of a packet's size on its drop probability.
         byte_mode: ByteMode = ByteMode::Off,
@@ -204,7 +205,7 @@ impl LawParams for WredParams {
     }
 }
 
-/// WRED's constants, resolved from the parameters.
+/// The values that WRED derives from its parameters and that do not change during a run.
 #[derive(Debug, PartialEq)]
 struct WredConfig {
     ramps: Vec<RampParams>,
@@ -229,7 +230,8 @@ impl RampParams {
 struct InQueue {
     packets: u32,
     bytes: u64,
-    /// Size of the last in-packet that the law has accepted, while the limit may still refuse it; otherwise 0.
+    /// Size of the in-packet that the law has just accepted, or 0. If the limit then refuses the packet, `overflow`
+    /// subtracts this size from `bytes` again.
     last: u64,
 }
 
@@ -244,7 +246,8 @@ pub struct Wred {
 }
 
 impl Wred {
-    /// Returns the averages of all packets and (with RIO) of in-packets, in the measure of the thresholds, for probes.
+    /// Returns the average queue length of all packets and, with RIO, of in-packets, for probes. The unit is packets if
+    /// the thresholds are given in packets, otherwise bytes.
     pub fn averages(&self) -> (f64, f64) {
         (self.all.get(), self.inside.get())
     }

@@ -35,8 +35,9 @@ params! {
         ns2_off_by_one: bool = false,
         /// Drops packets from the head to make room, instead of dropping the arrival.
         drop_head: bool = false,
-        /// Number of consecutive full-size segments of one TCP flow that count as one packet of the limit, 1 (off) to 45. In a
-        /// Linux queue, the super-segments of segmentation offload count in this way. Needs a limit in packets.
+        /// Largest number of consecutive segments of one TCP flow, all of the same size, that count together as one
+        /// packet of the limit, 1 (off) to 45. A Linux queue counts a super-segment of segmentation offload in this
+        /// way. Needs a limit in packets.
         super_segment: u8 = 1,
     }
 }
@@ -99,7 +100,8 @@ impl SuperSegments {
     fn joins(&self, packet: &PacketMeta, flows: &FlowTable) -> bool {
         let last = &self.last;
         let data = |p: &PacketMeta| !p.flags.any(Flags::PURE_ACK.with(Flags::SYN).with(Flags::FIN));
-        // adjacent in the stream: the sequence numbers differ by one payload, which is less than a packet with its headers
+        // the packet follows `last` in the stream if their sequence numbers differ by one payload, which is less than a
+        // packet with its headers
         let next = packet.seq > last.seq && packet.seq - last.seq < last.bytes();
         !self.held.is_empty()
             && self.taken < self.most

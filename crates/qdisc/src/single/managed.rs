@@ -27,7 +27,7 @@ impl<L: Law> Managed<L> {
     }
 }
 
-/// Marks `packet`, as the law decided, and reports the mark. A law marks only ECN-capable packets.
+/// Marks a packet that a law has decided to mark, and reports the mark. A law marks only ECN-capable packets.
 #[inline]
 pub(crate) fn mark(packet: &mut PacketMeta, reason: MarkReason, point: Point, cx: &mut Context<'_>) {
     let capable = packet.mark_ce();

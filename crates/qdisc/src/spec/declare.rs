@@ -1,7 +1,7 @@
 //! The macro behind the list of disciplines.
 
-/// Declares every discipline once. The enum for scenarios (`Spec`), the enum at run time (`Discipline`) and the list are
-/// generated from the same lines.
+/// Generates the enum for scenarios (`Spec`), the enum at run time (`Discipline`) and the list (`QDISCS`) from the same
+/// lines, so that every discipline is declared only once.
 ///
 /// The lines of laws come from `law/list.rs`, because each law is also a stand-alone discipline (`single::Managed`, one FIFO
 /// managed by that law).

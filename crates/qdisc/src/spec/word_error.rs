@@ -9,12 +9,13 @@ pub(crate) enum WordError {
     Unknown(String, Vec<&'static str>),
     /// An unknown keyword after the name, and the valid keywords.
     Option(String, Vec<String>),
-    /// Keywords that cannot be combined, with the message.
+    /// Any other error, described by a complete message.
     Misfit(String),
 }
 
 impl WordError {
-    /// Converts the error to serde's wording, so that later code can explain it like serde's own errors.
+    /// Converts the error to one of serde's type. An unknown name or keyword is worded like serde's error for an
+    /// unknown variant, so that the code that explains serde's errors to the user also explains this one.
     pub(super) fn into_error<E: de::Error>(self) -> E {
         let list = |known: Vec<&str>| known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
         let (given, known) = match self {

@@ -1,4 +1,5 @@
-//! A discipline or law as it is written in a scenario (a table with one key, a name, or tc syntax), and its schema.
+//! Reads and writes disciplines and laws as scenarios contain them (a table with one key, a name, or tc syntax), and
+//! adds these forms to the schema.
 
 use super::Spec;
 use super::word_error::WordError;
@@ -45,7 +46,8 @@ macro_rules! table_or_text {
             fn table<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
                 $Type::deserialize(d)
             }
-            // `inline` saves build time: the crates that read scenarios compile this code, with little optimisation
+            // with `inline`, this code is compiled in the crates that read scenarios. These crates are built with
+            // little optimisation, which saves build time
             #[inline]
             fn text(text: &str) -> Result<Self, WordError> {
                 $Type::$text(text)
@@ -101,8 +103,8 @@ impl LawSpec {
     #[inline]
     fn word(text: &str) -> Result<Self, WordError> {
         let text = text.trim();
-        // only one law is valid here. A string with another + is looked up as a whole, so it is refused as an unknown
-        // name
+        // a law cannot be combined with another one. A text with a `+` is therefore looked up as a whole, and is
+        // refused as an unknown name
         let name = if text.contains('+') { text } else { text.split_whitespace().next().unwrap_or_default() };
         match Self::named(name) {
             None if Spec::named(name).is_some() => {

@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Count,
     /// A whole number, possibly negative.
     Signed,
-    /// A whole number in sixteenths: 16 times the parameter's value.
+    /// A whole number that counts sixteenths: the argument 2 sets the parameter to 2/16.
     Sixteenths,
     /// A whole percentage.
     Percent,
@@ -37,8 +37,8 @@ pub(super) enum Kind {
     Flag(bool),
     /// No argument: sets the parameter to this JSON value.
     Is(&'static str),
-    /// No argument: sets these parameters, by name, to these JSON values. We read such a keyword but never write it, because other
-    /// keywords exist for the same parameters.
+    /// No argument: sets several parameters, given as pairs of a name and a JSON value. We read such a keyword but
+    /// never write it, because other keywords exist for the same parameters.
     Several(&'static [(&'static str, &'static str)]),
     /// A tc option for which we have no parameter, with its number of arguments.
     Absent(usize),
@@ -90,8 +90,8 @@ pub(super) struct Grammar {
     pub tc: &'static str,
     /// Name of the discipline in a scenario.
     pub name: &'static str,
-    /// Parameters that the name in tc implies, as JSON. Exception: a name without keywords that is also a name in
-    /// scenarios (`red`) means the scenario's discipline with its defaults.
+    /// Parameters that the name in tc implies, as JSON. They do not apply to a text that is only a name if scenarios
+    /// use the same name: `red` alone means the scenario's `red` with its defaults.
     pub base: &'static [(&'static str, &'static str)],
     /// The discipline's keywords, in groups shared by several disciplines.
     pub keywords: &'static [&'static [Keyword]],
@@ -139,7 +139,8 @@ const FAIR: &[Keyword] = &[
 ];
 const FQ_CODEL: &[Keyword] =
     &[w("drop_batch", "drop_batch", Count), w("ce_threshold_selector", "ce_threshold_selector", Selector)];
-/// PIE's keywords, whose parameters are under the path `$at`. The keyword `$more` follows the gains.
+/// The keywords of PIE. `$at` is put before the name of each parameter, and the optional keyword `$more` is inserted
+/// after the gains alpha and beta.
 macro_rules! pie {
     ($at:literal $(, $more:expr)?) => {
         &[
@@ -283,7 +284,8 @@ const fn line(tc: &'static str, sets: &'static [(&'static str, &'static str)]) -
     w(tc, "overhead", Several(sets))
 }
 
-/// sfq's `headdrop`, as JSON: drops the head of the queue with the most packets.
+/// The overflow rule that sfq's keyword `headdrop` selects, as JSON: the head of the queue with the most packets is
+/// dropped.
 pub(super) const HEADDROP: &str = r#"{"longest":{"by":"packets","from":"head","batch":1}}"#;
 
 /// Every modelled tc discipline.
@@ -305,7 +307,7 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "dualpi2", name: "dualpi2", base: &[], keywords: &[DUALPI2] },
 ];
 
-/// The tc disciplines not modelled, each with advice for the user.
+/// The tc disciplines that we do not model, each with advice for the user.
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     ("choke", "nearest: \"red\""),
     ("ets", "nearest: \"cbq\""),

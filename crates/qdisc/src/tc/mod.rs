@@ -15,8 +15,8 @@
 //! Departs: a time without a unit, which tc reads as microseconds, is refused, and so are `kbps` and `mbps`. `red` followed by
 //! keywords means Linux's RED (`variant = "linux"`), the version that has these keywords.
 
-// Functions that convert a discipline to or from JSON are `inline` to save build time: the crates that call them
-// compile serde's code for all parameters, with little optimisation.
+// Functions that convert a discipline to or from JSON are `inline`, so that serde's code for all parameters is compiled
+// in the crates that call these functions. Those crates are built with little optimisation, which saves build time.
 mod grammar;
 mod read;
 mod write;

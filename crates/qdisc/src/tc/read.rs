@@ -42,15 +42,15 @@ pub(crate) fn read(text: &str) -> Result<Value, WordError> {
     Ok(Value::Object(Map::from_iter([(ours.to_owned(), Value::Object(table))])))
 }
 
-/// Parses a string, which may also be `sfq_hss + codel`, into a table to which a caller can add parameters. Returns `None` if the
-/// string is invalid.
+/// Parses a string such as `codel target 5ms` or `sfq_hss + codel` into a table, to which the caller can add
+/// parameters. Returns `None` if the string is invalid.
 #[inline]
 pub fn table(text: &str) -> Option<Value> {
     let Some((host, law)) = text.split_once('+') else { return read(text).ok() };
     let law = if law.trim() == "none" { Value::from("none") } else { read(law).ok()? };
     let mut host = read(host).ok()?;
     host.as_object_mut()?.values_mut().next()?.as_object_mut()?.insert("law".to_owned(), law);
-    // a discipline whose law cannot be chosen has no key `law`, so the table is then invalid
+    // if the law of the discipline cannot be chosen, its table may not contain the key `law`, and this conversion fails
     serde_json::from_value::<Spec>(host.clone()).ok().map(|_| host)
 }
 

@@ -51,7 +51,7 @@ const NEAREST: &[(&str, &str)] = &[
     ("sfq_codel", "fq_codel"),
 ];
 
-/// Maximum size written, bytes. A larger size could not be read back.
+/// Largest size that we write, in bytes. The parser of sizes would refuse a larger one.
 const MOST_BYTES: u64 = 9_000_000_000_000_000;
 
 impl Spec {
@@ -83,7 +83,7 @@ impl Spec {
         };
         for keyword in grammar.keywords() {
             if let Some(value) = at(&own, keyword.field) {
-                // writes Linux's default instead of a value that tc cannot express
+                // if tc cannot express the value, we write Linux's default instead
                 let default = at(&linux, keyword.field);
                 let value = default.filter(|_| !expressible(keyword.field, value)).unwrap_or(value);
                 command.keyword(keyword, value, default);
@@ -215,7 +215,7 @@ impl Command {
             Kind::Percent => self.rounded(keyword, value, 100.0, 100.0)?,
             Kind::Rate | Kind::Threshold | Kind::Selector => text.to_owned(),
             Kind::Number => value.as_f64()?.to_string(),
-            // writes only as many digits as the parser keeps
+            // the value is passed through the parser, so that we write no digits that the parser would not keep
             Kind::Share => value.as_f64()?.to_string().parse::<Prob>().ok()?.get().to_string(),
             _ => value.to_string(),
         })

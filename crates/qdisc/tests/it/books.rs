@@ -92,8 +92,8 @@ const MORE: &[&str] = &[
 /// parameter, both the defaults and the limit are combined with every law. Newly registered disciplines are included
 /// automatically.
 fn specs() -> Vec<Spec> {
-    // The limit of 13 packets is not valid for disciplines with higher thresholds, or with limits per class only. `MORE` has tight
-    // limits for these disciplines.
+    // Some disciplines refuse a limit of 13 packets, because their thresholds are higher or because they have no common
+    // limit, only one for each class or queue. `MORE` has tight limits for these disciplines.
     let read = |value: serde_json::Value| serde_json::from_value::<Spec>(value).ok().filter(|s| s.validate().is_ok());
     let mut specs: Vec<Spec> = MORE.iter().map(|s| serde_json::from_value(s.parse().unwrap()).unwrap()).collect();
     for info in QDISCS {
@@ -135,7 +135,8 @@ impl FateSink for Gone {
     }
 }
 
-/// Returns true if the backlog is within the specified limit. This does not use the code that enforces the limit.
+/// Returns true if the backlog is within the specified limit. The comparison does not use the code that enforces the
+/// limit, because the test checks that code.
 fn within(spec: &Spec, b: Backlog) -> bool {
     let (short, segments) = match spec {
         Spec::Droptail(p) => (u32::from(p.ns2_off_by_one), u32::from(p.super_segment)),
@@ -170,14 +171,16 @@ fn run(spec: &Spec, ops: &[Op]) -> (Queue, Vec<PacketMeta>, Gone) {
                 let pushed = gone.0.len() - lost - usize::from(refused);
                 let backlog = queue.backlog();
                 assert!(!refused || pushed > 0 || backlog == before, "{spec:?}");
-                // the work of a call is bounded: it drops at most the packets that were waiting and the arrival
+                // a call does a bounded amount of work: besides the arrival, the call drops at most as many packets as
+                // were waiting
                 assert!(pushed <= before.packets as usize, "{spec:?}");
                 seq += 1;
             }
             Op::Dequeue => out.extend(queue.dequeue(cx)),
             Op::Wait(ns) => {
                 let until = now + Duration(ns);
-                // every call advances a law's timer by at least a microsecond, so the number of calls is bounded
+                // every call of `wake` sets the timer of a law at least a microsecond later, so the number of calls is
+                // bounded
                 let mut calls = 0;
                 while let Some(t) = queue.next_wake().filter(|t| *t <= until) {
                     assert!(t >= now, "{spec:?} has a wake time in the past");
@@ -226,8 +229,9 @@ proptest! {
             let (_, out, _) = run(&spec, &ops);
             let mut last = [None; 32];
             for p in &out {
-                // Two coupled queues keep the order only within L and within C. In dualpi2, ECT(1) packets are in L. In
-                // docsis_lld, packets may be redirected, so the queue of a packet is known from its class.
+                // A discipline with two coupled queues, L (low latency) and C (classic), keeps the order of packets
+                // only within each queue. In dualpi2, ECT(1) packets are in L. docsis_lld may redirect a packet from L
+                // to C, so the packet's class shows in which queue the packet was.
                 let queue = match spec {
                     Spec::Dualpi2(_) => usize::from(l4s[p.seq as usize]),
                     Spec::DocsisLld(_) => usize::from(p.class == 1),

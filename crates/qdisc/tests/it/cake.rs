@@ -1,5 +1,5 @@
-//! Tests of CAKE against closed forms and scripts: spacing, shares of hosts and tins, the wait of a sparse flow, BLUE, the
-//! memory limit.
+//! Tests that compare CAKE with results known from formulas or worked out by hand: spacing, shares of hosts and tins,
+//! the wait of a sparse flow, BLUE, the memory limit.
 
 use packet::{DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
 use proptest::prelude::*;
@@ -72,7 +72,7 @@ impl Home {
         }
     }
 
-    /// Dequeues all packets that the clock allows until `until`.
+    /// Advances the time to `until`, and dequeues every packet as soon as CAKE's clock allows.
     fn run(&mut self, until: Time) {
         while let Some(at) = self.queue.next_wake().filter(|at| *at <= until) {
             assert!(at >= self.now, "a wake in the past");
@@ -124,7 +124,7 @@ fn packets_leave_at_the_rate_exactly_and_without_a_burst() {
     home.run(Time(6_000_000_000));
     let times: Vec<u64> = home.sent.iter().map(|s| s.0.0 - 5_000_000_000).collect();
     assert_eq!(times, [0, 1_214_400, 2_428_800, 2_480_000]);
-    // after a pause, one packet leaves at once, and the next packet when the first has been sent
+    // after a pause, the first packet leaves at once, and the second packet leaves when the first has been sent
     home.offer(0, 1500, 0);
     home.offer(0, 1500, 0);
     home.run(Time(7_000_000_000));
@@ -154,7 +154,8 @@ fn shares(home: &Home, from: Time, flows: u32) -> Vec<f64> {
 
 #[test]
 fn instances_share_the_rate_however_many_flows_each_has() {
-    // 16 flows share 2 instances of 5 Mbit/s. With k flows in one instance, a flow has 1 / 2k or 1 / (32 - 2k) of the rate
+    // 16 flows share 2 instances of 5 Mbit/s. If one instance has k flows, each of these flows gets 1 / 2k of the total
+    // rate, and each flow of the other instance gets 1 / (32 - 2k)
     let mut home = Home::new(r#"{"bandwidth":"10mbit","instances":2}"#);
     (0..16).for_each(|i| home.flow(i, 1 + i, 100 + i));
     let streams: Vec<(u32, f64, u8)> = (0..16).map(|i| (i, 5e6, 0)).collect();
@@ -189,12 +190,13 @@ fn an_instance_alone_has_the_whole_rate() {
         (first, times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<u64>>())
     };
     assert!(spaces(0, false).1.iter().all(|space| *space == 1_200_000));
-    // a flow that the hash puts into the other instance sends at once, and halves the first flow's rate until it has no
-    // packets left
+    // for some destinations, the hash puts flow 1 into the instance that flow 0 does not use. Flow 1 then sends at
+    // once, and as long as flow 1 has packets, flow 0 gets half of the rate
     let at_once = |of: &(Option<Time>, Vec<u64>)| of.0 == Some(Time(100_000_000));
     let (_, of) = (0..20).map(|i| spaces(i, true)).find(at_once).expect("a flow in the other instance");
     let halved = of.iter().filter(|space| **space == 2_400_000).count();
-    // the flow's last packet leaves 39 x 2.4 ms after its first packet, and the other instance detects this two dequeues later
+    // flow 1's last packet leaves 39 x 2.4 ms after its first packet. The instance of flow 0 detects two dequeues later
+    // that it is alone again
     assert!((39..=41).contains(&halved), "{halved}");
     assert!(of.iter().rev().take(50).all(|space| *space == 1_200_000));
     assert!(of.iter().all(|space| [1_200_000, 2_400_000].contains(space)), "{of:?}");
@@ -351,9 +353,10 @@ fn over_the_memory_limit_the_longest_queue_pays_at_its_head_and_blue_climbs() {
 
 #[test]
 fn a_packet_of_several_segments_pays_for_each() {
-    // The packet has three segments of 1500 bytes and one of 152, each with 32 bytes of overhead. In ATM cells these are 1532 /
-    // 48 = 31.9 and 184 / 48 = 3.8, so the packet takes 3 x 32 + 4 = 100 cells of 53 bytes, or 5.3 ms at 8 Mbit/s. A packet
-    // without segments takes 4684 / 48 = 97.6 cells, rounded up to 98, or 5.194 ms.
+    // The packet has three segments of 1500 bytes and one of 152, each with 32 bytes of overhead. An ATM cell carries
+    // 48 bytes, so a long segment fills 1532 / 48 = 31.9 cells, and the short one 184 / 48 = 3.8. Rounded up, the
+    // packet takes 3 x 32 + 4 = 100 cells of 53 bytes, or 5.3 ms at 8 Mbit/s. A packet without segments takes 4684 / 48
+    // = 97.6 cells, rounded up to 98, or 5.194 ms.
     let mut home = Home::new(r#"{"bandwidth":"8mbit","split_gso":false,"overhead":32,"framing":"atm"}"#);
     home.flow(1, 1, 2);
     home.flows.set_frames(FlowId(1), [1500, 52]);
@@ -390,7 +393,8 @@ fn in_ingress_mode_what_is_dropped_has_used_the_line() {
         home.sent.iter().filter(|s| s.0 >= from).map(|s| f64::from(s.2)).sum::<f64>() * 8.0 / 5.0
     };
     assert!((out(false) - 8e6).abs() < 3e4);
-    // the stream never slows down, so departures fall to two thirds of the rate, the minimum that the failsafe clock ensures
+    // the stream never slows down, so departures fall to two thirds of the rate, below which the failsafe clock does
+    // not let them fall
     let least = out(true);
     assert!((least - 8e6 / 1.5).abs() < 6e4, "{least}");
 }

@@ -29,8 +29,8 @@ fn two_flows(queue: &str) -> (f64, f64) {
 
 #[test]
 fn red_cuts_both_alike_and_fred_leaves_the_light_one_alone() {
-    // 11 Mbit/s arrives at a link of 9.9 Mbit/s, so one tenth must be dropped. RED, in the form of CBT with a single RED class,
-    // drops a tenth of each flow: 10 Mbit/s becomes 9, and 1 Mbit/s becomes 0.9.
+    // 11 Mbit/s arrives at a link of 9.9 Mbit/s, so one tenth must be dropped. CBT with a single class under RED
+    // behaves like plain RED. It drops a tenth of each flow: 10 Mbit/s becomes 9, and 1 Mbit/s becomes 0.9.
     let red = r#"{"cbt":{"classes":[{"name":"all","test":{"red":{"min_th":"15p","max_th":"30p","max_p":0.1}}}]}}"#;
     let (heavy, light) = two_flows(red);
     assert!((heavy - 0.1).abs() < 0.02 && (light - 0.1).abs() < 0.02, "RED: {heavy} {light}");
@@ -44,8 +44,9 @@ fn red_cuts_both_alike_and_fred_leaves_the_light_one_alone() {
 
 #[test]
 fn the_share_of_a_class_is_its_share_of_the_queued_bytes() {
-    // The rate of class c is B_c = C q_c / sum q. All three classes exceed their thresholds. The first queue has thresholds in
-    // packets, the second in bytes.
+    // The rate of class c is B_c = C q_c / sum q, where C is the rate of the link and q_c is the number of bytes that
+    // the class has queued. All three classes exceed their thresholds. The first queue has thresholds in packets, the
+    // second in bytes.
     let queues = [
         r#"{"cbt":{}}"#,
         r#"{"cbt":{"limit":"90KB","classes":[
@@ -102,8 +103,9 @@ fn the_unresponsive_class_is_held_to_its_threshold_whatever_it_offers() {
 
 #[test]
 fn shares_of_the_queue_follow_active_flows_under_dcbt() {
-    // Each of seven flows offers more than a seventh of the link: 4 of TCP, 2 tagged and 1 other. The other flow may
-    // queue one share of the bytes, and each tagged flow two shares. TCP is under RED.
+    // Each of seven flows offers more than a seventh of the link. Four flows are TCP, which is controlled by RED; two
+    // are tagged, and one belongs to the class `other`. This last flow may queue one share of the bytes, and each
+    // tagged flow two shares.
     let mut sources: Vec<Source> = (0..4).map(|_| Source::tcp(2.2 * MBIT, 1000).poisson()).collect();
     sources.extend((0..2).map(|_| Source::udp(4.0 * MBIT, 1000).dscp(46).poisson()));
     sources.push(Source::udp(10.0 * MBIT, 1000).poisson());
@@ -111,8 +113,8 @@ fn shares_of_the_queue_follow_active_flows_under_dcbt() {
     let per_flow =
         |r: std::ops::Range<usize>| r.clone().map(|i| run.rate(i)).sum::<f64>() / r.len() as f64 / LINK * 7.0;
     let (tcp, tagged, other) = (per_flow(0..4), per_flow(4..6), per_flow(6..7));
-    // the other flow has about one share (not exactly, because the average is slow), a tagged flow has about two, and TCP has
-    // the rest
+    // the flow of class `other` has about one share (not exactly, because the average follows the queue slowly), a
+    // tagged flow has about two, and TCP has the rest
     assert!((0.7..1.1).contains(&other), "{tcp} {tagged} {other}");
     assert!((1.4..2.1).contains(&tagged), "{tcp} {tagged} {other}");
     assert!((tcp * 4.0 + tagged * 2.0 + other - 7.0).abs() < 0.01);
@@ -144,7 +146,8 @@ fn cbq_gives_shares_and_lends_what_is_left() {
             assert!((run.rate(i) / MBIT - mbit).abs() < 0.1, "{borrow}: source {i} has {}", run.rate(i));
         }
         assert!(run.loss(0) < 1e-9);
-        // if a class may not borrow and is alone, it gets only its share, and the link is idle for the rest of the time
+        // here only `other` has traffic. If `other` may not borrow, it gets only its share, and the link is idle for
+        // the rest of the time
         let run = Bench::new(queue(borrow), LINK).run(&all[2..], 2.0, 30.0);
         let alone = if borrow { 10.0 } else { 2.0 };
         assert!((run.rate(0) / MBIT - alone).abs() < 0.02, "{borrow}: alone {}", run.rate(0));
@@ -153,7 +156,7 @@ fn cbq_gives_shares_and_lends_what_is_left() {
 
 #[test]
 fn the_script_of_a_fred_queue() {
-    // With weight 1, the average is the current queue. min_th is 4 packets, so maxq = 4.
+    // With weight 1, the average equals the current queue length. min_th is 4 packets, so maxq = 4.
     let queue = r#"{"fred":{"limit":"10p","min_th":"4p","max_th":"8p","max_p":0.0,"weight":1.0,"minq":2}}"#;
     let mut bench = Bench::new(spec(queue), LINK);
     let a = |n| vec![true; n];
@@ -181,7 +184,8 @@ fn the_script_of_fred_with_many_flows() {
             r#"{{"fred":{{"limit":"40p","min_th":"4p","max_th":"8p","max_p":0.0,"weight":1.0,"many_flows":"{reading}"}}}}"#
         );
         let mut bench = Bench::new(spec(&queue), LINK);
-        // avg is the length of the queue that the last accepted packet found, which is 8 for the ninth packet
+        // avg is the length of the queue at the arrival of the last accepted packet. The ninth packet arrives at a
+        // queue of 8
         assert!((0..9).all(|f| bench.offer(f)), "{reading}");
         assert_eq!(bench.offer(9), extra, "{reading}: a new flow");
         assert_eq!(bench.offer(0), extra, "{reading}: the second packet of a flow");
@@ -191,7 +195,8 @@ fn the_script_of_fred_with_many_flows() {
 
 #[test]
 fn the_script_of_a_cbt_queue() {
-    // with weight 1, the average is the current queue, so the thresholds apply to the current queue
+    // with weight 1, the average of a class equals the current backlog of the class, so the thresholds apply to the
+    // current queue
     let queue = r#"{"cbt":{"limit":"5p","classes":[
         {"name":"tcp","match":{"protocol":["tcp"]},"weight":1.0,"test":{"threshold":"3p"}},
         {"name":"tagged","match":{"protocol":["udp"],"dscp":[46]},"weight":1.0,"test":{"threshold":"1500B"}},
@@ -204,8 +209,8 @@ fn the_script_of_a_cbt_queue() {
     for (i, (flow, kept)) in offers.into_iter().enumerate() {
         assert_eq!(bench.offer(flow), kept, "offer {i}");
     }
-    // The buffer holds five packets, and flow `tcp`'s next packet is the fifth. The packet after that is below the class's
-    // threshold, but finds the buffer full.
+    // The buffer holds five packets, and the next packet of flow `tcp` is the fifth. When another packet of this flow
+    // arrives, its class is below the threshold, but the buffer is full.
     assert_eq!((bench.offer(tcp), bench.offer(tcp)), (true, false));
     // the packet that leaves belongs to class `other`, so this class has room again
     assert_eq!(bench.take(1), [other]);

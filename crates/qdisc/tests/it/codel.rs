@@ -108,7 +108,8 @@ fn ce_threshold_marks_every_capable_packet_above_it() {
     assert!(Params::validate(&lone).unwrap_err().message.contains("needs a ce_threshold"));
 }
 
-/// Passes `law` one head at `ms`, with this sojourn time and this backlog (in bytes) behind it.
+/// Lets `law` decide about a packet that leaves the head of the queue at `ms`, with this sojourn time and `behind`
+/// bytes behind it.
 fn head(law: &mut Codel, ms: f64, sojourn_ms: u64, behind: u64, link: &LinkView) -> Verdict {
     let now = Time((ms * 1e6) as u64);
     let backlog = Backlog { packets: (behind / 1500) as u32, bytes: behind };
@@ -116,9 +117,9 @@ fn head(law: &mut Codel, ms: f64, sojourn_ms: u64, behind: u64, link: &LinkView)
     law.head(&PacketMeta { size: 1500, ..Default::default() }, &view, &mut Rng::named(1, "q"))
 }
 
-/// Keeps the delay above target until `drops` drops, ends the dropping state, and raises the delay above target again
-/// after `pause_ms`. Returns the time in ms from this rise until the law re-enters the dropping state, and the law's
-/// state at the re-entry.
+/// Keeps the delay above target until the law has dropped `drops` packets, and then below target, which ends the
+/// dropping state. After `pause_ms`, the delay rises above target again. Returns the time in ms from this second rise
+/// until the law re-enters the dropping state, and the law's state at that time.
 fn reenter(params: &CodelParams, drops: u32, pause_ms: f64) -> (f64, CodelState) {
     let link = LinkView::plain(BitRate(5_000_000));
     let mut law = params.law();
@@ -147,7 +148,7 @@ fn count_on_reentry_is_each_versions_own() {
     assert_eq!(count(Variant::Linux, 10, 200.0), 9);
     assert_eq!(count(Variant::Draft01, 10, 200.0), 8);
     assert_eq!(count(Variant::Kmn, 10, 200.0), 8);
-    // if count - 2 exceeds 126, kmn resumes with 0.9844 x count, in this case 0.9844 x 200 = 196.88
+    // if count - 2 exceeds 126, ns-2's kmn version resumes with 0.9844 x count, in this case 0.9844 x 200 = 196.88
     assert_eq!(count(Variant::Kmn, 200, 200.0), 196);
     // The window is 16 intervals after drop_next in RFC 8289, and 8 in draft-01. drop_next is at most 100/sqrt(10) = 32 ms ahead
     // when the dropping state ends.

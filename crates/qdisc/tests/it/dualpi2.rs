@@ -129,7 +129,7 @@ fn the_step_goes_by_the_wait_of_the_packet_that_leaves() {
         q.now = Time(2 * MS);
         assert_eq!((q.pull().is_none(), q.fates()), (!fate.is_empty(), fate.iter().map(|f| f.to_string()).collect()));
     }
-    // the step does not apply to C
+    // the step never marks packets of C, whatever their sojourn time
     let mut q = Script::new("{}");
     q.put(0, Ecn::Ect0);
     q.now = Time(9 * MS);
@@ -189,8 +189,8 @@ fn updates_on_the_grid_by_the_longer_wait() {
     q.until(32_000);
     assert!(q.waiting()[1] == 0, "C has been served");
     let expected = match q.queue.discipline().heads(q.now) {
-        // If L's first packet left before C's, L's head is its second packet, which has waited for 12 ms, 3 ms less than the target
-        // and the last delay. So p' changes by -3e6 x (44 + 879) / 64.
+        // If L's first packet was sent before C's, packet 2 is now the head of L. It has waited for 12 ms, 3 ms less
+        // than the target and 3 ms less than the last delay, so p' changes by -3e6 x (44 + 879) / 64.
         [wait, _] if wait == Duration(12 * MS) => 206_015_625 - 43_265_625,
         _ => 206_015_625 + 187_484_375,
     };
@@ -213,7 +213,8 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
         assert!(q.p() > 0.4999, "{}", q.p());
         q
     };
-    // without drop_overload, p' is limited to 1/2 and k p' is 1, so every draw of the coupled law is a hit
+    // without drop_overload, p' is limited to 1/2, so k p' is 1, and the coupled law marks every packet of L that
+    // leaves two frames or more behind
     let off = r#"{"drop_overload": false}"#;
     let mut q = saturated(off);
     let now = q.now;
@@ -227,7 +228,7 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
     assert_eq!((q.pull(), q.fates()), (Some(2), vec!["s2".to_owned()]));
     let marked = q.queue.discipline().pi2().coupled();
     assert!(marked > 0.999, "{marked}");
-    // the marks of L and C are counted separately, by the law and by the step
+    // L and C count their own marks, each with one count for the law and one for the step
     use qdisc::QueueDiscipline;
     let classes = q.queue.discipline().classes();
     assert_eq!(
@@ -266,7 +267,8 @@ fn rfc_9332_marks_evenly_by_a_ramp() {
         (0..3).for_each(|seq| q.put(seq, Ecn::Ect1));
         q.now = Time(us * US);
         assert_eq!((0..3).map_while(|_| q.pull()).count(), 3);
-        // with p'_L = 1, the sum is 1 after the first packet, which is not marked, and 2 after the second, which is marked
+        // with p'_L = 1, each packet adds 1 to a running sum, and is marked if the sum exceeds 1. The sum is 1 after
+        // the first packet, which is not marked, and 2 after the second, which is marked
         assert_eq!(q.fates().len(), if marked == 2 { 1 } else { 0 }, "{us}");
     }
 }
@@ -280,19 +282,20 @@ fn rfc_9332_in_c_and_for_strangers_in_l() {
     q.pull();
     q.fates();
     assert_eq!(q.p(), 0.5);
-    // In C, every fourth classic draw is a hit. The sum must exceed 1, so the first hit is the fifth draw; the first draw was
-    // for packet 0.
+    // Each Not-ECT packet adds p_C = 1/4 to a running sum in C, and is dropped if the sum exceeds 1. So the fifth such
+    // packet is the first to be dropped. Packet 0 was the first of the five.
     for seq in 1..13 {
         q.put(seq, if seq % 2 == 0 { Ecn::NotEct } else { Ecn::Ect1 });
     }
     let pulled: Vec<u64> = (0..12).filter_map(|_| q.pull()).collect();
     let fates = q.fates();
-    // With mask 2, ECT(1) packets go to C, where they are marked with p_CL = 1. The first of the six packets only raises the
-    // sum to 1 and is not marked; the other five are marked.
+    // With mask 2, ECT(1) packets go to C, where each of the six adds p_CL = 1 to a running sum of their own. A packet
+    // is marked if the sum exceeds 1. The first packet raises it only to 1 and is not marked; the other five are
+    // marked.
     assert_eq!(fates.iter().filter(|f| f.starts_with('l')).count(), 5, "{fates:?}");
-    // each of the six Not-ECT packets adds 1/4 to the sum, so one of them is dropped
+    // each of the six Not-ECT packets adds p_C = 1/4 to the sum for drops, so one of them is dropped
     assert_eq!((fates.iter().filter(|f| f.starts_with('d')).count(), pulled.len()), (1, 11), "{fates:?}");
-    // C's law applies to Not-ECT packets that are in L because of their code point
+    // C's law also applies to Not-ECT packets that went to L because of code point 45
     for seq in 20..28 {
         q.put_as(seq, Ecn::NotEct, 45, 1500);
     }
@@ -324,7 +327,7 @@ fn limits() {
     assert_eq!((q.fates(), q.waiting()), (vec!["f250".to_owned()], [250, 0]));
 }
 
-/// Counts of a run of [`cbr`] after the warm-up.
+/// The results of [`cbr`], counted after the warm-up. Arrays have one element per stream.
 #[derive(Debug, Default)]
 struct Seen {
     offered: [f64; 2],
@@ -431,10 +434,10 @@ fn within(seen: f64, expected: f64, share: f64) {
 
 const VARIANTS: [&str; 2] = [r#"{"variant": "linux"}"#, r#"{"variant": "rfc9332"}"#];
 
-/// Integral action (RFC 9332 Appendix A) holds the mean delay at the target. Queue C drops the arrivals that exceed its
-/// rate: p_C = 1 - C/A, where the C of the formula is the rate that L leaves, and A is the arrival rate in queue C. The
-/// stream in L is sparse, and its packets wait for less than the transmission time of two frames. They get only coupled
-/// marks, with probability k p'.
+/// Tests that the integral action (RFC 9332 Appendix A) holds the mean delay at the target. Queue C drops what exceeds
+/// its rate, so p_C = 1 - C/A, where C is the rate that L leaves for queue C, and A is the arrival rate in queue C. The
+/// stream in L is sparse, and its packets wait for less than the transmission time of two frames. So these packets get
+/// only coupled marks, with probability k p'.
 #[test]
 fn datagrams_in_c_that_do_not_respond() {
     for params in VARIANTS {
@@ -450,9 +453,9 @@ fn datagrams_in_c_that_do_not_respond() {
     }
 }
 
-/// If ECT(1) arrives in L at a rate A > 4C/3, where C is the link's rate (RFC 9332 Appendix A), p' = sqrt(1 - C/A) >
-/// 1/2. Then L drops with probability p_C, marks all packets that it does not drop, and L's delay is the target, not the
-/// threshold of the step.
+/// Tests an overload of L. If ECT(1) packets arrive in L at a rate A > 4C/3, where C is the link's rate (RFC 9332
+/// Appendix A), p' = sqrt(1 - C/A) > 1/2. Then L drops with probability p_C, marks all packets that it does not drop,
+/// and L's delay is the target, not the threshold of the step.
 #[test]
 fn overload_by_datagrams_in_l() {
     for params in VARIANTS {
@@ -511,7 +514,8 @@ fn what_is_refused() {
     assert!(refusal(r#"{"target": "0s"}"#).contains("more than 0s"));
     assert!(refusal(r#"{"tupdate": "1us"}"#).contains("100us"));
     assert!(refusal(r#"{"alpha": 0}"#).contains("dualpi2.alpha"));
-    // alpha = 0.1 tupdate / rtt_max^2 would be 0.1 x 16 ms / (1 us)^2
+    // with these values, alpha would be 0.1 tupdate / rtt_max^2 = 0.1 x 16 ms / (1 us)^2 = 1.6e9 per second, which is
+    // above the limit
     assert!(refusal(r#"{"rtt_max": "1us", "tupdate": "16ms"}"#).contains("dualpi2.rtt_max: gives a gain of"));
     assert!(refusal(r#"{"time_shift": "50ms", "classic_protection": 0.1}"#).contains("two ways"));
     assert!(refusal(r#"{"drop_early": true, "native": "ramp"}"#).contains("step"));

@@ -29,7 +29,7 @@ struct Bench {
     fates: Fates,
     now: Time,
     sent: u64,
-    /// Number of dropped packets that a test has already replaced with new packets.
+    /// Number of drops for which a test has already offered replacement packets.
     offered_for_drops: usize,
 }
 
@@ -82,7 +82,7 @@ impl Bench {
         order
     }
 
-    /// Returns the numbers of the packets dropped since the last call, with reasons.
+    /// Returns the numbers of the packets dropped since the last call, each with the reason for the drop.
     fn dropped(&mut self) -> Vec<(u64, DropReason)> {
         std::mem::take(&mut self.fates.0)
     }
@@ -104,7 +104,7 @@ impl Bench {
         }
     }
 
-    /// Returns the law of a flow's queue, which is PIE.
+    /// Returns the law of a flow's queue, for tests in which that law is PIE.
     fn pie(&self, flow: char) -> &AnyLaw {
         self.queue.discipline().queue_law(self.queue_of(flow))
     }
@@ -112,8 +112,8 @@ impl Bench {
 
 #[test]
 fn a_refused_packet_starts_the_clock_of_an_empty_queue_in_line() {
-    // as behind a modem, which dequeues only during a grant, no dequeue follows the last packet, so the empty queue
-    // stays in the list
+    // A modem dequeues only during a grant, so the link may not request a packet after the last one. The same happens
+    // here: no dequeue finds the queue empty, so the empty queue stays in the list.
     let mut b = Bench::new(r#"{ "fq_pie": { "limit": "1024B" } }"#);
     b.offer("a", 60);
     assert_eq!(b.take(1), "a");
@@ -187,8 +187,8 @@ fn fq_codel_serves_new_queues_first_and_once() {
     // behind s. Then a, which has credit, sends.
     assert_eq!(b.take(1), "a");
     assert_eq!(b.queue.discipline().in_line(), ['a', 's', 'b'].map(|f| b.queue_of(f)));
-    // so flow s is not new when its next packet arrives. Flow t, which is new, is served first, although its packet
-    // arrives later
+    // Flow s is in the old list, so it is not new when its next packet arrives. Flow t, which is new, is served first,
+    // although its packet arrives later.
     b.offer("st", 100);
     assert_eq!(b.take(2), "ts");
 }
@@ -220,8 +220,8 @@ fn the_longest_queue_pays() {
     assert_eq!(longest("bytes", "tail"), [(6, DropReason::PushOut)]);
     assert_eq!(longest("packets", "head"), [(0, DropReason::HeadFull)]);
     assert_eq!(longest("packets", "tail"), [(3, DropReason::PushOut)]);
-    // the arrival counts as part of its flow's queue. If this queue is the longest, and drops are at the tail, the arrival is
-    // refused
+    // The arrival counts as part of its flow's queue. If that queue is the longest and drops are made at its tail, the
+    // arrival itself is dropped.
     let mut b = Bench::new(r#"{"perfect":{"limit":"3p","overflow":{"longest":{"from":"tail"}}}}"#);
     b.offer("aaba", 1500);
     assert_eq!(b.dropped(), [(3, DropReason::TailFull)]);
@@ -252,7 +252,7 @@ fn fq_codel_drops_half_of_the_fattest_but_64_at_most() {
 fn serial_search_fills_a_group_then_shares() {
     for (rule, fifth) in [("first", 0), ("least_loaded", 2)] {
         let mut b = Bench::new(&format!(r#"{{"sfq_hss":{{"groups":1,"ways":4,"when_full":"{rule}"}}}}"#));
-        // the only group has four queues, which a to d take in this order; c's queue has the fewest bytes
+        // The only group has four queues. Flows a to d get them in this order, and c's queue has the fewest bytes.
         b.offer("aabb", 1500);
         b.offer("c", 100);
         b.offer("dd", 1500);
@@ -318,7 +318,8 @@ fn a_reused_slot_is_another_flow() {
     let (old, new) = (FlowId::new(0, 1), FlowId::new(0, 2));
     b.packet(PacketMeta { flow: old, size: 1500, ..Default::default() });
     b.packet(PacketMeta { flow: new, size: 1500, ..Default::default() });
-    // a packet of the slot's previous flow still waits. The two flows may share a queue, but no packet is lost or counted twice
+    // The new flow uses the slot of the old flow while a packet of the old flow still waits. The two flows may share a
+    // queue, but no packet is lost or counted twice.
     assert_eq!(b.take(3), "aa");
     assert_eq!(b.queue.backlog(), Backlog::default());
 }
@@ -420,7 +421,7 @@ fn names_compose() {
     assert_eq!(composed, serde_json::from_value(r#"{"sfq_hss":{"law":"codel"}}"#.parse().unwrap()).unwrap());
     assert_eq!(composed.fair().unwrap().law.name(), "codel");
     assert_eq!(composed, read("sfq_hss+codel").unwrap());
-    // the discipline is written as a table, which is read back as the same discipline
+    // a discipline with a composed name is serialised as a table, from which the same discipline is read
     assert_eq!(serde_json::from_value::<Spec>(serde_json::to_value(&composed).unwrap()).unwrap(), composed);
     for (text, part) in [
         ("sfq_hss + codle", "unknown variant `codle`"),
@@ -432,7 +433,7 @@ fn names_compose() {
         let refusal = read(text).unwrap_err().to_string();
         assert!(refusal.contains(part), "{text}: {refusal}");
     }
-    // all four parts can be given at once
+    // classifier, scheduler, law and overflow can all be given in one table
     let all = r#"{"fair":{"limit":"100p","classifier":{"serial_search":{"groups":8}},"scheduler":"new_first",
         "law":{"codel":{"target":"1ms"}},"law_sees":"total_unless_last","overflow":{"longest":{"by":"packets","from":"tail"}}}}"#;
     let FairParams { limit, .. } = serde_json::from_value::<Spec>(all.parse().unwrap()).unwrap().fair().unwrap();
@@ -473,8 +474,9 @@ fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
 
 #[test]
 fn linux_may_take_the_last_packet_of_a_queue_and_sfq_codel_never_does() {
-    // Flow s has one packet at a time, which waits 10 ms; flow b has a standing queue. Each sends one packet of 1500 B per
-    // turn. So every head of s is above target. If CoDel's backlog includes b's, it drops some heads of s from 110 ms on.
+    // Flow s has one packet at a time, which waits 10 ms; flow b has a standing queue. Each sends one packet of 1500 B
+    // per turn. So every packet of s is above target when it reaches the head. If the backlog that CoDel sees includes
+    // b's packets, CoDel drops some packets of s from 110 ms on.
     let last = |sees: &str| {
         let parts = r#""classifier":{"isolated":{}},"scheduler":{"drr_plus_plus":{"quantum":1500}}"#;
         let mut b = Bench::new(&format!(r#"{{"fair":{{"law":"codel","law_sees":"{sees}",{parts}}}}}"#));
@@ -502,8 +504,8 @@ fn overflow_raises_codels_count_in_linux() {
         let AnyLaw::Codel(law) = b.queue.discipline().queue_law(b.queue_of('a')) else { panic!() };
         (b.fates.0.len() as u32, law.state().count)
     };
-    // The eleventh packet does not fit, so a batch is dropped. `drop_batch` limits this batch to four packets; half of the
-    // queue's bytes would be more.
+    // The eleventh packet does not fit, so packets are dropped until half of the queue's bytes are gone, but at most
+    // `drop_batch` packets. Four packets hold less than half of the bytes, so four are dropped.
     assert_eq!((count(true), count(false)), ((4, 4), (4, 0)));
 }
 

@@ -1,4 +1,5 @@
-//! Tests of LRED and COBALT, which act on the packet at the head: corners of the curves, and counts and steps worked out by hand.
+//! Tests of LRED and COBALT, which decide about the packet at the head of the queue. The expected probabilities at the
+//! corners of LRED's curves, and COBALT's counts and probabilities, are worked out by hand.
 
 use packet::{Backlog, DropReason, Ecn, FateSink, FlowTable, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::law::cobalt::{Cobalt, CobaltParams};
@@ -17,7 +18,8 @@ fn ms(n: u64) -> Limit {
     Limit::Time(Duration::from_millis(n))
 }
 
-/// Passes `law` a head of 1500 bytes with this sojourn time and `behind` packets behind it.
+/// Lets `law` decide about a packet of 1500 bytes that leaves the head of the queue, with this sojourn time and
+/// `behind` packets behind it.
 fn head(law: &mut impl Law, now_us: u64, sojourn_ms: u64, behind: u32, ecn: Ecn, rng: &mut Rng) -> Verdict {
     let link = LinkView { downstream_delay: Duration::from_millis(4), ..LinkView::plain(BitRate(5_000_000)) };
     let backlog = Backlog { packets: behind, bytes: u64::from(behind) * 1500 };
@@ -47,7 +49,7 @@ fn corners_of_lred_s_curves() {
     }
 }
 
-/// Returns the share of 100 000 identical heads that `law` drops.
+/// Lets `law` decide about 100 000 identical packets at the head of the queue, and returns the share that is dropped.
 fn share(law: &mut Lred, sojourn_ms: u64, behind: u32) -> f64 {
     let mut rng = Rng::named(1, "q");
     let n = 100_000;
@@ -92,8 +94,9 @@ fn latency_based_wred_takes_the_profile_of_the_packet() {
         let drops = (0..n).filter(|_| law.head(&packet, &view, &mut rng) == Verdict::Drop).count();
         drops as f64 / f64::from(n)
     };
-    // each row has DSCP, sojourn time (ms) and probability. DSCP 0 has no profile, so the probability rises from 200 to 400 ms, the
-    // default; 32 has the profile of precedence 4; 34 has a profile of its own, which overrides that of its precedence
+    // Each row has a DSCP, a sojourn time in ms, and the expected probability. DSCP 0 has no profile, so the default
+    // thresholds of 200 and 400 ms apply. DSCP 32 has the profile of precedence 4. DSCP 34 also has precedence 4, but
+    // its own profile overrides the profile of the precedence.
     for (dscp, sojourn, expected) in
         [(0, 150, 0.0), (0, 400, 0.05), (32, 49, 0.0), (32, 75, 0.15), (32, 500, 0.2), (34, 599, 0.0), (34, 750, 0.03)]
     {
@@ -134,9 +137,9 @@ fn lred_s_integral_term_comes_and_goes() {
         see(&mut law, n, 0);
     }
     assert!((41..61).all(|n| see(&mut law, n, 0) == Verdict::Pass), "p_i = 0");
-    // ten seconds later, a head at twice the target raises p_i by only 0.1, because a step is at most 100 ms long;
-    // without this limit, p_i would rise to 1. Heads at the target do not change p_i = 0.1, so on average 10 of 100
-    // heads are dropped, with a standard deviation of 3
+    // Ten seconds later, a head at twice the target raises p_i by only 0.1, because a step is at most 100 ms long;
+    // without this limit, p_i would rise to 1. A delay equal to the target then leaves p_i at 0.1, so on average 10 of
+    // 100 heads are dropped, with a standard deviation of 3.
     see(&mut law, 161, 400);
     let drops = (162..262).filter(|n| see(&mut law, *n, 200) == Verdict::Drop).count();
     assert!((1..20).contains(&drops), "p_i = 0.1: {drops}");
@@ -188,7 +191,8 @@ fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
     assert_eq!(see(&mut law, 1_100_000, 10), (false, 2, 1_170_710));
     assert_eq!(see(&mut law, 1_171_000, 10), (true, 3, 1_228_445));
     assert_eq!(see(&mut law, 1_229_000, 10), (true, 4, 1_278_445));
-    // At 5 ms, the delay is no longer above target, so count falls by one at each drop_next, on the same schedule.
+    // At 5 ms, the delay is no longer above target. Each time drop_next is reached, count falls by one, and drop_next
+    // advances by 100/sqrt(count) ms as it does for drops.
     assert_eq!(see(&mut law, 1_230_000, 5), (false, 4, 1_278_445));
     assert_eq!(see(&mut law, 1_279_000, 5), (false, 3, 1_336_180));
     // by 1408 ms, two decrements are due, at 1336.18 and at 1336.18 + 70.711 = 1406.89. The next is due 100 ms later, at 1506.89
@@ -216,11 +220,11 @@ fn cobalt_goes_on_with_the_count_it_has() {
     // the delay falls below target and rises above it again, so the next drop is due 100 / sqrt(4) = 50 ms later
     see(&mut law, 1_240_000, 5, Ecn::NotEct);
     assert_eq!(see(&mut law, 1_250_000, 10, Ecn::NotEct), (Verdict::Pass, 4, 1_300_000));
-    // A drop is 200 ms late. The next drop is due at 1300 + 100 / sqrt(5) = 1344.72, which has passed, so it may follow at
-    // once.
+    // The dequeue at 1500 ms drops a packet 200 ms after the drop was due. The next drop is due at 1300 + 100 / sqrt(5)
+    // = 1344.72, which has passed, so it may follow at once.
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::NotEct), (Verdict::Drop, 5, 1_344_721));
-    // After a mark, the next mark would be due at 1344.72 + 100 / sqrt(6) = 1385.55, which has also passed. Late marks are not
-    // made up for, so drop_next becomes the current time.
+    // After a mark, the next mark would be due at 1344.72 + 100 / sqrt(6) = 1385.55, which has also passed. COBALT does
+    // not catch up on late marks, so drop_next becomes the current time.
     let mark = Verdict::Mark(MarkReason::Law);
     assert_eq!(see(&mut law, 1_500_000, 10, Ecn::Ect0), (mark, 6, 1_500_000));
     // an empty queue lowers count by one if drop_next is due. Then drop_next is 1500 + 100 / sqrt(5) = 1544.72

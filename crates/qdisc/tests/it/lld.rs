@@ -1,7 +1,8 @@
-//! Tests of the queues of Low Latency DOCSIS, worked out by hand: the coupled DOCSIS-PIE, its rate r_C, the rates of the
-//! service flows, the virtual queue.
+//! Tests of the queues of Low Latency DOCSIS, with values worked out by hand. They cover the coupled DOCSIS-PIE of
+//! queue C, the rate r_C that is left for C, the rates of the service flows, and the virtual queue.
 //!
-//! An IP packet of 1500 bytes counts 1518 bytes as an Ethernet frame (in C and r_L), and 1528 with the MAC header (in L).
+//! An IP packet of 1500 bytes is an Ethernet frame of 1518 bytes, which is its size in C and in r_L. In L, the MAC
+//! header is included, so the size is 1528 bytes.
 
 use packet::{
     Aggregate, DropReason, Ecn, FateSink, FlowId, FlowTable, Item, LinkView, MarkReason, PacketMeta, Point, Reading,
@@ -87,7 +88,8 @@ impl Script {
         }
     }
 
-    /// Advances to `us` after the start, and runs each update at its own time.
+    /// Advances the time to `us` microseconds after the start. Runs the updates that are due by then, each at the time
+    /// at which it is due.
     fn until(&mut self, us: u64) {
         let until = Time(us * US);
         while let Some(t) = self.queue.next_wake().filter(|t| *t <= until) {
@@ -110,7 +112,7 @@ impl Script {
         found.unwrap_or_else(|| panic!("{name}"))
     }
 
-    /// Returns the predicted delay of C at the last update, in ms.
+    /// Returns the queuing delay that was predicted for C at the last update, in ms.
     fn qdelay_c(&self) -> f64 {
         self.read("qdelay_old")
     }
@@ -199,14 +201,15 @@ fn buffers_follow_the_service_flows_rates() {
 
 #[test]
 fn the_gains_of_the_coupled_pie_by_hand() {
-    // The delay of 60 packets is q = 60 x 1518 B x 8 / 50 Mbit/s = 14.5728 ms. A step is A (q - 10 ms) + B (q - q_old) with A =
-    // 0.25 and B = 2.5. It is divided by 2048 while drop_prob is below 1e-6, and by 128 while it is from 1e-5 to 1e-4.
+    // The delay of 60 packets is q = 60 x 1518 B x 8 / 50 Mbit/s = 14.5728 ms. A step is A (q - 10 ms) + B (q - q_old)
+    // with A = 0.25 and B = 2.5. The step is divided by 2048 while drop_prob is below 1e-6, and by 128 while drop_prob
+    // is between 1e-5 and 1e-4.
     let mut q = Script::new("{}");
     q.c(60);
     q.until(16_000);
     let first = (0.25 * 4.5728e-3 + 2.5 * 14.5728e-3) / 2048.0;
     close(q.read("drop_prob"), first); // 1.8347e-5
-    // 16 ms later, q is unchanged, so only A's part of the step remains, divided by 128
+    // 16 ms later, q is unchanged, so the term B (q - q_old) is 0, and the step is A (q - 10 ms) divided by 128
     q.until(32_000);
     let second = first + 0.25 * 4.5728e-3 / 128.0;
     close(q.read("drop_prob"), second); // 2.7278e-5
@@ -224,9 +227,9 @@ fn the_gains_of_the_coupled_pie_by_hand() {
 
 #[test]
 fn a_low_delay_decays_by_two_percent_from_5_ms_on() {
-    // drop_prob decays if the current and the last delay are below 5 ms. 20 packets have a delay of 4.8576 ms, and 21 packets a
-    // delay of 5.1005 ms. B is almost 0, because otherwise B's part of the step would set drop_prob to 0 when the queue
-    // shrinks.
+    // drop_prob decays only if the current delay and the last one are below 5 ms. 20 packets have a delay of 4.8576 ms,
+    // and 21 packets a delay of 5.1005 ms. The gain B is almost 0, because otherwise the term B (q - q_old) would set
+    // drop_prob to 0 when the queue shrinks.
     for (n, decay) in [(20, 0.98), (21, 1.0)] {
         let mut q = Script::new(r#"{"classic": {"beta": 1e-12}}"#);
         q.c(300);
@@ -235,7 +238,7 @@ fn a_low_delay_decays_by_two_percent_from_5_ms_on() {
         q.until(61 * 16_000);
         let before = q.read("drop_prob");
         q.until(62 * 16_000);
-        // A's part of the step is doubled while drop_prob is between 10 % and 1
+        // while drop_prob is between 0.1 and 1, the step is doubled, and almost all of the step is A (q - 10 ms)
         assert!((0.1..1.0).contains(&before), "{before}");
         close(q.read("drop_prob"), (before + 0.25 * (n as f64 * 12_144.0 / 50e6 - 0.010) * 2.0) * decay);
     }
@@ -299,9 +302,10 @@ fn no_drop_below_085_and_a_sure_one_from_85_of_accumulated_probability() {
 
 #[test]
 fn grants_under_way_are_no_delay_to_the_virtual_queue() {
-    // 49.9 Mbit/s arrives in frames of 1518 B, 243.367 us apart. A request loop of 2.9 ms keeps 12 frames queued. Estimated from
-    // the bytes, the delay is 3 ms, so all frames are marked. In a virtual queue that drains at 50 Mbit/s, a frame never waits for
-    // another, so the delay is 242.88 us, below the ramp.
+    // Frames of 1518 B arrive 243.367 us apart, at 49.9 Mbit/s. Each waits 2.9 ms for its grant in the request loop, so
+    // 12 frames stay queued. If the delay is estimated from the queued bytes, it is 3 ms, so all frames are marked. In
+    // a virtual queue that drains at 50 Mbit/s, a frame never waits for another, so the delay is 242.88 us, below the
+    // ramp.
     let request_loop = RequestLoop {
         delay: Duration(3_645_000),
         sample: Duration(1_012_500),
@@ -324,7 +328,7 @@ fn grants_under_way_are_no_delay_to_the_virtual_queue() {
     let virtually = r#"{"queue_protection": false}"#;
     assert!(marks(bytes, &of, 12) > 7900);
     assert_eq!(marks(virtually, &of, 12), 0);
-    // without a request loop, the delay is always estimated from the bytes
+    // without a request loop, L has no virtual queue, so its delay is estimated from the bytes
     assert!(marks(virtually, &Aggregate::default(), 12) > 7900);
     // 30 queued frames take 45 840 B, more than the loop's 22 781 B, so there is a real queue. The average exceeds 22 781 B after
     // 88 samples, at 89 ms, and the virtual queue reaches the ramp at 113 ms; after that, frames are marked.

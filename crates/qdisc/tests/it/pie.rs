@@ -85,7 +85,9 @@ fn the_tuning_tables() {
 fn a_step_up_is_capped_at_two_percent_from_ten_percent_on() {
     let gains = Gains { alpha: 0.125, beta: 1.25, target: Duration::from_millis(15), tuning: Tuning::Rfc8033 };
     let ms = Duration::from_millis;
-    // the delay rises from 0 to 100 ms, 85 ms above the target, so the step would be 0.125 x 0.085 + 1.25 x 0.1 = 0.135625
+    // The delay rises from 0 to 100 ms, 85 ms above the target, so the step without the cap would be 0.125 x 0.085 +
+    // 1.25 x 0.1 = 0.135625. The cap of 0.02 applies if drop_prob is at least 0.1; just below 0.1, the step is only
+    // halved.
     close(gains.step(0.1, ms(100), Duration::ZERO), 0.12);
     close(gains.step(0.0999, ms(100), Duration::ZERO), 0.0999 + 0.135_625 / 2.0);
     // a step down is not limited: if the delay falls from 100 ms to 0, the step is 0.125 x (-0.015) - 1.25 x 0.1 = -0.126875
@@ -131,7 +133,8 @@ fn linux_adds_two_percent_above_250_ms_and_2013_above_200() {
     close(after(PieVariant::Rfc8033, 300), (0.125 * 0.285 + 0.375) / 2048.0);
     close(after(PieVariant::Linux, 300), (0.125 * 0.285 + 0.375) / 2048.0 + 0.02);
     close(after(PieVariant::Linux, 250), (0.125 * 0.235 + 0.3125) / 2048.0);
-    // with a target of 20 ms and the coarse table, the step is 0.125 x (d - 0.020) + 1.25 d, divided by 8
+    // the draft of 2013 has a target of 20 ms and a coarser table of factors, so the step is 0.125 x (d - 0.020) + 1.25
+    // d, divided by 8
     close(after(PieVariant::Draft2013, 250), (0.125 * 0.230 + 0.3125) / 8.0 + 0.02);
     close(after(PieVariant::Draft2013, 200), (0.125 * 0.180 + 0.25) / 8.0);
 }
@@ -186,7 +189,8 @@ fn a_burst_is_allowed_for_ten_updates() {
             first_drop = Some(update);
         }
     }
-    // the tenth update uses up the rest of the 150 ms; by then the probability is far above 1/2000
+    // the tenth update uses up the rest of the 150 ms, and the probability is then far above 1/2000, so one of the 2000
+    // arrivals is dropped
     assert_eq!(first_drop, Some(10));
 }
 
@@ -220,8 +224,9 @@ fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
     // with `spared` = 3028 bytes, the value of RFC 8033, two packets are spared
     let mut b = congested(&PieParams { spared: Some(Bytes(3028)), ..linux.clone() });
     assert_eq!(drops(&mut b, 3028), 0);
-    // Since the last update, the delay has fallen to 7 ms, below half the target. Linux spares arrivals from now on, and RFC 8033
-    // from the next update on.
+    // Since the last update, the delay has fallen to 7 ms, below half the target. Linux judges by the present delay, so
+    // it drops nothing from now on. RFC 8033 judges by the delay at the last update, so it still drops until the next
+    // update.
     for (judged_by, expected) in [(JudgedBy::Present, false), (JudgedBy::LastUpdate, true)] {
         let mut b =
             Bench::new(PieParams { judged_by: Some(judged_by), tuning: Some(Tuning::None), ..linux.clone() }.law());
@@ -240,7 +245,7 @@ fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
 fn departures_use_up_linux_burst_allowance() {
     let mut b = Bench::new(PieParams { variant: PieVariant::Linux, ..Default::default() }.law());
     b.arrive(0, 0);
-    // The allowance of 150 ms is not reduced by updates, but by the times between departures: 40, 60 and 100 ms.
+    // Updates do not reduce the allowance of 150 ms. It is reduced by the times between departures: 40, 60 and 100 ms.
     (0..20).for_each(|_| _ = b.tick(150_000));
     for (ms, left) in [(300, 150), (340, 110), (400, 50), (500, 0)] {
         b.left(ms * 1000, 150_000, 80);
@@ -250,7 +255,7 @@ fn departures_use_up_linux_burst_allowance() {
 
 #[test]
 fn drops_have_the_probability_and_bytemode_scales_it() {
-    // the standard error of 100 000 draws is at most 0.0016
+    // the share of drops in 100 000 draws has a standard error of at most 0.0016
     for (bytemode, size, scale) in [(false, 500, 1.0), (true, 500, 0.5), (true, 1500, 1.5)] {
         let mut b = congested(&PieParams { bytemode, ..Default::default() });
         let p = b.law.state().drop_prob * scale;
@@ -276,7 +281,8 @@ fn ecn_marks_below_its_threshold_only() {
 
 #[test]
 fn dice_never_drop_early_and_never_wait_long() {
-    // with a probability of 1/16, the sum is 0.8125 after 13 packets, 0.875 after 14, and 8.5 after 136
+    // With a probability of 1/16 per packet, accu_prob is 0.8125 after 13 packets, 0.875 after 14, and 8.5 after 136. A
+    // drop is possible from 0.85 on, and certain from 8.5 on.
     for seed in 0..200 {
         let (mut dice, mut rng) = (Dice::default(), Rng::named(seed, "q"));
         let mut gap = 0;
@@ -290,7 +296,7 @@ fn dice_never_drop_early_and_never_wait_long() {
         assert!((14..=136).contains(&gap), "{gap}");
         assert_eq!(dice.accu_prob, 0.0);
     }
-    // with probability 0, only the sum can cause a drop
+    // with probability 0, a packet is dropped only because accu_prob reaches 8.5
     let mut dice = Dice { accu_prob: 8.4375 };
     assert!(!dice.roll(0.0, &mut Rng::named(1, "q")));
     dice.add(0.0625);
@@ -311,8 +317,8 @@ fn the_departure_rate_of_2013() {
     // 8
     assert_eq!(b.law.state().qdelay_old, Duration::from_millis(24));
     close(b.law.state().drop_prob, 0.0305 / 8.0);
-    // At half the rate, the sample is 1600 ns per byte. With a weight of 0.5, the average becomes 1200 ns per byte, or 36 ms
-    // for 30 000 bytes.
+    // Now packets leave at half the rate, so the next sample is 1600 ns per byte. With a weight of 0.5, the average
+    // becomes 1200 ns per byte, or 36 ms for 30 000 bytes.
     for n in 0..7u64 {
         b.left(11_800 + n * 2400, 30_000, 99);
     }
@@ -410,8 +416,8 @@ fn docsis_pie_states() {
         assert_eq!(b.law.state().burst, Burst::Inactive);
     }
     assert!(b.law.state().drop_prob > 0.01);
-    // At a third of the buffer, the state becomes QUENCH. After the first drop the state is PROTECT, with an allowance during which
-    // drop_prob is 0.
+    // At a third of the buffer, the burst protection enters its state QUENCH. The first drop changes the state to
+    // PROTECT and grants an allowance, during which drop_prob is 0.
     let mut at = b.tick(20_000);
     let mut verdict = b.arrive(at, 20_000);
     assert!(b.law.state().burst != Burst::Inactive);
@@ -433,8 +439,8 @@ fn docsis_pie_states() {
     }
     b.tick(40_000);
     assert!(b.law.state().drop_prob > 0.0);
-    // The queue is empty now. As soon as drop_prob is 0 and both delays are low, the state becomes QUENCH, and after more than
-    // a second INACTIVE.
+    // The queue is empty now. As soon as drop_prob is 0 and both delays are low, the state becomes QUENCH. After more
+    // than a second in QUENCH, it becomes INACTIVE.
     let mut quench = None;
     for _ in 0..2000 {
         let before = b.law.state().burst;

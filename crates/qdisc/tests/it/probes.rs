@@ -7,7 +7,8 @@ use units::{BitRate, Rng, Time};
 
 /// Disciplines whose only state is their packets.
 const STATELESS: [&str; 1] = ["droptail"];
-/// Disciplines with state only in their classes, which a probe reports after the common part.
+/// Disciplines whose whole state is in their classes. The first part of their readings, which describes the discipline
+/// as a whole, is empty.
 const CLASSES_ONLY: [&str; 1] = ["cbt"];
 
 /// One part of a reading: its queue, and its columns with their values.

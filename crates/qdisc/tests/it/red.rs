@@ -20,7 +20,8 @@ fn packet(ecn: Ecn) -> PacketMeta {
     packet
 }
 
-/// Passes `law` an arrival at `ms` that finds `packets` packets of 1000 bytes in the queue.
+/// Lets `law` decide about the packet `what`, which arrives at `ms` and finds `packets` packets of 1000 bytes in the
+/// queue.
 fn arrive(law: &mut impl Law, ms: u64, packets: u32, what: &PacketMeta, rng: &mut Rng) -> Verdict {
     let link = LinkView::plain(BitRate(8_000_000));
     let backlog = Backlog { packets, bytes: u64::from(packets) * 1000 };
@@ -61,7 +62,8 @@ fn gaps_are_uniform() {
         assert_eq!(gaps.len(), 2 * n - 1);
         assert!(gaps.iter().all(|g| (g - 1.0 / (2.0 * n as f64 - 1.0)).abs() < 1e-9), "{gaps:?}");
     }
-    // with method 1, the gap is geometric, so the probability of a gap of 3 is 0.9 x 0.9 x 0.1
+    // with Floyd & Jacobson's method 1, the gap is geometric, so for p_b = 0.1 the probability of a gap of 3 is 0.9 x
+    // 0.9 x 0.1
     assert!((gap_distribution(Spacing::Geometric, 0.1)[2] - 0.081).abs() < 1e-12);
 }
 
@@ -113,8 +115,8 @@ fn gaps_of_a_rising_probability(spacing: Spacing) -> Vec<f64> {
 
 #[test]
 fn one_draw_judges_the_whole_gap_by_the_present_probability() {
-    // A gap survives packet n with probability 1 - n p, which is 0.98 ... 0.80 for the first ten packets, then 1 - 11 x 0.05 =
-    // 0.45, 0.40 ... and 0 at packet 20. Three standard errors of 200 000 gaps are 0.0032 at most.
+    // A gap is longer than n packets with probability 1 - n p, which is 0.98 ... 0.80 for the first ten packets, then 1
+    // - 11 x 0.05 = 0.45, 0.40 ... and 0 at packet 20. Three standard errors of 200 000 gaps are 0.0032 at most.
     let gaps = gaps_of_a_rising_probability(Spacing::OneDraw);
     for (n, share) in gaps.iter().enumerate().skip(1) {
         let expected = match n {
@@ -142,8 +144,8 @@ fn the_linux_variant_has_tcs_names_and_defaults() {
     arrive(&mut law, 0, 1, &packet(Ecn::NotEct), &mut rng);
     let ramp = law.ramp().unwrap();
     assert_eq!((ramp.min, ramp.max, ramp.max_p, law.weight()), (16_666.0, 50_000.0, 0.02, Some(0.0625)));
-    // with burst 100 and min 15 packets, the left-hand side is 100 + 1 - 15 = 86. The right-hand side is 82.8 for w = 1/256,
-    // which is too small, and 90.9 for w = 1/512
+    // With a burst of 100 and a min of 15 packets, burst + 1 - min is 100 + 1 - 15 = 86. (1 - (1 - w)^100) / w is 82.8
+    // for w = 1/256, which is too small, and 90.9 for w = 1/512.
     let lab = RedParams {
         min: Some("22710B".parse().unwrap()),
         max: Some("45420B".parse().unwrap()),
@@ -165,7 +167,8 @@ fn the_average_by_hand() {
     for (idle, whole, fraction) in [
         // an average of 5 decays to (1/2)^3 x 5 in 3 packet times, and to (1/2)^2.5 x 5 in 2.5 packet times
         (IdleDecay::Decay, 0.625, 5.0 * 0.176_776_695_296_636_9),
-        // 2.5 packet times count as 2; then the arrival's sample of 0 halves the average again
+        // 2.5 packet times are rounded down to 2. In addition, the arrival finds 0 packets, and this sample halves the
+        // average once more.
         (IdleDecay::DecayAndSample, 0.3125, 0.625),
         (IdleDecay::DecayOnceAsked, 0.625, 5.0 * 0.176_776_695_296_636_9),
     ] {
@@ -174,7 +177,8 @@ fn the_average_by_hand() {
             let at = |a: &mut Average, q, us: u64| a.sample(q, Time(us * 1000), Weight::new(0.5), idle, packet_time);
             assert_eq!(at(&mut a, 4.0, 0), 2.0);
             assert_eq!(at(&mut a, 8.0, 0), 5.0);
-            // when the last packet has left, the link finds the queue empty at the same time, and again later
+            // the last packet leaves at 1 ms. The link finds the queue empty at once and again at 2 ms, which does not
+            // restart the idle period
             a.left(0, Time(1_000_000), idle);
             a.empty(Time(1_000_000));
             a.empty(Time(2_000_000));
@@ -184,8 +188,9 @@ fn the_average_by_hand() {
             assert!((at(&mut a, 2.0, 9000) - (expected / 2.0 + 1.0)).abs() < 1e-12);
         }
     }
-    // While the last packet is being sent, the queue is empty. Floyd & Jacobson count this time as idle, but ns-2
-    // does not. Here, the link has not yet found the queue empty, so a sample 9 ms later only halves the average.
+    // The queue is empty while its last packet is being sent. Floyd & Jacobson count this time as idle, but ns-2's idle
+    // period begins only when the link requests a packet and finds the queue empty. Here no request has come yet, so
+    // there is no idle period, and a sample of 0 only halves the average, although it comes 9 ms later.
     let mut a = Average::default();
     let half = Weight::new(0.5);
     a.sample(8.0, Time(0), half, IdleDecay::DecayAndSample, packet_time);
@@ -238,7 +243,7 @@ fn presets_and_automatic_values() {
     // ns-2 at 100 kbit/s has c = 25, min = 5 packets, rtt = 3/25 = 0.12 s, and w = 1 - e^(-1/30)
     let (min, _, _, _, w) = set(RedVariant::Ns2, 100_000);
     assert!(min == 2500.0 && (w - 0.032_783_899_517_994).abs() < 1e-12, "{w}");
-    // thresholds and weight are also valid on a stopped link
+    // if the link is stopped (rate 0), thresholds and weight still have valid values
     for variant in [RedVariant::Floyd93, RedVariant::Ns2] {
         let (min, max, _, _, w) = set(variant, 0);
         assert!(min < max && w > 0.0 && w <= 1.0, "{variant:?}: {min} {max} {w}");
@@ -335,7 +340,8 @@ fn ared(adaptation: Adaptation, max_p: f64) -> AredParams {
 #[test]
 fn adaptive_red_by_hand() {
     let mut rng = Rng::named(1, "q");
-    // Floyd's band is [10 + 0.4 x 20, 10 + 0.6 x 20] = [18, 22]; max_p may change every 500 ms
+    // With Floyd's rule, max_p stays the same while the average is in [10 + 0.4 x 20, 10 + 0.6 x 20] = [18, 22], and
+    // otherwise changes at most every 500 ms.
     let mut law = ared(Adaptation::Floyd2001, 0.1).law();
     for (ms, queue, expected) in [
         (499, 25, 0.1),
@@ -418,7 +424,8 @@ fn rio_averages_in_packets_apart() {
     assert_eq!(arrive(&mut law, 0, 10, &out, &mut rng), Verdict::Drop);
     assert_eq!(arrive(&mut law, 0, 10, &inside, &mut rng), Verdict::Pass);
     assert_eq!(law.averages(), (10.0, 2.0));
-    // the limit refuses an in-packet that the law has passed, so two in-packets are left in the queue; then one of them leaves
+    // The queue's limit refuses the third in-packet, which the law had passed, so the law subtracts it again and counts
+    // two in-packets. Then one of these leaves.
     law.overflow(Time(0));
     let link = LinkView::plain(BitRate(8_000_000));
     let backlog = Backlog { packets: 9, bytes: 9000 };

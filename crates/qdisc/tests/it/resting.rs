@@ -1,5 +1,5 @@
-//! Tests of a queue that becomes empty, with DRR++ and COBALT: the queue counts as new again at once or, with `holds_queue`,
-//! as soon as its law is at rest.
+//! Tests of a fair discipline with DRR++ and COBALT in which a queue has become empty. The queue counts as new again at
+//! once or, with `holds_queue`, only when COBALT's count and drop probability have returned to 0.
 
 use packet::{DropReason, FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::fair::Fair;
@@ -52,9 +52,10 @@ impl Bench {
     }
 }
 
-/// Returns the flow served after this script. Flow 0 sends two packets: the first leaves at once, the second waits 11
-/// ms, which is longer than the target. So the count of flow 0's law becomes 1 at 11 ms, and returns to 0 an interval later, at
-/// 111 ms. At `ms`, flow 0 sends a third packet, while flow 1 is an old flow in the middle of its turn.
+/// Runs the following script, and returns the flow that is served next. Flow 0 sends two packets: the first leaves at
+/// once, the second waits 11 ms, which is longer than the target. So the count of flow 0's law becomes 1 at 11 ms, and
+/// returns to 0 an interval later, at 111 ms. At `ms`, flow 0 sends a third packet, while flow 1 is an old flow in the
+/// middle of its turn.
 fn first_after(holds_queue: bool, ms: u64) -> u32 {
     let mut b = Bench::new(holds_queue);
     b.offer(0, 0, 1000);

@@ -1,4 +1,4 @@
-//! Tests of disciplines in tc syntax: the meaning of the keywords, the errors, and the round trip.
+//! Tests that read and write disciplines in tc's syntax: the meaning of the keywords, the errors, and the round trip.
 
 use qdisc::{LawSpec, QDISCS, Spec};
 use serde_json::{Value, json};
@@ -76,7 +76,8 @@ fn words_mean_the_table_with_the_same_values() {
         ("bfifo limit 64kb", r#"{"droptail": {"limit": "65536B"}}"#),
         ("bfifo", r#"{"droptail": {"limit": "1514000B"}}"#),
         ("pfifo_head_drop limit 20", r#"{"droptail": {"limit": "20p", "drop_head": true}}"#),
-        // parameter names as keywords: of disciplines that tc does not have, and after tc's own keywords
+        // The laboratory's own parameter names are keywords too: in disciplines that tc does not have, and after tc's
+        // keywords in those that it has.
         ("droptail limit 50ms ns2_off_by_one", r#"{"droptail": {"limit": "50ms", "ns2_off_by_one": true}}"#),
         ("lred limit 100p weight 0.5 p_max 5%", r#"{"lred": {"limit": "100p", "weight": 0.5}}"#),
         ("codel target 5ms variant linux", r#"{"codel": {"variant": "linux"}}"#),
@@ -140,7 +141,8 @@ fn invalid_words_are_refused_in_one_line() {
     }
 }
 
-/// Reads, writes and reads again every discipline of Linux, with all of its keywords.
+/// Tests disciplines of Linux with all of their keywords. A command is read and written back unchanged, and the written
+/// command is read as the same discipline.
 #[test]
 fn what_is_said_reads_back() {
     for text in [
@@ -160,8 +162,8 @@ fn what_is_said_reads_back() {
         let spec = read(text).unwrap();
         spec.validate().unwrap();
         let written = spec.in_tc(None);
-        // each string contains all keywords that the writer emits, also those for defaults, in the same order, so the
-        // written command equals the string
+        // each string contains every keyword that the writer emits, including those with default values, in the
+        // writer's order, so the written command equals the string
         assert_eq!(written.words, text);
         assert_eq!(read(&written.words), Ok(spec), "{text}");
     }
@@ -184,13 +186,13 @@ fn written_defaults_build_the_same_discipline() {
         assert_eq!(written.words, words);
         let variant = text.rsplit(' ').next().unwrap();
         assert!(written.differences.iter().any(|l| l.contains(variant)), "{written:?}");
-        // the written text with the version added builds the same discipline
+        // the written text builds the same discipline if the variant is appended to it
         assert!(read(&format!("{words} variant {variant}")).unwrap().build() == spec.build(), "{text}");
     }
 }
 
-/// Linux's SFQ is written with its sizes, because "sfq" alone is read as McKenney's SFQ. Linux's default replaces a limit that tc
-/// cannot express.
+/// Tests that Linux's SFQ is written with an explicit limit and divisor, because "sfq" alone is read as McKenney's SFQ.
+/// If tc cannot express the limit, Linux's default is written instead.
 #[test]
 fn sfq_of_linux_writes_its_sizes() {
     for limit in ["null", r#""50ms""#] {

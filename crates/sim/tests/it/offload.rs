@@ -6,8 +6,9 @@ use record::{Mask, Record};
 use sim::World;
 use units::Duration;
 
-/// TCP without tail loss probes. The only RTT sample is short, because it comes from the small SYN. A probe would be due after
-/// two such RTTs, and would retransmit a large packet that is still being sent.
+/// The TCP stack of the downloads, without tail loss probes. The only RTT sample comes from the small SYN, so the RTT
+/// seems short. A tail loss probe would be due after two such RTTs, and would retransmit a large packet that is still
+/// being sent.
 const HOSTS: &str = "tcp.tso = { preset = 'linux-6', tso = true, gso_max_segs = 65535, ack_pushed = true, \
     loss_detection = 'dupthresh', undo = 'none', frto = false }\n";
 
@@ -33,7 +34,7 @@ fn watched(toml: &str) -> World<Ear> {
     world
 }
 
-/// Returns sequence numbers, sizes and delays of the packets that reach their receiver.
+/// Returns the sequence number, the size and the delay of each data packet that reaches its receiver.
 fn home(world: &World<Ear>) -> Vec<(u64, u16, Duration)> {
     let arrivals = world.sink().records.iter().filter_map(|(_, record)| match record {
         Record::Delivered { packet, delay } if !packet.reverse => Some((packet.seq, packet.size, *delay)),
@@ -93,7 +94,8 @@ fn bytes_are_conserved_over_links_that_cut_drop_and_lose() {
             let how = format!("rate = '10mbit', loss = {loss}, delay = '5ms', queue = '{queue}'");
             let world = watched(&scenario(&how, 4, "3MB"));
             let last = home(&world).iter().map(|h| h.0).max();
-            // every byte has been acknowledged: each end has closed, and its slot is free
+            // every byte has been acknowledged, so no segment is in flight any more, and data from the end of a
+            // download has arrived
             assert!(world.in_flight().segments == 0, "{how}");
             assert!(last.is_some_and(|seq| seq > 2_900_000), "{how}: {last:?}");
         }

@@ -1,4 +1,4 @@
-//! The records that a sink receives.
+//! Tests of the records that a sink receives.
 
 use crate::common::{Ear, read};
 use record::{Mask, Record};

@@ -1,4 +1,5 @@
-//! Round trips per minute in the simulator, compared with closed forms, while TCP connections fill the link.
+//! Round trips per minute (RPM), measured in the simulator while TCP connections fill the link, and compared with
+//! calculated values.
 
 use crate::common::{number, run};
 
@@ -15,7 +16,8 @@ fn line(queue: &str, traffic: &str) -> String {
 
 const ONE: &str = "direction = \"down\", most = 1, interval = \"1s\", probes_per_second = 5, notsent_lowat = \"0B\"";
 
-/// A queue for each flow, and a law that never acts.
+/// FQ-CoDel with a queue for each flow. Its target and interval are so long that CoDel never drops a packet in these
+/// tests.
 const OWN: &str = "{ fq_codel = { target = \"10s\", interval = \"100s\" } }";
 
 fn close(what: &str, seen: f64, expected: f64, within: f64) {
@@ -26,8 +28,10 @@ fn close(what: &str, seen: f64, expected: f64, within: f64) {
 fn one_queue_delays_all_probes_alike() {
     let outcome = run(&line("{ droptail = { limit = \"1000p\" } }", ONE));
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
-    // Foreign and self probes have the round trip of the load: RPM = 60 000 / 100.8 = 595. The tolerances cover two effects:
-    // the probes lengthen the queue, and the reply of a TLS handshake has three segments, of which the last arrives 3 ms later
+    // A foreign probe opens its own connection, and a self probe uses a connection of the load. Both wait in the same
+    // queue as the load, so they have the same round trip: RPM = 60 000 / 100.8 = 595. The tolerances cover two
+    // effects: the probes lengthen the queue, and the reply of a TLS handshake has three segments, of which the last
+    // arrives 3 ms later
     close("tcp", of("tcp_ms"), 100.8, 0.03);
     close("http", of("http_foreign_ms"), 100.8, 0.03);
     // a self probe also waits for the ACK that allows its segment to be sent, at most 1.2 ms
@@ -76,7 +80,8 @@ fn fq_codel_answers_sooner_than_a_deep_fifo() {
     assert!((60_000.0 / 440.0..60_000.0 / 120.0).contains(&fifo[2]), "{fifo:?}");
     let fq = test("{ fq_codel = {} }", "down");
     assert!(fq[1] > 2000.0 && fq[2] > 2.0 * fifo[2] && fq[0] > 4.0 * fifo[0], "{fq:?} beside {fifo:?}");
-    // even with load in both directions, every round trip passes the full queue of `line`, so it takes at least 120 ms
+    // even if the load runs in both directions, every round trip passes through the full queue of link `line`, so it
+    // takes at least 120 ms
     let up = test("{ droptail = { limit = \"250KB\" } }", "both");
     assert!(up[0] < 60_000.0 / 115.0, "{up:?}");
 }

@@ -1,4 +1,4 @@
-//! Links that change on a schedule, routes, and links without delay or rate.
+//! Scenarios with links that change on a schedule, with routes, and with links without delay or rate.
 
 use crate::common::{number, run, series};
 
@@ -28,7 +28,8 @@ fn a_rate_changes_and_stops_and_comes_back() {
         to = ["b"]
         traffic.cbr = { rate = "20mbit", size = 1250 }
         "#);
-    // in the four periods, the rates are 1.25, 0.5, 0 and 2 MB/s; the sums may differ by the packets at the edges of a period
+    // in the four periods, the link's rate is 1.25, 0.5, 0 and 2 MB/s. The bytes sent may differ by up to three
+    // packets, because a packet may be in transmission when a period begins or ends
     for (from, to, bytes) in [(0.0, 3.0, 3.75e6), (3.0, 6.0, 1.5e6), (6.0, 8.0, 0.0), (8.0, 10.0, 4e6)] {
         let sent = sent(&outcome, from, to);
         assert!((sent - bytes).abs() <= 3.0 * 1250.0, "{from} to {to}: {sent}");
@@ -103,7 +104,8 @@ fn loss_comes_and_goes() {
     assert_eq!(number(&outcome, "links.up.drops.link_loss"), by_time(10, 20));
 }
 
-/// Runs pings, a transfer and a call from a to b over `link`, which has 20 ms of delay and no queue, and back over 20 ms.
+/// Runs pings, a transfer and a call from a to b. Link `up` leads from a to b, and has 20 ms of delay, no queue, and
+/// the settings in `link`. Link `down` leads back, and has 20 ms of delay.
 fn shaken(link: &str) -> sim::Outcome {
     run(&format!(
         "duration = \"60s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\ndelay = \"20ms\"\n{link}\n\

@@ -16,7 +16,7 @@ fn scenario(rate: &str, flows: u32, link: &str, tcp: &str) -> String {
     )
 }
 
-/// Returns the maximum backlog of the link `up` (number 1) after 3 s: packets and bytes.
+/// Returns the maximum backlog of link `up` (link number 1) after the first 3 s, in packets and in bytes.
 fn most(toml: &str) -> (u32, u64) {
     let s = read(toml);
     let mut world = World::with_sink(&s, Ear::new(Mask::ENQUEUED)).unwrap();

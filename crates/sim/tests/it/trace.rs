@@ -132,14 +132,14 @@ fn every_change_of_codel_is_a_row() {
         }
     }
     assert!(steps > 10, "{steps}");
-    // the last counters of the trace agree with the result
+    // the number of dropped packets in the last row of the trace differs from the result by at most one
     let dropped = outcome.summary["links"]["up"]["dropped_packets"].as_f64().unwrap();
     let last = *numbers(rows, "dropped_packets").last().unwrap();
     assert!((dropped - last).abs() <= 1.0, "{dropped} {last}");
 }
 
-/// A trace at every change has rows only for changes. The end of a bin is not an event of a link, so the interval of bins does
-/// not matter. (Two columns are not compared, because their values depend on the time of the reading.)
+/// With `interval = "change"`, a trace has a row only after an event that changes the state of the link. The end of a
+/// bin does not change this state, so the rows do not depend on the length of the bins (`record.interval`).
 #[test]
 fn changes_do_not_depend_on_bins() {
     for queue in ["fq_codel", "dualpi2"] {
@@ -187,7 +187,7 @@ fn senders_and_queues_are_told_apart() {
     let (tables, _) = traced(&with("trace = { flows = true, queues = [\"down\"], interval = \"50ms\" }"));
     let flows = &tables["flows"];
     let (app, connection) = (words(flows, "app"), numbers(flows, "connection"));
-    // the ftp application has one connection, on which the server sends no data; the web user opens many connections
+    // the application `ftp` has one connection, and `page` opens many connections
     let mut ends: Vec<(String, u64)> = app.iter().cloned().zip(connection.iter().map(|c| *c as u64)).collect();
     ends.sort();
     ends.dedup();
@@ -196,7 +196,7 @@ fn senders_and_queues_are_told_apart() {
     assert!(app.iter().all(|a| a != "call"), "datagrams have no sender state");
     let (cwnd, state) = (numbers(flows, "cwnd_bytes"), words(flows, "state"));
     assert!(cwnd.iter().all(|w| *w >= 1448.0) && state.iter().any(|s| s == "recovery"));
-    // a flow queue has rows only while it is active
+    // the table has rows of a flow queue only while the queue is active, and every row has a `count`
     let queues = &tables["queues"];
     assert!(words(queues, "link").iter().all(|l| l == "down"));
     assert!(!tables.contains_key("links"));

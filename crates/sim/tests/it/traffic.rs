@@ -1,4 +1,4 @@
-//! Applications in whole worlds: pings, bursts and datagrams compared with calculations.
+//! Applications in complete simulations: pings, bursts and datagrams. The results are compared with calculated values.
 
 use crate::common::{Dice, number, run, series};
 
@@ -29,8 +29,9 @@ fn a_ping_measures_the_empty_line_exactly() {
 
 #[test]
 fn a_ping_sees_the_full_buffer_and_its_drops() {
-    // 1500-B datagrams arrive at 6 Mbit/s and leave at 5 Mbit/s, so the queue of 100 packets is full after 1.2 s. From then on, a
-    // ping not dropped waits for the packet in service and for up to 99 other packets: 100 x 2.4 ms = 240 ms
+    // 1500-B datagrams arrive at 6 Mbit/s and leave at 5 Mbit/s, so the queue of 100 packets is full after 1.2 s. From
+    // then on, a ping that is not dropped waits for the packet in service and for up to 99 other packets: 100 x 2.4 ms
+    // = 240 ms
     let apps = "[app.cbr]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.cbr = { rate = \"6mbit\", size = 1500 }\n\
                 [app.ping]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"5s\"\ntraffic.ping = { interval = \"50.3ms\" }\n";
     let outcome = run(&line(60, apps));
@@ -39,7 +40,7 @@ fn a_ping_sees_the_full_buffer_and_its_drops() {
     // every ping is accounted for: if a ping is neither answered nor lost, it was sent in the last 283 ms
     let open = rtt("sent") - rtt("answered") - rtt("lost");
     assert!(rtt("lost") > 50.0 && (0.0..=6.0).contains(&open), "{} lost, {open} open", rtt("lost"));
-    // pings without a reply are NaN in the table
+    // in the table, the RTT of a ping without a reply is NaN
     let each = series(&outcome, "pings", "rtt_ms", "app", "ping");
     assert_eq!(each.iter().filter(|r| r.is_nan()).count() as f64, rtt("lost") + open);
 }
@@ -122,8 +123,9 @@ fn a_game_is_late_one_way() {
                 traffic.burst = { bytes = \"150KB\", transport = \"udp\" }\n";
     let outcome = run(&line(10, apps));
     let of = |key: &str| number(&outcome, &format!("apps.game.game.{key}"));
-    // the burst takes 240 ms (100 packets of 1500 B at 5 Mbit/s), so packets of the game that arrive in the first 190 ms of the
-    // burst wait more than 50 ms. This is 190 / 18.29 of 547 packets, give or take one
+    // the burst takes 240 ms (100 packets of 1500 B at 5 Mbit/s), so packets of the game that arrive in the first 190
+    // ms of the burst wait more than 50 ms. The game sends a packet every 18.29 ms on average, and 547 packets in all,
+    // so the expected share of late packets is 190 / 18.29 / 547, give or take one packet
     let expected = 100.0 * 190.0 / 18.29 / 547.0;
     assert!((of("up.late_percent") - expected).abs() < 100.0 / 547.0, "{} for {expected}", of("up.late_percent"));
     assert_eq!((of("up.lost_percent"), of("down.late_percent"), of("down.lost_percent")), (0.0, 0.0, 0.0));
@@ -198,7 +200,8 @@ fn standing(outcome: &sim::Outcome) -> f64 {
     late.iter().sum::<f64>() / late.len() as f64
 }
 
-/// Runs an upload with the stack `tcp` over 5 Mbit/s with a second of buffer, and the applications `more`.
+/// Runs an upload (application `background`) and the applications in `more`. The upload uses the TCP stack `own`, which
+/// `tcp` defines. The upstream link has 5 Mbit/s and a buffer of one second.
 fn background(seconds: u32, tcp: &str, more: &str) -> sim::Outcome {
     let apps =
         format!("{tcp}\n[app.background]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"own\"\ntraffic.ftp = {{}}\n{more}");
@@ -258,10 +261,12 @@ fn a_file_is_faster_beside_ledbat_than_beside_reno() {
 
 #[test]
 fn every_second_of_a_video_is_accounted_for() {
-    // The bottleneck is the downstream link, and a player chooses video rates up to 0.8 x 1448/1500 of the link's rate. The time
-    // since the start is startup + stalled + played, where `played` is the media received minus the media in the buffer. (A link
-    // of 500 kbit/s could carry 350 kbit/s, but its queue of 100 packets holds 2.4 s: the losses of the first slow start may
-    // cause a stall.)
+    // The bottleneck is the downstream link. A player chooses video rates up to 0.8 times the throughput, and the
+    // throughput is at most 1448/1500 of the link's rate, so the mean video rate is at most `most` Mbit/s (at 300
+    // kbit/s, no rate is low enough, so the lowest rate, 350 kbit/s, is used). Every second since the start was spent
+    // in startup, in a stall or in playback, and the seconds played are the media received minus the media still in the
+    // buffer. At 500 kbit/s, the test allows stalls: the link can carry the lowest rate, but its queue of 100 packets
+    // holds 2.4 s, so the losses of the first slow start may cause a stall.
     for (rate, most, stalls) in [
         ("10mbit", 6.0, Some(false)),
         ("3mbit", 1.5, Some(false)),

@@ -11,7 +11,7 @@ use super::shared::SharedParams;
 /// Share of the window kept after congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Backoff {
-    /// The share kept after a loss.
+    /// The share of the window kept after a loss.
     pub(super) beta: f64,
     beta_ecn: Option<f64>,
 }
@@ -77,7 +77,7 @@ mod tests {
             let (mut c, mut w) = (Controller::new(&p), Window { cwnd: 20.0, ssthresh: 10.0 });
             let (mut segments, mut rounds, mut next) = (0.0, 0.0, 0.0);
             while rounds < 20_000.0 {
-                // one round trip; every 500th segment is marked
+                // each pass of this loop is one round trip. Every 500th segment is marked
                 segments += w.cwnd;
                 rounds += 1.0;
                 w.cwnd += 1.0;

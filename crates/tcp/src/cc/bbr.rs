@@ -50,7 +50,7 @@ const RTPROP_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// Minimum window, segments. It keeps data flowing even if only every second segment is acknowledged.
 const MIN_CWND: f64 = 4.0;
-/// Bandwidth growth per round, as a factor, above which the pipe is not yet full.
+/// Factor by which the bandwidth grows in a round. If it grows by at least this factor, the pipe is not full yet.
 const FULL_GROWTH: f64 = 1.25;
 /// Number of rounds with less growth than [`FULL_GROWTH`] after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
@@ -58,13 +58,14 @@ const FULL_ROUNDS: u32 = 3;
 const PACING_MARGIN: f64 = 0.99;
 /// Round-trip time assumed for the first pacing rate if the handshake gave no sample. Linux uses the same value.
 const FIRST_RTT: Duration = Duration::from_millis(1);
-/// Limit on the window's allowance for aggregated ACKs: what the estimated bandwidth delivers in this time, seconds.
+/// Limit on the window's allowance for aggregated ACKs, in seconds: the allowance is at most the data that the
+/// estimated bandwidth delivers in this time.
 const AGGREGATION_CAP: f64 = 0.1;
 /// Pacing rate below which a burst is one segment, bytes/s: 1.2 Mbit/s, as in Linux. At higher rates, a burst holds what the
 /// pacing rate sends in 1/1024 s, but at least two segments.
 const ONE_SEGMENT_BELOW: f64 = 150_000.0;
 
-/// The states of BBR's state machine, named as in the draft.
+/// The states of BBR's state machine, named as in draft-cardwell-iccrg-bbr-congestion-control-00.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
     /// Doubles the rate every round.
@@ -86,9 +87,9 @@ enum Mode {
 /// The state that detects a full pipe.
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
-    /// Bandwidth at the last growth of 25 %, bytes per second.
+    /// Bandwidth when it last grew by 25 %, bytes per second.
     bw: f64,
-    /// Number of rounds since that growth.
+    /// Number of rounds since the bandwidth last grew by 25 %. Rounds that the application limits are not counted.
     rounds: u32,
     reached: bool,
 }
@@ -103,8 +104,8 @@ pub(crate) struct Bbr {
     rt_prop: Option<u32>,
     /// Time at which `rt_prop` was measured.
     rt_prop_at: Time,
-    /// Number of rounds so far. A round ends with the ACK of a segment sent when at least `next_round_delivered` bytes had been
-    /// delivered.
+    /// Number of rounds so far. A round ends with the first ACK of a segment that was sent when at least
+    /// `next_round_delivered` bytes had already been delivered.
     rounds: u64,
     next_round_delivered: u64,
     round_start: bool,
@@ -130,13 +131,14 @@ impl Bbr {
         self.long_term.rate().unwrap_or_else(|| self.btl_bw.get())
     }
 
-    /// Returns the number of segments sent back to back, as a device with offload would send them.
+    /// Returns the number of segments that leave back to back, as with segmentation offload: what the pacing rate sends
+    /// in 1/1024 s, within limits.
     fn burst(&self) -> u32 {
         let least = if self.pacing_rate < ONE_SEGMENT_BELOW { 1.0 } else { 2.0 };
         (self.pacing_rate / 1024.0 / self.mss).clamp(least, 127.0) as u32
     }
 
-    /// Returns the output for window `w`.
+    /// Returns BBR's output to the sender: window `w`, the pacing rate and the size of a burst.
     fn drive(&self, w: Window) -> Drive {
         Drive {
             reduction: false,
@@ -282,7 +284,8 @@ impl Bbr {
 
     // ---------------------------------------------------------------- the outputs
 
-    /// Returns `gain` times the BDP of bandwidth `bw` in segments, rounded up; `initial` before the first RTT sample.
+    /// Returns `gain` times the BDP in segments, rounded up, for a bandwidth of `bw`. Returns `initial` before the
+    /// first RTT sample.
     fn bdp(&self, bw: f64, gain: f64, initial: f64) -> f64 {
         match self.rt_prop {
             None => initial,

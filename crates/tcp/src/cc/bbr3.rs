@@ -117,14 +117,15 @@ impl Bbr3 {
         self.path.min_rtt.map_or(self.initial_cwnd, |us| gain * bw * f64::from(us) * 1e-6)
     }
 
-    /// QuantizationBudget(): raises a limit on the data in flight to at least three bursts and four segments, and by two segments
-    /// in ProbeBW_UP.
+    /// QuantizationBudget(): returns a limit on the data in flight: the largest of `inflight_cap`, three bursts and
+    /// four segments. In ProbeBW_UP, two segments are added to the limit.
     fn quantization_budget(&self, inflight_cap: f64) -> f64 {
         let cap = inflight_cap.max(3.0 * self.send_quantum()).max(MIN_PIPE_CWND * self.mss);
         if self.phase == Phase::ProbeBwUp { cap + 2.0 * self.mss } else { cap }
     }
 
-    /// Inflight(): returns the data in flight that `gain` allows at bandwidth `bw`, bytes.
+    /// Inflight(): returns a limit on the data in flight, in bytes: `gain` times the BDP at bandwidth `bw`, adjusted by
+    /// `quantization_budget`.
     fn inflight(&self, bw: f64, gain: f64) -> f64 {
         self.quantization_budget(self.bdp_multiple(bw, gain))
     }

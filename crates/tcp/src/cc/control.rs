@@ -66,7 +66,8 @@ pub struct Drive {
     /// True if the controller itself reduces the window during a recovery, so that its output is also applied if
     /// [`AckSample::rests`] is set.
     pub converges: bool,
-    /// True if the window is small on purpose, so the delivery rates of the data in flight do not reflect the bandwidth.
+    /// True if the controller keeps the window small on purpose. The delivery rates of the data in flight then do not
+    /// reflect the bandwidth.
     pub probing_delay: bool,
 }
 
@@ -124,8 +125,8 @@ pub struct AckSample {
     pub srtt: Duration,
     /// Bytes in flight before the ACK.
     pub flight_before: u64,
-    /// Bytes in flight when the controller runs ([`Turn`]). With [`Turn::Repair`], they include retransmissions triggered by this
-    /// ACK.
+    /// Bytes in flight when the controller runs, which is before or after the sender responds to losses ([`Turn`]).
+    /// With [`Turn::Repair`], they include retransmissions triggered by this ACK.
     pub in_flight: u64,
     /// SND.UNA: all bytes below it are acknowledged.
     pub una: u64,
@@ -143,7 +144,7 @@ pub struct AckSample {
     pub rate: Option<RateSample>,
     /// Bytes delivered since the connection began, including those of this ACK.
     pub total_delivered: u64,
-    /// Time until pacing lets the next segment leave.
+    /// Time until the pacer allows the next segment to leave.
     pub held_back: Duration,
 }
 
@@ -154,7 +155,7 @@ pub struct AckSample {
 pub struct RateSample {
     /// Bytes delivered over `interval`.
     pub bytes: u64,
-    /// The time in which the bytes were sent, or the time in which they were acknowledged if that is longer.
+    /// The time over which the bytes were sent or the time over which they were acknowledged, whichever is longer.
     pub interval: Duration,
     /// Bytes that had been delivered when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
@@ -192,7 +193,7 @@ pub struct LostSegment {
 /// A congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Congestion {
-    /// A loss, detected by ACKs, by a timer or by a timeout.
+    /// A loss, detected from ACKs or by a timer (for example, the retransmission timer).
     Loss,
     /// An ECN echo.
     Ecn,
@@ -219,7 +220,8 @@ pub(crate) struct Needs {
     /// True if the controller needs delivery rates, a report of every lost segment (`on_lost`), and a pacer. Such a controller is
     /// refused without SACK.
     pub rates: bool,
-    /// True if the controller uses the parameter `beta_ecn` (see `abe.rs`); all other controllers refuse it.
+    /// True if the controller uses the parameter `beta_ecn` (see `abe.rs`). With any other controller, a stack that
+    /// sets `beta_ecn` is refused.
     pub beta_ecn: bool,
     /// True if the controller has a timer. Only external controllers have one.
     pub timer: bool,
@@ -235,14 +237,15 @@ impl Needs {
         Self { ack_time: false, rates: false, beta_ecn: false, timer: false, turn: Turn::Growth, ecn: EcnNeeds::USUAL };
 }
 
-/// The stage of ACK processing at which a controller runs. It matters only for an ACK that reports a loss. In `Growth`, this ACK
-/// grows the window first, and the reduction starts from the grown window. `Repair` is for path models: they need the
-/// sender's state, the bytes in flight and the delivery rate as they are after the first retransmission.
+/// The stage of ACK processing at which a controller runs. The stages differ only for an ACK that reports a loss. With
+/// `Growth`, such an ACK first grows the window, and the sender then reduces the grown window. `Repair` is for
+/// controllers that model the path, such as BBR: they need the sender's state, the bytes in flight and the delivery
+/// rate as they are after the first retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// Before the sender responds to losses.
+    /// The controller runs before the sender responds to losses.
     Growth,
-    /// After the sender has responded to losses.
+    /// The controller runs after the sender has responded to losses.
     Repair,
 }
 
@@ -251,8 +254,8 @@ pub(crate) enum Turn {
 pub(crate) enum Responder {
     /// The sender, which reduces the window at most once per window of data.
     Sender,
-    /// The controller, which sets the window itself. On an ECN echo, the sender neither reduces the window nor suspends its
-    /// growth. It still sends CWR once per window, if the receiver waits for it.
+    /// The controller, which sets the window itself. On an ECN echo, the sender neither reduces the window nor stops
+    /// its growth. The sender still sends CWR once per window, unless the connection uses AccECN.
     Controller,
     /// Marks are ignored.
     None,
@@ -280,7 +283,8 @@ pub(crate) struct EcnNeeds {
     pub ect: Ect,
     /// Default set of packets sent as ECN-capable. `None` selects the set that is usual for the feedback.
     pub ect_on: Option<EctOn>,
-    /// True if a receiver with this controller sends an ACK at once when marks begin or end, even with AccECN.
+    /// True if a receiver with this controller sends an ACK at once when a marked packet follows an unmarked one, or
+    /// the reverse, even with AccECN.
     pub ack_changes: bool,
     /// True if peers with the same controller may deliberately send segments smaller than the MSS.
     pub small_segments: bool,
@@ -319,7 +323,7 @@ pub(crate) struct Stack<'a> {
 pub struct Origin<'a> {
     /// Returns the controller's own random stream.
     pub stream: &'a dyn Fn() -> Rng,
-    /// Returns the name of this end of the connection, for messages.
+    /// Returns the name of this end of the connection, for use in messages.
     pub name: &'a dyn Fn() -> String,
 }
 
@@ -380,21 +384,23 @@ pub(crate) trait Control: Sized {
         w.into()
     }
 
-    /// Responds to congestion: sets ssthresh from `base`, which is the window or the data in flight, in segments. The sender
-    /// decides how the window is reduced to ssthresh.
+    /// Responds to congestion: sets ssthresh from `base`, in segments. `base` is the window, or the data in flight if
+    /// it is smaller and the parameter `reduce_from_flight` is set. The sender decides how the window is reduced to
+    /// ssthresh.
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive;
 
-    /// Processes a timeout, after which the window is one segment. If there has been no response to this loss yet,
-    /// `on_congestion` is called first.
+    /// Processes a timeout, after which the window is one segment. The sender calls `on_congestion` first if the
+    /// timeout requires a reduction. This is usually not the case if the window has already been reduced for the same
+    /// loss.
     fn on_rto(&mut self, _w: Window) {}
 
     /// Processes a segment declared lost. Called before `on_congestion`, `on_rto` and `on_ack` for the same event, and
     /// only if [`Needs::rates`] is set.
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
 
-    /// Undoes the last recovery or timeout, which was spurious. `before` is the window before that reduction, or `None` if an
-    /// ECN echo had also reduced the window. The pacing rate of the result is applied only if its [`Drive::reduction`] is
-    /// false.
+    /// Undoes the last recovery or timeout, which was spurious. `before` is the window before that reduction, or `None`
+    /// if an ECN echo had also reduced the window. The sender takes only the window and the threshold from the result
+    /// if [`Drive::reduction`] is true; if it is false, the sender also takes the pacing rate.
     fn on_undo(&mut self, w: Window, before: Option<Window>) -> Drive {
         undone(w, before)
     }
@@ -404,7 +410,8 @@ pub(crate) trait Control: Sized {
         w.into()
     }
 
-    /// Reports the state, under the names that the controller's source uses. The names and their order never change. The sender
-    /// reports the window, the threshold and the pacing rate. A model of the path is also reported as [`packet::Sample::Path`].
+    /// Reports the controller's state variables, under the names used in the document or code that is cited as the
+    /// controller's source. The names and their order never change. The sender reports the window, the threshold and
+    /// the pacing rate. A model of the path is also reported as [`packet::Sample::Path`].
     fn probe(&self, out: &mut Reading<'_>);
 }

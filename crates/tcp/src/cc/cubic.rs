@@ -28,14 +28,14 @@ words! {
     }
 }
 
-/// The state of one of the two forms.
+/// The state of one flow, in either of the two forms of CUBIC.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CubicForms {
     Rfc9438(Cubic),
     Linux(CubicLinux),
 }
 
-/// Evaluates an expression for the form in use.
+/// Evaluates an expression in which `$c` is the state of whichever form is in use.
 macro_rules! either {
     ($form:expr, $c:ident => $value:expr) => {
         match $form {

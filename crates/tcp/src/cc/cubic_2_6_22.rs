@@ -25,11 +25,11 @@ use units::Time;
 
 /// Maximum growth after the plateau, segments per 100 ms.
 const MAX_INCREMENT: f64 = 16.0;
-/// ACKs per segment of growth before the first loss.
+/// Number of ACKs after which the window grows by one segment, before the first loss.
 const CNT_BEFORE_LOSS: u32 = 50;
 /// Value in jiffies that stands for a round-trip time below one jiffy.
 const SMALLEST_DELAY: f64 = 0.125;
-/// Default of `beta`: share of the window kept after congestion.
+/// Default of `beta`, the fraction of the window that is kept after congestion.
 const BETA: f64 = 819.0 / 1024.0;
 
 /// The state of one flow.
@@ -58,12 +58,13 @@ impl Cubic2622 {
             self.delayed_ack = self.delayed_ack - (self.delayed_ack >> 4) + acked.min(1 << 16);
         }
         let Some(rtt) = s.rtt_us else { return };
-        // without an epoch, time 0 counts as the epoch's start
+        // while no epoch is in progress, time 0 takes the place of `epoch_start`
         let epoch = if self.growth.epoch_start == Time::NEVER { Time::ZERO } else { self.growth.epoch_start };
         if jiffies(s.now) - jiffies(epoch) < SETTLE {
             return;
         }
-        // in jiffies, the time at which the echoed segment was sent is rounded, and the current time is truncated
+        // the time at which the echoed segment was sent is rounded to the nearest jiffy, but the current time is
+        // truncated to whole jiffies
         let sent = (s.now.0.saturating_sub(u64::from(rtt) * 1000) + JIFFY / 2) / JIFFY;
         let delay = jiffies(s.now).saturating_sub(sent) as f64;
         let delay = delay.max(SMALLEST_DELAY);
@@ -72,7 +73,7 @@ impl Cubic2622 {
         }
     }
 
-    /// Computes the number of ACKs per segment of growth.
+    /// Computes `cnt`, the number of ACKs after which the window grows by one segment.
     fn update(&mut self, cwnd: f64, now: Time) {
         self.growth.reno.acked += 1;
         if self.growth.last_cwnd == cwnd as u32 && jiffies(now) - jiffies(self.growth.last_time) <= RECOMPUTE {
@@ -98,7 +99,7 @@ impl Cubic2622 {
         self.growth.cnt = ((u64::from(cnt) * 16 / u64::from(self.delayed_ack.max(1))) as u32).max(1);
     }
 
-    /// Responds to congestion at a window of `base`; returns ssthresh.
+    /// Responds to congestion that occurred at a window of `base` segments. Returns the new ssthresh.
     fn ssthresh(&mut self, base: f64) -> f64 {
         self.loss_cwnd = base as u32;
         self.growth.reduce(self.growth.law.backoff.beta, base)
@@ -138,7 +139,7 @@ impl Control for Cubic2622 {
         Window { ssthresh: self.ssthresh(base), ..w }.into()
     }
 
-    /// Resets all state. (An idle period resets nothing; the epoch continues.)
+    /// Resets all state. An idle period, by contrast, resets nothing, and the epoch continues.
     fn on_rto(&mut self, _: Window) {
         *self = Self::fresh(self.growth.law);
     }
@@ -235,8 +236,8 @@ mod tests {
             }
             at[(end - 31.0) as usize] = w.cwnd;
         }
-        // the limit is 160 segments per second. The accepted range is wide, because cnt is a whole number and takes effect
-        // one ACK late
+        // the limit is 160 segments per second. The accepted range is wide, because cnt is a whole number, and because
+        // the window grows at every (cnt + 1)-th ACK rather than at every cnt-th
         let grown = at[1] - at[0];
         assert!((110.0..=165.0).contains(&grown), "{grown}");
     }

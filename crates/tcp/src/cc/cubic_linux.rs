@@ -26,13 +26,14 @@ use super::shared::NoParams;
 use packet::Reading;
 use units::Time;
 
-/// Maximum number of acknowledged segments per segment of growth while W_max is unknown.
+/// Maximum number of acknowledged segments after which the window grows by one segment, while W_max is unknown.
 const MOST_BEFORE_LOSS: u32 = 20;
-/// Minimum number of acknowledged segments per segment of growth. So the window grows by at most 50 % per round trip.
+/// Minimum number of acknowledged segments after which the window grows by one segment. It limits the growth of the
+/// window to 50 % per round trip.
 const LEAST: u32 = 2;
 /// Fraction of a segment that is ignored in a count of segments, because sums of fractions are inexact.
 const ROUNDING: f64 = 1e-6;
-/// Default of `beta`: share of the window kept after congestion.
+/// Default of `beta`, the fraction of the window that is kept after congestion.
 const BETA: f64 = 717.0 / 1024.0;
 
 /// The state of one flow.
@@ -40,7 +41,7 @@ const BETA: f64 = 717.0 / 1024.0;
 pub(crate) struct CubicLinux {
     growth: Growth,
     hystart: HyStart,
-    /// The state of the first slow start, if `hystart` selects an algorithm for its growth.
+    /// The state of the first slow start, if `hystart` selects one of the algorithms in `first_start.rs`.
     start: Option<FirstStart>,
 }
 
@@ -58,7 +59,7 @@ impl CubicLinux {
         }
     }
 
-    /// Computes the number of acknowledged segments per segment of growth.
+    /// Computes `cnt`, the number of acknowledged segments after which the window grows by one segment.
     fn update(&mut self, cwnd: f64, now: Time, acked: u32) {
         self.growth.reno.acked = self.growth.reno.acked.saturating_add(acked);
         let least_rtt = u64::from(self.hystart.min_rtt_us().unwrap_or(0)).div_ceil(1000);
@@ -157,7 +158,8 @@ impl Control for CubicLinux {
         self.growth = Growth::new(self.growth.law);
     }
 
-    /// Excludes the idle period from the time of the epoch.
+    /// Moves the start of the epoch forward by the length of the idle period, so that the cubic curve does not advance
+    /// during that period.
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
         if self.growth.epoch_start != Time::NEVER {
             self.growth.epoch_start = (self.growth.epoch_start + silence.idle).min(silence.now);
@@ -255,8 +257,8 @@ mod tests {
         }
         let target = c.growth.curve.at(p.control.shared.cubic_c, 1.1);
         assert_eq!(target, 88.0);
-        // with one ACK per millisecond, 100 segments are acknowledged per round trip, more than the window, so the window
-        // has reached the current target
+        // with one ACK per millisecond, 100 segments are acknowledged per round trip. That is more than the window, so
+        // the window keeps up with the target
         assert!((85.0..=88.0).contains(&w.cwnd), "{}", w.cwnd);
     }
 

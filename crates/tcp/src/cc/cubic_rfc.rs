@@ -20,7 +20,7 @@ use super::shared::{NoParams, SharedParams};
 use packet::{Reading, Unit};
 use units::{Time, math};
 
-/// Default of `beta`: share of the window kept after congestion.   Source: RFC 9438 §4.6.
+/// Default of `beta`, the fraction of the window that is kept after congestion.   Source: RFC 9438 §4.6.
 const BETA: f64 = 0.7;
 
 /// The parameters common to all forms of CUBIC.
@@ -34,7 +34,8 @@ pub(super) struct Law {
 }
 
 impl Law {
-    /// Takes the parameters from `p`. `beta` is the default share of the window kept after congestion.
+    /// Takes the parameters from the shared parameters `p`. `beta` is the default fraction of the window that is kept
+    /// after congestion.
     pub(super) fn new(p: &SharedParams, beta: f64) -> Self {
         Self {
             c: p.cubic_c,
@@ -56,10 +57,11 @@ pub(crate) struct Cubic {
     cwnd_prior: f64,
     /// Start of the current stage of congestion avoidance; `NEVER` if there is none.
     epoch_start: Time,
-    /// True if the next stage follows a timeout; W_max is then the first window of that stage.
+    /// True if the next stage of congestion avoidance follows a timeout. W_max then becomes the window at the start of
+    /// that stage.
     after_rto: bool,
     hystart: HyStart,
-    /// The state of the first slow start, if `hystart` selects an algorithm for its growth.
+    /// The state of the first slow start, if `hystart` selects one of the algorithms in `first_start.rs`.
     start: Option<FirstStart>,
 }
 
@@ -107,7 +109,8 @@ impl Cubic {
         }
     }
 
-    /// Responds to congestion at a window of `base`, and returns ssthresh. The share `beta` of the window is kept.
+    /// Responds to congestion that occurred at a window of `base` segments. Returns the new ssthresh: `beta` times
+    /// `base`, but at least 2.
     pub(super) fn ssthresh(&mut self, beta: f64, base: f64) -> f64 {
         self.epoch_start = Time::NEVER;
         self.cwnd_prior = base;
@@ -184,7 +187,8 @@ impl Control for Cubic {
         }
     }
 
-    /// Excludes the idle period from the time of the epoch.   Source: RFC 9438 §5.8.
+    /// Moves the start of the epoch forward by the length of the idle period, so that the cubic curve does not advance
+    /// during that period.   Source: RFC 9438 §5.8.
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
         if self.epoch_start != Time::NEVER {
             self.epoch_start = (self.epoch_start + silence.idle).min(silence.now);

@@ -29,11 +29,11 @@ use crate::params::group::{group, words};
 use crate::stats::State;
 use packet::Reading;
 
-/// g, the gain of alpha. Source: RFC 8257 §4.2.
+/// g, the weight of the newest round in alpha. Source: RFC 8257 §4.2.
 const GAIN: f64 = 1.0 / 16.0;
 /// The integer that represents alpha = 1 in Linux's form.
 const ONE: u32 = 1024;
-/// Linux's g, 1/16, as a shift.
+/// g in Linux's form: 1/16, expressed as a right shift.
 const SHIFT: u32 = 4;
 /// Minimum window, segments.
 const LEAST: f64 = 2.0;
@@ -49,8 +49,9 @@ group! {
 words! {
     /// Form of DCTCP.
     pub(crate) enum DctcpForm {
-        /// As in the RFC: the share of marks is counted in bytes, and the window is cut once at the end of each window that had
-        /// marks. Between cuts it grows, even while marks arrive.   Source: RFC 8257 §3.3.
+        /// As in the RFC: the share of marks is counted in bytes. The congestion window is cut at the end of each round
+        /// trip that had marks. Between cuts it grows, even while marks arrive.
+        /// Source: RFC 8257 §3.3.
         "rfc8257" Rfc8257,
         /// As in Linux: alpha is a multiple of 1/1024, marks and cuts are counted in whole segments, and the window does not
         /// grow in the round after a mark.
@@ -266,9 +267,10 @@ mod tests {
                 cuts.push((n, w.cwnd / before));
             }
         }
-        // Alpha is 1/2 at first. The first window ends with the 11th ACK, the first above 10 001. M = 2/11, so alpha = 15/16 *
-        // 1/2 + 1/16 * 2/11 = 0.480114. The second window ends with the 22nd ACK, the first above 21 001. M = 1/11, so alpha =
-        // 0.455788. The third window has no marks
+        // Alpha is 1/2 at first. The first window ends with the 11th ACK, the first one above sequence number 10 001.
+        // Two of its 11 segments are marked (M = 2/11), so alpha = 15/16 * 1/2 + 1/16 * 2/11 = 0.480114. The second
+        // window ends with the 22nd ACK, the first one above 21 001. Here M = 1/11, so alpha = 0.455788. The third
+        // window has no marks
         assert_eq!(cuts.iter().map(|cut| cut.0).collect::<Vec<_>>(), [11, 22]);
         for ((_, left), alpha) in cuts.iter().zip([0.480_114, 0.455_788]) {
             assert!((left - (1.0 - alpha / 2.0)).abs() < 1e-6, "{left} {alpha}");
@@ -299,7 +301,7 @@ mod tests {
                 let marked = marks();
                 let s = AckSample {
                     una,
-                    // SND.NXT: the ACK lets segments leave until a window of data is in flight
+                    // SND.NXT: after this ACK, the sender has sent segments until a full window of data is in flight
                     next: una + 1000 * w.cwnd as u64,
                     credit: 1.0,
                     segments: 1,
@@ -320,8 +322,8 @@ mod tests {
     #[test]
     fn the_window_is_two_over_the_share_of_marks() {
         for p in [0.1, 0.02] {
-            // evenly spaced marks: every round has a mark. Each cut removes a share alpha / 2 of the window, as much as
-            // the growth of one segment per round adds
+            // with evenly spaced marks, every round has a mark. Each cut removes a fraction alpha / 2 of the window,
+            // which is as much as the growth of one segment per round adds
             let mut sum = 0.0;
             let even = mean_window(|| {
                 sum += p;
@@ -329,11 +331,11 @@ mod tests {
                 sum -= if hit { 1.0 } else { 0.0 };
                 hit
             });
-            // the tolerance is p + 0.05, because the ACK that cuts the window does not also grow it, and windows of about 20
-            // segments are rounded down to whole segments
+            // the tolerance is p + 0.05, because the ACK that cuts the window does not grow it as well, and windows of
+            // about 20 segments are rounded down to whole segments
             assert!((even * p / 2.0 - 1.0).abs() < 0.05 + p, "{p}: {even}");
-            // random marks: rounds without a mark have no cut. The window is x/p, with x (1 - (1 - p)^(x/p)) = 2: x = 2.22 for p =
-            // 0.1 and 2.24 for p = 0.02
+            // with random marks, there is no cut after a round without a mark. The window is x/p, with x (1 - (1 -
+            // p)^(x/p)) = 2, so x = 2.22 for p = 0.1 and 2.24 for p = 0.02
             let mut rng = Rng::named(7, "marks");
             let random = mean_window(|| rng.chance(p));
             let x = if p == 0.1 { 2.22 } else { 2.24 };

@@ -20,7 +20,7 @@ pub(super) struct DelayFilters {
     base_history: u32,
     /// CURRENT_FILTER, samples.
     current_filter: u32,
-    /// Minimum delay of each of the last minutes, newest last.
+    /// Minimum delays of the last `base_history` minutes that had samples, oldest first.
     base: VecDeque<u32>,
     /// Number of the newest minute.
     minute: u64,
@@ -68,7 +68,8 @@ impl DelayFilters {
     }
 
     fn queuing(&self) -> Option<u32> {
-        // if the base covers a shorter time than the current samples, it may exceed the current delay
+        // some of the current samples may be older than the minutes that the base covers. The base may then exceed the
+        // current delay, and the queueing delay counts as 0
         let (base, current) = (min(&self.base)?, min(&self.current)?);
         Some((current.wrapping_sub(base) as i32).max(0) as u32)
     }
@@ -87,8 +88,8 @@ mod tests {
     #[test]
     fn the_base_is_forgotten_after_its_minutes() {
         let mut l = DelayFilters::new(10, 4);
-        // the delay is 30 ms in minute 0. Then the path changes, and the delay is 50 ms. Ten minutes later, 50 ms is
-        // the base
+        // the delay is 30 ms in minute 0. Then the path changes, and the delay is 50 ms from minute 1 on. In minute 10,
+        // the history of ten minutes no longer contains minute 0, so the base delay is 50 ms
         assert_eq!(l.queuing_delay(Time(0), 30_000), 0);
         for minute in 1..=9 {
             (0..4).for_each(|_| {

@@ -33,14 +33,14 @@ impl FirstStart {
         w.ssthresh.is_infinite()
     }
 
-    /// Takes the round-trip time of the handshake, `us` microseconds.
+    /// Processes the round-trip time of the handshake, `us` microseconds.
     pub(super) fn on_handshake(&mut self, now: Time, us: u32) {
         if let Self::Search(search) = self {
             search.begin(now, us);
         }
     }
 
-    /// Processes an ACK of the first slow start; `credit` segments count for growth.
+    /// Processes an ACK of the first slow start. `credit` is the number of segments that count for growth.
     pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample, credit: f64) {
         match self {
             Self::HyStartPp(start) => start.on_ack(w, s, credit),
@@ -49,8 +49,9 @@ impl FirstStart {
         }
     }
 
-    /// Processes every ACK before all other steps, including ACKs that must not grow the window. Returns the output for an ACK
-    /// of the first recovery, if the algorithm has a recovery of its own.
+    /// Processes an ACK before the controller does. Called for every ACK, even if the window must not grow. If the
+    /// algorithm also controls the first recovery (as Rapid Start does), returns the output for each ACK of that
+    /// recovery.
     #[inline]
     pub(super) fn on_any_ack(&mut self, w: Window, s: &AckSample) -> Option<Drive> {
         let Self::RapidStart(start) = self else { return None };
@@ -63,7 +64,8 @@ impl FirstStart {
         None
     }
 
-    /// Returns the response to congestion. `d` is the controller's own response, which multiplies the window by `beta`.
+    /// Returns the response to a congestion event. `d` is the controller's usual response, which multiplies the window
+    /// by `beta`. It is the result unless the algorithm has a response of its own.
     pub(super) fn on_congestion(&mut self, w: Window, beta: f64, d: Drive) -> Drive {
         match self {
             Self::RapidStart(start) if Self::applies(&w) => {

@@ -52,15 +52,17 @@ pub struct ForeignNeeds {
     pub rates: bool,
     /// True if the controller needs the time stamps of ACKs. Requires `timestamps`.
     pub one_way: bool,
-    /// True if `on_ack` must be called after, not before, the sender's response to the losses that the ACK shows.
+    /// True if `on_ack` must be called after, not before, the sender responds to the losses that the ACK reveals.
     pub repair: bool,
-    /// True if the controller responds to CE marks instead of the sender. Requires ACKs that count marks.
+    /// True if the controller, rather than the sender, responds to CE marks. Requires ACKs that report the number of
+    /// marks.
     pub marks: bool,
     /// True if the controller has a timer.
     pub timer: bool,
 }
 
-/// A controller whose type is defined elsewhere. Its methods are called like the methods of a built-in controller.
+/// A controller whose type is defined outside this crate. The sender calls its methods at the same times as those of a
+/// built-in controller.
 pub trait ForeignController: Send + Sync {
     /// Starts a connection with window `w`.
     fn begin(&mut self, w: Window) -> Drive {
@@ -114,8 +116,8 @@ pub trait ControllerFactory: Send + Sync {
     fn copy(&self) -> Arc<dyn ControllerFactory>;
 }
 
-/// An external controller and its parameters. Every key that is not listed here is a parameter of the controller, by its name in
-/// the controller's class.
+/// An external controller and its parameters. Every key other than those listed here is a parameter of the controller,
+/// with the same name as in the controller's class.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "PythonController")]
@@ -176,7 +178,8 @@ group! {
     }
 }
 
-/// Returns the error in a controller's output, for a stack with this MSS; `None` if the output is valid.
+/// Describes what is wrong with a controller's output `d`, in a stack whose MSS is `mss`. Returns `None` if the output
+/// is valid.
 pub fn fault(d: &Drive, mss: u32) -> Option<String> {
     let segments = |name: &str, value: f64, most: f64| {
         (!(value > 0.0 && value <= most))
@@ -220,7 +223,8 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
-    /// Returns the timer's time, but at least the time of the last call; [`Time::NEVER`] if there is no timer.
+    /// Returns the time at which the timer expires, or [`Time::NEVER`] if no timer is set. If the controller returned a
+    /// time before its last call, returns the time of that call.
     pub(crate) fn timer_at(&self) -> Time {
         self.controller.timer().filter(|_| !self.ended).map_or(Time::NEVER, |at| at.max(self.now))
     }
@@ -337,7 +341,7 @@ pub(crate) mod tests {
     use std::sync::Mutex;
     use units::Duration;
 
-    /// The built-in Reno, behind the interface of external controllers, with a timer.
+    /// The built-in Reno, wrapped as an external controller that also has a timer.
     struct RenoOutside {
         reno: Reno,
         timer: Option<Time>,
@@ -410,7 +414,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Returns the stack `p` with controllers from this factory.
+    /// Returns the stack `p`, but with the external controllers that `factory` creates.
     pub(crate) fn with(p: TcpParams, factory: Renos) -> TcpParams {
         p.with(|p| {
             let mut python = ForeignParams { controller: "mine.py:Mine".to_owned(), ..ForeignParams::default() };
@@ -488,7 +492,7 @@ pub(crate) mod tests {
         assert_eq!(factory.calls.lock().unwrap().len(), 0);
         first.on_congestion(w, Congestion::Loss, 20.0);
         assert_eq!(factory.calls.lock().unwrap().len(), 1);
-        // if the class has no method for an undo, the undo restores the larger window
+        // the controller has no undo of its own, so the default undo restores the larger of the two windows
         let before = Some(Window { cwnd: 40.0, ssthresh: 30.0 });
         assert_eq!(first.on_undo(w, before), undone(w, before));
         assert_eq!(first.on_undo(w, before).cwnd, 40.0);

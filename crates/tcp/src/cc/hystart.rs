@@ -14,15 +14,15 @@ use super::shared::HyStart as Axis;
 use packet::Reading;
 use units::{Duration, Time};
 
-/// Window in segments below which a round has too few ACKs for the tests.
+/// Window in segments below which HyStart runs neither of its tests, because a round has too few ACKs.
 const LOW_WINDOW: f64 = 16.0;
-/// Number of samples in a round before the delay test.
+/// Number of RTT samples that a round must have before the delay test runs.
 const MIN_SAMPLES: u8 = 8;
 /// Maximum gap between two ACKs of a train.
 const ACK_DELTA: Duration = Duration::from_millis(2);
 /// Time added to the required length of a train, to allow for a sender's bursts at rates below 2 Gbit/s.
 const ACK_DELAY: Duration = Duration::from_millis(1);
-/// Minimum and maximum RTT increase required by the delay test, microseconds.
+/// Limits of the RTT increase that the delay test requires (minimum and maximum), microseconds.
 const DELAY_MIN: u32 = 4_000;
 const DELAY_MAX: u32 = 16_000;
 
@@ -42,7 +42,7 @@ pub(super) struct HyStart {
     /// Minimum RTT of the connection, microseconds.
     min_rtt: u32,
     samples: u8,
-    /// True if HyStart has ended a slow start. It ends another slow start only after a timeout.
+    /// True if HyStart has ended slow start. HyStart then does nothing until a timeout resets it.
     found: bool,
 }
 
@@ -179,16 +179,18 @@ mod tests {
             h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 40));
             w.cwnd += 1.0;
         }
-        // no test has run for the first six ACKs, so `last_ack` is still the round's start. The seventh ACK arrives 12 ms
-        // later, too late for a train, so this round has no train, however long it lasts
+        // no test has run for the first six ACKs, so `last_ack` is still the start of the round. The seventh ACK
+        // arrives 12 ms after `last_ack`, but the ACKs of a train are at most 2 ms apart. `last_ack` is therefore never
+        // updated in this round, and none of the later ACKs can belong to a train
         (12..40).for_each(|i| h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 40)));
         assert!(w.slow_start());
     }
 
     #[test]
     fn a_round_trip_that_jumps_ends_slow_start_at_the_ninth_ack_of_its_round() {
-        // rounds of 10, 20 and 40 segments, with ACKs 3 ms apart, so there is no train. The RTT is 40 ms, and 60 ms in the third
-        // round. Eight ACKs of the third round grow the window from 40 to 48; the ninth ends slow start
+        // the rounds have 10, 20 and 40 segments. ACKs are 3 ms apart, too far for a train. The RTT is 40 ms in the
+        // first two rounds and 60 ms in the third. Eight ACKs of the third round grow the window from 40 to 48; the
+        // ninth ends slow start
         let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
         let (mut una, mut next) = (0, 10);

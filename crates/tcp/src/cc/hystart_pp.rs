@@ -37,7 +37,7 @@ const L: f64 = 8.0;
 struct Css {
     /// cssBaselineMinRtt, microseconds.
     baseline: u32,
-    /// Rounds that have ended in CSS.
+    /// Number of rounds that have ended in CSS, including the round in which CSS began.
     rounds: u8,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct HyStartPp {
     /// rttSampleCount, up to the number needed.
     samples: u8,
     css: Option<Css>,
-    /// L, or infinite for a sender that paces.
+    /// L, or infinity for a sender that paces.
     limit: f64,
 }
 
@@ -68,7 +68,7 @@ impl HyStartPp {
         Self { limit, window_end: 0, last_round: u32::MAX, current_round: u32::MAX, samples: 0, css: None }
     }
 
-    /// Processes an ACK of the first slow start; `credit` segments count for growth.
+    /// Processes an ACK of the first slow start. `credit` is the number of segments that count for growth.
     pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample, credit: f64) {
         if self.window_end == 0 {
             self.window_end = s.next;
@@ -129,8 +129,8 @@ mod tests {
 
     const NONE: f64 = f64::INFINITY;
 
-    /// Simulates a round of `n` ACKs of one segment each, with this round-trip time. Meanwhile `sent` segments leave; they are
-    /// acknowledged in the next round.
+    /// Simulates a round of `n` ACKs of one segment each, with a round-trip time of `rtt_ms`. During the round, the
+    /// sender sends `sent` segments, which are acknowledged in the next round.
     fn round(h: &mut HyStartPp, w: &mut Window, una: &mut u64, (n, sent): (u64, u64), rtt_ms: f64) {
         let end = *una + n;
         for _ in 0..n {
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!((w.cwnd, h.css.map(|css| css.rounds)), (34.0, Some(2)));
         round(&mut h, &mut w, &mut una, (12, 8), 45.9);
         assert_eq!((w.cwnd, h.css), (34.0 + 8.0 / 4.0 + 4.0, None));
-        // CSS may be entered again, at 45.9 ms + RttThresh = 45.9 + 45.9 / 8 = 51.64 ms
+        // CSS begins again if the minimum RTT of a round is at least 45.9 ms + RttThresh = 45.9 + 45.9 / 8 = 51.64 ms
         round(&mut h, &mut w, &mut una, (8, 8), 51.7);
         assert_eq!(h.css, Some(Css { baseline: 51_700, rounds: 1 }));
         assert!(w.ssthresh.is_infinite());

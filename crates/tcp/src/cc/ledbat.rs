@@ -181,7 +181,7 @@ mod tests {
         let before = w.cwnd;
         l.grow(&mut w, &sample(4, 80, 10_000));
         assert_eq!(w.cwnd, before + 0.5 / before);
-        // a queueing delay of 330 - 30 = 300 ms: off_target is (100 - 300) / 100 = -2
+        // the queueing delay is 330 - 30 = 300 ms, so off_target is (100 - 300) / 100 = -2
         for i in 5..=7 {
             l.grow(&mut w, &sample(i, 330, 10_000));
         }
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn slow_start_doubles_until_the_target() {
         let (mut l, mut w) = (ledbat(true), Window { cwnd: 4.0, ssthresh: f64::INFINITY });
-        // the whole window is in flight before each ACK, so the window grows by one segment per segment acknowledged
+        // the whole window is in flight before each ACK, so each acknowledged segment grows the window by one segment
         for i in 0..4 {
             l.grow(&mut w, &sample(i, 30, 4000 + 1000 * i));
         }

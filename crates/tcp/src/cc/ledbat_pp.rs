@@ -32,16 +32,16 @@ use crate::params::group::{Group, group, require};
 use packet::Reading;
 use units::{Duration, Problem, Time};
 
-/// Window during a slowdown, and minimum window, segments.
+/// Minimum window in segments, which is also the window during a slowdown.
 const MIN_CWND: f64 = 2.0;
 /// Maximum of the divisor in GAIN = 1 / divisor.
 const MOST_SLOWER: u64 = 16;
-/// Share of TARGET that the queueing delay must exceed to end the first slow start.
+/// The first slow start ends when the queueing delay exceeds this share of TARGET.
 const EXIT_SHARE: f64 = 0.75;
 /// Maximum reduction of the window in a round trip, as a share of the window.
 const LARGEST_DECREASE: f64 = 0.5;
-/// Number of round trips from the end of the first slow start to the first slowdown. Each slowdown also spends this number of
-/// round trips at the minimum window.
+/// Number of round trips between the end of the first slow start and the first slowdown. It is also the number of round
+/// trips that each slowdown spends at the minimum window.
 const SLOWDOWN_RTTS: u64 = 2;
 /// Time from the end of a slowdown to the beginning of the next, as a multiple of the duration of the slowdown that ended.
 const SLOWDOWN_INTERVAL: u64 = 9;
@@ -90,11 +90,11 @@ group! {
     }
 }
 
-/// A slowdown, from its beginning to the end of the slow start that follows.
+/// A slowdown. It includes the slow start that follows the time at the minimum window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Slowdown {
     since: Time,
-    /// End of the time at the minimum window.
+    /// Time until which the window stays at its minimum.
     until: Time,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct LedbatPp {
     beta: f64,
     filters: DelayFilters,
     slowdown: Option<Slowdown>,
-    /// Beginning of the next slowdown; `NEVER` during a slowdown and during the first slow start.
+    /// Time at which the next slowdown begins; `NEVER` during a slowdown and during the first slow start.
     next: Time,
     /// Number of slowdowns that have begun.
     slowdowns: u32,

@@ -11,11 +11,12 @@ use super::cubic_rfc::{Law, k};
 use packet::{Reading, Unit};
 use units::Time;
 
-/// A jiffy, ns: HZ is 1000.
+/// Length of a jiffy in nanoseconds, in a kernel with HZ = 1000.
 pub(super) const JIFFY: u64 = 1_000_000;
-/// HZ/32, jiffies: the minimum time between two computations of the growth while the window does not change.
+/// HZ/32 in jiffies: while the window does not change, `cnt` is recomputed only after this time. In Linux 6, the
+/// minimum RTT is used instead if it is shorter.
 pub(super) const RECOMPUTE: u64 = 31;
-/// Time after an epoch's start during which RTT samples are ignored, jiffies.
+/// Number of jiffies after the start of an epoch during which RTT samples are ignored.
 pub(super) const SETTLE: u64 = 1000;
 
 /// Returns the kernel's clock, in jiffies.
@@ -27,17 +28,17 @@ pub(super) fn jiffies(t: Time) -> u64 {
 /// The estimate of Reno's window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RenoEstimate {
-    /// Segments (or ACKs in 2.6) since the estimate last grew.
+    /// Number of segments acknowledged since the estimate last grew. In Linux 2.6, ACKs are counted instead.
     pub(super) acked: u32,
     pub(super) window: u32,
 }
 
 impl RenoEstimate {
-    /// Updates the estimate. Returns the maximum number of segments (or ACKs in 2.6) per segment of growth with which `cwnd`
-    /// keeps up with Reno's window.
+    /// Updates the estimate. Returns the largest value of `cnt` (see [`Growth`]) with which `cwnd` keeps up with the
+    /// estimate, or `u32::MAX` if the estimate is not above `cwnd`.
     pub(super) fn keep_up(&mut self, beta: f64, cwnd: u32) -> u32 {
-        // eight times the number of segments acknowledged per segment of growth, divided by the window, and truncated as in the
-        // kernel: 23 for beta 0.8 (819/1024), 15 for 0.7
+        // the estimate grows by one segment per `scale / 8 * cwnd` segments acknowledged. As in the kernel, `scale` is
+        // truncated to a whole number: 23 for beta 0.8 (819/1024), 15 for 0.7
         let scale = (8.0 * (1.0 + beta) / (3.0 * (1.0 - beta))) as u32;
         let delta = (cwnd.saturating_mul(scale) >> 3).max(1);
         // computes the result of the kernel's loop `while acked > delta` without iterating
@@ -55,7 +56,7 @@ impl RenoEstimate {
 pub(super) struct Curve {
     /// Plateau, segments.
     pub(super) origin: f64,
-    /// Time of the plateau, seconds after the epoch's start.
+    /// Time at which the curve reaches the plateau, in seconds after the start of the epoch.
     pub(super) k: f64,
 }
 
@@ -80,7 +81,8 @@ impl Curve {
     }
 }
 
-/// The state of the window's growth along the curve.
+/// The state that determines how the window grows: CUBIC's curve, Reno's estimate, and the progress towards the next
+/// segment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Growth {
     pub(super) law: Law,
@@ -92,9 +94,9 @@ pub(super) struct Growth {
     pub(super) last_time: Time,
     /// Window at the last computation.
     pub(super) last_cwnd: u32,
-    /// Segments (or ACKs in 2.6) per segment of growth.
+    /// The window grows by one segment per `cnt` segments acknowledged. In Linux 2.6, ACKs are counted instead.
     pub(super) cnt: u32,
-    /// Segments (or ACKs in 2.6) counted since the last growth.
+    /// Number of segments acknowledged since the window last grew. In Linux 2.6, ACKs are counted instead.
     pub(super) cwnd_cnt: u32,
     pub(super) reno: RenoEstimate,
 }

@@ -1,7 +1,8 @@
-//! Congestion controllers. Each has its own file, and a line in [`list`]. Calls are dispatched by an enum of all controllers.
+//! Congestion controllers. Each controller has its own file and a line in [`list`]. The enum [`Controller`] dispatches
+//! the calls.
 //!
-//! A controller returns a [`control::Drive`] for each event. During a recovery, the sender's reduction lowers the window to
-//! ssthresh.
+//! A controller answers each event with a [`control::Drive`], which holds the new window. During a recovery, the sender
+//! itself lowers the window to ssthresh, unless [`control::Drive::reduction`] is false.
 
 mod abe;
 pub(crate) mod bbr;
@@ -151,7 +152,7 @@ impl TcpParams {
         self.control.needs().ack_time
     }
 
-    /// Returns the external controller, if the stack has one.
+    /// Returns the parameters of the external controller (`foreign.rs`), if the stack uses one.
     pub fn outside(&mut self) -> Option<&mut foreign::ForeignParams> {
         self.control.foreign.python.as_mut()
     }

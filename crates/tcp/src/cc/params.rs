@@ -1,5 +1,5 @@
-//! The congestion controller of a stack, and the parameters of controllers: keys used by only one controller, and keys shared by
-//! several.
+//! The parameters that select and configure a stack's congestion controller. Some keys are used by only one controller,
+//! others by several.
 
 use super::control::{Control, EcnNeeds, Needs};
 use super::list::controllers;
@@ -64,7 +64,7 @@ macro_rules! declare {
                 self.congestion_control = *found.unwrap_or_else(|| panic!("no congestion controller is called {word:?}"));
             }
 
-            /// Returns the stack's controller with its own parameters.
+            /// Returns the stack's controller, together with the parameters that only this controller uses.
             #[inline]
             pub(crate) fn chosen(&self) -> Chosen<'_> {
                 match self.congestion_control {

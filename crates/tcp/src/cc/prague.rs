@@ -39,24 +39,26 @@ use units::{Duration, Time};
 const GAIN: f64 = 1.0 / 16.0;
 /// Minimum virtual round-trip time: a shorter round trip is treated as if it took this long.
 const TARGET_RTT: Duration = Duration::from_millis(25);
-/// Number of rounds after slow start before short round trips count as [`TARGET_RTT`] (version 0.7).
+/// Number of rounds that must end outside slow start before a shorter round trip counts as [`TARGET_RTT`] (version
+/// 0.7).
 const TRANSITION: u32 = 4;
-/// Like [`TRANSITION`], but in version 0.6.
+/// The value of [`TRANSITION`] in version 0.6.
 const LATE_TRANSITION: u32 = 500;
 /// Minimum window, segments.
 const LEAST: f64 = 2.0;
 /// Minimum payload of a shrunk segment, bytes.
 const LEAST_SEGMENT: f64 = 150.0;
-/// Number of shrunk segments that leave in a virtual round trip.
+/// Number of segments that are sent in each virtual round trip when the rate is so low that segments shrink.
 const SEGMENTS: f64 = 2.0;
 /// Minimum pacing rate: 100 kbit/s. Unit: bytes/s.
 const LEAST_RATE: f64 = 12_500.0;
 /// Number of bursts per second. A burst takes about 250 us.
 const BURSTS: f64 = 4096.0;
-/// Up to this window, in segments, pacing alone limits the flow.
+/// Maximum window, in segments, at which only pacing limits the flow.
 const RATE_MODE: f64 = 4.0;
-/// Fraction by which pacing exceeds W per round trip in the first half of a virtual round trip, and falls short of it in the
-/// second half. Used with RTT independence after the first CE mark, for windows up to [`RATE_MODE`].
+/// Relative change of the pacing rate: W (1 + DITHER) per round trip during the first half of a virtual round trip, and
+/// W (1 - DITHER) during the second half. The rate changes in this way for windows up to [`RATE_MODE`], after the first
+/// CE mark, and only while shorter round trips count as [`TARGET_RTT`].
 const DITHER: f64 = 4.0 / 128.0;
 
 group! {
@@ -96,9 +98,10 @@ words! {
 /// State of the last cut, which decides when the next cut may follow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum LastCut {
-    /// True if the current round has had its cut.
+    /// True if the window was already cut in the current round of alpha.
     Round(bool),
-    /// End of the data sent before the last cut, and time of that cut.
+    /// With `prague_cut = "marks"`: time of the last cut (`at`), and end of the data sent before this cut (`sent`).
+    /// `sent` may also be set by a mark that comes too early for a cut, see [`Prague::may_cut`].
     At { sent: u64, at: Time },
 }
 
@@ -114,7 +117,7 @@ pub(crate) struct Prague {
     /// The controller used without AccECN.
     reno: Reno,
     mss: f64,
-    /// Number of rounds after slow start until short round trips count as 25 ms.
+    /// Number of rounds that must end outside slow start before a round trip below 25 ms counts as 25 ms.
     transition: u32,
     /// W: the window before it is rounded to whole segments.
     w: f64,
@@ -127,11 +130,12 @@ pub(crate) struct Prague {
     marked: u64,
     /// End of the data in flight when the round began.
     round_until: u64,
-    /// Number of rounds outside slow start.
+    /// Number of rounds that have ended outside slow start, counted up to [`LATE_TRANSITION`].
     rounds: u32,
     alpha_at: Time,
     last_cut: LastCut,
-    /// The window before the loss under repair.
+    /// The window before the last loss, stored until the first ACK after the repair. This ACK shows whether the sender
+    /// has restored the window.
     before_loss: Option<f64>,
     /// True if AccECN is in use.
     counted: bool,
@@ -158,8 +162,9 @@ impl Prague {
         }
     }
 
-    /// Returns true if the window may be cut now, and records the cut. With `prague_cut = "marks"`, a mark less than 25 ms after
-    /// the last cut is also recorded, as in Linux: the next cut waits for all data sent before that mark.
+    /// Returns true if the window may be cut now, and records the cut. With `prague_cut = "marks"`, while short round trips
+    /// count as 25 ms, a mark less than 25 ms after the last cut does not cut the window. As in Linux, the next cut then
+    /// waits until all data sent before this mark is acknowledged.
     fn may_cut(&mut self, w: &Window, s: &AckSample) -> bool {
         let independent = self.rtt_independent(w);
         match &mut self.last_cut {
@@ -310,8 +315,8 @@ impl Control for Prague {
         if marked > 0.0 {
             self.reduce(&mut w, s);
         }
-        // a flow paced at W per round trip seldom fills its window. So the window grows even if it is not full, unless
-        // the application has no data
+        // a flow that is paced at W per round trip seldom fills its window. The window must therefore grow even if it
+        // is not full, unless the application has no data to send
         let app_limited = s.rate.is_some_and(|r| r.app_limited);
         if !app_limited && s.credit > marked {
             self.grow(&mut w, s.credit - marked, s.srtt);

@@ -22,12 +22,13 @@ use super::control::{AckSample, Drive, Stack, Window};
 use crate::stats::State;
 use packet::Reading;
 
-/// Tolerances of queue_buildup_thresh: microseconds, and percent of min_rtt.
+/// queue_buildup_thresh exceeds min_rtt by `TOLERANCE_US` microseconds or by `TOLERANCE_PERCENT` percent of min_rtt,
+/// whichever is less.
 const TOLERANCE_US: u32 = 4_000;
 const TOLERANCE_PERCENT: u32 = 10;
-/// Growth per segment acknowledged while no queue grows.
+/// Number of segments by which each acknowledged segment grows the window, as long as no queue grows.
 const RAPID: f64 = 2.0;
-/// K, from which the factors of the recovery are computed.
+/// K: the constant in the formulas of ack_factor, silence_factor and loss_factor.
 const K: f64 = 2.0 / 3.0;
 /// Maximum factor by which a round trip multiplies the window.
 const MOST_GROWTH: f64 = 3.0;
@@ -40,11 +41,12 @@ struct Recovery {
     beta: f64,
     /// Minimum window, segments.
     least: f64,
-    /// Bytes in flight at the beginning of the recovery and not yet acknowledged or lost.
+    /// Number of bytes that were in flight when the recovery began and that no ACK has reported as delivered or lost
+    /// since then.
     left: u64,
 }
 
-/// The first slow start and the first recovery of one flow.
+/// The state of the first slow start and of the first recovery of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RapidStart {
     mss: f64,
@@ -62,7 +64,8 @@ fn queue_buildup_thresh(min_rtt: u32) -> u32 {
     min_rtt.saturating_add(TOLERANCE_US.min(min_rtt / (100 / TOLERANCE_PERCENT)))
 }
 
-/// Returns ack_factor, and silence_factor, which is also loss_factor.   Source: draft-kazuho-ccwg-rapid-start-02 §3.3.1.
+/// Returns ack_factor and silence_factor; loss_factor is equal to silence_factor.   Source:
+/// draft-kazuho-ccwg-rapid-start-02 §3.3.1.
 fn factors(beta: f64) -> (f64, f64) {
     (K * (1.0 - beta), beta + K * (1.0 - beta))
 }
@@ -73,7 +76,7 @@ impl RapidStart {
         Self { mss, min_rtt: u32::MAX, rtt_floor: u32::MAX, newest: (0, 0, 0), recovery: None }
     }
 
-    /// Returns true from the first loss or mark to the end of the recovery.
+    /// Returns true during the first recovery, which begins with the first loss or mark.
     #[inline]
     pub(super) fn recovers(&self) -> bool {
         self.recovery.is_some()
@@ -84,7 +87,8 @@ impl RapidStart {
         self.newest = (s.flight_before, s.delivered, s.lost);
     }
 
-    /// Processes an ACK of the first slow start; `credit` segments count for growth.
+    /// Processes an ACK of the first slow start. `credit` is the number of acknowledged segments that count towards
+    /// growth.
     pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample, credit: f64) {
         if let Some(rtt) = s.rtt_us {
             self.min_rtt = self.min_rtt.min(rtt);
@@ -99,7 +103,8 @@ impl RapidStart {
         }
     }
 
-    /// Begins the first recovery; the controller keeps `beta` of its window and has set `w.ssthresh`.
+    /// Begins the first recovery. `beta` is the share of the window that the controller keeps by its own rule, and
+    /// `w.ssthresh` is the threshold that the controller has computed.
     pub(super) fn on_congestion(&mut self, mut w: Window, beta: f64) -> Drive {
         let (left, delivered, lost) = self.newest;
         let least = (w.cwnd * beta / MOST_GROWTH).max(LEAST);
@@ -209,15 +214,15 @@ mod tests {
 
     #[test]
     fn the_window_ends_at_beta_times_what_arrived_however_much_was_lost() {
-        // Appendix A of the draft: the part of the flight that arrives is the full BDP. In the four cases, 300, 200, 150 and 100 of
-        // 300 segments arrive.
+        // Appendix A of the draft: the amount of data that arrives out of a flight is the full BDP, and the window ends
+        // at beta times this amount. In the four cases, 300, 200, 150 and 100 of 300 segments arrive.
         for beta in [0.5, 0.7] {
             for (acked, lost, arrived) in [(1, 0, 300.0), (2, 1, 200.0), (1, 1, 150.0), (1, 2, 100.0)] {
                 let end = recovered(beta, acked, lost);
                 assert!((end - beta * arrived).abs() < 1e-6, "{beta} {lost}: {end}");
             }
-            // a window that triples overshoots the path by 2 segments of 3, so a loss of up to 2 of 3 segments is expected. If
-            // 9 of 10 are lost, the window is reduced to beta / 3 of its size, and no further
+            // a window that triples per round trip may grow to three times what the path holds, so up to 2 of 3
+            // segments may be lost. If even 9 of 10 are lost, the window is reduced only to beta / 3 of its size
             assert!((recovered(beta, 1, 9) - 300.0 * beta / 3.0).abs() < 1e-6);
         }
     }

@@ -17,14 +17,14 @@ use super::shared::NoParams;
 use packet::Reading;
 use units::Time;
 
-/// A window this close to a whole number is rounded to that number, so that five fifths of a segment add up to one
-/// segment.
+/// A window that differs from a whole number by less than this is rounded to that number, so that five fifths of a
+/// segment add up to one segment.
 const ROUNDING: f64 = 1e-9;
 
 /// Default of `beta`: share of the window kept after congestion.
 const BETA: f64 = 0.5;
 
-/// Parameters of Reno, whose only state is the window.
+/// Reno's parameters. Reno has no other state, because the sender stores the window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reno {
     backoff: Backoff,
@@ -64,7 +64,7 @@ impl Control for Reno {
     fn probe(&self, _: &mut Reading<'_>) {}
 }
 
-/// Reno with the first slow start that `hystart` selects.
+/// Reno, together with the algorithm that `hystart` selects for the first slow start.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RenoFlow {
     reno: Reno,

@@ -31,25 +31,25 @@ use super::control::{AckSample, Stack, Window};
 use packet::{Reading, Unit};
 use units::{Duration, Time};
 
-/// Length of the window, as a percentage of INITIAL_RTT.
+/// Length of the time window in which deliveries are counted, as a percentage of INITIAL_RTT.
 const WINDOW_PERCENT: u64 = 350;
 /// W: number of bins in a window.
 const W: usize = 10;
-/// EXTRA_BINS: maximum round trip for which the test runs, in bins.
+/// EXTRA_BINS: the test does not run if the round trip contains more than this number of whole bins.
 const EXTRA_BINS: usize = 15;
-/// Number of bins stored: enough for a window that ended EXTRA_BINS bins ago, and for one bin before this window, part of which
-/// may count.
+/// Number of bins stored. They suffice for a window that ended EXTRA_BINS bins ago, and for the bin before this window,
+/// of which a part may count, too.
 const NUM_BINS: usize = W + EXTRA_BINS + 1;
-/// THRESH: minimum norm_diff that ends slow start.
+/// THRESH: slow start ends when norm_diff reaches this value.
 const THRESH: f64 = 0.35;
 
-/// The bins of one flow, and its first round trip.
+/// SEARCH's state for one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Search {
     mss: f64,
-    /// Minimum window after the reduction, segments.
+    /// The initial window in segments. The reduction at the end of slow start does not go below it.
     initial_window: f64,
-    /// INITIAL_RTT; zero before the first sample.
+    /// INITIAL_RTT: the first RTT sample, or zero if there is no sample so far.
     initial_rtt: Duration,
     /// Newest RTT sample.
     rtt: Duration,
@@ -94,7 +94,8 @@ impl Search {
         }
     }
 
-    /// Processes an ACK of the first slow start; `credit` segments count for growth.
+    /// Processes an ACK of the first slow start. `credit` is the number of acknowledged segments that count towards
+    /// growth.
     pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample, credit: f64) {
         if let Some(us) = s.rtt_us {
             self.begin(s.now, us);
@@ -117,7 +118,7 @@ impl Search {
         let bin = self.bin();
         let passed = s.now.since(self.bin_end).0 / bin.0 + 1;
         self.bin_end += Duration(bin.0 * passed);
-        // clearing each bin once is enough, however many have passed
+        // each bin is cleared at most once, even if the pause was longer than all stored bins together
         let first = self.complete;
         self.complete += passed as usize;
         for n in first.max(self.complete.saturating_sub(NUM_BINS))..self.complete {
@@ -127,8 +128,8 @@ impl Search {
         self.prev_una = s.una;
     }
 
-    /// Returns the bytes delivered in the bins after `from`, up to and including `to`. A `fraction` of the bin at `to` is
-    /// replaced by the same fraction of the bin at `from`.
+    /// Returns the bytes delivered in the bins from `from` to `to`. A share `fraction` of the bin `from` counts, and a
+    /// share `1 - fraction` of the bin `to`. The bins between them count in full.
     fn sum_bins(&self, from: usize, to: usize, fraction: f64) -> f64 {
         let bin = |n: usize| self.bins[n % NUM_BINS] as f64;
         let inner: f64 = (from + 1..to).map(bin).sum();
@@ -177,13 +178,14 @@ mod tests {
         grown(t.min(until)) + full * (t - until).max(0.0)
     }
 
-    /// Acknowledges the bytes of [`delivered`] every millisecond until slow start ends. Returns the time at which it ends, and
-    /// the window before and after.
+    /// Passes an ACK to SEARCH every millisecond until slow start ends; the ACKs acknowledge the bytes of
+    /// [`delivered`]. Returns the time at which slow start ends, and the window before and after the reduction. Returns
+    /// `None` if slow start has not ended by `last` seconds.
     fn run(s: &mut Search, until: f64, full: f64, last: f64) -> Option<(f64, f64, f64)> {
         run_with(s, until, full, last, |_| RTT)
     }
 
-    /// Does the same as [`run`], but with a round trip that depends on the time.
+    /// Like [`run`], but the round-trip time varies: `rtt` returns the value for a given time.
     fn run_with(s: &mut Search, until: f64, full: f64, last: f64, rtt: impl Fn(f64) -> f64) -> Option<(f64, f64, f64)> {
         let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
         s.begin(Time(0), (RTT * 1e6) as u32);
@@ -214,7 +216,7 @@ mod tests {
 
     #[test]
     fn slow_start_ends_when_the_closed_form_reaches_the_threshold() {
-        // in units of the RTT and of the link's rate, with x RTTs since the link was full, 1 <= x <= 3.5:
+        // x is the time since the link became full, 1 <= x <= 3.5. In units of the RTT and of the link's rate:
         //   curr_delv = (1 - 2^-(3.5 - x)) / ln 2 + x,   prev_delv = (1 - 2^-(4.5 - x)) / ln 2 + x - 1
         // 1 - curr_delv / (2 prev_delv) = 0.35 at x = 2.203. The test runs when a bin of 0.35 RTT ends, so it succeeds at most
         // 0.36 RTT later
@@ -235,10 +237,12 @@ mod tests {
 
     #[test]
     fn a_queue_that_grows_delays_the_end_by_three_round_trips() {
-        // after the link is full, a sender that doubles sends at twice the link's rate, so the queue grows by the data of one
-        // RTT per RTT. A packet that leaves the queue at x RTTs entered it at x / 2, so the sample is 1 + x / 2 RTTs, and the
-        // earlier window ends at y = x - (1 + x / 2) = x / 2 - 1. For x >= 3.5, curr_delv is 3.5, and 1 - 3.5 / (2 ((1 -
-        // 2^-(3.5 - y)) / ln 2 + y)) = 0.35 at x = 5.30
+        // once the link is full, a sender that doubles its rate per round trip sends at twice the link's rate, so the
+        // queue grows by one bandwidth-delay product per RTT. A packet that leaves the queue at x RTTs entered it at
+        // x / 2. Its RTT sample is therefore 1 + x / 2 RTTs, and the earlier window ends at
+        //   y = x - (1 + x / 2) = x / 2 - 1
+        // For x >= 3.5, curr_delv is 3.5, so norm_diff reaches the threshold at x = 5.30:
+        //   1 - 3.5 / (2 ((1 - 2^-(3.5 - y)) / ln 2 + y)) = 0.35
         let norm_diff = |x: f64| {
             let y = x / 2.0 - 1.0;
             1.0 - 3.5 / (2.0 * ((1.0 - (y - 3.5).exp2()) / std::f64::consts::LN_2 + y))
@@ -265,11 +269,12 @@ mod tests {
 
     #[test]
     fn a_link_that_is_always_full_ends_slow_start_at_the_first_test() {
-        // at a constant rate, norm_diff is 1/2. For the first test, W bins must have ended one round trip (1 / 0.35 =
-        // 2.86 bins) before the newest bin ends, so it runs at the end of the 13th bin, with an ACK at most 1 ms later
+        // at a constant rate, norm_diff is 1/2. The first test needs W bins that ended one round trip before the newest
+        // bin. A round trip is 1 / 0.35 = 2.86 bins, so the test runs after the 13th bin, when the next ACK arrives, at
+        // most 1 ms later
         let (t, before, after) = run(&mut search(), 0.0, 1e6, 3.0).unwrap();
         assert!((t - 13.0 * 0.035).abs() < 0.0021, "{t}");
-        // the reduction is the 175 segments delivered in the last five bins
+        // the window is reduced by the 175 segments that were delivered in the last five bins
         assert!((before - after - 175.0).abs() < 2.0, "{before} to {after}");
     }
 

@@ -32,7 +32,7 @@ group! {
 }
 
 group! {
-    /// The parameters of a controller without parameters of its own.
+    /// The empty group, for controllers that use only shared parameters.
     pub(crate) struct NoParams {}
 }
 
@@ -50,8 +50,9 @@ words! {
         /// SEARCH, only in the first slow start: slow start ends when deliveries no longer double from one round trip to the next.
         /// The congestion window returns to its value of two round trips earlier.   Source: draft-chung-ccwg-search (3.0).
         "search" Search,
-        /// Rapid Start: the window triples per round trip while no queue grows. The first recovery reduces it by shares of the
-        /// data that arrived and of the data that was lost. Source: draft-kazuho-ccwg-rapid-start-02.
+        /// Rapid Start: the window triples per round trip while no queue grows. The first recovery reduces the window
+        /// by one fraction of the data that arrived, and by another of the data that was lost. Source:
+        /// draft-kazuho-ccwg-rapid-start-02.
         "rapid-start" RapidStart,
     }
 }

@@ -1,5 +1,5 @@
-//! Shows that a controller with its own parameters takes one file and one line in the list. The example is Vegas, from
-//! docs/adding-a-controller.md.
+//! Shows that a new controller with its own parameters needs only one file, and one line in the list. The example is
+//! Vegas, from docs/adding-a-controller.md.
 
 mod vegas;
 
@@ -10,7 +10,7 @@ use control::{AckSample, Control, Window};
 use declared::{CongestionControl, ControlParams};
 use vegas::{Vegas, VegasParams};
 
-/// The expansion of a `list.rs` with only these two lines.
+/// The items that `declare!` generates if the list of controllers consists of the two lines below.
 #[allow(unreachable_pub, reason = "in the crate's own list, the names are public")]
 mod declared {
     use super::super::params::declare;
@@ -20,7 +20,7 @@ mod declared {
     use units::Problem;
 
     declare! {
-        /// Reno, under the default controller's keyword.
+        /// Reno. Its keyword is "cubic" here, because `cubic` is the default controller.
         "cubic" Cubic(reno::RenoFlow),
         /// Vegas: keeps a given number of segments in the queue.   Source: Brakmo & Peterson 1995.
         "vegas" Vegas(vegas::Vegas),

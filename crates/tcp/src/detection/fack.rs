@@ -27,7 +27,7 @@ struct Again {
     next: u32,
 }
 
-/// The state of a recovery's retransmissions.
+/// FACK's state, mainly a queue of the retransmissions that are not yet known to be delivered or lost.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fack {
     /// Undecided retransmissions in sending order; the first one is number `first`. The scoreboard entry of a retransmitted
@@ -60,7 +60,8 @@ impl Fack {
         }
     }
 
-    /// Adds a retransmission that counts in pipe, and gives it a number.
+    /// Assigns the next number to a retransmission and adds it to the queue. The scoreboard counts the retransmission
+    /// in `pipe`, the number of bytes in flight.
     pub(crate) fn note_resent(&mut self, board: &mut Scoreboard, piece: Piece) {
         let Some(last) = board.len().checked_sub(1).and_then(|last| board.get(last)) else { return };
         let next = last.start.wrapping_add(last.size() as u32);
@@ -68,7 +69,7 @@ impl Fack {
         board.entry(piece.at as usize).skip = self.first + self.resent.len() as u32 - 1;
     }
 
-    /// Resets the state; numbers start from 0 again.
+    /// Resets the state, so the next retransmission gets the number 0.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
     }
@@ -79,13 +80,13 @@ impl Fack {
         self.forget();
     }
 
-    /// Marks as lost the segments that lie DupThresh segments below newly SACKed data.
+    /// Marks as lost the segments that lie at least DupThresh segments below the highest SACKed segment.
     pub(crate) fn mark_lost(&mut self, board: &mut Scoreboard, dupthresh: u8, mss: u32) {
         self.found |= board.mark_lost(dupthresh, mss, true);
     }
 
-    /// Marks as lost every retransmission that a segment delivered by this ACK has overtaken. Bound: the loop removes
-    /// one undecided retransmission per pass.
+    /// Marks as lost every retransmission that later transmissions have overtaken, by the rule at the top of this file.
+    /// Bound: each pass of the loop removes one retransmission from the queue.
     pub(crate) fn mark_overtaken(&mut self, board: &mut Scoreboard, dupthresh: u8) {
         let highest = board.high.checked_sub(1).and_then(|at| board.get(at as usize));
         let sacked_to = highest.map(|e| e.start.wrapping_add(e.size() as u32));
@@ -199,14 +200,15 @@ mod tests {
         ack(&mut b, 0, 19, 20);
         let sent: Vec<u64> = (0..8).map(|_| resend(&mut b)).collect();
         assert_eq!(sent, [0, 1, 2, 3, 4, 5, 6, 7]);
-        // retransmission 4 arrives. 0 + 4 is not below 4, so segment 0 is not lost. A SACK block of the same ACK reports
-        // retransmission 5, but 5 counts only from the next ACK on
+        // retransmission 4 arrives. 0 + 4 < 4 is false, so retransmission 0 is not lost. The SACK block of the second
+        // ACK reports retransmission 5, but a number from a SACK block is compared only from the next ACK on
         ack(&mut b, 0, 4, 5);
         ack(&mut b, 0, 5, 6);
         assert_eq!((found(&b), b.0.next_lost().map(|piece| piece.seq)), (false, Some(8001)));
         ack(&mut b, 0, 6, 7);
         b.0.check(4, MSS, false);
-        // now retransmission 5 counts: 0 + 4 < 5, so 0 is lost again; 1 + 4 is not below 5
+        // at this ACK, retransmission 5 is compared, too: 0 + 4 < 5 is true, so retransmission 0 is lost. 1 + 4 < 5 is
+        // false, so retransmission 1 is not lost
         assert!(found(&b));
         assert_eq!((resend(&mut b), resend(&mut b)), (0, 8));
         // segment 0 was sent again as retransmission 8. The arrival of retransmission 7 does not show that retransmission 8 is lost

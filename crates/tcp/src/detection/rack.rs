@@ -68,7 +68,7 @@ pub(crate) struct Rack {
     rtt_us: u32,
     /// RACK.xmit_ts and RACK.end_seq.
     newest: Option<(u32, u32)>,
-    /// Like `newest`, but only for the segments that this ACK delivers.
+    /// RACK's sort key of the segment that was sent last among those that this ACK delivers.
     delivered: Option<(u32, u32)>,
     /// RACK.fack: the highest end of a delivered segment.
     fack: u32,
@@ -83,7 +83,7 @@ pub(crate) struct Rack {
     /// Start of the current RTO.
     pub(crate) rto_began: u32,
     pub(crate) tlp: Tlp,
-    /// RACK.dsack_round: sequence number whose acknowledgement ends the round of the last D-SACK.
+    /// RACK.dsack_round: the round of the last D-SACK ends once all data below this sequence number is acknowledged.
     dsack_round: Option<u64>,
     /// RACK.reo_wnd_mult: length of the reordering window, in quarters of the minimum RTT.
     reo_wnd_mult: u32,
@@ -163,8 +163,8 @@ impl Rack {
         self.tlp.sampled = true;
     }
 
-    /// Updates RACK.rtt and RACK.xmit_ts from all segments that an ACK delivers. Returns true if there are any.   Source: RFC
-    /// 8985 §6.2 step 2.
+    /// Updates RACK.rtt, RACK.xmit_ts and RACK.end_seq from the segments that an ACK delivers. Returns false if the ACK
+    /// delivers no segment from which RACK may take an RTT.   Source: RFC 8985 §6.2 step 2.
     #[inline]
     fn settle(&mut self) -> bool {
         let Some(order) = self.delivered.take() else { return false };
@@ -183,15 +183,17 @@ impl Rack {
         (self.min_rtt_us / 4).saturating_mul(self.reo_wnd_mult).min(srtt_us)
     }
 
-    /// Returns the time in microseconds until a segment sent at `sent` is overdue. Zero or negative if it is overdue already.
+    /// Returns the time in microseconds until a segment that was sent at `sent` is overdue. The result is zero or
+    /// negative if the segment is already overdue.
     #[inline]
     fn remaining(&self, sent: u32, reo_wnd: u32) -> i32 {
         sent.wrapping_add(self.rtt_us).wrapping_add(reo_wnd).wrapping_sub(self.now_us) as i32
     }
 
-    /// Processes the segments that an ACK delivers, after the update of the scoreboard. Returns true if a segment may be lost.
-    /// `open` is true in the state Open, in which no segment is marked lost. If no segment is SACKed either, all segments
-    /// sent before the delivered ones are acknowledged, so nothing can be lost.   Source: RFC 8985 §6.2.
+    /// Processes the segments that an ACK delivers, after the ACK has been applied to the scoreboard. Returns true if a
+    /// segment may be lost. `open` is true if the sender is in the state Open, in which no segment is marked lost. If
+    /// no segment is SACKed in this state, then all segments that were sent before the delivered ones are acknowledged,
+    /// too, so none can be lost.   Source: RFC 8985 §6.2.
     #[inline]
     pub(crate) fn take_delivered(&mut self, acked: u64, open: bool) -> bool {
         self.lost_again = false;
@@ -201,8 +203,8 @@ impl Rack {
         self.settle() && (!open || self.sacked > 0)
     }
 
-    /// Marks segments as lost. Returns the time in microseconds after which every segment sent before the newest delivered one is
-    /// overdue.   Source: RFC 8985 §6.2 step 5.
+    /// Marks as lost the overdue segments among those sent before the newest delivered segment. Returns the time in
+    /// microseconds until the rest of them are overdue, or `None` if there is no rest.   Source: RFC 8985 §6.2 step 5.
     pub(crate) fn detect(
         &mut self,
         board: &mut Scoreboard,
@@ -239,7 +241,8 @@ impl Rack {
         board.rtx = 0;
     }
 
-    /// Recounts the segments and empties the queue of retransmissions, after every segment that is not SACKed was marked lost.
+    /// Recounts the segments and empties the queue of retransmissions. The caller must first mark every segment that is
+    /// not SACKed as lost.
     pub(crate) fn forget_resent(&mut self, board: &Scoreboard) {
         self.resent.clear();
         self.sacked = board.iter().filter(|e| e.has(SACKED)).count() as u32;
@@ -251,14 +254,14 @@ impl Rack {
         self.lost = 0;
     }
 
-    /// Adds a retransmission that counts in pipe.
+    /// Adds a retransmission to the queue. The scoreboard counts it in `pipe`, the number of bytes in flight.
     #[inline]
     pub(crate) fn note_resent(&mut self, piece: Piece, now_us: u32) {
         self.resent.push_back(Resent { seq: piece.seq, sent: now_us });
     }
 
-    /// Applies an ACK to the probe in flight. Returns true if the probe was a retransmission that has repaired a loss.   Source:
-    /// RFC 8985 §7.4.2.
+    /// Checks whether an ACK ends the tail loss probe in flight. Returns true if the probe was a retransmission that
+    /// has repaired a loss.   Source: RFC 8985 §7.4.2.
     pub(crate) fn probe_repaired(&mut self, segment: &Segment, news: bool) -> bool {
         let Some(Probe { end, is_retransmission }) = self.tlp.probe else { return false };
         // if the probe had been unnecessary, a duplicate ACK for it would have arrived before any ACK above `end`
@@ -298,9 +301,10 @@ impl Rack {
         }
     }
 
-    /// Marks as lost the overdue retransmissions sent before `newest`, or all overdue retransmissions if `newest` is
-    /// `None`. Returns the time in microseconds until the last of the other retransmissions sent before `newest` is overdue.
-    /// The loop ends at the first retransmission in flight that was not sent before `newest`.
+    /// Marks as lost the overdue retransmissions that were sent before `newest`, or all overdue retransmissions if
+    /// `newest` is `None`. Returns the time in microseconds until the rest of these retransmissions are overdue, or
+    /// `None` if there is no rest. The queue is in sending order, so the loop ends at the first retransmission in
+    /// flight that was not sent before `newest`.
     fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
         let mut wait = None;
@@ -332,8 +336,9 @@ impl Rack {
         self.lost_again = true;
     }
 
-    /// Marks as lost the overdue segments that were sent only once and before `newest`. Segments above `lost_to` are in
-    /// sending order. Returns the time in microseconds until the last of the other segments sent before `newest` is overdue.
+    /// Marks as lost the overdue segments that were sent only once, and before `newest` unless it is `None`. Returns
+    /// the time in microseconds until the rest of these segments are overdue, or `None` if there is no rest. From
+    /// `lost_to` on, the scoreboard's segments are in sending order.
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
         let mut at = board.lost_to as usize;
@@ -355,7 +360,8 @@ impl Rack {
             }
             let remaining = self.remaining(e.sent, reo_wnd);
             if remaining > 0 || !first {
-                // all higher entries were sent later, so none is lost; the loop continues to find the longest wait
+                // all higher entries were sent even later, so none of them is lost. The loop goes on only to find the
+                // longest wait
                 wait = wait.max(Some(remaining.max(0) as u32));
                 at += 1;
                 continue;

@@ -1,4 +1,4 @@
-//! Loss detection, and the undo of spurious reductions.
+//! Loss detection, and how a sender undoes reductions that prove spurious.
 
 use super::group::{group, no, require, words};
 use units::Problem;
@@ -86,7 +86,7 @@ words! {
 }
 
 impl Undo {
-    /// The loss detections that support undo and F-RTO. They identify data that was sent only once, and can clear a
-    /// loss mark.
+    /// The methods of loss detection that support undo and F-RTO. These methods record which data was sent only once, and
+    /// can clear the mark of a segment that was declared lost.
     pub(crate) const SUPPORTED_BY: &[LossDetection] = &[LossDetection::RackTlp];
 }

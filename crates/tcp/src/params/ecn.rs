@@ -3,7 +3,7 @@
 use super::group::{group, no, words};
 use units::Problem;
 
-/// Size of an AccECN option with all counters, padded, bytes.
+/// Size in bytes of an AccECN option with all counters, including the padding.
 const ACCECN_BYTES: u32 = 12;
 
 group! {
@@ -53,8 +53,9 @@ words! {
         /// Exact counts: ECE reflects the CE bit of the acknowledged segments. When the CE bit changes, two ACKs are sent at
         /// once: one for the segments before the change, and one for the segment with the changed bit.   Source: RFC 8257 §3.2.
         "dctcp" Dctcp,
-        /// Exact counts, by a 3-bit counter in every segment. Negotiated in the handshake. If the peer does not support it, RFC
-        /// 3168's feedback is used, or ECN is off.   Source: RFC 9768.
+        /// Exact counts, by a 3-bit counter in every segment. The handshake negotiates AccECN. If the peer does not
+        /// support AccECN, RFC 3168's feedback is used. ECN is off if the peer does not support ECN at all, or if the
+        /// controller needs AccECN, as prague does. Source: RFC 9768.
         "accecn" Accecn,
     }
 

@@ -1,7 +1,7 @@
 //! A group of parameters: fields with their defaults. All groups are read from and written to one flat table.
 //!
-//! serde's `flatten` buffers a table until it has every key, and so loses the position of an error. Here each value is read in
-//! place, by the group that has a field with this key.
+//! serde's `flatten` first reads the whole table into a buffer, so errors found later no longer carry their position in
+//! the file. Here, the group that has a field with a given key reads the value directly from the input.
 
 use serde::de::MapAccess;
 use std::fmt::Display;

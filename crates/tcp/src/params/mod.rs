@@ -146,15 +146,15 @@ impl TcpParams {
         self.ecn.ect_on.or(self.control.ecn().ect_on).unwrap_or(usual)
     }
 
-    /// Returns the stack with an MSS reduced by the AccECN option.
+    /// Returns the stack with the MSS reduced by the size of AccECN's option, if segments carry this option.
     #[must_use]
     pub fn with_options(mut self) -> Self {
         self.wire.mss = self.wire.mss.saturating_sub(self.ecn.option_bytes()).max(1);
         self
     }
 
-    /// Returns the maximum number of SACK blocks in a segment: three beside a time stamp, four without one.   Source: RFC 2018
-    /// §3.
+    /// Returns the maximum number of SACK blocks in a segment: three if segments carry time stamps, four if they do
+    /// not, and none if recovery does not use SACK.   Source: RFC 2018 §3.
     #[inline]
     pub(crate) fn sack_blocks(&self) -> usize {
         match (self.detection.recovery, self.wire.timestamps) {
@@ -164,8 +164,9 @@ impl TcpParams {
         }
     }
 
-    /// Returns the window announced by the handshake, in bytes and not scaled. With `auto`, it is a whole number of segments with
-    /// their options.
+    /// Returns the receive window at the start of a connection, in bytes. With `auto`, it is half of the initial
+    /// memory, rounded down to whole segments with their options, and at most 65535 bytes, because the window in a SYN
+    /// is not scaled.
     /// Source: RFC 7323 §2.2.
     pub fn first_window(&self) -> u64 {
         if !self.receiver.receive_window.is_auto() {
@@ -176,9 +177,9 @@ impl TcpParams {
         (payload / segment * segment).min(0xffff)
     }
 
-    /// Refuses parameters that no connection could run with.
+    /// Refuses parameters with which no connection could run.
     ///
-    /// Errors: the first field out of range, with its name and the valid values.
+    /// The error names the first field that is out of range, and the valid values.
     pub fn validate(&self) -> Result<(), Problem> {
         Group::validate(self)
     }

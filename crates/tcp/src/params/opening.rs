@@ -13,7 +13,7 @@ group! {
         pub max_syn_rto: Duration = Duration::from_secs(120),
         /// Number of timeouts of the active side's SYN that neither double the wait nor count as retries (Linux since 6.5: 4).
         pub syn_linear_timeouts: u32 = 4,
-        /// Number of SYN retransmissions before the connection fails. Absent: unlimited.
+        /// Number of SYN retransmissions before the connection fails; null (in a JSON file): unlimited.
         pub syn_retries: Option<u32> = Some(6),
         /// If the SYN was lost, the first window is one segment.   Source: RFC 5681 §3.1.
         pub syn_loss_restricts: bool = true,

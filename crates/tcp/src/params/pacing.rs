@@ -13,21 +13,23 @@ group! {
         pub paced: bool = false,
         /// How the pacing rate is kept.
         pub pacing: Pacing = Pacing::LinuxInternal,
-        /// Largest number of segments that a host passes to its device in one piece, which the device then splits. Above 1, TSO
-        /// autosizing sets the size of bursts: the data of 1/1024 s at the pacing rate, at least two segments, at most 64 kB. A
-        /// sender then waits for an ACK instead of sending a smaller burst. 1: single segments. Linux: 65535.   Source:
-        /// ip-link(8), gso_max_segs.
+        /// Largest number of segments that a host passes to its device in one piece, which the device then splits. 1:
+        /// single segments. Linux: 65535. Above 1, TSO autosizing sets the size of bursts: the data of 1/1024 s at the
+        /// pacing rate, more at round-trip times below 5 ms, but at least two segments and at most 64 kB. If the
+        /// windows have no room for a whole burst, a sender usually waits for the next ACK instead of sending a smaller
+        /// burst.
+        /// Source: ip-link(8), gso_max_segs.
         pub gso_max_segs: u32 = 1,
         /// Segmentation offload: a burst leaves as one packet, which queues treat as a whole until it is split. The size of the
         /// packet includes the headers of all segments, and is at most 65535 bytes: 43 segments of 1448 bytes. (Linux counts one
         /// header, which allows 45.) Contiguous retransmissions also leave as one packet. Receivers acknowledge a packet once
         /// (GRO). Needs `gso_max_segs` above 1.
         pub tso: bool = false,
-        /// TCP small queues: the first link of the sender's host holds (queued or in transmission) at most two bursts of each
-        /// connection, or the data of 1/1024 s at the pacing rate if that is more. For retransmissions, the limit is twice as
-        /// high. All other data waits in the socket. For a bottleneck in the sender's own host, where the queue discipline and
-        /// the program run on one machine.
-        /// Source: Linux's tcp_small_queue_check, tcp_limit_output_bytes (4 MB).
+        /// TCP small queues: the first link of the sender's host holds (queued or in transmission) at most two bursts
+        /// of each connection, or the data of 1/1024 s at the pacing rate if that is more. For retransmissions, the
+        /// limit is twice as high. All other data waits in the socket. Intended for a bottleneck in the sender's own
+        /// host, where the program and the queue discipline run on one machine. Source: Linux's tcp_small_queue_check,
+        /// tcp_limit_output_bytes (4 MB).
         pub tsq: bool = false,
     }
 
@@ -48,9 +50,9 @@ words! {
         /// After a burst, the next one waits for the time that the burst's payload takes at the pacing rate. Source:
         /// draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
         "exact" Exact,
-        /// Linux's internal pacing, without the queue discipline fq. If a burst leaves late, because it waited for the window or
-        /// an ACK, the wait for the next burst is shortened by this delay, by up to half. The first ten segments are not paced.
-        /// Source: Linux tcp_output.c.
+        /// Linux's internal pacing, without the queue discipline fq. If a burst leaves late, because it waited for the
+        /// window or an ACK, the wait for the next burst is shortened by this delay, but at most by half. The first ten
+        /// segments are not paced. Source: Linux tcp_output.c.
         "linux-internal" LinuxInternal,
     }
 }

@@ -6,10 +6,10 @@ use std::fmt;
 use std::str::FromStr;
 use units::{Bytes, ParseError, Text};
 
-/// The receive window: constant, or tuned.
+/// The receive window, which is either constant or tuned automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveWindow {
-    /// Window in bytes; for `auto`, an upper bound that is never reached.
+    /// Window in bytes. For `auto`, an upper bound that the window never reaches.
     bytes: Bytes,
     auto: bool,
 }
@@ -29,7 +29,7 @@ impl ReceiveWindow {
         self.auto
     }
 
-    /// Returns an upper bound on the window in bytes. The receiver never permits data beyond it.
+    /// Returns an upper bound on the window in bytes. The receiver discards data beyond this bound.
     #[inline]
     pub(crate) const fn bound(self) -> u64 {
         self.bytes.0
@@ -66,11 +66,10 @@ impl Text for ReceiveWindow {
 }
 units::text_serde!(ReceiveWindow);
 
-/// Memory of a receive buffer that grows on demand. Half of it is for payload, the rest is overhead of the system
-/// (tcp_adv_win_scale 1).
+/// Memory of a receive buffer that grows on demand. Half of it is for payload, and the other half for the kernel's
+/// overhead (tcp_adv_win_scale 1). Linux's minimum is left out, because it matters only under memory pressure.
 ///
-/// Source: Linux's tcp_rmem; ip-sysctl.   Departs: tcp_rmem's minimum is left out, because it matters only under memory
-/// pressure.
+/// Source: Linux's tcp_rmem; ip-sysctl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rmem {

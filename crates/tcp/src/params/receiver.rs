@@ -10,7 +10,8 @@ group! {
         /// Every n-th data segment is acknowledged at once; 1: every segment. A segment that is out of order or fills a hole is
         /// always acknowledged at once.
         pub ack_every: u32 = 2,
-        /// Maximum delay of an ACK if `ack_every` is above 1, or of the ACK of a short segment.
+        /// Maximum delay of an ACK that waits for more segments, because `ack_every` is above 1 or, with ns-2's
+        /// FullTcp, because the segment was short.
         pub delayed_ack: Duration = Duration::from_millis(40),
         /// Number of ACKs at the start of a connection that leave at once (Linux's quickack).
         pub quick_acks: u32 = 16,
@@ -42,7 +43,8 @@ group! {
 }
 
 impl ReceiverParams {
-    /// Refuses a window that is too small for segments of `mss` bytes and `stamp_bytes` of timestamps, or too large.
+    /// Refuses a receive window that is too small for two segments, or too large. A segment has `mss` bytes of payload
+    /// and a timestamp option of `stamp_bytes` bytes.
     pub(super) fn validate_window(&self, mss: u32, stamp_bytes: u16) -> Result<(), Problem> {
         // two segments must fit, so that a connection does not stall if only every second segment is acknowledged
         let segment = u64::from(mss);
@@ -56,7 +58,8 @@ impl ReceiverParams {
             }
             return Ok(());
         }
-        // the first window is a whole number of segments with their options, at least two, and takes half of the memory
+        // the memory must hold four segments with their options, because the first window must hold two, and only half
+        // of the memory is for payload
         let Rmem { default, max } = self.memory();
         let least = 4 * (segment + u64::from(stamp_bytes));
         if least > 2 * 0xffff {
@@ -68,7 +71,7 @@ impl ReceiverParams {
         require("rmem.max", max, (default..=Bytes(MOST)).contains(&max), more)
     }
 
-    /// Returns a tuned receive buffer's memory.
+    /// Returns the initial and the maximum memory of a receive buffer that grows on demand.
     pub(crate) fn memory(&self) -> Rmem {
         self.rmem.unwrap_or_default()
     }

@@ -24,7 +24,8 @@ group! {
         pub rtt_source: RttSource = RttSource::SendTime,
         /// RTO before the first sample, and the wait before the first retransmission of a SYN.
         pub initial_rto: Duration = Duration::from_secs(1),
-        /// Number of consecutive timeouts of the same data before the connection fails. Absent: unlimited.
+        /// Number of consecutive timeouts of the same data before the connection fails; null (in a JSON file):
+        /// unlimited.
         pub retries: Option<u32> = Some(15),
     }
 
@@ -41,7 +42,7 @@ group! {
     }
 }
 
-/// Refuses a maximum wait that is shorter than the first wait, or longer than a day.
+/// Refuses a maximum wait `most` that is shorter than `least`, or longer than a day.
 pub(super) fn within(key: &str, most: Duration, least: Duration) -> Result<(), Problem> {
     require(key, most, (least..=Duration::from_secs(86_400)).contains(&most), format!("{least} to 24h"))
 }
@@ -61,12 +62,12 @@ words! {
 
     /// The quantity that the minimum RTO bounds.
     pub enum MinRto {
-        /// Minimum of the whole RTO: RTO = max(min, SRTT + max(G, 4 RTTVAR)). The RTO counts from the last ACK of new data,
-        /// even if the timer of a probe or of a reordering window ran in between. Source: RFC 6298 §2 and §5.3.
+        /// The whole RTO: RTO = max(min, SRTT + max(G, 4 RTTVAR)). The RTO counts from the last ACK of new data, even
+        /// if the timer of a probe or of a reordering window ran in between. Source: RFC 6298 §2 and §5.3.
         "total" Total,
-        /// Minimum of the variation only: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, if the timer of a probe or of a
-        /// reordering window ran in between, the RTO counts from the last transmission of the first outstanding segment.
-        /// Source: Linux.
+        /// Only the variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, if the timer of a probe or of a
+        /// reordering window ran in between, the RTO counts from the last transmission of the first outstanding
+        /// segment. Source: Linux.
         "variation" Variation,
     }
 }

@@ -26,7 +26,8 @@ group! {
 }
 
 impl WindowParams {
-    /// Returns true if an idle period begins with the last ACK, not with the last segment sent.
+    /// Returns true if an idle period begins when the last data is acknowledged, instead of when the last segment is
+    /// sent.
     #[inline]
     pub(crate) fn silence_from_ack(&self) -> bool {
         matches!(self.idle_restart, IdleRestart::InitialAfterAck | IdleRestart::OneAfterAck)
@@ -38,12 +39,11 @@ words! {
     pub enum CwndValidation {
         /// The window always grows.   Source: ns-2's one-way agents and FullTcp.
         "off" Off,
-        /// The window grows in rounds in which it limited the sender; in slow start, it is enough that half of the window
-        /// was used.
-        /// Source: RFC 7661; Linux.
+        /// The window grows only in rounds in which it limited the sender. In slow start, it also grows if more than
+        /// half of it was used. Source: RFC 7661; Linux.
         "round" Round,
-        /// The window grows if the data in flight before the ACK filled it.   Source: Linux 2.6 without offloads; ns-2's
-        /// Agent/TCP/Linux.
+        /// The window grows only if the data in flight before the ACK filled it.
+        /// Source: Linux 2.6 without offloads; ns-2's Agent/TCP/Linux.
         "full" Full,
     }
 

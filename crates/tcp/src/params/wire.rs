@@ -41,8 +41,8 @@ group! {
 }
 
 impl WireParams {
-    /// Returns the bytes of this segment on the wire: headers, options and payload. A packet of several segments counts the
-    /// headers of each.
+    /// Returns the size of a packet on the wire, in bytes: headers, options and payload. If the packet holds several
+    /// segments, the headers and options of every segment are included.
     pub fn packet_size(&self, segment: &Segment) -> u16 {
         if segment.gso_size == 0 {
             return self.segment_size(segment);

@@ -27,7 +27,8 @@ impl Receiver {
         self.flags |= capable | counts;
     }
 
-    /// Counts a packet without payload for AccECN, and requests an immediate ACK if enough CE marks are unreported.
+    /// Adds a packet without payload to AccECN's counters, and requests an immediate ACK if enough CE marks have not
+    /// yet been reported.
     pub(crate) fn on_control_segment(&mut self, ecn: Ecn) {
         let waits = self.unacked > 0;
         if self.counts().on_control(ecn, waits) {
@@ -72,8 +73,8 @@ impl Receiver {
         io.send(&ack);
     }
 
-    /// Sets the ECN field of a segment to send, and either ECE or AccECN's counter. Called after the SACK blocks are set, because
-    /// AccECN's option gets the remaining room.
+    /// Sets the ECN field of an outgoing segment, and either ECE or AccECN's counter. Must be called after the SACK
+    /// blocks are set, because AccECN's option gets the room that they leave.
     pub(super) fn stamp_ecn(&mut self, p: &TcpParams, segment: &mut Segment) {
         if self.flags & ECHO != 0 {
             segment.flags = segment.flags.with(Flags::ECE);

@@ -10,7 +10,7 @@ const RECENT: usize = SackBlocks::MAX;
 pub(crate) struct OutOfOrder {
     /// The ranges: sorted, disjoint, not adjacent.
     pub(crate) ranges: Vec<SackBlock>,
-    /// The offset of one byte in each of the most recently extended ranges, newest first.
+    /// The most recently extended ranges, newest first. Each range is identified by the offset of one of its bytes.
     pub(crate) recent: [u64; RECENT],
     pub(crate) count: u8,
     /// The block that the next ACK reports as a duplicate (D-SACK).
@@ -61,7 +61,8 @@ impl OutOfOrder {
         self.count = n as u8;
     }
 
-    /// Removes the ranges that adjoin or overlap the data below `next`; returns the new next byte.
+    /// Removes the ranges that begin at or below `next`, because all data below `next` has arrived and the ranges now
+    /// continue this data. Returns the new next byte expected.
     pub(crate) fn take(&mut self, mut next: u64) -> u64 {
         let n = self.ranges.partition_point(|r| r.start <= next);
         if n > 0 {

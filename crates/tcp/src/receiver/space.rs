@@ -26,9 +26,10 @@ use crate::segment::Segment;
 
 /// RTT in microseconds below which the buffer grows more slowly.   Source: tcp_rcvbuf_low_rtt.
 const LOW_RTT: u64 = 1_000;
-/// Minimum payload that raises `limit`, bytes.   Source: Linux.
+/// A segment raises `limit` only if it has at least this number of payload bytes.   Source: Linux.
 const LEAST_PAYLOAD: u32 = 128;
-/// Initial value of `before`, segments.   Source: Linux, RFC 6928.
+/// Number of segments that the application is assumed to have read in a round trip before the first measurement, if the
+/// first window allows as many.   Source: Linux, RFC 6928.
 const FIRST_SEGMENTS: u64 = 10;
 
 /// The receive buffer of one endpoint, and the window advertised to the peer.
@@ -42,15 +43,17 @@ pub(crate) struct Space {
     edge: u64,
     /// Maximum number of bytes read in a round trip so far.
     before: u64,
-    /// Next byte of the stream, and time in microseconds, at the last measurement of the bytes read.
+    /// State when the bytes read were last measured: the next byte expected, and the time in microseconds.
     measured: (u64, u32),
     /// Round-trip time in eighths of a microsecond; 0 before the first sample.
     rtt8: u64,
-    /// End of the window whose arrival is being timed, and start of this measurement, microseconds.
+    /// An RTT is also measured as the time in which a whole window arrives. This pair holds the end of the window that
+    /// is being timed, and the time in microseconds at which its measurement began.
     timed: (u64, u32),
     /// The last time stamp that the peer echoed. Each echo yields at most one sample.
     last_echo: u32,
-    /// Time stamp of the newest window update without data, which the next segment echoes.
+    /// Time stamp of the last window update that carried no data and arrived when all received data was acknowledged.
+    /// The next segment sent echoes this time stamp, unless data with a newer one has arrived since.
     echo: u32,
 }
 
@@ -64,17 +67,18 @@ impl Space {
         Self { memory, limit, edge, before, measured, rtt8: 0, timed, last_echo: 0, echo: 0 }
     }
 
-    /// Begins to measure the bytes that the application reads, from `next` on.
+    /// Begins to measure the bytes that the application reads. `next` is the next byte expected.
     pub(super) fn begin(&mut self, now: u32, next: u64) {
         self.measured = (next, now);
     }
 
-    /// Stores the time stamp of a window update without data. Called only if no data awaits its ACK.
+    /// Stores the time stamp of a window update without data. Called only if all received data is in order and
+    /// acknowledged.
     pub(super) fn store_timestamp(&mut self, stamp: u32) {
         self.echo = stamp;
     }
 
-    /// Returns the newer of `stamp` and the stored time stamp, which the next segment echoes.
+    /// Returns the time stamp that the next segment must echo: the newer of `stamp` and the stored time stamp.
     pub(super) fn newest(&self, stamp: u32) -> u32 {
         if (self.echo.wrapping_sub(stamp) as i32) > 0 { self.echo } else { stamp }
     }
@@ -113,7 +117,8 @@ impl Space {
         (self.edge - next).min(u64::from(u32::MAX)) as u32
     }
 
-    /// Adds an RTT sample of `us` microseconds. `of_stamps` is true for a sample from time stamps.
+    /// Adds an RTT sample of `us` microseconds. `of_stamps` is true if the sample comes from time stamps; only such a
+    /// sample can raise an existing estimate.
     fn sample(&mut self, us: u32, of_stamps: bool) {
         let m = 8 * u64::from(us.max(1));
         if self.rtt8 == 0 || m < self.rtt8 {
@@ -123,7 +128,8 @@ impl Space {
         }
     }
 
-    /// Measures the RTT from a data segment.
+    /// Takes RTT samples when a data segment arrives: one if a full segment echoes a new time stamp, and one if the
+    /// segment completes the window that is being timed.
     fn measure(&mut self, now: u32, segment: &Segment, next: u64, mss: u32) {
         if segment.ts_ecr != 0 && segment.ts_ecr != self.last_echo {
             self.last_echo = segment.ts_ecr;
@@ -152,8 +158,9 @@ impl Space {
         self.measured = (next, now);
     }
 
-    /// Grows the memory for `copied` bytes read in a round trip, and `span` bytes from the first hole to the highest byte
-    /// received.
+    /// Grows the memory by the formulas at the top of this file. `copied` is the number of bytes that the application
+    /// reads in a round trip. `span` is the number of bytes from the first hole to the highest byte received, for a
+    /// segment above a hole, otherwise 0.
     fn grow(&mut self, copied: u64, span: u64, max: u64) {
         let before = std::mem::replace(&mut self.before, copied);
         let (twice, rtt) = (2 * copied, self.rtt8 / 8);

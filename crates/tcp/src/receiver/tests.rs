@@ -68,7 +68,8 @@ fn rfc_2883_duplicates() {
         }
         blocks(r, &p)
     };
-    // RFC 2883 §4.1.1: an ACK was lost, so segment 1 is retransmitted. The duplicate is reported once
+    // RFC 2883 §4.1.1: the ACK of segment 1 was lost, so segment 1 arrives a second time. Only one ACK reports the
+    // duplicate
     assert_eq!(arrive(&mut r, &[0, 1]), []);
     assert_eq!(arrive(&mut r, &[1]), [(1, 2)]);
     assert_eq!(arrive(&mut r, &[]), []);
@@ -141,8 +142,9 @@ fn acks_at_once_return_after_a_mark_and_a_duplicate() {
         r.open(0);
         r.ecn = EcnUse::Classic;
         let mut acked = vec![];
-        // segment 5 is marked, and segment 0 arrives again after segment 8. With `quick_acks_return`, two ACKs leave at once after
-        // each of these events: the ACKs of 5 and 6, and the ACKs of 0 and 9
+        // segment 5 carries a mark, and segment 0 arrives a second time after segment 8. With `quick_acks_return`, each
+        // of these two events causes two ACKs that leave at once: after the mark, the ACKs sent when 5 and 6 arrive;
+        // after the duplicate, the ACKs sent when 0 and 9 arrive
         for i in [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11] {
             let ecn = if i == 5 { Ecn::Ce } else { Ecn::Ect0 };
             r.on_data(&p, Time(1), &Segment { ecn, ..data(i) }, &mut Counters::default(), &mut Log::default());

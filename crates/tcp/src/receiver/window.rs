@@ -7,7 +7,7 @@ use crate::segment::{Segment, micros};
 use units::Time;
 
 impl Receiver {
-    /// Returns true if windows may change during this connection.
+    /// Returns true if the windows that the two sides advertise may change during this connection.
     #[inline]
     pub(crate) fn has_space(&self) -> bool {
         self.flags & WINDOW != 0
@@ -39,7 +39,8 @@ impl Receiver {
         ranges.iter().fold((0, 0), |(held, span), r| (held + (r.end - r.start), span.max(r.end - self.next)))
     }
 
-    /// Tunes the buffer after a data segment has been processed. `old` was the next byte expected before the segment.
+    /// Tunes the buffer after a data segment has been processed. `old` is the value that `next` had before the segment
+    /// was processed.
     #[cold]
     pub(crate) fn right_size(&mut self, p: &TcpParams, now: Time, segment: &Segment, old: u64) {
         let (next, above) = (self.next, self.above_the_hole());
@@ -48,8 +49,9 @@ impl Receiver {
         }
     }
 
-    /// Processes a segment that carries a window. The time stamp of a segment without data is stored if all data received is in
-    /// order and acknowledged. The next segment sent echoes this time stamp, unless data with a newer one arrives first.
+    /// Processes a segment that carries a window. If the segment has no data, and all data received is in order and
+    /// acknowledged, its time stamp is stored. The next segment that this side sends echoes the stored time stamp,
+    /// unless data with a newer time stamp arrives before that.
     pub(crate) fn on_window_field(&mut self, p: &TcpParams, segment: &Segment) {
         self.flags |= WINDOW;
         let waits = self.since_ack > 0 || self.has_holes();
@@ -59,7 +61,7 @@ impl Receiver {
         }
     }
 
-    /// Sets the window, and echoes the newest time stamp.
+    /// Sets the window field of a segment, and makes the segment echo the newest time stamp.
     #[cold]
     pub(super) fn stamp_window(&mut self, p: &TcpParams, segment: &mut Segment) {
         let (next, held) = (self.next, self.above_the_hole().0);

@@ -1,4 +1,4 @@
-//! The scoreboard's entry: one segment in flight.
+//! An entry of the scoreboard, which describes one segment in flight.
 
 pub(crate) const SACKED: u8 = 1;
 pub(crate) const LOST: u8 = 2;
@@ -14,8 +14,8 @@ pub(crate) struct Entry {
     pub(crate) start: u32,
     /// Time of the last transmission, microseconds modulo 2^32.
     pub(crate) sent: u32,
-    /// In the first entry of a SACKed run: a lower bound of the run's length in entries. In a retransmitted entry, for FACK: the
-    /// serial number of the retransmission.
+    /// In the first entry of a run of SACKed segments, `skip` is a lower bound on the run's length in entries. In the
+    /// entry of a retransmitted segment, FACK stores the serial number of the retransmission here.
     pub(crate) skip: u32,
     /// Payload bytes.
     pub(crate) len: u16,
@@ -73,7 +73,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// Adds a segment sent at `sent`.
+    /// Extends `span`, the send times of several segments, by a segment that was sent at `sent`.
     #[inline]
     pub(crate) fn add(span: &mut Option<Self>, sent: u32) {
         let Self { oldest, newest } = span.unwrap_or(Self { oldest: sent, newest: sent });

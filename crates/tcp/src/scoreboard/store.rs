@@ -4,8 +4,8 @@ use super::entry::{Entry, LOST, SACKED};
 use super::{IN_RING, Scoreboard};
 use units::prefetch;
 
-/// When the ring shrinks to this many entries, they move back into the scoreboard itself. Less than `FEW`, so that the entries
-/// of a window of about `FEW` segments do not move on every ACK.
+/// When the ring shrinks to this many entries, they move back into the scoreboard itself. This number is smaller than
+/// `FEW`, so that entries do not move back and forth on every ACK if the window is about `FEW` segments.
 const BACK: usize = 2;
 /// Capacity, in entries, below which the ring never shrinks. A larger ring releases half of its capacity when at most a quarter
 /// is used, so that a connection whose window was once large does not keep using many cache lines.

@@ -1,4 +1,5 @@
-//! Tests of the scoreboard alone. Its running counters are compared with counters computed from the entries.
+//! Tests of the scoreboard without a sender. The counters that the scoreboard maintains are compared with counters
+//! computed from its entries.
 
 use super::*;
 
@@ -126,8 +127,8 @@ fn three_runs_and_the_order_of_next_seg() {
         b.retransmitted(piece, 1, false);
     }
     assert_eq!(b.next_lost(), None);
-    // NextSeg (3): segments 3 and 5 lie below the highest SACKed one and are not lost, so each counts twice in pipe once it
-    // is retransmitted
+    // NextSeg (3): segments 3 and 5 lie below the highest SACKed segment and are not lost, so pipe counts each of them
+    // twice after its retransmission
     let piece = b.next_hole().unwrap();
     assert_eq!(piece.seq, 301);
     b.retransmitted(piece, 1, false);

@@ -18,12 +18,12 @@ struct Acked {
     bytes: u64,
     /// Bytes newly delivered, cumulatively or by SACK. Without SACK, a duplicate ACK counts as one segment.
     delivered: u64,
-    /// The segments that the cumulative ACK removed from the scoreboard. Here, the field `segments` also counts newly SACKed
-    /// segments.
+    /// The segments that the cumulative ACK removed from the scoreboard. In addition, `taken.segments` counts the
+    /// segments that this ACK newly SACKs.
     taken: Taken,
     /// True if the SACK blocks report new data.
     sacked: bool,
-    /// Send times of the newly SACKed segments sent only once.
+    /// Send times of the newly SACKed segments that were sent only once.
     sacked_once: Option<Sent>,
 }
 
@@ -98,7 +98,8 @@ impl Sender {
         let (board, mut watch) = self.watched_board();
         let taken = board.ack(segment.ack, &mut watch);
         let delivered = if self.state == State::Recovery && p.detection.recovery != Recovery::Sack {
-            // duplicate ACKs have already reported all segments except the missing one
+            // except for the missing segment, all of these bytes were already counted as delivered when their duplicate
+            // ACKs arrived
             bytes.saturating_sub(u64::from(self.board.dup_bytes)).max(bytes.min(u64::from(p.wire.mss)))
         } else {
             // an ACK that ends within a SACKed segment delivers less than that segment's size
@@ -137,7 +138,8 @@ impl Sender {
         }
     }
 
-    /// Applies the SACK blocks. Returns the bytes and segments newly SACKed, and the send times of those sent only once.
+    /// Applies the SACK blocks. Returns the number of bytes and the number of segments that are newly SACKed, and the
+    /// send times of those segments that were sent only once.
     fn take_blocks(&mut self, p: &TcpParams, segment: &Segment) -> (u64, u32, Option<Sent>) {
         let (una, next) = (self.una, self.next);
         let (board, mut watch) = self.watched_board();
@@ -148,15 +150,18 @@ impl Sender {
             }
         }
         let (segments, once) = (watch.sacked, watch.once);
-        // a FIN without data delivers no bytes, but its SACK may be the last evidence of a loss
+        // if a FIN without data is SACKed, `newly` is 0, but this SACK may be the last one that is needed to declare a
+        // segment lost
         if segments > 0 {
             self.detection.mark_lost(&mut self.board, p);
         }
         (newly, segments, once)
     }
 
-    /// Takes the RTT sample of an ACK from the stack's `rtt_source`. Returns the sample for the controller: the round trip of the
-    /// newest segment, which does not include the time for which the receiver delayed the ACK.
+    /// Takes an RTT sample from an ACK, by the method that the stack's `rtt_source` selects. Returns the sample for the
+    /// controller: the round-trip time of the newest segment that the ACK acknowledges, because this time does not
+    /// include the time for which the receiver delayed the ACK. If that round-trip time is unknown, returns the first
+    /// sample.
     #[inline]
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, acked: &Acked) -> Option<u32> {
         let age = |sent: u32| micros(now).wrapping_sub(sent);
@@ -220,7 +225,7 @@ impl Sender {
         flight_before: u64,
     ) -> AckSample {
         let mss = f64::from(p.wire.mss);
-        // nearly always, `bytes` is one full segment, which needs no division
+        // `bytes` is nearly always one full segment, and then no division is needed
         let segments = |bytes: u64| if bytes == u64::from(p.wire.mss) { 1.0 } else { bytes as f64 / mss };
         let news = segments(bytes);
         let cwnd_limited = match p.window.cwnd_validation {
@@ -256,8 +261,8 @@ impl Sender {
         }
     }
 
-    /// Restarts the retransmission timer (RFC 6298 §5.2 and §5.3). The impatient variant of RFC 6582 restarts it only at the
-    /// first partial ACK.
+    /// Restarts the retransmission timer, or stops it if nothing is outstanding (RFC 6298 §5.2 and §5.3). In a fast
+    /// recovery with NewReno, only the first partial ACK restarts the timer; RFC 6582 calls this the Impatient variant.
     #[inline]
     fn restart_timer(&mut self, p: &TcpParams, now: Time, acked: u64) {
         if self.una == self.next {

@@ -51,8 +51,8 @@ impl Sender {
         prr.unwrap_or_else(|| self.cwnd_bytes(p).saturating_sub(self.in_flight()))
     }
 
-    /// Returns the payload length of the next new segment, and whether it carries the FIN. `None` if there is no new segment,
-    /// or if it does not fit into the peer's window.
+    /// Returns the payload length of the next new segment, and whether the segment has the FIN flag. Returns `None` if
+    /// there is nothing new to send, or if the peer's window or Nagle's algorithm does not allow the segment.
     #[inline]
     pub(super) fn next_new(&self, p: &TcpParams) -> Option<(u32, bool)> {
         if self.fin_sent {
@@ -98,8 +98,9 @@ impl Sender {
         }
     }
 
-    /// Sends lost segments, then new segments, then the segments allowed by NextSeg (3) and (4). Returns `None` if nothing was
-    /// sent and no burst waits for room; otherwise `Some(true)` if the window stopped the sender. The loop ends because every
+    /// Sends lost segments, then new segments, then the segments allowed by NextSeg (3) and (4). Returns `None` if
+    /// nothing was sent and no burst of new data is waiting for more room in the window. Otherwise, returns
+    /// `Some(true)` if the window stopped the sender, and `Some(false)` if it did not. The loop ends because every
     /// iteration uses up part of the window.   Source: RFC 6675 §4 NextSeg.
     #[inline]
     fn send_permitted<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Option<bool> {
@@ -167,7 +168,8 @@ impl Sender {
         (sent || waits).then_some(limited)
     }
 
-    /// Records how much of the window a round uses, because a window that is not used must not grow.   Source: RFC 7661 §4.2;
+    /// Records whether the window stopped the sender in the current round, and the maximum number of bytes outstanding.
+    /// The controller uses both, because a window that is not used must not grow.   Source: RFC 7661 §4.2;
     /// Linux's cwnd_validate.
     #[inline]
     fn note_usage(&mut self, limited: bool) {
@@ -175,14 +177,14 @@ impl Sender {
         let over = (self.una as u32).wrapping_sub(self.usage_until) as i32 >= 0;
         if limited || over || !self.limited && flight > u64::from(self.max_flight) {
             self.limited = limited;
-            // fits into 32 bits: at most the peer's window plus a FIN
+            // `flight` fits into 32 bits: it is at most the peer's window plus a FIN
             self.max_flight = flight as u32;
             self.usage_until = self.next as u32;
         }
     }
 
-    /// Sends the segment that NextSeg (3) or (4) selects, if the window has room. Called when there is neither lost nor
-    /// new data to send.
+    /// Sends the segment that rule (3) or (4) of NextSeg selects, if the window has room. Called when there is neither
+    /// lost nor new data to send.
     fn send_hole<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Hole {
         let p = cx.p;
         if !self.has_room(p, u64::from(p.wire.mss)) {

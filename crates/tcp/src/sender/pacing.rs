@@ -11,7 +11,8 @@ use units::{Duration, Time};
 
 /// The result of [`Sender::next_of_burst`]: the new segment leaves now, or waits.
 pub(super) enum Burst {
-    /// The segment is sent now, with PSH if it ends a burst or all written data.
+    /// The segment is sent now, with these flags: PSH if the segment ends a burst of several segments or, with
+    /// `ack_pushed`, if it is the last segment of the data written; otherwise none.
     Leaves(Flags),
     /// The segment waits until the window has more room.
     Waits,
@@ -30,7 +31,7 @@ impl Sender {
         self.pacing.as_mut()?.bursts.as_mut()
     }
 
-    /// Returns the maximum payload of a new segment, bytes.
+    /// Returns the maximum number of payload bytes in a new segment.
     #[inline]
     pub(super) fn segment_bytes(&self, p: &TcpParams) -> u32 {
         match &self.pacing {
@@ -44,7 +45,8 @@ impl Sender {
         self.pacing.as_ref().and_then(|pacing| pacing.pacer.rate)
     }
 
-    /// Returns true if neither the controller nor the stack sets a pacing rate.
+    /// Returns true if [`Sender::set_pacing_rate`] may be called, because neither the controller nor the stack sets a
+    /// pacing rate.
     pub(crate) fn can_pace(&self, p: &TcpParams) -> bool {
         self.pacing.as_ref().is_none_or(|pacing| pacing.rates.is_none() && !p.pacing.paced)
     }
@@ -57,15 +59,17 @@ impl Sender {
         pacing.pacer.set(rate, if rate.is_some() { 1 } else { u32::MAX });
     }
 
-    /// Returns the time at which the next waiting segment may leave or at which the controller's timer expires,
-    /// whichever is earlier; [`Time::NEVER`] if no segment waits for pacing and no timer runs.
+    /// Returns the time of the next pacing event, which is either that a waiting segment may leave or that the
+    /// controller's timer expires. Returns [`Time::NEVER`] if no segment waits for pacing and the controller's timer
+    /// does not run.
     #[inline]
     pub(crate) fn pace_at(&self) -> Time {
         self.pacing.as_ref().map_or(Time::NEVER, |pacing| pacing.pacer.wake_at.min(self.cc.timer_at()))
     }
 
-    /// Accounts for a segment that leaves. `again` is the scoreboard position if the segment is a retransmission.
-    /// Returns extra flags for the segment.
+    /// Updates the delivery-rate estimate, the bursts and the pacing for a segment that is being sent. If the segment
+    /// is a retransmission, `again` is its position in the scoreboard. Returns the flags that must be added to the
+    /// segment.
     #[inline(never)]
     pub(super) fn note_sent(&mut self, p: &TcpParams, now: Time, segment: Segment, again: Option<u32>) -> Flags {
         let len = segment.len;
@@ -160,8 +164,8 @@ impl Sender {
         self.bursts_mut().is_some_and(|bursts| bursts.left(bytes))
     }
 
-    /// Decides whether a new segment of `len` bytes leaves now. `burst` is a pair: the number of segments left in the current burst,
-    /// and its size.
+    /// Decides whether a new segment of `len` bytes is sent now. `burst` holds the number of segments that remain in
+    /// the current burst, and the total size of the burst in segments.
     #[inline(never)]
     pub(super) fn next_of_burst(&mut self, p: &TcpParams, now: Time, burst: &mut (u32, u32), len: u32) -> Burst {
         if p.pacing.tsq && (burst.0 == 0 || p.pacing.gso_max_segs == 1) && self.device_is_full(p, false) {
@@ -177,7 +181,8 @@ impl Sender {
         Burst::Leaves(if ends { Flags::PSH } else { Flags::default() })
     }
 
-    /// Returns the size in segments of the next burst of new data, or 0 if it must wait for more room.
+    /// Returns the size of the next burst of new data in segments, or 0 if the burst must wait until the window has
+    /// more room.
     fn gather(&self, p: &TcpParams, now: Time) -> u32 {
         let Some(bursts) = self.bursts() else { return u32::MAX };
         let (mss, left) = (u64::from(p.wire.mss), self.end - self.next);

@@ -48,8 +48,8 @@ impl Sender {
         wait.is_some_and(|us| self.await_reordering(p, now, us))
     }
 
-    /// Sets the timer for the end of the reordering window, `us` microseconds from now, when more segments may count as
-    /// lost. Always returns true.
+    /// Sets the timer to the end of the reordering window, which is `us` microseconds from now. At that time, more
+    /// segments may be declared lost. Always returns true.
     fn await_reordering(&mut self, p: &TcpParams, now: Time, us: u32) -> bool {
         let wait = Duration::from_micros(u64::from(us)) + LEAST_WAIT;
         self.set_timer(Timer::Reordering, p.rto.expiry(now, wait.min(self.rtt.rto(p.rto.max_rto))));
@@ -69,8 +69,9 @@ impl Sender {
         (self.timer, self.rto_at) = (timer, at);
     }
 
-    /// Returns the time left of the current RTO, which began with the last ACK of new data (RFC 6298 §5.3). In stacks with
-    /// `min_rto_bounds = "variation"`, it began with the latest transmission of the first segment (Linux).
+    /// Returns the remaining time of the current RTO. The RTO began at the last ACK of new data (RFC 6298 §5.3), or
+    /// when [`Sender::start_rto`] was last called, whichever is later. In stacks with `min_rto_bounds = "variation"`,
+    /// the RTO began at the latest transmission of the first segment in flight (Linux).
     fn rto_left(&self, p: &TcpParams, now: Time) -> Duration {
         let began = match p.rto.min_rto_bounds {
             MinRto::Total => self.detection.rto_began(),
@@ -135,7 +136,7 @@ impl Sender {
         let lost = pipe - self.board.pipe;
         self.report_losses(now);
         if lost > 0 && self.state != State::Recovery {
-            // recovery begins as if an ACK of one segment had reported the loss (Linux)
+            // as in Linux, the recovery begins as if the loss had been reported by an ACK that delivers one segment
             self.enter_recovery(cx, u64::from(p.wire.mss));
         } else if lost > 0 && self.is_reducing() {
             let pipe = self.in_flight();

@@ -42,7 +42,7 @@ impl Watch for Watchers<'_> {
 }
 
 impl Sender {
-    /// Returns the scoreboard, and the observers of the segments that an ACK delivers.
+    /// Returns the scoreboard, together with the watchers, which must be called for each segment that an ACK delivers.
     #[inline]
     pub(super) fn watched_board(&mut self) -> (&mut Scoreboard, Watchers<'_>) {
         let rates = self.pacing.as_mut().and_then(|pacing| pacing.rates.as_mut());
@@ -66,8 +66,9 @@ impl Sender {
         }
     }
 
-    /// Runs the controller for an ACK. If `s.rests` is set, the controller's output is ignored, unless the controller
-    /// itself reduces the window.
+    /// Runs the controller for an ACK. If `s.rests` is set, the window must not grow on this ACK, so the sender ignores
+    /// the controller's output. Exception: a controller that itself reduces the window during a recovery
+    /// ([`Drive::converges`]).
     #[inline]
     pub(super) fn run_controller(&mut self, p: &TcpParams, now: Time, s: &mut AckSample) {
         if let Some(pacing) = &mut self.pacing {
@@ -111,7 +112,8 @@ impl Sender {
         rates.report_losses(&self.board, |lost| cc.on_lost(w, now, lost));
     }
 
-    /// Records that no data is left to send. If the window has room, the application now limits the rate.
+    /// Called when the sender finds no segment to send. If the window has room, records for the delivery-rate estimate
+    /// that the application, not the network, limits the rate.
     #[inline]
     pub(super) fn note_starved(&mut self, p: &TcpParams) {
         if self.pacing.is_none() {
@@ -127,7 +129,8 @@ impl Sender {
 }
 
 impl PacingAndRate {
-    /// Adds the delivery rate to an ACK's sample.
+    /// Adds the measurements of the delivery-rate sampler and of the pacer to the sample of an ACK, if the flow has a
+    /// sampler.
     #[inline(never)]
     fn sample(&mut self, p: &TcpParams, now: Time, s: &mut AckSample) {
         let Some(rates) = &mut self.rates else { return };

@@ -84,7 +84,8 @@ impl Sender {
         }
     }
 
-    /// Counts a duplicate ACK: `bytes` more have left the network.
+    /// Processes a duplicate ACK in fast recovery without SACK. The ACK shows that `bytes` more bytes have left the
+    /// network.
     fn add_duplicate(&mut self, bytes: u64) {
         self.board.dup_bytes = self.board.dup_bytes.saturating_add(bytes.min(u32::MAX.into()) as u32);
     }
@@ -92,7 +93,8 @@ impl Sender {
     fn reduction_base(&self, p: &TcpParams) -> f64 {
         let cwnd = self.window.cwnd.min(f64::from(p.window.window_clamp.unwrap_or(u32::MAX)));
         if p.reduction.reduce_from_flight {
-            // FlightSize is capped at the window, because segments sent by limited transmit do not count (RFC 3042 §2)
+            // FlightSize is capped at the window, because it must not include the segments sent by limited transmit
+            // (RFC 3042 §2)
             cwnd.min((self.next - self.una) as f64 / f64::from(p.wire.mss))
         } else if p.quirks.whole_segments {
             cwnd.floor()
@@ -143,7 +145,8 @@ impl Sender {
         let at_once = self.detection.enter_recovery(&mut self.board);
         self.reduce_by_ack(p, delivered, false);
         if at_once && let Some(piece) = self.board.next_lost() {
-            // RescueRxt: the segment resent here must arrive before a rescue retransmission (RFC 6675 §5 step 4.3)
+            // RFC 6675 §5 step 4.3: RescueRxt is the end of the segment that is resent here, so that no rescue
+            // retransmission is sent before this segment has arrived
             self.rescue_rxt = piece.end() as u32;
             self.retransmit(cx, piece, false);
         }
@@ -157,7 +160,8 @@ impl Sender {
             Recovery::Sack => {}
             Recovery::Reno => self.end_reduction(p),
             Recovery::Newreno => {
-                // RFC 6582 §3.2: deflates the window by the data acknowledged, adds back one segment, and resends the next hole
+                // RFC 6582 §3.2: a partial ACK deflates the window by the data that it acknowledges, adds back one
+                // segment, and triggers a retransmission of the next hole
                 let left = u64::from(self.board.dup_bytes) + u64::from(p.wire.mss);
                 self.board.dup_bytes = left.saturating_sub(acked).min(u32::MAX.into()) as u32;
                 self.board.mark_head_lost();
@@ -217,7 +221,8 @@ impl Sender {
         }
     }
 
-    /// Returns true if an ACK that reports a mark counts towards the reduction that the mark triggers.
+    /// Returns true if the mark that an ACK reports begins a reduction to which this ACK already counts, so that the
+    /// ACK must not also grow the window.
     #[cold]
     fn mark_reduces_at_once(&self, p: &TcpParams) -> bool {
         p.quirks.marking_ack_reduces && self.una > self.recover && p.control.ecn().responder == Responder::Sender
@@ -249,7 +254,8 @@ impl Sender {
         let keep_sack = p.detection.keep_sack_after_rto && !self.board.head_sacked();
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
         self.report_losses(now);
-        // segments not yet overdue are still in flight, so the window covers them and one more segment
+        // segments that were not marked as lost, because they are not overdue yet, are still in flight. So the window
+        // is one segment plus the segments still in flight
         self.window.cwnd += (self.board.pipe / u64::from(p.wire.mss)) as f64;
         self.state = State::Loss;
         self.recover = self.next;

@@ -12,7 +12,8 @@ impl Sender {
         self.undo.as_ref().map_or(0, |undo| undo.undone)
     }
 
-    /// Returns the [`Undo`] state, which is created when first needed; `None` in stacks without undo and F-RTO.
+    /// Returns the [`Undo`] state, and creates the state first if there is none yet. Returns `None` in stacks that
+    /// neither undo reductions nor run F-RTO.
     fn undo_mut(&mut self, p: &TcpParams) -> Option<&mut Undo> {
         Undo::is_kept(p).then(|| &mut **self.undo.get_or_insert_default())
     }
@@ -44,8 +45,8 @@ impl Sender {
         self.detection.set_once_until(self.recover as u32);
     }
 
-    /// Restores the usual order, lost data before new data. Called before an ACK is processed; F-RTO may then
-    /// reverse the order for this ACK.
+    /// Restores the usual order, in which lost data is sent before new data. Called before each ACK is processed; the
+    /// processing of the ACK may make F-RTO reverse the order again.
     #[inline]
     pub(super) fn reset_new_first(&mut self) {
         if self.suspicious
@@ -91,14 +92,15 @@ impl Sender {
         let more = self.next_new(p).is_some();
         let Some(undo) = &mut self.undo else { return };
         if self.detection.once_delivered() {
-            // step 3.b: data that was never retransmitted has arrived, so the timeout was spurious
+            // F-RTO step 3.b: data that was never retransmitted has arrived, so the timeout was spurious
             return self.undo(true);
         }
         if self.next > self.recover {
-            // step 3.a: if the new data has arrived but the lost data has not, the loss was real
+            // F-RTO step 3.a: if a SACK shows that the new data has arrived, but the lost data has not arrived, then
+            // the loss was real
             undo.frto &= !sacked;
         } else if acked > 0 && self.una < self.recover {
-            // step 2.b: the first ACK advances the window, so new data is sent, if there is any
+            // F-RTO step 2.b: the first ACK after the timeout advances the window, so new data is sent, if there is any
             (undo.new_first, undo.frto) = (more, more);
             self.detection.set_once_until(self.next as u32);
             self.recover = self.next;
@@ -106,7 +108,8 @@ impl Sender {
         self.suspicious = undo.is_open();
     }
 
-    /// Undoes the reduction. With `unmark`, also clears the LOST marks, so that these segments count as in flight again.
+    /// Undoes the reduction. If `unmark` is true, also clears the LOST marks, so that the segments that had been marked
+    /// count as in flight again.
     fn undo(&mut self, unmark: bool) {
         if unmark {
             self.detection.unmark_lost(&mut self.board);

@@ -54,14 +54,15 @@ fn both_ends_use_what_both_support() {
         // a client with AccECN falls back to RFC 3168's ECN, or to no ECN
         (&accecn, &old, quiet, [0b111, 0b001, 0b000], [Classic, Classic]),
         (&accecn, &none, quiet, [0b111, 0b000, 0b000], [Off, Off]),
-        // neither SYN nor SYN-ACK is ECN-capable in the first case, both are in the next two, and one of them is marked in the
-        // last two
+        // the SYN and the SYN-ACK are not ECN-capable in the first of these five cases, but are in the other four. The
+        // network marks the SYN in the fourth case, and the SYN-ACK in the fifth
         (&accecn, &accecn, quiet, [0b111, 0b010, 0b010], [Accurate, Accurate]),
         (&all, &all, quiet, [0b111, 0b100, 0b100], [Accurate, Accurate]),
         (&l4s, &l4s, quiet, [0b111, 0b011, 0b011], [Accurate, Accurate]),
         (&all, &all, [true, false], [0b111, 0b110, 0b100], [Accurate, Accurate]),
         (&all, &all, [false, true], [0b111, 0b100, 0b110], [Accurate, Accurate]),
-        // Prague uses AccECN or no ECN. In the second case, the server uses ECN, but receives no ECN-capable packets
+        // Prague uses AccECN or no ECN. If the server supports only RFC 3168's ECN, the server uses ECN, but the client
+        // does not, so the server receives no ECN-capable packets
         (&prague, &accecn, quiet, [0b111, 0b011, 0b010], [Accurate, Accurate]),
         (&prague, &old, quiet, [0b111, 0b001, 0b000], [Off, Classic]),
         (&old, &prague, quiet, [0b011, 0b000, 0b000], [Off, Off]),
@@ -70,7 +71,8 @@ fn both_ends_use_what_both_support() {
     }
 }
 
-/// Returns the ECN fields of the packets of a connection: of SYNs, new data, retransmissions and pure ACKs.
+/// Returns the ECN fields of a connection's packets, one list each for SYNs, new data, retransmissions and pure ACKs. A
+/// run of equal fields is one entry of the list.
 fn fields(p: &TcpParams) -> [Vec<Ecn>; 4] {
     let mut dropped = false;
     let mut n = Net::new(p, 10, move |from, _, s| {
@@ -140,8 +142,9 @@ fn invalid_combinations_are_refused() {
     }
 }
 
-/// With `marking_ack_reduces`, the ACK that reports the first mark counts towards the reduction. It covers two of the
-/// ten segments of 1000 bytes in flight.
+/// With `marking_ack_reduces`, the ACK that reports the first mark is also the first ACK of the reduction: it does not
+/// grow the window, and the segments that it delivers count when the reduction determines how much may be sent. Here,
+/// this ACK covers two of the ten segments of 1000 bytes in flight.
 #[test]
 fn an_ack_that_reports_a_mark_counts_for_the_reduction() {
     for at_once in [true, false] {
@@ -167,7 +170,8 @@ fn an_ack_that_reports_a_mark_counts_for_the_reduction() {
         };
         let first = ack(2001, Flags::PURE_ACK.with(Flags::ECE));
         if !at_once {
-            // the window first grows from 10 to 12 and is then halved to 6; nothing is sent
+            // the ACK first grows the window from 10 to 12 segments, so ssthresh is half of that, 6. The ACK sends
+            // nothing
             assert_eq!((first.0, first.4), (0, 6));
             continue;
         }
@@ -218,9 +222,10 @@ fn an_option_takes_twelve_bytes_of_every_segment() {
     assert_eq!(n.ends[0].stats().ce_reported, 20);
 }
 
-/// Sends 400 segments, marks a `share` of them, and loses ACKs. Each ACK that arrives acknowledges at most seven
-/// segments (nine with the option). Returns the numbers of segments received, of marks set and of marks reported to the
-/// sender, and the number of retransmissions.
+/// Sends 400 segments over a path that marks each segment with probability `share` and drops ACKs with probability
+/// `loss`. An ACK is kept if without it the next ACK might acknowledge more than seven segments (nine with the AccECN
+/// option). Returns three counts (segments received, marks set, marks reported to the sender), and the number of
+/// retransmissions.
 fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u64; 3], u32) {
     // BBR's window does not respond to marks, so it stays large, and lost ACKs do not stall the sender until its timer
     // expires
@@ -235,8 +240,9 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
     let mut rng = Rng::named(seed, "pipe");
     let (marks, acked) = (std::rc::Rc::new(std::cell::Cell::new(0)), std::cell::Cell::new(1));
     let count = marks.clone();
-    // without the option, an ACK covers at most seven segments, because ACE wraps at eight; with the option, it covers at most
-    // nine. The first flight has ten, so at least one of its ACKs arrives, and the window grows
+    // without the AccECN option, an ACK covers at most seven segments, because the ACE counter wraps at eight; with the
+    // option, an ACK covers at most nine segments. The first flight has ten segments, so at least one of its ACKs
+    // arrives, and the window grows
     let most = if option { 9 } else { 7 } * u64::from(p.wire.mss);
     let mut n = Net::new(&p, 10, move |from, _, s| {
         if from == 0 && s.len > 0 {
@@ -245,8 +251,8 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
             return if mark { Fate::Mark } else { Fate::Pass };
         }
         let pure = from == 1 && s.flags.has(Flags::PURE_ACK);
-        // an ACK is lost only if the next ACK, which may cover two more segments, stays within the limit. The last ACK
-        // is never lost
+        // the path drops an ACK only if the next ACK, which may cover two segments more, would still acknowledge fewer
+        // than `most` bytes. The last ACK is never dropped
         if pure
             && s.ack + 2 * u64::from(p.wire.mss) - acked.get() < most
             && s.ack < 400 * u64::from(p.wire.mss)

@@ -13,7 +13,8 @@ impl Io for Out {
     fn event(&mut self, _: Event) {}
 }
 
-/// Returns a sender that has written ten segments and sent its first window; also returns the end of the first segment.
+/// Returns a sender that has written ten segments and sent its first window, and the sequence number at which the first
+/// segment ends.
 fn sending(p: &TcpParams, now: Time, out: &mut Out) -> (Endpoint, u64) {
     let mut end = Endpoint::new(p, p.first_window());
     end.connect(p, now, out);

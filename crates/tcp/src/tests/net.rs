@@ -30,11 +30,13 @@ impl Io for Out {
     }
 }
 
-/// Decides the fate of a segment. The arguments are the sending end, the number of segments that it has sent before, and the
-/// segment. The closure is boxed, because otherwise the pipe would be compiled for every test.
+/// Decides the fate of a segment. The arguments are the sending end, the number of segments that this end has sent
+/// before (always 0 if `checked` is false), and the segment. The closure is boxed so that the pipe is compiled only
+/// once, and not again for each test's closure.
 type Fates<'a> = Box<dyn FnMut(usize, usize, &Segment) -> Fate + 'a>;
 
-/// The two endpoints and the pipe, which has a fixed delay and decides the fate of each segment. End 0 is the active end.
+/// The two endpoints and the pipe, which has a fixed delay and decides the fate of each segment. End 0 opens the
+/// connection.
 pub(super) struct Net<'a> {
     pub(super) p: TcpParams,
     pub(super) ends: [Endpoint; 2],
@@ -49,9 +51,9 @@ pub(super) struct Net<'a> {
     pub(super) received: [u64; 2],
     /// For each end, whether each byte has arrived.
     pub(super) arrived: [Vec<bool>; 2],
-    /// If set, end 1 answers with `.1` bytes and closes once `.0` bytes have arrived.
+    /// If set, end 1 waits until it has received `.0` bytes, then answers with `.1` bytes and closes.
     pub(super) answer: Option<(u64, u64)>,
-    /// True if the counters are recounted on every call, and segments and events are logged.
+    /// True if each call checks the endpoint's counters against a recount, and logs segments and events.
     pub(super) checked: bool,
 }
 
@@ -82,7 +84,7 @@ impl<'a> Net<'a> {
         self.follow(i, out);
     }
 
-    /// Checks end `i` after a call, puts what it sent into the pipe, and logs its events.
+    /// Checks end `i` after a call, puts the segments that the end sent into the pipe, and logs the end's events.
     fn follow(&mut self, i: usize, out: Out) {
         if self.checked {
             self.ends[i].check(&self.p);

@@ -1,5 +1,5 @@
-//! Tests of packets with several segments: scripts, marks, and the property that every byte arrives exactly once, whichever
-//! packets are split, lost or retransmitted.
+//! Tests of packets that carry several segments: scripted cases, marks, and a property test that every byte arrives
+//! exactly once, whichever packets are split, lost or retransmitted.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -23,9 +23,9 @@ fn data(n: &Net<'_>) -> Vec<(u64, u64, u32)> {
 
 #[test]
 fn a_burst_is_one_packet_and_has_one_ack() {
-    // Autosizing: at an RTT of 2 ms, a pacing rate of 2 x 10 segments per RTT is 14 140 bytes in 1/1024 s. With the
-    // extra 64 KB / 8 for this RTT, a burst would have 15 segments, but it is limited to half of the window, 5
-    // segments.
+    // TSO autosizing: the pacing rate is 2 x 10 segments per RTT of 2 ms, so the sender may send 14 140 bytes in 1/1024
+    // s. At this RTT, a burst may have 64 KB / 8 = 8192 bytes more. This makes 22 332 bytes, or 15 segments, but a
+    // burst is also limited to half of the window, which is 5 segments.
     let p = tso();
     let mut n = Net::new(&p, 1, pass);
     n.connect(14_480, true);

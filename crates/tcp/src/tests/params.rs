@@ -21,7 +21,7 @@ fn presets_are_valid_and_round_trip() {
     assert_eq!(e.path, "mss");
     let e = p.with(|p| p.rto.max_rto = Duration::from_millis(1)).validate().unwrap_err();
     assert_eq!(e.path, "max_rto");
-    // parameters that need RACK's state are refused with another loss detection
+    // parameters that need RACK's state are refused if the stack detects losses by another method
     let p = preset("linux-6").with(|p| p.detection.loss_detection = LossDetection::Dupthresh);
     let e = p.validate().unwrap_err();
     let needs = "is not valid with loss_detection = \"dupthresh\": it needs \"rack-tlp\"; expected";
@@ -34,8 +34,8 @@ fn presets_are_valid_and_round_trip() {
 
 #[test]
 fn wire_sizes_of_the_sources() {
-    // CableLabs 2012: a SYN and an ACK are 50 bytes long, including ten bytes of ns-2's time stamps. Data packets of
-    // Agent/TCP/Linux are 1510 bytes long with time stamps (measured in ns-2 2.35)
+    // according to CableLabs 2012, a SYN and an ACK are 50 bytes long, including ten bytes of ns-2's time stamps. Data
+    // packets of Agent/TCP/Linux are 1510 bytes long with time stamps (measured in ns-2 2.35)
     let full = preset("ns2-fulltcp-sack");
     let syn = Segment { flags: Flags::SYN, ..Segment::default() };
     let ack = Segment { flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };

@@ -1,4 +1,5 @@
-//! Tests of response functions under random loss, and of the property that every stack delivers each byte exactly once.
+//! Tests of response functions (the mean window at a given loss rate), and a property test: whatever the pipe loses,
+//! delays or marks, every stack delivers each byte exactly once.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -35,7 +36,8 @@ fn response_function_of_reno() {
     });
     let w: f64 = (1..=4).map(|seed| mean_window(&p, 0.01, 2000.0, seed)).sum::<f64>() / 4.0;
     assert!((w / 12.25 - 1.0).abs() < 0.15, "{w}");
-    // with an ACK for every second segment and growth of 1/cwnd per ACK, W = sqrt(3/4) / sqrt(p) = 0.866 / sqrt(0.01) = 8.66
+    // with an ACK for every second segment and growth of 1/cwnd per ACK, the mean window is W = sqrt(3/4) / sqrt(p) =
+    // 0.866 / sqrt(0.01) = 8.66
     let p = p.with(|p| {
         p.receiver.ack_every = 2;
         p.window.abc_limit = 1;

@@ -25,7 +25,8 @@ pub(super) fn index(p: &TcpParams, s: &Segment) -> u64 {
     (s.seq.max(1) - 1) / u64::from(p.wire.mss)
 }
 
-/// Loses data segments: for each pair (`i`, `times`) of the list, the first `times` transmissions of segment `i`.
+/// Returns a fate function that drops the first `times` transmissions of data segment `i`, for each pair (`i`, `times`)
+/// in the list.
 pub(super) fn lose(p: &TcpParams, list: &'static [(u64, u32)]) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
     let p = p.clone();
     let mut sent = std::collections::BTreeMap::<u64, u32>::new();
@@ -87,14 +88,14 @@ fn the_window_answers_a_loss_that_the_probe_repaired() {
     // at 400, so the probe is sent then
     let (mut n, again) = message(&p, 10, lose(&p, &[(9, 1)]));
     assert_eq!(again, [(400, 9)]);
-    // in slow start, the window of ten has grown by nine segments, acknowledged one by one, and by the segment that the probe
-    // delivered
+    // the sender is in slow start. The window has grown from 10 to 20: by one for each of the nine segments
+    // acknowledged, and by one for the segment that the probe delivered
     let before = n.ends[0].probe(&p);
     assert_eq!((before.cwnd_bytes / 1448, before.ssthresh_bytes), (20, u64::MAX));
     n.write(0, 1448, false);
     n.run(20.0);
     let after = n.ends[0].probe(&p);
-    // the later ACK halves the window, which then grows again
+    // the ACK of the segment written last shows that there was a loss. The window is halved, and then grows again
     assert_eq!((after.ssthresh_bytes / 1448, n.ends[0].stats().retransmits), (10, 1));
     assert!(after.cwnd_bytes / 1448 <= 11);
 
@@ -182,7 +183,8 @@ fn a_lost_retransmission_is_found_within_a_round_trip_and_a_quarter() {
 #[test]
 fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
     let p = stack();
-    // segment 7 arrives 24 ms late, after two later segments, which are fewer than DupThresh
+    // segment 7 arrives 24 ms late, which is within the reordering window. Before that, only segments 8 and 9 are
+    // SACKed above segment 7, and two SACKs are fewer than DupThresh (3)
     let late = |ms| {
         let p = stack();
         move |from: usize, _: usize, s: &Segment| {
@@ -219,7 +221,8 @@ fn three_sacks_are_a_loss_at_once_while_no_reordering_was_seen() {
     // segment 0 is lost. The SACKs of 1, 2 and 3 arrive together at 100
     let (n, again) = message(&p, 10, lose(&p, &[(0, 1)]));
     assert_eq!(again, [(100, 0)]);
-    // segment 8 is lost. Only 9 is SACKed above it, so the timer of the reordering window, 25 + 2 ms, must expire
+    // segment 8 is lost, and only segment 9 is SACKed above it. One SACK does not indicate a loss at once, so segment 8
+    // is retransmitted when the timer of the reordering window expires, 25 + 2 ms after the SACK at 100
     let (_, again) = message(&p, 10, lose(&p, &[(8, 1)]));
     assert_eq!(again, [(127, 8)]);
     assert_eq!(n.ends[0].stats().probes, 0);

@@ -54,8 +54,8 @@ fn the_sample_is_from_the_oldest_segment_or_the_echo() {
     // one ACK covers the first three segments and echoes the time stamp of the third. The first segment was sent 50 ms ago, and
     // the third 48 ms ago
     assert_eq!([SendTime, Echo].map(|source| measured(source, 3, None, 2, false)), [50, 48]);
-    // If an ACK only SACKs the third and the fourth segment, the sample is from the third segment, which was sent earlier. The
-    // echo gives no sample.
+    // If an ACK only SACKs the third and the fourth segment, the sample from send times is that of the third segment,
+    // which was sent earlier. The echoed time stamp gives no sample.
     assert_eq!([SendTime, Echo].map(|source| measured(source, 0, Some((2, 4)), 1, false)), [48, 0]);
     // acknowledged segments take precedence over SACKed segments
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 3, false), 50);

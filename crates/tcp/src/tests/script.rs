@@ -106,7 +106,8 @@ fn a_segment_just_retransmitted_is_not_rescued() {
         assert_eq!(s.ack(100_000, 0, &[(1, 4)]), [0], "{name}");
         assert_eq!((s.ack(200_000, 4, &[]), s.end.stats().rescues), (vec![], 0), "{name}");
     }
-    // §4 NextSeg (4): when the ACK is above RescueRxt, the highest unacknowledged segment is sent again, but only once
+    // RFC 6675 §4, NextSeg rule (4): once the ACK is above RescueRxt, the sender retransmits the highest unacknowledged
+    // segment, but only once
     let p = preset("rfc").with(|p| p.opening.initial_ssthresh = Some(12.0));
     let mut s = Script::new(p, 12, 12);
     s.news();

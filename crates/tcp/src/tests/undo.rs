@@ -32,11 +32,13 @@ fn a_recovery_for_a_late_segment_is_undone() {
     let both = reno();
     let (n, again) = message(&both, 10, late(&both, &[7], 40));
     assert_eq!((again, left(&n)), (vec![(127, 7)], (u64::MAX, 1)));
-    // the ACK of the original echoes a time stamp from before 127. This evidence is enough, even without D-SACK
+    // the ACK of the original segment echoes a time stamp that is older than the retransmission at 127. This proves,
+    // even without D-SACK, that the original arrived
     let eifel = reno().with(|p| p.receiver.dsack = false);
     let (n, _) = message(&eifel, 10, late(&eifel, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));
-    // without time stamps, the evidence is the D-SACK of the retransmission. It is sent at 177, when the retransmission arrives
+    // without time stamps, only a D-SACK shows that the retransmission was not needed. The receiver sends this D-SACK
+    // at 177, when the retransmission arrives
     let dsack = reno().with(|p| p.wire.timestamps = false);
     let (n, _) = message(&dsack, 10, late(&dsack, &[7], 40));
     assert_eq!(left(&n), (u64::MAX, 1));
@@ -89,8 +91,9 @@ fn the_reordering_window_grows_by_d_sack() {
         }
         n.run(9.0);
         assert_eq!(n.received[1], 20 * 1448);
-        // a reordering window of 25 ms, plus Linux's 2 ms, is too short for a delay of 40 ms. After a D-SACK the window is two
-        // quarters of 100 ms, which is long enough
+        // the reordering window of 25 ms, plus Linux's 2 ms, is too short for the delay of 40 ms, so segment 7 is
+        // retransmitted. A D-SACK for segment 7 doubles the reordering window to 50 ms, two quarters of the RTT. This
+        // is long enough, so segment 17 is not retransmitted
         assert_eq!(n.ends[0].stats().retransmits, retransmits, "dsack {dsack}");
     }
 }
@@ -108,7 +111,8 @@ fn a_timeout_for_a_longer_delay_is_undone() {
         p.detection.undo = Undo::None;
     });
     let (n, again) = message(&frto, 30, slow);
-    // after the first ACK, new data is sent. The second ACK is for a segment sent only once, so the timeout was spurious
+    // F-RTO answers the first ACK, at 700, with new data. The second ACK covers segment 1, which was never
+    // retransmitted: its original was only late, so the timeout was spurious
     assert_eq!((again, left(&n)), (vec![(502, 0)], (u64::MAX, 1)));
     // with time stamps, the first ACK shows that the timeout was spurious
     let eifel = reno().with(|p| {
@@ -128,8 +132,8 @@ fn a_timeout_for_a_longer_delay_is_undone() {
 fn a_timeout_for_a_lost_window_stands() {
     const ALL: &[(u64, u32)] =
         &[(0, 2), (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1), (9, 1), (10, 1)];
-    // the probe, segment 10, and the first retransmission are also lost, so there are two timeouts. F-RTO sends new data; the
-    // SACK of this data shows that the loss was real
+    // the first window (segments 0 to 9), the probe (segment 10) and the first retransmission of segment 0 are lost, so
+    // there are two timeouts. F-RTO then sends new data; the SACK of this data shows that the loss was real
     for p in [reno(), reno().with(|p| p.wire.timestamps = false)] {
         let (n, again) = message(&p, 30, lose(&p, ALL));
         assert_eq!(left(&n).1, 0, "{again:?}");

@@ -94,10 +94,11 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
     // at 150 ms, each segment raises the window by 2896 bytes, up to half of the memory, 65536 bytes
     assert_eq!(windows.iter().filter(|w| w.0 == 150).map(|w| w.1).max(), Some(65_536));
     assert!(windows.iter().all(|w| w.0 != 150 || w.1 >= 64_256));
-    // at 250 ms, the first segment ends a round trip in which 44 + 1 segments (65160 bytes) were read. `before` was ten
-    // segments, 14480 bytes, so wish = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560.
-    // Each later segment raises the window, which starts at 65536 bytes, by 2896 bytes. The last ACK of the flight is
-    // for the 44th segment: its window is 65536 + 43 x 2896 = 190064 bytes, rounded up to 190080, a multiple of 128
+    // the segment that arrives first at 250 ms ends a round trip in which the application read 44 + 1 segments (65160
+    // bytes). `before`, the maximum so far, was ten segments (14480 bytes), so the formula in `receiver/space.rs` gives
+    // wish = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560. Each later segment raises the
+    // window, which starts at 65536 bytes, by 2896 bytes. The last ACK of the flight is for the 44th segment: its
+    // window is 65536 + 43 x 2896 = 190064 bytes, rounded up to 190080, a multiple of 128
     assert_eq!(arrived(200), 45 * MSS);
     assert_eq!(windows.iter().filter(|w| w.0 == 250).map(|w| w.1).max(), Some(190_080));
     // the ACKs of the first flight have announced a window of 65536 bytes, and the sender's trace reports this window
@@ -113,8 +114,9 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
 
 #[test]
 fn a_tuned_window_does_not_limit_slow_start() {
-    // The data read at most doubles per round trip. If it doubles, the window is 2 x `copied` x (1 + 2 x 1), or six
-    // times the data read in the last round trip.
+    // In slow start, the number of bytes that the application reads at most doubles in each round trip. If it doubles,
+    // the buffer grows to allow a window of 2 x `copied` x (1 + 2 x 1) bytes, where `copied` is the number of bytes
+    // read in the last round trip (see `receiver/space.rs`). So the window may be six times as large as the data read.
     for delay in [5, 50, 150] {
         let run = |p: TcpParams| {
             let mut n = Net::new(&p, delay, pass);

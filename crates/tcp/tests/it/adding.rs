@@ -8,7 +8,7 @@ use units::{Duration, Rng, Time};
 const DOC: &str = include_str!("../../../../docs/adding-a-controller.md");
 const LIST: &str = include_str!("../../src/cc/list.rs");
 
-/// Returns the page's Rust code blocks.
+/// Returns the Rust code blocks of docs/adding-a-controller.md.
 fn blocks() -> Vec<&'static str> {
     DOC.split("```rust\n").skip(1).map(|rest| rest.split("```\n").next().unwrap()).collect()
 }

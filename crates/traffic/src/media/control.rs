@@ -48,7 +48,7 @@ pub(super) struct PacketReport {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Feedback<'a> {
     pub(super) now: Time,
-    /// Packets newly known to have arrived or to be lost, in sending order.
+    /// Packets that were pending until now and are now known to have arrived or to be lost, in sending order.
     pub(super) packets: &'a [PacketReport],
     /// Smoothed round-trip time, without the time for which the receiver held its report.
     pub(super) srtt: Duration,
@@ -68,11 +68,11 @@ pub(super) struct Frame {
 pub(super) trait MediaController {
     fn on_feedback(&mut self, cx: &Context, feedback: &Feedback<'_>);
     fn on_frame(&mut self, _cx: &Context, _frame: &Frame) {}
-    /// Handles the departure of a packet; `in_flight` bytes are then in flight.
+    /// Handles the departure of a packet. `in_flight` is the number of bytes in flight, including this packet.
     fn on_sent(&mut self, _now: Time, _in_flight: u64) {}
     /// Returns the encoder's target, bit/s of payload.
     fn target(&self, cx: &Context) -> f64;
-    /// Returns the pacing rate, bit/s on the wire; infinity to send each frame at once.
+    /// Returns the pacing rate, bit/s on the wire. If the rate is infinite, each frame is sent at once.
     fn pacing_rate(&self, cx: &Context) -> f64;
     /// Returns the minimum time between two of the pacer's bursts.
     fn burst_interval(&self) -> Duration {

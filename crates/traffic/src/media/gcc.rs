@@ -33,35 +33,40 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Duration, Problem, Time, math, positive, within};
 
-/// Maximum time between the first and the last departure in a group, and interval between the pacer's bursts.   Source:
-/// draft-ietf-rmcat-gcc-02 §4, §5.2.
+/// Packets that leave within this time after the first packet of a group belong to that group. The pacer's bursts are
+/// also this far apart.   Source: draft-ietf-rmcat-gcc-02 §4, §5.2.
 const BURST: Duration = Duration::from_millis(5);
-/// Number of groups over which the maximum frequency of departures (f_max) is taken.   Ours; the draft leaves this
-/// number open.
+/// The maximum frequency of departures (f_max) is that of the last groups; this is their number.   Ours; the draft
+/// leaves this number open.
 const FREQUENCY_GROUPS: usize = 60;
 /// State noise variance of the filter, ms².   Source: draft-ietf-rmcat-gcc-02 §5.3.
 const Q: f64 = 1e-3;
 /// Initial error variance of the filter, ms².   Source: draft-ietf-rmcat-gcc-02 §5.3.
 const E0: f64 = 0.1;
-/// Gain of the threshold while the estimate is above it, 1/ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
+/// Gain with which the threshold rises towards an estimate above the threshold, 1/ms.   Source: draft-ietf-rmcat-gcc-02
+/// §5.4.
 const K_UP: f64 = 0.01;
-/// Gain of the threshold while the estimate is below it, 1/ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
+/// Gain with which the threshold falls towards an estimate below the threshold, 1/ms.   Source: draft-ietf-rmcat-gcc-02
+/// §5.4.
 const K_DOWN: f64 = 0.000_18;
 /// Range of the threshold, ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const THRESHOLD: [f64; 2] = [6.0, 600.0];
-/// Excess over the threshold beyond which an estimate does not change the threshold, ms.   Source:
-/// draft-ietf-rmcat-gcc-02 §5.4.
+/// An estimate that exceeds the threshold by more than this value is an outlier and does not change the threshold,
+/// ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const OUTLIER: f64 = 15.0;
-/// Maximum time that one step of the threshold covers, ms.   Ours: without this limit, a pause would change the threshold too much.
+/// One update of the threshold takes at most this time into account, ms.   Ours: without this limit, the first update
+/// after a pause would change the threshold too much.
 const LONGEST_STEP: f64 = 100.0;
-/// Weight of the old value in the mean and the variance of R at decreases.   Source: draft-ietf-rmcat-gcc-02 §5.5.
+/// At each decrease, the mean and the variance of the received rate R are updated. The old value has this
+/// weight.   Source: draft-ietf-rmcat-gcc-02 §5.5.
 const SMOOTHING: f64 = 0.95;
-/// Range of the variance of R at decreases divided by the mean of R, kbit/s.   Ours, after WebRTC.
+/// Minimum and maximum of the variance of the received rate R, divided by its mean, kbit/s (see `convergence`).   Ours,
+/// after WebRTC.
 const VARIANCE: [f64; 2] = [0.4, 2.5];
-/// Minimum and maximum window of the received rate.   Source: draft-ietf-rmcat-gcc-02 §5.5.
+/// Minimum and maximum time over which the received rate R is measured.   Source: draft-ietf-rmcat-gcc-02 §5.5.
 const RATE_WINDOW: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1)];
-/// Window over which the share of lost packets is taken, and time between two increases of the loss-based estimate.
-/// Ours, after WebRTC.
+/// The share of lost packets is computed over this time, and the loss-based estimate rises at most once in this
+/// time.   Ours, after WebRTC.
 const LOSS_WINDOW: Duration = Duration::from_secs(1);
 
 /// Parameters of GCC (draft-ietf-rmcat-gcc-02). Names in brackets are the draft's.
@@ -82,7 +87,7 @@ pub struct GccParams {
     /// factor, and then compares the product with the threshold. With 1, it compares the gradient itself, as in the
     /// draft. Default 60.
     pub offset_gain: f64,
-    /// Pacing rate as a multiple of the rate. Default 2.5.
+    /// Pacing rate as a multiple of the controller's rate. Default 2.5.
     pub pacing: f64,
 }
 
@@ -133,7 +138,8 @@ enum Signal {
     Underuse,
 }
 
-/// The filter of arrival times and the detector of over-use.
+/// The filter that estimates the gradient of the queueing delay from arrival times, and the detector that compares this
+/// estimate with a threshold.
 #[derive(Clone, Debug, PartialEq)]
 struct Detector {
     group: Option<Group>,
@@ -207,7 +213,7 @@ impl Detector {
         self.e = (1.0 - k) * (self.e + Q);
         self.m += k * z;
         let offset = self.m * (self.groups as f64).min(p.offset_gain);
-        // m rises if z = d - m is positive
+        // m has just changed by k z, where z = d - m and k > 0, so m did not fall if z >= 0
         self.detect(offset, z >= 0.0, departures, p);
         self.adapt(offset, arrivals);
     }
@@ -250,15 +256,16 @@ pub(super) struct Gcc {
     p: GccParams,
     detector: Detector,
     state: State,
-    /// Delay-based estimate A, bit/s on the wire.
+    /// Delay-based estimate of the rate (A), bit/s on the wire.
     delay_based: f64,
-    /// Loss-based estimate A_s, bit/s on the wire.
+    /// Loss-based estimate of the rate (A_s), bit/s on the wire.
     loss_based: f64,
     /// Arrivals of the last second: time and bits.
     arrivals: VecDeque<(Time, f64)>,
-    /// Mean of R at decreases, kbit/s, and its variance divided by the mean.
+    /// Mean of the received rate R at past decreases, kbit/s, and the variance of R divided by this mean, kbit/s.
     convergence: Option<(f64, f64)>,
-    /// Packets whose fate became known in the last second: time, number of packets, number of lost packets.
+    /// An entry for each feedback of the last second: its time, the number of packets that it showed to have arrived or
+    /// to be lost, and how many of these were lost.
     fates: VecDeque<(Time, u32, u32)>,
     updated: Option<Time>,
     /// Time of the last change of the loss-based estimate.
@@ -296,7 +303,7 @@ impl Gcc {
     fn received(&self) -> Option<f64> {
         let (first, last) = (self.arrivals.front()?, self.arrivals.back()?);
         let span = last.0.since(first.0);
-        // the first arrival's bits belong to the time before it
+        // the span begins with the first arrival, so the bits of the first packet came before the span
         let bits: f64 = self.arrivals.iter().skip(1).map(|(_, bits)| bits).sum();
         (span >= RATE_WINDOW[0]).then(|| bits / span.secs())
     }
@@ -358,7 +365,8 @@ impl Gcc {
         }
     }
 
-    /// Returns the additive increase in bit/s: half a packet per response time, at least 1000.
+    /// Returns the number of bit/s by which the rate grows in `dt` seconds near convergence: half a packet per response
+    /// time (`rtt` + 100 ms), but at least 1000 bit/s.
     fn additive(&self, cx: &Context, dt: f64, rtt: Duration) -> f64 {
         let response = (rtt + Duration::from_millis(100)).secs();
         let frame = self.delay_based * cx.frame_interval.secs();
@@ -366,7 +374,7 @@ impl Gcc {
         (0.5 * (dt / response).min(1.0) * frame / packets).max(1000.0)
     }
 
-    /// Updates the mean and the variance of R at decreases with a new value `r`, in kbit/s.
+    /// Updates the mean and the variance in `convergence` at a decrease, where `r` is the received rate in kbit/s.
     fn converge(&mut self, r: f64) {
         let (mean, variance) = self.convergence.unwrap_or((r, VARIANCE[0]));
         let mean = SMOOTHING * mean + (1.0 - SMOOTHING) * r;
@@ -478,8 +486,8 @@ mod tests {
         assert_eq!(detector.signal, Signal::Normal);
     }
 
-    /// If |o| is constant at c, th(n) = c - (c - th(0)) (1 - K dt)^n. K depends on whether c is above or below the
-    /// threshold.
+    /// If |o|, the magnitude of the detector's estimate, stays at c, the threshold after n steps of dt ms is
+    /// th(n) = c - (c - th(0)) (1 - K dt)^n. K depends on whether c is above or below the threshold.
     #[test]
     fn the_threshold_approaches_a_constant_gradient() {
         for (c, k) in [(20.0, 0.01), (6.5, 0.000_18)] {
@@ -490,7 +498,8 @@ mod tests {
                 assert!((detector.threshold - exact).abs() < 1e-9, "{n}: {} {exact}", detector.threshold);
             }
         }
-        // an estimate that is more than 15 ms above the threshold does not change the threshold; the minimum threshold is 6 ms
+        // an estimate that is more than 15 ms above the threshold does not change the threshold. The threshold does not
+        // fall below 6 ms
         let mut detector = Detector::new(12.5);
         detector.adapt(28.0, 10.0);
         assert_eq!(detector.threshold, 12.5);
@@ -554,10 +563,10 @@ mod tests {
         }
     }
 
-    /// Over-use sets the rate to 0.85 of the received 1 Mbit/s. Once the queue is constant, the rate grows by half a packet per
-    /// response time of 200 ms. A frame of 20 ms has 17 000 bits, in two packets of 8500 bits. An update comes every 10 ms, so
-    /// half a packet would give 8500 / 2 / 20 = 212 bit/s per update. This is less than the minimum increase, 1000 bit/s,
-    /// which applies.
+    /// Over-use sets the rate to 0.85 of the received 1 Mbit/s. When the queue no longer changes, the rate grows by
+    /// half a packet per response time of 200 ms. At 0.85 Mbit/s, a frame of 20 ms has 17 000 bits and needs two
+    /// packets of 8500 bits. The rate is updated every 10 ms, so half a packet would give 8500 / 2 / 20 = 212 bit/s per
+    /// update. This is below the minimum increase, so the rate grows by the minimum, 1000 bit/s.
     #[test]
     fn over_use_reduces_to_085_of_the_received_rate() {
         let cx = context();

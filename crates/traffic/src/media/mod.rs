@@ -57,7 +57,7 @@ impl Params for MediaParams {
     }
 
     fn demand(&self, span: Duration, _: Duration) -> Demand {
-        // the packets of a frame, and at most the same number of reports
+        // each frame is sent in one or more packets, and the receiver sends at most one report per packet
         Demand::datagrams(2.0 * (self.packets_per_frame() + 1.0) * times(span, self.frame_interval(), None))
     }
 
@@ -109,7 +109,7 @@ struct Count {
     /// Bytes of payload that have arrived.
     payload: u64,
     marked: u64,
-    /// Sum of the targets at `targets` frames, bit/s.
+    /// Sum of the controller's targets, bit/s: one target for each of `targets` frames, including skipped frames.
     sum_of_targets: f64,
     targets: u64,
 }
@@ -136,7 +136,7 @@ struct Row {
     start: Time,
     sent: u64,
     received: u64,
-    /// Maximum delay of a frame that arrived.
+    /// Maximum delay of the whole frames that arrived in this row's interval.
     delay: Option<Duration>,
     lost: u64,
 }
@@ -268,7 +268,8 @@ impl Media {
             *self.count.delays.entry(delay.0 / STEP).or_default() += 1;
             self.row.delay = self.row.delay.max(Some(delay));
         }
-        // the last packets of earlier frames were lost, or will arrive late
+        // a packet of a later frame has arrived, so the last packets of earlier frames cannot trigger a report any
+        // more: they have arrived, were lost, or are late
         while self.frame_ends.front().is_some_and(|end| *end < number) {
             self.frame_ends.pop_front();
         }
@@ -359,7 +360,7 @@ impl Application for Media {
 }
 
 packet::measures! {
-    /// The frames, their delay and the rate.
+    /// The measures of a media flow: its frames, their delays, and its rate.
     const MEDIA = fn media(p: &Picture, c: &Count, s: &Sender, time: f64) -> f64 {
         "frames_sent": Kind::ONE, "frames sent",
             "Frames that the encoder delivered. All keys of `media` cover the whole run." => p.sent as f64;
@@ -380,7 +381,7 @@ packet::measures! {
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
         "rate_mbit": Kind::MBIT.more(), "media rate", "Payload that arrived, divided by the time outside pauses."
             => c.payload as f64 * 8e-6 / time;
-        "target_mbit": Kind::MBIT, "target", "Mean target of the controller, averaged over the times of its frames."
+        "target_mbit": Kind::MBIT, "target", "Mean target rate of the controller, with one value per frame."
             => c.sum_of_targets * 1e-6 / c.targets as f64;
         "lost_percent": Kind::PERCENT.less(), "lost", "Share of packets that the sender declared lost."
             => 100.0 * s.lost as f64 / (s.lost + s.acknowledged) as f64;

@@ -48,7 +48,7 @@ pub(super) struct Receiver {
     arrivals: VecDeque<Option<Arrival>>,
     /// Number of the first packet that no report covers.
     reported: u64,
-    /// Latest time at which the next report leaves; [`Time::NEVER`] if there is nothing to report.
+    /// Time by which the next report must leave; [`Time::NEVER`] if there is nothing to report.
     pub(super) deadline: Time,
     interval: Duration,
 }
@@ -75,7 +75,8 @@ impl Receiver {
     /// Returns the report that leaves at `now`.
     pub(super) fn report(&mut self, now: Time) -> Report {
         let report = Report { begin: self.begin, arrivals: self.arrivals.iter().copied().collect(), sent: now };
-        // the next report begins with the first packet that is new in this report
+        // the next report begins with the first packet that was in no report before this one, so every packet is in two
+        // reports
         self.arrivals.drain(..(self.reported - self.begin) as usize);
         self.begin = self.reported;
         self.reported = self.begin + self.arrivals.len() as u64;

@@ -36,45 +36,49 @@ use units::{Bytes, Duration, Problem, Time, positive, within};
 
 /// VIRTUAL_RTT (V).   Source: draft-ietf-ccwg-rfc8298bis-screamv2 §4.2.
 const VIRTUAL_RTT: Duration = Duration::from_millis(25);
-/// Maximum interval of alpha.   Source: §4.2.1.3.
+/// Alpha is updated once per this time, or once per round trip if that is shorter.   Source: §4.2.1.3.
 const ALPHA_INTERVAL: Duration = Duration::from_millis(10);
-/// Gains with which alpha rises and falls.   Source: §4.2.1.3.
+/// Gains of alpha's moving average when alpha rises and when it falls.   Source: §4.2.1.3.
 const ALPHA_GAINS: [f64; 2] = [1.0 / 8.0, 1.0 / 128.0];
 /// Factor applied to the window after a loss.   Source: §4.2.2.1.
 const BETA_LOSS: f64 = 0.7;
 /// Factor applied to the window after a classic CE mark.   Source: §4.2.2.1.
 const BETA_ECN: f64 = 0.8;
-/// Minimum of the factor that scales cuts and growth near the window at the last congestion.   Source: §4.2.2.
+/// Near the window of the last congestion (w_i), cuts and growth are made smaller: they are multiplied by a factor that
+/// is never below this value.   Source: §4.2.2.
 const LEAST_SCALE: f64 = 0.25;
-/// Multiplicative part of the growth per round trip, as a share of the window.   Source: §4.2.2.2.
+/// In each round trip, the window grows by at most one packet plus this share of the window. The share is the
+/// multiplicative part of the growth.   Source: §4.2.2.2.
 const MULTIPLICATIVE: f64 = 0.02;
-/// Number of round trips after a cut until the multiplicative part has reached its full value.   Source: §4.2.2.2.
+/// After a cut, the multiplicative part of the growth rises from zero to its full value in this number of round
+/// trips.   Source: §4.2.2.2.
 const POST_CONGESTION: u64 = 100;
-/// Limit of the window's growth, as a multiple of the bytes in flight; one packet is added.   Source: §4.2.2.2.
+/// The window does not grow beyond this multiple of the bytes in flight, plus one packet.   Source: §4.2.2.2.
 const HEADROOM: f64 = 1.5;
 /// Minimum and maximum send window, as multiples of the reference window.   Source: §4.3.1.
 const OVERHEAD: [f64; 2] = [1.5, 3.0];
 /// Pacing rate as a multiple of the target.   Source: §4.3.2.
 const PACING: f64 = 1.5;
-/// Lower bound of the target in the formula of the pacing rate, bit/s.   Source: §4.3.2.
+/// If the target is lower than this rate, the pacing rate is computed from this rate instead, bit/s.   Source: §4.3.2.
 const LEAST_PACING: f64 = 50e3;
-/// Share of the maximum rate above which pacing is relaxed.   Source: §4.3.2.
+/// If the target exceeds this share of the maximum rate, packets are paced faster than `PACING` says.   Source: §4.3.2.
 const RELAXED_FROM: f64 = 0.8;
-/// Maximum factor by which pacing is relaxed.   Source: §4.3.2.
+/// Maximum factor by which the pacing rate is then raised.   Source: §4.3.2.
 const MOST_RELAXED: f64 = 4.0;
 /// Maximum `rate_adjust`.   Source: §4.4.
 const MOST_ADJUST: f64 = 0.5;
 /// Maximum `frame_dev`.   Source: §4.4.
 const MOST_DEVIATION: f64 = 0.2;
-/// Maximum of the ratio MSS / w.   The draft also limits this ratio; we chose the value.
+/// Maximum of the ratio MSS / w.   The draft limits this ratio too, but the value is our choice.
 const MOST_RATIO: f64 = 0.5;
-/// Time covered by one entry in the list of minimum delays.   Source: RFC 6817 §3.4.2.
+/// Length of the intervals whose minimum delays are kept.   Source: RFC 6817 §3.4.2.
 const BUCKET: Duration = Duration::from_secs(60);
-/// Number of entries in the list of minimum delays.   Source: RFC 6817 §3.4.2.
+/// Number of intervals whose minimum delays are kept.   Source: RFC 6817 §3.4.2.
 const BUCKETS: usize = 10;
-/// Minimum interval over which the maximum number of bytes in flight is taken.   Ours: it contains several frames.
+/// Minimum length of the intervals in which the maximum number of bytes in flight is recorded.   Ours: an interval of
+/// this length contains several frames.
 const FLIGHT_INTERVAL: Duration = Duration::from_millis(200);
-/// Time by which the initial rate is multiplied to give the initial window.   Ours.
+/// The initial window holds the data that the initial rate produces in this time.   Ours.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
 /// Parameters of SCReAM version 2 (draft-ietf-ccwg-rfc8298bis-screamv2). Names in brackets are the draft's.
@@ -145,7 +149,7 @@ struct Alpha {
 }
 
 impl Alpha {
-    /// Updates alpha with the bytes since the last update.
+    /// Updates alpha from the bytes that were delivered and marked since the last update.
     fn update(&mut self, now: Time) {
         self.updated = now;
         let fraction = self.marked / self.delivered.max(1.0);
@@ -223,7 +227,8 @@ impl ScreamV2 {
         (cx.packet / self.window).min(MOST_RATIO)
     }
 
-    /// Returns scl, which is small near the window at the last congestion.
+    /// Returns scl, a factor from 0.1 to 1 that is small while the window is near its value at the last congestion
+    /// (w_i).
     fn scl(&self) -> f64 {
         self.inflection.map_or(1.0, |(wi, _)| {
             let x = 8.0 * (self.window - wi) / wi;
@@ -263,7 +268,7 @@ impl ScreamV2 {
         (self.lost, self.marked) = (false, false);
     }
 
-    /// Increases the window after `bytes` acknowledged without marks.
+    /// Increases the window after `bytes` have been acknowledged without CE marks.
     fn grow(&mut self, cx: &Context, now: Time, bytes: f64) {
         if self.target(cx) >= cx.max {
             return;
@@ -384,7 +389,8 @@ mod tests {
         Time(n * 1_000_000)
     }
 
-    /// Returns a controller with a window of 100 kB, whose growth is not limited by the bytes in flight.
+    /// Returns a controller with a window of 100 kB. Enough bytes are in flight that their number does not limit
+    /// the window's growth.
     fn machine() -> ScreamV2 {
         let mut scream = ScreamV2::new(&ScreamV2Params::default(), &context(Ecn::Ect1));
         scream.window = 100e3;
@@ -392,7 +398,8 @@ mod tests {
         scream
     }
 
-    /// Reports one packet of 1000 B that left `delay` ms ago, with a round trip of 50 ms.
+    /// Tells the controller at `now` ms that one packet of 1000 B, which left `delay` ms earlier, has arrived or is
+    /// lost. The round-trip time is 50 ms.
     fn feed(scream: &mut ScreamV2, ecn: Ecn, now: u64, delay: u64, arrived: bool, ce: bool) {
         let (sent, at) = (ms(now - delay), ms(now));
         let report = PacketReport { sent, arrived: arrived.then_some(at), bytes: 1000, ce };
@@ -410,7 +417,7 @@ mod tests {
         assert!((scream.window - 70e3).abs() < 1e-6);
         feed(&mut scream, Ecn::Ect1, 1025, 20, false, false);
         assert!((scream.window - 49e3).abs() < 1e-6);
-        // the window before the first cut is remembered for ten round trips
+        // w_i is still the window before the first cut, because w_i changes at most every ten round trips
         assert_eq!(scream.inflection, Some((100e3, ms(1000))));
         // the window does not fall below its minimum
         (0..100).for_each(|n| feed(&mut scream, Ecn::Ect1, 1100 + 30 * n, 20, false, false));
@@ -424,21 +431,24 @@ mod tests {
         assert!((scream.window - 80e3).abs() < 1e-6);
     }
 
-    /// With s_rtt = 50 ms = 2 V, a cut for L4S marks multiplies the window by 1 - alpha / 4. Far from w_i, the scale is 1.
+    /// With s_rtt = 50 ms = 2 V, a cut for L4S marks multiplies the window by 1 - alpha / 4. Near w_i, the cut is
+    /// smaller.
     #[test]
     fn an_l4s_mark_cuts_by_alpha() {
         let mut scream = machine();
-        // the first mark: F = 1, alpha = 1/8. There was no congestion before it, so the cut is 1 - 1/32
+        // the first mark: F = 1, alpha = 1/8. There was no congestion before, so scl does not apply, and the window is
+        // multiplied by 1 - 1/32
         feed(&mut scream, Ecn::Ect1, 1000, 20, true, true);
         assert!((scream.window - 100e3 * 31.0 / 32.0).abs() < 1e-6, "{}", scream.window);
-        // 25 ms later, without growth in the meantime: alpha = 1/8 + 7/64 = 15/64. Now w is 3 % below w_i, so 8 (w - w_i) / w_i
-        // = 1/4, its square is 1/16, and scl = 0.1. The cut is scaled by 1/4: 1 - 15/64/4/4 = 1 - 15/1024
+        // the second mark comes 25 ms later, and the window has not grown in the meantime. Now alpha = 1/8 + 7/64 =
+        // 15/64. The window is 3 % below w_i, so |8 (w - w_i) / w_i| = 1/4. The square of this is 1/16, so scl has its
+        // minimum, 0.1. Since max(0.25, scl) = 1/4, the window is multiplied by 1 - 15/64/4/4 = 1 - 15/1024
         feed(&mut scream, Ecn::Ect1, 1025, 20, true, true);
         assert!((scream.window - 100e3 * 31.0 / 32.0 * (1.0 - 15.0 / 1024.0)).abs() < 1e-6, "{}", scream.window);
     }
 
-    /// If one of k intervals is marked, alpha rises once and decays k - 1 times per cycle: its fixed point just after the rise
-    /// is a = 1/8 + 7/8 a (127/128)^(k - 1).
+    /// If every k-th interval is marked, alpha rises once and then decays k - 1 times in each cycle of k intervals. In
+    /// the steady state, the value a just after the rise satisfies a = 1/8 + 7/8 a (127/128)^(k - 1).
     #[test]
     fn alpha_settles_at_a_steady_mark_rate() {
         for k in [2, 5, 20] {
@@ -454,8 +464,8 @@ mod tests {
         }
     }
 
-    /// At qavg = T, a cut multiplies the window by 1 - 1/2 V / s_rtt = 0.75. At 3/4 T, the cut is half as large. Up to
-    /// T / 2, the window is not cut.
+    /// If the average queueing delay qavg is at least the target T, a cut multiplies the window by 1 - 1/2 V / s_rtt =
+    /// 0.75. At qavg = 3/4 T, the cut is half as large. While qavg is at most T / 2, the window is not cut.
     #[test]
     fn delay_cuts_in_proportion() {
         let cx = context(Ecn::NotEct);
@@ -476,7 +486,8 @@ mod tests {
             queue.add(ms(n as u64), Duration::from_millis(delay));
             queue.average(ms(n as u64));
         }
-        // after three steps from 0 towards 40 ms, the average is 40 ms (1 - (3/4)^3)
+        // the average starts at 0 and moves a quarter of the way to 40 ms in each of three steps, so it reaches 40 ms x
+        // (1 - (3/4)^3)
         assert!((queue.avg - 0.04 * (1.0 - 27.0 / 64.0)).abs() < 1e-12);
         queue.add(ms(4), Duration::from_millis(25));
         queue.average(ms(4));
@@ -488,8 +499,9 @@ mod tests {
         assert_eq!(queue.last, 0.0);
     }
 
-    /// Long after the last congestion, acknowledging a whole window adds MSS (1 + 0.02 w / MSS): 1000 + 2000 B for w = 100 kB,
-    /// and slightly more in small steps. After a cut, far from w_i, it adds only MSS.
+    /// Long after the last congestion, acknowledging a whole window adds MSS (1 + 0.02 w / MSS): 1000 + 2000 B for w =
+    /// 100 kB. In small steps, the window grows slightly less, because MSS / w falls. Just after a cut, if w is far
+    /// from w_i, acknowledging a whole window adds only MSS.
     #[test]
     fn growth_per_round_trip() {
         let cx = context(Ecn::NotEct);
@@ -502,12 +514,14 @@ mod tests {
             (Duration::from_millis(50), Some(ms(1000)), Some((200e3, ms(1000))));
         scream.grow(&cx, ms(1000), 1000.0);
         assert!((scream.window - 100_010.0).abs() < 1e-6, "{}", scream.window);
-        // after 50 of the 100 round trips, half of the multiplicative part is added
+        // 50 of the 100 round trips have passed since the cut, so the multiplicative part has reached half of its full
+        // value
         scream.window = 100e3;
         scream.grow(&cx, ms(3500), 1000.0);
         assert!((scream.window - 100_020.0).abs() < 1e-6, "{}", scream.window);
-        // near w_i, growth is reduced to a quarter; with a round trip of V / 2, it is half of that. w is 50 MSS, because growth
-        // needs a target below its maximum
+        // at w = w_i, the window grows at a quarter of the usual rate, and a round trip of V / 2 halves this again. w
+        // is only 50 MSS here: with 100 MSS and this short round trip, the target would be at its maximum, and the
+        // window would not grow
         (scream.window, scream.inflection, scream.srtt) = (50e3, Some((50e3, ms(1000))), Duration::from_micros(12_500));
         scream.grow(&cx, ms(1000), 1000.0);
         assert!((scream.window - 50_002.5).abs() < 1e-6, "{}", scream.window);
@@ -529,11 +543,11 @@ mod tests {
         // w = 5 MSS: MSS / w is 0.2, which reduces the target by 10 %
         scream.window = 5000.0;
         assert!((scream.target(&cx) - 0.9 * 0.8e6 / 1.02 / 1.2).abs() < 1e-3);
-        // at 90 % of the maximum rate, pacing is relaxed by 1 / (1 - 0.5)
+        // at 90 % of the maximum rate, the pacing rate is multiplied by 1 / (1 - 0.5) = 2
         let cx = Context { max: scream.target(&cx) / 0.9, ..cx };
         assert!((scream.pacing_rate(&cx) / scream.target(&cx) - 3.0).abs() < 1e-9);
-        // if the delay is constant, three windows may be in flight; with a mean deviation of 6 ms (T / 10), one and a half
-        // windows
+        // with a constant delay, the send window is three times the reference window w; with a mean deviation of 6 ms
+        // (T / 10), it is one and a half times w
         assert_eq!(scream.window(), Some(15_000));
         scream.queue.deviation = 0.006;
         assert_eq!(scream.window(), Some(7500));

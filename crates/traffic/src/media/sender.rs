@@ -44,7 +44,7 @@ pub(super) struct Sender {
     /// `payload` returns their sizes.
     out: VecDeque<Sent>,
     first: u64,
-    /// Size of the pending packets on the wire, bytes.
+    /// Total size of the pending packets, in bytes on the wire.
     pub(super) in_flight: u64,
     next_at: Time,
     /// Time of the last burst.
@@ -54,7 +54,7 @@ pub(super) struct Sender {
     pub(super) acknowledged: u64,
 }
 
-/// Length of `out` above which the first packet is removed, if it is known to have arrived or to be lost.
+/// If `out` holds more packets than this, its first packet is removed, provided that this packet is no longer pending.
 const KEPT: u64 = 2000;
 
 impl Sender {
@@ -97,7 +97,7 @@ impl Sender {
         self.burst_at = Some(now);
         self.in_flight += bytes;
         self.out.push_back(Sent { at: now, payload, pending: true });
-        // at most one packet is removed, because one was added
+        // each call adds one packet to `out`, so it is enough to remove one
         if self.out.len() as u64 > KEPT && !self.out[0].pending {
             self.out.pop_front();
             self.first += 1;
@@ -119,8 +119,8 @@ impl Sender {
         i.and_then(|i| self.out.get(i as usize)).map_or(0, |sent| u64::from(sent.payload))
     }
 
-    /// Applies a report; without a report, only checks the age of packets. Returns the packets newly known to have arrived or
-    /// to be lost.
+    /// Applies a report. Without a report, only looks for packets that are so old that they count as lost. Returns the
+    /// packets that this call has found to have arrived or to be lost.
     pub(super) fn feedback(&mut self, now: Time, report: Option<&Report>) -> Vec<PacketReport> {
         let limit = UNREPORTED.max(self.srtt.unwrap_or_default() * 4);
         let end = report.map_or(0, |r| r.begin + r.arrivals.len() as u64);
@@ -194,7 +194,8 @@ mod tests {
         sender.sent(ms(0), 1e6, burst);
         assert_eq!((sender.next(ms(7), None), sender.wake_at(ms(0), Duration::ZERO, None)), (None, Some(ms(8))));
         assert_eq!(sender.wake_at(ms(0), burst, None), Some(ms(10)));
-        // at 10 ms, the second packet leaves 2 ms late; the third packet is due 8 ms after the time at which the second was due
+        // the second packet was due at 8 ms, but leaves at 10 ms. The third packet is still due at 8 + 8 = 16 ms,
+        // because a burst may make up for up to 10 ms
         sender.sent(ms(10), 1e6, burst);
         assert_eq!((sender.in_flight, sender.next(ms(15), None), sender.next(ms(16), None)), (2000, None, Some(120)));
         // until a report arrives, another 120 B do not fit into a window of 2100 B
@@ -212,7 +213,7 @@ mod tests {
         // the newest packet left at 3 ms and arrived at 53 ms, and the report left at 60 ms, so srtt = 100 - 3 - (60 - 53) = 90
         // ms
         assert_eq!(sender.srtt, Some(Duration::from_millis(90)));
-        // the next report ends with packet 5, more than three numbers later, so packet 1 is lost
+        // the next report ends with packet 5. Its number is at least three higher than 1, so packet 1 counts as lost
         let second = sender
             .feedback(ms(110), Some(&report(0, ms(70), &[Some(50), None, Some(52), Some(53), Some(54), Some(55)])));
         assert_eq!(second.iter().map(|p| p.arrived).collect::<Vec<_>>(), [None, Some(ms(54)), Some(ms(55))]);

@@ -122,8 +122,8 @@ mod tests {
         let sizes: Vec<f64> = sizes(&mut source, 10_000, |_| 1e6).into_iter().map(|size| size as f64).collect();
         let mean = sizes.iter().sum::<f64>() / 10_000.0;
         let sd = (sizes.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / 10_000.0).sqrt();
-        // the standard error is 1000 / sqrt(10 000) = 10 for the mean, and 7 for the deviation. The cut at three standard
-        // deviations reduces the deviation by 1.3 %
+        // the standard error is 1000 / sqrt(10 000) = 10 for the mean, and 7 for the deviation. Sizes are cut off at
+        // three standard deviations from the mean, which reduces the deviation by 1.3 %
         assert!((mean - 5000.0).abs() < 50.0 && (sd - 987.0).abs() < 35.0, "{mean} {sd}");
     }
 }

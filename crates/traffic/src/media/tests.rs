@@ -73,7 +73,7 @@ fn a_pause_is_no_freeze_and_ends_with_a_key_frame() {
     let at = |t: u64| video.iter().filter(|d| d.0.0 == t).count();
     assert_eq!([at(0), at(40 * MS), at(5 * S), at(5 * S + 40 * MS)], [13, 5, 13, 5]);
     assert_eq!(figure(&app, 10 * S, "freezes"), 0.0);
-    // the seven seconds without a pause carry 7 Mbit, plus 80 kbit for each of the two key frames
+    // in the seven seconds outside the pause, the flow sends 7 Mbit, and 80 kbit more for each of the two key frames
     assert!((figure(&app, 10 * S, "rate_mbit") - 7.16 / 7.0).abs() < 1e-9);
 }
 

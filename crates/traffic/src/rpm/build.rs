@@ -1,4 +1,5 @@
-//! Validation of the test's parameters, its demand, and its construction.
+//! Implements [`Params`] for the responsiveness test: it validates the parameters, computes an upper bound on the
+//! test's traffic, and builds the application.
 
 use super::Rpm;
 use super::params::RpmParams;

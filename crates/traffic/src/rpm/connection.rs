@@ -45,7 +45,7 @@ enum Stage {
 /// The result of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The event has no result yet.
+    /// The event has none of the results below, for example because a message has arrived only in part.
     Incomplete,
     /// Duration of the TCP handshake.
     Tcp(Duration),
@@ -64,16 +64,17 @@ pub(super) struct Connection {
     pub id: ConnId,
     pub purpose: Purpose,
     stage: Stage,
-    /// Start of the current handshake, or of the GET.
+    /// Start of the current TCP or TLS handshake, or of the GET if the handshakes are over.
     since: Time,
-    /// Bytes of the current message not yet arrived.
+    /// Bytes of the current message that have not arrived yet.
     left: u64,
-    /// Bytes received since the load began, by receiving side.
+    /// Bytes that each side has received since the load began, indexed by [`Role`].
     received: [u64; 2],
-    /// End of the last message in bytes since the load began, by receiving side.
+    /// Position at which the last self-probe message to each side ends, counted in bytes from the start of the load;
+    /// indexed by the receiver's [`Role`].
     ends: [u64; 2],
-    /// Self probes with a message in flight, by receiving side: for each probe, the end of the message and the start of the
-    /// probe.
+    /// The self probes that have a message on the way to each side, indexed by the receiver's [`Role`]. Each entry
+    /// holds the position at which the message ends (as in `ends`), and the time at which the probe began.
     waiting: [VecDeque<(u64, Time)>; 2],
 }
 
@@ -83,7 +84,7 @@ impl Connection {
         Self { id, purpose, stage: Stage::Tcp, since: now, left: 0, received: [0; 2], ends: [0; 2], waiting }
     }
 
-    /// Returns true if the connection has fulfilled its purpose.
+    /// Returns true if this is the connection of a foreign probe and the response to its GET has arrived.
     pub(super) fn is_over(&self) -> bool {
         self.stage == Stage::Over
     }
@@ -181,7 +182,8 @@ impl Connection {
         }
     }
 
-    /// Handles bytes received by `role` during the load: bytes of the load, or of self probes in the opposite direction.
+    /// Handles bytes that `role` received after the load began. In the loaded direction, they belong to the load's
+    /// stream; in the opposite direction, they belong to self probes.
     fn loading<H: Host>(
         &mut self,
         role: Role,

@@ -52,7 +52,8 @@ enum Stage {
     Over,
 }
 
-/// The values of a stage, one per interval; `stable` is true once they are stable.
+/// The values that a stage has computed, one per interval. `stable` is the result of [`is_stable`] after the newest
+/// value.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Progress {
     values: Vec<f64>,
@@ -77,7 +78,7 @@ struct Row {
     connections: usize,
     /// Goodput of the load in bit/s, down and up.
     goodput: [f64; 2],
-    /// Score of the probes in the last MAD intervals.
+    /// Score of the probes that were answered in the last `moving_average` intervals.
     score: Score,
     foreign_probes: usize,
     self_probes: usize,
@@ -170,8 +171,9 @@ impl Rpm {
         }
     }
 
-    /// Returns the time until the next pair of probes, as required by MPS and PTC. PTC applies to the goodput of the
-    /// slowest loaded direction.
+    /// Returns the time until the next pair of probes. The draft limits the pairs per second (MPS, `probes_per_second`)
+    /// and the share of the goodput that probes use (PTC, `probe_share`). PTC applies to the goodput of the slowest
+    /// loaded direction.
     fn gap(&self, now: Time) -> Duration {
         let finished = self.received.len() - 1;
         let (received, time) = match finished {
@@ -336,7 +338,7 @@ impl Application for Rpm {
 }
 
 packet::measures! {
-    /// The result and the values from which it is computed.
+    /// The responsiveness and the values from which it is computed.
     const RESPONSIVENESS = fn responsiveness(r: &Rpm, score: &Score, last: Option<&Row>) -> f64 {
         "rpm": Kind::ONE.more().rank(3), "round trips per minute",
             "Responsiveness under load: the mean of `foreign_rpm` and `loaded_rpm` (docs/responsiveness.md). All keys of `rpm` cover the \

@@ -1,4 +1,5 @@
-//! The parameters of the test, with the draft's names in their doc comments.
+//! The parameters of the responsiveness test. Their doc comments also give the names used by
+//! draft-ietf-ippm-responsiveness.
 
 use crate::Direction;
 use schemars::JsonSchema;

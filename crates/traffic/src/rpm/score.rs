@@ -29,14 +29,16 @@ pub(super) enum Sample {
 /// Samples of one interval, indexed by [`Sample`].
 type Interval = [Vec<Duration>; 4];
 
-/// The samples of the last intervals, newest last.   Bound: MAD intervals of at most MPS x ID samples of each kind.
+/// The samples of the last `most` intervals, newest interval last.   Bound: MAD intervals (`moving_average`) of MPS x
+/// ID samples of each kind (`probes_per_second` times `interval`), or more if many delayed answers arrive in one
+/// interval.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RecentSamples {
     intervals: VecDeque<Interval>,
     most: usize,
 }
 
-/// The score of recent samples. A value without samples is NaN.
+/// The score computed from recent samples. A value is NaN if there are no samples for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Score {
     /// Trimmed means in ms, indexed by [`Sample`].
@@ -50,7 +52,8 @@ pub(super) struct Score {
 }
 
 impl RecentSamples {
-    /// Returns an empty list, which keeps the samples of the last `most` intervals.
+    /// Returns a list without samples. The list will keep the samples of the last `most` intervals, and drop older
+    /// ones.
     pub(super) fn new(most: u32) -> Self {
         Self { intervals: VecDeque::from([Interval::default()]), most: most as usize }
     }
@@ -96,11 +99,11 @@ impl Score {
     }
 }
 
-/// Returns the mean in ms of the samples up to percentile `trim` (nearest rank); NaN without samples.
+/// Returns the mean in ms of the samples up to percentile `trim` (nearest rank), or NaN if there are no samples.
 pub(super) fn trimmed_mean(samples: &mut [Duration], trim: f64) -> f64 {
     samples.sort_unstable();
     let exact = trim * samples.len() as f64 / 100.0;
-    // a rank that misses a whole number only by a rounding error counts as whole
+    // `exact` may lie above a whole number only because of a rounding error, and `ceil` must not round it up then
     let kept = ((exact - exact * 1e-12).ceil() as usize).clamp(1.min(samples.len()), samples.len());
     let sum: f64 = samples[..kept].iter().map(|d| d.millis()).sum();
     sum / kept as f64

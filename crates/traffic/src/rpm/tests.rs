@@ -53,8 +53,8 @@ fn an_empty_line_has_the_round_trips_of_its_delay() {
 
 #[test]
 fn a_self_probe_waits_for_the_unsent_bytes_of_its_socket() {
-    // in either direction, 125 kB at 1250 B/ms takes another 100 ms. Foreign probes are not affected, because they have their own
-    // sockets
+    // in either direction, a message of a self probe waits behind 125 kB of unsent load, which takes 100 ms at 1250
+    // B/ms. Foreign probes do not wait, because they have their own sockets
     for direction in [Load::Up, Load::Down] {
         let (app, _) = run(RpmParams { direction, notsent_lowat: Bytes(125_000), ..small() }, 40);
         let own = figure(&app, "http_loaded_ms");
@@ -65,12 +65,13 @@ fn a_self_probe_waits_for_the_unsent_bytes_of_its_socket() {
 
 #[test]
 fn the_stages_take_the_intervals_that_their_averages_need() {
-    // the moving averages of goodput count the intervals before the first as empty. The 4th to the 7th average agree within 5 %,
-    // so the goodput stage takes seven intervals; responsiveness then needs another four
+    // a moving average of the goodput always divides by four intervals, so the first three averages are too low. The
+    // 4th to the 7th average agree within 5 %, so the goodput stage takes seven intervals. The responsiveness stage
+    // then takes another four
     let (app, _) = run(small(), 60);
     assert_eq!((figure(&app, "intervals"), app.rpm.values.len(), app.stage), (11.0, 4, Stage::Over));
-    // in this network, each connection adds 10 Mbit/s, so goodput never becomes stable, and the goodput stage ends at the limit of
-    // ten intervals. The second stage takes four intervals
+    // in this network, each connection adds 10 Mbit/s, so the goodput never becomes stable, and the goodput stage ends
+    // after ten intervals, the default of `stage_intervals`. The responsiveness stage takes four intervals
     let (app, _) = run(RpmParams { most: 1000, ..small() }, 60);
     assert_eq!((figure(&app, "intervals"), app.confidence()), (14.0, ["medium", "high"]));
     // with fewer than four intervals, confidence is low
@@ -92,7 +93,7 @@ fn connections_are_added_up_to_the_most() {
 #[test]
 fn probes_take_their_share_at_most() {
     // the goodput of one connection is 10 Mbit/s. 5 % of this goodput is 62.5 kB/s, or 10.4 pairs of 6000 B per second.
-    // The figures count the probes of the last 4 intervals of 1 s
+    // `self_probes` is the number of probes answered in the last 4 intervals, which are 1 s long
     let (app, _) = run(RpmParams { direction: Load::Down, ..small() }, 40);
     let pairs = figure(&app, "self_probes") / 4.0;
     assert!((pairs - 62_500.0 / 6000.0).abs() < 0.5, "{pairs}");

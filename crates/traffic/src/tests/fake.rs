@@ -1,5 +1,5 @@
-//! A scripted host for tests, with delays but no network. Opening a connection takes a round trip, and data takes half a round
-//! trip.
+//! A scripted host for tests. It simulates no network, only delays: opening a connection takes a round trip, and data
+//! arrives after half a round trip.
 
 use crate::{Application, ConnId, Host, Role};
 use packet::Ecn;
@@ -43,7 +43,7 @@ struct Slot {
     ready: Time,
     closed: [bool; 2],
     fails: bool,
-    /// Bytes of finite writes, by role.
+    /// Bytes that each role has written, not counting endless writes (of `u64::MAX` bytes).
     wrote: [u64; 2],
     /// Start times of endless writes, by role.
     streams: [Option<Time>; 2],
@@ -60,7 +60,7 @@ pub(crate) struct Fake {
     free: BTreeSet<u32>,
     failing: BTreeSet<usize>,
     fails_after: u64,
-    /// Probability that a connection breaks, and maximum time from its opening to the break.
+    /// Probability that a connection breaks, and the nanoseconds after its opening within which the break happens.
     breaking: Option<(f64, u64)>,
     /// True if the data of an endless write is delivered, in pieces. If false, none of it is delivered.
     pub(crate) streaming: bool,

@@ -1,4 +1,5 @@
-//! Validation of a web user's parameters, its demand, and its construction.
+//! Implements [`Params`] for web users: it validates the parameters, computes an upper bound on a user's traffic, and
+//! builds the application.
 
 use super::params::{LISTED, LISTED_HTML, MAX_OBJECTS, MAX_SERVERS, Page, WebParams};
 use super::{Phase, Slot, Web};
@@ -31,8 +32,9 @@ impl Params for WebParams {
                 positive("page.lognormal.html", l.html)?;
                 positive("page.lognormal.total", l.total)?;
                 within("page.lognormal.objects", l.objects, 1, MAX_OBJECTS)?;
-                // 10^x must be a finite number of bytes for every draw. These bounds leave 40 standard deviations in either
-                // direction
+                // 10^x must be a finite number above 0 for every draw of x, which holds in an `f64` if x is between
+                // -307 and 308. Within the bounds below, x reaches these limits only 40 standard deviations from its
+                // mean
                 within("page.lognormal.log10_mean", l.log10_mean, -100.0, 100.0)?;
                 within("page.lognormal.log10_sd", l.log10_sd, 0.0, 5.0)?;
             }
@@ -42,7 +44,7 @@ impl Params for WebParams {
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
-        // a page takes at least one handshake
+        // a page takes at least one handshake, which lasts at least `round`, and a pause of at least `least` follows
         let least = self.think.saturating_sub(self.spread());
         let pages = times(span, least + round, self.pages);
         let servers = f64::from(self.servers);

@@ -41,13 +41,15 @@ use units::{Duration, Time};
 enum Phase {
     /// No page is being loaded.
     Think,
-    /// The html is being loaded, in its slot. `measured` is true if the start of the page load has been set.
+    /// The html is being loaded over the first slot of its server. `measured` is true if `Web::started` is final, which
+    /// with [`MeasureFrom::Connected`] is so only when the connection has been established.
     Html { measured: bool },
     /// The objects are being loaded.
     Objects,
 }
 
-/// A place for one connection to a server, which fetches one object at a time.
+/// One of the `connections_per_server` slots of a server. A slot has at most one open connection, and fetches one
+/// object at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slot {
     conn: Option<ConnId>,
@@ -242,7 +244,7 @@ impl Web {
                 OpenOrder::ByServer => (0..servers * each).for_each(|i| self.fetch_next(i, host)),
             }
         }
-        // the next requests of the page are sent before the finished connection is closed
+        // the client sends the page's next requests first, and only then closes the finished connection
         if let Some(conn) = finished {
             self.conns.remove(conn);
             host.close(conn, Role::Client);
@@ -258,7 +260,7 @@ impl Web {
         self.phase = Phase::Think;
         self.pages += 1;
         host.page_loaded(self.started, self.loaded, self.bytes);
-        // a connection that is still open here is persistent
+        // only persistent connections can still be open at this point
         for slot in &mut self.slots {
             if let Some(conn) = slot.conn.take() {
                 self.conns.remove(conn);
@@ -285,8 +287,9 @@ impl Application for Web {
     fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
         match token {
             PAGE => self.begin_page(host),
-            // with the quota `asked`, a page ends only after its retries, so the slot is still waiting. With `retrieved`, the
-            // page may be over, and then there is nothing left to fetch
+            // with the quota `asked`, a page does not end while a slot waits for its retry, so the slot still has an
+            // object to request. With `retrieved`, the page may have ended since the timer was set, and then there is
+            // nothing left to fetch
             retry => {
                 let slot = (retry - RETRY) as usize;
                 if self.slots[slot].busy && self.slots[slot].conn.is_none() {
@@ -332,7 +335,8 @@ impl Application for Web {
 
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
         self.detached.remove(conn);
-        // the connection of a completed object has already been removed
+        // the client removes a connection from `conns` before closing it, so a connection found here was not closed by
+        // the client
         let Some(slot) = self.conns.remove(conn) else { return };
         let s = &mut self.slots[slot];
         s.conn = None;

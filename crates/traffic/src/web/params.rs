@@ -77,13 +77,11 @@ impl Default for Uniform {
     }
 }
 
-/// A page of objects with log-normal sizes, scaled to a total.
+/// A page of objects with log-normal sizes, scaled to a total (CableLabs 2012 Appendix A).
 ///
 /// The size of object i in bytes is `round(k 10^x_i)`, but at least 1. Here `x_i` is drawn from a normal distribution
 /// with mean `log10_mean` and standard deviation `log10_sd`, and `k = total / (10^x_1 + ... + 10^x_n)`, so that the
-/// sizes add up to `total`, apart from rounding. (Appendix A does not define a size of 0, and the arrival of an empty
-/// object could not be detected.) Objects are assigned to the servers in turn. The draws use the application's random
-/// stream.   Source: CableLabs 2012 Appendix A.
+/// sizes add up to `total`, apart from rounding. Objects are assigned to the servers in turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lognormal {
@@ -97,8 +95,8 @@ pub struct Lognormal {
     pub log10_sd: f64,
     /// Sum of the sizes of all objects. The sizes of every page are scaled to it. Default 614400.
     pub total: Bytes,
-    /// Time at which the sizes are drawn: before each page (`each_page`), or only before the first page (`once`),
-    /// because Appendix A lists one set. Default `once`.
+    /// Time at which the sizes are drawn: only before the first page (`once`), as Appendix A lists a single set, or
+    /// before each page (`each_page`). Default `once`.
     pub draw: Draw,
 }
 
@@ -154,14 +152,13 @@ pub enum MeasureFrom {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quota {
-    /// Until each object has been requested. Each object is requested once, and the page waits for the slowest
-    /// connection.
+    /// The client requests each object once, and the page waits for the slowest connection.
     #[default]
     Asked,
-    /// Until as many objects have arrived as the server has. After the last object, idle connections request the
-    /// objects again, from the first one on, and a repeated object counts. So if a connection is stuck in its
-    /// handshake, the server's other connections complete the page. Transfers still in progress when the page is
-    /// complete are not measured.
+    /// The client goes on until as many objects have arrived as the server has. When all have been requested, idle
+    /// connections request the objects again, from the first one on, and a repeated object counts. So if a connection
+    /// is stuck in its handshake, the server's other connections complete the page. Transfers still in progress when
+    /// the page is complete are not measured.
     Retrieved,
 }
 
@@ -191,9 +188,10 @@ pub struct WebParams {
     /// false, each object has its own connection; this fits CableLabs 2012 better (see the study `cablelabs2012`).
     /// Default false.
     pub persistent: bool,
-    /// Condition for the client to stop requesting objects from a server: each object has been requested (`asked`), or
-    /// as many objects have arrived as the server has (`retrieved`). CableLabs 2012 says "until 25 objects have been
-    /// retrieved from each server", which can be read either way. Default `asked`.
+    /// When the client stops requesting objects from a server: after it has requested each object once (`asked`), or
+    /// after the number of objects that have arrived from the server equals the number on it (`retrieved`). CableLabs
+    /// 2012 says "until 25 objects have been retrieved from each server", which can be read either way. Default
+    /// `asked`.
     pub quota: Quota,
     /// Order in which the connections open: `interleaved` or `by_server`. Default `interleaved`.
     pub open_order: OpenOrder,

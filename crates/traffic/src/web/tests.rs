@@ -11,7 +11,7 @@ const S: u64 = 1000 * MS;
 /// Round-trip times of CableLabs 2012 §3.2.3.
 const RTT: [u64; 4] = [20 * MS, 30 * MS, 50 * MS, 100 * MS];
 
-/// Runs a user, with constant pauses unless `params` set a spread.
+/// Runs a web user until the time `until`. The pauses between pages are constant unless `params` set a spread.
 fn run(mut params: WebParams, fake: &mut Fake, until: u64) -> Web {
     params.validate().unwrap();
     params.think_spread.get_or_insert(Duration::ZERO);
@@ -145,8 +145,8 @@ fn log_normal_pages_have_their_total_and_shape() {
 
 #[test]
 fn failed_connections_are_retried() {
-    // the sixth connection (the first carries the html) goes to server 1 and fails after 3 s, so its object arrives at 40 ms + 3
-    // s + 1 s + 40 ms
+    // connection 0 loads the html in 40 ms. Then connection 5 is opened to server 1, and fails after 3 s. The client
+    // requests its object again 1 s later, which takes 40 ms, so the page takes 40 ms + 3 s + 1 s + 40 ms
     let mut fake = Fake::new(&RTT).failing(&[5], 3 * S);
     run(WebParams { pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(4080 * MS), 100, 2_600_000)]);
@@ -178,7 +178,8 @@ fn small_pages() {
         fake.pages.iter().map(|p| (p.0.0 / MS, p.1.0 / MS, p.2)).collect::<Vec<_>>(),
         [(0, 40, 0), (40, 80, 0), (80, 120, 0)]
     );
-    // a page with more connections than objects
+    // this page has two objects, fewer than the six parallel connections, so only three connections open: one for the
+    // html and one for each object
     let page = Page::Uniform(Uniform { html: Bytes(1), per_server: 2, size: Bytes(1) });
     let mut fake = Fake::new(&[20 * MS]);
     run(WebParams { page, servers: 1, pages: Some(1), ..Default::default() }, &mut fake, S);
@@ -211,8 +212,8 @@ fn five_connections_make_up_for_a_stuck_sixth_if_retrieved_objects_count() {
         end.since(start)
     };
     let whole = load(Quota::Asked, &[]);
-    // connection 0 carries the html, and connection 24 is the last connection to server 4, with a round trip of 100 ms.
-    // Connection 24 fails after 50 s and is opened again
+    // connection 0 carries the html, and connections 19 to 24 go to server 4, with a round trip of 100 ms. Connection
+    // 24 fails after 50 s, and the client requests its object again on a new connection
     assert!(load(Quota::Asked, &[24]) > Duration::from_secs(50));
     // 25 objects take five rounds over five connections, and also over six
     assert_eq!(load(Quota::Retrieved, &[24]), whole);

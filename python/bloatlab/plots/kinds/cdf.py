@@ -31,7 +31,11 @@ def distributions_of(runs: Sequence[Run], options: Options) -> list[Distribution
 
 
 def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool) -> None:
-    """Limits a delay axis: from 0, or from the smallest value if logarithmic, to just beyond the largest."""
+    """Sets the limits of a delay axis, which ends just above the largest value in `most`.
+
+    A linear axis begins at 0. A logarithmic axis begins just below the smallest value in `least`, or just below `FLOOR`
+    if that is larger.
+    """
     high = max(most) or 1.0
     if log:
         log_scale(axes, "x")
@@ -41,7 +45,10 @@ def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool
 
 
 def _span(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None:
-    """Sets the axis limits. Medians and 99th percentiles decide whether the axis is logarithmic; minima may be 0."""
+    """Sets the limits of the delay axis, and whether it is logarithmic.
+
+    The medians and 99th percentiles decide whether it is logarithmic. Minima do not, because they may be 0.
+    """
     typical = [max(one.quantile(q), FLOOR) for one in found for q in (0.5, 0.99)]
     ends = [one.quantile(0.01) for one in found], [float(one.values[-1]) for one in found]
     span(axes, *ends, log=style.logarithmic(typical, "x", log))

@@ -36,7 +36,7 @@ _HEIGHT = {"column": 0.85, "page": 0.6, "slide": 0.55}
 
 @dataclass(frozen=True)
 class Cloud:
-    """The delay in ms and the rate in Mbit/s of a result in each window."""
+    """The delay in ms and the rate in Mbit/s in each time window, for a run or one of its flows."""
 
     label: str
     delay: Array
@@ -54,9 +54,9 @@ class Cloud:
         return np.exp(x) if log else x, y
 
     def drawn(self, *, log: bool = False) -> tuple[Array, Array]:
-        """Returns the ellipse, cut off at the extremes of the windows, so that no wait below 0 is drawn.
+        """Returns the part of the ellipse within the minimum and maximum delay and rate over all windows.
 
-        `log` is true for a logarithmic delay axis.
+        Without this cut, the ellipse could reach delays below 0. `log` is true for a logarithmic delay axis.
         """
         x, y = self.contour(log=log)
         low = max(FLOOR, self.delay.min()) if log else self.delay.min()
@@ -67,13 +67,19 @@ class Cloud:
         return np.append(x, x[0]), np.append(y, y[0])
 
     def middle(self, *, log: bool = False) -> tuple[float, float]:
-        """Returns the means; with `log`, the geometric mean of the delays."""
+        """Returns the mean delay and the mean rate over the windows.
+
+        With `log`, the delay is the geometric mean, with delays below `FLOOR` raised to `FLOOR`.
+        """
         delay = np.exp(np.log(np.maximum(self.delay, FLOOR)).mean()) if log else self.delay.mean()
         return float(delay), float(self.rate.mean())
 
 
 def clouds(runs: Sequence[Run]) -> tuple[list[Cloud], str]:
-    """Returns one cloud per run (per application if there is only one run), and the delay label."""
+    """Returns the clouds and the label of the delay axis.
+
+    There is one cloud per run. For a single run of bloatlab, there is one cloud per flow instead, for the first six.
+    """
     if len(runs) == 1 and runs[0].result is not None:
         return _apps(runs[0]), "one-way delay (ms)"
     if all(pings(run) and flows(run) for run in runs):
@@ -88,7 +94,7 @@ def clouds(runs: Sequence[Run]) -> tuple[list[Cloud], str]:
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Returns why no ellipse can be drawn, or None."""
+    """Returns the reason why the ellipses cannot be drawn; None if they can."""
     found, _ = clouds(runs)
     if len(found) < (1 if len(runs) == 1 else len(runs)):
         return (

@@ -18,7 +18,7 @@ _MOST = 4
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Returns why no flows can be drawn, or None."""
+    """Returns the reason why the flows cannot be drawn; None if they can."""
     if len(runs) > _MOST:
         return f"flows are drawn for at most {_MOST} results at once"
     for run in runs:
@@ -41,7 +41,10 @@ def stacked(found: Sequence[Flow], run: Run) -> tuple[Array, Array]:
 
 
 def jain(rates: Array) -> Array:
-    """Returns Jain's index in each bin for the flows between their first and last payload; NaN for fewer than two."""
+    """Returns Jain's index of the active flows in each bin; NaN if fewer than two are active or no payload arrives.
+
+    A flow is active from the first bin in which it delivers payload to the last.
+    """
     under_way = np.zeros(rates.shape, dtype=bool)
     for row, rate in enumerate(rates):
         some = np.flatnonzero(rate > 0.0)

@@ -40,7 +40,11 @@ def field(of: Sweep, x: Axis, y: Axis, column: str) -> np.ndarray[Any, Any]:
 
 
 def draw(of: Sweep, options: Options) -> Figure:
-    """Draws worse values darker if more or less of the measure is better; otherwise uses viridis, legible in grey."""
+    """Draws one coloured field for each pair of values of the two axes.
+
+    Worse values are darker. If the measure has no better direction, larger values are darker. The colours are viridis,
+    which remains legible in grey.
+    """
     x, others = along(of, options.x)
     y = others[0]
     column = measures(of, options.columns, most=1)[0]

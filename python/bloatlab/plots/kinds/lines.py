@@ -59,7 +59,10 @@ def draw(of: Sweep, options: Options) -> Figure:
 
 
 def _scaled(axes: Axes, options: Options) -> None:
-    """Makes y logarithmic if the means span two decades. Otherwise y begins at 0, unless half of it would be empty."""
+    """Makes the y axis logarithmic if the means span two decades. Otherwise, lets it begin at 0.
+
+    The axis does not begin at 0 if a value is negative, or if the lower half of the axis would then be empty.
+    """
     low, high = axes.dataLim.intervaly
     middles = [float(y) for drawn in axes.lines for y in np.asarray(drawn.get_ydata(), dtype=float)]
     if style.logarithmic(middles, "y", options.log):

@@ -18,7 +18,7 @@ from bloatlab.plots.over_time import TimePanel, draw_time_panel, mark_changes, n
 from bloatlab.plots.style import WIDTHS, Axes, Figure
 from bloatlab.plots.subjects import Run
 
-#: Panels that can show the wait, in order of preference. Below the chosen panel, the rates are drawn.
+#: Panels that can show how long packets wait, in order of preference. The first that exists is drawn above the rates.
 _WAIT = ("sojourn", "rtt", "queue")
 
 #: Maximum number of results that fit in the scores table.
@@ -67,7 +67,10 @@ def _with_ticks(panel: TimePanel, found: dict[str, TimePanel]) -> TimePanel:
 def _areas(
     of: SizedFigure, stack: Sequence[TimePanel], rows: Sequence[object], *, column: bool
 ) -> tuple[list[Axes], list[Axes]]:
-    """Returns the panels' axes and the axes below them. The lower axes are in one column or side by side."""
+    """Returns the axes of the time panels, and the axes below them for the delays and the scores.
+
+    The lower axes are one below the other with `column`, and otherwise side by side.
+    """
     below = (2 if column else 1) if rows else 1
     heights = [1.0] * len(stack) + ([1.35] * below if column else [1.7])
     grid = of.figure.add_gridspec(len(heights), 1, height_ratios=heights)

@@ -37,7 +37,7 @@ _GAIN = (
     "*FTP*",
 )
 
-#: Directions used only in this plot, for measures without a direction in the core.
+#: The better direction of measures for which the core declares none. Only this plot uses it.
 _WAYS = {"utilisation": "more is better"}
 
 
@@ -59,7 +59,10 @@ def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
-    """Returns the matching columns whose values vary. If a pattern matches several rates, the largest comes first."""
+    """Returns the columns that match a pattern, have a better direction, and vary, in the order of the patterns.
+
+    If a pattern for rates matches several columns, the column with the largest mean comes first.
+    """
     found: list[str] = []
     for pattern in patterns:
         try:
@@ -84,7 +87,7 @@ def conditions(of: Sweep) -> list[Axis]:
 
 
 def unfit(of: Sweep) -> str | None:
-    """Returns why no Pareto front can be drawn, or None."""
+    """Returns the reason why the Pareto front cannot be drawn; None if it can."""
     if chosen(of, ()) is None:
         return f"{of.label}: a Pareto front needs two measures that have a better direction; name them with -c"
     return None
@@ -97,7 +100,10 @@ def front(points: Sequence[tuple[float, float]]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A grid point with both measures; `best` says whether it is on the front of its line."""
+    """A setting with the values of both measures.
+
+    `best` says whether the setting is on the Pareto front of the settings on the same network line.
+    """
 
     name: str
     x: float

@@ -30,7 +30,10 @@ _HEIGHT = {"column": 0.85, "page": 0.55, "slide": 0.5}
 
 @dataclass
 class Trace:
-    """The segments of a flow by fate, each as (time in s, first byte in kB), and the flow's ACKs."""
+    """The fates of the segments of one flow: each list holds the segments with the same fate, and `acked` the ACKs.
+
+    A segment is given as (time in s, offset of its first byte in kB).
+    """
 
     name: str
     sent: list[tuple[float, float]] = field(default_factory=list)
@@ -42,7 +45,7 @@ class Trace:
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Returns why no capture can be drawn, or None."""
+    """Returns the reason why the capture cannot be drawn; None if it can."""
     if len(runs) > 1:
         return "a figure shows the sequence of one result only"
     folder = runs[0].captures

@@ -12,7 +12,7 @@ from bloatlab.plots.subjects import Run
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Returns why no series can be drawn, or None."""
+    """Returns the reason why the series cannot be drawn; None if they can."""
     for run in runs:
         if not (recorded(run) or flows(run) or pings(run)):
             return (

@@ -28,7 +28,8 @@ _LINK = (
     ("active flows", ("active_flows", "new_flows_len")),
 )
 
-#: Columns that only disciplines with two queues have. `sojourn_ms` is then not drawn, because it mixes both queues.
+#: Only disciplines with two queues report these columns. For such a discipline, `sojourn_ms` is not drawn, because it
+#: mixes the packets of both queues.
 _TWO_QUEUES = ("delay_l_ms", "qdelay_l_ms")
 
 #: The queue that each column describes: L (low latency) or C (classic), as in RFC 9332.
@@ -47,7 +48,7 @@ _SENDER = (
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
-    """Returns why no trace can be drawn, or None."""
+    """Returns the reason why the trace cannot be drawn; None if it can."""
     if len(runs) > 1:
         return "a figure shows the trace of one result only"
     if not {"trace_links", "trace_flows"} & set(runs[0].tables):
@@ -98,7 +99,7 @@ def _link(run: Run, of: str | None) -> list[TimePanel]:
 
 
 def _titled(found: list[TimePanel], of: str, events: Sequence[Ticks]) -> list[TimePanel]:
-    """Adds the link or application name and its events to the first panel."""
+    """Adds the name of the link or application, and the ticks for its events, to the first panel."""
     if not found:
         return []
     name, label = safe(of, 12), found[0].y_label
@@ -115,7 +116,10 @@ def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve
 
 
 def _sender(run: Run, of: str | None) -> list[TimePanel]:
-    """Makes the panels of the sender with the most rows, among those of application `of` or of all applications."""
+    """Makes the panels of one sender: the sender with the most rows in the trace.
+
+    Only senders of application `of` are considered, or all senders if `of` is None.
+    """
     frame = run.table("trace_flows")
     if "app" not in frame.columns or (of is not None and of not in frame["app"]):
         return []

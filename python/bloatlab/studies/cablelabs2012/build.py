@@ -1,4 +1,7 @@
-"""Makes the scenario of a case. Several studies share the home, its modem and its loads (`bloatlab.workloads.cable_home`)."""
+"""Makes the scenario of a case.
+
+The home network, its modem and its loads are defined in `bloatlab.workloads.cable_home`, which several studies use.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The measured values tested by the claims in `claims.toml`.
 
 If a claim about one or five transfers does not hold, it is checked again on the same transfers without pages
-(`without_pages`). The result of this check is printed with the claim, but the verdict is the one from the paper's test
-cases.
+(`without_pages`). The result of this second check is printed beside the claim, but does not change the verdict, which
+is based on the paper's own test cases.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def by_row(measure: str) -> Value:
 
 
 def keys(queue: Queue, *numbers: int) -> list[str]:
-    """Returns the keys of this queue's cases in these rows of Table 2."""
+    """Returns the case keys for the queue `queue` and the given row numbers of Table 2."""
     return [Case(n, queue).key for n in numbers]
 
 
@@ -40,9 +40,9 @@ def _two_with_most(table: Mapping[int, float]) -> list[int]:
 
 
 def _retries(runs: Runs) -> float | None:
-    """Returns the maximum number of SYN retries in D04/21.
+    """Returns the maximum over seeds of the number of SYN retries in case D04/21; None if the case was not run.
 
-    Only seeds in which all retries were at the paper's times are counted.
+    Only seeds in which all retries were at the paper's times are counted. If there is no such seed, the result is 0.
     """
     agree = [s["syn_agree"] for s in runs.get("D04/21", ())]
     return max((a for a in agree if not math.isnan(a)), default=0.0) if agree else None
@@ -64,9 +64,10 @@ _OF_PAGES = ("page", "mad")
 
 
 def without_pages(checked: Sequence[Checked], alone: Runs) -> list[Checked]:
-    """Adds, to each claim that does not hold, its result for the same transfers without pages.
+    """Adds to each claim that does not hold the result of checking the claim on runs without pages.
 
-    `alone` contains the runs of these transfers, by case.
+    `alone` contains the runs of the same transfers without pages, by case. Claims about pages, and claims about cases
+    that are not in `alone`, are returned unchanged.
     """
     asked = [c for c in CLAIMS if isinstance(c, Quantity) and c.case in alone and not c.measure.startswith(_OF_PAGES)]
     again = {c.ident: c for c in check_all(asked, alone)}

@@ -24,7 +24,10 @@ NEVER_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Discipline:
-    """A discipline to use instead of the paper's three: the scenario's `queue`, and the reason for its parameters."""
+    """A queue discipline that is not one of the paper's three.
+
+    `queue` is the value of `queue` in the scenario, and `why` is the reason for the discipline's parameters.
+    """
 
     label: str
     queue: Mapping[str, Mapping[str, Any]]
@@ -36,7 +39,10 @@ DISCIPLINES = tuple(Discipline(**table) for table in toml("cablelabs2012", "disc
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A measure with its own table and a column in the table of all cases (`disciplines.toml`)."""
+    """A measure from `disciplines.toml`, which has its own table with one column per case.
+
+    If `head` is not empty, the measure also has a column, with this heading, in the table that combines all cases.
+    """
 
     measure: str
     title: str
@@ -53,8 +59,9 @@ COLUMNS = tuple(Column(**table) for table in toml("cablelabs2012", "disciplines.
 #: The functions named in `disciplines.toml`.
 _OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": statistics.fmean, "min": min, "sum": sum}
 
-#: Headings above the columns of the nine cases: the bulk traffic, and the number of columns below the heading. Each
-#: column also has a heading with its case and round trip.
+#: Headings that span several columns of a table: the bulk traffic, and the number of columns that it spans. The first
+#: column contains the disciplines, the others the nine cases. Below these headings, each case has its own heading with
+#: its number and its round trip.
 _LOADS = (("", 1), ("no bulk", 1), ("1 TCP", 2), ("5 TCP", 2), ("5 TCP and UDP", 2), ("1 TCP in bursts", 2))
 
 
@@ -79,7 +86,10 @@ def _cases(column: Column, values: Mapping[str, Sequence[float]]) -> TextTable:
 
 
 def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTable:
-    """Returns a table with one row per discipline. The column's function `over` combines the values for the nine cases."""
+    """Returns the table that combines all cases, with one row per discipline and one column per measure.
+
+    The function that is named by the measure's `over` combines the values for the nine cases into one.
+    """
     columns = [column for column in COLUMNS if column.head]
     values = {
         name: [_OVER[c.over]([NEVER_S if math.isinf(v) else v for v in medians[c][name]]) for c in columns]
@@ -90,7 +100,7 @@ def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTa
 
 
 def _marked(values: Mapping[str, Sequence[float]], columns: Sequence[Column]) -> list[list[TextCell]]:
-    """Formats the values as rows, and marks the best in each column unless all print the same."""
+    """Formats the values as rows, and marks the best value in each column unless all of them print the same text."""
     printed = {name: [number(v, c.digits) for v, c in zip(of, columns, strict=True)] for name, of in values.items()}
     best: list[str | None] = []
     for place, column in enumerate(columns):

@@ -35,7 +35,7 @@ class Reading:
 
 _FILE = toml("cablelabs2012", "readings.toml")
 
-#: Values that the study first used for three parameters; it now uses the values stated in the paper.
+#: Values of three parameters in earlier versions of the study, which now uses the values stated in the paper.
 BEFORE: Changes = _FILE["before"]
 
 #: The readings by name.
@@ -95,7 +95,9 @@ def tables() -> list[Trial]:
 
 
 def plateau() -> list[Trial]:
-    """Returns trials with buffer sizes at which one CUBIC flow does not stay at 75 % of the link.
+    """Returns trials of C03 with 130 and 170 packets of buffer.
+
+    According to the paper, one CUBIC flow does not stay at 75 % of the link with buffers of these sizes.
 
     Source: CableLabs 2012 §4.1.3.
     """
@@ -105,8 +107,8 @@ def plateau() -> list[Trial]:
 def alone() -> list[Trial]:
     """Returns trials without page loads: the transfers of §4.1, of Figures 2 to 9, and of D02.
 
-    Pages start only in the last second of the run. Only D04 has the paper's full duration, because the paper's sentence
-    about D04 covers the whole run.
+    Pages start only in the last second of the run. All runs take 60 s, except for the one of D04/21, which has the
+    paper's full duration, because the paper's sentence about D04 describes the whole run.
     """
     whole, burst = (Setup(web_start=f"{n - 1}s", seconds=n) for n in (SECONDS, 60))
     cases = [Case(n, q) for q in Queue for n in (3, 5)] + [Case(2, Queue.DROPTAIL_21)]
@@ -115,7 +117,7 @@ def alone() -> list[Trial]:
 
 
 def with_pages(key: str) -> str:
-    """Returns the key of the same run with pages. Claims name this key."""
+    """Converts the key of a run without pages to the key of the same run with pages, which is used in claims."""
     return key.removesuffix(" alone").removesuffix(",")
 
 
@@ -127,7 +129,7 @@ def read(name: str, which: Case) -> Trial:
 def trials(name: str) -> list[Trial]:
     """Returns the configurations of one experiment. Raises `KeyError` for an unknown name.
 
-    The name `readings` stands for the configurations of all readings.
+    For the name `readings`, returns the configurations of all readings.
     """
     if name in READINGS:
         return [read(name, c) for c in grid()]
@@ -164,7 +166,7 @@ def _crossed(table: Mapping[str, Any]) -> list[Trial]:
 
 
 def _axis(name: str, values: str | list[Any] | dict[str, Any]) -> list[tuple[str, Changes]]:
-    """Returns the values of an axis: the label of each, and the fields of a `Setup` that it changes."""
+    """Returns a pair for each value of an axis: its label, and the new values of the `Setup` fields that it changes."""
     if isinstance(values, str):
         return list(ALTERNATIVES.items())
     named = values if isinstance(values, dict) else {str(value): value for value in values}
@@ -181,9 +183,10 @@ def _cases(queue: Queue, *numbers: int) -> list[Case]:
 
 
 def _one_at_a_time(cases: Iterable[Case], *, calibrated_only: bool = False) -> list[Trial]:
-    """Returns trials that change one free parameter at a time, to each of its values, in the cases where it matters.
+    """Returns trials in each of which one free parameter has one of its alternative values.
 
-    With `calibrated_only`, parameters that were not calibrated are left out.
+    A parameter is changed only in the cases in which it can matter. With `calibrated_only`, parameters that were not
+    calibrated are left out.
     """
     return [
         Trial(c, f"{unknown.field} {value}", Setup(**{unknown.field: value}))

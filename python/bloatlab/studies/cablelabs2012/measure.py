@@ -1,6 +1,8 @@
 """Reduces a run to the numbers of tables and claims: a flat dict, so that hundreds of runs need little memory.
 
-Keys end with their unit. Infinity marks an event that never happened (no page completed), NaN a value that does not apply.
+The paper's metrics have their names in `published.csv` as keys; the names of most other measures end with their unit.
+Infinity marks an event that never happened, such as a page load if no page completed. NaN marks a value that does not
+apply to the run.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ PEAK_MBIT = 20.0
 SUSTAINED_MBIT = 5.0
 BURST_MB = 10.0
 
-#: A transfer has reached the peak rate when it has at least 95 % of this rate, because voice, ACKs and GETs use the
-#: rest. It has left the peak rate when it is below 90 %; according to the paper, it falls to 75 %.
+#: A transfer has reached the peak rate when its own rate is at least 95 % of the peak rate, because voice, ACKs and
+#: GETs use the rest. It has left the peak rate when its rate is below 90 %; according to the paper, the rate falls to
+#: 75 %.
 FULL, LEFT = 0.95, 0.9
 
 #: Times of the attempts to open a connection that never succeeds, relative to its first SYN (CableLabs 2012 §4.3.2: T = 1,
@@ -166,7 +169,10 @@ def _limit_packets(result: Result) -> int | None:
 
 
 def syn_agreement(result: Result) -> float:
-    """Returns the number of SYN retries of the connection with the most; NaN unless they are at the paper's times."""
+    """Returns how many SYN retries there were on the connection that retried most often.
+
+    The result is NaN if these retries were not at the paper's times, or if the run has no table `syn_times`.
+    """
     if "syn_times" not in result.tables:
         return math.nan
     frame = result.table("syn_times").filter(pl.col("app") == "web")

@@ -54,15 +54,16 @@ _TABLES = (
     (8, "Summary, DropTail with Buffer Control and CoDel", Queue.DROPTAIL_21, _SUMMARY),
 )
 
-#: For each metric, how Tables 7 and 8 compare CoDel with DropTail: the metric of the comparison, the heading of its
-#: column, and the heading above the metric's three columns.
+#: For each metric in Tables 7 and 8, which print it for DropTail, for CoDel, and as a comparison of the two: the metric
+#: that is the comparison, the heading of the comparison's column, and the heading that spans all three columns.
 _COMPARED = {
     MOS: (MOS_DELTA, "delta", "VoIP MOS"),
     FTP: (FTP_RATIO, "C/D %", "FTP kB in 600 s"),
     MEDIAN_AGAIN: (MEDIAN_RATIO, "C/D %", "median page load s"),
 }
 
-#: A column of the paper's tables: its heading, and for each row of Table 2 a cell, or None if the paper has no such cell.
+#: A column of the paper's tables: its heading, and one entry for each row of Table 2. An entry is None if the paper has
+#: no such cell.
 Column = tuple[str, Sequence[Cell | None]]
 
 
@@ -87,10 +88,11 @@ def _columns(card: Scorecard, droptail: Queue, metrics: Sequence[str]) -> list[t
 
 
 def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
-    """Makes Tables 3 to 8. Each field reads "published | ours"; its hint is the interval and the reason.
+    """Makes Tables 3 to 8, with our value to the right of each published value.
 
-    A terminal is narrow and shows no hints, so with `terminal`, each column has its own heading, and there are fields
-    for the interval and for a mark.
+    A hint on our value gives its interval and the reason for the verdict. A terminal is narrow and shows no hints.
+    Therefore, with `terminal`, the interval and a mark for the verdict have columns of their own, and each column of
+    the paper has its own heading above these four columns.
     """
     made: list[TextTable] = []
     for n, title, droptail, metrics in _TABLES:
@@ -111,9 +113,10 @@ def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
 
 
 def _pair(cell: Cell | None, table: int) -> list[TextCell]:
-    """Returns the fields of one cell in one table: the published value and ours.
+    """Returns two fields for a cell of the paper: the published value and our value.
 
-    CoDel has two published runs; the published value is the one from the run printed in this table.
+    If the paper published two runs of a CoDel configuration, the published value is from the run that it printed in
+    table number `table`.
     """
     if cell is None:
         return [TextCell("-", "muted"), TextCell("-", "muted")]
@@ -127,7 +130,7 @@ def _pair(cell: Cell | None, table: int) -> list[TextCell]:
 
 
 def _four(cell: Cell | None, table: int) -> list[TextCell]:
-    """Returns the fields of one cell: published value, ours, its interval, and the mark."""
+    """Returns four fields for a cell of the paper: the published value, our value, its interval, and a verdict mark."""
     printed, ours = _pair(cell, table)
     if cell is None:
         return [printed, ours, TextCell(""), TextCell("")]
@@ -150,7 +153,7 @@ def unknowns_table() -> TextTable:
 
 
 def readings_table(card: Scorecard, readings: Mapping[str, Scorecard]) -> TextTable:
-    """Returns a table of the shares of values within tolerance, for the study and each reading that was run."""
+    """Returns a table of how many values are within tolerance, in the study and with each reading that was run."""
     what = {name: reading.what for name, reading in READINGS.items()}
     rows = [
         row(
@@ -213,7 +216,7 @@ def peak_table(title: str, runs: Runs) -> TextTable:
 
 LARGE, SMALL, CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 
-#: The smallest differences noticed by users of calls, pages and uploads.
+#: For calls, pages and uploads, the smallest difference that a user notices.
 NOTICED: Mapping[str, Tolerance] = {
     MOS: Tolerance(least=0.2),
     MEDIAN: Tolerance(share=0.10),
@@ -225,7 +228,8 @@ NOTICED: Mapping[str, Tolerance] = {
 class Beside:
     """A comparison of CoDel with another queue in one measure.
 
-    It counts the loads in which CoDel is better, worse or the same, and gives each queue's median over the loads.
+    `better`, `worse` and `same` count the loads under which CoDel is better or worse than the other queue, or the same.
+    `codel` and `other` are the medians of the two queues over the loads.
     """
 
     better: int
@@ -236,7 +240,7 @@ class Beside:
 
     @property
     def verdict(self) -> str:
-        """The verdict that holds for more than half of the loads; otherwise "it depends on the load"."""
+        """The verdict for more than half of the loads; "it depends on the load" if no verdict has such a majority."""
         most = max(self.better, self.worse, self.same)
         if 2 * most <= len(LOADED):
             return "it depends on the load"
@@ -250,7 +254,7 @@ class Beside:
 
 
 def beside(runs: Runs, metric: str, other: Queue, *, high_is_good: bool) -> Beside | None:
-    """Compares CoDel with the queue `other` in one metric; without `high_is_good`, less is better.
+    """Compares CoDel with the queue `other` in one metric. `high_is_good` says whether more or less of it is better.
 
     Returns None if a run is missing.
     """
@@ -323,7 +327,8 @@ def _points(of: Mapping[tuple[str, Queue], Beside]) -> list[Point]:
     return found
 
 
-#: For each metric: the users for whom it matters, its unit, digits and scale.
+#: For each metric: the users who notice it, the unit and the number of digits with which it is printed, and the factor
+#: that converts a value to this unit.
 _WHO = ((MEDIAN, "For pages", "s", 1, 1.0), (MOS, "For calls", "MOS", 2, 1.0), (FTP, "For uploads", "MB", 0, 1e-3))
 
 _LOADS = {Bulk.NONE: "none", Bulk.SINGLE: "1", Bulk.MULTIPLE: "5", Bulk.MULTIPLE_AND_UDP: "UDP", Bulk.BURSTY: "burst"}

@@ -29,7 +29,8 @@ MOS = "VoIP MOS"
 FTP = "FTP kBytes in 600 s"
 MEASURED = (LOST, LATE, PLR, MEDIAN, MAD, PAGES, MOS, FTP)
 
-#: Metrics that repeat or combine measured metrics.
+#: Metrics that the paper derives from its measurements: `MEDIAN_AGAIN` repeats the median page load time, and the other
+#: three compare CoDel with DropTail.
 MOS_DELTA = "MOS delta CoDel-DropTail"
 FTP_RATIO = "FTP CoDel/DropTail"
 MEDIAN_AGAIN = "median PLT"
@@ -84,7 +85,7 @@ def measured() -> Sequence[PublishedCell]:
 
 @functools.cache
 def derived() -> Sequence[PublishedCell]:
-    """Returns the cells that repeat or combine measured cells.
+    """Returns the cells that the paper derives from measured cells: repeated values, and comparisons of two values.
 
     A cell that compares DropTail with CoDel is stored under the DropTail case.
     """
@@ -115,9 +116,10 @@ def _case_of(text: str) -> Case | None:
 
 
 def _merge(which: Case, metric: str, given: Sequence[Row]) -> PublishedCell:
-    """Makes one cell from the rows that state its value.
+    """Makes one cell from all rows that contain its value.
 
-    Two runs give two values, even if the values are equal. If rows repeat the value of one run, it counts once.
+    If the rows are from two runs, the cell has two values, even if they are equal. If the rows are from a single run,
+    they repeat the same value, and the cell has only one.
     """
     tables = sorted({int(m[1]) for r in given if (m := _TABLE.match(r.where))})
     runs = {r.case for r in given}

@@ -57,7 +57,8 @@ NEVER_PAGES = 3.0
 #: The tolerance for the difference in transfer size between DropTail and CoDel, in kB.
 DIFFERENCE = Tolerance(share=0.30, least=1500.0, unit="kB")
 
-#: Accepted shares of voice packets lost without any load, in %. The key says whether the buffer is the small one.
+#: Accepted percentages of lost voice packets in the cases without bulk traffic. The key is True for the small buffer
+#: (DropTail with 21 packets), and False for the other queues.
 IDLE_LOST: Mapping[bool, Band] = {False: Band(0.05, 0.2), True: Band(0.0, 0.02)}
 
 #: For these metrics, 90 % of the values should be within tolerance; for all other metrics, 80 %.
@@ -81,8 +82,8 @@ def _percent(part: float, whole: float) -> float:
     return 100.0 * part / whole if whole else math.nan
 
 
-#: For each metric that compares CoDel with DropTail: the measured metric, and the function that compares its two
-#: medians.
+#: For each metric that compares CoDel with DropTail: the measured metric that it is computed from, and the function
+#: that computes it from the median with CoDel and the median with DropTail.
 COMPARISONS: Mapping[str, tuple[str, Callable[[float, float], float]]] = {
     MOS_DELTA: (MOS, operator.sub),
     FTP_RATIO: (FTP, _percent),
@@ -94,7 +95,10 @@ Spreads = Mapping[str, Mapping[str, Spread]]
 
 
 def calibration(case: Case) -> bool:
-    """Returns whether the case is D01, C01 or D02. Free parameters were chosen on these, so their cells are not counted."""
+    """Returns whether the case is D01, C01 or D02.
+
+    The cells of these cases are not counted, because free parameters were chosen to fit them.
+    """
     return case.number == 1 or case.name == "D02"
 
 
@@ -151,9 +155,9 @@ def _unjudged(cell: PublishedCell, ours: Spread, reason: str) -> Cell:
 
 
 def _difference(case: Case, spreads: Spreads) -> Finding | None:
-    """Judges the second half of the FTP rule, which is about the difference between the queues.
+    """Checks the second condition of the FTP rule: DropTail minus CoDel must be close to the paper's difference.
 
-    Returns a finding if the difference does not agree with the paper's, otherwise None.
+    Returns None if the condition holds; otherwise, the finding that explains why the cell does not agree.
     """
     codel = Case(case.number, Queue.CODEL)
     droptails = [Queue.DROPTAIL_417, Queue.DROPTAIL_21] if case.queue is Queue.CODEL else [case.queue]
@@ -166,7 +170,10 @@ def _difference(case: Case, spreads: Spreads) -> Finding | None:
 
 
 def _derived(cell: PublishedCell, spreads: Spreads) -> Cell:
-    """Returns a cell that repeats or combines measured cells; it is not judged. A combination has no interval."""
+    """Returns our value for a published cell that repeats a measured cell or compares two.
+
+    The cell is not judged. If it compares two cells, our value has no interval.
+    """
     own = spreads[cell.case.key]
     if cell.metric not in COMPARISONS:
         return _unjudged(cell, own[MEDIAN], "repeats a measured cell, rounded")
@@ -182,21 +189,21 @@ def _derived(cell: PublishedCell, spreads: Spreads) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A reading of the paper that may explain differences, and shell patterns that match the cells it may explain.
+    """A reading (another interpretation of the paper), and the cells whose differences it may explain.
 
-    One pattern matches a cell's case key, the other its metric.
+    `cases` and `metrics` are shell patterns. The reading may explain a cell if its case key and its metric match them.
     """
 
     reading: str
     cases: str
     metrics: str
     why: str
-    #: The paper's statement that the reading contradicts; empty if the paper's words allow the reading.
+    #: What the paper states, if the reading contradicts it; empty if the paper's words allow the reading.
     against: str = ""
 
     @property
     def reason(self) -> str:
-        """The cause as text, with the paper's statement that the reading contradicts."""
+        """The explanation as text. If the reading contradicts the paper, the text says what the paper states."""
         return f"{self.why}; it changes what the paper states: {self.against}" if self.against else self.why
 
 
@@ -214,9 +221,10 @@ def _row(key: str) -> Sequence[str]:
 
 
 def wanted(card: Sequence[Cell]) -> Mapping[str, Sequence[str]]:
-    """Returns the readings that could explain differing values, and the cases to run with each: whole rows of Table 2.
+    """Returns the readings that could explain values outside tolerance, each with the keys of the cases to run.
 
-    Whole rows are run because transfer sizes are judged by the difference between the queues.
+    For each such value, all queues with the same load (a row of Table 2) are run, because transfer sizes are judged
+    by the difference between the queues.
     """
     asked: dict[str, dict[str, None]] = {}
     for cell in card:
@@ -227,7 +235,7 @@ def wanted(card: Sequence[Cell]) -> Mapping[str, Sequence[str]]:
 
 
 def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) -> Sequence[Cell]:
-    """Adds a reason to each value that differs: the results of all readings that were run for it."""
+    """Completes the reason of each value outside tolerance with the results of the readings that were run for it."""
     others = {name: cells({**runs, **other}) for name, other in readings.items()}
 
     def reason(cell: Cell) -> Cell:
@@ -245,9 +253,9 @@ def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) ->
 
 
 def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
-    """Returns the cause of a differing value.
+    """Returns a text that explains why a value is outside tolerance.
 
-    `rows` contains the counted cells of the value's case, by metric, for each reading that was run.
+    `rows` has one entry for each reading that was run: the counted cells of the same case with this reading, by metric.
     """
     tried: list[str] = []
     for entry in candidates(cell.case, cell.metric):

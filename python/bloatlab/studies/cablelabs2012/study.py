@@ -33,10 +33,11 @@ QUICK = DECLARED.quick(full=SECONDS)
 #: Number of seeds for an experiment without published values.
 EXPERIMENT_SEEDS = 3
 
-#: Number of seeds assumed by the rules. With fewer, the readings that could explain a difference are not run.
+#: Number of seeds that the rules assume. With fewer seeds, the study does not add runs with other readings of the paper
+#: (see `experiments.Reading`) that could explain a difference.
 RULES_SEEDS = 10
 
-#: Names of the two batches that always run, and the name prefix of batches that explain differences.
+#: Names of the two batches that always run, and the prefix of the names of the batches that could explain differences.
 MAIN, ALONE, WHY = "tables and figures", "transfers alone", "why: "
 
 
@@ -46,7 +47,7 @@ def _series(result: Result) -> Mapping[str, pl.DataFrame]:
     return figures.keep(result) if result.seed == 1 and result.scenario.name in drawn else {}
 
 
-#: `CELLS` reduces a run to its measures. `FIGURES` also keeps the series of runs in figures.
+#: `CELLS` reduces a run to its measures. `FIGURES` also keeps the time series of a run if a figure shows them.
 CELLS = Measure("cablelabs2012", measure)
 FIGURES = Measure("cablelabs2012-figures", measure, _series)
 
@@ -75,7 +76,10 @@ def batches(options: Options) -> list[Batch]:
 
 
 def further(results: Results) -> list[Batch]:
-    """Returns a batch for each reading that could explain differences. It contains the rows of Table 2 that differ."""
+    """Returns a batch for each reading of the paper that could explain a difference.
+
+    The batch contains the cases in the rows of Table 2 for which the difference was found.
+    """
     cases = {case.key: case for case in grid()}
     return [
         Batch(name=f"{WHY}{name}", cases=[experiments.read(name, cases[key]) for key in keys], build=_build, measure=CELLS,
@@ -85,7 +89,7 @@ def further(results: Results) -> list[Batch]:
 
 
 def _of_cases(ran: Ran) -> Runs:
-    """Returns the measures of a reading's runs, by case key."""
+    """Returns the measures of the runs made with one reading of the paper, by case key."""
     return {at["case"].case.key: rows for at, rows in ran.gathered.rows().items()}
 
 
@@ -98,7 +102,7 @@ def _explain_cells(results: Results, found: Sequence[Cell]) -> Sequence[Cell]:
 
 
 def _readings(results: Results) -> dict[str, Scorecard]:
-    """Returns the scorecard of each requested reading, judged by the study's rules."""
+    """Returns a scorecard for each reading of the paper that was requested; the study's rules judge all of them."""
     return {name: STUDY.scorecard(_of_cases(results.ran[name])) for name in results.asked if name in READINGS}
 
 
@@ -128,7 +132,11 @@ def _beyond(results: Results) -> Iterable[Block]:
 
 
 def _data(results: Results) -> Mapping[str, Any]:
-    """Returns the paper's parameters as used in the scenarios, and the shares of the requested readings."""
+    """Returns the study's additional data for JSON.
+
+    The data are the paper's parameters compared with those in our scenarios, and, for each reading of the paper that
+    was requested, the shares of values within tolerance.
+    """
     shares = {
         name: {s.name: s.as_data() for s in card.shares} | {"seeds": card.seeds}
         for name, card in _readings(results).items()
@@ -153,7 +161,7 @@ def _paper_tables(results: Results) -> Iterable[TextTable | Block]:
     yield from pages.paper_tables(results.scorecard)
 
 
-#: The blocks of the page, by the anchor of their section.
+#: The functions that make the blocks of each section of the page, by the section's anchor.
 BLOCKS: Mapping[str, page.Blocks] = {
     "tables": _paper_tables,
     "differs": page.differences(DIGITS),

@@ -70,9 +70,10 @@ class Lab:
 class Case:
     """A configuration: the congestion control, and the bottleneck's queue.
 
-    `segments` is the number of segments that count as one packet of a drop-tail limit. Without a limit, `queue` uses its
-    default parameters. `detection` replaces the preset's loss detection (linux-6: RACK-TLP). Each link into a host adds
-    a random delay to every packet, distributed uniformly from 0 to `jitter_us`.
+    With a `limit`, the queue is drop-tail and holds up to `limit` packets, where `segments` segments count as one
+    packet. Without a limit, `queue` names a queue discipline, which has its default parameters. `detection` replaces
+    the loss detection of the TCP preset linux-6, which is RACK-TLP. Each link into a host adds a random delay to every
+    packet, distributed uniformly from 0 to `jitter_us`.
     """
 
     congestion: str
@@ -90,7 +91,7 @@ class Case:
 
     @property
     def discipline(self) -> Mapping[str, Any]:
-        """The queue as in a scenario."""
+        """The table that describes the queue in a scenario."""
         if self.limit is None:
             return {self.queue: {}}
         return {"droptail": {"limit": f"{self.limit}p", "super_segment": self.segments}}
@@ -164,7 +165,7 @@ def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
             link["jitter"] = f"{case.jitter_us}us"
     for app, given in network["app"].items():
         given["start"] = _start(app, seed)
-    # the preset undoes spurious reductions, which needs RACK
+    # the preset undoes spurious window reductions and uses F-RTO; without RACK, the simulator supports neither of them
     other = {"loss_detection": case.detection, "undo": "none", "frto": False} if case.detection else {}
     network["tcp"]["lab"] |= {"congestion_control": case.congestion, **other}
     network |= {"name": name, "seed": seed, "duration": f"{lab.seconds}s"}

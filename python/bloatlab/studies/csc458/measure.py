@@ -14,7 +14,8 @@ from bloatlab.studies.csc458.build import LONG, PAGE, PING, UP, Lab
 
 Measures = dict[str, float]
 
-#: A queue counts as full at or above this share of its maximum length, because the report read "full" from a plot.
+#: A queue counts as full if its length is at least this share of its maximum. The share is below 1 because the report's
+#: authors took "full" from a plot, not from exact lengths.
 FULL = 0.9
 
 #: Time for a packet to travel from h1 to s0's queue: the propagation delay of one link (1 ms); transmission is negligible.
@@ -114,8 +115,9 @@ TREND_S = 1.0
 
 
 def climb_share(frame: pl.DataFrame, span_s: float = TREND_S) -> float:
-    """Returns the fraction of time during which the queue, averaged over `span_s`, is longer than one span earlier.
+    """Returns the fraction of time during which the queue grows.
 
+    The queue grows if its mean length over a span of `span_s` seconds is larger than that over the span just before.
     The result is NaN if the series is too short.
     """
     t, packets = frame["t_s"].to_numpy(), frame["packets"].to_numpy()

@@ -133,7 +133,7 @@ def setup_table() -> TextTable:
     return TextTable("The report's parameters", ["of", "what", "value", "where"], rows, left=4)
 
 
-#: The blocks of the page, by the anchor of their section.
+#: The functions that make the blocks of each section of the page, by the section's anchor.
 BLOCKS: Mapping[str, page.Blocks] = {
     "tables": published_tables,
     "live": live_tables,
@@ -158,9 +158,10 @@ def needed() -> list[Case]:
 
 
 def figures(frames: Mapping[str, Frames]) -> list[Drawn]:
-    """Draws the report's figures 1 to 10 from our runs, the fetch times, and the remedies.
+    """Draws one figure for each of the three queue sizes, and a figure that compares the remedies.
 
-    Figures 1 to 10 show window, queue and round-trip time.
+    The figure for a queue size contains our versions of three of the report's figures 1 to 6 and 8 to 10 (queue, window
+    and round-trip time), and the page fetch times.
     """
     lab, numbers = Lab(), {5: ("1", "2", "8"), 20: ("3", "4", "9"), 100: ("5", "6", "10")}
     drawn: list[Drawn] = []

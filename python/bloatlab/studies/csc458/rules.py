@@ -13,13 +13,14 @@ from bloatlab.studies.scorecard import Band, Origin, Tolerance
 MEAN, SD, LARGEST = "web fetch time mean", "web fetch time std dev", "largest RTT by equation (2)"
 WAITS = "max wait at 100 Mb/s"
 
-#: The tolerance for values measured in a single run in the report.
+#: The tolerance for values that are known only from the report's single run.
 ALONE = Tolerance(factor=2.0)
 
-#: The tolerances for the longest wait under equation (1), in s, and for the round trip under equation (2), in ms.
+#: The tolerances for the longest wait predicted by equation (1), in s, and for the largest round trip predicted by
+#: equation (2), in ms.
 WAIT, ROUND_TRIP = Tolerance(share=0.05, least=0.002, unit="s"), Tolerance(share=0.05, least=2.0, unit="ms")
 
-#: The accepted values by queue and metric.
+#: The range of our values that agree with the report, by queue size and metric.
 BANDS: Mapping[tuple[int, str], Band] = {
     (5, MEAN): ALONE.band(1.0151),
     (20, MEAN): Band(0.5, 0.85),
@@ -56,7 +57,7 @@ def _round_trip(q: int) -> Published:
 _WAIT = next(row.value for row in rows("csc458") if row.metric == WAITS)
 _CHOSEN = "detection by duplicate ACKs was chosen because of these cells"
 
-#: The numbers in the report's results and theory.
+#: The report's measured fetch times, and the numbers that follow from its equations.
 PUBLISHED: Sequence[Published] = [
     *(_fetch(*of, detection, why) for of in PRINTED for detection, why in (("", ""), (DUPTHRESH, _CHOSEN))),
     Published("NIC", WAITS, "s", float(_WAIT), _WAIT, NIC, "wait_max_s", WAIT.band(float(_WAIT))),
@@ -88,5 +89,5 @@ RULES = DECLARED.tolerances(
     {"ALONE": ALONE, "BANDS": BANDS, "MEAN": MEAN, "SD": SD, "WAIT": WAIT, "ROUND_TRIP": ROUND_TRIP}
 )
 
-#: Claims of the report's text and figures, claims from other runs of the kit, and claims that combine the two.
+#: Claims from the report's text and figures, claims from other runs of the kit, and claims that follow from both.
 CLAIMS = DECLARED.claims({"below": _below, "MOSTLY": MOSTLY, "PACKET_MS": Lab().packet_ms()})

@@ -34,7 +34,7 @@ QUICK = DECLARED.quick(full=Lab().seconds)
 
 
 def _reduced(result: Result) -> Measures:
-    """Measures one run. The run for equation (1) yields only a wait."""
+    """Measures one run. The run for equation (1) has only one measure, the longest wait."""
     if result.scenario.name == NIC:
         return {"wait_max_s": result.summary["links"][NIC]["sojourn_ms"]["max"] / 1e3}
     return measure(result)

@@ -54,7 +54,11 @@ FORMS = {"prague-rounds": "cuts in rounds", "prague6": "version 0.6", "prague7":
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One side of a case: `flows` TCP flows of a stack with a round trip in ms, or datagrams at `share` of the rate."""
+    """The traffic from one of a case's senders: `flows` TCP flows, which use `stack` and have a round trip of `rtt` ms.
+
+    If `share` is not 0, the traffic consists of unresponsive datagrams instead, sent at `share` of the link's rate;
+    `stack` is then the datagrams' ECN code point.
+    """
 
     stack: str
     rtt: float = 20.0
@@ -71,11 +75,12 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A bottleneck of `rate` Mbit/s and its loads; measured from `warm_up` to `seconds`.
+    """A bottleneck of `rate` Mbit/s and its loads. A run lasts `seconds`, and is measured from `warm_up` on.
 
-    `bench` is the network of the L4S tests, with half of each delay in front, HTB and Ethernet headers. In this
-    network, the rate may change to `then` halfway through the run, a radio link in front may release packets in
-    `bursts`, and arrivals may be `jittered` by up to one packet's transmission time.
+    With `bench`, the network is that of the L4S tests: half of each round-trip delay is in front of the bottleneck, HTB
+    shapes the bottleneck's output, and `rate` is the rate of Ethernet frames including their headers. In this network,
+    the rate may change to `then` halfway through the run, a radio link in front may release packets in `bursts`, and
+    arrivals may be `jittered` by up to one packet's transmission time.
     """
 
     group: str
@@ -151,7 +156,7 @@ SHARED = tuple(replace(case, group="shared", seconds=58, warm_up=18) for case in
 
 
 def of_queue(name: str) -> tuple[Case, ...]:
-    """Returns the pairs for a queue: "dualpi2", "pfifo", "fq_codel"."""
+    """Returns the cases of scenario 1 with the queue `name` ("dualpi2", "pfifo" or "fq_codel")."""
     return tuple(case for case in PAIRS if case.queue.startswith(name))
 
 
@@ -182,9 +187,9 @@ STEPS = tuple(
 )
 
 
-#: CUBIC beside each Prague version, at equal round trips. `BURSTY` adds the bursts of scenario 2 in front of the
-#: queue, which the tests do not do. `DEEPER` is an experiment with a marking threshold of 5 ms, which lets a whole
-#: burst pass unmarked: 16 packets of 0.24 ms at 50 Mbit/s.
+#: `SMOOTH`: CUBIC beside the tests' Prague and beside Prague 0.7, at equal round trips. `BURSTY` adds the bursts of
+#: scenario 2 in front of the queue; the tests have such bursts only with a single flow. `DEEPER` is an experiment with
+#: a marking threshold of 5 ms, which lets a whole burst pass unmarked: 16 packets of 0.24 ms at 50 Mbit/s.
 SMOOTH = tuple(
     case.of_version(form)
     for form in ("prague", "prague7")
@@ -216,8 +221,8 @@ def alone(rate: float, flows: int, rtt: float = RTT, stack: str = "prague7", mss
 BESIDE = tuple(beside(rate, n) for rate in RATES for n in FLOWS)
 ALONE = tuple(alone(rate, n) for rate in RATES for n in FLOWS)
 
-#: Experiments that explain longer waits. `SMALLER` and `ALONE_SMALLER` use packets one eighth the size;
-#: `SHORTER` has a short round trip, with and without Prague's minimum virtual round trip of 25 ms.
+#: Experiments that explain why some waits are longer than promised. `SMALLER` and `ALONE_SMALLER` use packets one
+#: eighth the size; `SHORTER` has a short round trip, with and without Prague's minimum virtual round trip of 25 ms.
 SMALLER = tuple(beside(rate, n, mss=SMALL) for rate in (4.0, 20.0) for n in FLOWS)
 SHORTER = tuple(
     alone(rate, n, SHORT, stack) for rate, n in ((50.0, 10), (20.0, 4)) for stack in ("prague7", "prague-rounds")
@@ -228,14 +233,16 @@ ALONE_SMALLER = (
     *(alone(4.0, n, rtt, mss=SMALL) for n in FLOWS[1:] for rtt in (HALF, SHORT)),
 )
 
-#: Experiments that explain the waits and shares in queue C at 4 Mbit/s (`SLOWEST`). `STEP_BEHIND` uses a step that never
-#: marks a lone packet, `OF_THE_RFC` uses DualPI2 as in RFC 9332, and `EVEN` uses evenly spaced drops.
+#: `SLOWEST` contains the cases at 4 Mbit/s. The others are experiments that explain the waits in queue C and the flows'
+#: shares of the link in these cases: the step in `STEP_BEHIND` never marks a lone packet, `OF_THE_RFC` uses DualPI2 as
+#: in RFC 9332, and `EVEN` uses evenly spaced drops (also at 20 Mbit/s).
 SLOWEST = tuple(beside(RATES[0], n) for n in FLOWS)
 STEP_BEHIND = tuple(replace(x, queue="dualpi2, step behind one") for x in SLOWEST)
 OF_THE_RFC = tuple(replace(x, queue=queue) for queue in ("rfc9332", "rfc9332, by arrival") for x in SLOWEST)
 EVEN = tuple(replace(beside(rate, n), queue="dualpi2, even") for rate in (4.0, 20.0) for n in FLOWS)
 
-#: Coupling: one flow of each kind at the same round trip; the ratio of their rates has a closed form.
+#: One Reno flow beside one Prague flow with the same round trip. The coupling of the two queues determines the ratio of
+#: the flows' rates, for which there is a closed form.
 COUPLED = tuple(
     Case("coupled", "dualpi2", (Load("reno", rtt), Load(stack, rtt)), seconds=80, warm_up=20)
     for stack in ("prague-rounds", "prague7")
@@ -248,9 +255,9 @@ SEVERAL = tuple(case.loaded(flows=4) for case in COUPLED if case.rtt == 80.0)
 RENO_ALONE = Case("static", "dualpi2", (Load("reno", 20.0),), 20.0, 80, 20)
 STEP_ALONE = Case("static", "dualpi2", (Load("prague-rounds", 20.0),), 100.0, 60, 20)
 
-#: Floods of unresponsive datagrams: `NOT_ECT` and `ECT1` by their code point, and `NO_DROPS` through a queue that never
-#: drops early. Beside `NOT_ECT`, a few L4S packets (the share `SPARSE` of the link's rate) measure the coupled
-#: probability.
+#: Floods of unresponsive datagrams. `NOT_ECT` and `ECT1` are named after the datagrams' ECN code point; in `NO_DROPS`,
+#: ECT(1) datagrams pass through a queue that never drops packets before it is full. In `NOT_ECT`, there are also a few
+#: L4S packets (the share `SPARSE` of the link's rate), whose marks measure the coupled probability.
 SPARSE = 0.002
 NOT_ECT = tuple(
     Case("flood", "dualpi2", (Load("not_ect", share=a), Load("ect1", share=SPARSE, size=64)), seconds=70, warm_up=10)
@@ -265,8 +272,9 @@ def _full(beside: float) -> tuple[Case, ...]:
     return tuple(Case("shares", queue, loads, seconds=10, warm_up=2) for queue in ("rfc9332, deep", "linux, deep"))
 
 
-#: `WEIGHTED`: both queues are always full, so their shares of the link are the weights.
-#: `TURN`: a rare classic packet beside a flood of L4S packets.
+#: `WEIGHTED`: both queues always hold packets, so the scheduler's weights determine their shares of the link.
+#: `TURN`: L4S packets flood the link, and a classic packet arrives only now and then; we measure how long it waits for
+#: its turn.
 WEIGHTED, TURN = _full(0.5), _full(SPARSE)
 
 
@@ -347,7 +355,7 @@ def _links(case: Case, seed: int) -> dict[str, Any]:
 
 
 def _shared_slots(links: Mapping[str, Any], case: Case, seed: int) -> dict[str, Any]:
-    """Returns the links of several loads behind one radio link, which releases the packets of all loads in bursts."""
+    """Returns the links that change if all loads share one radio link, which releases their packets in bursts."""
     near, far = "slots' begin", "slots back's end"
     moved = {f"in{n}": links[f"in{n}"] | {"to": near} for n in range(len(case.loads))}
     moved |= {f"out{n}": links[f"out{n}"] | {"from": far} for n in range(len(case.loads))}

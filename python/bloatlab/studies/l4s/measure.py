@@ -85,7 +85,11 @@ def _step(result: Result, case: Case) -> Measures:
 
 
 def _queue(name: str, one: Mapping[str, Any]) -> Measures:
-    """Measures queue L or C: the bytes delivered, and the shares of its packets dropped and marked."""
+    """Measures queue L or C.
+
+    The measures are the bytes delivered, the share of packets dropped, and the shares of delivered packets that were
+    marked with DualPI2's probability (`marked`) and by the step (`step`).
+    """
     decided = one["delivered_packets"] + one["dropped_packets"]
     return {
         f"{name}_delivered": float(one["delivered_bytes"]),

@@ -23,7 +23,7 @@ from bloatlab.tables import TextCell, TextTable, counted, number, row
 
 P99, C_MEAN, SHARE = "first_wait_p99_ms", "second_wait_mean_ms", "ratio"
 
-#: The queues of the tests' tables: the title, and the beginning of the queue's name.
+#: The queues in the tables of the L4S tests: each queue's title on the page, and the prefix of its name in the cases.
 QUEUES = (("DualPI2", "dualpi2"), ("A plain buffer", "pfifo"), ("fq_codel", "fq_codel"))
 
 # ------------------------------------------------------------------------------------------------------------ tables
@@ -73,7 +73,10 @@ def pairs_tables(results: Results) -> list[TextTable]:
 
 
 def shared_tables(results: Results) -> list[TextTable]:
-    """Makes a table of scenario 6: in one queue, Prague's rate divided by the other flow's."""
+    """Makes a table of scenario 6, in which Prague and another flow share one queue.
+
+    The table contains Prague's rate divided by the other flow's rate.
+    """
     judged = {cell.case: cell for cell in results.scorecard.cells if cell.metric == IMBALANCE}
     cases = [case for case in c.SHARED if str(case) in judged]
     rows = [
@@ -146,7 +149,7 @@ def why_tables(runs: Runs) -> list[TextTable]:
     ]
 
 
-#: The blocks of the page, by the anchor of their section.
+#: The functions that make the blocks of each section of the page, by the section's anchor.
 BLOCKS: Mapping[str, Blocks] = {
     "pairs": pairs_tables,
     "shared": shared_tables,
@@ -162,12 +165,19 @@ BLOCKS: Mapping[str, Blocks] = {
 
 
 def figures(runs: Runs) -> list[Drawn]:
-    """Draws figures of the tests' ratios and ours, of the rate steps, and of the queue of Prague flows alone."""
+    """Draws three figures.
+
+    They show our rate ratios against those of the L4S tests, the effect of rate steps on the round trip, and the waits
+    of Prague flows that have the link for themselves.
+    """
     return [_pairs(runs), _steps(runs), _alone(runs)]
 
 
 def _line(label: str, n: int, of: int, runs: Runs, cases: Sequence[Case], measure: str) -> Series:
-    """Makes series number `n` of `of`, with points at x = 0, 1, ..., shifted slightly so that series do not overlap."""
+    """Makes one of `of` series in a panel; `n` is its number, starting from 0.
+
+    The points are at x = 0, 1, ..., shifted slightly so that the points of different series do not overlap.
+    """
     xs = np.arange(len(cases)) + 0.06 * (n - (of - 1) / 2)
     return points(label, xs, of_cases(runs, cases, measure), style.COLOURS[n])
 

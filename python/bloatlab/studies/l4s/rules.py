@@ -30,7 +30,7 @@ _RFC, _BOOK = "RFC 9330 §5.1", "RFC 9332 App. C"
 
 
 def rates() -> dict[str, tuple[float, float]]:
-    """Returns both rates in every row of the tests' tables, in Mbit/s."""
+    """Returns the rates of the two flows in Mbit/s, for each row in the tables of the L4S tests."""
     found = (r for r in published.rows("l4s") if r.metric == "rates")
     return {r.case: (float(r.value.split(";")[0]), float(r.value.split(";")[1])) for r in found}
 
@@ -58,10 +58,10 @@ def _row(
 
 
 def _of_rates(cases: Sequence[Case]) -> Iterator[Published]:
-    """Yields the ratio of each pair's rates; at 50 Mbit/s, also their sum.
+    """Yields the published ratio of the two flows' rates in each case; at 50 Mbit/s, also the sum of the rates.
 
-    There is no sum at 10 Mbit/s: the tests add up ss's delivery rates, and at this rate their sums are up to 3 % below
-    a full link.
+    The sum at 10 Mbit/s is left out: the tests add up ss's delivery rates, and at this rate their sums are up to 3 %
+    below a full link.
     """
     both = rates()
     for case in cases:
@@ -88,8 +88,9 @@ def _steps() -> Iterator[Published]:
     yield _row(bursts, LOST, "%", 50.0, "about 50", "lost", LOSSES.band(50.0), scale=100.0)
 
 
-#: What the L4S RFCs claim for L4S and classic flows that share a link: metric, unit, value, value as printed, measure,
-#: band, origin, and the location of the statement.
+#: What the L4S RFCs claim for L4S and classic flows that share a link. Each row contains arguments of `_row`: the
+#: metric, its unit, the value, the value as printed, our measure, the accepted band, the origin, and the place in the
+#: RFC.
 _WAITS = (
     (P99, "ms", 2.0, "below 2", "first_wait_p99_ms", Band(0.0, 2.0), Origin.PAPER, _RFC),
     (MEAN, "ms", 1.0, "below 1", "first_wait_mean_ms", Band(0.0, 1.0), Origin.PAPER, _RFC),
@@ -184,7 +185,7 @@ RULES = DECLARED.tolerances({
     "RATES": RATES, "TOTALS": TOTALS, "LOSSES": LOSSES, "FORMS": FORMS, "STATIC": STATIC, "WEIGHTS": WEIGHTS,
 })  # fmt: skip
 
-#: The groups of ratios: each group's label and values.
+#: The groups in which the rate ratios are counted: each group's label, and a test whether a cell belongs to the group.
 PARTS: Sequence[tuple[str, Callable[[Cell], bool]]] = (
     ("through DualPI2", lambda cell: cell.case.startswith("dualpi2")),
     ("through fq_codel", lambda cell: cell.case.startswith("fq_codel:")),
@@ -229,9 +230,10 @@ _CASES = {str(case): case for case in c.cases()}
 def explain(runs: Runs, value: Published, ours: Spread) -> str:
     """Returns the experiment that explains a value outside its band, with its result; "" if there is none.
 
-    Each experiment changes one thing. Experiments are preferred in this order: one that brings the value into the band;
-    one that brings it to the other side of the band, because then the change matters, and the published value lies
-    between the two results; one that removes three quarters of the excess.
+    Each experiment changes one thing. The best explanation is an experiment that brings the value into the band. The
+    second best is an experiment that brings the value to the other side of the band: the change then matters, and the
+    published value lies between the two results. The last choice is an experiment that removes at least three quarters
+    of the excess of a value above its band.
     """
     band = value.band
     tried = [
@@ -253,7 +255,10 @@ def explain(runs: Runs, value: Published, ours: Spread) -> str:
 
 
 def experiments(case: Case, measure: str) -> Iterator[tuple[Case, str]]:
-    """Yields the experiments on a case, each with the mechanism it changes."""
+    """Yields the cases of experiments that could explain a value of `case`.
+
+    Each has a text that names the suspected mechanism and the change made by the experiment.
+    """
     packet = f"one packet takes {number(case.packet_ms, 2)} ms"
     match case.group:
         case "beside":

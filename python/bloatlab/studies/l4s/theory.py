@@ -24,9 +24,10 @@ RENO = math.sqrt(1.5)
 
 
 def scalable_over_classic(rtt: float, *, scaled: bool) -> float:
-    """Returns the rate of an L4S flow divided by the rate of a Reno flow with the same base round trip (r_L / r_C above).
+    """Returns the rate of an L4S flow divided by the rate of a Reno flow with the same base round trip.
 
-    With `scaled`, the L4S flow is Prague, for which a round trip below 25 ms counts as 25 ms.
+    The formula is that of r_L / r_C in the docstring of this module. With `scaled`, the L4S flow is Prague, for which a
+    round trip below 25 ms counts as 25 ms.
     """
     seen = max(rtt + STEP, PRAGUE) if scaled else rtt + STEP
     return (2.0 / COUPLING) * (rtt + TARGET) / seen / RENO
@@ -38,12 +39,15 @@ def window(rate: float, rtt: float, packet: int = 1500) -> float:
 
 
 def reno_drops(rate: float, rtt: float) -> float:
-    """Returns p_C for a single Reno flow: 1.5 / W^2."""
+    """Returns the drop probability p_C that a single Reno flow meets in the classic queue: 1.5 / W^2."""
     return 1.5 / window(rate, rtt) ** 2
 
 
 def step_marks(rate: float, rtt: float, packet: int = 1500) -> float:
-    """Returns the share of packets that a step marks if it marks whole rounds of a single DCTCP flow: sqrt(2 / W)."""
+    """Returns the share of a single DCTCP flow's packets that a step marks: sqrt(2 / W).
+
+    This assumes that, in each round trip, the step marks either all of the flow's packets or none.
+    """
     return math.sqrt(2.0 / (rate * 1e3 * (rtt + STEP) / (8.0 * packet)))
 
 
@@ -60,19 +64,21 @@ def coupled(p_c: float) -> float:
 def overshoot(flows: int, rtt: float, packet_ms: float, *, scaled: bool) -> float:
     """Returns how much the queue grows, in ms, during the round trip before Prague receives marks.
 
-    Each flow adds one segment; with `scaled`, it adds (rtt / 25 ms)^2 segments, at most one.
+    Each flow adds one segment. With `scaled`, each flow adds only (rtt / 25 ms)^2 segments if its round trip is shorter
+    than 25 ms.
     """
     return flows * (min(rtt / PRAGUE, 1.0) ** 2 if scaled else 1.0) * packet_ms
 
 
 def floor_wait(flows: int, rtt: float, packet_ms: float) -> float:
-    """Returns the wait, in ms, behind flows with the minimum window, two segments."""
+    """Returns how long a packet waits, in ms, if every flow has the minimum window, which is two segments."""
     return max(2.0 * flows * packet_ms - rtt, 0.0)
 
 
 def under_way(packet_ms: float, share: float = 0.5) -> float:
-    """Returns a lower bound on the 99th percentile of L's waits, in ms: an arrival may find a C packet in transmission.
+    """Returns a lower bound on the 99th percentile of the waits in L, in ms.
 
-    `share` is C's share of the packets.
+    A packet that arrives in L while the link is sending a packet of C must wait until that transmission ends, even if L
+    is empty. `share` is C's share of the packets.
     """
     return packet_ms * max(1.0 - 0.01 / share, 0.0)

@@ -2,10 +2,13 @@
 
     ftp, mm, udp --100 Mbit/s--> r1 --10 Mbit/s, the queue, 20 ms--> r2 --100 Mbit/s--> sink
 
-30 unlimited FTPs, six ProShare sessions of 210 kbit/s (code point AF41), a blast of 10 Mbit/s in 1000-byte packets from
-20 to 60 s. Not in the slides, so chosen by us: the round trip of 40 ms; Reno with 1500-byte packets; jitter of the
-blast's datagrams by up to their spacing, because evenly spaced datagrams would synchronise with the departures of a
-drop-tail queue; separate sessions in three parts of the run, so that each part has its own delays and drops.
+The traffic consists of 30 unlimited FTPs, six ProShare sessions of 210 kbit/s (code point AF41), and a blast of
+10 Mbit/s in 1000-byte packets from 20 to 60 s. The slides leave some points open, for which we chose the following:
+
+- The round trip is 40 ms, and TCP is Reno with 1500-byte packets.
+- The datagrams of the blast jitter by up to their spacing, because evenly spaced datagrams would synchronise with the
+  departures of a drop-tail queue.
+- There are separate sessions before, during and after the blast, so that delays and drops can be measured separately.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """One of the compared queues, and the state it holds besides packets."""
+    """A queue to compare, with a description of the state that the queue holds in addition to packets."""
 
     key: str
     name: str
@@ -63,7 +66,7 @@ LAW = "fifo, blast of fifty flows, smooth sessions"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A queue, and how its workload differs from the slides'."""
+    """A queue and its workload. The default values of the fields are the workload of the slides."""
 
     key: str
     queue: Json
@@ -88,7 +91,7 @@ def limited_transmit(key: str) -> str:
 
 
 def second_reading() -> list[Case]:
-    """Returns the queues ranked by drops of tagged datagrams, with senders that use limited transmit."""
+    """Returns cases with senders that use limited transmit, for the four queues ranked by drops of tagged datagrams."""
     return [Case(limited_transmit(k), QUEUES[k], limited_transmit=True) for k in ("fifo", "red", "cbt", "cbq")]
 
 
@@ -120,7 +123,7 @@ def cbt(
 
     `weight` is the EWMA weight of the datagram classes (the RED of the TCP class has its own weight). With `apart`,
     voice and video are separate classes. With `early`, the datagram classes use RED instead of a threshold: drops begin
-    at half the threshold, and all packets are dropped from `early` times the threshold upwards.
+    at half the threshold, and every packet is dropped if the average is at least `early` times the threshold.
     """
 
     def threshold(name: str, packets: int, match: Json) -> Json:

@@ -20,7 +20,7 @@ from bloatlab.studies.mmcn1999.build import BLAST_S, LINK, PROPAGATION_MS
 
 SPAN_S = BLAST_S[1] - BLAST_S[0]
 
-#: The time before the blast, but after slow start, in s.
+#: Selects the time before the blast, without the first 5 s, because TCP begins with slow start.
 _BEFORE = pl.col("t_s").is_between(5, BLAST_S[0], closed="left")
 
 
@@ -90,10 +90,11 @@ def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
 
 
 def tcp_series(result: Result) -> pl.DataFrame:
-    """Sums all transfers by bin.
+    """Sums the values of all FTP flows in each time bin.
 
-    The sums are the bytes received on the wire, the goodput in bytes, and `byte_ms`: each flow's bytes on the wire
-    times their mean delay. `weighed` is the number of bytes in `byte_ms`.
+    The sums are the bytes received on the wire (`wire_bytes`), the goodput in bytes, and `byte_ms`, for which each
+    flow's bytes on the wire are multiplied by the flow's mean delay in ms. `weighed` sums the bytes on the wire of only
+    those flows that have a delay in the bin, so that `byte_ms` / `weighed` is the mean delay.
     """
     series = result.table("flow_series").filter(
         pl.col("app").str.starts_with("ftp") & (pl.col("direction") == "forward")
@@ -113,7 +114,7 @@ def tcp_series(result: Result) -> pl.DataFrame:
 
 
 def _tcp(bins: pl.DataFrame) -> tuple[float, float]:
-    """Returns TCP's rate on the wire in kB/s, and its mean wait in ms."""
+    """Returns TCP's rate on the wire in kB/s, and the mean delay of its packets without propagation, in ms."""
     t = bins["t_s"].to_numpy()
     width = float(t[1] - t[0])
     kbs = float(np.sum(bins["wire_bytes"].to_numpy())) / (len(t) * width) / 1000.0

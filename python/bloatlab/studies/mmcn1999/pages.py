@@ -109,7 +109,7 @@ _PERIODS = {"0-20": (0.0, 20.0), "20-60": (20.0, 60.0), "60-100": (60.0, 100.0),
 
 
 def _printed(name: str) -> tuple[list[float], list[float]]:
-    """Returns TCP's throughput behind a queue as steps, as read from the chart in the slides.
+    """Returns the x and y values of a stepped line: TCP's throughput behind a queue, read from the slides' chart.
 
     If several slides show a period, the value of the first slide is used.
     """

@@ -18,7 +18,7 @@ from bloatlab.studies.published import NOTHING, Row, at_path, parameter_cell, pa
 from bloatlab.studies.scorecard import NOT_EXPLAINED, Band, Cell, Goal, Origin, Tolerance, Verdict
 from bloatlab.tables import Spread, spread
 
-#: The tables on the page in which our numbers appear, as in `Cell.tables`: the rankings, and the rows of the slides.
+#: The values of `Cell.tables` for cells in the table of rankings, and for cells in the table of the slides' rows.
 RANKED, SLIDES = (1,), (2,)
 
 
@@ -130,7 +130,8 @@ def _row(row: Row, runs: Runs) -> Cell:
 def _two_flows(row: Row, runs: Runs) -> Cell:
     """Returns the cell for two flows of 10 and 1 Mbit/s through RED on 10 Mbit/s.
 
-    The slides say "10 -> 9 and 1 -> 0.9". Each of our rates must match its number to the printed digit.
+    The slides say "10 -> 9 and 1 -> 0.9". Our rates may differ from 9 and 0.9 Mbit/s by at most half of the
+    last printed digit (0.5 and 0.05 Mbit/s).
     """
     fast = _result(row, runs, ("two flows, red", "fast_mbit"), 9.0, FAST_MBIT.band(9.0), "run with two flows")
     slow = median_of(runs, "two flows, red", "slow_mbit")
@@ -171,7 +172,7 @@ def _resolved(key: str) -> Mapping[str, Any]:
 
 
 def _session_kbps() -> float:
-    """Returns the rate of one session: its audio packets and its video frames."""
+    """Returns the rate of one ProShare session in kbit/s, which is the sum of its audio rate and its video rate."""
     traffic = at_path(_resolved("red"), "app.mm_blast_0.traffic.proshare")
     streams = (("audio_size", "audio_interval"), ("frame_size", "frame_interval"))
     return sum(quantity(traffic[size], "B") * 8e-3 / quantity(traffic[every], "s") for size, every in streams)
@@ -193,8 +194,8 @@ UNTESTED: Mapping[tuple[str, str], str] = {
 
 # -------------------------------------------------------------------------------------------------------------- claims
 
-#: For each setting of RED with two FTPs: its mean queue, and the mean queue that drop-tail needs for the same
-#: throughput.
+#: A pair for each setting of RED in the network with two FTPs: the mean queue with RED, and the mean queue that
+#: drop-tail needs for the same throughput. Unit: packets.
 Settings = Sequence[tuple[float, float]]
 
 
@@ -245,9 +246,9 @@ _CLASSES = (("tcp_kbs", "share_tcp_percent"), ("mm_kbs", "share_mm_percent"), ("
 
 
 def _allocation(runs: Runs) -> float | None:
-    """Returns the maximum difference between a class's share of the link and its share of the queued bytes.
+    """Returns the largest difference between a class's share of the link and its share of the queued bytes.
 
-    The maximum is over classes and seeds.
+    CBT's three classes are compared in every seed. Returns None if CBT was not run.
     """
     differences = [
         abs(seed[rate] / sum(seed[name] for name, _ in _CLASSES) - seed[share] / 100.0)

@@ -24,11 +24,12 @@ from bloatlab.simulation import Result
 from bloatlab.studies.mmcn1999.build import LINK, RED, RENO, Json
 from bloatlab.studies.published import toml
 
-#: Length of a run and of the warm-up left out, in s.
+#: Length of a run, and of the warm-up at its beginning that is left out of the measures of FTPs. Unit: s.
 SECONDS = 30
 WARM_UP_S = 5
 
-#: The values of RED's min_th (max_th is three times min_th), and the drop-tail buffers, in packets.
+#: The settings compared in the network with two FTPs: RED's min_th (max_th is three times min_th), and the size of the
+#: drop-tail buffer. Unit: packets.
 TWO_FTP_MIN_TH = (3, 5, 10, 20, 30, 50)
 TWO_FTP_LIMITS = (15, 30, 60, 80, 100, 120, 140)
 
@@ -41,7 +42,7 @@ _EQUAL = [
 
 @dataclass(frozen=True, slots=True)
 class Small:
-    """A small network: its kind and its queue."""
+    """A small network. `kind` is the name of its traffic in `small.toml`, and `queue` is the bottleneck's queue."""
 
     key: str
     kind: str
@@ -66,7 +67,7 @@ def small_cases() -> list[Small]:
 
 
 def two_ftp_red(min_th: int) -> Json:
-    """Returns a queue with 1993 RED and a buffer that never fills up."""
+    """Returns RED as Floyd and Jacobson published it in 1993, with a buffer that never fills up."""
     thresholds = {"min": f"{min_th}p", "max": f"{3 * min_th}p", "probability": 0.02, "weight": 0.002}
     return {"red": {"variant": "floyd93", "limit": "400p", **thresholds}}
 
@@ -156,7 +157,7 @@ def in_step(rows: NDArray[np.float64]) -> float:
 
 
 def dispersion(counts: NDArray[np.float64]) -> float:
-    """Returns the variance of counts divided by their mean.
+    """Returns the index of dispersion of the counts: their variance divided by their mean.
 
     The result is 1 if drops are independent, larger if they occur in clusters, and NaN if there are no drops.
     """
@@ -169,7 +170,7 @@ DRAWN = ("two ftp, red 5", "two ftp, droptail 60")
 
 
 def series_small(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Returns the queue and the windows over time for the figure.
+    """Returns the time series of the queue and of the congestion windows, for the figure.
 
     The result is empty unless this is the first seed of a network in `DRAWN`.
     """

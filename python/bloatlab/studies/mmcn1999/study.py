@@ -61,7 +61,7 @@ def _beyond(results: Results) -> list[TextTable]:
     ]
 
 
-#: The blocks of the page, by the anchor of their section.
+#: The functions that make the blocks of each section of the page, by the section's anchor.
 BLOCKS: Mapping[str, page.Blocks] = {
     "queues": _queues,
     "slides": lambda results: [pages.slides_table(results.scorecard)],

@@ -50,13 +50,13 @@ UNKNOWNS = unknowns("scte2013", OURS)
 
 # -------------------------------------------------------------------------------------------------------------- queues
 
-#: A queue as in a scenario.
+#: A queue as a scenario gives it: the name of the discipline, and its parameters.
 Spec = dict[str, dict[str, Any]]
 
 #: The values of `Free.overflow` in a scenario.
 OVERFLOW: Mapping[str, Any] = {"tail": "tail", "longest": {"longest": {"by": "bytes", "from": "tail"}}}
 
-#: The code point of the gamer and of one FTP session if a hash collision is forced.
+#: The DSCP that puts the gamer and one FTP session into the same queue in cases with a forced hash collision.
 COLLISION_DSCP = 46
 
 
@@ -91,7 +91,7 @@ def _discipline(name: str, declared: Mapping[str, Any]) -> Discipline:
     return spec
 
 
-#: The queue of each discipline, from its limit and the free parameters.
+#: For each discipline, the function that makes its queue from a limit and the free parameters.
 DISCIPLINES: Mapping[str, Discipline] = {
     **{key: _discipline(*of) for key, table in toml("scte2013", "queues.toml").items() for of in table.items()},
     # Figure 13
@@ -111,8 +111,8 @@ def buffer_bytes(buffer_ms: float, tmax_mbit: float) -> int:
 class Case:
     """A configuration of the network; the defaults are those of Figure 2.
 
-    There are `sessions` FTP sessions for each round trip in `rtt_ms`; the gamer uses the first round trip. `queue` replaces the
-    discipline called `discipline` in experiments that vary its parameters.
+    There are `sessions` FTP sessions for each round trip in `rtt_ms`; the gamer uses the first round trip. If `queue`
+    is given, it is used instead of the queue that `discipline` names.
     """
 
     discipline: str = "droptail"
@@ -140,7 +140,7 @@ def build(case: Case, seed: int, name: str = "scte2013") -> Scenario:
 
 
 def describe(case: Case, seed: int, name: str) -> ScenarioDict:
-    """Returns the scenario of one run as plain values, without `case.sets`."""
+    """Returns the scenario of one run as plain values. The overrides in `case.sets` are not yet applied."""
     free = case.free
     return {
         "name": name,

@@ -20,9 +20,9 @@ from bloatlab.tables import Spread, number
 
 DECLARED = Declared("scte2013")
 
-#: The smallest buffer, in ms, in which a MINth of 200 ms can act: 1.2 MINth.
+#: The smallest buffer, in ms, in which LRED with a MINth of 200 ms can act: 1.2 times MINth.
 ABOVE_200_MS = 240
-#: The smallest buffer, in ms, in which a MINth of 700 ms can act: 1.2 MINth.
+#: The smallest buffer, in ms, in which LRED with a MINth of 700 ms can act: 1.2 times MINth.
 ABOVE_700_MS = 840
 
 #: An LRED setting: the gamer's latency, the loss in percent, and the setting's label.
@@ -30,7 +30,7 @@ Setting = tuple[float, float, str]
 
 
 def _cheap_settings(runs: Runs) -> list[Setting] | None:
-    """Returns the LRED settings at 1 Mbit/s with a loss below 5 %, in order of latency."""
+    """Returns the LRED settings that drop less than 5 % at 1 Mbit/s, the one with the lowest latency first."""
     found: list[Setting] = []
     for min_th, p_max, p_min in itertools.product(*e.ASKED["lred_low"].axes.values()):
         run = f"lred_low {min_th} {p_max} {p_min}"
@@ -62,9 +62,9 @@ def drops_ratio(discipline: str) -> Callable[[Runs], float | None]:
 
 
 def _late_drops(runs: Runs) -> tuple[float, int] | None:
-    """Returns the gamer's drops after 10 s, over all seeds, in buffers above 1.2 MINth.
+    """Counts the gamer's packets that SFQ + LRED dropped after 10 s, and the buffer sizes that were counted.
 
-    The second value is the number of these buffer sizes.
+    The drops are summed over all seeds and over all buffer sizes larger than 1.2 times MINth.
     """
     keys = [r.place("fig14", size) for size in e.BUFFERS_MS if size > ABOVE_700_MS]
     keys += [r.place("fig16", size) for size in e.BUFFERS_MS if size > ABOVE_200_MS]

@@ -1,7 +1,7 @@
-"""Figure 10's curves, measured from our implementation: the share of packets dropped at the head of the queue.
+"""Measures the drop probability curves of Figure 10: the share of packets that our code drops at the head of the queue.
 
-10a, 10b   0 below MINth, a ramp to Pa at MAXth, 1 above
-10c        0 below MINth, a step to Pmin, a ramp to Pmax at MAXth, Pmax above
+10a, 10b   the probability is 0 below MINth, rises from 0 to Pa between MINth and MAXth, and is 1 above
+10c        the probability is 0 below MINth, jumps to Pmin there, rises to Pmax at MAXth, and stays Pmax above
 
 The figure has no numbers. The thresholds here are Figure 11's, 200 and 400 ms (in 10a, the bytes that a 5 Mbit/s link
 carries in that time). Pa is 40 %, large enough to be seen. Pmin and Pmax are the published 1 and 5 %.
@@ -25,8 +25,9 @@ TMAX_MBIT = 5.0
 MIN_MS, MAX_MS = 200, 400
 PA, P_MIN, P_MAX = 0.4, 0.01, 0.05
 
-#: `AT_MS`: the tested points of the curves in ms (for 10a, the depth that drains in that time). `HEADS`: the number of packets dequeued
-#: at each point. `DEEP_HEADS`: this number for 10a, smaller because its queue is refilled after every packet.
+#: `AT_MS` contains the waiting times in ms at which the curves are tested; 10a is tested at the queue depths that drain
+#: in these times. `HEADS` is the number of packets dequeued at each point. For 10a this is `DEEP_HEADS`, which is
+#: smaller because the queue is refilled after every packet.
 AT_MS = (0, 50, 100, 150, 195, 205, 250, 300, 350, 395, 405, 450, 500, 600)
 HEADS = 8000
 DEEP_HEADS = 500
@@ -60,7 +61,7 @@ class Curve:
         return above if ms > MAX_MS else low + (high - low) * (ms - MIN_MS) / (MAX_MS - MIN_MS)
 
     def x(self, ms: float) -> float:
-        """Returns the value on the curve's axis: kB in the queue, or ms."""
+        """Converts `ms` to the unit of the curve's x axis: kB in the queue for 10a, ms for the other curves."""
         return buffer_bytes(ms, TMAX_MBIT) / 1000 if self.by_depth else ms
 
 
@@ -111,7 +112,11 @@ def _by_depth(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
 
 
 def check() -> tuple[str, bool]:
-    """Compares every curve with the figure: within four standard errors, and exactly at probabilities 0 and 1."""
+    """Compares every measured curve with the figure; returns a sentence about the comparison, and whether they agree.
+
+    A point agrees if it is within four standard errors of the figure's probability. Where this probability is 0 or 1,
+    the measured share must equal it exactly.
+    """
     worst = 0.0
     for curve in CURVES:
         for ms, share in dropped(curve.name):

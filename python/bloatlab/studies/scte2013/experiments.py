@@ -52,9 +52,10 @@ SESSIONS = {1: "fig2-n1", 5: "fig2-n5", 10: "fig2", 50: "fig2-n50"}
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A grid: its name, its question, its axes, the measures of its table, and the network of a grid point.
+    """A grid: its name, the question that it answers, its axes, the measures in its table, and how to make its cases.
 
-    A grid point without a case is left out. Scenario names in a `named` grid contain the grid's name.
+    `case` makes the case of a grid point; a grid point for which it returns None is left out. If the grid is `named`,
+    the names of its scenarios contain its name.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Experiment:
     named: bool = False
 
     def grid(self, seeds: Sequence[int], seconds: int | None = None) -> Grid:
-        """Makes the grid of every grid point with every seed; `seconds` shortens the runs."""
+        """Makes the sweep of all grid points with all seeds. `seconds`, if given, replaces the length of the runs."""
 
         def scenario(*, seed: int, **at: Any) -> Scenario:
             case = self.case(**at) or Case()  # a grid point without a case is left out by `keeps`
@@ -103,7 +104,8 @@ def _lred_low(min_th_ms: int, p_max: float, p_min: str) -> Case:
 #: Round trips of two sessions sharing one buffer, in ms.
 TWO_RTTS_MS = (10, 100)
 
-#: Laws in the queues of a Type A discipline, by their names in this study.
+#: The laws that can manage the queues inside a Type A discipline (one queue for each session), by the names that this
+#: study gives them.
 INSIDE: Mapping[str, Mapping[str, Any]] = {
     "none": {},
     "lred200": {"law": {"lred": lred(200)}},
@@ -122,9 +124,10 @@ FALLS_MBIT = (20.0, 5.0)
 
 
 def _effective_tmax(curve: str, queue: str) -> Case:
-    """Returns the case for a Figure 10 curve whose thresholds do not change when Tmax falls.
+    """Returns the case in which Tmax falls while the thresholds of a Figure 10 curve stay as they are.
 
-    The thresholds are times, except in 10a, where they are the numbers of bytes sent in these times at the first Tmax.
+    The thresholds are 200 and 400 ms. In 10a they are numbers of bytes: those that the link sends in 200 and 400 ms
+    before Tmax falls.
     """
     before, after = FALLS_MBIT
     law = lred(200) | {"curve": curve}
@@ -150,9 +153,10 @@ def _latency_wred(profile: str) -> Case:
 
 
 def _table_1(limit: str, buffer_kb: int, rtt_ms: int) -> Case:
-    """Returns the case with one session and 1000-byte segments.
+    """Returns the case for a cell of Table 1, with one session and 1000-byte segments.
 
-    The session is limited by its window, or by a buffer in front of a link with the printed rate.
+    If `limit` is "window", the session's window is `buffer_kb` and the link is too fast to limit it. Otherwise the link
+    has the rate printed in Table 1, and its buffer is `buffer_kb`.
     """
     by_window = limit == "window"
     window = {"tcp.study.receive_window": f"{buffer_kb}KB"} if by_window else {}
@@ -177,9 +181,10 @@ ACK_DSCP = 46
 
 
 def _acks(discipline: str, buffer_ms: int) -> Case:
-    """Returns the case in SCTE 2013, Background: 500 kB at 2 Mbit/s delays ACKs by 2 s.
+    """Returns the case of slow ACKs in SCTE 2013, Background.
 
-    An upload fills the buffer, so a download at 20 Mbit/s waits for its ACKs.
+    An upload fills the buffer of a 2 Mbit/s link, so the ACKs of downloads at 20 Mbit/s wait behind it: 2 s in the
+    paper's 500 kB.
 
     `ack_class` is ACK acceleration by a class: the downloads' ACKs have their own queue and half of the link, and each class
     borrows what the other leaves idle. (Cable modems also drop ACKs made superfluous by a later one; not modelled.)
@@ -201,8 +206,8 @@ def _acks(discipline: str, buffer_ms: int) -> Case:
     )
 
 
-#: For some parameters, the series whose results they can change, each with its buffer in ms. All other parameters are tried on
-#: `ELSEWHERE`.
+#: For some open parameters, the series whose results the parameter can change, each with a buffer size in ms. The other
+#: parameters are tried on the series in `ELSEWHERE`.
 RELEVANT: Mapping[str, Sequence[str]] = {
     "overflow": ("fig5 960", "fig7 960", "fig14 960", "fig16 960"),
     "lred_weight": ("fig11 960", "fig16 960"),
@@ -210,8 +215,8 @@ RELEVANT: Mapping[str, Sequence[str]] = {
 }
 ELSEWHERE = ("fig2 960", "fig3 200", "fig5 960", "fig11 960", "fig14 960")
 
-#: Every parameter that the paper leaves open, with each value to try. The first value is the one used by the study
-#: itself.
+#: The field and value of every trial of a parameter that the paper leaves open, by "field value". The first value tried
+#: for each parameter is the one that the study itself uses.
 VALUES = {f"{u.field} {value}": (u.field, value) for u in UNKNOWNS for value in (u.ours, *u.others)}
 
 
@@ -228,8 +233,8 @@ def _sweet_spot(min_th_ms: int, tmax_mbit: float, sessions: int, rtt_ms: int) ->
     return Case(tmax_mbit=tmax_mbit, sessions=sessions, rtt_ms=(rtt_ms,), queue=queue)
 
 
-#: The laws compared at a low delay. Each makes a queue from a target in ms. The integral term of LRED has a gain
-#: per second and a maximum probability (README: "LRED below 100 ms").
+#: The laws that are compared with low target delays. Each function makes a queue from the target in ms. The integral
+#: term of LRED has a gain per second and a maximum probability (README: "LRED below 100 ms").
 LOW_DELAY: Mapping[str, Callable[[int], Mapping[str, Mapping[str, Any]]]] = {
     "lred": lambda ms: {"lred": lred(ms)},
     "lred_integral": lambda ms: {"lred": lred(ms, 0.0, 0.5) | {"max_th": f"{4 * ms}ms", "integral": 0.02}},
@@ -271,7 +276,7 @@ def _ledbat(discipline: str, others: int) -> Case:
 def _bursts(discipline: str, transport: str) -> Case:
     """Returns the case with a 150 kB burst every 6 s beside five sessions.
 
-    A burst is half of the default memory, and takes 240 ms to send.
+    A burst fills about half of the buffer that most disciplines have here (312.5 kB), and takes 240 ms to send.
     """
     burst = {"burst": {"bytes": "150KB", "transport": transport, "interval": "6s", "packet": "1500B"}}
     return _considered(discipline, sessions=5, more={"burst": (5.0, _app(burst))})
@@ -334,8 +339,8 @@ AXES: Mapping[str, Sequence[Any]] = {
     "laws": tuple(LOW_DELAY),
 }
 
-#: For each experiment, the function that makes the case of a grid point. If an experiment has none, the values of its
-#: axes are passed to `Case`.
+#: For each experiment, the function that makes the case of a grid point. For experiments that are not listed here, the
+#: grid point's values are passed to `Case` itself.
 CASES: Mapping[str, Callable[..., Case | None]] = {
     "figures": _figures,
     "cdf": _figures,
@@ -368,7 +373,7 @@ CASES: Mapping[str, Callable[..., Case | None]] = {
 def _group(name: str, common: Mapping[str, Any] | None = None) -> tuple[Experiment, ...]:
     """Reads the grids in a group of `experiments.toml`.
 
-    With `common` axes, the scenarios are named after their grids.
+    If there are `common` axes, every grid also has these axes, and the names of its scenarios contain the grid's name.
     """
 
     def grid(name: str, what: str, axes: Mapping[str, Any], **more: Any) -> Experiment:
@@ -384,7 +389,7 @@ def _group(name: str, common: Mapping[str, Any] | None = None) -> tuple[Experime
 ALWAYS, TEXT, PLAIN, ACKS = (_group(name) for name in ("always", "text", "plain", "acks"))
 (CDF,) = _group("drawn")
 
-#: Every experiment run only on request, by name. `ALWAYS` and `TEXT` run without a request.
+#: Every experiment except `CDF`, by name. Those in `ALWAYS` and `TEXT` always run, the others only on request.
 ASKED: Mapping[str, Experiment] = {
     e.name: e for e in (*ALWAYS, *TEXT, *PLAIN, *ACKS, *_group("considerations", {"discipline": CONSIDERED}))
 }

@@ -32,7 +32,7 @@ GREY, PAPER = style.GRID, style.PUBLISHED
 
 LATENCY, LOST = "ftp_mean_ms", "loss_percent"
 
-#: The colours of points for values from the paper's text, by the names in `study.toml`.
+#: The colours of the points that show values from the paper's text, by the names that `study.toml` gives the colours.
 COLOURS = {"ftp": FTP, "gamer": GAMER, "loss": LOSS}
 
 #: Additional values of Pmax for Figure 13, which does not state Pmax. With these values, the latency is closest to the
@@ -66,9 +66,10 @@ def _medians(runs: Runs, keys: Iterable[str], measure: str) -> list[float]:
 
 
 def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
-    """Makes the additional lines of a figure, if it has any.
+    """Makes the lines and points that a figure shows beside the series' own curve, if there are any.
 
-    These are tail-dropping, other values of Pmax for Figure 13, and the text's values.
+    These are the curve of tail-dropping, our results with other values of Pmax for Figure 13, and the values that the
+    paper's text states.
     """
     drawn: list[Series] = []
     if series not in ("fig2", "fig3"):
@@ -122,7 +123,7 @@ def _distribution(about: Mapping[str, Any], frames: Frames) -> Drawn:
 
 
 def _cumulative(frames: Sequence[pl.DataFrame], app: str, label: str, colour: str) -> list[Series]:
-    """Returns an application's distribution over all seeds; empty if there are none."""
+    """Makes the cumulative distribution of an application's delay over all seeds; an empty list without `frames`."""
     if not frames:
         return []
     shares = cumulative_share(merged(frames, app), "upper_ms", "count")
@@ -139,7 +140,11 @@ def _sessions(runs: Runs) -> Drawn:
 
 
 def _falling_tmax(runs: Runs) -> Drawn:
-    """Draws one figure for two sentences: the ideal buffer for two round trips, and LRED when Tmax falls."""
+    """Draws the figure for two sentences of the paper that have none.
+
+    The first panel shows the goodput of two sessions with different round trips against the size of the buffer that
+    they share. The second shows the latency before and after Tmax falls, with curves 10a and 10c.
+    """
     buffers = ASKED["two_rtts"].axes["buffer_ms"]
     shared = [f"two_rtts droptail {b}" for b in buffers]
     goodputs = [
@@ -216,7 +221,7 @@ def _rows(case: str) -> list[Row]:
 
 
 def _said_collisions() -> Series:
-    """Returns the text's values for hashing into 256 queues: the probability of any collision in %.
+    """Returns the probability in % of any collision when sessions are hashed into 256 queues, as stated in the text.
 
     If a row also has a corrected number, that number is the last in the row, and is used here.
     """

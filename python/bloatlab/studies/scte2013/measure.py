@@ -1,7 +1,7 @@
-"""Reduces a run to the quantities of the figures and claims of SCTE 2013.
+"""Reduces a run to the measures that the figures and claims of SCTE 2013 use.
 
-Latency is one-way: from the sending of a segment to its arrival, propagation included. Loss is the rate of bytes dropped by the
-queue, as a share of Tmax. Both, and the rates, exclude the warm-up.
+Latency is the one-way delay from the time a segment is sent until it arrives, including propagation. Loss is the rate
+at which the queue drops bytes, as a share of Tmax. Latency, loss and the rates exclude the warm-up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bloatlab.tables import histogram_quantile, running_mean
 
 Measures = dict[str, float]
 
-#: Peak and sustained rate of a DOCSIS service flow, in Mbit/s, and the duration of each, in s.
+#: The peak and the sustained rate of a DOCSIS service flow, in Mbit/s, and how long each of them lasts, in s.
 PEAK_MBIT, SUSTAINED_MBIT, HALF_PERIOD_S = 20.0, 5.0, 25
 
 #: The sessions' latency has recovered when it is at most `RECOVERED` times its settled value, or at most `RECOVERED_MS` above it.
@@ -50,9 +50,9 @@ def warm_up(result: Result) -> float:
 
 
 def rates(result: Result, link: str) -> Measures:
-    """Returns the total rate on the wire, and the loss.
+    """Returns the link's queueing delay, its total rate on the wire, its drops, and its loss.
 
-    The loss is the number of dropped packets times their mean size.
+    The loss is the number of dropped packets times their mean size, per second.
     """
     series = after_warm_up(result, "queue_series").filter(link=link)
     seconds = result.measured_s
@@ -103,9 +103,10 @@ def _mean(result: Result, name: str) -> float:
 
 
 def fates(result: Result, link: str) -> Measures:
-    """Counts drops of a full queue and early drops, timeouts, and the gamer's lost packets.
+    """Counts the packets dropped by a full queue, those dropped early, the timeouts, and the gamer's lost packets.
 
-    There are two counts of the gamer's losses: all of them, and those after `SETTLED_S`.
+    The gamer's losses are counted twice: all of them, and only those after `SETTLED_S`. The mean time in which a
+    message of the gamer arrives is also returned.
     """
     drops = result.summary["links"][link]["drops"]
     apps = result.summary["apps"]
@@ -124,9 +125,9 @@ def fates(result: Result, link: str) -> Measures:
 def stability(result: Result) -> Measures:
     """Measures the FTP sessions' goodput after the warm-up.
 
-    The measures are its mean, its fairness over the sessions, and two coefficients of variation from second to second:
-    the coefficient for the sum of all sessions, and the mean of the coefficients for single sessions. All are NaN with
-    more than 32 sessions, which have no series.
+    The measures are the total goodput, its fairness between the sessions, and how much it varies from second to second:
+    the coefficient of variation of the total, and the mean of the single sessions' coefficients. All are NaN with more
+    than 32 sessions, for which a run records no series.
     """
     frame = _forward(after_warm_up(result, "flow_series"), "ftp")
     if frame.is_empty():
@@ -150,9 +151,10 @@ def variation(values: NDArray[np.float64]) -> float:
 
 
 def each_flow(result: Result) -> Measures:
-    """Returns the goodput in Mbit/s after the warm-up, by round trip.
+    """Returns the goodput in Mbit/s of each FTP application after the warm-up; each round trip has its own application.
 
-    With a forced collision, also returns the shared queue's share of all bytes.
+    Also returns the share of all bytes that pass through the queue in which the gamer and an FTP session collide; NaN
+    without a forced collision.
     """
     apps = result.summary["apps"]
     flows = {
@@ -165,7 +167,8 @@ def each_flow(result: Result) -> Measures:
     return {**{f"goodput_mbit_{name}": mbit for name, mbit in flows.items()}, "collided_share": share}
 
 
-#: Measures of other applications: our name, the application, and the value's path in its summary.
+#: Measures of additional applications: the name of the measure, the application, and the path of the value in the
+#: application's summary.
 BESIDE = (
     ("video_mbit", "video", "video.mean_bitrate_mbit"),
     ("video_switches", "video", "video.switches"),
@@ -240,8 +243,8 @@ def after_changes(result: Result) -> Measures:
 def before_and_after(result: Result) -> Measures:
     """Returns the mean FTP latency before and after the link's only change.
 
-    Both means are over the same length of time, 60 s or half of the time before the change, whichever is shorter: the
-    first directly before the change, the second at the end of the run.
+    The first mean covers the time directly before the change, the second the end of the run. Both cover 60 s, or half
+    of the time before the change if that is shorter.
     """
     changes = _changes(result)
     if len(changes) != 1:

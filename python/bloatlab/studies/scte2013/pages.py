@@ -21,7 +21,7 @@ HEADS: Mapping[str, tuple[str, int]] = toml("scte2013", "experiments.toml")["hea
 
 
 def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:
-    """Makes a table of medians over seeds; a cell's hint gives the central 80 %."""
+    """Makes a table of an experiment's medians over seeds. The hint of a cell shows the central 80 %."""
     rows = [
         ([f"{v:g}" if isinstance(v, float) else str(v) for v in at.values()], run) for at, run in experiment.places()
     ]
@@ -41,7 +41,7 @@ def unknowns_table() -> TextTable:
 
 # -------------------------------------------------------------------------------------------------------------- answer
 
-#: The buffer size of modems at the time, in ms of the line's rate.
+#: The buffer size of modems when the paper was written, as the time in ms to drain the buffer at the line's rate.
 LARGE_MS = 960
 
 #: The paper's types of buffer management, in the answer's order: series, name, colour.

@@ -31,7 +31,11 @@ _SIZES = np.array(BUFFERS_MS, dtype=float)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A number with its spread over seeds (None if not run), its accepted range, its unit and its digits."""
+    """A number read off the runs, and the range in which it is accepted.
+
+    `value` returns the spread of the number over seeds, or None if its runs were not made. The number is printed with
+    `unit` and at least `digits` decimals.
+    """
 
     value: Callable[[Runs], Spread | None]
     band: Band
@@ -65,12 +69,12 @@ def flat(series: str, measure: str) -> Reading:
 
 
 def slope(series: str, measure: str) -> Reading:
-    """Reads the milliseconds of latency per millisecond of buffer."""
+    """Reads the slope of latency against buffer size beyond the BDP: ms of latency per ms of buffer."""
     return Reading(read(lambda c: line(c)[0], (series, measure)), Band(0.75, 1.0), "ms/ms")
 
 
 def knee(series: str) -> Reading:
-    """Reads the knee of the total rate; accepted within half a BDP of the BDP."""
+    """Reads the buffer size at the knee of the total rate; it is accepted from 0.5 to 1.5 times the BDP."""
     return Reading(read(knee_ms, (series, "rate_mbit")), Band(BDP_MS / 2, 1.5 * BDP_MS), "ms", 0)
 
 
@@ -86,7 +90,10 @@ def extreme(series: str, measure: str, band: Band, *, least_ms: float = 0, low: 
 
 
 def ratio(first: CurveName, second: CurveName, band: Band, least_ms: float, *, worst: bool) -> Reading:
-    """Reads the ratio of two curves from `least_ms` onwards: the median, or, if `worst`, the one farthest from 1."""
+    """Reads the ratio of two curves at buffer sizes of at least `least_ms`.
+
+    The result is the median of the ratios or, with `worst`, the ratio farthest from 1.
+    """
     of = worst_ratio if worst else typical_ratio
     return Reading(read(lambda a, b: of(a, b, least_ms), first, second), band)
 
@@ -145,22 +152,22 @@ def knee_ms(rate: Curve) -> float:
 
 
 def flatness(curve: Curve, least_ms: float = BDP_MS) -> float:
-    """Returns the minimum from `least_ms` onwards divided by the maximum; 1 for a constant curve."""
+    """Returns the minimum divided by the maximum at buffer sizes of at least `least_ms`; 1 for a constant curve."""
     part = beyond(curve, least_ms)
     return float(part.min() / part.max())
 
 
 def worst_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
-    """Returns the ratio first / second farthest from 1, from `least_ms` onwards."""
+    """Returns the ratio `first / second` farthest from 1 (by its logarithm) at buffer sizes of at least `least_ms`."""
     ratios = beyond(first, least_ms) / beyond(second, least_ms)
     return float(ratios[np.argmax(np.abs(np.log(ratios)))])
 
 
 def typical_ratio(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
-    """Returns the median ratio first / second over the sizes from `least_ms` onwards."""
+    """Returns the median of the ratios `first / second` at buffer sizes of at least `least_ms`."""
     return float(np.median(beyond(first, least_ms) / beyond(second, least_ms)))
 
 
 def worst_difference(first: Curve, second: Curve, least_ms: float = BDP_MS) -> float:
-    """Returns the maximum absolute difference from `least_ms` onwards."""
+    """Returns the maximum absolute difference between two curves at buffer sizes of at least `least_ms`."""
     return float(np.abs(beyond(first, least_ms) - beyond(second, least_ms)).max())

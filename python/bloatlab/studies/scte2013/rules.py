@@ -1,10 +1,12 @@
-"""Compares every row of published.csv with our value, which comes from runs or arithmetic; some rows are inputs or not testable.
+"""Compares every row of published.csv with our value, which comes from runs or arithmetic.
+
+Some rows are not judged, because our scenarios use the value as an input, or because it cannot be tested.
 
 `statements.toml` contains the rule for each row:
 
 result, claim   judged by a range fixed before the first run; counted
 theory          computed; counted
-parameter       used in the scenario, from which it is read back; not counted
+parameter       an input of our scenario; our value is read back from that scenario; not counted
 not tested      no run or computation could test it; not counted
 
 The explanations for statements that differ were written after the runs. Each explanation names a cause and the
@@ -46,12 +48,14 @@ from bloatlab.studies.scte2013.experiments import ASKED, SERIES
 from bloatlab.studies.scte2013.readings import KNEE_SHARE, Reading, point
 from bloatlab.tables import Spread
 
-#: Shares of statements that should be within tolerance: `THEORY_SHARE` applies to those decided by arithmetic (two are
-#: outside, because the paper read them off a plot), and `RESULT_SHARE` to those decided by runs.
+#: The shares of statements that should be within tolerance. `THEORY_SHARE` is the share for statements that arithmetic
+#: decides; two of these are outside, because the paper read them off a plot. `RESULT_SHARE` is the share for statements
+#: that runs decide.
 THEORY_SHARE, RESULT_SHARE = 1.0, 0.8
 
 
-#: A table in `statements.toml`, or the `place` of a parameter in `readback.csv`.
+#: How to judge a row: a table of `statements.toml`, or a mapping made here, which for a parameter in `readback.csv` has
+#: the key `place`.
 Rule = Mapping[str, Any]
 
 
@@ -130,7 +134,7 @@ _SEARCH = "link.up.queue.sfq_hss"
 
 
 def _before_collision() -> float:
-    """Returns the minimum number of sessions in one group that forces two to share a queue."""
+    """Returns the smallest number of sessions in one group of queues at which two sessions must share a queue."""
     ways = round(read_back("fig14", f"{_SEARCH}.ways"))
     return float(next(n for n, p in enumerate(collision(1, ways, 2 * ways)) if p > 0))
 
@@ -155,7 +159,7 @@ def _loss_ratio(runs: Runs) -> Spread | None:
 
 
 def _recommended(runs: Runs) -> Spread | None:
-    """Returns the minimum share of Tmax reached at any round trip with a 250 ms buffer.
+    """Returns the smallest share of Tmax that is used at any of the round trips with a 250 ms buffer.
 
     This buffer is 1.25 times the BDP of the longest round trip.
     """
@@ -198,9 +202,10 @@ RULES: Mapping[tuple[str, str], Rule] = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A cause, and the statements that it explains: shell patterns over case and metric.
+    """A cause, and the statements that it explains; `case` and `metric` are shell patterns that select the statements.
 
-    The explanation counts only if the `values` from `experiment` support it; `holds` and `ours` are as in a claim.
+    The cause counts as an explanation only if the `values` measured by `experiment` support it. As in a claim, `holds`
+    decides this from the values, and `ours` formats them.
     """
 
     case: str
@@ -212,7 +217,10 @@ class Explanation:
     ours: Callable[..., str]
 
     def words(self, runs: Runs) -> str:
-        """Returns the cause with its value, or the reason why it explains nothing here."""
+        """Returns the cause, and what the experiment shows.
+
+        If the experiment was not run or does not support the cause, the text begins with `NOT_EXPLAINED` instead.
+        """
         found = judged(runs, self.values, self.holds, self.ours)
         if found is None:
             return f"{NOT_EXPLAINED}: -e {self.experiment} was not run"
@@ -223,7 +231,7 @@ class Explanation:
 
 
 def explain(case: str, metric: str, runs: Runs) -> str:
-    """Returns why a statement differs, with the value from the experiment that shows it; otherwise `NOT_EXPLAINED`."""
+    """Returns the text of the first explanation that matches the statement; `NOT_EXPLAINED` if there is none."""
     for entry in EXPLANATIONS:
         if fnmatchcase(case, entry.case) and fnmatchcase(metric, entry.metric):
             return entry.words(runs)
@@ -235,7 +243,10 @@ KNEE_SESSIONS, KNEE_MS = ASKED["knee"].axes.values()
 
 
 def _knees(runs: Runs) -> list[float] | None:
-    """Returns the knee for each number of sessions, in ms of buffer, interpolated."""
+    """Returns the buffer size in ms at the knee of the rate, for each number of sessions.
+
+    The size is interpolated between those that were run. Returns None if a run is missing.
+    """
     found: list[float] = []
     for sessions in KNEE_SESSIONS:
         rate = [

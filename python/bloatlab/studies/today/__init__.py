@@ -1,1 +1,1 @@
-"""Thirteen years of change: the loads of CableLabs 2012 on the equipment of 2012 and of today. See README.md."""
+"""Runs the loads of CableLabs 2012 on the equipment of 2012 and on that of today. See README.md."""

@@ -66,7 +66,10 @@ TCP: Mapping[Stack, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One load of CableLabs 2012 (by its number) on one set of equipment with one TCP; or a consideration added to load 2."""
+    """A load of CableLabs 2012, given by its number, on one kind of equipment with one TCP.
+
+    If `what` is given, this consideration is added to the load.
+    """
 
     line: Equipment
     stack: Stack
@@ -98,7 +101,10 @@ def cases() -> list[Case]:
 
 
 def quick() -> list[Case]:
-    """Returns the cases for a quick look: two TCPs, three loads (none, one transfer, five with a stream), two considerations."""
+    """Returns the cases for a quick look: two TCPs with three loads and two considerations.
+
+    The loads are none, one TCP transfer, and five TCP transfers beside 1 Mbit/s of UDP.
+    """
     return _of([Stack.OF_2012, Stack.PRAGUE], (1, 2, 6), [Consideration.LEDBAT, Consideration.RATE])
 
 
@@ -185,7 +191,7 @@ def _modem31(link: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shaped(line: Equipment, mbit: float) -> dict[str, Any]:
-    """Returns a router queue that shapes to this rate."""
+    """Returns the keys of a router's link that shape it to `mbit`: its queue and, if it has one, its shaper."""
     if line is Equipment.CAKE:
         return {"queue": {"cake": {"bandwidth": f"{mbit:g}mbit", "overhead": OVERHEAD, "mpu": MPU}}}
     return {"queue": {"fq_codel": {}}, "shaper": {"htb": {"rate": f"{mbit:g}mbit"}}}
@@ -200,7 +206,10 @@ def _add_uploads(apps: dict[str, Any], what: Consideration) -> None:
 
 
 def _set_rates(links: dict[str, Any], what: Consideration, seconds: int) -> None:
-    """Gives the upstream the rates of one of SCTE 2013's considerations: a lower rate, or a rate that changes every 10 s."""
+    """Sets the upstream rate if the consideration `what` concerns the rate; otherwise does nothing.
+
+    The rate is either lower throughout, or changes every 10 s.
+    """
     modem = links[UP].get("docsis31") or links[UP]["docsis"]
     if what in (Consideration.LOW_RATE, Consideration.RATE):
         modem["flow"] |= {"max_traffic_burst": "16KB"}

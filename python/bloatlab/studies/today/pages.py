@@ -1,4 +1,7 @@
-"""The study's tables, figure and answer: equipment and TCPs, over all loads and by load; and the considerations."""
+"""The study's tables, figure and answer.
+
+One table compares equipment and TCPs by their medians over all loads, others show each load or each consideration.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ TICKS = ticks(("2012", "PIE", "LLD", "fq_codel", "CAKE"))
 
 
 def _with_interval(s: Spread, digits: int) -> str:
-    """Formats a median, with its interval in brackets unless its ends are equal to `digits` decimals."""
+    """Formats a median, followed by its interval in brackets unless both ends round to the same text."""
     low, high = number(s.low, digits), number(s.high, digits)
     return number(s.median, digits) if low == high else f"{number(s.median, digits)} ({low}-{high})"
 
@@ -46,7 +49,11 @@ def lines_table(runs: Runs) -> TextTable:
 
 
 def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
-    """Makes a table of a measure for each load: the 2012 modem with its TCP, and all equipment with one of today's TCPs."""
+    """Makes a table of one measure, with one row per load.
+
+    The first column is the 2012 modem with the TCP of 2012. The others are all equipment with one of today's TCPs: the
+    first that was run.
+    """
     ran = (s for s in Stack if any(Case(line, s, n).key in runs for line in Equipment for n in NUMBERS))
     now = next((s for s in ran if s is not Stack.OF_2012), Stack.CUBIC)
     columns = [(Equipment.MODEM_2012, Stack.OF_2012), *((line, now) for line in Equipment)]
@@ -116,7 +123,7 @@ def _medians(runs: Runs) -> dict[Equipment, dict[Stack, dict[str, float]]]:
 
 
 def answer(runs: Runs, seeds: int) -> Answer:
-    """Determines from the runs what thirteen years have changed for a call, a page, a game and an upload."""
+    """Makes the study's answer: what thirteen years have changed for a call, a page, a game and an upload."""
     found = _medians(runs)
     before = found.get(Equipment.MODEM_2012, {}).get(Stack.OF_2012, {})
     of = {line: {s: v for s, v in own.items() if s is not Stack.OF_2012} for line, own in found.items()}
@@ -131,9 +138,10 @@ def answer(runs: Runs, seeds: int) -> Answer:
 
 
 def _sentence(before: Mapping[str, float], of: Mapping[Equipment, ByStack]) -> str:
-    """Names the equipment with the smallest maximum game delay over all TCPs.
+    """Returns the answer's sentence about the best equipment: the one whose game delay with its worst TCP is smallest.
 
-    Gives the range of the delay over TCPs, and the effect of TCP alone.
+    The sentence gives the range of each measure over the TCPs. If the game's delay is more than twice as high with
+    every new TCP on the 2012 modem, the sentence also says so.
     """
     best = min(of, key=lambda line: max(v["game_p99_ms"] for v in of[line].values()))
     now, alone = of[best], of.get(Equipment.MODEM_2012, {})
@@ -154,7 +162,7 @@ def _sentence(before: Mapping[str, float], of: Mapping[Equipment, ByStack]) -> s
 
 
 def _range(of: ByStack, measure: str, digits: int) -> str:
-    """Formats the range of a measure over all TCPs, from its minimum to its maximum."""
+    """Formats the range of a measure over the TCPs in `of`: "20 to 35", or one number if both ends look alike."""
     medians = [values[measure] for values in of.values()]
     low, high = number(min(medians), digits), number(max(medians), digits)
     return low if low == high else f"{low} to {high}"

@@ -30,28 +30,34 @@ from bloatlab.studies.today.cases import (
 from bloatlab.tables import Spread, counted, spread
 from bloatlab.workloads.cable_loads import LOADED
 
-#: Minimum and maximum one-way delay of a lone packet through the 2012 modem: two to three MAP intervals, and 1 ms. Unit: ms.
+#: Minimum and maximum one-way delay of a lone packet through the 2012 modem, in ms. The packet waits for two to three
+#: MAP intervals and travels for 1 ms.
 IDLE = Band(5.0, 7.05)
-#: Times for a DOCSIS 3.1 modem with proactive grants, in ms: the grant interval, preparation, a frame, and the interval at 1 Mbit/s
-#: (60 frames).
+#: Times of a DOCSIS 3.1 modem with proactive grants, in ms: the interval between grants, the time to prepare a frame,
+#: the duration of a frame, and the interval between grants on a 1 Mbit/s line (60 frames).
 GRANT, PREPARATION, FRAME, SLOW_GRANT = 2.025, 0.135, 0.135, 8.1
 #: The minimum delay of a packet through a DOCSIS 3.1 modem: preparation, its frame, and 1 ms of travel. Unit: ms.
 LEAST_31 = 1.0 + PREPARATION + FRAME
 #: The delay from a request to its grant: MinReqGntDelay and a MAP interval. Unit: ms.
 LOOP = 1.62 + GRANT
-#: The delay through the full Low Latency queue at its share of 1 Mbit/s. Unit: ms.
+#: The time in ms to drain a full Low Latency queue (40 kB, less the largest frame) when its share of a 1 Mbit/s line is
+#: 230/256.
 L_BUFFER = (40_000 - 2_000) * 8e-3 / (230 / 256)
 #: `QUEUED`: the time to send 417 packets and the transmit queue's 32 at 5 Mbit/s. `FULL`: this time plus the delay of a lone packet. Unit: ms.
 QUEUED = (417 + 32) * MTU_MS
 FULL = QUEUED + IDLE.high
-#: `LINE` is the sustained rate plus 10 MB of burst spread over the measured time; `SMALL_BURST` is 16 kB spread over 30 s. Unit: Mbit/s.
+#: Rates in Mbit/s. `LINE` is the mean rate over the measured time if 10 MB of burst come on top of the sustained rate.
+#: `SMALL_BURST` is what a burst of 16 kB adds to the mean rate over 30 s.
 LINE = 5.0 + 80.0 / (SECONDS - WARM_UP)
 SMALL_BURST = 0.128 / 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A bound that holds in every run of some cases; `worst` selects the run that is judged."""
+    """A bound that should hold in every run of the cases for which `of` returns true.
+
+    `worst` picks the value to judge from those of all runs: `max` or `min`.
+    """
 
     name: str
     says: str
@@ -83,7 +89,7 @@ def _law(table: Mapping[str, Any]) -> Law:
             "what": case.what,
             "idle": case.line is Equipment.MODEM_2012 and case.number == 1,
             "at_5_mbit": case.what not in rates,
-            # whether this is Low Latency DOCSIS with only the game and the call in the low-latency queue
+            # with Low Latency DOCSIS and a TCP other than Prague, only the game and the call use the low-latency queue
             "classic": case.line is Equipment.LLD and case.stack is not Stack.PRAGUE,
         }
         return bool(evaluate(table["of"], {**_NAMES, **names}))
@@ -98,7 +104,7 @@ LAWS = tuple(map(_law, toml("today", "laws.toml")["laws"]))
 
 
 def cells(runs: Runs) -> list[Cell]:
-    """Returns the cell for every bound, judged by its worst run."""
+    """Returns a cell for every bound that has runs. The worst of these runs decides its verdict."""
     return [cell for law in LAWS if (cell := _cell(law, runs)) is not None]
 
 
@@ -122,7 +128,10 @@ def _cell(law: Law, runs: Runs) -> Cell | None:
 
 
 def over_loads(runs: Runs, line: Equipment, stack: Stack, measure: str) -> Spread | None:
-    """Returns the spread over seeds of each seed's median over the loads; None if no load was run."""
+    """Takes the median over the loads for each seed, and returns the spread of these medians over the seeds.
+
+    Returns None if no load was run.
+    """
     of = [runs[key] for n in LOADED if (key := Case(line, stack, n).key) in runs]
     medians = [spread([rows[seed][measure] for rows in of]).median for seed in range(min(map(len, of), default=0))]
     return spread(medians) if medians else None

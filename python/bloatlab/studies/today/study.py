@@ -21,13 +21,13 @@ def _laws(results: Results) -> list[TextTable]:
 
 
 def _considerations(results: Results) -> list[TextTable]:
-    """Makes tables of the considerations: the game with every TCP, and all measures with two of today's TCPs."""
+    """Makes a table of the game with every TCP under the considerations, and tables of all measures for two TCPs."""
     runs = results.runs
     made = [pages.considerations_table(runs, stack) for stack in (Stack.CUBIC, Stack.PRAGUE)]
     return [pages.game_table(runs), *(table for table in made if table.rows)]
 
 
-#: The blocks of the page, by the anchor of their section.
+#: The functions that make the blocks of each section of the page, by the section's anchor.
 BLOCKS: Mapping[str, Blocks] = {
     "lines": lambda results: [pages.lines_table(results.runs)],
     "loads": lambda results: [pages.loads_table(results.runs, *of) for of in LOADS],

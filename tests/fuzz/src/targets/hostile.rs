@@ -48,8 +48,8 @@ pub(crate) const TRACE: Target = Target {
 
 /// Number of progress reports after which a run is stopped.
 const LOOKS: u32 = 3;
-/// Upper bound on the packets that arrive at one time: a window of 100 000 on each of at most 5 links, in 2 directions, for each of
-/// at most 3 applications.
+/// Upper bound on the number of packets that arrive at the same instant. On each of at most 5 links, in 2 directions,
+/// each of at most 3 applications may have a window of 100 000 packets.
 const TOGETHER: u64 = 5 * 2 * 3 * 100_000;
 
 fn rateless(bytes: &[u8]) -> Verdict {

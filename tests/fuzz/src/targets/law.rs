@@ -1,7 +1,8 @@
-//! Sequences of calls to every control law, as a host with one FIFO queue makes them.
+//! Sequences of calls to every control law, made in the way in which a host with one FIFO queue calls its law.
 //!
-//! A law marks only ECN-capable packets. After a timer has fired, the law's next timer is later than now. A copy makes the
-//! same decisions as the original. The host ensures that a law never drops more packets than there are.
+//! A law marks only ECN-capable packets. After a timer has fired, the law's next timer is later than now. A copy makes
+//! the same decisions as the original. The host consults the law only about a packet that arrives or that it is about
+//! to send, so a law cannot drop more packets than the host has.
 
 use super::{Target, Verdict};
 use crate::schema::{Range, Schema};

@@ -67,7 +67,7 @@ pub const TARGETS: &[Target] = &[
     hostile::TRACE,
 ];
 
-/// Describes the meaning of an input of `target`.
+/// Returns what the input `bytes` means to `target`, for example the scenario or the calls that it encodes.
 pub fn meaning(target: &Target, bytes: &[u8]) -> String {
     use crate::schema::Range;
     match target.name {

@@ -1,7 +1,7 @@
-//! Parsing of packets from outside.
+//! Parsing of packets that come from outside the program.
 //!
-//! No input causes a panic, and parsed values lie within the input. A mark changes only the ECN field and the checksum.
-//! Packets built here are parsed back exactly.
+//! No input causes a panic, and the parsed payload is not longer than the input. A mark changes only the ECN field and
+//! the checksum.
 
 use super::{Target, Verdict};
 use packet::craft::{self, Ip};
@@ -52,7 +52,8 @@ fn packet(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// Returns the folded ones' complement sum of a header, in which 0 and 0xffff are the same number.   Source: RFC 1071.
+/// Returns the ones' complement sum of a header, folded to 16 bits. The sums 0 and 0xffff stand for the same number,
+/// and both are returned as 0.   Source: RFC 1071.
 fn sum(header: &[u8]) -> u32 {
     let mut sum: u32 = header.chunks(2).map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |b| u32::from(*b))).sum();
     while sum > 0xffff {

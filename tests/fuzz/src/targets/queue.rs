@@ -1,8 +1,8 @@
 //! Sequences of calls to every discipline, with any valid parameters.
 //!
-//! Each packet has exactly one fate. After every call, the packet counters balance and the limit holds. The queue holds the
-//! packets that arrived and neither left nor were dropped. Disciplines with one queue keep the order of a flow. Timers advance,
-//! and the same calls give the same results again.
+//! Each packet has exactly one fate: it leaves, or it is dropped. After every call, the packet counters balance, the
+//! queue is within its limit, and it holds as many packets as arrived and neither left nor were dropped. Timers
+//! advance, and repeating the same calls gives the same results.
 
 use super::{Target, Verdict};
 use crate::schema::{Range, Schema};
@@ -33,8 +33,8 @@ const TICKS: u32 = 2_000;
 /// Maximum number of timers checked in one input. Some timers visit every flow, and an input that takes a minute would
 /// delay all other inputs.
 const ALL_TICKS: u32 = 20_000;
-/// Maximum number of calls to empty the queue. The wait doubles after each call that returns no packet, so 64 such calls reach the
-/// maximum time.
+/// Maximum number of calls to empty the queue. The wait doubles after each call that changes nothing, from 1 ns up to
+/// 2^60 ns, so 60 such calls in a row already wait for about 2^60 ns (36 years).
 const LETS_GO: u32 = 200_000;
 
 /// Collects the dropped packets, and checks the marked packets.
@@ -88,7 +88,8 @@ fn queue(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// The results of a sequence of calls, which must equal the results of the same sequence run again.
+/// The results of a sequence of calls: the packets that left, and the packets that were dropped. A second run of the
+/// same sequence must give equal results.
 type Ends = (Vec<u64>, Vec<(u64, DropReason)>);
 
 struct Bench<'a> {
@@ -124,7 +125,7 @@ fn run(spec: &Spec, calls: &[u8]) -> Ends {
             0..=119 => bench.enqueue(seq, &mut s),
             120..=199 => bench.dequeue(),
             200..=203 => {
-                // the tokens of a service flow change
+                // the link's peak rate and its tokens change, as in a DOCSIS service flow
                 let peak = BitRate(5_000_000 * (1 + s.below(4)));
                 let tokens = Bytes(if peak.0 > 5_000_000 { s.below(100_000) } else { 0 });
                 bench.link = LinkView { peak_rate: peak, tokens, ..bench.link };
@@ -137,7 +138,7 @@ fn run(spec: &Spec, calls: &[u8]) -> Ends {
         bench.audit();
         seq += 1;
     }
-    // at the end, all packets leave
+    // empties the queue: every packet must finally leave or be dropped
     let (mut calls, mut patience) = (0, 1);
     while bench.queue.backlog().packets > 0 {
         let before = bench.queue.backlog();
@@ -203,7 +204,7 @@ impl Bench<'_> {
                 self.spec
             );
         }
-        // timers beyond these limits fire late, as on a busy host
+        // if the number of timers reached its limit, the remaining timers fire late, as on a busy host
         self.now = until.max(self.now);
     }
 

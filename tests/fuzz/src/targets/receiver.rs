@@ -1,8 +1,9 @@
 //! The receiving half of TCP, compared with the simplest model: a set of bytes.
 //!
-//! Segments arrive in any order, may overlap, repeat, and lie beyond the window. After each segment, the cumulative ACK is the
-//! first missing byte, bytes are reported once and in order, and each SACK block is a complete run of received bytes. The first
-//! block (after a D-SACK) contains the segment that triggered the ACK. A segment out of order is acknowledged at once.
+//! Segments arrive in any order. They may overlap, be repeated, or lie beyond the window. After each segment, the
+//! cumulative ACK is the first missing byte, bytes are reported once and in order, and each SACK block is a complete
+//! run of received bytes. The first block (after a D-SACK) contains the segment that triggered the ACK. A segment that
+//! is out of order is acknowledged at once.
 //!
 //! Source: RFC 2018 §4, RFC 2883 §4, RFC 5681 §4.2, RFC 9293 §3.10.7.4.
 
@@ -163,8 +164,9 @@ fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at
         {
             assert!(holds(first, start), "the first block {first:?} does not hold the segment at {start}");
         }
-        // The receiver remembers only the latest four runs. Once the holes below them are filled, it reports no blocks,
-        // although older runs may remain. So blocks are checked only if there were never more than three runs
+        // The receiver remembers only the four runs of bytes that segments reached last. Once the holes below these
+        // runs are filled, its ACKs carry no SACK blocks, although it may still hold older runs. So the test requires
+        // SACK blocks only if there were never more than three runs
         let above = model.most_runs <= 3 && model.here.iter().skip(next as usize).any(|here| *here);
         let sack = p.detection.recovery == tcp::Recovery::Sack;
         assert!(!(above && sack && duplicates.is_empty() && blocks.is_empty()), "data above a hole are not reported");

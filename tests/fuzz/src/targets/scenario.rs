@@ -1,7 +1,8 @@
-//! Generated scenarios: read from text, resolved, built and run for a short time.
+//! Generated scenarios, which are read from text, resolved, built and run for a short time.
 //!
-//! Refusals have clear messages. An accepted scenario has a canonical text that is a fixed point, and is built within
-//! `MOST_TO_BUILD` bytes. In a run, time advances, the packet counters of every link balance throughout, and the results are complete.
+//! A scenario that is refused has clear messages. The canonical text of an accepted scenario is a fixed point, and the
+//! build allocates at most `MOST_TO_BUILD` bytes. In a run, time advances, the packet counters of every link balance
+//! throughout, and the results are complete.
 
 use super::text::{clear, fixed_point};
 use super::{Target, Verdict};
@@ -49,7 +50,7 @@ const MOST_AT_ONCE: u64 = 2_000_000;
 /// Number of events between two consistency checks of the links' packet counters.
 const AUDIT: u64 = 32;
 
-/// Returns the text and the scenario that these choices encode.
+/// Generates the text of a scenario from the choices that `bytes` encode. Returns the text and what was read from it.
 pub(crate) fn read_scenario(bytes: &[u8], range: Range) -> (String, Result<Scenario, Vec<units::Problem>>) {
     let text = world::text(&mut Source::new(bytes), range);
     let answer = read::scenario(&text, Format::Json, &[]);
@@ -90,10 +91,11 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
     Verdict::Accepted
 }
 
-/// Maximum number of bytes that a build may take.
+/// Maximum number of bytes that building a world may allocate.
 const MOST_TO_BUILD: u64 = 1_200_000_000;
 
-/// Runs to the end, or for about `events` events; returns true at the end.
+/// Runs the world to its end, or until about `events` events or twice as many packets have been counted. Returns true
+/// if the run reached its end.
 fn run(world: &mut World, events: u64) -> bool {
     let (mut now, mut at_once) = (world.now(), 0);
     for k in 0.. {
@@ -106,7 +108,7 @@ fn run(world: &mut World, events: u64) -> bool {
         at_once = if world.now() > now { 0 } else { at_once + 1 };
         assert!(at_once < MOST_AT_ONCE, "time does not advance beyond {now}");
         now = world.now();
-        // one event may deliver thousands of packets to a host, so packets are also counted
+        // one event may deliver thousands of packets to a host, so the number of packets is limited as well
         let packets = if k % AUDIT == 0 { balance(world) } else { 0 };
         // a run stops only when time has just advanced. If it stopped after exactly `events` events, an endless sequence of
         // events at one time could be missed

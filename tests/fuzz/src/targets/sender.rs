@@ -1,9 +1,10 @@
-//! The sending half of TCP under scripts of ACKs, with a receiver that is a set of bytes.
+//! The sending half of TCP, driven by scripts of ACKs. The receiver is modelled as a set of bytes.
 //!
-//! ACKs arrive late, twice, out of order or never, with valid or invalid SACK blocks, and for bytes never sent. After every call,
-//! sent data lies within the written data and the peer's window, new data follows without a gap, only sent and unacknowledged data
-//! is retransmitted, and a timer runs while data is outstanding. After the script the path is perfect, and all data arrives: no
-//! sequence of ACKs stalls a connection for good.
+//! ACKs arrive late, twice, out of order or never. Their SACK blocks may be invalid, and they may acknowledge bytes
+//! that were never sent. After every call, sent data lies within the written data and the peer's window, new data
+//! follows without a gap, only sent and unacknowledged data is retransmitted, and a timer runs while data is
+//! outstanding. After the script the path is perfect, and all data must arrive: no sequence of ACKs may stall a
+//! connection for good.
 //!
 //! Source: RFC 9293 §3.8, §3.10.7.4 (ACKs of unsent data), RFC 6298 §5, RFC 2018 §5, RFC 6675 §5.
 
@@ -113,7 +114,8 @@ impl Bench {
     fn call(&mut self, call: impl FnOnce(&mut Endpoint, &TcpParams, Time, &mut Out)) {
         let mut out = Out::default();
         call(&mut self.end, &self.p, self.now, &mut out);
-        // segments that count against the limit of the socket leave the host at once, and the sender may then send more segments
+        // the socket limits the bytes of its own segments that are still in the host (TCP small queues). Here these
+        // segments leave the host at once, after which the sender may send more
         let mut seen = 0;
         while seen < out.sent.len() && out.sent.len() < MOST_AT_ONCE {
             let local = out.sent[seen..].iter().filter(|s| s.flags.has(Flags::LOCAL));
@@ -173,7 +175,8 @@ impl Bench {
         self.here[start..stop].fill(true);
     }
 
-    /// Returns the ACK that the receiver would send now, with its blocks from the highest down.
+    /// Returns the ACK that the receiver would send now. With SACK, the ACK reports the highest three runs of received
+    /// bytes, in descending order.
     fn ack(&self, segment: Option<&Segment>) -> Segment {
         let next = self.next();
         let mut ack = Segment { ack: next, has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };

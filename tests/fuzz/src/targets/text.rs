@@ -31,7 +31,7 @@ pub(crate) const JSON: Target = Target {
     },
 };
 
-/// Overrides: a path, a line feed, a value, and so on.
+/// Overrides, as in `--set path=value`. An input contains paths and values on alternate lines.
 pub(crate) const SET: Target = Target {
     name: "set",
     minute: 200_000,
@@ -89,7 +89,7 @@ fn set(bytes: &[u8]) -> Verdict {
     judge(&read::scenario(GOOD, Format::Toml, &sets), text)
 }
 
-/// Checks the result of reading the text `given`.
+/// Checks the scenario that was read from the user's text `given`, or the messages with which the text was refused.
 pub(crate) fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Verdict {
     match answer {
         Ok(scenario) => {
@@ -105,8 +105,8 @@ pub(crate) fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Ver
     }
 }
 
-/// Checks that the tc words written for a queue describe a discipline that can be built, and that this discipline is written in
-/// the same words.
+/// Checks that each link's discipline, when written in tc's syntax, can be read back, and that the discipline that was
+/// read is written in the same words again.
 fn said_in_tc(scenario: &Scenario) {
     for (name, link) in scenario.directed_links() {
         let said = link.queue.in_tc(link.sustained_rate()).words;
@@ -175,7 +175,8 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// Maximum number of characters in a line: a path, a value clipped to 80, and the longest list of names.
+/// Maximum number of characters in a message. A message may contain a path, a value clipped to 80 characters, and the
+/// longest list of names.
 const LONGEST: usize = 1600;
 
 /// Checks that a message is useful: a single line, of bounded length, without control characters, and without Rust's own words,
@@ -188,8 +189,9 @@ pub(crate) fn clear(line: &str, given: &str) {
     };
     assert!(!line.contains(strange), "control characters in {line:?}");
     assert!(line.chars().count() <= LONGEST, "a message of {} characters: {line:.300}", line.chars().count());
-    // a message shows a name that the user wrote, without quotes. In "\u007f64", the last three characters are not the type f64:
-    // "7f" ends the escape, and "64" follows
+    // a message may show a name that the user wrote, with its escapes decoded and without quotes and backslashes, so it
+    // is also compared with the user's text in this form (`bare`). In a message, the four digits after "\u" are
+    // skipped: "\u007f64" does not contain the type name f64, because "7f" is the end of the escape
     let bare: String = unescaped(given).chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
     let spoken: Vec<&str> =
         line.split("\\u").enumerate().map(|(i, part)| part.get(4 * i.min(1)..).unwrap_or(part)).collect();

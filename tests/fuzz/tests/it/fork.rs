@@ -1,10 +1,10 @@
-//! Rule 11 of docs/architecture.md: the clone of a world gives the same bytes as a run without a pause, and shares nothing with the
-//! original. Each random scenario pauses at a random time and is read and cloned there. A link of one clone is changed, and
-//! the senders of another clone are steered.
+//! Tests of rule 11 of docs/architecture.md: a clone of a world ends with the same bytes as a run without a pause, and
+//! shares nothing with the original. Each random scenario is paused at a random time. Its world is then read and
+//! cloned; in one clone a link is changed, and in another the senders are steered.
 //!
-//! `BLOATLAB_FORKS=1000` sets the number of scenarios (60 by default); with 1000 or more, every discipline, law in a fair
-//! discipline, application, stack, controller, service and kind of delivery must have occurred. Code in Python is forked in
-//! `tests/python`.
+//! `BLOATLAB_FORKS=1000` sets the number of scenarios (60 by default); with 1000 or more, every discipline, law in a
+//! fair discipline, application, stack, controller, service and kind of delivery must have occurred. Laws and
+//! controllers written in Python are not part of these scenarios; `tests/python` clones worlds that contain them.
 
 use super::{count, finish, said, same};
 use fuzz::schema::Range;
@@ -18,21 +18,22 @@ use sim::{Ended, Outcome, Steer, World};
 use std::collections::BTreeSet;
 use units::{BitRate, Duration, Prob, Rng, Time};
 
-/// Returns the text of [`said`] without the number of events, because chains and changes of links change this number.
+/// Returns the text of [`said`] without the number of events. This number depends on whether links form chains, which
+/// need fewer events, and on whether a change of a link is scheduled or is made by the caller.
 fn said_without_events(outcome: &Outcome) -> String {
     let mut summary: serde_json::Value = serde_json::from_str(&outcome.summary.to_string()).unwrap();
     summary["events"] = 0.into();
     format!("{summary}\n{:?}", outcome.tables)
 }
 
-/// Returns the names of the controllers of the crate `tcp`, in their order.
+/// Returns the names of all congestion controllers of the crate `tcp`, except the one that stands for Python code.
 fn controllers() -> Vec<String> {
     let all = tcp::CongestionControl::ALL.iter().filter(|control| **control != tcp::CongestionControl::Python);
     all.map(|control| kind(json!(control))).collect()
 }
 
-/// Returns a scenario that can be built and run; `None` if these choices give none. In every second scenario, the first
-/// application uses the next controller of the list.
+/// Generates a random scenario; returns `None` if it cannot be built and run. In every second scenario, the first
+/// application uses the next of the congestion controllers.
 fn scenario(number: u64, rng: &mut Rng) -> Option<Scenario> {
     let bytes: Vec<u8> = (0..128).flat_map(|_| rng.bits().to_le_bytes()).collect();
     let mut drawn = tree(&mut Source::new(&bytes), Range::Usual);
@@ -51,7 +52,7 @@ fn scenario(number: u64, rng: &mut Rng) -> Option<Scenario> {
     (known && scenario.link.values().all(ready)).then_some(scenario)
 }
 
-/// Returns the kind of server of a link.
+/// Returns the name of the kind of service that a link provides.
 fn service(link: &scenario::Link) -> &'static str {
     match &link.service {
         Service::Plain => "plain",
@@ -74,7 +75,7 @@ fn kind(of: Value) -> String {
     }
 }
 
-/// Returns the kinds of all parts of a scenario; every kind must occur in the test.
+/// Returns the kinds of all parts of a scenario. A test of 1000 or more scenarios checks that every kind has occurred.
 fn kinds(scenario: &Scenario) -> Vec<String> {
     let mut seen = Vec::new();
     for link in scenario.link.values() {
@@ -106,7 +107,8 @@ const SERVICES: [&str; 8] = [
     "delivery",
 ];
 
-/// Reads every link and sender, which must not change a result.
+/// Reads the state of every link and of up to three senders of each application. Reading must not change the results of
+/// the run.
 fn read_all(world: &mut World, scenario: &Scenario, now: Time) {
     for i in 0..scenario.directed_links().len() {
         let link = world.link(i as u16, now);
@@ -142,7 +144,8 @@ fn change(world: &mut World, scenario: &mut Scenario, now: Time, rng: &mut Rng) 
     true
 }
 
-/// Runs one scenario without a pause, then paused, forked and changed. Returns false if it is too long.
+/// Runs a scenario without a pause, then runs it again with a pause, clones the paused world, and compares the results.
+/// Returns false if the run is too long to be tested.
 fn check(number: u64, scenario: &Scenario, rng: &mut Rng) -> bool {
     let mut straight = World::build_driven(scenario).unwrap();
     if !finish(&mut straight) {
@@ -159,7 +162,8 @@ fn check(number: u64, scenario: &Scenario, rng: &mut Rng) -> bool {
     assert_eq!(world.run_before(now, |_| true), Ended::Finished);
     read_all(&mut world, scenario, now);
     let (mut fork, mut changed, mut steered) = (world.clone(), world.clone(), world.clone());
-    // the changed and steered clones run first: their effects must not reach the other clones
+    // the clone that is changed and the clone whose senders are steered run first, because this must not affect the
+    // third clone or the original
     let mut scheduled = scenario.clone();
     if change(&mut changed, &mut scheduled, now, rng) && finish(&mut changed) {
         let mut planned = World::build(&scheduled).unwrap();

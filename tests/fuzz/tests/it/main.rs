@@ -1,4 +1,5 @@
-//! Tests of random scenarios and inputs: clones of worlds, initial segments that runs share (pasts), and a replay of the corpus.
+//! Tests with random scenarios and inputs: clones of worlds, pasts (initial segments that several runs share), and a
+//! replay of the corpus.
 
 mod fork;
 mod past;

@@ -37,8 +37,10 @@ fn moment(of: &Scenario, rng: &mut Rng) -> Duration {
     Duration(rng.below(of.duration.0))
 }
 
-/// Schedules a change for every link at the end of the run, and makes some applications start late. If a variant
-/// adds a change to a link, it shares a past only if this link of the base also has changes ([`Timeline`]).
+/// Schedules a change for every link at the end of the run, and makes some applications start late.
+///
+/// A link with changes differs from a link without changes from the start ([`Timeline`]). So a variant that adds a
+/// change to a link can share a past with the base only if the base also has a change for this link.
 fn prepared(mut base: Scenario, rng: &mut Rng) -> Scenario {
     for link in base.link.values_mut() {
         let _ = link.schedule(Change { at: base.duration, delay: Some(Duration(1)), ..Change::default() });
@@ -108,7 +110,8 @@ fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
     let mut past = Past::new(first).unwrap();
     let mut outcomes = vec![(Time::ZERO, String::new()); variants.len()];
     for i in order {
-        // a variant with a different network cannot continue this past
+        // a variant that differs from the first variant from the start, for example in its network, cannot continue
+        // the past of the first variant
         let from_start = timelines[i].always != timelines[0].always;
         let until = if from_start { Time::ZERO } else { (common[i] + skew).min(Time(first.duration.0)) };
         let ended = past.advance(first, until, |_| true).unwrap();
@@ -121,7 +124,11 @@ fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
     outcomes
 }
 
-/// Makes the variants of scenario `number`, and their outcomes without a shared past; `None` if a variant cannot be run here.
+/// Makes the variants of scenario `number`, and runs each of them separately, without a shared past. Returns the
+/// variants and the outcomes of these runs.
+///
+/// Leaves out variants that cannot be built, take too long or cannot share a past. Returns `None` if the base scenario
+/// is one of them, or if the random choices give no scenario that can be built.
 fn variants(number: u64) -> Option<(Vec<Scenario>, Vec<String>)> {
     let mut rng = Rng::named(number, "past");
     let (base, donor) = (scenario(&mut rng)?, scenario(&mut rng)?);
@@ -130,7 +137,7 @@ fn variants(number: u64) -> Option<(Vec<Scenario>, Vec<String>)> {
     made.extend((0..VARIANTS).map(|_| variant(&base, &donor, &mut rng)));
     let (mut kept, mut outcomes) = (Vec::new(), Vec::new());
     for variant in made {
-        // a run with external code, such as a controller in Python, shares no past
+        // a run that depends on external code, such as a controller in Python, cannot share a past with other runs
         let alone = matches!(Timeline::of(&variant), Ok(None));
         if let Some(outcome) = plain(&variant).filter(|_| !alone) {
             kept.push(variant);
@@ -157,12 +164,13 @@ fn a_common_past_gives_the_same_bytes() {
     assert!(3 * sharing > runs, "too few runs share a past for this test to mean anything");
 }
 
-/// The comparison detects a rule that makes the common past too long.
+/// The comparison with separate runs detects a shared past that is too long, here by 20 ms.
 #[test]
 fn a_wrong_common_time_is_found() {
     let scenarios = (0..).filter_map(variants).take(20);
     let found = scenarios.filter(|(made, plain)| {
-        // with debug assertions, `shared` panics if an event is scheduled too late
+        // in a build with debug assertions, `shared` panics if an event is scheduled too late; then `outcomes` is
+        // empty, and the wrong time also counts as found
         let outcomes = catch_unwind(AssertUnwindSafe(|| shared(made, Duration::from_millis(20)))).unwrap_or_default();
         outcomes.is_empty() || outcomes.iter().zip(plain).any(|((_, outcome), plain)| outcome != plain)
     });

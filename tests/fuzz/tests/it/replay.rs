@@ -1,4 +1,4 @@
-//! Regression tests: every test run replays all stored inputs, and tries a number of fresh ones.
+//! Regression tests: every test run replays all stored inputs, and tries some new inputs.
 
 use fuzz::engine::{Campaign, Until, attempt, read_corpus};
 use fuzz::{TARGETS, Target, Verdict};

@@ -10,7 +10,7 @@ pub(crate) fn ms(t: f64) -> Time {
     Time((t * 1e6).round() as u64)
 }
 
-/// Parses TOML to a JSON tree first, as the reader of scenarios does. Reading TOML directly would
+/// Converts TOML to a JSON tree before reading it, as the reader of scenarios does. Reading TOML directly would
 /// require a second parser of every type, which takes as long to compile as all these tests.
 pub(crate) fn read(text: &str) -> serde_json::Result<PortSpec> {
     serde_json::from_value(toml::from_str(text).unwrap())
@@ -99,6 +99,6 @@ impl Bench {
     }
 }
 
-/// The upstream service flow of CableLabs 2012.
+/// The upstream service flow in the cable modem model that CableLabs published in 2012.
 pub(crate) const FLOW: &str =
     "{ max_sustained_rate = '5mbit', max_traffic_burst = '10MB', peak_traffic_rate = '20mbit' }";

@@ -19,7 +19,7 @@ pub(crate) const MAX_FRAME: u64 = 2000;
 /// Upper bound of FLOOR.
 const MOST_FLOOR: Duration = Duration(65_535_000);
 
-/// The ramp at a given rate.
+/// The ramp from a queuing delay to a marking probability, for one value of MAX_RATE.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ramp {
     rate: BitRate,
@@ -28,7 +28,7 @@ pub struct Ramp {
 }
 
 impl Ramp {
-    /// Creates the ramp for a configured MAXTH and RANGE at a positive MAX_RATE, `rate`.
+    /// Creates the ramp from the configured MAXTH and LG_RANGE, and from MAX_RATE (`rate`), which must be positive.
     pub(crate) fn new(max_th: Duration, lg_range: u8, rate: BitRate) -> Self {
         let range = Duration(1 << lg_range.min(62));
         let floor = rate.time_for(2 * MAX_FRAME).min(MOST_FLOOR);
@@ -44,7 +44,7 @@ impl Ramp {
         self.min_th + self.range
     }
 
-    /// Computes the delay of `bytes` at MAX_RATE.
+    /// Computes the time that `bytes` take at MAX_RATE.
     #[inline]
     pub(crate) fn qdelay(&self, bytes: u64) -> Duration {
         self.rate.time_for(bytes)

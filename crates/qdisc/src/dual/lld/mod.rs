@@ -46,7 +46,7 @@ use packet::{
 };
 use units::{BitRate, Bytes, Duration, Limit, Problem, Time};
 
-/// A packet for C. While packets wait, [`PacketMeta::class`] holds this constant or one of the next two.
+/// A packet for C. The [`PacketMeta::class`] of every waiting packet is this constant or one of the two that follow.
 const CLASSIC: u8 = 0;
 const LOW_LATENCY: u8 = 1;
 /// A packet that queue protection redirected to C.
@@ -113,7 +113,7 @@ impl Params for DocsisLldParams {
         DocsisLld::new(self)
     }
     fn limit(&self) -> Option<Limit> {
-        // each of the two queues has its own limit
+        // there is no common limit, because each of the two queues has its own
         None
     }
     fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
@@ -130,7 +130,7 @@ impl Params for DocsisLldParams {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocsisLld {
     params: DocsisLldParams,
-    /// The code points whose packets go to L, one bit for each.
+    /// The code points whose packets go to L, as a bit set: bit i stands for code point i.
     l_dscp: u64,
     aggregate: Aggregate,
     rates: Option<Rates>,
@@ -142,7 +142,7 @@ pub struct DocsisLld {
     recur: Recur,
     turns: Turns,
     p_cl: f64,
-    /// p_native at the last arrival in L.
+    /// The value of p_native (see `iaqm`) for the last packet that arrived at L.
     p_native: f64,
     qdelay_l: Duration,
     /// Bits that have left L since `interval_start`.
@@ -157,7 +157,7 @@ pub struct DocsisLld {
 }
 
 impl DocsisLld {
-    /// Creates an empty pair from valid parameters.
+    /// Creates both queues, empty, from valid parameters.
     fn new(p: &DocsisLldParams) -> Self {
         Self {
             params: p.clone(),
@@ -195,7 +195,7 @@ impl DocsisLld {
     fn set_rates(&mut self, of: [BitRate; 2]) {
         let p = &self.params;
         let rate = BitRate(of[0].0.max(1));
-        // an unlimited peak rate would make the buffer unlimited
+        // replaces an unlimited peak rate by the sustained rate, because otherwise C's buffer would be unlimited too
         let peak = if of[1].0 == u64::MAX { rate } else { rate.max(of[1]) };
         let Aggregate { msr: [msr_l, msr_c], peak_c, request_loop } = self.aggregate;
         let peak = msr_c.into_iter().chain(peak_c).max().unwrap_or(peak);
@@ -251,7 +251,8 @@ impl DocsisLld {
             return true;
         }
         if hit && packet.ecn() != Ecn::NotEct {
-            // reports the source of the larger probability as the reason
+            // the mark counts as the ramp's (`Step`) or the coupled law's (`Law`), whichever gave the larger
+            // probability
             let reason = if native >= self.p_cl { MarkReason::Step } else { MarkReason::Law };
             self.marked[reason as usize] += 1;
             mark(packet, reason, Point::Enqueue, cx);
@@ -279,7 +280,8 @@ impl DocsisLld {
         Ok(())
     }
 
-    /// Returns true if L has room for a packet. The virtual queue, if there is one, already includes the packet.
+    /// Returns true if L has room for an arriving packet. If there is a virtual queue, the packet has already been
+    /// added to that queue.
     fn has_room(&self) -> bool {
         let Some(rates) = &self.rates else { return false };
         let virtually = self.virtual_queue.is_none() || self.qdelay_l < rates.l_delay;
@@ -293,8 +295,8 @@ impl DocsisLld {
         }
     }
 
-    /// Computes r_L and r_C in bit/s: L's rate since the last update, limited by its weight and its MSR, and the remaining rate,
-    /// limited by C's MSR.
+    /// Computes r_L and r_C in bit/s. r_L is the rate at which packets have left L since `interval_start`, limited to
+    /// L's weighted share of `rate` and to L's MSR. r_C is the rest of `rate`, limited to C's MSR.
     fn shares(&self, now: Time, rate: BitRate) -> [u64; 2] {
         let [msr_l, msr_c] = self.aggregate.msr.map(|msr| msr.map_or(u64::MAX, |msr| msr.0));
         let most = (u128::from(rate.0) * u128::from(self.params.scheduling_weight) / 256).min(u128::from(msr_l));

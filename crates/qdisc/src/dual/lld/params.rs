@@ -15,7 +15,8 @@ const LONGEST: Duration = Duration(65_535_000);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayEstimate {
-    /// The time that the queued bytes take at MAX_RATE. Used in a CMTS, and in modems before 2023.
+    /// The time that the queued bytes take at MAX_RATE, which is the Maximum Sustained Rate of the aggregate or of the
+    /// Low Latency service flow, whichever is lower. Used in a CMTS, and in modems before 2023.
     Bytes,
     /// The delay of a virtual queue that drains at MAX_RATE. Bytes that wait for the request loop's grants do not count as delay.
     VirtualQueue,
@@ -32,41 +33,45 @@ params! {
         max_th: Duration = Duration::from_micros(1000),
         /// LG_RANGE: the ramp of marks begins 2^lg_range ns below MAXTH.
         lg_range: u8 = 19,
-        /// Estimation of the Low Latency queue's delay; null: virtual_queue in a modem, which must request grants, otherwise
-        /// bytes.
+        /// Estimation of the Low Latency queue's delay; null: virtual_queue in a modem (which must request grants),
+        /// otherwise bytes.
         delay_estimate: Option<DelayEstimate> = None,
         /// k: packets of the Low Latency queue are marked with a probability of at least k times the square root of the Classic
         /// queue's drop probability.
         coupling_factor: f64 = 2.0,
         /// Buffer of the Low Latency queue; null: 10ms at the aggregate's rate, at least 40000B.
         l_limit: Option<Limit> = None,
-        /// Share of the Low Latency queue while both queues have packets, in 256ths. The estimate of the Classic queue's delay
-        /// assumes at most this share. The two queues also take turns by this share, except in a DOCSIS 3.1 modem or CMTS, which
-        /// has its own `scheduling_weight`.
+        /// Share of the Low Latency queue while both queues have packets, in 256ths. The estimate of the Classic
+        /// queue's delay assumes that the Low Latency queue takes at most this share. The two queues also take turns by
+        /// this share, except in a DOCSIS 3.1 modem or CMTS, which has its own `scheduling_weight`.
         scheduling_weight: u8 = 230,
         /// Queue protection: while the Low Latency queue is long, packets of the flows that make it long go to the Classic
         /// queue.
         queue_protection: bool = true,
-        /// CRITICALqL: no packet is sanctioned while the delay is at most this; null: the effective MAXTH.
+        /// CRITICALqL: while the Low Latency queue's delay is at most this, queue protection moves no packet to the
+        /// Classic queue; null: the effective MAXTH.
         critical_ql: Option<Duration> = None,
-        /// CRITICALqLSCORE: score above which a flow is sanctioned at a delay of CRITICALqL. At twice this delay, a flow is
-        /// sanctioned above half this score.
+        /// CRITICALqLSCORE: score above which queue protection moves a flow's packets to the Classic queue when the
+        /// delay has just exceeded CRITICALqL. At twice CRITICALqL, half this score is enough. A flow's score is the
+        /// time that its congested bytes take to age away (`lg_aging`).
         critical_ql_score: Duration = Duration::from_micros(4000),
-        /// LG_AGING: congested bytes age at 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s.
+        /// LG_AGING: a flow's congested bytes (the size of each packet times the ramp's probability) age away at
+        /// 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s.
         lg_aging: u8 = 19,
         /// BI_SIZE: 2^bucket_id_size buckets hold one flow each. One more bucket is shared by all flows that find no free
         /// bucket.
         bucket_id_size: u8 = 5,
         /// ATTEMPTS: number of buckets tried for a flow.
         attempts: u8 = 2,
-        /// DOCSIS-PIE on the Classic queue. A null limit means 100ms at the queue's highest rate. This rate is the larger of the
-        /// MSR and the peak rate of its service flow, or the aggregate's peak rate if the service flow has no rates.
+        /// DOCSIS-PIE on the Classic queue. If `limit` is not set, the limit is 100ms at the queue's highest rate. This
+        /// rate is the larger of the Maximum Sustained Rate (MSR) and the peak rate of its service flow, or the
+        /// aggregate's peak rate if the service flow has no rates.
         classic: DocsisPieParams = DocsisPieParams::default(),
     }
 }
 
 impl DocsisLldParams {
-    /// Returns the first invalid parameter, by field name.
+    /// Returns an error that names the first invalid parameter, if there is one.
     pub(super) fn check(&self) -> Result<(), Problem> {
         self.l_dscp.iter().try_for_each(|dscp| within("l_dscp", *dscp, 0, 63))?;
         for (name, d) in [("max_th", self.max_th), ("critical_ql", self.critical_ql.unwrap_or_default())] {

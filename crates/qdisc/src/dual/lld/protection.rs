@@ -46,7 +46,7 @@ impl Protection {
         Self { critical_score: p.critical_ql_score, lg_aging, bucket_id_size, attempts, buckets }
     }
 
-    /// Finds the flow's bucket, or assigns one (`pick_bucket`).
+    /// Returns the index of the flow's bucket. If the flow has no bucket yet, assigns a bucket to it (`pick_bucket`).
     fn pick(&mut self, flow: FlowTuple, now: Time) -> usize {
         let all = self.buckets.len() - 1;
         let mut h = hash(&flow, HashKey::FiveTuple, 0) as usize;
@@ -66,7 +66,7 @@ impl Protection {
         free
     }
 
-    /// Adds a packet to the score of its flow's bucket, and returns the new score (`fill_bucket`).
+    /// Raises the score of `bucket` for a packet of `size` bytes, and returns the raised score (`fill_bucket`).
     fn fill(&mut self, bucket: usize, size: u64, p_native: f64, now: Time) -> Duration {
         let more = p_native * size as f64 * f64::from(1u32 << (30 - self.lg_aging.min(30)));
         let t_exp = self.buckets[bucket].t_exp.max(now) + Duration(more as u64);
@@ -75,8 +75,9 @@ impl Protection {
         t_exp.since(now)
     }
 
-    /// Returns true if a packet must go to the Classic queue (`qprotect`). `size` is the packet's size in bytes, and `qdelay` the
-    /// delay of the Low Latency queue on the packet's arrival.
+    /// Adds an arriving packet to its flow's score. Returns true if the packet is sanctioned, that is, if it must go to
+    /// the Classic queue because its flow's score is too high (`qprotect`). `size` is the packet's size in bytes,
+    /// `qdelay` is the delay of the Low Latency queue when the packet arrives, and `critical` is CRITICALqL.
     pub(crate) fn sanctions(
         &mut self,
         (packet, size): (&PacketMeta, u64),
@@ -164,7 +165,7 @@ mod tests {
     fn a_flow_finds_its_bucket_again_and_takes_only_expired_ones() {
         let mut q = protection();
         let now = Time(1_000_000);
-        // for the next 5 s, another flow owns all buckets except the shared bucket
+        // another flow owns all buckets except the shared one, and the buckets do not expire within the next 5 s
         let other = flow(0);
         for b in &mut q.buckets[..32] {
             *b = Bucket { owner: Some(other), t_exp: now + MAX_SCORE };

@@ -22,15 +22,17 @@
 use packet::RequestLoop;
 use units::{BitRate, Duration, Time};
 
-/// The weight of a new sample is 2^-LG_ALPHA.
+/// A new sample enters the average with a weight of 2^-LG_ALPHA.
 const LG_ALPHA: u32 = 7;
 /// The average is stored in units of 2^-LG_PARTS bytes.
 const LG_PARTS: u32 = 16;
-/// Number of empty samples after which any average is zero. An average is at most 2^56 units. Without rounding,
-/// 128 ln(2^56) = 4968 samples would reduce it to about one unit; because of rounding, up to 128 more are needed.
+/// Number of consecutive samples of an empty queue after which the average is zero, whatever it was before. An average
+/// is at most 2^56 units. Without rounding, 128 ln(2^56) = 4968 samples would reduce it to about one unit; because of
+/// rounding, up to 128 more are needed.
 const ALL: u64 = 6000;
 
-/// The values for a link without a request loop. The average is still sampled.
+/// Stands in for the request loop on a link that has none: packets never wait for a grant, so `allowed` is 0. The
+/// actual queue is still sampled, every 500 us.
 pub(super) const NO_LOOP: RequestLoop = RequestLoop {
     delay: Duration::ZERO,
     sample: Duration::from_micros(500),
@@ -38,19 +40,21 @@ pub(super) const NO_LOOP: RequestLoop = RequestLoop {
     guaranteed_interval: Duration::ZERO,
 };
 
-/// The virtual queue, and the average of the actual queue.
+/// The virtual queue. It also averages the length of the actual queue, which raises the virtual queue if it is too
+/// long.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct VirtualQueue {
     of: RequestLoop,
     rate: BitRate,
-    /// Bytes that wait only because of the request loop.
+    /// Average number of bytes that the request loop alone keeps waiting, without any congestion. Only the bytes beyond
+    /// this number are a real queue.
     allowed: u64,
     vq: Duration,
     /// Time at which the value of `vq` was computed.
     at: Time,
-    /// Average of the actual queue, in 2^-LG_PARTS bytes.
+    /// Average length of the actual queue, in units of 2^-LG_PARTS bytes.
     average: u64,
-    /// Time of the last sample.
+    /// The average includes all samples that were due by this time.
     sampled: Time,
     next: Option<Time>,
 }
@@ -90,17 +94,19 @@ impl VirtualQueue {
         self.vq
     }
 
-    /// Undoes the last arrival, because the packet does not stay in L.
+    /// Takes the `bytes` of the packet that has just arrived out of the virtual queue, because the packet does not stay
+    /// in L.
     pub(crate) fn take_back(&mut self, bytes: u64) {
         self.vq = self.vq.saturating_sub(self.rate.time_for(bytes));
     }
 
-    /// Returns the time at which [`VirtualQueue::sample`] is due.
+    /// Returns the time at which the caller must next call [`VirtualQueue::sample`]; `None` while sampling has stopped.
     pub(crate) fn next(&self) -> Option<Time> {
         self.next
     }
 
-    /// Samples the actual queue, which holds `bytes`.
+    /// Adds one sample to the average: the actual queue holds `bytes` at `now`. If the average then exceeds `allowed`,
+    /// raises the virtual queue to at least the excess.
     pub(crate) fn sample(&mut self, now: Time, bytes: u64) {
         self.mix(bytes);
         let average = self.average >> LG_PARTS;
@@ -125,7 +131,8 @@ impl VirtualQueue {
         Time((now.0 / every + 1) * every)
     }
 
-    /// Resumes sampling. The queue was empty at all missed samples.
+    /// Starts sampling again. The samples missed since sampling stopped enter the average as zeros, because the queue
+    /// was empty all the time.
     fn resume(&mut self, now: Time) {
         let every = self.of.sample.0.max(1);
         let missed = now.0 / every - self.sampled.0 / every;
@@ -143,8 +150,8 @@ impl VirtualQueue {
 mod tests {
     use super::*;
 
-    /// Creates a virtual queue at 50 Mbit/s. A request takes 1.62 ms plus a MAP interval of 2.025 ms. Grants for `ggr` bit/s come
-    /// without requests, one grant every 945 us.
+    /// Creates a virtual queue at 50 Mbit/s. It takes 1.62 ms plus a MAP interval of 2.025 ms until a request is
+    /// granted. The modem also gets grants without requests: one every 945 us, which add up to `ggr` bit/s.
     fn queue(ggr: u64) -> VirtualQueue {
         let of = RequestLoop {
             delay: Duration(1_620_000 + 2_025_000),
@@ -157,9 +164,10 @@ mod tests {
 
     #[test]
     fn what_the_loop_holds_is_allowed() {
-        // A packet that needs a request waits for 3.645 ms, in which 3.645 ms x 50 Mbit/s / 8 = 22 781 B arrive. If 5 Mbit/s is
-        // granted without requests, packets of these grants wait for 0.945 ms. So 3.645 ms x 45 Mbit/s / 8 = 20 503 B wait for
-        // requests, and 0.945 ms x 5 Mbit/s / 8 = 590 B for the other grants.
+        // A packet that needs a request waits for 3.645 ms, in which 3.645 ms x 50 Mbit/s / 8 = 22 781 B arrive. If 5
+        // Mbit/s is granted without requests, the packets that use these grants wait for 0.945 ms only. So 3.645 ms x
+        // 45 Mbit/s / 8 = 20 503 B wait for requested grants, and 0.945 ms x 5 Mbit/s / 8 = 590 B wait for grants
+        // without requests.
         assert_eq!([queue(0).allowed, queue(5_000_000).allowed], [22_781, 20_503 + 590]);
         // if the full rate is granted without requests, 0.945 ms x 50 Mbit/s / 8 = 5906 B are allowed
         assert_eq!(queue(50_000_000).allowed, 5906);
@@ -167,23 +175,24 @@ mod tests {
 
     #[test]
     fn packets_at_less_than_the_rate_find_themselves_only() {
-        // 1518 B take 242.88 us at 50 Mbit/s. If a packet arrives every 250 us, each finds the queue empty; if every 200 us, the
-        // queue grows by 42.88 us per packet
+        // 1518 B take 242.88 us at 50 Mbit/s. If packets arrive every 250 us, each packet finds the virtual queue
+        // empty. If they arrive every 200 us, the virtual queue grows by 42.88 us with each packet.
         let mut q = queue(0);
         let delays: Vec<u64> = (0..4).map(|i| q.arrive(Time(i * 250_000), 1518).0).collect();
         assert_eq!(delays, [242_880; 4]);
         let mut q = queue(0);
         let delays: Vec<u64> = (0..4).map(|i| q.arrive(Time(i * 200_000), 1518).0).collect();
         assert_eq!(delays, [242_880, 285_760, 328_640, 371_520]);
-        // a packet that is sanctioned or dropped no longer counts
+        // a packet that is sanctioned or dropped is taken out of the virtual queue again
         q.take_back(1518);
         assert_eq!(q.arrive(Time(600_000), 1518).0, 371_520);
     }
 
     #[test]
     fn a_queue_beyond_the_loops_own_is_found_by_its_average() {
-        // 40 000 B stay queued, so the average is 40 000 (1 - (127/128)^n) B after n samples. It exceeds 22 781 B from n = 108
-        // on, because (127/128)^107 = 0.432047 gives 22 718 B, and (127/128)^108 = 0.428672 gives 22 853 B
+        // Every sample finds 40 000 B in the queue, so the average is 40 000 (1 - (127/128)^n) B after n samples. The
+        // average exceeds the allowed 22 781 B from n = 108 on, because (127/128)^107 = 0.432047 gives 22 718 B, and
+        // (127/128)^108 = 0.428672 gives 22 853 B.
         let mut q = queue(0);
         q.arrive(Time(0), 1518);
         let mut at = Vec::new();

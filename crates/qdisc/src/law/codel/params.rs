@@ -19,8 +19,8 @@ pub enum Variant {
     /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel: on re-entry within 8 intervals, count resumes at its
     /// last value minus 2; maxpacket is learned from the packets.
     Draft01,
-    /// ns-2's codel.cc, "kmn" revision (2012-2013): like draft01, but with a partial parole, and a large count resumes at
-    /// 0.9844 times its last value.
+    /// ns-2's codel.cc, "kmn" revision (2012-2013): like draft01, but with `partial_parole`, and a large count resumes
+    /// at 0.9844 times its last value.
     Kmn,
     /// ACM Queue, May 2012: on re-entry within one interval, count resumes at its last value minus 2; the dropping state is
     /// entered after a second interval above target; at least 512 bytes must wait behind the head.
@@ -58,8 +58,8 @@ pub enum Entry {
     AtInterval,
     /// Enters at the first head strictly after the end of the interval (Linux).
     AfterInterval,
-    /// Enters after a second interval above target, or at once if less than an interval has passed since the next drop
-    /// that the last cycle had scheduled (ACM Queue).
+    /// Enters after a second interval above target, or already after the first if less than an interval has passed
+    /// since the time for which the last cycle had scheduled its next drop (ACM Queue).
     AtSecondInterval,
 }
 
@@ -84,7 +84,8 @@ pub enum Sojourn {
 }
 
 params! {
-    /// Parameters of CoDel. Some defaults depend on `variant`.
+    /// Parameters of CoDel. Some defaults depend on `variant`. The variables count and lastcount are RFC 8289's: in the
+    /// dropping state, the time between drops is `interval` / sqrt(count). A cycle is one stay in the dropping state.
     #[derive(Copy)]
     pub struct CodelParams as p {
         /// Maximum length of the queue, as in droptail: arrivals beyond it are dropped. Null: 1000p; in a fair discipline, none
@@ -117,9 +118,9 @@ params! {
             Variant::Draft01 | Variant::AcmQueue => Reentry::MinusTwo,
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
-        /// Number of intervals for which CoDel remembers its count, from the next drop that the last cycle had
-        /// scheduled. If CoDel enters the dropping state within this time, it resumes with the count of `reentry`;
-        /// later, count starts at 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
+        /// Number of intervals for which CoDel remembers its count, from the time for which the last cycle had
+        /// scheduled its next drop. If CoDel enters the dropping state within this period, it resumes with the count
+        /// that `reentry` gives; if it enters later, count starts at 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
             Variant::Draft01 | Variant::Kmn => 8,
@@ -138,7 +139,7 @@ params! {
             _ => Entry::AtInterval,
         },
         /// Shortens the wait before the first drop of a cycle from `interval` to interval / sqrt(count), if the delay
-        /// exceeds the target again within `window`; null: false, true (kmn).
+        /// exceeds `target` again within `window`; null: false, true (kmn).
         partial_parole: Option<bool> = None => p.variant == Variant::Kmn,
         /// Computation of 1/sqrt(count); null: exact, newton16 (linux).
         inverse_sqrt: Option<InverseSqrt> = None => match p.variant {
@@ -149,8 +150,8 @@ params! {
 }
 
 impl CodelParams {
-    /// Returns the maximum number of bytes behind the head at which nothing is dropped; `None` if this is the size of the
-    /// largest packet so far.
+    /// Returns maxpacket: nothing is dropped while at most this many bytes are queued behind the head. `None` means
+    /// that maxpacket is learned: it is the size of the largest packet so far, but at least 256 bytes.
     pub(super) fn max_packet(&self) -> Option<Bytes> {
         self.max_packet.or(match self.variant {
             Variant::Rfc8289 | Variant::Linux => Some(Bytes(1514)),

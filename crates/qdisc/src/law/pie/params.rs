@@ -15,8 +15,8 @@ pub enum PieVariant {
     Rfc8033,
     /// Linux sch_pie: like RFC 8033, with these differences. Drops are de-randomised. While there is no delay, each
     /// update reduces the probability by 1/64 (RFC 8033: by 2 %). While the delay exceeds 250 ms, each update adds
-    /// 0.02. avpkt is 1514. The decision on an arrival uses the current delay. Nothing is dropped while fewer than two
-    /// packets are queued. Departures use up the burst allowance.
+    /// 0.02. The decision on an arrival uses the current delay. avpkt is 1514 bytes, and there is no early drop while
+    /// fewer than 2 × avpkt bytes are queued. Departures use up the burst allowance.
     Linux,
     /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: target 20 ms, updates every 30 ms, bursts of 100
     /// ms, the delay from the departure rate (in cycles of 10 KB), +0.02 per update while the delay exceeds 200 ms, and only two
@@ -74,7 +74,8 @@ params! {
         alpha: f64 = 0.125,
         /// Weight of the change since the last update, in 1/s; 1.25 is tc's 20.
         beta: f64 = 1.25,
-        /// MAX_BURST: after a quiet period, nothing is dropped for this time; null: 150ms, 100ms (draft2013).
+        /// MAX_BURST: time during which there is no early drop, at the start and after a quiet period (two successive
+        /// delays below half of `target`, and a probability of 0); null: 150ms, 100ms (draft2013).
         max_burst: Option<Duration> = None => ms(if p.variant == Draft2013 { 100 } else { 150 }),
         /// Marks ECN-capable packets instead of dropping them, while the probability is below `mark_ecnth`.
         ecn: bool = false,
@@ -86,8 +87,8 @@ params! {
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Linux { 1514 } else { 1000 }),
         /// No early drop while at most this many bytes are queued; null: 2 × `avpkt`, one byte less (linux).
         spared: Option<Bytes> = None => Bytes(2 * p.avpkt().0 - u64::from(p.variant == Linux)),
-        /// The delay that can exclude a drop: while this delay is below half of `target` and the probability is below
-        /// 0.2, every arrival is kept. Null: last_update, present (linux).
+        /// The delay that is compared with half of `target` at an arrival: while this delay is lower and the
+        /// probability is below 0.2, every arrival is kept. Null: last_update, present (linux).
         judged_by: Option<JudgedBy> = None => if p.variant == Linux { JudgedBy::Present } else { JudgedBy::LastUpdate },
         /// Events at which the remaining burst allowance (at first `max_burst`) is reduced; null: updates, departures
         /// (linux with `delay = "timestamp"`).
@@ -112,7 +113,8 @@ params! {
         /// Share of `limit` that the backlog must reach before PIE becomes active (RFC 8033 §5.3: 1/3). A share above 0
         /// needs an explicit `limit`. With 0, PIE is always active.
         activation: Prob = Prob::default(),
-        /// The table that scales steps by the current probability; null: rfc8033, coarse (draft2013).
+        /// The table of factors by which a step of the probability is multiplied; the factor depends on the current
+        /// probability. Null: rfc8033, coarse (draft2013).
         tuning: Option<Tuning> = None => if p.variant == Draft2013 { Tuning::Coarse } else { Tuning::Rfc8033 },
         /// Delay above which each update adds 0.02 to the probability; null: never (rfc8033), 250ms (linux), 200ms
         /// (draft2013).
@@ -125,12 +127,12 @@ impl PieParams {
         Gains { alpha: self.alpha, beta: self.beta, target: self.target(), tuning: self.tuning() }
     }
 
-    /// Returns the factor by which an update without delay multiplies drop_prob.
+    /// Returns the factor by which an update multiplies drop_prob if the delay is zero, now and at the last update.
     pub(super) fn decay(&self) -> f64 {
         if self.variant == Linux { 1.0 - 1.0 / 64.0 } else { 0.98 }
     }
 
-    /// Returns the delay above which drop_prob grows faster; `None` for never.
+    /// Returns the delay above which each update adds 0.02 to drop_prob; `None` if no update does so.
     pub(super) fn delay_high(&self) -> Option<Duration> {
         self.delay_high.or(match self.variant {
             Rfc8033 => None,

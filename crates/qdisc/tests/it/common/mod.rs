@@ -33,7 +33,8 @@ impl Source {
     }
 }
 
-/// For one source, the counts of its packets in the measurement window, its backlog, and the integral of the backlog over time.
+/// The counts of one source's packets in the measurement window, its current backlog, and the integral of this backlog
+/// over the window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     offered: u32,

@@ -18,10 +18,11 @@ use units::Time;
 const ROUNDS: u32 = 5;
 /// Linux stores a bandwidth as segments per microsecond times this number, truncated.
 const BW_UNIT: f64 = (1u64 << 24) as f64;
-/// Number of acknowledged segments after which an epoch ends in any case.
+/// Limit on the number of segments acknowledged in an epoch. The ACK that would reach this limit begins a new epoch.
 const LONGEST: f64 = (1u64 << 20) as f64;
 
-/// The current epoch, and the filter for the maximum excess.
+/// The current epoch, and the largest excess of the last rounds. An excess is the data acknowledged since the epoch
+/// began, minus the data that BtlBw delivers in this time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Aggregation {
     epoch: Time,
@@ -96,8 +97,8 @@ mod tests {
         }
     }
 
-    /// Returns the allowance after ACKs of two segments each at these times, in microseconds. The bandwidth is one segment per
-    /// millisecond, the window 20 segments.
+    /// Returns the allowance after a series of ACKs that arrive at the times `moments`, in microseconds. Each ACK
+    /// acknowledges two segments. The bandwidth is one segment per millisecond, and the window is 20 segments.
     fn after(moments: &[u64]) -> f64 {
         let mut g = Aggregation::default();
         for &us in moments {
@@ -108,14 +109,15 @@ mod tests {
 
     #[test]
     fn delayed_acks_are_two_extra_and_three_where_one_comes_early() {
-        // an ACK every 2.1 ms: 2.1 segments are expected, rounded down to two. Only two had been acknowledged before, so each
-        // ACK begins an epoch
+        // one ACK arrives every 2.1 ms. In this time 2.1 segments are expected, rounded down to two. Only two segments
+        // had been acknowledged before in the epoch, so each ACK begins a new epoch
         assert_eq!(after(&[10_000, 12_100, 14_200]), 2.0);
         // the second ACK comes after 1.95 ms: 1.95 segments are expected, rounded down to one. Two segments had been
         // acknowledged before, and four now, so the excess is three
         assert_eq!(after(&[10_000, 11_950]), 3.0);
-        // five ACKs at once after an idle period: all ten of their segments are excess. The window limits the excess of 15 such
-        // ACKs to 20 segments
+        // five ACKs arrive at once after an idle period. No segment is expected at that moment, so all ten segments
+        // that they acknowledge are excess. 15 ACKs at once acknowledge 30 segments, but the excess is limited to the
+        // window of 20 segments
         assert_eq!(after(&[10_000, 30_000, 30_000, 30_000, 30_000, 30_000]), 10.0);
         assert_eq!(after(&[10_000; 15]), 20.0);
     }

@@ -20,7 +20,8 @@ use units::Time;
 const ROUNDS: (u32, u32) = (4, 16);
 /// Minimum ratio of lost to delivered bytes that indicates a policer.
 const LOSS: f64 = 50.0 / 256.0;
-/// Two rates count as equal if they differ by at most this share, or by at most [`DIFFERENCE`] bytes per second.
+/// Two rates count as equal if they differ by at most this share of the earlier rate, or by at most [`DIFFERENCE`]
+/// bytes per second.
 const RATIO: f64 = 0.125;
 const DIFFERENCE: f64 = 500.0;
 /// Number of rounds for which BBR keeps to the policer's rate.
@@ -29,13 +30,15 @@ const KEPT: u32 = 48;
 /// The state of one connection's policer detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct LongTerm {
-    /// True while an interval is in progress.
+    /// True from the loss that begins the first interval until the detection starts again from the beginning.
     sampling: bool,
-    /// True while the estimated rate is in use.
+    /// True while BBR sends at the policer's rate.
     used: bool,
-    /// Rounds since the interval began, or since the rate came into use.
+    /// Rounds since the interval began. While `used` is true, rounds in ProbeBw since BBR began to send at the
+    /// policer's rate.
     rounds: u32,
-    /// Rate of the last interval, bytes per second; 0 before the first.
+    /// Rate of the last interval, bytes per second; 0 before the first interval ends. While `used` is true, the mean of
+    /// the last two rates.
     bw: f64,
     since: Time,
     /// Bytes delivered before the interval.
@@ -141,8 +144,8 @@ mod tests {
     #[test]
     fn two_intervals_at_one_rate_are_a_policer_for_48_rounds() {
         let mut l = LongTerm::default();
-        // per ten segments delivered, two are lost: 51/256, above the limit of 50/256. The first loss begins an interval; a loss
-        // four rounds later ends it and begins the second
+        // in each round, ten segments are delivered and two are lost. This is 51/256, which is above the limit of
+        // 50/256. The first loss begins an interval; a loss four rounds later ends this interval and begins the second
         for k in 1..=8 {
             round(&mut l, k, 2);
             assert_eq!(l.rate(), None, "round {k}");

@@ -58,8 +58,8 @@ fn the_model_finds_bandwidth_and_round_trip() {
     let (b, w) = run(200, 10_000);
     assert!((b.btl_bw() - 1e6).abs() < 1.0 && b.rt_prop == Some(10_000));
     assert!(matches!(b.mode, Mode::ProbeBw(_)), "{:?}", b.mode);
-    // twice the BDP is 20 segments. Three bursts of two segments are added, which makes 26; the window must be an even
-    // number of segments, as 26 is. Aggregation may add a few segments
+    // twice the BDP is 20 segments. Three bursts of two segments are added, which makes 26. The window is rounded up to
+    // an even number of segments, which 26 already is. Aggregation may add a few segments
     assert!((24.0..=30.0).contains(&w.cwnd), "{}", w.cwnd);
     assert_eq!(b.burst(), 2);
 }
@@ -89,7 +89,8 @@ fn the_gains_of_a_cycle_average_one() {
     let (mut b, mut w) = run(200, 10_000);
     let mut seen = [false; 8];
     for k in 201..400 {
-        // 30 segments in flight is more than 1.25 BDP plus quanta, so a probing phase ends after RTprop
+        // 30 segments in flight is more than a probing phase allows (1.25 BDP and `quanta`, 22 segments), so a probing
+        // phase ends after RTprop
         let mut a = ack(Time(10_000_000 + k * 1_000_000), k * 1000, 30_000, 10_000);
         a.lost = 0;
         step(&mut b, &mut w, &a);
@@ -132,7 +133,8 @@ fn startup_ends_three_rounds_after_the_last_growth() {
 fn a_round_trip_not_seen_for_ten_seconds_is_probed_for() {
     let (mut b, mut w) = run(200, 10_000);
     let before = w.cwnd;
-    // from now on the RTT is 12 ms. The old minimum of 10 ms was measured 11 ms after the start, and expires 10 s later
+    // from now on the RTT is 12 ms. The first ACK measured the old minimum of 10 ms. This ACK arrived 11 ms after the
+    // start, and its RTT sample expires 10 s later
     let mut k = 200;
     let mut first = None;
     let mut last = None;

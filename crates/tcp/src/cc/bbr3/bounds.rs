@@ -20,7 +20,7 @@ use units::Time;
 pub(super) const LOSS_THRESH: f64 = 0.02;
 /// BBR.Beta: the share of a bound kept after a loss.
 const BETA: f64 = 0.7;
-/// BBR.Headroom: the share of inflight_longterm left free while not probing.
+/// BBR.Headroom: the share of inflight_longterm that BBR leaves free while it is not probing.
 const HEADROOM: f64 = 0.15;
 /// Maximum number of times that the slope of inflight_longterm is doubled.
 const MOST_DOUBLINGS: u32 = 30;
@@ -39,8 +39,8 @@ pub(super) fn inflight_at_loss(s: &LostSegment) -> f64 {
 }
 
 impl Bbr3 {
-    /// UpdateLatestDeliverySignals(): updates the maximum rate and volume delivered in this round, and the flag for the start of a
-    /// loss round.
+    /// UpdateLatestDeliverySignals(): updates bw_latest and inflight_latest, the maximum delivery rate and the maximum
+    /// volume delivered in a sample of this round. Sets `loss_round_start` if this ACK starts a loss round.
     pub(super) fn update_latest_delivery_signals(&mut self, s: &AckSample, rs: &RateSample) {
         self.bounds.bw_latest = self.bounds.bw_latest.max(delivery_rate(rs));
         self.bounds.inflight_latest = self.bounds.inflight_latest.max(rs.bytes as f64);
@@ -50,7 +50,8 @@ impl Bbr3 {
         }
     }
 
-    /// AdvanceLatestDeliverySignals(): at the start of a loss round, resets the maximum rate and volume to those of this ACK.
+    /// AdvanceLatestDeliverySignals(): at the start of a loss round, restarts the maxima bw_latest and inflight_latest
+    /// with the values of this ACK.
     pub(super) fn advance_latest_delivery_signals(&mut self, rs: &RateSample) {
         if self.bounds.loss_round_start {
             (self.bounds.bw_latest, self.bounds.inflight_latest) = (delivery_rate(rs), rs.bytes as f64);
@@ -58,7 +59,7 @@ impl Bbr3 {
         }
     }
 
-    /// ResetCongestionSignals(): discards the round's losses and its maximum rate and volume.
+    /// ResetCongestionSignals(): clears the mark that a loss occurred in this round, and sets bw_latest and inflight_latest to 0.
     pub(super) fn reset_congestion_signals(&mut self) {
         self.bounds.is_loss_in_round = false;
         (self.bounds.bw_latest, self.bounds.inflight_latest) = (0.0, 0.0);
@@ -88,7 +89,8 @@ impl Bbr3 {
         self.bounds.inflight_shortterm = self.bounds.inflight_latest.max(BETA * self.bounds.inflight_shortterm);
     }
 
-    /// InitLowerBounds(): sets short-term bounds that are still infinite to max_bw and the window.
+    /// InitLowerBounds(): gives each short-term bound that is still infinite a finite value: max_bw for the rate, and
+    /// the window for the data in flight.
     fn init_lower_bounds(&mut self, cwnd: f64) {
         if self.bounds.bw_shortterm.is_infinite() {
             self.bounds.bw_shortterm = self.max_bw();
@@ -117,7 +119,8 @@ impl Bbr3 {
         self.bounds.is_loss_in_round = true;
     }
 
-    /// HandleLostPacket(): processes a lost segment. During a probe, ends the probe if losses are too high.
+    /// HandleLostPacket(): processes a lost segment. If a probe has lost more than 2 % of the data in flight, lowers
+    /// inflight_longterm and ends the probe.
     pub(super) fn handle_lost_packet(&mut self, cwnd: f64, now: Time, s: &LostSegment) {
         self.note_loss(cwnd);
         self.bounds.lost_ranges += u32::from(!s.adjoins);
@@ -187,8 +190,8 @@ impl Bbr3 {
         self.bounds.probe_up_acked_per_inc = (cwnd / growth_this_round).max(self.mss);
     }
 
-    /// ProbeInflightLongtermUpward(): raises inflight_longterm by the data acknowledged, if the window is filled and at the
-    /// bound.
+    /// ProbeInflightLongtermUpward(): raises inflight_longterm as data is acknowledged, but only if the window stopped
+    /// the sender and the window has reached inflight_longterm.
     fn probe_inflight_longterm_upward(&mut self, cwnd: f64, s: &AckSample) {
         if !s.window_filled || cwnd < self.bounds.inflight_longterm {
             return;

@@ -14,7 +14,8 @@ use units::Time;
 /// BBR.ExtraAckedFilterLen: length of the filter in rounds.
 const ROUNDS: usize = 10;
 
-/// The current interval, and the filter for the maximum excess.
+/// The current interval, and the largest excess of the last rounds. An excess is the data acknowledged since the
+/// interval began, minus the data that bw delivers in this time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Excess {
     interval_start: Time,

@@ -17,16 +17,17 @@
 use crate::cc::control::AckSample;
 
 const ALPHA_GAIN: f64 = 1.0 / 16.0;
-/// Factor of alpha in the reduction of inflight_shortterm.
+/// After a round with marks, inflight_shortterm is multiplied by 1 - alpha * FACTOR.
 const FACTOR: f64 = 1.0 / 3.0;
 /// Maximum acceptable share of marks in a round.
 const THRESH: f64 = 0.5;
-/// Number of consecutive rounds above [`THRESH`] that end Startup. Rounds without a ratio are skipped.
+/// Number of consecutive rounds above [`THRESH`] that end Startup. Rounds in which no ACK counts have no ratio, and are
+/// skipped.
 const FULL_ROUNDS: u32 = 2;
 /// Maximum RTT at which marks count, microseconds.
 const MAX_RTT: u32 = 5_000;
 
-/// Marks of the current round, and the state derived from them.
+/// The marks counted in the current round, and the state derived from the marks of earlier rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Marks {
     /// The share of marked bytes, smoothed.
@@ -34,7 +35,7 @@ pub(super) struct Marks {
     marked: u64,
     delivered: u64,
     ratio: f64,
-    /// Rounds above [`THRESH`] since the last round with a ratio at or below it.
+    /// Number of consecutive rounds with a ratio above [`THRESH`]. Rounds without a ratio are skipped.
     high_rounds: u32,
 }
 
@@ -100,7 +101,8 @@ mod tests {
         }
         let want: f64 = [15.0 / 16.0; 16].iter().product();
         assert!((m.alpha - want).abs() < 1e-12 && !m.in_round());
-        // three quarters of a round are marked, which is too many, and a second such round ends Startup
+        // three quarters of the bytes in a round are marked, which is more than THRESH. A second such round ends
+        // Startup
         for n in 1..=2 {
             m.on_ack(&AckSample { ce_bytes: 750, ..s }, Some(5_000));
             m.end_round();

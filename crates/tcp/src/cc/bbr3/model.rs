@@ -10,7 +10,7 @@ use units::Duration;
 const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
 /// BBR.ProbeRTTInterval: the time without a lower RTT after which ProbeRTT begins.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// Factor of growth of the bandwidth per round: with at least this growth, the pipe is not full yet.
+/// Factor by which the bandwidth grows in a round. If it grows by at least this factor, the pipe is not full yet.
 const FULL_BW_GROWTH: f64 = 1.25;
 /// Number of rounds with less growth than [`FULL_BW_GROWTH`] after which the pipe counts as full.
 const FULL_BW_COUNT: u32 = 3;
@@ -60,7 +60,7 @@ impl Bbr3 {
         }
     }
 
-    /// UpdateACKAggregation(): updates the data acknowledged in excess of bw.
+    /// UpdateACKAggregation(): updates extra_acked, the data acknowledged in excess of what bw delivers.
     pub(super) fn update_ack_aggregation(&mut self, cwnd: f64, s: &AckSample) {
         self.path.excess.on_ack(s.now, s.delivered as f64, self.path.bw, cwnd);
     }

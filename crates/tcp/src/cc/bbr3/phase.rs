@@ -29,7 +29,8 @@ impl Phase {
     }
 }
 
-/// The stage of a bandwidth probe that the current ACKs belong to.
+/// Relation of the ACKs that now arrive to a bandwidth probe. The feedback from a probe begins one round trip after the
+/// probe begins, and ends one round trip after the probe ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
     #[default]
@@ -40,7 +41,7 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// Values restored when a loss episode proves spurious.
+/// Values to which BBR returns if losses prove spurious.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Undo {
     pub(super) phase: Option<Phase>,

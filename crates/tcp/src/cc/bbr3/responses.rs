@@ -65,7 +65,8 @@ impl Bbr3 {
         cwnd.min(self.cwnd_cap())
     }
 
-    /// Processes CE marks as the form requires.
+    /// Processes the CE marks reported by an ACK. The draft's form treats a mark as a loss. Linux's form measures the
+    /// share of marked data, but only if ACKs report the number of marks.
     fn note_marks(&mut self, cwnd: f64, s: &AckSample) {
         match self.form {
             Bbr3Form::Draft if s.marked => self.note_loss(cwnd),
@@ -149,14 +150,15 @@ impl Control for Bbr3 {
         self.drive(w, cwnd)
     }
 
-    /// OnEnterFastRecovery(), and the first half of OnEnterRTO(): saves the window. `on_lost` has already reported the losses.
+    /// OnEnterFastRecovery(): saves the window. Also called as the first half of OnEnterRTO(), before `on_rto`. In both
+    /// cases, `on_lost` has already reported the losses.
     fn on_congestion(&mut self, w: Window, _: Congestion, _: f64) -> Drive {
         let cwnd = w.cwnd * self.mss;
         self.save_cwnd(cwnd);
         self.drive(w, cwnd)
     }
 
-    /// OnEnterRTO(): saves the window. The sender reduces it.
+    /// OnEnterRTO(): saves the window, before the sender reduces it to one segment.
     fn on_rto(&mut self, w: Window) {
         self.save_cwnd(w.cwnd * self.mss);
         self.previous = State::Loss;

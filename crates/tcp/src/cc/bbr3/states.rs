@@ -14,11 +14,11 @@ use units::{Duration, Time};
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 /// Number of rounds after which Drain ends in any case.
 const DRAIN_ROUNDS: u64 = 3;
-/// Minimum wait between two probes, and the maximum random addition to it, seconds.
+/// The wait between two probes, in seconds: its minimum, and the maximum of the random time that is added.
 const PROBE_WAIT: (f64, f64) = (2.0, 1.0);
 /// Maximum number of rounds from one probe to the next, for coexistence with Reno.
 const MOST_RENO_ROUNDS: f64 = 63.0;
-/// BBR.ProbeRTTDuration: the time in ProbeRTT with a small window.
+/// BBR.ProbeRTTDuration: minimum time for which ProbeRTT keeps the window small.
 const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
 
 impl Bbr3 {
@@ -36,8 +36,9 @@ impl Bbr3 {
         }
     }
 
-    /// CheckStartupHighLoss(): decides that the pipe is full after a full round of recovery with too many losses. In the Linux
-    /// form, two consecutive rounds with too many marks have the same effect.
+    /// CheckStartupHighLoss(): decides at the end of a round that the pipe is full, if the sender is in fast recovery
+    /// and the round had too many losses. In the Linux form, two consecutive rounds with too many marks have the same
+    /// effect.
     fn check_startup_high_loss(&mut self, s: &AckSample, rs: &RateSample) {
         let losses = self.bounds.loss_round_start
             && s.state == State::Recovery
@@ -68,8 +69,8 @@ impl Bbr3 {
         self.cycle.bw_probe_wait = Duration::from_secs_f64(PROBE_WAIT.0 + PROBE_WAIT.1 * self.rng.unit());
     }
 
-    /// IsRenoCoexistenceProbeTime(): returns true once the number of rounds since the last probe reaches the target window in
-    /// segments, or 63. So BBR probes about as often as Reno would.
+    /// IsRenoCoexistenceProbeTime(): returns true once the number of rounds since the last probe reaches the target
+    /// window in segments, but after 63 rounds at the latest. BBR therefore probes about as often as Reno would.
     pub(super) fn is_reno_coexistence_probe_time(&self, cwnd: f64) -> bool {
         let reno_rounds = (self.target_inflight(cwnd) / self.mss).floor();
         f64::from(self.cycle.rounds_since_probe_up) >= reno_rounds.min(MOST_RENO_ROUNDS)
@@ -149,7 +150,7 @@ impl Bbr3 {
             return true;
         }
         if s.window_filled && cwnd >= self.bounds.inflight_longterm {
-            // the bound limits the rate, so a rate that does not grow is no sign of a full pipe
+            // inflight_longterm limits the rate here, so a rate that does not grow does not show that the pipe is full
             self.reset_full_bw();
             self.path.full_bw = delivery_rate(rs);
             return false;

@@ -107,8 +107,9 @@ fn the_bound_is_where_losses_passed_two_percent() {
     };
     assert!((inflight_at_loss(&s) - 98_979.6).abs() < 0.1);
     assert!(is_inflight_too_high(3000, 100_000) && !is_inflight_too_high(2000, 100_000));
-    // during a probe, such a loss sets inflight_longterm to the bytes in flight when the loss reached 2 %, or to 0.7 of
-    // the BDP of 50 segments if that is more. ProbeBW_DOWN follows
+    // if more than 2 % of the data in flight is lost during a probe, inflight_longterm becomes the number of bytes in
+    // flight at which the losses reached 2 %, or 0.7 times the BDP of 50 segments if that is more. Then ProbeBW_DOWN
+    // begins
     for (tx_in_flight, bound) in [(100_000, 98_979.6), (20_000, 35_000.0)] {
         let mut b = on_path(5e6, 10_000);
         (b.phase, b.bounds.is_bw_probe_sample) = (Phase::ProbeBwUp, true);
@@ -147,7 +148,8 @@ fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
     let mut grown = Vec::new();
     for _ in 0..4 {
         let before = b.bounds.inflight_longterm;
-        // 50 ACKs, of which the last begins a round; the window follows the bound
+        // this round has 50 ACKs of one segment each, and the last of them begins the next round. The window grows
+        // together with the bound
         for k in 0..50 {
             b.path.round_start = k == 49;
             let s = AckSample { delivered: 1000, window_filled: true, ..AckSample::default() };
@@ -155,8 +157,9 @@ fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
         }
         grown.push((b.bounds.inflight_longterm - before) / 1000.0);
     }
-    // in the first round the bound grows by 1 segment. Later, 50 ACKs do not cover the whole window, so the growth of 2, 4 and
-    // 8 segments may be up to a segment smaller
+    // in the first round, the bound grows by 1 segment. In the next three rounds, it would grow by 2, 4 and 8 segments
+    // if a whole window were acknowledged per round. But the window is now larger than the 50 segments that a round
+    // acknowledges here, so the bound may grow by up to one segment less
     assert_eq!(grown[0], 1.0);
     for (grown, want) in grown.iter().zip([1.0, 2.0, 4.0, 8.0]) {
         assert!((want - 1.0..=want).contains(grown), "{grown} {want}");

@@ -36,7 +36,7 @@ pub(super) struct Path {
 pub(super) struct Bounds {
     /// Maximum delivery rate in the current round, bytes per second.
     pub(super) bw_latest: f64,
-    /// Maximum volume delivered in a sample of the current round, bytes.
+    /// Maximum number of bytes delivered in one rate sample of the current round.
     pub(super) inflight_latest: f64,
     pub(super) loss_round_delivered: u64,
     pub(super) loss_round_start: bool,

@@ -1,4 +1,4 @@
-//! Unit tests of Prague, driven by ACKs.
+//! Unit tests of Prague. They call the controller directly, with one made-up ACK after another.
 
 use super::*;
 use crate::cc::control::RateSample;
@@ -25,7 +25,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Begins a flow after slow start, at a window of `cwnd`.
+    /// Creates a flow that has left slow start, with a window of `cwnd` segments.
     fn new(cwnd: f64, rtt: f64) -> Self {
         let mut c = prague();
         (c.w, c.rounds, c.round_until) = (cwnd, TRANSITION, 1500 * cwnd as u64);
@@ -86,7 +86,8 @@ fn below_25_ms_the_rate_is_that_of_25_ms() {
             let got = Flow::new(20.0, rtt).rate(60.0, even(p));
             assert!((got / want - 1.0).abs() < 0.1, "p {p}, rtt {rtt}: {got} for {want}");
         }
-        // with an RTT of 100 ms, the same window is sent in 100 ms, so the number of segments in 25 ms is a quarter
+        // with an RTT of 100 ms, the window is the same, but it is sent in 100 ms instead of 25 ms. So only a quarter
+        // of these segments is sent in 25 ms
         let got = Flow::new(20.0, 0.1).rate(120.0, even(p));
         assert!((4.0 * got / want - 1.0).abs() < 0.1, "p {p}: {got}");
         // with random marks, some virtual round trips contain no mark, and the window is then not cut. In equilibrium the window
@@ -112,8 +113,9 @@ fn with_round_trips_of_its_own_a_shorter_one_is_faster() {
 
 #[test]
 fn cuts_that_wait_for_a_mark_leave_windows_a_fifth_larger() {
-    // the time between two cuts is a round and the wait for a mark, 1 + 1 / (p W) rounds, in which the window grows by (1 - p)
-    // (1 + 1 / (p W)). A cut reduces W by p / 2 of its size. In equilibrium, x = p W is 1 - p + sqrt((1 - p)^2 + 2 (1 - p))
+    // after a cut, a round must pass, and then the next mark cuts the window. The mean time between two cuts is
+    // therefore 1 + 1 / (p W) rounds, in which the window grows by (1 - p) (1 + 1 / (p W)) segments. Then the cut
+    // reduces W by p / 2 of its size. In equilibrium, x = p W is 1 - p + sqrt((1 - p)^2 + 2 (1 - p))
     for (p, x) in [(0.02, 2.69), (0.005, 2.72)] {
         let mut f = Flow::new(2.7 / p, 0.05);
         (f.c.transition, f.c.last_cut) = (u32::MAX, LastCut::At { sent: 0, at: Time::ZERO });
@@ -154,7 +156,8 @@ fn the_first_mark_halves_and_later_ones_cut_by_alpha() {
 
 #[test]
 fn growth_needs_no_rest_and_marked_segments_add_nothing() {
-    // with an RTT of 12.5 ms, F is 1/4: at W = 10, ten segments add 0.25, even right after a cut
+    // with an RTT of 12.5 ms, F = (12.5 / 25)^2 = 1/4. At W = 10, each unmarked segment adds F / W, so ten segments add
+    // 0.25, even right after a cut
     let mut f = Flow::new(10.0, 0.0125);
     (f.c.saw_ce, f.c.last_cut, f.c.round_until) = (true, LastCut::Round(true), u64::MAX);
     (0..10).for_each(|_| f.ack(false));
@@ -228,7 +231,8 @@ fn it_grows_unless_the_application_has_no_more() {
         c.on_ack(Window { cwnd: 10.0, ssthresh: 5.0 }, &s);
         c.w
     };
-    // the window does not limit the flow, but it grows by 1/10 unless the application has no more data
+    // although the window does not limit this flow, one segment acknowledged adds 1/10, unless the application has no
+    // more data to send
     assert_eq!((grown(false), grown(true)), (10.1, 10.0));
 }
 
@@ -242,7 +246,8 @@ fn two_segments_leave_in_a_virtual_round_trip_however_slow() {
     };
     // 0.4 segments in 10 ms is 1500 bytes in 25 ms (480 kbit/s), which makes two segments of 750 bytes
     assert_eq!(sized(0.4, 10), 750);
-    // if two full segments leave in the virtual round trip (0.96 Mbit/s at 25 ms), segments do not shrink
+    // segments do not shrink if the flow sends at least two full segments per virtual round trip, which is 0.96 Mbit/s
+    // at 25 ms
     assert_eq!((sized(2.0, 25), sized(0.8, 10), sized(2.0, 100)), (0, 0, 0));
     assert_eq!((sized(1.0, 100), sized(0.01, 25)), (750, 150));
     // at W = 10, an ACK of one segment adds 1/10. If the segment has only 750 bytes, a mark cancels half of this growth
