@@ -1,11 +1,11 @@
 //! Tables of a trace, stored in columns and delivered in chunks.
 //!
-//! [`ReadingTable`] is a table of probe readings: a row is a reading, and a column is named after a value and its unit. Laws
-//! report different values, so a table has the columns of all laws, with nulls where a law does not report a value. [`FateTable`]
-//! is a table of records: a row is an event in the life of a packet.
+//! [`ReadingTable`] is a table of probe readings: a row is a reading, and a column is named after a value and its unit.
+//! Laws report different values, so a table has the columns of all laws, with nulls where a law does not report a
+//! value. [`FateTable`] is a table of records: a row is an event in the life of a packet.
 //!
-//! When a table reaches `CHUNK_ROWS` rows, it is delivered as a chunk and starts again empty. So memory is limited to a few
-//! chunks, however long the run is. The receiver of a chunk owns its columns.
+//! When a table reaches `CHUNK_ROWS` rows, the rows are delivered as a chunk, and the table is empty again. So memory
+//! is limited to a few chunks, however long the run is. The receiver of a chunk owns its columns.
 
 use crate::{FlowOwner, Record};
 use packet::{DropReason, MarkReason, Point, Unit, Value};
@@ -24,7 +24,7 @@ pub enum Data {
     Word(Vec<u16>, Vec<String>),
 }
 
-/// In a column of words, the index that means null.
+/// The index that stands for null in a column of words.
 pub const NO_WORD: u16 = u16::MAX;
 
 impl Data {
@@ -94,7 +94,7 @@ impl Chunk {
     }
 }
 
-/// Rows per chunk: about 5 MB per table.
+/// Number of rows after which a table is delivered as a chunk. The chunk then takes about 5 MB.
 const CHUNK_ROWS: usize = 65_536;
 
 /// A table of readings under construction.
@@ -150,7 +150,7 @@ impl ReadingTable {
             (Data::F64(v), Value::Flag(so)) => v.push(so.into()),
             (Data::Flag(v), Value::Flag(so)) => v.push(so.into()),
             (Data::Word(v, words), Value::Word(word)) => v.push(place(words, word)),
-            // another law uses the same name for a value of a different type
+            // another law reported a value of a different type under this name, and the column cannot hold this value
             (other, _) => other.pad(self.rows + 1),
         }
     }
@@ -170,7 +170,8 @@ impl ReadingTable {
         }
     }
 
-    /// Takes the rows so far. The table is then empty again, with the same columns.
+    /// Returns the rows that were added since the last call, and removes them from the table; `None` if there are no
+    /// rows. The table keeps its columns.
     pub fn take(&mut self) -> Option<Chunk> {
         if self.rows == 0 {
             return None;
@@ -211,7 +212,7 @@ enum Cell {
     Word(u16),
 }
 
-/// A row's values in the columns that only some kinds of records fill.
+/// The values that only some kinds of records have. In the rows of other records, their columns contain nulls.
 struct Optional {
     backlog: (u64, u64),
     sojourn_ms: f64,
@@ -311,7 +312,8 @@ impl FateTable {
         }
     }
 
-    /// Takes the rows so far, and leaves the table empty.
+    /// Returns the rows that were added since the last call, and removes them from the table; `None` if there are no
+    /// rows.
     pub fn take(&mut self) -> Option<Chunk> {
         (self.columns[0].data.len() > 0).then(|| Chunk { table: "packets", columns: take(&mut self.columns) })
     }
@@ -332,7 +334,8 @@ mod tests {
         };
         let (one, ms) = (Unit::One, Unit::Milliseconds);
         row(&[("count", one, Value::Number(Some(3.0))), ("dropping", one, Value::Flag(true))]);
-        // a reading of another law: no count, but a delay; a second value of the same name is ignored
+        // this reading comes from another law, which reports no `count`, but a `qdelay`. The second value of `mode` is
+        // ignored
         row(&[
             ("qdelay", ms, Value::Number(None)),
             ("mode", one, Value::Word("drain")),

@@ -195,7 +195,7 @@ impl Scenario {
         problems
     }
 
-    /// Checks the number of readings and the names in `trace`.
+    /// Checks that `trace` does not request too many readings, and that the links and applications that it names exist.
     fn check_trace(&self, problems: &mut Vec<Problem>) {
         let Some(trace) = &self.trace else { return };
         if let Interval::Every(every) = trace.interval {
@@ -217,7 +217,7 @@ impl Scenario {
         }
     }
 
-    /// Returns the names of the links in each direction, and the names of the applications.
+    /// Returns the names of all links, including the reverse links, and the names of all applications.
     fn names(&self) -> (Vec<String>, Vec<String>) {
         let links = self.directed_links().into_iter().map(|(name, _)| name).collect();
         (links, self.app.keys().cloned().collect())

@@ -1,14 +1,16 @@
-//! Handles `--set` with a path into a one-key table: a link's `queue` or an application's `traffic`. The key names the kind.
+//! Handles `--set` if its path leads into a link's `queue` or an application's `traffic`. Both are tables with a single
+//! key, which names the kind (`codel` in `queue.codel.target`).
 
 use serde_json::{Map, Value};
 use units::{Problem, shown};
 
-/// Prepares a one-key table for `--set path=value` if `path` leads into it (`link.up.queue.codel.target`).
+/// Prepares the tree for `--set path=value` if `path` leads into a one-key table (`link.up.queue.codel.target`).
 ///
-/// Replaces a keyword with its table (`"codel"` with `codel = {}`), and a string (`"codel target 5ms"`) with the table that it
-/// describes, so that a parameter can be overridden.
+/// Replaces a keyword with its table (`"codel"` with `codel = {}`), and a string (`"codel target 5ms"`) with the table
+/// that it describes, so that a parameter can be overridden.
 ///
-/// Errors: `path` names a different kind from the one in the tree, or no kind; the message shows the correct `--set`.
+/// Errors: `path` names another kind than the one in the tree, or a name that is not a kind where a kind is expected.
+/// The message shows the correct `--set` or the valid kinds.
 pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<(), Problem> {
     let [root, name, key, chosen, rest @ ..] = path else { return Ok(()) };
     let known: Vec<&str> = match (root.as_str(), key.as_str()) {
@@ -36,7 +38,7 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     }
     let at = format!("{root}.{name}.{key}");
     if !rest.is_empty() && !known.contains(&chosen.as_str()) {
-        // a parameter follows `chosen`, so `chosen` must be the name of a kind
+        // `path` continues after `chosen`, so `chosen` should be the name of a kind, but it is not
         return Err(Problem::new(&at, crate::nearest::unknown_of("keyword", chosen, "valid", &known)));
     }
     let write = if known.contains(&chosen.as_str()) {
@@ -48,7 +50,8 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     Err(Problem::new(&at, format!("is \"{present}\", so \"{}\" cannot be set inside it; write {write}", shown(chosen))))
 }
 
-/// Returns the table that a string stands for. The string is the name of a kind, or a discipline in tc syntax.
+/// Returns the table that a string abbreviates. The string is a discipline in tc syntax if `key` is `queue`, and
+/// otherwise the name of a kind.
 fn meaning(key: &str, text: &str) -> Option<Value> {
     match key {
         "queue" => qdisc::tc::table(text),

@@ -32,7 +32,7 @@ pub enum Expect {
     Below(f64),
     /// Exactly this number.
     Equal(f64),
-    /// From the first number to the second, both included.
+    /// At least the first number and at most the second.
     Between(f64, f64),
 }
 

@@ -143,14 +143,14 @@ impl Change {
 }
 
 impl Link {
-    /// Returns the number of bits that this link can carry in [`from`, `to`), at the lowest of these rates: its own,
-    /// and those of its shaper, modem and shaping queue. All changes apply at their times. Returns `None` without a
-    /// rate, and for a link with opportunities.
+    /// Returns the number of bits that this link can carry in [`from`, `to`). The rate is the lowest of the link's own
+    /// rate and the rates of its shaper, modem and shaping queue. All changes apply at their times. Returns `None` if
+    /// there is no rate, and for a link with delivery opportunities.
     ///
     /// Bursts are not included: a link may carry more while its token bucket lasts.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {
         if matches!(self.service, Service::Delivery(_)) {
-            // for a link with opportunities, the capacity is counted during the run
+            // the capacity of a link with delivery opportunities is not computed here, but counted during the run
             return None;
         }
         let (mut rate, mut sustained) = (self.rate, self.service.own_rate());
@@ -226,7 +226,7 @@ impl Link {
             problems.push(Problem::new("rate", message));
         }
         // on a link with delivery opportunities, a discipline that shapes is checked against the peak rate. Any other
-        // discipline is checked against the mean rate, which converts a limit given as a time to bytes
+        // discipline is checked against the mean rate, because the mean rate converts a limit given as a time to bytes
         let peak = self.service.delivery().filter(|_| self.queue.shapes().is_some()).map(port::Delivery::peak_rate);
         let rate = peak.or(self.served_rate()).filter(|r| r.0 > 0);
         let at_rate = |()| rate.map_or(Ok(()), |rate| self.queue.validate_at(rate));

@@ -18,7 +18,8 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, k)| k)
 }
 
-/// Returns the nearest known name and all others at the same distance.
+/// Returns the known names that are nearest to `given`: several if their distances are equal, none if no known name is
+/// near.
 pub(crate) fn as_near<'a>(given: &str, known: &[&'a str]) -> Vec<&'a str> {
     let given = given.chars().take(100).collect::<String>().to_lowercase();
     let distance = |name: &str| strsim::damerau_levenshtein(&given, &name.to_lowercase());

@@ -45,7 +45,8 @@ impl NetworkLink {
         Port::build(&self.port, LinkId(number), seed, &at).map_err(|p| p.under(&at))
     }
 
-    /// Builds the link in its idle state, as link number `number` of a run of `duration`. `carrier` carries its packets.
+    /// Builds the link in its idle state, as link number `number` of a run of `duration`. `carrier` is the
+    /// implementation of the link that takes its packets.
     pub fn build<C>(
         &self,
         number: u16,
@@ -76,7 +77,7 @@ fn queue_bins(queue: &qdisc::Spec) -> u32 {
     }
 }
 
-/// An application placed at its nodes.
+/// An application whose names of nodes and TCP stacks have been replaced by numbers.
 #[derive(Clone, Debug)]
 pub struct NetworkApp {
     /// Name of the application.
@@ -108,7 +109,8 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Returns the link that a packet at `at` takes to `to`; [`NO_LINK`] if there is none.
+    /// Returns the link over which a packet at node `at` continues to the destination `to`; [`NO_LINK`] if there is
+    /// none.
     #[inline(always)]
     pub fn next(&self, at: NodeId, to: NodeId) -> u16 {
         self.next[usize::from(at.0) * self.nodes + usize::from(to.0)]
@@ -176,7 +178,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Returns the link that a packet at `at` takes to `to`.
+    /// Returns the link over which a packet at node `at` continues to the destination `to`.
     fn hop(&self, at: u16, to: u16) -> Option<u16> {
         let link = self.routes.next(NodeId(at), NodeId(to));
         (link != NO_LINK).then_some(link)
@@ -211,8 +213,9 @@ impl Network {
         Err(None)
     }
 
-    /// Computes the next links along the paths with the fewest links. Among equal paths, the link whose name sorts first is
-    /// used. Then explicit routes replace the links that they name.
+    /// Computes the next link from each node to each destination, along the path with the fewest links. Among equal
+    /// paths, the link whose name sorts first is used. The explicit routes of the scenario then override the computed
+    /// next links.
     fn resolve_routes(&self, scenario: &Scenario) -> Result<Routes, Problem> {
         let nodes = self.nodes.len();
         let mut into: Vec<Vec<u16>> = vec![Vec::new(); nodes];

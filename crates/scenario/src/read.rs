@@ -18,7 +18,7 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
         Ok(Value::Object(mut one)) if one.len() == 1 => one.remove("v").unwrap_or_default(),
         // the value is valid TOML, but of a type that no key of a scenario accepts
         Err(problem) if !problem.path.is_empty() => return Err(Problem::new(shown(path), problem.message)),
-        // no name begins with one of these characters, so the value was meant as TOML
+        // a name never begins with one of these characters, so the user must have meant the value as TOML
         Err(problem) if value.trim_start().starts_with(['{', '[']) => {
             let message = format!("\"{}\" is not TOML: {}", shown(value), problem.message);
             return Err(Problem::new(shown(path), message));

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 /// The keys of the services.
 const SERVICES: [&str; 4] = ["shaper", "docsis", "docsis31", "delivery"];
 
-/// The services with their own rate; their link has no `rate`.
+/// The services that have their own rate. A link with such a service has no `rate`.
 const RATED: [&str; 2] = ["docsis31", "delivery"];
 
 /// Adds a rule to the schema of a link: a link has at most one of the service keys.
@@ -60,7 +60,7 @@ pub(crate) fn serialize<S: Serializer>(service: &Service, s: S) -> Result<S::Ok,
     keys.serialize(s)
 }
 
-/// Returns a placeholder, because [`LinkKeys`] reads the service.
+/// Returns a placeholder for the service. [`LinkKeys`] reads the real service, which then replaces the placeholder.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(_: D) -> Result<Service, D::Error> {
     Ok(Service::Plain)
 }
@@ -70,7 +70,7 @@ pub(crate) struct LinkKeys<'a, A> {
     pub map: A,
     /// The names of all keys of a link.
     pub known: &'static [&'static str],
-    /// Receives the service that is found, and its key.
+    /// Receives the key and the service, if the link has a service.
     pub found: &'a mut Option<(String, Service)>,
 }
 

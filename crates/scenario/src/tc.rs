@@ -178,7 +178,8 @@ fn netem(link: &Link) -> Option<String> {
         .map_or(HELD, |rate| (rate.bytes_in(longest) / LEAST_FRAME + 1).max(LEAST_HELD));
     let mut words = format!("netem limit {held}");
     if !longest.is_zero() {
-        // netem's jitter is symmetric around the delay; the scenario's jitter is from zero upwards
+        // netem's jitter can both shorten and lengthen the delay, but the scenario's jitter only lengthens it. So the
+        // delay is increased by half the jitter
         let half = Duration(jitter.0 / 2);
         let _ = write!(words, " delay {}", micros(delay + half));
         if !half.is_zero() {

@@ -44,7 +44,7 @@ pub enum Which {
 const WHICH: &str = "true, false or a list of names";
 
 impl Which {
-    /// Returns true if `name` is selected. `all` is true if [`Which::All`] includes `name`.
+    /// Returns true if `name` is selected. `all` is true if [`Which::All`] selects this name.
     pub fn has(&self, name: &str, all: bool) -> bool {
         match self {
             Self::None => false,
@@ -107,7 +107,7 @@ impl JsonSchema for Which {
     }
 }
 
-/// The times at which a trace makes readings.
+/// The times at which a trace reads the state that it records.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Interval {
     /// Readings at this interval, from the start of the run on.

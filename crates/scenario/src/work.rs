@@ -30,7 +30,7 @@ const MOST_TOGETHER: f64 = 100_000.0;
 /// Maximum memory in bytes that may be allocated for a scenario before it starts.
 const MOST_BYTES: u64 = 1_000_000_000;
 
-/// Packets of a transfer other than its data: handshake, request, close.
+/// Number of packets of a transfer that are not part of its data: handshake, request and close.
 const PER_PIECE: f64 = 8.0;
 /// Size of an ACK on the wire, TCP's smallest packet, bytes.
 const ACK: u64 = 40;
@@ -51,9 +51,10 @@ struct Path {
 struct Packets {
     /// Packets in the whole run, including replies.
     all: f64,
-    /// Packets that may arrive at one moment.
+    /// Number of packets that may arrive at the same moment.
     together: f64,
-    /// Index of the slowest link on the fastest of the application's paths.
+    /// Index of the slowest link on the fastest path to a server, which is the path whose slowest link has the highest
+    /// rate; `None` if no link limits the rate of one of the paths.
     slowest: Option<usize>,
 }
 
@@ -61,8 +62,8 @@ impl Scenario {
     /// Refuses a scenario that never ends or needs too many packets. Names and routes must be valid.
     pub(crate) fn check_work(&self, network: &Network, problems: &mut Vec<Problem>) {
         let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
-        // for each link that is the slowest link of at least one application: the packets of all these applications, and
-        // the packets and the name of the application with the most packets
+        // groups the applications by their slowest link. The values are the number of packets of all applications in
+        // the group, the number of packets of the application that may send the most, and the name of this application
         let mut shared: BTreeMap<Option<usize>, (f64, f64, &str)> = BTreeMap::new();
         let mut at_once = None;
         for app in &network.apps {
@@ -84,8 +85,8 @@ impl Scenario {
         let mut sum = 0.0;
         for (slowest, (packets, largest, name)) in shared {
             let carried = slowest.map_or(f64::INFINITY, |i| self.carried(&network.links[i].declared));
-            // datagrams are sent even if the link cannot carry them, so the bound includes all packets of the largest
-            // application
+            // an application sends its datagrams even if the link cannot carry them, so the bound for the group is
+            // never lower than the number of packets of its largest application
             sum += packets.min(carried.max(largest));
             if sum > most {
                 let message = format!(
@@ -110,7 +111,8 @@ impl Scenario {
         self.check_maps(network, most, problems);
     }
 
-    /// Refuses a modem with more than `most` MAPs in the run.
+    /// Refuses a DOCSIS link if more than `most` of its MAP intervals fit into the run. A MAP is the message that
+    /// allocates the upstream for one interval.
     fn check_maps(&self, network: &Network, most: f64, problems: &mut Vec<Problem>) {
         let modem = |link: &NetworkLink| match &link.port.service {
             Service::Docsis(modem) => Some(("docsis.map_interval", modem.map_interval)),
@@ -140,8 +142,9 @@ impl Scenario {
         let span = Duration(app.stop.map_or(self.duration.0, |s| s.0.min(self.duration.0)).saturating_sub(start));
         let [client, server] = placed.stacks.map(|stack| &network.stacks[usize::from(stack)]);
         let segment = u64::from(client.wire.mss.min(server.wire.mss));
-        // transfers in progress at `stop` continue. The rates of the path must hold for this time, not for the whole run: a
-        // trace may carry most of its bytes at the end
+        // transfers in progress at `stop` continue, so the rates of the path must be upper bounds for the time from the
+        // start to the end of the run. An upper bound for the whole run may be too low, because a trace may carry most
+        // of its bytes at the end
         let left = Duration(self.duration.0.saturating_sub(start));
         let paths: Vec<Path> = placed.to.iter().map(|to| path(network, placed.from, *to, left)).collect();
         let round = paths.iter().map(|p| p.round).min().unwrap_or_default();
@@ -221,20 +224,23 @@ fn about(n: f64) -> String {
 
 /// Memory of a histogram with a value in every bin, bytes.
 const HISTOGRAM: u64 = 275_000;
-/// Memory of a link, bytes: per bin for its series, and once for its histogram and the distribution of its queue's length.
+/// Memory of a link in bytes: first the memory for each bin of its series, then the memory for its histogram and for
+/// the distribution of its queue's length.
 const LINK: [u64; 2] = [72, HISTOGRAM + 80_000];
-/// Memory of each direction of a flow, bytes: per bin for its series, and once for everything else.
+/// Memory of each direction of a flow in bytes: first the memory for each bin of its series, then the memory for
+/// everything else.
 const ROW: [u64; 2] = [132, 1_500];
-/// Memory of a flow's counters and its connection, without its directions, bytes.
+/// Memory of a flow's counters and of its connection in bytes. The memory of its two directions is `ROW`.
 const FLOW: u64 = 2_000;
-/// Memory of an application without its flows, bytes: the delays in both directions, and the times of files or probes.
+/// Memory of an application in bytes, not counting its flows: the delays in both directions, and the times of files or
+/// probes.
 const APP: u64 = 3 * HISTOGRAM + 25_000;
 /// Maximum number of flows of an application for which series are kept.
 const ROWS_WITH_SERIES: usize = 32;
 
 impl Scenario {
-    /// Returns an upper bound on the memory of the world before it starts plus that of its results, and the path of the
-    /// link or application that takes the most.
+    /// Returns an upper bound on the memory of the world before it starts plus the memory of its results. Also returns
+    /// the path of the link or application that takes the most memory.
     fn memory(&self) -> (Bytes, String) {
         let bins = self.duration.0.div_ceil(self.bin().0.max(1)).saturating_add(1);
         let links = self.directed_links();

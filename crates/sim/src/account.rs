@@ -8,8 +8,8 @@ use traffic::Application;
 use units::Duration;
 
 impl<S: Sink> World<S> {
-    /// Returns the result of the run: of the whole run after [`World::run`], otherwise of the run so far. `scenario` must be
-    /// the scenario from which this world was built.
+    /// Returns the result of the whole run if [`World::run`] has completed it, and otherwise the result of the run so
+    /// far. `scenario` must be the scenario from which this world was built.
     pub fn outcome(&self, scenario: &Scenario) -> Outcome {
         // the figures of applications cover the whole run if it is complete; otherwise they end at the last event
         let now = if self.over { self.end } else { self.now() };

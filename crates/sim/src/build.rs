@@ -23,15 +23,16 @@ use traffic::{Application, Timers};
 use units::{Problem, Rng, Time};
 
 impl World<()> {
-    /// Builds a world that computes measures only. It can be read at any time, but its links cannot be changed.
+    /// Builds a world without a sink: it computes the measures, but records nothing else. Its state can be read at any
+    /// time, but its links cannot be changed.
     ///
     /// Errors: the first problem found in the scenario.
     pub fn build(scenario: &Scenario) -> Result<Self, Problem> {
         World::with_sink(scenario, ())
     }
 
-    /// Builds a world that computes only measures, for a run that its caller may pause and change.   Errors: those of
-    /// [`World::build`].
+    /// Builds a world without a sink, for a run that the caller may pause and whose links the caller may
+    /// change.   Errors: those of [`World::build`].
     pub fn build_driven(scenario: &Scenario) -> Result<Self, Problem> {
         let (mut world, schedule) = Self::unscheduled(scenario, (), false)?;
         world.schedule(&schedule, Time::ZERO..Time::NEVER);
@@ -39,7 +40,7 @@ impl World<()> {
     }
 }
 
-/// The tasks and the application starts that the scenario fixes in advance.
+/// The tasks of a scenario and the start times of its applications, all of which are known before the run.
 pub(crate) struct Schedule {
     /// The end of the warm-up and the link changes, latest first.
     tasks: Vec<(Time, Task)>,
@@ -58,7 +59,8 @@ impl<S: Sink> World<S> {
         Ok(world)
     }
 
-    /// Schedules the tasks and starts within `during`. All earlier tasks and starts must have happened.
+    /// Schedules the tasks and the starts of applications that fall within `during`. All tasks and starts before
+    /// `during` must have happened already.
     pub(crate) fn schedule(&mut self, schedule: &Schedule, during: Range<Time>) {
         debug_assert!(self.tasks.is_empty(), "an earlier task has not happened");
         let events = &mut self.engine.net.events;
@@ -72,8 +74,8 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Builds a world in which no tasks or application starts are scheduled yet. With `chains`, the caller cannot
-    /// change links.
+    /// Builds a world in which no tasks or application starts are scheduled yet. If `chains` is true, links may be
+    /// joined to chains, and the caller cannot change the links.
     pub(crate) fn unscheduled(scenario: &Scenario, sink: S, chains: bool) -> Result<(Self, Schedule), Problem> {
         let network = scenario.network()?;
         for (name, stack) in &scenario.tcp {
@@ -168,8 +170,8 @@ impl<S: Sink> World<S> {
             let message = "too many servers; expected at most 32767 for all applications together".to_owned();
             return Err(Problem::new(format!("app.{}.to", app.name), message));
         }
-        // rows are added in order, so the last row belongs to this application; an application has series for all of its rows,
-        // or for none
+        // the rows of this application have just been added, so the last row is one of them. Either all rows of an
+        // application have series, or none of them has
         let series = engine.tally.rows.last().is_some_and(|row| row.directions[0].series.is_some());
         let [header, server_header] = app.stacks.map(|stack| engine.headers[usize::from(stack)]);
         let reads = app.stacks.map(|stack| engine.stacks[usize::from(stack)].reads_ack_time());

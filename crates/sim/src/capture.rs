@@ -42,15 +42,16 @@ const DATAGRAM_HEADERS: u16 = 28;
 pub struct Capture<W: Write> {
     /// The left and the right file.
     files: [Pcap<W>; 2],
-    /// For each link, the index in `files` of the file for its `from` end; `None` for a link that does not join the two
-    /// nodes.
+    /// For each link, the index in `files` of the file that captures the link's `from` end; `None` for a link that does
+    /// not join the two nodes of the capture.
     near: Vec<Option<usize>>,
     apps: Vec<App>,
     bytes: Vec<u8>,
     failed: io::Result<()>,
 }
 
-/// Properties of an application that determine its packets' headers, and that the simulated packets do not carry.
+/// Properties of an application that determine the headers of its packets. The simulated packets do not contain these
+/// properties.
 #[derive(Clone, Debug)]
 struct App {
     ping: bool,
@@ -156,7 +157,8 @@ fn write(out: &mut Vec<u8>, apps: &[App], captured: &CapturedPacket<'_>) {
     }
 }
 
-/// Writes a datagram with its real bytes: in UDP, or unchanged if the bytes are a whole packet.
+/// Writes a datagram that has real bytes. If the bytes are a whole IP packet, only its ECN field is updated; otherwise
+/// the bytes become the payload of a UDP packet.
 fn write_bytes(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, bytes: &[u8], packet: &PacketMeta) {
     if bytes.len() == usize::from(packet.size) {
         out.clear();

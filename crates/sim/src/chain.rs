@@ -35,7 +35,8 @@ use scenario::{NO_LINK, Network, NetworkLink};
 use std::collections::BTreeSet;
 use units::{BitRate, Duration, Time};
 
-/// Maximum rate of a link without delay in a chain, because a packet must take time on every link.
+/// Maximum rate of a link in a chain, unless the link is plain and has a propagation delay. The limit is necessary
+/// because a packet must take time on every link.
 const FASTEST: BitRate = BitRate(10_000_000_000);
 /// Prefetch distance, in ring entries.
 const LOOKAHEAD: usize = 8;
@@ -43,26 +44,30 @@ const LOOKAHEAD: usize = 8;
 /// A link's role in a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Role {
-    /// True if every packet that reaches the far end continues over a link that only this link feeds.
+    /// True if every packet that reaches the far end continues over a link that receives packets from this link only.
     pub onward: bool,
-    /// True if the arrivals at the far end precede all other events scheduled at the same time: only one link feeds this link, and
-    /// that link is onward or has a tail, or this link itself has a tail.
+    /// True if an arrival at the far end precedes all other events that were scheduled at the same time as the
+    /// arrival's event. This is the case if this link has a tail, or if this link is plain, only one link feeds it, and
+    /// that other link is onward or has a tail.
     pub fed: bool,
-    /// The chain behind a port, if all packets go the same way to their host.
+    /// The links behind this link, if this link is a port and all packets that leave the port follow the same chain of
+    /// links to their host.
     pub tail: Option<Tail>,
     /// The port in whose tail this link is the last one.
     pub behind: Option<u16>,
 }
 
-/// The plain links that all packets of a port pass, one after the other, to their host.
+/// The chain of plain links behind a port, if every packet that leaves the port passes all of them and has then reached
+/// its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tail {
     pub first: u16,
     pub last: u16,
 }
 
-/// Returns the role of every link. A link can be part of a chain only if `kind` returns a kind for it. A link that begins at a
-/// node in `counted` cannot be part of one, because the link's departures must be reported.
+/// Returns the role of every link. A link can be part of a chain only if `kind` returns a kind for it. A link that
+/// begins at a node in `counted` cannot be part of a chain, because TCP small queues count every departure from such a
+/// node.
 pub(crate) fn roles(
     network: &Network,
     counted: &BTreeSet<u16>,
@@ -75,7 +80,8 @@ pub(crate) fn roles(
     };
     let all_that = |as_kind| network.links.iter().map(|link| can_be(link, as_kind)).collect::<Vec<bool>>();
     let (plain, managed) = (all_that(Kind::Plain), all_that(Kind::Managed));
-    // for each link, the links that feed it (NO_LINK: a host), and the links that follow it (NO_LINK: the path ends)
+    // `feeds` holds the links that feed each link (NO_LINK if a host feeds it), and `goes` the links over which the
+    // packets of each link continue (NO_LINK if their path ends there)
     let mut feeds = vec![BTreeSet::new(); network.links.len()];
     let mut goes = feeds.clone();
     let pairs = network.apps.iter().flat_map(|app| app.to.iter().flat_map(|to| [(app.from, *to), (*to, app.from)]));
@@ -98,7 +104,8 @@ pub(crate) fn roles(
     let tail = |i: usize| {
         let only = |i: usize| goes[i].first().copied().filter(|_| goes[i].len() == 1);
         let first = only(i).filter(|first| managed[i] && single(first))?;
-        // bounded: only the previous link feeds a link, so no link is repeated
+        // bounded: every link of the tail is fed only by the link before it, so the loop never returns to an earlier
+        // link
         let mut last = first;
         while let Some(next) = only(usize::from(last)).filter(single) {
             last = next;
@@ -123,25 +130,28 @@ pub(crate) fn roles(
 struct Passage {
     /// Time at which the packet arrives at the queue.
     at: Time,
-    /// Start of the packet's transmission. If the packet is dropped: the time at which the event of its arrival would have been
-    /// scheduled.
+    /// Start of the packet's transmission. If the packet is dropped: the time at which an event for its arrival at the
+    /// queue would have been scheduled, as in [`Arrival::since`].
     start: Time,
     /// Time at which the packet leaves the link: it arrives at the far end, or is dropped.
     left: Time,
-    /// Flow and direction of the packet, for a drop: `2 * slot + direction`.
+    /// Index of the packet's flow and direction in the drop counts of flows: `2 * slot + direction`. Read only if the
+    /// packet is dropped.
     flow: u32,
     size: u16,
     dropped: bool,
-    /// True if the event of the packet's arrival would have been the first among those scheduled at the same time.
+    /// True if an event for the packet's arrival at the queue would have preceded all other events that were scheduled
+    /// at the same time as this event.
     first: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub at: Time,
-    /// Time at which the event would have been scheduled; zero if the arrival is part of an event that has been taken.
+    /// Time at which an event for this arrival would have been scheduled if every hop had events; zero if the arrival
+    /// is part of the event that is being handled.
     pub since: Time,
-    /// True if the event would have been the first event scheduled at that time.
+    /// True if this event would precede all other events that were scheduled at the time `since`.
     pub first: bool,
 }
 
@@ -160,38 +170,40 @@ pub(crate) struct Chained {
     tx: TxTime,
     delay: Duration,
     capacity: Capacity,
-    /// Packets on the way to the far end, if their arrivals there are events.
+    /// The packets on their way to the far end, if the arrivals at the far end have events. Empty on an onward link,
+    /// where they have none.
     ring: Ring<Last>,
     free_at: Time,
     /// Time at which the latest packet arrives at the far end; zero if there is none.
     last_arrival: Time,
-    /// The packets that have not left the link by the time `settled`.
+    /// The packets that the link has accepted or dropped, but that `delivered` and `dropped` do not include yet.
     log: Ring<Passage>,
     /// Number of the first packet in the log.
     front: u64,
-    /// Number of the first packet that may still wait when the latest packet arrives. No earlier packet waits then.
+    /// Number of the packet at which [`Chained::decide`] resumes its search. No earlier packet was still waiting when
+    /// the latest packet arrived.
     decided: u64,
-    /// The packets that wait when the latest packet arrives.
+    /// The packets that wait in the queue, as of the latest arrival or the latest call of [`Chained::settle`].
     ahead: Backlog,
-    /// Time up to which the accounts have been updated.
+    /// Time up to which [`Chained::settle`] has updated the counters, the meter and the drop counts of flows.
     settled: Time,
     /// Packets that arrived at the far end up to `settled`.
     delivered: Count,
-    /// Packets that were dropped and have left the log.
+    /// Dropped packets that have been removed from the log. The packets still in the log are not included.
     dropped: Count,
-    /// Number of the first packet whose arrival is not yet included in the meter and in the flows' drop counts.
+    /// Number of the first packet whose arrival has not yet been reported to the meter and to the flows' drop counts.
     entered: u64,
-    /// Number of drops in the log from `entered` on.
+    /// Number of dropped packets in the log that the flows' drop counts do not include yet.
     drops: u32,
     seen: Seen,
 }
 
-/// How far the packets of a link have been reported to its meter.
+/// Records which packets in a link's log have been reported to the link's meter.
 #[derive(Clone, Debug)]
 struct Seen {
     /// Number of the next packet whose transmission has not started.
     started: u64,
-    /// Start of this packet's transmission, if the packet waits; otherwise `NEVER`.
+    /// Time at which the transmission of packet `started` begins, if this packet waits in the queue; otherwise `NEVER`.
     next_start: Time,
     /// Number of packets that wait.
     waiting: u32,
@@ -205,7 +217,7 @@ pub(crate) struct Books<'a> {
 }
 
 impl Chained {
-    /// Returns the idle link `fifo` as a link in a chain.
+    /// Builds an idle link in a chain, with the rate, delay and queue capacity of `fifo`.
     pub(crate) fn new(fifo: &Fifo, role: Role) -> Self {
         let (tx, delay, capacity) = fifo.parameters();
         Self {
@@ -235,7 +247,7 @@ impl Chained {
         self.log.get((number - self.front) as usize)
     }
 
-    /// Updates `ahead` to the packets that wait at time `at`, which is not before the latest arrival.
+    /// Removes the packets from `ahead` whose transmission has started by the time `at`.
     #[inline]
     fn decide(&mut self, at: Time) {
         // bounded: each iteration removes one of the packets that were waiting
@@ -273,12 +285,12 @@ impl Chained {
             return None;
         }
         let start = self.free_at.max(at);
-        // the arrival at the far end is scheduled when the preceding packet arrives there, or when this packet arrives
-        // at the queue if no packet precedes it
+        // if every hop had an event, the arrival of this packet at the far end would be scheduled when the preceding
+        // packet arrives there, or when this packet arrives at the queue if no other packet is on the link then
         let since = at.max(self.last_arrival);
         self.free_at = start + self.tx.of(size);
         if self.ahead.packets == 0 {
-            // no packet in the log waits, so the search for the next waiting packet can begin here
+            // none of the packets in the log waits, so `decide` can resume at the packet that is added below
             self.decided = self.front + self.log.len() as u64;
         }
         let left = self.free_at + self.delay;
@@ -303,7 +315,7 @@ impl Chained {
         self.log.is_full()
     }
 
-    /// Brings the accounts up to `last`.
+    /// Updates the counters, the meter and the drop counts of flows up to the time `last`.
     #[inline(never)]
     pub(crate) fn settle(&mut self, last: Time, books: &mut Books<'_>) {
         self.decide(last);
@@ -321,13 +333,14 @@ impl Chained {
         self.settled = last;
     }
 
-    /// Reports arrivals and transmission starts up to the time `last` to the meter, and counts the drops of flows.
+    /// Reports arrivals and transmission starts up to the time `last` to the meter, and adds dropped packets to the
+    /// drop counts of their flows.
     #[inline]
     fn see(&mut self, last: Time, books: &mut Books<'_>) {
         if books.meter.is_none() && self.drops == 0 {
             return;
         }
-        // bounded: each iteration takes one arrival or one start from the log
+        // bounded: each iteration reports one arrival or one transmission start of a packet in the log
         loop {
             let arrival = self.passage(self.entered).map_or(Time::NEVER, |next| next.at);
             let next_start = self.seen.next_start;
@@ -338,8 +351,9 @@ impl Chained {
         }
     }
 
-    /// Updates the flows' drop counts up to the event at `now` scheduled at `since`. Drops at `now` count if their own
-    /// event would have come before this event.
+    /// Updates the accounts up to the nanosecond before `now`, and the flows' drop counts up to the current event,
+    /// which takes place at `now` and was scheduled at `since`. A packet that is dropped at `now` counts if an event
+    /// for its arrival would have preceded the current event. If `since` is `None`, no drop at `now` counts.
     pub(crate) fn settle_before(&mut self, now: Time, since: Option<Time>, books: &mut Books<'_>) {
         self.settle(Time(now.0.saturating_sub(1)), books);
         let Some(since) = since.filter(|_| self.drops > 0) else { return };
@@ -394,7 +408,8 @@ impl Chained {
         }
     }
 
-    /// Skips the packets that have arrived and do not wait.
+    /// Advances `seen.started` past the packets that never waited: packets that were dropped, and packets whose
+    /// transmission started when they arrived.
     #[inline]
     fn pass(&mut self) {
         // bounded: each iteration takes one packet that has arrived

@@ -93,7 +93,8 @@ pub(crate) struct Envelope {
     pub size: u16,
 }
 
-/// Encodes a segment that its host sends at `now`. Always inlined, so that the packet stays in registers.
+/// Encodes a segment that its host sends at `now`. This function is always inlined, so that the packet stays in
+/// registers.
 #[inline(always)]
 pub(crate) fn encode(segment: &Segment, form: Form, now: Time, envelope: &Envelope, bodies: &mut Bodies) -> PacketMeta {
     let &Envelope { flow, direction, to, dscp, size } = envelope;
@@ -166,13 +167,15 @@ struct Body {
 struct Sacks {
     first: (u32, NonZeroU32),
     more: [(u32, u32); 2],
-    /// A fourth block; or the echoed stamp, and [`Sacks::STAMPS`] with the microseconds from that stamp to the ACK's own.
+    /// The fourth block, if there is one. Otherwise, the first number is the echoed stamp. The second number is then
+    /// the time from that stamp to the ACK's own stamp in microseconds, with the bit [`Sacks::STAMPS`] set.
     last: (u32, u32),
 }
 
 impl Sacks {
-    /// Flag in the second number of `last`: set if `last` holds stamps, and clear in a block, whose length is below
-    /// 2^31. The other 31 bits hold the time between the stamps, which is enough for 35 minutes.
+    /// This bit of the second number in `last` is set if `last` holds stamps. It is clear if `last` holds a block,
+    /// because a block's length is below 2^31. The other 31 bits hold the time between the stamps in microseconds,
+    /// which is enough for 35 minutes.
     const STAMPS: u32 = 1 << 31;
 
     /// Packs the blocks of a segment. All blocks lie within a receive window (2 GiB at most) of the ACK, so differences
@@ -215,7 +218,8 @@ impl Sacks {
     }
 }
 
-/// Returns the flags by which a queue recognises the SACK blocks of an ACK, if the ACK carries a window.
+/// Returns [`Flags::SACK_WHOLE`], which queues read, if the segment is an ACK that carries a window, and its SACK
+/// blocks certainly cover all data that the receiver has above holes. Otherwise returns no flags.
 fn sack_flags(segment: &Segment) -> Flags {
     let blocks = segment.flags.has(Flags::WINDOW.with(Flags::SACK)) && segment.flags.has(Flags::PURE_ACK);
     if blocks { Sacks::new(segment).whole() } else { Flags::default() }
@@ -252,7 +256,7 @@ impl Bodies {
         self.whole.len() + self.sacks.len() + self.bytes.len()
     }
 
-    /// Stores a datagram's bytes; returns its packet's `body`.
+    /// Stores a datagram's bytes. Returns their index in the arena, which becomes the `body` of the datagram's packet.
     pub(crate) fn put_bytes(&mut self, datagram: InFlightBytes) -> u32 {
         self.bytes.put(datagram)
     }
@@ -281,7 +285,8 @@ impl Bodies {
         (segment, now.since(sent))
     }
 
-    /// Removes a packet of several segments (GSO); returns each segment with a packet of its own.
+    /// Cuts a packet of several segments (GSO) and removes its body from the arena. Returns each segment, together with
+    /// a packet that holds only this segment.
     #[cold]
     pub(crate) fn cut(&mut self, packet: &PacketMeta) -> Vec<(PacketMeta, Segment)> {
         let Body { mut segment, sent } = self.whole.take(packet.body);
@@ -315,7 +320,7 @@ impl Bodies {
         }
     }
 
-    /// Returns a copy of a packet, in its own slot.
+    /// Returns a copy of a packet. If the packet has a body in the arena, the body is copied to a new slot.
     #[cold]
     pub(crate) fn copy(&mut self, packet: &PacketMeta) -> PacketMeta {
         let body = if packet.flags.has(Flags::INLINE) {
@@ -363,7 +368,7 @@ mod tests {
             }
             assert_eq!(Sacks::new(&s).segment(s.ack, s.flags, s.ecn), s);
         }
-        // a block that reports a duplicate 2 GiB below the ACK
+        // this block reports a duplicate 2 GiB below the ACK, which is the greatest distance that `Sacks` can hold
         let start = (1 << 40) - (1 << 31);
         let mut s = Segment { ack: 1 << 40, ts_val: 7, ts_ecr: 7, flags, has_ack: true, ..Segment::default() };
         s.sack.push(SackBlock { start, end: start + 1448 });

@@ -42,8 +42,8 @@ pub(crate) struct Path {
     pub ack_time: bool,
 }
 
-/// One end: its TCP state, its host's state, and the earliest event of its timer. The layout follows cache lines: [`Endpoint`]
-/// begins 32 bytes into the first line.
+/// One end of a connection: its TCP state, its host's state, and the time of the earliest event of its timer. The
+/// fields are arranged by cache line: [`Endpoint`] begins 32 bytes into the first line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct End {
@@ -108,12 +108,12 @@ impl End {
 #[derive(Clone, Debug)]
 pub(crate) struct Conn {
     pub ends: [End; 2],
-    /// The seventeenth cache line, which makes the number of lines odd.
+    /// The rarely read part. It takes up the seventeenth cache line, so the number of lines is odd.
     pub info: ConnInfo,
 }
 
-/// Size of a connection in a world's table, bytes: both ends, with room for a few segments in flight and a few ranges received
-/// above holes. Additional segments and ranges are stored elsewhere.
+/// Size in bytes of a connection in a world's table. This includes both ends, with room for a few segments in flight
+/// and for a few ranges received above holes. Additional segments and ranges are stored elsewhere.
 pub const CONNECTION_BYTES: usize = size_of::<Conn>();
 
 impl Conn {
@@ -132,7 +132,7 @@ impl Conn {
     }
 }
 
-/// An event for an application; events are delivered in order.
+/// An event of which an application is notified. Applications are notified in the order in which the events occurred.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AppEvent {
     pub app: u16,
@@ -210,8 +210,8 @@ impl<S: Sink> Io for Wire<'_, S> {
         let side = u8::from(self.path.direction.has(Flags::REVERSE));
         let kind = match event {
             Event::Received { bytes } => {
-                // the other side sent the payload, so the bytes are added to that side's series; the endpoint keeps the
-                // sum
+                // the other side sent the payload, so the bytes are added to that side's series. The total is counted
+                // by this end's `Endpoint`
                 if self.path.series {
                     self.tally.goodput_series(self.info.row, usize::from(1 - side), self.net.now(), bytes);
                 }
@@ -239,7 +239,8 @@ mod tests {
 
     #[test]
     fn sizes() {
-        // offset of the hot lines (`tcp`) in an end, and size of a connection: 8 cache lines for each end and 1 for `info`
+        // `tcp`, which holds the hot cache lines, begins 32 bytes into an end. A connection has 8 cache lines for each
+        // end and 1 for `info`
         assert_eq!((std::mem::offset_of!(End, tcp), size_of::<Conn>()), (32, (8 + 8 + 1) * 64));
     }
 }

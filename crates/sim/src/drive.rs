@@ -24,7 +24,7 @@ pub use tcp::Steer;
 /// A link's state at one moment.
 #[derive(Clone, Debug)]
 pub struct LinkState {
-    /// Counts since the start, and the packets inside.
+    /// Counters since the start of the run, and the packets that are now in the queue or in flight.
     pub counts: LinkCounts,
     /// Time for which the packet at the head of the queue has waited; in a fair discipline, the longest wait of any head. `None` if
     /// no packet waits, or if the time is not known.
@@ -36,7 +36,7 @@ pub struct LinkState {
 /// A TCP sender's state at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpState {
-    /// True for the sender at the application's server.
+    /// True if the sender is at the application's server, false if it is at the client.
     pub reverse: bool,
     /// Number of the connection within its application, from 1.
     pub connection: u32,
@@ -50,7 +50,7 @@ pub struct TcpState {
     pub sacked: u64,
     /// Counters since the start of the connection.
     pub stats: tcp::Stats,
-    /// The limits of the values that can be set.
+    /// The limits of the values that [`World::steer`] can set.
     pub can: Steerable,
 }
 
@@ -79,7 +79,7 @@ impl World {
     /// Errors: the world was not built by [`World::build_driven`]; a port with this change cannot be built.
     pub fn change(&mut self, now: Time, i: u16, change: Change, scenario: &Scenario) -> Result<(), Problem> {
         let net = &mut self.engine.net;
-        if let Carrier::Chained(_) = net.links[usize::from(i)].carrier {
+        if let Carrier::Chained(_) | Carrier::Port { through: Some(_), .. } = net.links[usize::from(i)].carrier {
             let message = "the link is part of a chain; build the run with `World::build_driven`".to_owned();
             return Err(Problem::new(format!("link.{}", net.links[usize::from(i)].name), message));
         }
@@ -93,8 +93,9 @@ impl World {
         Ok(())
     }
 
-    /// Returns the slot of the latest connection in row `row` of application `app`, if it is open, and the side whose
-    /// sender is read: the server's side if only the server has written data, otherwise the client's.
+    /// Finds the sender that [`World::sender`] reads; returns the slot of its connection, and its side. The connection
+    /// is the latest one in row `row` of application `app`. The side is the server's if only the server has written
+    /// data, otherwise the client's. Returns `None` if the connection is not open.
     fn connection(&self, app: usize, row: usize) -> Option<(usize, usize)> {
         let of = &self.engine.tally.apps[app];
         let latest: FlowId = self.engine.tally.rows.get(of.first_row + row)?.latest;
@@ -104,8 +105,9 @@ impl World {
         open.then_some((latest.slot(), side))
     }
 
-    /// Returns the state of a sender in row `row` of application `app`: the server's side of the latest connection if
-    /// only the server has written data, otherwise the client's side. `None` if the connection is not open.
+    /// Returns the state of a sender of the latest connection in row `row` of application `app`. This is the sender on
+    /// the server's side if only the server has written data, otherwise the sender on the client's side. Returns `None`
+    /// if the connection is not open.
     pub fn sender(&self, app: usize, row: usize) -> Option<TcpState> {
         let (slot, side) = self.connection(app, row)?;
         let conn = &self.engine.conns[slot];

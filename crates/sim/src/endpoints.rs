@@ -42,8 +42,8 @@ impl<S: Sink> Engine<S> {
             self.tally.marked(row, 0);
         }
         self.net.record_delivered(packet, delay);
-        // the forward and reverse paths of an application alternate; the receiver is the second end, which is on the reverse
-        // path
+        // an application has a forward path and then a reverse path for each server. The receiver is the second end,
+        // which uses the reverse path
         let end = &self.conns[packet.flow.slot()].ends[1];
         let peer = (end.path - self.apps[usize::from(path.app)].first_path) / 2;
         self.wakes.push(Wake::Datagram { app: path.app, peer, ecn: packet.ecn(), bytes });
@@ -56,7 +56,8 @@ impl<S: Sink> World<S> {
         self.engine.tally.apps.iter().position(|app| app.name == name).map(|i| i as u16)
     }
 
-    /// Processes events up to `last`, or up to the first event that wakes an endpoint. Returns false if it woke no endpoint.
+    /// Processes events up to `last`, or up to the first event that wakes an endpoint. Returns false if no endpoint was
+    /// woken.
     ///
     /// Events after the end of the scenario are not processed.
     pub fn run_to_wake(&mut self, last: Time) -> bool {
@@ -69,7 +70,8 @@ impl<S: Sink> World<S> {
         true
     }
 
-    /// Removes and returns the reasons to call endpoints, in event order.
+    /// Removes and returns the pending wakes (the reasons to call endpoints), in the order of the events that caused
+    /// them.
     pub fn take_wakes(&mut self) -> Vec<Wake> {
         std::mem::take(&mut self.engine.wakes)
     }
@@ -81,8 +83,9 @@ impl<S: Sink> World<S> {
         self.engine.arm_app(app);
     }
 
-    /// Sends a datagram now, from the endpoint of application `app` to server number `peer` in the application's `to`. `size` is
-    /// its size on the wire, and `ports` are the UDP ports of the sender and the receiver.
+    /// Sends a datagram now, from the endpoint of application `app` to the server at index `peer` of the application's
+    /// `to` list. `size` is the datagram's size on the wire, and `ports` are the UDP ports of the sender and the
+    /// receiver.
     pub fn send_bytes(&mut self, app: u16, peer: usize, ports: (u16, u16), ecn: Ecn, size: u16, bytes: Vec<u8>) {
         let flow = self.engine.endpoint_flow(app, peer, ports);
         let path = self.engine.paths[usize::from(self.engine.conns[flow.slot()].ends[0].path)];

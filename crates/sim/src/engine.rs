@@ -12,7 +12,7 @@ use tcp::{Endpoint, Origin, TcpParams};
 use traffic::Timers;
 use units::{Rng, Time};
 
-/// An application's state in its host.
+/// The state that a host keeps for an application.
 #[derive(Clone, Debug)]
 pub(crate) struct AppState {
     pub rng: Rng,
@@ -31,12 +31,13 @@ pub(crate) struct AppState {
     pub udp: Vec<Option<FlowId>>,
 }
 
-/// Everything in a world except its applications, which may change the engine while they handle an event.
+/// Everything in a world except its applications. They are kept apart because an application may change the engine
+/// while it handles an event.
 #[derive(Clone, Debug)]
 pub(crate) struct Engine<S> {
     pub net: Net<S>,
     pub conns: Vec<Conn>,
-    /// Paths by application and server; each server has a forward path, then a reverse path.
+    /// Paths, ordered by application and then by server. Each server has a forward path, followed by a reverse path.
     pub paths: Vec<Path>,
     pub free_slots: Vec<u32>,
     pub stacks: Vec<TcpParams>,

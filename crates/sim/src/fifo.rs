@@ -28,7 +28,7 @@ pub(crate) enum Capacity {
     Bytes(u64),
 }
 
-/// Prefetch distance, in ring entries: a few cache lines.
+/// Number of ring entries by which prefetches run ahead. These entries take up a few cache lines.
 const LOOKAHEAD: usize = 8;
 
 /// Number of cached transmission times.
@@ -96,7 +96,7 @@ pub(crate) struct Fifo {
 pub(crate) enum Offered {
     /// Accepted behind other packets. The event of the first packet on the link is already scheduled.
     Behind,
-    /// Accepted as the first packet on the link, which reaches the far end at this time.
+    /// Accepted as the first packet on the link. The packet reaches the far end at this time.
     First(Time),
     /// Dropped: the queue has no room.
     Full,
@@ -121,7 +121,8 @@ impl Fifo {
         }
     }
 
-    /// Returns the counters and the backlog as of the last call.
+    /// Returns the counters and the backlog as of the latest offer, arrival or [`Self::catch_up`], because this
+    /// function does not move the cursor.
     pub(crate) fn counts(&self) -> LinkCounts {
         let mut drops = [0; DropReason::ALL.len()];
         drops[DropReason::TailFull as usize] = self.dropped.packets;
@@ -136,7 +137,7 @@ impl Fifo {
         }
     }
 
-    /// Returns the cache of transmission times (with the rate), the delay and the capacity.
+    /// Returns the cache of transmission times, which includes the link's rate, and the link's delay and capacity.
     pub(crate) fn parameters(&self) -> (TxTime, Duration, Capacity) {
         (self.tx.clone(), self.delay, self.capacity)
     }
@@ -152,8 +153,9 @@ impl Fifo {
         Some(Time(head.start.0 - self.sojourns.get(0)?.0))
     }
 
-    /// Returns the link's packets and counts for a port that takes over. All accounts must be up to date at `now`. Without a
-    /// meter, the times of arrival are unknown, so they are set to `now`.
+    /// Returns the link's packets and counts, for the port that replaces this `Fifo`. All accounts must be up to date
+    /// at `now`. Without a meter, it is unknown when the waiting packets arrived, so their arrival times are set to
+    /// `now`.
     pub(crate) fn state(&mut self, now: Time) -> PlainLink {
         let (mut waiting, mut in_flight, mut free_at) = (Vec::new(), Vec::new(), Time::ZERO);
         for i in 0.. {
@@ -170,7 +172,8 @@ impl Fifo {
         PlainLink { now, free_at, waiting, in_flight, offered, dropped, delivered }
     }
 
-    /// Moves the cursor past all packets whose transmission has started by `now`, and reports them to the meter.
+    /// Moves the cursor (`started`) past all packets whose transmission has started by `now`, and reports these packets
+    /// to the meter.
     #[inline]
     pub(crate) fn catch_up(&mut self, now: Time, meter: &mut Meter) {
         // bounded: each iteration takes one waiting packet

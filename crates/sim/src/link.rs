@@ -24,7 +24,7 @@ pub(crate) enum Carrier {
     Fifo(Box<Fifo>),
     /// A [`Fifo`] in a chain.
     Chained(Box<Chained>),
-    /// A port, for any other link.
+    /// A [`Port`], which is used for every link that cannot be a [`Fifo`].
     ///
     /// Each arrival has its own event, scheduled at the same point as the event of a [`Fifo`]. So the order of simultaneous
     /// events does not depend on whether a `Fifo` or a port runs the link.
@@ -34,9 +34,9 @@ pub(crate) enum Carrier {
         work: Time,
         /// Time of the earliest event for an arrival; [`Time::NEVER`] if there is none.
         armed: Time,
-        /// True if the port's work has no event while a packet is in flight. The work is then done with the next arrival at
-        /// either end, or before the link's counts are read. This requires [`Port::can_wait`], and that no sink receives the
-        /// port's records.
+        /// True if no event is scheduled for the port's work while a packet is in flight. Any due work is then done
+        /// when the next packet arrives at either end of the link, or before the link's counts are read. This requires
+        /// [`Port::can_wait`], and that no sink receives the port's records.
         lazy: bool,
         /// True if packets of several segments (GSO) are split before they enter the port.
         cuts: bool,
@@ -45,8 +45,9 @@ pub(crate) enum Carrier {
     },
 }
 
-/// Builds link number `i` in its idle state: a [`Fifo`] if possible, or a link in a chain if it has a role in a chain. A link is
-/// `observed` if its individual packets are recorded; it is then always a port.
+/// Builds link number `i` in its idle state. If possible, the link is a [`Fifo`], or a [`Chained`] if the link has a
+/// role in a chain. If `observed` is true, a sink records the link's packets, or TCP small queues count them. Such a
+/// link is always a port.
 pub(crate) fn build(
     link: &NetworkLink,
     i: u16,
@@ -95,7 +96,8 @@ impl Carrier {
         }
     }
 
-    /// Returns the port in whose tail this link is the last one.
+    /// Returns the number of the port whose tail ends with this link. (A port's tail is the chain of plain links behind
+    /// the port.)
     #[inline]
     pub(crate) fn behind(&self) -> Option<u16> {
         match self {
@@ -132,16 +134,17 @@ impl Carries for Carrier {
     }
 }
 
-/// A link that sends each packet at one rate, delays it by one time and loses none. Other links have no kind.
+/// The kind of a link that sends all packets at the same rate, delays them by the same time and drops packets only in
+/// its queue. For all other links, [`kind`] returns `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The queue is first-in first-out, so departures can be computed at enqueue.
     Plain,
-    /// Any other discipline, which does not split packets.
+    /// The link has any other queue, provided that packets of several segments (GSO) are not split before the queue.
     Managed,
 }
 
-/// Returns the link's kind until its first change.
+/// Returns the kind that the link has until its first scheduled change.
 pub(crate) fn kind(link: &NetworkLink) -> Option<Kind> {
     let spec = &link.port;
     let lossless = spec.loss.get() == 0.0 && spec.lose.is_empty() && spec.impairments.is_none();
@@ -164,8 +167,8 @@ pub(crate) fn lasting_kind(link: &NetworkLink) -> Option<Kind> {
     kind(link).filter(|_| link.changes.is_empty())
 }
 
-/// Returns a plain link as a [`Fifo`]; `None` without a drop-tail queue, or if the limit is a time and the
-/// link has no rate.
+/// Returns a [`Fifo`] with the parameters of the link. Returns `None` if the link's queue is not drop-tail, or if the
+/// queue's limit is a time that cannot be converted to bytes, because the link has no rate.
 fn fifo(link: &NetworkLink) -> Option<Fifo> {
     let spec = &link.port;
     let Spec::Droptail(p) = &spec.queue else { return None };

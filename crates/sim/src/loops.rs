@@ -78,7 +78,7 @@ impl<S: Sink> Clone for Steps<S> {
 impl<S: Sink> Copy for Steps<S> {}
 
 impl<S: Sink> Steps<S> {
-    /// Returns the functions for any sink.
+    /// Returns pointers to the functions of a world with a sink of type `S`.
     pub fn of_sink() -> Self {
         Self {
             build: World::with_sink,

@@ -17,7 +17,7 @@ use record::{CapturedPacket, LinkEnd, Mask, Record, Sink, Subject};
 use scenario::Routes;
 use units::{Duration, Time};
 
-/// The receivers of a port's records: the link's meter and the run's sink.
+/// The two receivers of a port's records: the link's meter, if the link has one, and the run's sink.
 pub(crate) type Tap<'a, S> = (Option<&'a mut LinkMeter>, &'a mut S);
 
 #[derive(Clone, Debug)]
@@ -30,7 +30,8 @@ pub(crate) struct Net<S> {
     pub tags: SegmentTags,
     pub flows: FlowTable,
     pub sink: S,
-    /// Packets dropped between the end hosts, indexed by `2 * slot + direction` of their flow.
+    /// Number of packets of each flow that links have dropped since the counts were last added to the connection's
+    /// results. The index is `2 * slot + direction`.
     pub flow_drops: Vec<u64>,
     /// The packets that arrive together in the current event; the vector is reused.
     pub arrived: Vec<PacketMeta>,
@@ -141,7 +142,7 @@ impl<S: Sink> Net<S> {
         self.with_port(i, |port, now, env| port.offer(now, packet, env));
     }
 
-    /// If link `i` cuts packets, offers the segments of this packet one by one, and returns true.
+    /// If link `i` splits GSO packets, offers the segments of this packet to the link one by one, and returns true.
     #[cold]
     fn cut(&mut self, i: u16, packet: &PacketMeta) -> bool {
         if !matches!(self.links[usize::from(i)].carrier, Carrier::Port { cuts: true, .. }) {
@@ -204,8 +205,9 @@ impl<S: Sink> Net<S> {
         Some(act(port, through, &mut Env { flows, fate: &mut release, sink: &mut sink }))
     }
 
-    /// Schedules a port's next events, and offers the packets that it has dequeued to its tail. A lazy port needs no event for its work while a packet is in flight, because it catches up
-    /// at that packet's arrival.
+    /// Schedules a port's next events. If the port has a tail, first passes the packets that the port has dequeued on
+    /// to this tail. A lazy port needs no event for its work while a packet is in flight, because the port catches up
+    /// when that packet arrives.
     #[inline(always)]
     fn schedule(&mut self, i: u16) {
         let Carrier::Port { port, armed, lazy, through, .. } = &mut self.links[usize::from(i)].carrier else { return };
@@ -236,7 +238,8 @@ impl<S: Sink> Net<S> {
             self.events.push(work_at.max(now), Target::Port(i));
         }
         let arrival_at = port.arrival_at();
-        // a packet may overtake another packet, whose arrival is already scheduled
+        // the arrival may be earlier than the arrival that is already scheduled, because packets may overtake one
+        // another
         if arrival_at < *armed {
             *armed = arrival_at;
             if port.is_ordered() {
@@ -307,7 +310,7 @@ impl<S: Sink> Net<S> {
         None
     }
 
-    /// Handles the arrival event of a port, like [`Self::link_event`].
+    /// Handles the arrival event of a link that is a port, and returns what [`Self::link_event`] returns.
     #[inline(never)]
     fn port_arrival(&mut self, i: u16, to: NodeId) -> Option<PacketMeta> {
         let now = self.events.now();
@@ -335,8 +338,8 @@ impl<S: Sink> Net<S> {
         None
     }
 
-    /// Handles packets that reach the far end at the same time: all are forwarded before any of them has an effect. (For example,
-    /// 24 SYNs sent at once reach a queue together, not one by one.)
+    /// Handles all packets that reach the far end of link `i` at the same time in a single event, so no other event
+    /// comes between their arrivals. (For example, 24 SYNs sent at once reach the next queue together, not one by one.)
     #[cold]
     #[inline(never)]
     fn arrive_together(&mut self, i: u16, to: NodeId, first: PacketMeta) {
@@ -390,8 +393,8 @@ impl<S: Sink> Net<S> {
         self.arrived = arrived;
     }
 
-    /// Schedules the next arrival of link `i` at `next`, after an arrival was handled; `next` is [`Time::NEVER`] if there is
-    /// none.
+    /// Schedules the next arrival on link `i` for the time `next`, after the previous arrival has been handled. If
+    /// `next` is [`Time::NEVER`], there is no next arrival, and the link's arrival event is cleared.
     #[inline]
     fn schedule_arrival(&mut self, i: u16, next: Time) {
         let now = self.events.now();
@@ -412,7 +415,8 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Clears the event of link `i`, the last one of a chain, and schedules the work of a port whose tail it ends.
+    /// Clears the arrival event of link `i`, the last link of a chain, because no packet is left on this link. If the
+    /// link also ends the tail of a port, schedules the port's work.
     fn chain_is_empty(&mut self, i: u16) {
         self.events.clear_arrival(i);
         if let Some(port) = self.links[usize::from(i)].carrier.behind() {
@@ -420,8 +424,8 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Replaces the `Fifo` of link `i` with the newly built `port`, which takes over its packets. All events and accounts before
-    /// this moment must have been handled.
+    /// Replaces the `Fifo` of link `i` with the newly built `port`, which takes over the packets of the `Fifo`. Before
+    /// the call, all earlier events must have been handled, and the accounts must be up to date.
     pub(crate) fn replace(&mut self, i: u16, mut port: Port, cuts: bool) {
         let carrier = &mut self.links[usize::from(i)].carrier;
         let Carrier::Fifo(fifo) = carrier else { return };
@@ -446,8 +450,8 @@ impl<S: Sink> Net<S> {
         });
     }
 
-    /// For every port, does the postponed work that was due before the current time. Brings the accounts of chains up
-    /// to the current time.
+    /// Lets every port do the work that the port has postponed and that was due before the current event. Brings the
+    /// accounts of chains up to the current event.
     pub(crate) fn catch_up(&mut self) {
         let (now, since) = (self.events.now(), self.events.since());
         self.catch_up_to(Time(now.0.saturating_sub(1)));
@@ -466,8 +470,8 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// If a port without an event for its work becomes free at `now`, lets it send the next packet, provided that this precedes
-    /// an event at `now` that was scheduled at `since`.
+    /// Lets a lazy port that becomes free at `now` send its next packet, if an event for this would precede the current
+    /// event, which was scheduled at `since`. (A lazy port has no such event while a packet is in flight.)
     fn free_before(&mut self, i: u16, now: Time, since: Time) {
         let Carrier::Port { port, lazy: true, .. } = &self.links[usize::from(i)].carrier else { return };
         if port.is_free_before(now, since) {
@@ -493,7 +497,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Brings the accounts of every link up to `last`.
+    /// Updates the accounts of every link up to and including the time `last`.
     pub(crate) fn catch_up_accounts(&mut self, last: Time) {
         self.catch_up_to(last);
         let Self { links, flow_drops, .. } = self;
@@ -502,7 +506,8 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Closes the accounts of every link at the `end` of the run; `last` is the last time that counts.
+    /// Closes the accounts of every link. `end` is the end of the run, and `last` is the last nanosecond before the
+    /// end.
     pub(crate) fn finish(&mut self, last: Time, end: Time) {
         self.catch_up_accounts(last);
         self.links.iter_mut().for_each(|link| link.finish(end));

@@ -31,10 +31,10 @@ use units::{Problem, Time};
 /// The scheduled actions in a scenario's run, in time order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// Everything that takes effect at the start, as text.
+    /// Everything that takes effect at the start of the run, as one text.
     pub always: String,
-    /// The later actions: the time of each, and a string that describes it. Equal actions have equal strings. The last action is
-    /// the end of the run.
+    /// The later acts, in time order: the time of each act, and a string that describes the act. Equal acts have equal
+    /// strings. The last act is the end of the run.
     pub acts: Vec<(Time, String)>,
 }
 
@@ -45,7 +45,7 @@ impl Timeline {
     pub fn of(scenario: &Scenario) -> Result<Option<Self>, Problem> {
         let network = scenario.network()?;
         let endpoint = network.apps.iter().any(|app| matches!(app.declared.traffic, Traffic::Endpoint(_)));
-        // every kind of code in Python has this key
+        // if any part of a scenario is written in Python, its settings are in a table with the name `python`
         if endpoint || scenario.canonical().contains("\"python\":") {
             return Ok(None);
         }
@@ -68,12 +68,13 @@ impl Timeline {
         // the world does not depend on these keys
         (rest.name, rest.grade, rest.max_packets, rest.trace) = (String::new(), None, None, None);
         rest.expect.clear();
-        // these keys act only through the applications that use them
+        // the tables `app` and `tcp` take effect only through the applications, and each application is an act
         (rest.app, rest.tcp) = Default::default();
         let changing: Vec<bool> = rest.link.values_mut().map(|link| !mem::take(&mut link.changes).is_empty()).collect();
         let apps: Vec<&str> = network.apps.iter().map(|app| app.name.as_str()).collect();
         let series = |app: &scenario::NetworkApp| app.recorded && app.declared.traffic.rows() <= ROWS_WITH_SERIES;
-        // the types of links, the order of simultaneous arrivals, and the events of samples depend on all applications together
+        // three things depend on all applications together, even on those that start later: which links are in chains,
+        // in which order simultaneous arrivals are handled, and whether there are events that take samples
         let counted = tsq::nodes(&network);
         let together = (chain::roles(&network, &counted, link::kind), counted, network.apps.iter().any(series));
         Ok(Some(Self { always: format!("{} {changing:?} {apps:?} {together:?}", rest.canonical()), acts }))
@@ -85,13 +86,14 @@ impl Timeline {
             return Time::ZERO;
         }
         let mut pairs = self.acts.iter().zip(&other.acts);
-        // if no act differs, the runs are the same up to the end, which comes at the same time in both
+        // if all acts are equal, the runs are the same until they end, and they end at the same time
         let differing = pairs.find(|(one, other)| one != other).or(self.acts.last().zip(other.acts.last()));
         differing.map_or(Time::ZERO, |(one, other)| one.0.min(other.0))
     }
 }
 
-/// The initial segment of a run: only acts before its end have been scheduled. A clone shares nothing with the original.
+/// The beginning of a run, up to a certain time. Only the acts before this time have been scheduled, so any scenario
+/// whose timeline is the same up to this time can continue the run. A clone shares nothing with the original.
 #[derive(Clone, Debug)]
 pub struct Past {
     world: World,
@@ -99,7 +101,10 @@ pub struct Past {
 }
 
 impl Past {
-    /// Returns a past at time 0, for all scenarios with the same `always` as `scenario`.   Errors: those of [`World::build`].
+    /// Returns a past that ends at time 0. Every scenario whose timeline has the same `always` as that of `scenario`
+    /// can continue this past.
+    ///
+    /// Errors: those of [`World::build`].
     pub fn new(scenario: &Scenario) -> Result<Self, Problem> {
         Ok(Self { world: World::unscheduled(scenario, (), true)?.0, at: Time::ZERO })
     }
@@ -136,7 +141,7 @@ impl Past {
         Ok((ended, self.world.outcome(scenario)))
     }
 
-    /// Turns the world into the world of `scenario`, and schedules the acts before `until`.
+    /// Builds the world of `scenario`, which takes over the state of the past, and schedules its acts before `until`.
     fn continue_as(&mut self, scenario: &Scenario, until: Time) -> Result<(), Problem> {
         let (mut world, schedule) = World::unscheduled(scenario, (), true)?;
         mem::swap(&mut self.world, &mut world);

@@ -1,4 +1,4 @@
-//! Readings of links and senders for a sink with probes.
+//! Lets a sink with probes read the states of links and senders.
 
 use crate::conn::{End, SlotUse};
 use crate::engine::{AppState, Engine};
@@ -32,7 +32,8 @@ fn subject(end: &End, side: usize) -> Subject {
     Subject::Sender { flow: end.flow, reverse: side == 1 }
 }
 
-/// Returns the subject of the readings of an application's own controller; `None` before the application has sent a datagram.
+/// Returns the sender for which an application's own controller is read. Returns `None` if the application has no
+/// controller of its own, or has not yet sent a datagram.
 fn controlled(app: &App, state: &AppState) -> Option<Subject> {
     let (role, flow) = (app.controller()?, (*state.udp.first()?)?);
     Some(Subject::Sender { flow, reverse: role == Role::Server })
@@ -40,7 +41,7 @@ fn controlled(app: &App, state: &AppState) -> Option<Subject> {
 
 impl<S: Sink> Engine<S> {
     /// Takes the readings that the sink requests, at each requested time up to `now`. No event lies between these times
-    /// and `now`.
+    /// and `now`, so the current state is also the state at these times.
     #[inline(never)]
     pub(crate) fn read_probes(&mut self, now: Time, apps: &[App]) {
         while self.net.sink.next_reading() <= now {
@@ -84,7 +85,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Lets the sink read an end that may have changed.
+    /// Lets the sink read the sender at one end of a connection, because its state may have changed.
     pub(crate) fn read_changed_sender(&mut self, slot: usize, side: usize) {
         let (now, end) = (self.net.now(), &self.conns[slot].ends[side]);
         let of = subject(end, side);

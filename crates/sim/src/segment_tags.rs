@@ -20,8 +20,8 @@ struct Tag {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SegmentTags {
     all: Arena<Tag>,
-    /// The flow and the sequence number of its next new byte, by slot and direction. A pure ACK has this sequence number, but
-    /// its packet omits it.
+    /// For each flow and direction, the sequence number of the next new byte. The index is `2 * slot + direction`, and
+    /// the id shows which flow uses the slot. A pure ACK has this sequence number, but its packet omits it.
     next: Vec<(FlowId, u64)>,
 }
 

@@ -35,7 +35,7 @@ use units::{Duration, Time};
 #[derive(Clone, Copy, Debug, Default)]
 struct Inbound {
     at: Time,
-    /// The order of the arrival among simultaneous events, as in [`Arrival`].
+    /// `since` and `first` decide the order of this arrival among simultaneous events, as in [`Arrival`].
     since: Time,
     first: bool,
     packet: Packed,
@@ -45,9 +45,10 @@ struct Inbound {
 #[derive(Clone, Debug)]
 pub(crate) struct Through {
     tail: Tail,
-    /// Packets that arrive later than the port's own time, in order of arrival.
+    /// Packets that will arrive at the port, in order of arrival. The port has not yet advanced to the times of these
+    /// arrivals.
     inbox: Ring<Inbound>,
-    /// Number of packets in flight behind the port that have entered the tail.
+    /// Number of the port's packets in flight that have already been passed on to the tail.
     entered: usize,
     /// Arrival at the far end of the last packet that entered the tail.
     last_arrival: Time,
@@ -89,7 +90,8 @@ impl Through {
         self.dequeued_at(first.stamp, first.size).max(self.arrived)
     }
 
-    /// Returns the next arrival at the port, if it precedes an event at `now` that was scheduled at `since`.
+    /// Returns the next packet in the inbox, if it arrives at `now`, but before the current event, which was scheduled
+    /// at `since`.
     fn before(&self, now: Time, since: Time) -> Option<Inbound> {
         let precedes = |next: &Inbound| next.since < since || next.since == since && next.first;
         self.inbox.get(0).filter(|next| next.at == now && precedes(next)).copied()
@@ -110,7 +112,8 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Does the work of port `i` that was due by `last`, and passes on the packets that it dequeued.
+    /// If port `i` has a tail, handles the arrivals at the port and the port's work up to the time `last`, and passes
+    /// the packets that the port has dequeued on to the tail.
     #[inline(never)]
     pub(crate) fn follow(&mut self, i: u16, last: Time) {
         self.act_in_chain(i, |port, through, env| {
@@ -132,7 +135,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Handles what happens at port `i` before an event at `now` that was scheduled at `since`.
+    /// Lets port `i` do what happens at the time `now`, but before the current event, which was scheduled at `since`.
     pub(crate) fn follow_before(&mut self, i: u16, now: Time, since: Time) {
         self.act_in_chain(i, |port, through, env| {
             let Some(through) = through else { return };
@@ -141,7 +144,8 @@ impl<S: Sink> Net<S> {
                 through.inbox.pop();
                 port.offer(at, packet.at(at), env);
             }
-            // an arrival at the far end also lets the port do its work
+            // outside a chain, the arrival of a packet at the far end would be an event in which the port also does its
+            // work. If that event would precede the current event, the port does the work here
             if port.in_flight(0).is_some_and(|packet| packet.stamp == now && through.since(packet) <= since) {
                 port.work(now, env);
             }
@@ -155,7 +159,7 @@ impl<S: Sink> Net<S> {
         through.as_deref()
     }
 
-    /// Offers the packets that port `i` has dequeued to its tail.
+    /// Passes the packets that port `i` has dequeued on to the links of the port's tail.
     #[inline]
     pub(crate) fn enter_tail(&mut self, i: u16) {
         // bounded: each iteration takes one packet in flight
@@ -171,7 +175,8 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Schedules the work of port `i` if no packet is on the last link of its tail.
+    /// Schedules the work of port `i`, unless packets are on the last link of the port's tail. In that case the port
+    /// works when these packets arrive.
     #[inline]
     pub(crate) fn wake_through(&mut self, i: u16) {
         let Some(Through { tail, .. }) = self.through(i) else { return };

@@ -26,7 +26,7 @@ struct TracedLink {
     seen: LastValues,
 }
 
-/// The last values of a link or sender that is read at every change.
+/// The values from the last reading of a link or sender, if a reading is taken at every change.
 type LastValues = Vec<u64>;
 
 /// A sink that builds the tables `links`, `queues`, `flows` and `packets`, and passes them to `out` in chunks.
@@ -37,7 +37,8 @@ pub struct Trace<F: FnMut(Chunk)> {
     mask: Mask,
     links: Vec<TracedLink>,
     apps: Vec<(String, bool)>,
-    /// The flow in each slot: its id, its owner, and the last values of both ends.
+    /// The flow in each slot of the connection table: its id, its owner, and the last values of the senders at both
+    /// ends.
     flows: Vec<(FlowId, FlowOwner, [LastValues; 2])>,
     link_rows: ReadingTable,
     queue_rows: ReadingTable,
@@ -167,7 +168,8 @@ impl<F: FnMut(Chunk)> Trace<F> {
     }
 }
 
-/// Returns true if the reading differs from `seen`, and updates `seen`.
+/// Returns true if the state of a link or sender differs from the last values in `seen`, and stores the new values
+/// there.
 fn changed(now: Time, seen: &mut LastValues, state: &dyn Probed) -> bool {
     let (mut at, mut differs) = (0, false);
     let mut compare = |item: Item<'_>| {
@@ -210,7 +212,8 @@ impl<F: FnMut(Chunk)> Sink for Trace<F> {
             Record::Delivered { packet, .. } => (None, packet.flow),
             Record::Sender { flow, .. } => (None, flow),
         };
-        // a drop that names no link belongs to a packet whose connection no longer exists
+        // if a packet reaches its host after its connection has ended, the host drops the packet, and the record names
+        // no link
         let link = link.and_then(|link| self.links.get(usize::from(link.0)));
         if self.mask == Mask::DEQUEUED || link.is_some_and(|l| !l.packets) {
             return;

@@ -21,7 +21,7 @@ pub(crate) struct Tsq {
 }
 
 impl Tsq {
-    /// Adds a packet that leaves at `at`.
+    /// Adds a packet that leaves its host's device at the time `at`.
     pub(crate) fn put(&mut self, packet: &PacketMeta, at: Time) {
         self.number += 1;
         let back = packet.flags.has(Flags::REVERSE);
@@ -39,7 +39,7 @@ impl Tsq {
     }
 }
 
-/// Returns the nodes with an endpoint that limits its bytes in the node's device (TCP small queues).
+/// Returns the nodes on which an endpoint limits the bytes that it has in the node's device (TCP small queues).
 pub(crate) fn nodes(network: &Network) -> BTreeSet<u16> {
     let counts = |stack: u16| network.stacks[usize::from(stack)].pacing.tsq;
     let of = |app: &scenario::NetworkApp| {

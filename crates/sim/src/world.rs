@@ -84,7 +84,7 @@ impl<S: Sink> World<S> {
         self.engine.net.now()
     }
 
-    /// Returns the number of events so far.
+    /// Returns the number of events that have been processed so far.
     pub fn events(&self) -> u64 {
         self.engine.net.events.taken()
     }
@@ -99,7 +99,8 @@ impl<S: Sink> World<S> {
         self.engine.net.sink
     }
 
-    /// Returns the number of bodies in the arena. A packet in flight or in a queue has at most one body there.
+    /// Returns the number of bodies stored in the arena. (A body is the part of a packet that only end hosts read.) A
+    /// packet in flight or in a queue has at most one body there.
     pub fn bodies(&self) -> usize {
         self.engine.net.bodies.len()
     }
@@ -115,7 +116,7 @@ impl<S: Sink> World<S> {
         self.engine.conns.len()
     }
 
-    /// Returns the account of every link at this moment.
+    /// Returns the counts of each link's packets at the current time, in the order of the links' numbers.
     pub fn books(&self) -> impl Iterator<Item = Books> {
         self.engine.net.links.iter().map(|link| {
             let c = link.carrier.counts(self.now());
@@ -124,7 +125,7 @@ impl<S: Sink> World<S> {
         })
     }
 
-    /// Starts sampling the queueing delay in each queue of dual-queue disciplines, for [`World::queue_delays`].
+    /// Starts sampling the queueing delays in both queues of every dual-queue discipline, for [`World::queue_delays`].
     pub fn sample_queue_delays(&mut self) {
         let net = &mut self.engine.net;
         net.queue_delays = net.ports.iter().map(|link| QueueDelays::new(*link)).collect();
@@ -238,7 +239,7 @@ impl<S: Sink> World<S> {
         Time(self.end.0 - 1)
     }
 
-    /// Closes every account at the end of the run.
+    /// Ends the run: takes the last readings and samples, and closes the accounts of all links and connections.
     pub(crate) fn finish(&mut self) {
         self.over = true;
         if self.engine.net.sink.probes() {
@@ -298,7 +299,8 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Handles the world's own clock: scheduled tasks, samples and idle links. Returns the work.
+    /// Handles the world's own clock: scheduled tasks, samples and idle links. Returns the amount of work, as for
+    /// [`World::advance`].
     fn clock(&mut self) -> u32 {
         let now = self.now();
         while let Some((at, task)) = self.tasks.pop_if(|(at, _)| *at <= now) {

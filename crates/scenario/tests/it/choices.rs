@@ -1,4 +1,4 @@
-//! Overrides with `--set` inside a queue or an application's traffic, which are one-key tables.
+//! Tests `--set` with a path into a queue or into an application's traffic. Both are tables with a single key.
 
 use scenario::Scenario;
 use scenario::read::{self, Format};

@@ -1,4 +1,5 @@
-//! Every mistake in a file gives one clear line: the path, the value, the valid values and the nearest name.
+//! Tests that every mistake in a file is reported in one clear line: the path, the value, the valid values and the
+//! nearest name.
 
 use scenario::Scenario;
 use scenario::read::{self, Format};
@@ -223,8 +224,8 @@ fn bad_values_name_path_value_and_what_is_valid() {
 
 #[test]
 fn what_is_accepted_is_accepted_again() {
-    // numbers near the limits: 2^53 - 1 and 2^53 + 1 bytes, 2^52 + 1 and 2^53 + 1 ns, 1 Pbit/s - 1 bit/s and 1 Pbit/s + 1
-    // bit/s, 2^63 - 1 bit/s
+    // these numbers are near limits: sizes of 2^53 - 1 and 2^53 + 1 bytes, delays of 2^52 + 1 and 2^53 + 1 ns, and
+    // rates of 1 Pbit/s - 1 bit/s, 1 Pbit/s + 1 bit/s and 2^63 - 1 bit/s
     for (path, value, good) in [
         ("app.upload.traffic.ftp.size", "8999999999999999", true),
         ("app.upload.traffic.ftp.size", "9007199254740991", false),
@@ -464,7 +465,8 @@ fn a_window_that_arrives_at_one_moment_is_bounded() {
         );
         read::scenario(&text, Format::Toml, &[]).map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    // 64 windows of 6 291 456 B, in segments of 1448 B, make 278 076 packets, more than may arrive at one moment
+    // 64 windows of 6 291 456 B, sent in segments of 1448 B, are 278 076 packets, which is more than may arrive at one
+    // moment
     for rate in ["", "rate = '1000tbit'"] {
         let lines = run(rate, 64, "").unwrap_err();
         assert!(lines[0].starts_with("app.f.traffic: up to 278"), "{lines:?}");
@@ -490,7 +492,7 @@ fn a_run_is_bounded_before_it_starts() {
     assert_eq!(lines[0].path, "app.upload.traffic");
     let more = format!("max_packets = 1_000_000_000_000\n{text}");
     assert!(read::scenario(&more, Format::Toml, &[]).is_ok());
-    // a large window, a short round trip and no rate: 2 GiB every 2 ns
+    // no link has a rate, so TCP may send a window of 2 GiB in each round trip of 2 ns
     let text = "duration = '10s'\nlink.l = { from = 'a', to = 'b', both_ways = true, delay = '1ns' }\n\
                 tcp.big = { preset = 'rfc', receive_window = '2GiB' }\n\
                 app.x = { from = 'a', to = ['b'], tcp = 'big', traffic.ftp = {} }\n";
@@ -499,9 +501,10 @@ fn a_run_is_bounded_before_it_starts() {
 
 #[test]
 fn a_run_is_bounded_by_what_a_link_carries_after_a_late_start() {
-    // the trace carries its 10 000 x 1504 bytes at 10 s, the end of the run; the transfer starts at 9.9 s and may get
-    // all of these bytes. The bound is 4 x (2 x 10 000 x 1504 / 1448) + 8 packets: the segments of two rounds of the
-    // trace, four times to allow for losses and ACKs, and 8 packets for the handshake, the request and the close
+    // the trace carries all of its 10 000 x 1504 bytes at 10 s, which is the end of the run. The transfer starts at 9.9
+    // s, but may still get all of these bytes. The bound is 4 x (2 x 10 000 x 1504 / 1448) + 8 packets: the segments of
+    // two rounds of the trace (the transfer may overlap two of them), four times to allow for losses and ACKs, and 8
+    // packets for the handshake, the request and the close
     let text = "duration = '10s'\nmax_packets = 30_000\n[link.l]\nfrom = 'a'\nto = 'b'\n\
                 delivery.trace.source = '+10000x10000'\n[link.back]\nfrom = 'b'\nto = 'a'\n\
                 [app.x]\nfrom = 'a'\nto = ['b']\nstart = '9.9s'\ntraffic.ftp = {}\n";

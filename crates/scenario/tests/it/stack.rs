@@ -1,4 +1,5 @@
-//! The table of a stack is flat, although the parameters of a stack are a tree; errors still name the right key.
+//! Tests the table of a TCP stack. In a scenario, this table is flat (`mss`), although the parameters are grouped in
+//! the code (`wire.mss`). Errors must name the key as it is written in the scenario.
 
 use scenario::read::{self, Format};
 

@@ -62,7 +62,7 @@ fn queues_in_words_are_shown_as_tables() {
         ("pfifo limit 20", r#"{"droptail":{"limit":"20p"}}"#),
         ("sfq_hss + pie target 7ms", r#"{"sfq_hss":{"law":{"pie":{"target":"7ms"}}}}"#),
         ("sfq + none", r#"{"sfq":{"law":"none"}}"#),
-        // an invalid string is left unchanged; the reason is reported when the scenario is read
+        // an invalid string stays unchanged here; the error is reported when the scenario is read
         ("codel + pie", r#""codel + pie""#),
         ("kodel limit 5", r#""kodel limit 5""#),
     ] {

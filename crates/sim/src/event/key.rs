@@ -24,9 +24,10 @@ pub(crate) enum Target {
     Timer(u32),
     /// An application's timer.
     App(u16),
-    /// A packet that counts towards TCP small queues has left its host's device.
+    /// A packet that its socket counts (TCP small queues) has left its host's device.
     Left,
-    /// The world's own clock: samples of series, scheduled changes.
+    /// The world's own clock, which makes scheduled changes, ends the warm-up, samples the series and catches up on
+    /// idle links.
     Clock,
 }
 
@@ -36,13 +37,16 @@ const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
 pub(super) const TIME_SHIFT: u32 = 76;
 /// Bit position of the second field, the time of scheduling.
 const AGE_SHIFT: u32 = 38;
-/// Bit position of the third field, the event's number. Ranks also begin at this bit.
+/// Bit position of the third field, the event's number. A rank, which replaces the second and third fields, also begins
+/// at this bit.
 const NUMBER_SHIFT: u32 = 24;
-/// Largest value of the third field.
+/// Largest event number that fits into the third field of a key.
 pub(super) const MAX_NUMBER: u64 = (1 << (AGE_SHIFT - NUMBER_SHIFT)) - 1;
-/// Second field of an event scheduled for the current time.
+/// Second field of the key of an event that is scheduled 0 ns in advance. It is the largest value that the field can
+/// hold.
 const NOW: u64 = (1 << (TIME_SHIFT - AGE_SHIFT)) - 1;
-/// Smallest value of the second field in keys without a rank.
+/// Smallest value of the second field in the key of an event without a rank. In a key with a rank, these bits hold a
+/// smaller value.
 const OLDEST: u64 = 1 << 3;
 /// The largest rank.
 pub(super) const MAX_RANK: usize = (OLDEST << (AGE_SHIFT - NUMBER_SHIFT)) as usize - 1;
@@ -73,7 +77,8 @@ pub(super) fn time_of(key: u128) -> Time {
     Time((key >> TIME_SHIFT) as u64)
 }
 
-/// Returns the time at which the event was scheduled; `None` if it has a rank.
+/// Returns the time at which the event was scheduled; `None` for an event with a rank, because its key does not contain
+/// this time.
 pub(super) fn since(key: u128) -> Option<Time> {
     let scheduled = (key >> AGE_SHIFT) as u64 & NOW;
     (scheduled >= OLDEST).then(|| Time(time_of(key).0.saturating_sub(NOW - scheduled)))

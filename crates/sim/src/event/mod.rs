@@ -44,13 +44,14 @@ pub(crate) struct Events {
     taken: u64,
     /// Key of the latest event taken.
     latest: u128,
-    /// The links whose arrivals have number 0.
+    /// For each link, true if the link's arrivals have number 0, so that they precede all other events scheduled at the
+    /// same moment for the same time (see [`crate::chain`]).
     first: Vec<bool>,
 }
 
 impl Events {
-    /// Returns an empty set for a world with one link for each entry of `first`. An entry is true if the link's
-    /// arrivals have number 0.
+    /// Returns an empty set. `first` has one entry for each link of the world, which is true if the link's arrivals
+    /// have number 0.
     pub(crate) fn new(first: Vec<bool>) -> Self {
         Self {
             arrivals: Tournament::new(first.len()),
@@ -78,7 +79,7 @@ impl Events {
         self.set_now(at);
     }
 
-    /// Returns the time at which the latest event was scheduled; `None` if it has a rank.
+    /// Returns the time at which the latest event was scheduled; `None` if the latest event has a rank.
     pub(crate) fn since(&self) -> Option<Time> {
         since(self.latest)
     }
@@ -114,7 +115,7 @@ impl Events {
         key(at, since, number, target)
     }
 
-    /// Schedules a timer at `at`. It precedes all events at the same time that have a higher rank or no rank.
+    /// Schedules a timer at `at`. The timer precedes all events at the same time that have a higher rank or no rank.
     pub(crate) fn push_ranked(&mut self, at: Time, rank: usize, target: Target) {
         if at < self.now {
             past(at, self.now);
@@ -141,7 +142,8 @@ impl Events {
     /// Sets the one event of a plain link: the arrival of its first packet. The link must have no pending event, or its event
     /// must just have been taken.
     ///
-    /// A taken event stays in its leaf. The leaf must be set again or cleared before the next event is taken.
+    /// [`Events::take`] does not remove the event of a link from the tournament. So after a link's event has been
+    /// taken, the caller must set or clear the link's event before the next event is taken.
     #[inline]
     pub(crate) fn set_arrival(&mut self, at: Time, link: u16) {
         let first = self.first[usize::from(link)];
@@ -150,8 +152,8 @@ impl Events {
         self.set_key(link, key);
     }
 
-    /// Sets the event of a link whose arrivals have number 0, as [`Events::set_arrival`] does. The event counts as
-    /// scheduled at `since`, which is not before the current time.
+    /// Sets the event of a link at the end of a chain, as [`Events::set_arrival`] does, but as if the event were
+    /// scheduled at `since`. The link's arrivals must have number 0, and `since` must not be before the current time.
     #[inline]
     pub(crate) fn set_arrival_since(&mut self, at: Time, since: Time, link: u16) {
         debug_assert!(since >= self.now && self.first[usize::from(link)], "a link at the end of a chain");
@@ -183,7 +185,8 @@ impl Events {
         let arrival = self.arrivals.top();
         let key = lesser(arrival, self.other);
         let at = time_of(key);
-        // `at` is `LATEST` if the set is empty, and also for events that no run reaches
+        // `at` is `LATEST` if the set is empty. It is also `LATEST` for an event scheduled at or after that time, which
+        // no run reaches
         if at > until || at == LATEST {
             return None;
         }

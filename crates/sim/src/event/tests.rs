@@ -35,7 +35,7 @@ fn an_arrival_with_number_0_comes_first_among_events_scheduled_at_its_time() {
     let mut e = Events::new(vec![true, true]);
     e.push(Time(9), Target::App(0));
     e.push(Time(5), Target::Clock);
-    // without the chain, the event would be scheduled at 5
+    // the event is set at time 0, but must be ordered as if it were scheduled at 5
     e.set_arrival_since(Time(9), Time(5), 1);
     assert_eq!(e.take(Time(5)), Some(Target::Clock));
     e.push(Time(9), Target::App(1));

@@ -11,15 +11,16 @@ pub(super) fn lesser(a: u128, b: u128) -> u128 {
 /// Links in a group.
 const GROUP: usize = 8;
 
-/// Number of links in the tournament; the events of additional links are pushed to the heap of ports. The number is constant, so
-/// that indices need no check.
+/// Number of links in the tournament; the events of additional links are pushed to the heap of ports. The number is a
+/// constant, so that array indices need no bounds check.
 pub(super) const LEAVES: usize = GROUP * GROUP;
 
 /// A tournament tree: finds the smallest of one key per link; [`u128::MAX`] is the key of a link without an event.
 ///
-/// Links are in groups of eight. Setting a key repeats the seven comparisons of its group and, with more than one group, the
-/// comparison of the groups' winners. Nearly every world has one group. The comparisons are made when a key is set, not when the
-/// winner is read: the next step waits for the winner, whereas other work overlaps with setting a key.
+/// Links are in groups of eight. Setting a key repeats the seven comparisons of its group and, with more than one
+/// group, the comparison of the groups' winners. Nearly every world has only one group. The comparisons are made when a
+/// key is set, because the processor can overlap them with other work at that point. If they were made when the winner
+/// is read, the simulation would have to wait for them, because the winner decides what happens next.
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
     keys: [[u128; GROUP]; GROUP],
@@ -45,7 +46,7 @@ impl Tournament {
         self.winner
     }
 
-    /// Sets the key of a link below [`LEAVES`].
+    /// Sets the key of link number `link`, which must be less than [`LEAVES`].
     #[inline]
     pub(super) fn set(&mut self, link: usize, key: u128) {
         let group = link / GROUP % GROUP;

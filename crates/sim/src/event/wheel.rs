@@ -10,15 +10,16 @@ pub(super) const SLOTS: usize = 1024;
 
 /// A queue for many timers, which sorts timers only shortly before they are due.
 ///
-/// Time is divided into slots. Keys of the slots up to `cursor` are in a small heap, which holds the smallest key. Keys of the
-/// next [`SLOTS`] slots are stored unsorted, slot by slot, and later keys are in a second heap. When the small heap is empty, the
-/// cursor moves to the next slot with keys. So a timer costs two writes to known places, and operations on a heap that fits into
-/// the first-level cache. In one heap of tens of thousands of timers, every level would be a cache miss.
+/// Time is divided into slots. Keys of the slots up to `cursor` are in a small heap, which holds the smallest key. Keys
+/// of the next [`SLOTS`] slots are stored unsorted, slot by slot, and later keys are in a second heap. When the small
+/// heap is empty, the cursor moves to the next slot with keys. So most timers cost a write to their slot, a write to
+/// the bitmap and, later, operations on a heap that fits into the first-level cache. In a single heap of tens of
+/// thousands of timers, every level would be a cache miss.
 #[derive(Clone, Debug)]
 pub(super) struct Wheel {
     near: Heap,
     slots: Vec<Vec<u128>>,
-    /// Vectors of emptied slots, for reuse.
+    /// Empty vectors, kept from slots that have been emptied, for reuse by other slots.
     spare: Vec<Vec<u128>>,
     /// Bitmap of the slots with keys.
     used: [u64; SLOTS / 64],
@@ -85,7 +86,7 @@ impl Wheel {
         }
     }
 
-    /// Moves the cursor to the next slot with keys, and these keys to the small heap.
+    /// Moves the cursor to the next slot with keys, and moves the keys of that slot to the small heap.
     fn advance(&mut self) {
         let far = |far: &Heap| (far.top() >> SLOT_SHIFT) as u64;
         let next = self.next_used().min(far(&self.far));
@@ -116,7 +117,8 @@ impl Wheel {
             return u64::MAX;
         }
         let start = self.cursor as usize + 1;
-        // bounded: one round of the bitmap. The first word is read again at the end, for its lower bits
+        // bounded: the loop goes round the bitmap once. It reads the first word again at the end, for the bits below
+        // `start`
         for word in 0..=SLOTS / 64 {
             let at = start / 64 + word;
             let mask = if word == 0 { u64::MAX << (start % 64) } else { u64::MAX };

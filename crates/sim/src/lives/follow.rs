@@ -28,7 +28,8 @@ impl Lives {
         *row
     }
 
-    /// Ends the window now if its table is full.
+    /// Ends the window now if the tables hold too many packets or take up too much memory. A window that has not begun
+    /// ends at its start.
     pub(super) fn bound(&mut self, now: Time) {
         let bytes = self.table.bytes() + self.senders.bytes();
         if now < self.until && (self.table.len() > self.most_packets || bytes > MOST_BYTES) {

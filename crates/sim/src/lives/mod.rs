@@ -97,7 +97,8 @@ struct Arriving {
     marked: Time,
 }
 
-/// A sink that records the lives of packets in a window, or searches for the next landmark.
+/// A sink that records what happens to the packets in a window, or searches for the next event of some kind (a
+/// [`Landmark`]).
 #[derive(Clone, Debug)]
 pub struct Lives {
     task: Task,

@@ -4,7 +4,7 @@ use packet::{Item, Reading, Value};
 use record::Probed;
 use units::Time;
 
-/// The state of a sender from one moment on.
+/// The state of a sender from the time `at` until the sender's next row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Belief {
     /// Time at which the sender enters this state.
@@ -36,8 +36,8 @@ pub(super) struct Senders {
 }
 
 impl Senders {
-    /// Adds a reading if it differs from the sender's last reading. Returns true if the sender has timed out since its last
-    /// reading.
+    /// Reads the state of a sender, and adds a row if the state differs from the sender's last row. Returns true if the
+    /// sender has timed out since its last row.
     pub(super) fn read(&mut self, at: Time, flow: u32, state: &dyn Probed) -> bool {
         let mut row = Belief { at, flow, state: 0, values: [f64::NAN; NAMES.len()] };
         let states = &mut self.states;

@@ -1,9 +1,10 @@
 //! Finds the subqueue in which each packet waits. The probe of a discipline with several queues reports each queue as a
 //! subqueue.
 //!
-//! A reading follows each event of a link. A packet that has entered the discipline waits in the subqueue that has grown since the
-//! last reading. If no subqueue has grown, because another packet of the same subqueue left in the same event, the packet is
-//! assumed to be in the subqueue of the previous packet of its flow.
+//! The subqueues of a link are read after each event of the link. A packet that has just entered the queue waits in the
+//! subqueue that has grown since the last reading. If no subqueue has grown, for example because another packet left
+//! the same subqueue in the same event, the packet is assumed to be in the subqueue of the previous packet of its flow.
+//! The same assumption is made if several subqueues have grown.
 
 use super::table::NO_SUBQUEUE;
 use packet::{Item, Reading, Unit, Value};

@@ -15,7 +15,7 @@ pub struct Life {
     pub flow: u32,
     /// [`PacketMeta::seq`].
     pub seq: u64,
-    /// One past the last payload byte of a TCP segment; 0 for a packet without TCP payload.
+    /// Sequence number that follows the last payload byte of a TCP segment; 0 for a packet without TCP payload.
     pub end: u64,
     /// Bytes on the wire.
     pub size: u16,
@@ -29,9 +29,9 @@ pub struct Life {
     pub sent: Time,
     /// Time at which the packet reached its destination; [`Time::NEVER`] if it did not arrive.
     pub arrived: Time,
-    /// Time at which an ACK for the packet reached its sender; [`Time::NEVER`] without such an ACK.
+    /// Time at which an ACK for the packet reached the packet's sender; [`Time::NEVER`] if no such ACK arrived.
     pub acknowledged: Time,
-    /// Row of the packet's latest leg; [`NONE`] without a leg.
+    /// Row of the packet's latest leg; [`NONE`] if the packet has no leg.
     pub(super) last: u32,
     /// Tag that identifies the packet while it is in flight ([`PacketMeta::body`]).
     pub(super) tag: u32,

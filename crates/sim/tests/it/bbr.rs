@@ -41,7 +41,8 @@ fn the_model_knows_the_path() {
     // pipe was filling again
     let near = settled.iter().filter(|bw| (*bw / truth - 1.0).abs() < 0.05).count();
     assert!(near as f64 > 0.95 * settled.len() as f64, "{near} of {}", settled.len());
-    // for ten seconds, the minimum is the RTT of the handshake: 4 ms, and 48 us for 60 bytes at 10 Mbit/s
+    // for ten seconds, the minimum is the RTT of the handshake: 4 ms of propagation, and 48 us to send 60 bytes at 10
+    // Mbit/s
     let (early, late): (Vec<_>, Vec<_>) = t.iter().zip(rt).partition(|(t, _)| **t < 10.0);
     assert!(early.iter().all(|(_, rt)| (4.04..=4.06).contains(rt)), "{early:?}");
     // from then on, the minimum is 4 ms plus the transmission of a segment, 1.2 ms. The estimate may be higher for 0.3 s in every

@@ -115,8 +115,8 @@ fn when_everything_is_quiet_nothing_is_left() {
     assert_eq!(number(&outcome, "apps.kept.goodput_bytes_reverse"), 10.0 * 100_000.0);
     assert_eq!(number(&outcome, "apps.web.web.pages"), 5.0);
     assert_eq!(number(&outcome, "apps.cbr.packets") + number(&outcome, "apps.cbr.dropped_packets"), 5000.0);
-    // the slots of finished transfers are reused, so at any time ftp has at most 4 connections, kept 2, web 6 or 7 and game 1;
-    // the datagrams of cbr also have a slot
+    // the slots of finished transfers are reused. So at any time, the application `ftp` has at most 4 connections,
+    // `kept` has 2, `web` 6 or 7, and `game` 1. The datagrams of `cbr` also have a slot
     assert!(world.slots() <= 24, "{}", world.slots());
 }
 

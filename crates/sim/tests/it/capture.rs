@@ -1,4 +1,4 @@
-//! A run as capture files: the bytes form real packets, and the capture does not change the run.
+//! Tests that a capture contains real packets, and that capturing does not change the run.
 
 use crate::common::{D04_APPS, modem, number, read, said};
 use packet::{Protocol, header};
@@ -105,10 +105,10 @@ fn lengths_checksums_and_counts_are_right() {
     // the capture has the bytes that the link counts: on the left all arrivals at its queue, on the right all arrivals at its far
     // end
     let bytes = |all: &[Captured], to_c: bool| {
+        // the last byte of a destination address is the node's number in name order, which is 2 for node c
         let ours = |l: &&Captured| (l.bytes[19] == 2) == to_c;
         all.iter().filter(ours).map(|l| l.length as f64).sum::<f64>()
     };
-    // destination c is node 2 in name order
     assert_eq!(bytes(&left, true), number(&outcome, "links.wire.offered_bytes"));
     assert_eq!(bytes(&right, true), number(&outcome, "links.wire.delivered_bytes"));
     assert_eq!(bytes(&right, false), number(&outcome, "links.~wire.offered_bytes"));
@@ -191,8 +191,8 @@ fn segments_say_what_a_real_stack_would() {
         stream.sacks += found.iter().filter(|o| o.0 == 5).count() as u64;
         if payload == 0 && !h(0x03) {
             stream.pure += 1;
-            // the left capture contains a's packets before the link can lose them. So a pure ACK of a, whose sequence
-            // number is that of the next new byte, is numbered one past a's highest byte in the capture
+            // the left capture contains a's packets before the link can lose them, so `stream.next` is the sequence
+            // number of a's next new byte. A pure ACK of a must have this sequence number
             if p[15] == 0 {
                 assert_eq!(u64::from(seq), stream.next);
             }

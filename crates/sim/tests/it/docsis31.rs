@@ -1,5 +1,6 @@
-//! Tests the DOCSIS 3.1 modem and Low Latency DOCSIS under traffic: orders of magnitude of delays, shares of the link, and
-//! invalid settings. L is the low-latency queue, C the classic queue.
+//! Tests the DOCSIS 3.1 modem and Low Latency DOCSIS under traffic: whether delays have the expected order of
+//! magnitude, how the queues share the link, and which settings are refused. L is the low-latency queue, C the classic
+//! queue.
 
 use crate::common::{number, run};
 use scenario::read::{Format, scenario};
@@ -71,7 +72,8 @@ fn queue_protection_sends_a_blast_to_the_other_queue() {
         let sanctioned = |o: &Outcome| number(o, "links.up.classes.sanctioned.offered_packets");
         let sent = number(&with, "apps.blast.datagrams_sent");
         assert!(sanctioned(&with) > 0.3 * sent && sanctioned(&without) == 0.0, "{} of {sent}", sanctioned(&with));
-        // without protection, L is full: 10 ms of buffer, less the 2000 bytes kept free
+        // without protection, the flood fills the buffer of L, which holds 10 ms, less the 2000 bytes that are kept
+        // free
         assert!((8.0..25.0).contains(&game(&without)), "{}", game(&without));
         assert!(game(&with) - less < game(&without) / 2.0, "{estimate}: {} {}", game(&with), game(&without));
         // the game is never sanctioned: all its packets arrive
@@ -106,9 +108,10 @@ fn prague_in_one_queue_and_cubic_in_the_other_share_the_aggregate() {
 
 #[test]
 fn bytes_that_wait_for_grants_cost_prague_its_share() {
-    // With `bytes`, the queueing delay is the time that all waiting bytes take at MAX_RATE, including bytes that only wait for a
-    // grant. Those alone can take longer than MAXTH, so most marks come from the ramp, not from the coupling. If half of the rate
-    // is granted proactively, few packets wait for requested grants
+    // With `bytes`, the queueing delay is estimated as the time that all waiting bytes take at MAX_RATE, including
+    // bytes that only wait for a grant. The bytes that wait for a grant can take longer than MAXTH even if nothing else
+    // waits, so most marks come from the ramp, not from the coupling. If half of the rate is granted proactively, few
+    // packets wait for requested grants
     let ([classic, scalable], ramp) = two_kinds("bytes", "5mbit");
     assert!(scalable < 0.4 * classic && ramp > 0.5, "{scalable} {classic} {ramp}");
     let ([classic, scalable], fewer) = two_kinds("bytes", "25mbit");
@@ -181,7 +184,7 @@ fn downloads(name: &str, stack: &str, n: u32) -> String {
     )
 }
 
-/// Returns the keys of link `down` for a CMTS at 100 Mbit/s.
+/// Returns the TOML keys that make link `down` the downstream of a CMTS at 100 Mbit/s.
 fn cmts(queue: &str, low_latency: &str) -> String {
     format!("queue = {queue}, docsis31 = {{ flow.max_sustained_rate = '100mbit', downstream = {{}}{low_latency} }}")
 }
@@ -193,9 +196,10 @@ fn downstream_a_game_passes_eight_downloads() {
     let pie = downstream(&cmts("'docsis_pie'", ""), &bulk);
     let lld = downstream(&cmts("'docsis_lld'", ", low_latency = {}"), &bulk);
     let delays = [&tail, &pie, &lld].map(game);
-    // expected delays: with drop-tail, most of 250 ms; with DOCSIS-PIE, about its target of 10 ms. In the L queue, the sum of
-    // the wait for the tokens of a packet of the other queue (121 us), two symbols, the pipeline and the interleaver (105 us),
-    // and the propagation (40 us): 266 us
+    // the expected delay is most of 250 ms with drop-tail, and about the target of 10 ms with DOCSIS-PIE. In the L
+    // queue, a packet waits for the tokens of a packet of the other queue (121 us), and then passes the pipeline and
+    // the interleaver (105 us) and the wire (40 us). This takes about 266 us, and up to two symbols of 22.5 us each are
+    // added
     assert!(delays[0] > 100.0 && delays[1] < 40.0 && delays[2] < 0.35, "{delays:?}");
     assert!(number(&lld, "apps.game.delay_ms.min") >= 0.145, "{}", number(&lld, "apps.game.delay_ms.min"));
     for o in [&tail, &pie, &lld] {
@@ -233,8 +237,10 @@ fn service_flows_keep_to_their_own_rates() {
     let down = downstream(&cmts(queue, own), &pair(["cmts", "home"]));
     let up = modem(queue, own).replace("50mbit", "100mbit");
     let up = run(&home(&up, &pair(["home", "cmts"])).replace("[app.game]", "[app.other]"));
-    // rates refer to Ethernet frames. Upstream, the CMTS grants 1.05 times the rate, to allow for MAC headers; frames of 1528
-    // bytes need only 1528 / 1518 = 1.0066 times. L does not use this surplus: its virtual queue is full and drains at 10 Mbit/s
+    // the configured rates count Ethernet frames. Upstream, the CMTS grants 1.05 times the rate, to allow for MAC
+    // headers. With these headers, frames have 1528 bytes, so they need only 1528 / 1518 = 1.0066 times the rate, and C
+    // uses the rest of the grants. L does not use the rest of its grants, because its virtual queue is full and drains
+    // at 10 Mbit/s
     let granted = 1.05 * 1518.0 / 1528.0;
     for (o, link, expected) in [(&down, "down", [10.0, 60.0]), (&up, "up", [10.0, 60.0 * granted])] {
         for (class, mbit) in ["L", "C"].iter().zip(expected) {

@@ -44,7 +44,7 @@ fn a_stopped_run_counts_the_time_so_far() {
     let mut world = World::build(&scenario).unwrap();
     while world.run_to_wake(Time(249_999_999)) {
         world.take_wakes();
-        // a datagram takes 8 ms, and the next datagram is sent when this one has arrived
+        // a datagram takes 8 ms. Its arrival wakes the endpoint, which then sends the next datagram
         world.send_bytes(0, 0, (7, 8), Ecn::NotEct, 1000, vec![0; 972]);
     }
     // the last event is a sample of the series, whose bins last 1 s / 6000

@@ -1,12 +1,16 @@
-//! Rule 5 of docs/architecture.md: links computed at enqueue, alone or as a chain, give the same results as the same links run
-//! as ports, byte for byte, even for simultaneous events. Each random network is run three times: normally; with a sink for
-//! records, which makes every link a port; and with an event for each hop of a packet.
+//! Tests rule 5 of docs/architecture.md: if departures are computed when a packet enters a link or a chain of links,
+//! the results are byte for byte those of the same links run as ports, even for simultaneous events. Each random
+//! network is run three times: with chains; with an event for each hop of a packet; and with a sink for records, which
+//! makes every link a port.
 
 use crate::common::{Dice, Ear, Numbers, number, read, said};
+use port::Change;
 use record::Mask;
-use sim::World;
+use sim::{Ended, World};
+use units::{BitRate, Time};
 
-/// Runs a scenario with chains, with the fast path alone, and without it. The results may differ only in the number of events.
+/// Runs a scenario three times: with chains, on the fast path with an event for each hop, and with every link as a
+/// port. The results may differ only in the number of events.
 fn compare(toml: &str, what: &str) {
     let s = read(toml);
     let mut fast = World::build(&s).unwrap();
@@ -100,4 +104,28 @@ fn the_packet_that_entered_its_last_link_first_goes_first() {
     let rtt = |app: &str| number(&outcome, &format!("apps.{app}.ping.rtt_ms.max"));
     // a ping takes 8 ms on the bottleneck
     assert!((rtt("a_late") - rtt("z_early") - 8.0).abs() < 0.5, "{} and {}", rtt("a_late"), rtt("z_early"));
+}
+
+/// The links of a chain cannot be changed: neither plain links nor a port in a chain. Without chains, every link can be.
+#[test]
+fn a_link_in_a_chain_refuses_a_change() {
+    let mut toml = "duration = '2s'\n".to_owned();
+    for (name, from, to, queue) in
+        [("a", "s", "r1", "droptail = {}"), ("b", "r1", "r2", "codel = {}"), ("c", "r2", "d", "droptail = {}")]
+    {
+        toml += &format!("[link.{name}]\nfrom = '{from}'\nto = '{to}'\nrate = '1mbit'\ndelay = '1ms'\nqueue.{queue}\n");
+    }
+    toml += "[link.z]\nfrom = 'd'\nto = 's'\nrate = '1mbit'\n[app.x]\nfrom = 's'\nto = ['d']\ntraffic.ftp = {}\n";
+    let s = read(&toml);
+    let change = Change { rate: Some(BitRate(2_000_000)), ..Change::default() };
+    let at = Time(1_000_000_000);
+    let [mut chains, mut driven] = [World::build(&s).unwrap(), World::build_driven(&s).unwrap()];
+    for world in [&mut chains, &mut driven] {
+        assert_eq!(world.run_before(at, |_| true), Ended::Finished);
+    }
+    for i in 0..3 {
+        let refused = chains.change(at, i, change, &s).unwrap_err();
+        assert!(refused.message.contains("part of a chain"), "link {i}: {refused}");
+        driven.change(at, i, change, &s).unwrap();
+    }
 }

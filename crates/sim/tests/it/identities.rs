@@ -5,7 +5,8 @@ use record::{Mask, Record};
 use scenario::read::set;
 use sim::{Outcome, World};
 
-/// Returns a scenario with a link from a to b, with the keys `up`, and a link from b to a that is never the bottleneck.
+/// Returns a scenario with a link from a to b, to which `up` adds further keys in TOML, and a link from b to a that is
+/// never the bottleneck.
 fn line(seconds: u32, up: &str, delay_ms: f64, apps: &str) -> String {
     format!(
         "duration = \"{seconds}s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\ndelay = \"{delay_ms}ms\"\n{up}\n\
@@ -250,7 +251,7 @@ fn one_cubic_flow_and_codel() {
 
 #[test]
 fn a_setting_by_its_path_is_that_setting() {
-    // the same scenario, once with the value in the text and once with the value set by `set`
+    // the scenario must be the same whether its text contains the rate or `set` sets the rate
     let toml = line(5, "rate = \"5mbit\"", 10.0, "[app.v]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = {}\n");
     let mut tree = scenario::read::parse(&toml, scenario::read::Format::Toml).unwrap();
     set(&mut tree, "link.up.rate", "2mbit").unwrap();
@@ -269,7 +270,7 @@ fn windowed(window: &str, packets: u32) -> Outcome {
     run(&line(30, &queue, 20.0, &apps))
 }
 
-/// Returns the keys of an auto-tuned window with at most `max` bytes of memory.
+/// Returns the TOML keys of an auto-tuned receive window that uses at most `max` bytes of memory.
 fn tuned(max: u64) -> String {
     format!("receive_window = \"auto\"\nrmem = {{ default = \"131072B\", max = \"{max}B\" }}")
 }

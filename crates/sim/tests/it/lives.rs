@@ -1,4 +1,5 @@
-//! The lives of packets agree with the records of the same run, and recording lives changes no result.
+//! Tests that the recorded lives of packets agree with the records of the same run, and that recording lives changes no
+//! result.
 
 use crate::common::{Ear, read, run, said};
 use record::{LinkId, Mask, PacketId, Record};
@@ -73,7 +74,7 @@ fn waiting(heard: &Ear, t: Time) -> BTreeMap<(u16, Name), i64> {
     found
 }
 
-/// Counts the packets in each queue at `t`, according to the lives.
+/// Counts the packets in each queue at `t`, according to the recorded lives of the packets.
 fn alive(lives: &Lives, t: Time) -> BTreeMap<(u16, Name), i64> {
     let mut found = BTreeMap::new();
     let waits = |leg: &&Leg| leg.entered <= t && leg.left > t && leg.dropped > t;

@@ -1,4 +1,4 @@
-//! The numbers of the summary for flows and delays, compared with calculations.
+//! Compares the summary's numbers for flows and delays with calculated values.
 
 use crate::common::{number, run, series};
 
@@ -66,8 +66,8 @@ fn the_grade_of_a_burst_among_pings() {
     // / 14 ms
     assert!((number(&outcome, "links.up.sojourn_ms.mean") - 540.0 / 14.0).abs() < 1e-6);
     assert_eq!(outcome.summary["links"]["up"]["grade"], "C");
-    // the squares of these waits in ms^2 are 0, 100, ... 8100 for the burst (28 500 together), and 8100 for the third ping; the
-    // mean wait is 540 / 14 ms
+    // the squares of the 14 waits above, in ms^2, are 0, 100, ... 8100 for the burst (28 500 together), 8100 for the
+    // third ping, and 0 for the other pings. The mean wait is 540 / 14 ms
     let mean: f64 = 540.0 / 14.0;
     let variance = (28_500.0 + 8_100.0) / 14.0 - mean * mean;
     let cv = variance.sqrt() / mean;
@@ -354,7 +354,8 @@ fn packets_that_arrive_twice_have_their_share() {
     // each packet is copied with a probability of 0.2, and at the end a few packets may be in flight
     let copies = number(&twice, "apps.file.packets") - sent;
     assert!((copies / sent - 0.2).abs() < 5.0 * (0.2 * 0.8 / sent).sqrt(), "{copies} of {sent}");
-    // nothing is lost, and the ACK of a copy does not report a loss, because its block is a D-SACK (RFC 2883)
+    // nothing is lost. The ACK of a copy has a D-SACK block (RFC 2883), so the sender does not mistake this ACK for the
+    // report of a loss
     assert_eq!(number(&twice, "apps.file.retransmits"), 0.0);
     let once = run(&text.replace("duplicates = 0.2", "duplicates = 0"));
     assert_eq!(number(&twice, "apps.file.goodput_bytes"), number(&once, "apps.file.goodput_bytes"));
@@ -374,8 +375,8 @@ fn chosen_packets_are_lost() {
     assert_eq!(lost(&outcome), [2, 6]);
     assert_eq!(number(&outcome, "links.up.drops.link_loss"), 2.0);
     assert_eq!(number(&outcome, "apps.ping.ping.lost"), 2.0);
-    // with `both_ways`, each direction loses its second packet: first the second request, and then the second of the replies
-    // that are left
+    // with `both_ways`, each direction loses its second packet. The second request is lost, so the second reply is the
+    // one to the third request, and this reply is lost too
     let both = run(&toml.replace("both_ways = true", "both_ways = true\nlose = [2]"));
     assert_eq!(lost(&both), [1, 2]);
     // `lose` does not count packets that the queue drops: of a burst of five, one is sent at once, two wait (limit 2p)

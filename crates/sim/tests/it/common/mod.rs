@@ -175,8 +175,8 @@ pub(crate) enum Numbers {
 pub(crate) struct Dice {
     pub rng: Rng,
     pub numbers: Numbers,
-    /// True if networks may have links that are never on the fast path: links with loss, a shaper, a schedule or a
-    /// DOCSIS modem.
+    /// True if the generator may also write links that are never on the fast path: links with loss, a shaper, a
+    /// schedule or a DOCSIS modem.
     pub any_link: bool,
     /// True if networks may have links with delivery opportunities.
     pub opportunities: bool,
@@ -225,7 +225,8 @@ impl Dice {
         writeln!(text, "delay = \"{}\"", self.delay()).unwrap();
         match rate {
             Some(_) if self.opportunities && self.rng.below(3) == 0 => {
-                // whole milliseconds, so that opportunities and arrivals are often simultaneous
+                // the times in this trace are whole milliseconds, so that opportunities and arrivals are often
+                // simultaneous
                 let trace = "delivery.trace = { source = \"+1x3 +0 +2x2 +5\", opportunity = \"1514B\" }";
                 writeln!(text, "{trace}\nqueue.droptail = {{ limit = \"{}p\" }}", 2 + self.rng.below(60)).unwrap();
             }
@@ -279,8 +280,9 @@ impl Dice {
         text
     }
 
-    /// Returns a random line of links with its applications, for 6 s. Most links in the middle have a discipline that needs a port,
-    /// and most of these links have a tail, because the only host behind them is at the end of the line.
+    /// Returns a random line of links with its applications, for 6 s. Most links in the middle have a discipline that
+    /// needs a port. Most of these ports have a tail, because all of their packets go on to the only host at that end
+    /// of the line.
     pub(crate) fn line(&mut self) -> String {
         let mut text = self.head();
         let access = if self.rng.below(3) == 0 { None } else { Some((10, 100)) };
