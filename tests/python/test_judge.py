@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import polars as pl
 import pytest
 
-from bloatlab.judge import Judged, judged, names, suite
+from bloatlab.judge import Judged, judged, names, suite, transports
 from bloatlab.judge.page import write_pages
 from bloatlab.judge.suites import Criterion
 from bloatlab.judge.verdicts import ruling
@@ -309,3 +310,11 @@ def test_bbr3_has_the_verdicts_of_the_page() -> None:
     (done,) = judged(suite("bbr"), "bbr3")
     assert {one.case.section: one.word for one in done.tried} == published
     assert f"{done.sentence.removeprefix('bbr3: ')}." in page
+
+
+def test_other_applications_keep_their_flows_beside_a_transport():
+    # the judged application "bulk" has two flows, each with a receiver of its own; "web" is not judged
+    rows = [("bulk", 0), ("bulk receiver 1", 0), ("bulk flow 2", 0), ("bulk receiver 2", 0), ("web", 0), ("web", 1)]
+    series = pl.DataFrame(rows, schema={"app": pl.String, "flow": pl.UInt64}, orient="row")
+    one = transports._with_one_app_of(series)
+    assert one.rows() == [("bulk", 0), ("bulk", 1), ("web", 0), ("web", 1)]

@@ -35,7 +35,7 @@ def bent(data: bytes, damage: str, place: int) -> bytes:
     match damage:
         case "torn":
             return data[:place]
-        case "bent":
+        case "bent" | "mark":
             return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
         case "empty":
             return b""
@@ -43,7 +43,7 @@ def bent(data: bytes, damage: str, place: int) -> bytes:
             return b"PAR1 is not all that a Parquet file has"
 
 
-@pytest.mark.parametrize(("damage", "lost"), [("torn", 5), ("bent", 1), ("foreign", 10)])
+@pytest.mark.parametrize(("damage", "lost"), [("torn", 5), ("bent", 1), ("mark", 1), ("foreign", 10)])
 def test_a_damaged_journal_is_moved_aside_and_its_whole_runs_are_kept(
     store: Store, notices: list[str], damage: str, lost: int
 ):
@@ -51,7 +51,9 @@ def test_a_damaged_journal_is_moved_aside_and_its_whole_runs_are_kept(
     (path,) = parquet.journals(folder(store))
     found, damaged = journal.records(path)
     assert not damaged
-    path.write_bytes(now := bent(path.read_bytes(), damage, found[5][0].start + 40))
+    record = found[5][0].start
+    head = found[5][0].start - found[4][0].start - found[4][0].length
+    path.write_bytes(now := bent(path.read_bytes(), damage, record - head if damage == "mark" else record + 40))
     one = shelf(store)
     assert sum(one.get(scenario(seed)) is None for seed in range(10)) == lost
     assert [

@@ -32,6 +32,8 @@ pub struct Network<S: Sink = ()> {
     steps: Steps<S>,
     world: Option<World<S>>,
     failure: Option<Failure>,
+    /// The reason why the network cannot be built.
+    refused: Option<Problem>,
 }
 
 /// An endpoint at its node.
@@ -64,7 +66,16 @@ impl Network {
         let nodes = scenario.network()?.nodes;
         let sink: MakeSink<()> = Box::new(|_| Ok(()));
         let steps = Steps::unrecorded();
-        Ok(Self { scenario, nodes, endpoints: Vec::new(), sink: Some(sink), steps, world: None, failure: None })
+        Ok(Self {
+            scenario,
+            nodes,
+            endpoints: Vec::new(),
+            sink: Some(sink),
+            steps,
+            world: None,
+            failure: None,
+            refused: None,
+        })
     }
 
     /// Captures whole packets at both ends of `link`, or of the slowest link if `link` is `None`, with [`sim::capture`].
@@ -94,7 +105,7 @@ impl Network {
 
     fn with_steps<T: Sink>(self, make: MakeSink<T>, steps: Steps<T>) -> Network<T> {
         let Self { scenario, nodes, endpoints, .. } = self;
-        Network { scenario, nodes, endpoints, sink: Some(make), steps, world: None, failure: None }
+        Network { scenario, nodes, endpoints, sink: Some(make), steps, world: None, failure: None, refused: None }
     }
 }
 
@@ -181,7 +192,16 @@ impl<S: Sink> Network<S> {
 
     /// Builds the network, if it has not run yet.   Errors: the first problem of the scenario, or of the sink.
     pub fn build(&mut self) -> Result<(), Problem> {
+        if let Some(problem) = &self.refused {
+            return Err(problem.clone());
+        }
         let Some(make) = self.sink.take() else { return Ok(()) };
+        let built = self.build_with(make);
+        self.refused = built.as_ref().err().cloned();
+        built
+    }
+
+    fn build_with(&mut self, make: MakeSink<S>) -> Result<(), Problem> {
         for i in 0..self.endpoints.len() {
             let own = &self.endpoints[i];
             let others = |e: &Place| e.node != own.node;
@@ -285,6 +305,7 @@ impl<S: Sink + Clone> Network<S> {
             steps: self.steps,
             world: self.world.clone(),
             failure: self.failure.clone(),
+            refused: self.refused.clone(),
         })
     }
 }

@@ -117,6 +117,11 @@ struct Rare {
     space: Option<Space>,
 }
 
+/// Returns the number of segments of a packet but one, at most 255: zero, unless the packet is a GSO packet.
+fn run_before_last(segment: &Segment) -> u8 {
+    (segment.segments() - 1).min(u8::MAX.into()) as u8
+}
+
 impl Receiver {
     pub(crate) fn new(p: &TcpParams) -> Self {
         let tuned = p.receiver.receive_window.is_auto();
@@ -270,13 +275,16 @@ impl Receiver {
         self.schedule_ack(p, now, segment.len);
     }
 
+    /// Returns true if segments received before `segment` wait for an ACK. [`Receiver::await_run`] must have been called.
+    pub(super) fn earlier_wait(&self, segment: &Segment) -> bool {
+        self.unacked > run_before_last(segment)
+    }
+
     /// Adds all segments of a GSO packet but one to the count of unacknowledged segments. [`Receiver::on_data`] adds the
     /// last one, so the packet is acknowledged once (GRO).
     #[inline]
     pub(crate) fn await_run(&mut self, segment: &Segment) {
-        if segment.gso_size > 0 {
-            self.unacked = self.unacked.saturating_add((segment.segments() - 1).min(u8::MAX.into()) as u8);
-        }
+        self.unacked = self.unacked.saturating_add(run_before_last(segment));
     }
 
     /// Adds the range `[start, end)`, which lies above a hole. Returns false if all of its data was received before.

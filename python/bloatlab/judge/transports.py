@@ -267,8 +267,11 @@ def _with_one_app(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_one_app_of(series: pl.DataFrame) -> pl.DataFrame:
-    """Assigns each sender's rows to its application, as a flow numbered from 0. Leaves out the rows of receivers."""
+    """Assigns each sender's rows to its application. Leaves out the rows of receivers.
+
+    The senders of the judged application are its flows, numbered from 0. Other applications keep their flows.
+    """
     series = series.filter(~pl.col("app").str.contains(_RECEIVER, literal=True))
     parts = series["app"].str.split_exact(_AGAIN, 1)
     first, number = (parts.struct.field(f"field_{n}") for n in range(2))
-    return series.with_columns(app=first, flow=number.cast(pl.UInt64).fill_null(1) - 1)
+    return series.with_columns(app=first, flow=pl.coalesce(number.cast(pl.UInt64) - 1, pl.col("flow")))

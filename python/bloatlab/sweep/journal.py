@@ -191,6 +191,7 @@ def records(path: Path) -> tuple[list[tuple[Record, bytes]], bool]:
         start = place + _HEAD.size
         one = data[start : start + length]
         if len(one) == length and _digest(one) == digest:
+            damaged = damaged or bool(data[end:place].strip(b"\0"))
             found.append((Record(path, start, length, digest), one))
             place = end = start + length
         else:

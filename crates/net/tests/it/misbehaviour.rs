@@ -1,7 +1,7 @@
 //! Tests that a stack's misbehaviour ends the run with a one-line message, and that the results are kept.
 
 use crate::stacks::{Ticker, number, scenario, text};
-use net::{Datagram, Ecn, Endpoint, Network, Time, Transmit};
+use net::{Datagram, Ecn, Endpoint, Network, Problem, Time, Transmit};
 use std::net::SocketAddr;
 
 /// The time at which the stack misbehaves.
@@ -46,6 +46,16 @@ impl Endpoint for Bad {
     }
 
     fn on_timeout(&mut self, _: Time) {}
+}
+
+/// Without this, the second call would report success, and a run would simulate nothing.
+#[test]
+fn a_network_that_cannot_be_built_fails_every_time() {
+    let network = Network::from_toml(&scenario("\"droptail\"")).unwrap();
+    let mut network = network.with_sink::<()>(|_| Err(Problem::new("disk", "is full")));
+    for _ in 0..2 {
+        assert_eq!(network.build().unwrap_err().to_string(), "disk: is full");
+    }
 }
 
 /// Runs a network in which a stack misbehaves as `fault` says while CUBIC uses the same bottleneck. Returns the message

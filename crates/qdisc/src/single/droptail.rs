@@ -21,7 +21,7 @@ use crate::declared::params;
 use crate::{Context, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, Flags, FlowTable, PacketMeta, Point, Protocol, Reading};
 use std::collections::VecDeque;
-use units::{Limit, Problem, Time, ensure};
+use units::{BitRate, Limit, Problem, Time, ensure};
 
 /// Maximum number of segments in a super-segment: an IPv4 datagram of 64 KiB holds 45 segments of 1448 bytes.
 const MOST_SEGMENTS: u8 = 45;
@@ -55,6 +55,9 @@ impl Params for DroptailParams {
             "{n} needs a limit in packets, and limit is {limit}; expected 1 here, or a limit like \"100p\""
         );
         Room::validate(limit, self.ns2_off_by_one)
+    }
+    fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
+        Room::validate_at(self.limit, self.ns2_off_by_one, rate)
     }
     fn build(&self) -> DropTail {
         DropTail {

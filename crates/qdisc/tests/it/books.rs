@@ -253,3 +253,14 @@ proptest! {
         }
     }
 }
+
+/// At 1 Mbit/s, 224 us are 28 bytes, the smallest IP packet. A queue of ns-2 stores one byte less, so no packet would fit.
+#[test]
+fn a_drop_tail_limit_in_time_is_checked_by_ns2s_convention() {
+    let at = |ns2: bool| {
+        let text = format!(r#"{{"droptail":{{"limit":"224us","ns2_off_by_one":{ns2}}}}}"#);
+        serde_json::from_str::<Spec>(&text).unwrap().validate_at(BitRate(1_000_000))
+    };
+    assert!(at(false).is_ok());
+    assert!(at(true).unwrap_err().message.contains("nothing could wait"));
+}

@@ -41,7 +41,7 @@ impl Receiver {
         if self.ecn == EcnUse::Accurate {
             let changes = self.counts().changes(segment.ecn) && p.control.ecn().ack_changes;
             if self.counts().on_data(segment.ecn, segment.segments(), segment.len) || changes {
-                if changes && self.unacked > 0 {
+                if changes && self.earlier_wait(segment) {
                     self.ack_earlier_segments(p, now, io);
                 }
                 self.set_ack_now();
@@ -54,7 +54,7 @@ impl Receiver {
             Mark::Begins if p.quirks.quick_acks_return => self.quicken(QUICK_AFTER_CE),
             Mark::Begins => {}
             Mark::Changes => {
-                if self.unacked > 0 {
+                if self.earlier_wait(segment) {
                     self.ack_earlier_segments(p, now, io);
                 }
                 self.set_ack_now();

@@ -88,6 +88,21 @@ fn a_mark_counts_for_every_segment() {
     assert_eq!(n.ends[0].stats().ce_reported, 100);
 }
 
+/// DCTCP's receiver acknowledges the segments before a change of the CE mark apart from those after it. Before a packet whose
+/// predecessors have been acknowledged, there is nothing to acknowledge, however many segments the packet has.
+#[test]
+fn a_mark_on_a_packet_is_no_reason_for_an_empty_ack() {
+    let p = tso().with(|p| {
+        p.ecn.ecn = true;
+        p.ecn.ecn_feedback = EcnFeedback::Dctcp;
+    });
+    let mut n = Net::new(&p, 1, |from, count, _| if from == 0 && count == 2 { Fate::Mark } else { Fate::Pass });
+    n.connect(14_480, true);
+    n.run(1.0);
+    let acks: Vec<u64> = n.log.iter().filter(|l| l.1 == 1 && l.2.seq_len() == 0).map(|l| l.2.ack).collect();
+    assert_eq!(acks, [7241, 14_482]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 

@@ -526,9 +526,12 @@ mod tests {
         scream.grow(&cx, ms(1000), 1000.0);
         assert!((scream.window - 50_002.5).abs() < 1e-6, "{}", scream.window);
         // the window does not grow beyond 1.5 times the bytes in flight plus one packet
-        (scream.window, scream.flight.most) = (100e3, [66_000, 0]);
+        (scream.window, scream.srtt, scream.flight.most) = (100e3, Duration::from_millis(50), [66_000, 0]);
         scream.grow(&cx, ms(1000), 1000.0);
         assert_eq!(scream.window, 100e3);
+        scream.flight.most = [67_000, 0];
+        scream.grow(&cx, ms(1000), 1000.0);
+        assert!(scream.window > 100e3);
     }
 
     /// w = 100 kB per 50 ms is 16 Mbit/s. The target is 1000 / 1020 of this rate, divided by 1.2.
