@@ -140,7 +140,7 @@ impl Carries for Carrier {
 pub(crate) enum Kind {
     /// The queue is first-in first-out, so departures can be computed at enqueue.
     Plain,
-    /// The link has any other queue, provided that packets of several segments (GSO) are not split before the queue.
+    /// The link has any other queue.
     Managed,
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn kind(link: &NetworkLink) -> Option<Kind> {
         }
         _ => false,
     };
-    if plain { Some(Kind::Plain) } else { Some(Kind::Managed).filter(|_| !spec.splits_gso()) }
+    Some(if plain { Kind::Plain } else { Kind::Managed })
 }
 
 /// Returns the link's kind if it stays the same for the whole run.

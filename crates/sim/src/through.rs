@@ -26,7 +26,7 @@ use crate::fifo::TxTime;
 use crate::link::Carrier;
 use crate::net::Net;
 use crate::ring::Ring;
-use packet::{Packed, PacketMeta};
+use packet::{Flags, Packed, PacketMeta};
 use record::Sink;
 use scenario::NetworkLink;
 use units::{Duration, Time};
@@ -102,11 +102,19 @@ impl<S: Sink> Net<S> {
     /// Puts a packet that will arrive at port `i` into its inbox.
     #[inline]
     pub(crate) fn put_inbox(&mut self, i: u16, arrival: Arrival, packet: Packed) {
-        let Carrier::Port { work, through: Some(through), .. } = &mut self.links[usize::from(i)].carrier else {
+        let Carrier::Port { work, through: Some(through), cuts, .. } = &mut self.links[usize::from(i)].carrier else {
             return debug_assert!(false, "a chain continues only over a port with a tail");
         };
         let Arrival { at, since, first } = arrival;
-        through.inbox.push(Inbound { at, since, first, packet });
+        let meta = packet.at(at);
+        if *cuts && meta.flags.has(Flags::GSO) {
+            // bounded: at most as many segments as fit in a packet of 64 KB
+            for (piece, _) in self.bodies.cut(&meta) {
+                through.inbox.push(Inbound { at, since, first, packet: piece.packed() });
+            }
+        } else {
+            through.inbox.push(Inbound { at, since, first, packet });
+        }
         if at < *work {
             self.wake_through(i);
         }

@@ -312,6 +312,11 @@ impl Dice {
         self.managed(&mut text, "neck", "l", "r");
         self.managed(&mut text, "back", "r", "l");
         self.apps(&mut text, &hosts);
+        if self.rng.below(3) == 0 {
+            // packets of several segments, which CAKE splits
+            text = text.replace("tcp = \"linux-6\"", "tcp = \"offload\"");
+            text += "[tcp.offload]\npreset = \"linux-6\"\ntso = true\ngso_max_segs = 17\n";
+        }
         text
     }
 
