@@ -105,18 +105,23 @@ impl<S: Sink> Net<S> {
         let Carrier::Port { work, through: Some(through), cuts, .. } = &mut self.links[usize::from(i)].carrier else {
             return debug_assert!(false, "a chain continues only over a port with a tail");
         };
-        let Arrival { at, since, first } = arrival;
-        let meta = packet.at(at);
+        let meta = packet.at(arrival.at);
         if *cuts && meta.flags.has(Flags::GSO) {
-            // bounded: at most as many segments as fit in a packet of 64 KB
-            for (piece, _) in self.bodies.cut(&meta) {
-                through.inbox.push(Inbound { at, since, first, packet: piece.packed() });
-            }
-        } else {
-            through.inbox.push(Inbound { at, since, first, packet });
+            return self.put_pieces(i, arrival, &meta);
         }
+        let Arrival { at, since, first } = arrival;
+        through.inbox.push(Inbound { at, since, first, packet });
         if at < *work {
             self.wake_through(i);
+        }
+    }
+
+    /// Splits a packet of several segments (GSO) that will arrive at port `i`, and puts the segments into the inbox.
+    #[cold]
+    fn put_pieces(&mut self, i: u16, arrival: Arrival, packet: &PacketMeta) {
+        // bounded: at most as many segments as fit in a packet of 64 KB
+        for (piece, _) in self.bodies.cut(packet) {
+            self.put_inbox(i, arrival, piece.packed());
         }
     }
 
