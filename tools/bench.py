@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "benches" / "peers"
 SPEED = ROOT / "target" / "release" / "speed"
-#: The queue disciplines of case S4 (docs/speed.md): those that bloatlab is measured with, and those that only
-#: benches/peers/run.py measures so far.
+#: The queue disciplines of case S4 (docs/speed.md): those measured with bloatlab, and those that so far are measured
+#: only by benches/peers/run.py.
 S4_TODAY, S4_LATER = ("codel",), ("fqcodel", "pie")
 #: CPU seconds after which a peer's case is stopped. PEER_CASES omits the case with ten thousand flows, which would take
 #: a peer many minutes.
@@ -42,7 +42,7 @@ PEER_CASES = ["--scenario", "S1,S2,S3", "--n", "10,100,1000", "--runs", "1", "--
 
 
 def say(text: str) -> None:
-    """Prints the text immediately, so that a long bench shows its progress."""
+    """Prints the text immediately, so that a long benchmark shows its progress."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -90,7 +90,7 @@ def ns3_program() -> str | None:
 
 
 def show_peer(o: dict[str, Any], ours: dict[tuple[str, int], float]) -> str:
-    """Returns a peer's row: nanoseconds per forwarded packet and the ratio to ours, or why they are missing."""
+    """Returns a peer's row: its nanoseconds per forwarded packet and their ratio to bloatlab's, or why they are missing."""
     case = f"{o['peer']:<18} {o['scenario']:<4} {o['n']:>6}"
     if "cpu_ns_per_pkt" not in o:
         return f"{case}  not run: more than {PEER_CPU_SECONDS} s of CPU time, or {o.get('failed', 'no result')}"
@@ -108,7 +108,7 @@ def peers(out: TextIO, ours: dict[tuple[str, int], float]) -> None:
         say("ns-2: not installed (apt-get install ns2)")
     if program := ns3_program():
         names.append("ns3-reno")
-        # Debian's build of ns-3 has logging compiled in; a build without it takes about 60 % of the time
+        # Debian's build of ns-3 has logging compiled in; a build without logging takes only about 60 % as long
         extra = ["--ns3", f"{program}:as-packaged"]
     else:
         say("ns-3: not installed (apt-get install libns3-dev g++)")

@@ -47,7 +47,10 @@ def points(duration: str, runs: int) -> list[Point[int]]:
 
 
 def overhead(of: Sequence[Point[int]], rounds: int) -> None:
-    """Prints the core's CPU time per run, and how much a sweep adds to it: with a thread, and with a Dask worker."""
+    """Prints the core's CPU time per run, and the CPU time per run that a sweep adds to it.
+
+    The added time is measured for a sweep with one thread and for a sweep with one Dask worker.
+    """
     alone, threads, dask = [], [], []
     with cluster.connected("local", 1, print) as executor:
         gather(of[:50], grid_file.SUMMARY, executor=executor)

@@ -42,7 +42,7 @@ def native(text: str, runs: int) -> list[float]:
 
 
 def webassembly(text: str, runs: int) -> tuple[float, float]:
-    """Returns the CPU time of the first run of a fresh module, and the lower quartile of later runs, in ms."""
+    """Returns the CPU time of a fresh module's first run, and the lower quartile of its later runs' times, in ms."""
     command = ["node", str(ROOT / "web/tools/bench.mjs"), str(WASM), str(runs)]
     done = json.loads(subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout)
     return done["first"], done["quartile"]

@@ -85,7 +85,7 @@ def cost(scenario: bloatlab.Scenario, kind: str) -> tuple[float, int]:
 
 
 def main() -> int:
-    """Prints one row per case; the last columns compare it with the core's run."""
+    """Prints one row per case; the last columns compare the case with the first case, which runs in the core."""
     for kind in sys.argv[1:] or KINDS:
         file, queues, place, more = KINDS[kind]
         cases = {name: bloatlab.load(file, {**FASTER, **more, place: case}) for name, case in queues.items()}

@@ -36,7 +36,10 @@ STAGE = "document.getElementById('stage').stage"
 
 
 def frames(page: Any) -> str:
-    """Returns the number of packets on the stage, and the time between two frames while it plays for six seconds."""
+    """Plays the stage for six seconds.
+
+    Returns the number of packets on the stage, the time between frames, and the time to compute a frame.
+    """
     page.evaluate(f"{STAGE}.seek(20)")
     measured = page.evaluate(f"{STAGE}.measure(6000)")
     packets = page.evaluate(f"{STAGE}.read().panes[0].packets.length")

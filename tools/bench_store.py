@@ -90,7 +90,10 @@ def put(store: Store, runs: int) -> list[Scenario]:
 
 
 def found(store: Store, scenario: Scenario) -> Shelf:
-    """Opens the store's shelf of summaries and looks up this run; exits with an error if the run is missing."""
+    """Opens the shelf of the store that holds summaries, and returns it if it contains this scenario's run.
+
+    Exits with an error if the run is missing.
+    """
     shelf = grid_file.SUMMARY.shelf(store)
     if shelf.get(scenario) is None:
         raise SystemExit("a run that was put is not found")

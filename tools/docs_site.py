@@ -184,7 +184,10 @@ def cell(text: object) -> str:
 
 
 def parameters(entry: dict[str, Any]) -> str:
-    """Returns the table of an entry's parameters, with their meanings and defaults, or with a preset's values."""
+    """Returns the table of the parameters of a catalogue entry.
+
+    For a TCP stack, the table shows the stack's values; for other entries, it shows defaults and meanings.
+    """
     params = entry.get("params") or []
     if isinstance(params, dict):
         rows = [
@@ -282,7 +285,10 @@ def pages() -> dict[str, list[Page]]:
 
 
 def linked(page: Page, places: dict[str, str], pictures: dict[str, str]) -> str:
-    """Returns the text of the page with the site's links."""
+    """Returns the page's text, with links between files of the repository replaced by links between pages.
+
+    Adds the pictures on the page to `pictures`.
+    """
 
     def one(match: re.Match[str]) -> str:
         mark, text, target = match.groups()
@@ -343,7 +349,10 @@ def search_worker() -> str:
 
 
 def answer(folder: Path, name: str, runs: Path | None) -> str:
-    """Returns a study's answer with a figure, from the report of a stored run; copies all the figures in the report."""
+    """Returns a study's answer and the figure of the answer, both taken from the report of a stored run.
+
+    Copies the report and all its figures into the study's folder on the site.
+    """
     kept, target = (runs or Path()) / name, folder / "studies" / name
     for file in [*kept.glob("report.html"), *(kept / "figures").glob("*.svg")] if runs else []:
         target.mkdir(parents=True, exist_ok=True)
@@ -364,7 +373,10 @@ def answer(folder: Path, name: str, runs: Path | None) -> str:
 
 
 def figures(folder: Path, name: str) -> str:
-    """Returns the section with a study's figures other than the answer's; empty if there are none."""
+    """Returns the section with a study's figures, except the figure of the answer.
+
+    Returns an empty string if there are no other figures.
+    """
     found = sorted((folder / "studies" / name).glob("*.svg"))
     shown = [f"![{f.stem.replace('_', ' ')}]({name}/{f.name})" for f in found if f.stem != "answer"]
     return "\n\n".join(["", "## Figures", *shown, ""]) if shown else ""
@@ -448,7 +460,7 @@ def config(menu: dict[str, list[Page]]) -> str:
                 "icon": {"logo": "material/router-wireless"},
             },
             # the offline plugin makes the search work in pages opened from disk. It would add a script from unpkg.com,
-            # unless a file called iframe-worker is listed here; ours is SHIM
+            # unless a file called iframe-worker is listed here; our iframe-worker.js contains SHIM
             "extra": {"generator": False, "polyfills": ["iframe-worker.js"]},
             "extra_css": ["site.css"],
             "plugins": ["search", "offline"],

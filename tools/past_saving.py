@@ -20,14 +20,18 @@ from bloatlab.scenario import Scenario
 from bloatlab.sweep import gather, grid_file, pasts
 
 GRID = Path(__file__).resolve().parents[1] / "examples" / "sweeps" / "falling-rate.toml"
-#: How many times the sweep is measured with common pasts, and as many times without; the minimum of each is printed.
+#: The sweep is measured this number of times with common pasts, and the same number of times without them. The minimum
+#: with and the minimum without common pasts are printed.
 ROUNDS = 3
 
 planned = pasts.planned
 
 
 def none_planned(scenarios: Sequence[Scenario]) -> list[tuple[int, pasts.Past | None]]:
-    """Returns a plan in which no run has a common past; `measure` may replace `pasts.planned` with this function."""
+    """Returns a plan without common pasts.
+
+    `measure` replaces `pasts.planned` with this function to measure a sweep without them.
+    """
     return [(index, None) for index in range(len(scenarios))]
 
 

@@ -22,7 +22,7 @@ class Line(NamedTuple):
     seconds: float
 
 
-#: Shortened versions of S1 to S3 in docs/speed.md, each with its numbers of flows.
+#: Shortened versions of the cases S1 to S3 in docs/speed.md. Each is run with every number of flows in its list.
 LINES = {
     Line("5mbit", 600_000, 60): [10],
     Line("100mbit", 2_500_000, 5): [10, 100],

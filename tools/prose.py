@@ -34,7 +34,8 @@ PATTERNS: dict[str, re.Pattern[str]] = {
 #: Matches code, links, quotations and titles, which are removed before the search. Quotations and titles are other
 #: people's words.
 QUOTED = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)|\"[^\"]*\"|“[^”]*”|(?<!\*)\*\w[^*]*\w\*(?!\*)")
-#: An RFC, a draft, an arXiv number, or a name and a year: `Floyd & Jacobson 1993`, also across two lines of a comment.
+#: Matches a citation: an RFC, a draft, an arXiv number, or a name and a year, such as `Floyd & Jacobson 1993`. A name
+#: and its year may be on two lines of a comment.
 CITED = re.compile(
     r"\bRFC (\d+)|\b(draft-[a-z-]+[a-z](?:\d+[a-z-]+[a-z]\d?)?)|arXiv[: ](\d{4}\.\d{5})"
     r"|(?<![:\w])(?!\w+(?:ary|ber)\b|March|April|May|Ju|August|In\b|Since\b)([A-Z]\w+)"

@@ -26,8 +26,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = "bloatlab/playground/index.html"
-#: The oldest C library of each kind. glibc 2.17 (CentOS 7, Debian 8) is the oldest that Rust's own standard library
-#: supports.
+#: For each kind of C library, the platform tag of the oldest version that the wheels support. glibc 2.17 (CentOS 7,
+#: Debian 8) is the oldest that Rust's own standard library supports.
 OLDEST = {"gnu": "manylinux2014", "musl": "musllinux_1_2"}
 
 
@@ -110,7 +110,7 @@ def sbom(wheel: Path) -> bytes:
 
 
 def notes(changelog: str, version: str) -> str:
-    """Returns the section of one version, without its heading."""
+    """Returns the section of the changelog about one version, without its heading."""
     found = re.search(rf"^## {re.escape(version)}\b[^\n]*\n+(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
     return found[1] if found else f"CHANGELOG.md has no section for {version}.\n"
 
@@ -143,7 +143,10 @@ def oldest(tag: str) -> tuple[str, int, int] | None:
 
 
 def maturin(*words: str, flags: str = "") -> None:
-    """Runs maturin from this environment; maturin finds Zig through the first python3 on PATH."""
+    """Runs this environment's maturin.
+
+    The environment comes first on PATH, because maturin finds Zig through the first python3 on PATH.
+    """
     folder = Path(sys.executable).parent
     env = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
     env |= {"RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {flags}"} if flags else {}

@@ -18,12 +18,12 @@ from bloatlab.measures import Measure, declarations
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
-#: What the paths of a table's measures begin with, by the table's name in the marker (BEGIN). The page omits this
+#: The prefix of the paths of a table's measures, keyed by the table's name in its marker (BEGIN). The page omits this
 #: prefix.
 TABLES = {"links": "links.*.", "apps": "apps.*.", "live": "live."}
 
 #: Some parts of a summary have the same keys as another part. Instead of listing the keys again, the table has one row
-#: for such a part. These rows are listed here by the prefix of the part's paths.
+#: for such a part. This dict contains these rows, keyed by the prefix of the part's paths.
 SAME = {
     "apps.*.voip_reverse.": (
         "`voip_reverse`",
@@ -38,7 +38,7 @@ BEGIN = re.compile(r"<!-- measures of (\w+), written by `make docs`: do not edit
 
 
 def table(mark: str) -> str:
-    """Returns the table that belongs at `mark` on the page."""
+    """Returns the table for the marker with the name `mark`."""
     begin = TABLES.get(mark, "")
     others = tuple(TABLES.values())
     mine = [m for m in declarations() if (m.path.startswith(begin) if begin else not m.path.startswith(others))]
@@ -65,7 +65,7 @@ def cells(measure: Measure, begin: str) -> Iterator[tuple[str, str, str]]:
 
 
 def statistics(measure: Measure) -> str:
-    """Returns a sentence that lists the statistics of a distribution; empty for other measures."""
+    """Returns a sentence that lists the statistics of a distribution, or an empty string for other measures."""
     names = [
         (part.path.rsplit(".", 1)[-1], part.unit == measure.unit or part.path.endswith("count"))
         for part in measure.parts
@@ -83,7 +83,7 @@ def linked(text: str) -> str:
 
 
 def page(text: str) -> str:
-    """Returns the page with new tables."""
+    """Returns the page with its tables replaced by current ones."""
     return BEGIN.sub(lambda m: m[0].replace(m[2], table(m[1])), text)
 
 

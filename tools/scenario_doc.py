@@ -116,10 +116,11 @@ UNITS = {
     "ReceiveWindow": "size or keyword",
 }
 
-#: What a page says below LEAD if one of its tables has the key `variant`, whose value changes defaults.
+#: The text below LEAD on a page with a table that has the key `variant`, whose value changes defaults.
 BY_VARIANT = [
     "In the column *default*, a value followed by variants in brackets is the default of those variants; a value without",
-    "brackets is the default of all others.",
+    "brackets is the default of all others. For example, `0.1, 0.0625 (rfc9332)` means 0.0625 if `variant` is rfc9332,",
+    "otherwise 0.1.",
 ]
 #: The line under the heading of every page.
 LEAD = "[The scenario](../scenario.md) shows how a file is built, and how values and defaults are written."
@@ -138,7 +139,8 @@ TABLES_NOTE = """\
 The path after each title is the place of the table in a scenario. `NAME` stands for the name of a link, an application or a
 TCP stack, and in `scheduler.NAME` for the name of a scheduler."""
 
-#: A table's title and its place in a scenario, in page order.
+#: The tables on the pages, in page order: each maps the table's name in the schema to its title and its place in a
+#: scenario.
 TABLES = {
     "Link": ("Links", "`link.NAME`"),
     "Lateness": ("Lateness of a link", "`link.NAME.lateness`"),
@@ -184,7 +186,7 @@ TABLES = {
     "FtpParams": ("Traffic ftp", "`app.NAME.traffic.ftp`"),
     "WebParams": ("Traffic web", "`app.NAME.traffic.web`"),
     "Uniform": ("A page of equal objects", "`app.NAME.traffic.web.page.uniform`"),
-    "Lognormal": ("A page of drawn sizes", "`app.NAME.traffic.web.page.lognormal`"),
+    "Lognormal": ("A page of random sizes", "`app.NAME.traffic.web.page.lognormal`"),
     "VoipParams": ("Traffic voip", "`app.NAME.traffic.voip`"),
     "CbrParams": ("Traffic cbr", "`app.NAME.traffic.cbr`"),
     "ProshareParams": ("Traffic proshare", "`app.NAME.traffic.proshare`"),
@@ -215,7 +217,8 @@ TABLES = {
 }
 
 
-#: Pages, keyed by the title of their first table: file, title.
+#: The pages in docs/scenario/, keyed by the title of the first table on the page. A value consists of the file's name,
+#: without its extension, and the page's title.
 PAGES = {
     "Links": ("links", "Keys of links"),
     "Queue droptail": ("queues-aqm", "Queues: drop-tail and AQM"),
@@ -245,22 +248,24 @@ def tables(defs: dict[str, Node]) -> dict[str, tuple[str, str]]:
 
 #: The TCP stack of applications that do not choose a stack; the table for `[tcp.NAME]` shows its values.
 STACK = "linux-6"
-#: The part of a description that states the default, which is moved to the default column: "null: 1000p, 50p (ns2)".
+#: Matches the part of a description that states the default, such as "null: 1000p, 50p (ns2)". This part is moved to
+#: the default column.
 UNSET = re.compile(
     r"(?:^|[;.] )(?:(?:[Nn]ull|[Aa]bsent|[Oo]mitted|[Uu]nset|[Dd]efault|[Bb]y default|[Ww]ithout (?:it|one))(?::| is| for|,)?) "
     r"((?:`[^`]*`|\([^)]*\)|[^.(]|\.(?=\w))+)"
 )
-#: A sentence of a description that states the default. It is removed, because the default column shows the default.
+#: Matches a sentence in a description that states the default. The sentence is removed, because the default column
+#: shows the default.
 TWICE = re.compile(r"(?:^| )Default (?:`[^`]*`|[\w, -]|\.(?=\w))+\.(?=$| )")
 
 
-#: What the default column shows for an optional key without a default, by the table's name in the schema. All other
-#: tables show "none".
+#: The word that the default column shows for an optional key without a default, keyed by the table's name in the
+#: schema. For all other tables, the word is "none".
 NONE = {"Change": "unchanged", "Match": "any"}
 
 
 class Missing(Exception):  # noqa: N818  a message for the person who adds a table
-    """Raised if the schema has something that these pages would leave out."""
+    """Raised if the pages would leave out a part of the schema."""
 
 
 def main(arguments: list[str]) -> int:
@@ -327,7 +332,9 @@ def anchor(title: str) -> str:
 
 
 def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str = "none") -> list[str]:
-    """Returns the key table of the schema node `of`, required keys first, and a list of the keywords for the keys.
+    """Returns the key table of the schema node `of`, with the required keys first.
+
+    Below the table, a list explains the keywords that each key accepts.
 
     `values` replaces the defaults of the schema; `none` is what the default column shows for a key without a default.
     """
@@ -342,6 +349,7 @@ def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str
         value, meaning = default(node, defs)
         if parts := named_parts(node.get("default")):
             value = ", ".join(f"`{name}`" for name in parts)
+            words.append(f"* `{key}`: the keys of {link(node['items'])}")
             words += [line for n, text in parts.items() for line in wrapped(f"* `{key}`, default `{n}`: {text}", "  ")]
         fields = [
             f"`{key}`",
@@ -352,6 +360,16 @@ def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str
         lines.append("| " + " | ".join(f.replace("|", "\\|") for f in fields) + " |")
         words += [line for word in choices(node, defs) for line in wrapped(f"* `{key}` {word}", "  ")]
     return [*lines, "", *words] if words else lines
+
+
+def link(node: Node) -> str:
+    """Returns a link to the table that a node refers to, for the pages of docs/scenario/."""
+    name, page = reference(node), ""
+    for table, (title, _) in TABLES.items():
+        page = PAGES[title][0] if title in PAGES else page
+        if table == name:
+            return f"[{title[0].lower()}{title[1:]}]({page}.md#{anchor(title)})"
+    raise Missing(f"no place for {name}: add to TABLES in {__file__}")
 
 
 def presets(of: Node, defs: dict[str, Node]) -> list[str]:
@@ -436,7 +454,10 @@ def default(node: Node, defs: dict[str, Node]) -> tuple[str, str]:
 
 
 def named_parts(value: Any) -> dict[str, str]:
-    """For a default that is a list of named tables, returns a dict from each table's name to its other keys."""
+    """Returns the other keys of each table, by the table's name, if the default `value` is a list of named tables.
+
+    For any other default, the result is empty.
+    """
     if not isinstance(value, list) or not all(isinstance(one, dict) and "name" in one for one in value):
         return {}
     return {
@@ -463,8 +484,8 @@ def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
     for choice in defs[name].get("oneOf", []):
         word = choice.get("const") or next(iter(choice.get("properties", {})), None)
         if word is None:
-            # a keyword with the same name as a table means that table with its defaults. It is skipped here, because it
-            # was listed with the table
+            # a plain keyword with the same name as a table selects that table with its defaults. The table is already
+            # in the list, so the keyword is skipped
             for plain in choice.get("enum", []):
                 if plain not in listed:
                     yield f"`{plain}`"

@@ -36,7 +36,7 @@ STACKS = {
 
 @dataclass(frozen=True)
 class Case:
-    """A bottleneck and the `n` transfers that share it, all of the same kind."""
+    """A bottleneck, and `n` transfers that share it and have the same parameters."""
 
     agent: str
     n: int = 1

@@ -75,7 +75,8 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-# through `public.find`, methods such as `Result.plot` find functions of higher layers without importing their modules
+# methods such as `Result.plot` call functions of higher layers; `public.find` gives them these functions by name, so
+# that their modules need not import the higher layers
 public.find = __getattr__
 
 

@@ -24,13 +24,15 @@ from bloatlab.statistics import Interval
 #: The constants r and c in the formulas of the module docstring, chosen to make the intervals narrowest for few values.
 KNOWN_TUNING, UNKNOWN_TUNING = 0.25, 0.02
 
-#: The interval for unknown scatter uses at least the deviation that the caller assumes, divided by this number, even if
-#: the deviation of the values is smaller.
+#: The interval for unknown scatter is computed from the standard deviation of the values, but never from less than
+#: `scatter / LEAST_SHARE`, where `scatter` is the deviation that the caller assumes.
 LEAST_SHARE = 2.0
 
 
 def bounds(values: Sequence[float], error: float, scatter: float) -> Interval:
-    """Returns the confidence sequence after these values. `scatter` is the smallest standard deviation to assume.
+    """Returns the interval of the confidence sequence after these values.
+
+    `scatter` is the smallest standard deviation to assume.
 
     Raises `ValueError` if there are no values, the error probability is outside (0, 1), or the scatter is negative.
     """

@@ -37,9 +37,10 @@ class Kind:
     A kind defines how a scenario names such a class, which methods the class has, and the words in error messages.
     """
 
-    #: The noun for such a class ("law"), which is also the key of the table that names the class.
+    #: The noun for such a class ("law"). In the scenario's table for the class, the noun is also the key whose value
+    #: names the class.
     noun: str
-    #: The keys of this table that belong to the core; all other keys are parameters of the class.
+    #: The keys of the scenario's table that belong to bloatlab itself; all other keys are parameters of the class.
     reserved: tuple[str, ...]
     #: The owner of the reserved keys in messages, as a possessive: "the queue's".
     owner: str
@@ -53,7 +54,7 @@ class Kind:
     argument: str
     #: Path of the table in a scenario that names the class, for error messages ("queue.python").
     written: str
-    #: The noun for the part of a scenario that uses such a class.
+    #: The noun for the part of a scenario that uses the class, such as "stack".
     place: str
     #: An example of a valid name, with file and class ("mylaw.py:MyLaw"), for error messages.
     example: str
@@ -72,7 +73,7 @@ _counter = itertools.count()
 
 @dataclass(frozen=True)
 class UserClass:
-    """A user's class. `label` names its file in messages, `file` in tracebacks."""
+    """A user's class. `label` is the name of the class's file in messages, and `file` is its name in tracebacks."""
 
     kind: Kind
     of: type
@@ -174,7 +175,10 @@ class UserClass:
         return value
 
     def _invalid(self, path: str, method: str, text: str) -> ClassError:
-        """Makes the error for the class itself, with the line of a method."""
+        """Makes an error about the class itself, which names the line where `method` begins.
+
+        If `method` is empty, the error names the line where the first method of the class begins.
+        """
         return self.kind.error([f"{path}.{self.kind.noun}: {self.label}:{line_of(self.of, method)}: {text}"])
 
     def line(self, method: str, error: BaseException) -> str:
@@ -197,7 +201,10 @@ def _plain(value: Any) -> bool:
 
 
 def read(kind: Kind, label: str, folder: Path, at: str) -> str:
-    """Reads the file of the class whose table is at the path `at`. Raises `ClassError`."""
+    """Reads the user's file `label` in `folder`. Raises `ClassError`.
+
+    `at` is the path of the scenario's table that names the class; it appears in error messages.
+    """
     try:
         return (folder / label).read_text(encoding="utf-8")
     except OSError as error:
@@ -210,7 +217,8 @@ def read(kind: Kind, label: str, folder: Path, at: str) -> str:
 def checked(kind: Kind, label: str, name: str, source: str, at: str) -> UserClass:
     """Loads and checks a class, and caches the result. Raises `ClassError`.
 
-    This class serves to check the user's file and to read the parameters and defaults; each run loads the class again.
+    The returned class is used to check the user's file and to read the parameters and their defaults; each run loads
+    the class again.
     """
     found = loaded(kind, label, name, source, at)
     found.check(at)

@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 #: Number of trials per batch: with 64 groups, 50 000 trials take 6.4 MB of 16-bit counts.
 _BATCH = 50_000
 
-#: Maximum number of groups and of sessions: beyond it, exact arithmetic takes more than a few seconds.
+#: Neither the number of groups nor the number of sessions may exceed this limit, because exact arithmetic would take
+#: more than a few seconds.
 MOST = 4096
 
 
@@ -85,7 +86,7 @@ class Share:
 class Trials:
     """The share of trials with a collision, where item n of each list is the share for n sessions.
 
-    For `any_session`, it does not matter which session collides; for `first_session`, the first session collides.
+    `any_session` counts collisions of any session; `first_session` counts only collisions that involve the first one.
     """
 
     any_session: list[Share]
@@ -93,7 +94,7 @@ class Trials:
 
 
 def monte_carlo(groups: int, ways: int, sessions: int, trials: int, *, seed: int, confidence: float = 0.95) -> Trials:
-    """Assigns sessions to random groups, `trials` times; the same trials serve all numbers of sessions.
+    """Assigns sessions to random groups, `trials` times; the same trials are used for every number of sessions.
 
     Raises `ValueError` if an argument is out of range.
     """
@@ -109,8 +110,9 @@ def monte_carlo(groups: int, ways: int, sessions: int, trials: int, *, seed: int
 
 
 def overfull(choices: NDArray[np.int32], groups: int, ways: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Counts, for 0, 1, ... sessions, the trials with an overfull group and those whose first session is in one.
+    """Counts the trials with an overfull group, and the trials in which the first session's group is overfull.
 
+    Both results have a count for each number of sessions: 0, 1, ...
     `choices` has one row per trial: the sessions' groups in order of arrival.
     """
     rows = np.arange(len(choices))

@@ -47,7 +47,7 @@ class ControllerError(ClassError):
 
 
 def _tables(tree: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yields, for each Python controller, its stack "tcp.NAME", and the path and content of its table in the stack."""
+    """Yields, for each Python controller, the path "tcp.NAME" of its stack, the path of its table, and this table."""
     for name, stack in tree.get("tcp", {}).items():
         if isinstance(stack.get("python"), dict):
             yield f"tcp.{name}", f"tcp.{name}.python", stack["python"]

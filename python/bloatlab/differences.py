@@ -32,7 +32,7 @@ _WIDTH, _MOST_SIZE = 100, math.log(1e6)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A scenario value that differs between results. `values` has its text in each result, or "-" if it is missing."""
+    """A scenario value that differs between results. `values` has one text per result: its value, or "-" if missing."""
 
     path: str
     values: tuple[str, ...]
@@ -125,9 +125,9 @@ class Difference:
         """Makes the tables to print: the settings that differ, then the measures that differ.
 
         Measures that users notice (scores, losses, delays, rates of applications) and the state of links come first,
-        then all others. Within each group, the application or link that changed most comes first. Only the first `top`
-        measures, all from the first group, are shown; None shows the measures of both groups. With `every`, all
-        measures are shown, including those that are equal.
+        then all others. Within each group, the application or link that changed most comes first. If `top` is a number,
+        only the first `top` measures of the first group are shown; if `top` is None, all differing measures of both
+        groups are shown. With `every`, all measures are shown, including those that are equal.
         """
         first, second = self.names
         settings = [[TextCell(clipped(text)) for text in (s.path, *s.values)] for s in self.settings]
@@ -247,9 +247,9 @@ def _choices(values: Sequence[Any]) -> bool:
 
 
 def _chosen(value: Any, among: Sequence[Any]) -> str:
-    """Formats the variant that `value` chooses: its name, its limit, and some of its parameters.
+    """Formats the variant that `value` chooses: its name, its limit, and the parameters that vary.
 
-    These are the parameters in which the values of `among` that choose the same variant differ.
+    A parameter varies if those values in `among` that choose the same variant differ in this parameter.
     """
     if not isinstance(value, dict):
         return "-" if value is _NOTHING or value is None else value_text(value)
@@ -300,7 +300,7 @@ def _ordered(changes: Sequence[Change]) -> list[Change]:
 
 
 def _in_bytes(path: str, changes: Sequence[Change]) -> bool:
-    """Returns whether a measure is a goodput in bytes, and the same goodput is also listed in Mbit/s."""
+    """Returns whether a measure is a goodput in bytes that `changes` also contains in Mbit/s."""
     other = path.replace("goodput_bytes", "goodput_mbit")
     return other != path and any(c.path == other for c in changes)
 

@@ -39,7 +39,7 @@ _UNITS = {
     "max_grant": "B",
 }
 
-#: The attributes of a flow that can be set. Each accepts a number, or a string with a unit of this kind.
+#: The attributes of a flow that can be set. Each accepts a number, or a string whose unit is of the kind given here.
 _SETTINGS = {"cwnd": "size", "ssthresh": "size", "pacing_rate": "rate"}
 
 
@@ -124,7 +124,7 @@ class Simulation:
 
     Times are in s, rates in bit/s and sizes in bytes, unless given as a string with a unit.
 
-    A change takes effect before all other events at the same time. The `changes` of a link in a scenario do so, too.
+    A change takes effect before all other events at the same time, like the `changes` of a link in a scenario.
     """
 
     def __init__(self, scenario: Scenario, factories: outside.Factories, run: _core.DrivenRun) -> None:
@@ -217,7 +217,7 @@ class Simulation:
             self._core.run = snapshot.run.fork()
 
     def finish(self) -> Result:
-        """Runs to the end; returns the result. Its `scenario` records the changes of links, but not those of flows."""
+        """Runs to the end; returns the result, whose scenario records changes of links but not changes of flows."""
         with self._core.use() as run:
             output = run.finish()
         return Result(self.scenario, summary_of(output["summary"]), frames(output["tables"]))
@@ -229,7 +229,10 @@ class Simulation:
 
 
 def _whole(value: object, kind: str, scale: float = 1) -> int | None:
-    """Converts a number (times `scale`) or a string with a unit of this kind to an integer; None for other values."""
+    """Converts a number (times `scale`), or a string whose unit is of this kind, to an integer.
+
+    Returns None for other values.
+    """
     if isinstance(value, str):
         found = amount(value)
         return int(found[1]) if found is not None and found[0] == kind else None

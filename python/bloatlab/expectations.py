@@ -129,7 +129,7 @@ def check(
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> Checked:
-    """Runs a scenario or a sweep and judges its expectations; judges a result folder without running anything.
+    """Runs a scenario or a sweep and judges its expectations. If `file` is a result folder, only judges this result.
 
     `seeds` replaces the file's own seeds with 1 to `seeds`; a sweep's `until` may add seeds. Raises
     `NothingExpectedError`, and the errors from reading the file.
@@ -146,7 +146,10 @@ def check(
 
 
 def _gathered(asked: GridFile, store: Store | None, watch: Watch | None, executor: Executor) -> Gathered[At]:
-    """Runs the grid without its expectations. If the file says so, warm-ups are found and seeds are added."""
+    """Runs the grid without its expectations.
+
+    If `asked` requires it, warm-ups are found before the runs, and seeds are added until the targets are met.
+    """
     built = asked.grid.build
     grid = replace(asked.grid, build=lambda **at: _bare(built(**at)))
     shown = watch or silent()

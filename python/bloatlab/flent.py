@@ -50,8 +50,8 @@ STEP = 0.2
 
 Way = Literal["upload", "download"]
 
-#: `_SERIES`: the form of a TCP flow's series name, by flent test, if the scenario itself is not one of flent's tests.
-#: `_PLAIN`: the form that most of these tests use.
+#: `_SERIES` maps a flent test to the pattern from which the series of TCP flows are named. It is used for a scenario
+#: that is not itself one of flent's tests. `_PLAIN` is the pattern of most of these tests.
 _PLAIN = "TCP {way}::{number}"
 _SERIES = {"tcp_nup": _PLAIN, "tcp_ndown": _PLAIN, "rrul_be_nflows": "TCP {way} BE::{number}", "ping": _PLAIN}
 
@@ -206,9 +206,10 @@ def _listed(of: NDArray[np.float64]) -> list[float | None]:
 
 
 def _length(result: Result, name: str) -> float:
-    """Returns the duration of the load in s.
+    """Returns the length of the test in s.
 
-    For flent's own tests, the idle time at their start is left out, and a whole number of seconds is an integer.
+    For flent's own tests, the idle time before the load does not count (the idle time after it does), and a whole
+    number of seconds is returned as an integer.
     """
     seconds = float(result.summary["duration_s"])
     if name != result.scenario.name or name not in WORKLOADS:

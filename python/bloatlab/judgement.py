@@ -36,7 +36,7 @@ class Share:
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is reached; None without a target."""
+        """Whether the share reaches its target; None if it has no target."""
         return None if self.wanted is None else self.share >= self.wanted - SLACK
 
     @property
@@ -46,7 +46,7 @@ class Share:
 
     @property
     def asked(self) -> str:
-        """The target as text; empty without a target."""
+        """The target as text, or an empty string if there is no target."""
         return "" if self.wanted is None else f"{self.wanted:.0%}"
 
     def as_data(self) -> dict[str, Any]:

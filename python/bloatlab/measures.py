@@ -120,9 +120,10 @@ def _by_key() -> Mapping[str, Measure]:
 def _looked_up(path: str) -> tuple[Name, Measure | None]:
     """Returns the label of a column, and its declaration if there is one.
 
-    A path in the summary has a label of its own. Any other column has the label declared for the last key of its name.
-    If no label is declared for this key, the label is the column's name without its suffix, and the suffix gives the
-    unit. The name of another program's measure (`_OTHERS`) is used unchanged.
+    If the column's name is a path in the summary, the label declared for this path is used; otherwise, the label
+    declared for the last key of the name. If no label is declared for this key either, the label is the column's name
+    without its suffix, and the suffix gives the unit. The name of another program's measure (`_OTHERS`) is used
+    unchanged.
     """
     parts = path.split(".")
     found = next(((m, match.groups()) for pattern, m in _patterns() if (match := pattern.fullmatch(path))), None)
@@ -147,15 +148,16 @@ def _looked_up(path: str) -> tuple[Name, Measure | None]:
 
 
 def _name(of: str, label: str, measure: Measure) -> Name:
-    """Makes a `Name` with the measure's unit; without it if the label already contains the unit ("packets back")."""
+    """Makes a `Name` with the measure's unit, or with no unit if the label already contains it ("packets back")."""
     return Name(of, label, "" if measure.unit in label.split() else measure.unit)
 
 
 #: The last rank. Measures with a rank are reported before those without.
 _LAST = 1001
 
-#: The rank and the better direction of a measure from another program, such as flent. Its name ends with its unit in
-#: parentheses, which is the key here. The ranks place these measures after bloatlab's own.
+#: Maps the unit of a measure from another program, such as flent, to the measure's rank and to whether more or less of
+#: it is better. The name of such a measure ends with its unit in parentheses. The ranks place these measures after
+#: bloatlab's own.
 _OTHERS: Mapping[str, tuple[int, Direction]] = {
     "Mbit/s": (_LAST - 1, "more is better"),
     "ms": (_LAST, "less is better"),
@@ -189,7 +191,7 @@ def importance(path: str) -> int:
 
 
 def reported_first(path: str) -> bool:
-    """Returns whether a measure has a rank, so that it is reported before the measures that have none."""
+    """Returns whether a measure has a rank. Measures with a rank are reported before those without."""
     return importance(path) <= _LAST
 
 

@@ -64,10 +64,10 @@ class QlogError(InputError):
 def write(result: Result, folder: str | Path, *, packets: pl.LazyFrame | None = None) -> list[Path]:
     """Writes one file for each TCP sender of `result` into `folder`, which is created if necessary; returns the files.
 
-    `result` needs the flow trace, preferably with the interval "change". `packets` is the packet trace of its folder
-    (`bloatlab.traces.packets`); without it, the files contain no packet events. Equal results give equal bytes. A
-    file is named after its application and connection: upload-1.sqlog, and upload-1-reverse.sqlog for the data of the
-    server. Raises `QlogError`, `OSError`.
+    `result` needs the flow trace, preferably with the interval "change". `packets` is the packet trace that
+    `bloatlab.traces.packets` reads from the folder of the result; without it, the files contain no packet events.
+    Equal results give equal bytes. A file is named after its application and connection: upload-1.sqlog, and
+    upload-1-reverse.sqlog for the data that the server sends. Raises `QlogError`, `OSError`.
     """
     folder = Path(folder)
     if "trace_flows" not in result.tables:
@@ -180,7 +180,10 @@ def _state(row: Mapping[str, Any]) -> str:
 
 
 class _Segments:
-    """The segments that a sender has sent: the packet number of each, and which are not yet acknowledged."""
+    """The segments that a sender has sent and that are not yet acknowledged, with their packet numbers.
+
+    A retransmitted segment has the number of its last packet.
+    """
 
     def __init__(self) -> None:
         self._next = 0
@@ -205,7 +208,7 @@ class _Segments:
         yield "packet_sent", data
 
     def acknowledged(self, until: float) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yields one event for the segments below `until` that were not acknowledged before, if there are any."""
+        """Yields one event for all unacknowledged segments with an offset below `until`, if there are any."""
         numbers: list[int] = []
         while self._waiting and self._waiting[0] < until:
             numbers.append(self._numbers.pop(self._waiting.popleft()))

@@ -35,8 +35,8 @@ from bloatlab.sweep import Store, parquet, sweeps
 from bloatlab.sweep.kept_runs import FRAME, RUN, tables
 from bloatlab.sweep.store import Stock, current, reading
 
-#: Matches the names of the measures with which `bloatlab sweep` stores summaries. Each row contains the numbers of one
-#: summary, in columns that are named after the dotted paths of the numbers.
+#: `bloatlab sweep` stores summaries under names that match this. Each row contains the numbers of one summary, in
+#: columns that are named after the dotted paths of the numbers.
 SUMMARIES = re.compile(r"summary[-.]")
 
 
@@ -141,7 +141,10 @@ class Views:
         return self._scratch / f"{next(self._links)}{parquet.SUFFIX}"
 
     def _link(self, file: Path) -> Path:
-        """Makes a symbolic link to a file in the store. Unlike the file's name, the link's name has no wildcards."""
+        """Makes a symbolic link to a file in the store.
+
+        DuckDB expands wildcards in paths. A stored file's path may contain such characters; the link's does not.
+        """
         link = self._free()
         self._files.append(file.resolve())
         link.symlink_to(self._files[-1])

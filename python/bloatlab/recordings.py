@@ -24,7 +24,8 @@ from bloatlab.scenario import Scenario, from_dict, quantity
 
 Way = Literal["upload", "download"]
 
-#: Bytes of a full segment as an IP packet, and of its payload: 1500 minus 20 for IPv4 and 32 for TCP with timestamps.
+#: Size in bytes of a full segment, as an IP packet (`_WIRE`) and without headers (`_PAYLOAD`). The headers have 20
+#: bytes for IPv4 and 32 for TCP with timestamps: 1500 - 20 - 32 = 1448.
 _WIRE, _PAYLOAD = 1500, 1448
 
 #: Maximum number of steps in a recording. If there are more, the step was probably chosen too short by mistake.

@@ -86,7 +86,10 @@ def open_result(folder: str | Path) -> Result:
 
 
 def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
-    """Returns how a result was made, for example machine, time and version. Comparisons of results must ignore this."""
+    """Returns how a result was made: its scenario and seed, the machine, the time, the version and more.
+
+    Comparisons of results must ignore these data.
+    """
     wall = None if seconds is None else round(seconds, 3)
     return {"scenario_hash": result.scenario.hash, "seed": result.seed, "wall_seconds": wall, **this_process()}
 
@@ -205,7 +208,7 @@ def column_type(table: str, column: str) -> type[pl.DataType]:
     return pl.UInt64 if counted or column in {"flow", "connection", "count"} else pl.Float64
 
 
-#: Columns of the tables that may have no rows.
+#: The columns of each table except `links`. If a table has no rows, its JSON file does not contain them.
 _COLUMNS = {
     "flows": "app flow direction packets wire_bytes goodput_bytes goodput_mbit dropped_packets retransmits timeouts "
     "fast_recoveries",

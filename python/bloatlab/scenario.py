@@ -21,7 +21,8 @@ from bloatlab import _core, deliveries, files, outside, workloads
 #: A (path, value) pair that overrides a scenario's value, as in `--set link.up.rate=5mbit`.
 Override = tuple[str, str]
 
-#: Overrides: pairs of strings, or a mapping from paths to strings or plain values, `{"link.up.queue": {"codel": {}}}`.
+#: Overrides: pairs of strings, or a mapping from paths to strings or plain values, such as
+#: `{"link.up.queue": {"codel": {}}}`.
 Sets = Sequence[Override] | Mapping[str, Any]
 
 #: An invalid scenario; `problems` returns the lines of its message.
@@ -62,7 +63,7 @@ class Scenario:
 
     @property
     def seed(self) -> int:
-        """The default seed of a run."""
+        """The seed of a run for which no other seed is given."""
         found = _SEED.match(self.text)
         return self.data["seed"] if found is None else int(found[1])
 

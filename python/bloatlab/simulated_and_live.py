@@ -47,7 +47,8 @@ SHARE, LEAST_MS = 0.15, 3.0
 #: Bits in a full packet, to convert queueing time to packets.
 MTU_BITS = 12_000.0
 
-#: How late packets left the bench: for each percentile, a duration as a string with a unit.
+#: How late packets left the live bench (the part of bloatlab that makes live runs): for each percentile, a duration as
+#: a string with a unit.
 Lateness = Mapping[str, str]
 PERCENTILES = ("min", "p50", "p90", "p95", "p99", "p99_9")
 
@@ -103,7 +104,7 @@ class Compared:
     cells: Sequence[Cell]
     invalid: Mapping[str, str]
     seeds: int
-    #: For each case, how late packets left the bench in the live run. The simulations of the case use the same
+    #: For each case, how late packets left the live bench in the live run. The simulations of the case use the same
     #: lateness. The mapping is empty if the simulations used exact clocks.
     lateness: Mapping[str, Lateness] = field(default_factory=dict[str, Lateness])
 
@@ -263,9 +264,9 @@ def compare(case: str, simulated: Sequence[Sequence[Quantity]], live: Sequence[Q
 
 
 def lateness(real: Result) -> Lateness:
-    """Returns how late packets left the bench in a live run, in the form that `lateness` has in a link of a scenario.
+    """Returns how late packets left the live bench in the live run `real`; empty if no packet left it.
 
-    The result is empty if no packet left the bench.
+    The result has the form of the setting `lateness` of a scenario's link.
     """
     measured = real.summary["live"]["lateness_ms"]
     if measured["p50"] is None:
@@ -277,7 +278,7 @@ def late(scenario: Scenario, real: Result) -> Scenario:
     """Returns a copy of `scenario` in which the links into its hosts have the lateness measured in the live run `real`.
 
     With `both_ways`, a link has this lateness in both directions. A link that already has a lateness is not changed. A
-    link that may reorder packets gets no lateness, because packets that leave the bench late keep their order.
+    link that may reorder packets gets no lateness, because packets that leave the live bench late keep their order.
     """
     measured = lateness(real)
     if not measured:

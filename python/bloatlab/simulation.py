@@ -124,7 +124,8 @@ def _app_line(name: str, app: Mapping[str, Any]) -> str:
     return f"  app {name}: {', '.join(facts)}"
 
 
-#: The measures that an application's line shows, if it has them: the path of each, and the format string for its value.
+#: The measures shown in an application's line if the application has them. The keys are the measures' paths, and the
+#: values are format strings.
 _APP_FACTS = {
     "voip.mos": "MOS {:.2f}",
     "ping.rtt_ms.p50": "round trip p50 {:.2f} ms",

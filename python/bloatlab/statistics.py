@@ -55,7 +55,7 @@ class Interval:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Both ends of the interval; without an interval, the mean twice."""
+        """Both ends of the interval. If there is no interval, both ends are the mean."""
         return (self.low, self.high) if self.n > 1 else (self.mean, self.mean)
 
     @property

@@ -118,7 +118,7 @@ def _table(title: str, label: str, rows: Mapping[str, Of], fields: Sequence[_Fie
 
 
 def _groups(fields: Sequence[_Field]) -> list[tuple[str, int]]:
-    """Returns each group heading with the number of columns below it; empty if no column has a group heading."""
+    """Returns each group heading and the number of columns below it, or an empty list if there are no headings."""
     groups = ["", *(field.group for field in fields)]
     return [(group, len(list(of))) for group, of in itertools.groupby(groups)] if any(groups) else []
 
@@ -160,7 +160,7 @@ def _called(of: Result | str | Path) -> str:
     return of.scenario.name if isinstance(of, Result) else Path(of).resolve().name
 
 
-#: For each value of `per` in `frame`, the key of the summary under which the links or applications are.
+#: Maps the argument `per` of `frame` to the key of a summary that contains the links or the applications.
 _PARTS = {"link": "links", "app": "apps"}
 
 

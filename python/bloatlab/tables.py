@@ -146,7 +146,10 @@ def running_mean(values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
 
 
 def cumulative_share(frame: pl.DataFrame, value: str, weight: str) -> pl.DataFrame:
-    """Returns `value` in ascending order, with `share`, the fraction of the total `weight` at or below it."""
+    """Returns the distinct values of the column `value` in ascending order, with a column `share`.
+
+    For each value, `share` is the fraction of the total weight that belongs to values at or below it.
+    """
     ordered = frame.group_by(value).agg(pl.col(weight).sum()).sort(value)
     total = ordered[weight].sum() or 1.0
     return ordered.select(pl.col(value), (pl.col(weight).cum_sum() / total).alias("share"))

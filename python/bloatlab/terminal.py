@@ -32,9 +32,9 @@ _LEAST_WORDS, _LONGEST_WORD = 14, 40
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column. Nothing wraps if the column is `natural` cells wide; `least` is the minimum readable width.
+    """A column. At a width of `natural` cells, no text in the column wraps; `least` is the minimum readable width.
 
-    `group` is the index of the column's heading among the table's groups, -1 if it has none.
+    `group` is the index of the column's group in the table's `groups`; -1 if the table has no groups.
     """
 
     head: str

@@ -21,7 +21,7 @@ else:
 #: Subfolder of a result for its packets.
 PACKETS = "packets"
 
-#: The kinds of trace; the first three are tables of the result.
+#: The kinds of trace. The first three become tables of the result; packets are written to files.
 KINDS = ("links", "queues", "flows", PACKETS)
 
 _NOTHING = {"uint64": 2**64 - 1, "uint8": 2}
@@ -29,7 +29,7 @@ _NO_WORD = 2**16 - 1
 
 
 class Traces:
-    """Collects the chunks of one run."""
+    """Collects the traces of one run, which the core delivers in chunks."""
 
     def __init__(self, packets: Path | None) -> None:
         """Removes an earlier run's packet files from the folder `packets`, which is created with the first file."""

@@ -332,7 +332,7 @@ class Targets:
             called("diff", str(out), str(out), "-f", chance.choice(["text", "csv", "json"]))
 
 
-#: Percentage of the cases that each target gets.
+#: Percentage of all cases that are run on each target.
 SHARES = {"flent": 40, "capture": 30, "trace": 13, "sql": 15, "name": 2}
 
 

@@ -38,7 +38,7 @@ class DeafToMarks(Sound):
 
 
 class Starving(Sound):
-    """Grows by 20 segments per round trip and keeps 95 % after a loss."""
+    """Adds 20 segments to the window per round trip, and keeps 95 % of the window after a loss."""
 
     increase = 20.0
     kept = 0.95
@@ -58,8 +58,10 @@ class SmallBbr:
         "probe_bw_up": (1.25, 2.25),
         "probe_rtt": (1.0, 0.5),
     }
-    #: If a round loses more than the share `loss_threshold` of its bytes, a bound falls to `beta` times the bytes in
-    #: flight or the rate, but not below the bandwidth-delay product or the measured rate.
+    #: If a round loses more than the fraction `loss_threshold` of its bytes, a bound is lowered. In a phase that
+    #: probes, the bound of the bytes in flight falls to `beta` times the bytes in flight, but not below the
+    #: bandwidth-delay product. In other phases, the bound of the rate falls to `beta` times the rate, but not below the
+    #: measured rate.
     beta, loss_threshold = 0.7, 0.02
 
     def __init__(self):
@@ -174,7 +176,7 @@ class SmallBbr:
 
 
 class StarvingBbr(SmallBbr):
-    """Fills the queue and keeps it full: no phase slows down, and losses change nothing."""
+    """Fills the queue and keeps it full: no phase has a pacing gain below 1, and losses lower no bound."""
 
     gains: ClassVar = SmallBbr.gains | {"drain": (1.25, 4.0), "probe_bw_down": (1.25, 4.0), "probe_rtt": (1.25, 4.0)}
     loss_threshold = 1.0

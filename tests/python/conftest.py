@@ -1,4 +1,6 @@
-"""Fixtures, such as a small dumbbell scenario, and a study's results, which each test can change for itself."""
+"""Fixtures and helpers that tests share, such as a small dumbbell scenario and a study's results, of which each test
+gets a copy of its own.
+"""
 
 from __future__ import annotations
 
@@ -87,8 +89,8 @@ _HELD: list[IO[str]] = []
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """Lets a test marked `alone` have the machine to itself: other workers of `pytest -n` wait until it has ended.
 
-    Successive tests marked `alone` share one lock. If each had its own, another worker would start a test in between,
-    and this worker would wait for its end.
+    Successive tests marked `alone` share one lock. If the lock were released between two of them, another worker would
+    start a test, and this worker would have to wait until that test has ended.
     """
     if not _HELD:
         _HELD.append(RUNNING.open())

@@ -1,4 +1,4 @@
-"""Helpers that get the values that tests check from a recommendation."""
+"""Helpers that extract values from a recommendation, so that tests can check them."""
 
 from __future__ import annotations
 

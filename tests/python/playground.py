@@ -60,8 +60,8 @@ def pages(browser: Any) -> Generator[Open]:
 
 
 def until(found: Opened, condition: str) -> None:
-    """Waits until a condition holds, for at most a minute. The page's policy forbids `eval`, so the condition is part
-    of the script.
+    """Waits until a condition holds, for at most a minute. The page's policy forbids `eval`, so the script cannot
+    evaluate the condition as a string; instead, the condition is inserted into the script's text.
     """
     script = """new Promise((done) => { const end = performance.now() + 60000;
         const look = () => { if (CONDITION) done(true); else if (performance.now() > end) done(false);

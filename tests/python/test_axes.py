@@ -67,8 +67,8 @@ def test_samples_fill_the_space(method: str):
     assert len(found) == 128
     assert [at[1:] for at in found[:64]] == [at[1:] for at in found[64:]]  # the same points with either queue
     rates = sorted(Amount.of(at[1]).value for at in found[:64])  # pyright: ignore[reportOptionalMemberAccess]
-    # both sampling methods put one point into each of 64 slices of the axis; all slices have the same width on a
-    # logarithmic scale
+    # each of the two sampling methods puts one point into each of 64 slices of the axis; all slices have the same width
+    # on a logarithmic scale
     slices = [1e6 * 1000 ** (n / 64) for n in range(65)]
     assert all(0.999 * low <= rate <= 1.001 * high for low, rate, high in zip(slices, rates, slices[1:], strict=False))
     assert [sum(at[2] == n for at in found[:64]) for n in (1, 2, 3, 4)] == [16] * 4

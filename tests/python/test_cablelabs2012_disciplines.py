@@ -56,8 +56,8 @@ def measures(value: float) -> list[Measures]:
 def runs() -> tuple[Runs, Runs]:
     """Returns runs of the paper's queues with four seeds each, and runs of the disciplines with two seeds each.
 
-    The tables use as many seeds of the paper's queues as of the disciplines, so they leave out the last two, whose
-    values are far too large.
+    The tables use the same number of seeds for both, so they must leave out the last two seeds of the paper's queues.
+    The values of these two seeds are far too large, so that a table that uses them is wrong.
     """
     paper = {
         Case(n, q).key: [*measures(10.0 * place), *measures(1e6)] for place, q in enumerate(Queue) for n in NUMBERS

@@ -212,8 +212,8 @@ def test_a_cell_is_explained_only_by_a_reading_that_puts_the_whole_row_within(as
     told = pick(explained(card.cells, runs, {"round_trips_apart": far, "live": far}), "D04/417", LOST).reason
     each = "3.50 %, 7 of 8 cells of D04/417 within"
     assert told.endswith(f"not explained (experiment round_trips_apart: {each}; experiment live: {each})")
-    # another reading of the paper does not explain the difference if it moves this cell into its band, but moves
-    # another cell of the same case out of its band
+    # a reading of the paper that moves this cell into its band is no explanation if it moves another cell of the same
+    # case out of its band
     other = {key: [dict(s) | {LOST: 2.6, LATE: 10.0} for s in runs[key]] for key in asked["live"]}
     told = pick(explained(card.cells, runs, {"live": other}), "D04/417", LOST).reason
     assert told.endswith("not explained (experiment live: 2.60 %, 7 of 8 cells of D04/417 within)")

@@ -126,7 +126,7 @@ def test_appendix_a_is_the_same_list_in_both_languages(tmp_path: Path):
 
 
 def test_mos_of_all_published_cells():
-    """From the loss that the paper prints, the E-model without delay computes every MOS that the paper prints."""
+    """In every cell of the paper's tables, the E-model without delay computes the printed MOS from the printed loss."""
     for c in grid():
         loss = published.by_key()[c.key, published.PLR].values[0]
         mos = emodel(loss / 100.0, 0.0)[1]
@@ -180,8 +180,8 @@ def test_a_stranger_finds_the_answer_on_the_first_screen(browser: Any, quick: Pa
     with opened(browser, file, width=width, height=height) as on:
         on.page.wait_for_selector(".uplot canvas")
         assert on.page.locator("h1").inner_text() == "Is CoDel better than a 50 ms buffer, and for whom?"
-        # on the screen of a phone, there is room for the answer and the list of who benefits below the warning of a
-        # quick look, but not for the figure
+        # on a phone's screen, the answer and the list of who benefits fit below the warning that this report is only a
+        # quick look, but the figure does not fit
         for place in ["h1", ".sentence", ".points", *([".uplot"] if width > 1000 else [])]:
             box = on.page.locator(place).first.bounding_box()
             assert box["y"] >= 0

@@ -19,7 +19,9 @@ TEXT = Path(__file__).with_name("broken_controllers.py").read_text(encoding="utf
 
 @pytest.fixture
 def switching() -> Iterator[None]:
-    """Makes the interpreter switch threads as often as possible, even during garbage collection."""
+    """Makes the interpreter switch threads as often as possible, and lets it switch them during garbage collection,
+    too.
+    """
 
     def anything(_phase: str, _about: dict[str, int]) -> None:
         sum(range(50))
@@ -52,8 +54,8 @@ def test_another_thread_may_format_a_traceback() -> None:
             try:
                 _ = 1 + int(done.is_set()) / 0
             except ZeroDivisionError:
-                # the traceback's own call of `ast.parse` may still fail; the test is about the calls in the other
-                # thread
+                # the call of `ast.parse` that the traceback makes may still fail, but only the calls in the main thread
+                # are tested
                 with contextlib.suppress(SystemError):
                     traceback.format_exc()
 

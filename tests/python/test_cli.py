@@ -211,7 +211,7 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     assert words in " ".join(codel.split())
     assert list(json.loads(say("list", "codel", "-f", "json")[1])) == ["qdiscs"]
     assert "congestion_control" in say("list", "rfc")[1]
-    # the parameters of a modem are listed by their paths in a scenario, with their possible keywords
+    # the command lists a modem's parameters by their paths in a scenario, and the keywords that they accept
     docsis = say("list", "docsis")[1]
     assert "flow.max_traffic_burst" in docsis
     assert "Values: recorded, live" in " ".join(docsis.split())

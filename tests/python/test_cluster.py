@@ -192,7 +192,8 @@ def test_killed_workers_lose_nothing(grid: Path, tmp_path: Path, machines: Clust
             time.sleep(0.02)
         assert child.poll() is None, "the sweep was over before both workers had work"
         first, second = machines.workers
-        # the stopped worker does not finish its run, so it dies during the sweep, however fast the machine is
+        # the second worker is stopped, so that it is still in the middle of its run when it is killed below, however
+        # fast the machine is
         second.send_signal(signal.SIGSTOP)
         first.kill()
         machines.worker()

@@ -76,8 +76,8 @@ def test_a_given_session():
 
 
 def by_hand(groups: int, ways: int, sessions: int) -> tuple[Fraction, Fraction]:
-    """Returns two shares of all assignments of sessions to groups: those in which some group is overfull, and those in
-    which the group of session 0 is overfull.
+    """Returns two fractions of all possible assignments of sessions to groups: the fraction in which at least one group
+    is overfull, and the fraction in which the group of session 0 is overfull.
     """
     some = first = 0
     for groups_of in itertools.product(range(groups), repeat=sessions):
@@ -160,7 +160,9 @@ def tail(hits: int, trials: int, p: float) -> float:
 
 @pytest.mark.parametrize(("hits", "trials"), [(1, 10), (5, 10), (9, 10), (3, 100), (50, 100), (99, 100), (400, 1000)])
 def test_the_interval_is_the_exact_one(hits: int, trials: int):
-    """At either end of the interval, the probability of a result as extreme as `hits` is exactly 2.5 %."""
+    """If the true probability of a hit is the lower end of the interval, at least `hits` hits have a probability of
+    exactly 2.5 %; if it is the upper end, at most `hits` hits have a probability of exactly 2.5 %.
+    """
     share = share_of(hits, trials)
     assert tail(hits, trials, share.low) == pytest.approx(0.025, rel=1e-9)
     assert 1 - tail(hits + 1, trials, share.high) == pytest.approx(0.025, rel=1e-9)

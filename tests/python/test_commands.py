@@ -33,7 +33,7 @@ PARSED = {
     "play": "test_playground.py",
     "film": "test_film.py",
 }
-#: Words in a command that name something that does not exist here: the reader's own file or query, a cluster, a
+#: Matches commands that need something that this test does not have: the reader's own file or query, a cluster, or a
 #: live run.
 ELSEWHERE = re.compile(r"--dask|\bSQL\b|runs/compared")
 #: The order in which commands are run: commands that write results come before commands that read them.

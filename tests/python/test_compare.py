@@ -67,7 +67,8 @@ def test_a_simulation_is_as_late_as_the_live_run(scenario_file: Path):
         "p99_9": "1679400ns",
     }
     ideal = build(Case("bbr", 100), 1)
-    # a packet leaves the bench only once, through the link to its host, so only this link counts
+    # a packet leaves the bench only once, through the link into its destination host, so `late` gives the measured
+    # lateness only to the links into the two hosts
     found = {
         name: link["lateness"]
         for name, link in late(ideal, as_if_live(ideal, measured, "h1", "h2")).data["link"].items()
@@ -75,8 +76,8 @@ def test_a_simulation_is_as_late_as_the_live_run(scenario_file: Path):
     assert found == {"back": as_written, "down": None, "nic": None, "up": as_written}
     nothing: dict[str, float | None] = dict.fromkeys(measured)
     assert late(ideal, as_if_live(ideal, nothing, "h1", "h2")) == ideal
-    # a link used in both directions also delivers to the host at its `from` end, so `late` gives it the measured
-    # lateness, too; a link that may reorder packets gets no lateness
+    # if a link is used in both directions, it also delivers packets to the host at its `from` end, so `late` gives it
+    # the measured lateness if this host is in the live run; a link that may reorder packets gets no lateness
     both: Any = load(scenario_file).data
     up = both["link"]["up"]
     up["both_ways"] = True

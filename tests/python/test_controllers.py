@@ -131,8 +131,8 @@ def test_the_window_is_the_one_that_it_returns(written: Write):
     upload = bloatlab.run(
         file, sets={"tcp.mine.python": {"controller": "fixed"}, "link.up.rate": "100mbit"}, controllers={"fixed": Fixed}
     ).summary["apps"]["upload"]
-    # for 10 s, a window of 10 segments of 1448 bytes is delivered per round trip of 40.2 ms (40 ms of delay, the rest
-    # transmission)
+    # in each round trip of 40.2 ms (40 ms of delay, and the rest for transmission), a window of 10 segments of 1448
+    # bytes is delivered; the run lasts 10 s
     assert upload["goodput_bytes"] == pytest.approx(10 * 1448 * 10 / 0.0402, rel=0.03)
 
 
@@ -198,7 +198,7 @@ def test_every_moment_comes_with_its_facts(written: Write):  # noqa: C901  a met
     assert {state for _, _, _, state, _, _ in seen["ack"]} >= {"open", "loss"}
     assert {rate for *_, rate, _ in seen["ack"]} == {None}
     assert len({number for *_, number in seen["ack"]}) > 100
-    # the reordering makes packets look lost, until D-SACK shows that they were not
+    # because of the reordering, the sender considers packets lost, until D-SACK shows that they have arrived
     reordered = {"tcp.mine.python": {"controller": "watching"}, "link.up.jitter": "15ms", "link.up.reorder": True}
     bloatlab.run(written(""), sets=reordered, controllers={"watching": Watching})
     assert seen["undo"]

@@ -21,7 +21,7 @@ Summary = dict[str, Any]
 
 
 def mbit(app: str, way: str) -> Callable[[Summary], float]:
-    """Returns a function that reads an application's rate on the wire."""
+    """Returns a function that computes an application's rate on the wire, in Mbit/s, from a summary."""
     return lambda s: s["apps"][app][f"wire_bytes{way}"] * 8 / s["duration_s"] / 1e6
 
 

@@ -102,7 +102,7 @@ def test_a_function_is_called_as_the_stub_says(of: Any, function: ast.FunctionDe
 def test_the_types_of_plain_values_have_the_keys_of_the_schema(name: str, definition: str | None):
     """Each typed dictionary of the stub has the keys of the schema.
 
-    The stub defines it by a class, or by an assignment of `TypedDict("Name", {key: type})`.
+    The stub defines a typed dictionary either as a class, or by assigning `TypedDict("Name", {key: type})`.
     """
     keys: dict[str, set[str]] = {}
     for node in ast.parse(STUB.read_text(encoding="utf-8")).body:

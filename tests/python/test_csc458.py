@@ -69,8 +69,8 @@ def test_equation_2_by_hand():
 
 @pytest.mark.parametrize(("key", "ms"), [("Q=20 reno", 28), ("Q=100 reno", 124)])
 def test_packets_bound_the_round_trip_as_equation_2_says(ran: dict[str, Result], key: str, ms: float):
-    # equation (2) leaves out up to 1.4 ms: the transmission of the ping's 98 bytes in both directions, and of the rest
-    # of the packet that is being sent
+    # equation (2) leaves out up to 1.4 ms: the transmission of the ping's 98 bytes in both directions, and the
+    # transmission of the rest of the packet that the link is sending when the ping arrives
     assert ms - 1.4 <= measure(ran[key])["rtt_max_ms"] <= ms + 1.4
 
 
@@ -121,8 +121,9 @@ def test_what_was_chosen_on_judged_cells_is_calibration_and_stands_beside_the_ot
     fetches = [c for c in card.cells if "fetch" in c.metric]
     assert [c.verdict for c in fetches] == [Verdict.WITHIN, Verdict.CALIBRATION] * 6
     assert [c.case.endswith("dupthresh") for c in fetches] == [False, True] * 6
-    # the study reads the lab's kernel in two ways. In the first reading, the sender detects losses as its preset does,
-    # as in all other cases; in the second reading, it relies on duplicate ACKs alone, as TCP did before RACK
+    # the study has two readings of the lab's kernel, which differ in how the sender detects losses. In the first
+    # reading, it does so as its preset says, as in all other cases; in the second reading, it relies on duplicate ACKs
+    # alone, as TCP did before RACK
     stacks = {str(c): build(c, 1).data["tcp"]["lab"] for c in (*kit(), *second_reading())}
     assert "loss_detection" not in stacks["Q=20 reno x2"]
     assert stacks["Q=20 reno x2 dupthresh"]["loss_detection"] == "dupthresh"

@@ -18,7 +18,9 @@ from bloatlab.measures import direction, named
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Makes two results: a short upload beside a call, behind drop-tail and behind CoDel."""
+    """Runs an upload beside a call for 10 s, once with a drop-tail queue and once with CoDel; returns the folders of
+    the two results.
+    """
     base = {
         "duration": "10s",
         "link": {"up": {"from": "home", "to": "net", "rate": "2mbit", "delay": "10ms", "both_ways": True}},
@@ -160,7 +162,8 @@ def test_people_come_first_each_thing_once_and_with_its_unit(folders: tuple[Path
     assert whose == ["call", "upload", "whole run", "link up", "link ~up"]
     every = cells(found, None)
     assert len(every) > 50
-    # the summary has a call's delay twice, under the call and under the application, but it is printed only once
+    # the summary contains a call's delay twice, under the call and under the application, but the comparison prints
+    # this delay only once
     assert [c.path for c in found.changes if c.path.endswith("delay_ms.p50")].count("apps.call.voip.delay_ms.p50") == 1
     first = [row[1] for row in every]
     assert first.count("delay, median (ms)") == 2

@@ -212,8 +212,8 @@ def written(path: Path, **changes: Any) -> Path:
 
 def test_rates_cover_the_time_since_the_last_report(tmp_path: Path):
     found = flent.read(written(tmp_path / "x.flent.gz"))
-    # the first report, 8 Mbit/s over 1 s, is 1 MB. The second report, 16 Mbit/s over 1.5 s, is 3 MB: 2 MB belong to the
-    # first second of this time, and 1 MB belongs to the other half second
+    # the first report, 8 Mbit/s over 1 s, is 1 MB. The second report, 16 Mbit/s over 1.5 s, is 3 MB: 2 MB for the first
+    # second of this period, and 1 MB for the remaining half second
     assert found.tables["flow_series"]["goodput_bytes"].to_list() == pytest.approx([0.0, 1e6, 2e6, 1e6], abs=1.0)
     assert found.tables["pings"]["t_s"].to_list() == pytest.approx([0.0, 2.0], abs=1e-6)
     # the load lasts from 1 s to 4 s, during which 4 MB and one ping arrive

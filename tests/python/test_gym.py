@@ -382,7 +382,8 @@ def test_policies_are_judged_in_the_same_episodes():
     assert drawn[:3] == drawn[3:6] == drawn[6:]
     assert len(set(drawn)) == 3
     rows = {name: judged.filter(pl.col("policy") == name) for name in policies}
-    # the mean reward of an episode is also computed from its steps
+    # the mean reward that `judge` reports for an episode agrees with the mean over the steps of this episode, weighted
+    # by their durations
     steps = episode(env, 21, controller="cubic")[1:]
     whole = sum(one[4]["seconds"] for one in steps)
     assert rows["cubic"]["reward"][1] == pytest.approx(sum(one[1] * one[4]["seconds"] for one in steps) / whole)

@@ -136,8 +136,8 @@ def test_a_broken_controller_misses_the_cases_of_its_defect(controller: str, mis
     ("controller", "missed"), [("SmallBbr", set[str]()), ("StarvingBbr", {"A.2", "A.3", "A.8", "A.10"})]
 )
 def test_a_bbr_that_never_slows_down_misses_the_cases_that_show_it(controller: str, missed: set[str]) -> None:
-    # both controllers trace their phases. A.1, A.4 and A.5 only test when a phase ends, and `StarvingBbr` ends these
-    # phases like `SmallBbr`
+    # both controllers trace their phases. The cases A.1, A.4 and A.5 test mainly when a phase ends, and `StarvingBbr`
+    # inherits the conditions that end its phases from `SmallBbr`, so it also passes these cases
     cases = suite("bbr").only("A.1", "A.2", "A.3", "A.4", "A.5", "A.8", "A.10")
     (done,) = judged(cases, f"{BROKEN}:{controller}")
     assert {one.case.section for one in done.tried if one.word == "not met"} == missed
@@ -188,8 +188,8 @@ def test_a_transport_is_judged_by_its_packets(tmp_path: Path) -> None:
     cases = suite("rfc9743").only("5.1.1", "5.1.4", "6.1", "7.11")
     (sound,) = judged(cases, f"{TRANSPORTS}:Aimd")
     assert _verdicts(sound) == dict.fromkeys(("5.1.1", "5.1.4", "6.1"), "met") | {"7.11": "not applicable"}
-    # the transport does not respond to losses, so a flow that starts later gets no bandwidth; but it stops if all
-    # packets are lost
+    # the transport does not respond to losses, so it leaves no bandwidth to a flow that starts later (5.1.4). But it
+    # stops sending if all packets are lost (5.1.1)
     (deaf,) = judged(cases, f"{TRANSPORTS}:Deaf")
     assert _verdicts(deaf) == {"5.1.1": "met", "5.1.4": "not met", "6.1": "not met", "7.11": "not applicable"}
     # the four flows of 5.1.4 begin 2 s apart, so each of them is a separate application, and the figure on the page

@@ -29,14 +29,14 @@ from bloatlab.tables import Spread
 
 
 def test_closed_forms_by_hand():
-    # with a base round trip of 10 ms and the wait in its queue, the classic flow has a round trip of 10 + 15 ms, and
-    # Prague has one of 10 + 1 ms, so the ratio of their rates is 25 / 11 / 1.2247. With RTT scaling, Prague grows as it
-    # would at 25 ms, so the ratio is 25 / 25 / 1.2247
+    # the base round trip is 10 ms. With the wait in its queue, the classic flow has a round trip of 10 + 15 ms, and
+    # Prague has a round trip of 10 + 1 ms, so the ratio of their rates is 25 / 11 / 1.2247. With RTT scaling, Prague
+    # grows as it would at 25 ms, so the ratio is 25 / 25 / 1.2247
     assert theory.scalable_over_classic(10.0, scaled=False) == pytest.approx(1.856, abs=0.001)
     assert theory.scalable_over_classic(20.0, scaled=False) == pytest.approx(1.361, abs=0.001)
     assert theory.scalable_over_classic(80.0, scaled=False) == pytest.approx(0.958, abs=0.001)
     assert theory.scalable_over_classic(10.0, scaled=True) == pytest.approx(1 / 1.2247, abs=0.001)
-    # in a round trip of 20 ms and a queue of 15 ms, a link of 20 Mbit/s sends 58.33 packets
+    # a round trip of 20 ms plus 15 ms in the queue is 35 ms, in which a link of 20 Mbit/s sends 58.33 packets
     assert theory.window(20.0, 20.0) == pytest.approx(58.33, abs=0.01)
     assert theory.reno_drops(20.0, 20.0) == pytest.approx(1.5 / 58.33**2, rel=1e-3)
     # if datagrams arrive at 1.1 times the link's rate, the link cannot send 9.09 % of them, so p' = sqrt(0.0909) =
@@ -145,8 +145,8 @@ def test_bursts_in_front_of_two_flows_are_of_one_link():
 
 
 def test_bursts_take_the_link_from_prague_and_a_deeper_step_returns_it():
-    # a burst of 16 packets waits up to 15 * 0.24 = 3.6 ms at 50 Mbit/s, which is above a step of 1 ms and below a step
-    # of 5 ms
+    # at 50 Mbit/s, the last packet of a burst of 16 waits up to 15 * 0.24 = 3.6 ms, which is longer than a marking
+    # threshold (step) of 1 ms and shorter than a threshold of 5 ms
     smooth, bursty, deeper = (measure(run(build(of[1], 1, seconds=60))) for of in (c.SMOOTH, c.BURSTY, c.DEEPER))
     assert smooth["ratio"] > 1.3 > 1 / 1.3 > bursty["ratio"]
     assert deeper["ratio"] > 1.3

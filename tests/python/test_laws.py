@@ -51,7 +51,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def written(tmp_path: Path) -> Write:
-    """Returns a function that writes a scenario and the file of its law."""
+    """Returns a function that writes a law (an AQM in Python) to a file, and a scenario that uses this law."""
 
     def write(law: str, more: str = "") -> Path:
         (tmp_path / "law.py").write_text(textwrap.dedent(law))

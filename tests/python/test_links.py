@@ -51,8 +51,8 @@ def cell(tmp_path: Path) -> Path:
 
 
 def departures(arrivals: list[tuple[float, int]], lines: list[int], start: int, end: int) -> list[float]:
-    """Returns the times in ms at which packets (ms, bytes) leave, computed opportunity by opportunity from mahimahi's
-    rule alone.
+    """Returns the times in ms at which the packets of `arrivals` (ms, bytes) leave the link. They are computed from
+    mahimahi's rule alone, one opportunity after another.
     """
     queue: list[tuple[float, int]] = list(arrivals)
     left: list[float] = []

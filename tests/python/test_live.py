@@ -179,8 +179,8 @@ def checksum_holds(packet: bytes) -> bool:
 
 @bench
 def test_queues_see_segments_whatever_the_kernel_passes_on(lab: Path, tmp_path: Path):
-    """Queues see single segments, although the sender's kernel passes on up to 64 KB at once; the receiver's kernel
-    accepts the segments that the bench joins again.
+    """Queues see single segments, although the sender's kernel passes on up to 64 KB at once. The bench then joins the
+    segments again, and the receiver's kernel accepts the result.
     """
     fast = ["--set", "link.wire.rate=400mbit", "--set", "link.wire.queue.droptail.limit=10000p", "--set", "duration=1s"]
     # reads the statistics of the receiving kernel before the run ends
@@ -197,7 +197,7 @@ def test_queues_see_segments_whatever_the_kernel_passes_on(lab: Path, tmp_path: 
     assert len(data) > 1000
     assert max(map(len, data)) == 1500
     assert all(map(checksum_holds, data))
-    # all segments arrive in the order in which they were sent, except those still on the way
+    # segments arrive in the order in which they were sent; only the last ones may still be on the way when the run ends
     there = [p for p in arrived if p[12:16] == data[0][12:16] and p[9] == 6]
     assert there == [p for p in data if p[12:16] == data[0][12:16]][: len(there)]
     assert len(there) > 1000
@@ -228,7 +228,7 @@ def test_curl_fetches_the_page(lab: Path):
 @bench
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="live bench: iperf3 is not installed")
 def test_iperf3_sends_through(lab: Path, tmp_path: Path):
-    # iperf3 writes to a file, because the server's messages go to the same output
+    # iperf3 writes its report to a file, because the server's messages go to the same standard output
     found = tmp_path / "iperf3.json"
     send = f'sleep 0.5; iperf3 -J -t 2 -c "$BLOATLAB_RIGHT" > {found}'
     done = bloatlab_live(lab, "-q", "--set", "duration=20s", "--serve", "iperf3 -s -1", "--", "sh", "-c", send)

@@ -86,7 +86,7 @@ def crossing(link: str, folder: Path) -> Crossing:
 
 
 def datagrams(file: Path) -> list[tuple[int, int]]:
-    """Returns the time (ns) and the number of each datagram of the sender in a capture."""
+    """Returns the time (ns) and the number of each of the sender's datagrams in a capture."""
     data, at, found = file.read_bytes(), 24, []
     while at < len(data):
         s, ns, length, _ = struct.unpack_from("<4I", data, at)
@@ -98,7 +98,8 @@ def datagrams(file: Path) -> list[tuple[int, int]]:
 
 
 def agrees(count: int, of: int, share: float, *, spread: float = 1.0) -> bool:
-    """Returns whether `count` of `of` events is within `Z` standard deviations of what the probability `share` gives.
+    """Returns whether `count`, out of `of` events with the probability `share`, is within `Z` standard deviations of
+    its mean.
 
     `spread` is the variance of the count, divided by the variance of independent events.
     """
@@ -165,7 +166,8 @@ def test_jitter_is_uniform(tmp_path: Path) -> None:
     assert max(delays) <= 20_000_000 + run.late_ns + 100_000
     for share in (0.25, 0.5, 0.75):
         limit, room = share * 20_000_000, Z * math.sqrt(SENT * share * (1 - share))
-        # a delay includes the time by which the bench sent the packet late, and 10 us of transmission at 100 Mbit/s
+        # a delay also includes the lateness with which the bench sent the packet, and 10 us of transmission at 100
+        # Mbit/s
         assert sum(delay < limit for delay in delays) <= SENT * share + room
         assert sum(delay < limit + run.late_ns + 100_000 for delay in delays) >= SENT * share - room
 

@@ -188,7 +188,8 @@ def test_a_sender_knows_its_handshake_and_reports_its_state():
     assert (sender.deadline_ns, sender.lost_segments) == (127 * MS, 0)
     assert [s.seq for s in sender.timer(127 * MS)] == [first.seq]
     assert (sender.state, sender.lost_segments, sender.retransmits, sender.ssthresh_bytes) == ("recovery", 1, 1, 5000)
-    # without a handshake, the sender gets its first RTT sample from the first ACK, for the segment that this ACK SACKs
+    # without a handshake, the sender takes its first RTT sample from the first ACK, which reports one segment as
+    # received in a SACK block
     sender = machines.tcp_sender("linux-6", rtt=None)
     first, second, *_ = sender.write(0, 10_000)
     assert sender.ack(100 * MS, first.seq, [(second.seq, second.seq + 1448)]) == []

@@ -46,8 +46,8 @@ def made_up(
 
 
 def test_full_burst_lasts_five_and_a_third_seconds():
-    """A bucket of 10 MB lasts 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s. 98 % of the bucket is used up 0.107 s earlier,
-    which the measure detects at the end of a bin.
+    """A bucket of 10 MB lasts 10 MB / ((20 - 5) / 8 MB/s) = 5.333 s. The burst ends when 98 % of the bucket is used up,
+    0.107 s earlier, but the measure notices this only at the end of a bin.
     """
     rate = np.full(300, 20.0)
     found = measure.burst(made_up(rate))
@@ -94,8 +94,8 @@ def test_at_most_five_free_slots_of_21():
 
 
 def test_a_drop_tail_of_21_as_ns2_has_it_stores_20():
-    """If a queue has room for 20 packets, at most 5 slots are free once 15 packets wait; with room for 21, once 16
-    wait.
+    """In a queue with room for 20 packets, at most 5 slots are free when 15 or more packets wait; with room for 21,
+    when 16 or more wait.
     """
     assert measure.queueing(made_up(np.full(300, 20.0), ns2=True))["free5_share"] == pytest.approx(1.0)
 

@@ -31,7 +31,7 @@ def run(control: str, **sets: str) -> bloatlab.Result:
 
 
 def series(result: bloatlab.Result, after: float) -> dict[str, float]:
-    """Returns the means of the columns of the table `media` after a time."""
+    """Returns the mean of each column of the table `media`, from the rows after `after` seconds."""
     table = result.table("media").filter(pl.col("t_s") > after).fill_nan(None)
     return {name: float(table[name].mean() or 0.0) for name in table.columns if name != "app"}  # pyright: ignore[reportArgumentType]
 

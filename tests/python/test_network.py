@@ -39,7 +39,7 @@ MS = 1_000_000
 
 
 class Ticker:
-    """Sends 1000 bytes every 5 ms, or only receives."""
+    """Sends 1000 bytes to `to` every 5 ms; without `to`, only receives."""
 
     def __init__(self, to: Address | None = None) -> None:
         self.to, self.next, self.sent = to, 0, 0
@@ -110,8 +110,8 @@ def test_bytes_and_marks_arrive():
     assert (row["datagrams_sent"], row["goodput_bytes"]) == (sender.sent, 1000 * len(receiver.log)) == (800, 798_000)
     number = [int.from_bytes(data[:8], "big") for *_, data in receiver.log]
     assert number == sorted(number)
-    # a datagram of 1028 bytes takes 822.4 us at 10 Mbit/s, and 10 ms of propagation; CUBIC's SYN of 74 bytes may be
-    # sent before it (59.2 us)
+    # a datagram of 1028 bytes takes 822.4 us to transmit at 10 Mbit/s, and 10 ms to propagate; CUBIC's SYN of 74 bytes
+    # may be transmitted before it, which takes another 59.2 us
     assert 10_822_400 <= receiver.log[0][0] <= 10_881_600
     assert receiver.log[0][1:3] == (("10.0.0.0", 4434), 2)
     marked = sum(ecn == 3 for _, _, ecn, _ in receiver.log)
@@ -164,7 +164,7 @@ def test_a_result_is_saved_and_opened_again_but_not_run_from_its_scenario(tmp_pa
 
 
 def failing(fault: str, of: type[Faulty] = Faulty) -> tuple[Network, str]:
-    """Returns a network whose sender misbehaves, and the one line of the error."""
+    """Returns a network whose sender misbehaves, and the error message, which is a single line."""
     network = Network(bloatlab.parse(LINE))
     sender = of(network.add_endpoint("server", Ticker()))
     sender.fault = fault
@@ -329,7 +329,7 @@ def test_whole_packets_and_laws_in_python():
     receiver = Ticker()
     network.add_endpoint("client", Whole(network.add_endpoint("server", receiver)))
     network.finish()
-    # the IP header that the receiver gets has the law's mark, too
+    # the law's mark is also in the IP header that the receiver gets
     assert {(ecn, data[1] & 3, len(data)) for _, _, ecn, data in receiver.log} == {(3, 3, 40)}
 
 

@@ -48,8 +48,9 @@ def scenario(*sets: tuple[str, str]) -> Scenario:
 
 
 def plan(*sets: Sequence[tuple[str, str]]) -> list[tuple[int, float | None]]:
-    """Plans runs with these values. Returns them in the order in which they would be made: the index of each run, and
-    the time in s at which the past that it shares with other runs ends (None if it shares no past).
+    """Plans the runs of scenarios with these values, and returns them in the order in which they would be simulated.
+    Each run has its index, and the time in s up to which it shares its start with other runs (None if it shares
+    nothing).
     """
     found = pasts.planned([scenario(*given) for given in sets])
     return [(index, None if past is None else past.at_ns / 1e9) for index, past in found]
@@ -76,7 +77,7 @@ def measured(scenarios: Sequence[Scenario], **options: Any) -> list[tuple[Mappin
 
 
 def alone(scenarios: Sequence[Scenario], monkeypatch: pytest.MonkeyPatch) -> list[tuple[Mapping[str, Any], bytes]]:
-    """Does the same as `measured`, but simulates each run from its start, without shared pasts."""
+    """Does the same as `measured`, but simulates every run from its start, so that runs share no initial segment."""
     with monkeypatch.context() as patched:
         patched.setattr(pasts, "planned", lambda of: [(index, None) for index in range(len(of))])
         return measured(scenarios)
@@ -101,8 +102,8 @@ def test_what_acts_when():
 def test_runs_share_what_comes_before_their_first_difference():
     rates = [[("link.up.changes.0.rate", f"{n}mbit")] for n in (1, 2, 3)]
     assert plan(*rates) == [(0, 3.0), (1, 3.0), (2, 3.0)]
-    # the loads differ from 2 s onwards, and the rates from 3 s onwards, so two runs with the same load share a past of
-    # 3 s; runs with the same load are next to each other
+    # the loads differ from 2 s onwards, and the rates from 3 s onwards, so two runs with the same load share their
+    # first 3 s; runs with the same load are next to each other
     ping, voip = ("app.load.traffic", "{ ping = {} }"), ("app.load.traffic", "{ voip = {} }")
     assert plan([*rates[0], ping], [*rates[0], voip], [*rates[1], voip], [*rates[1], ping]) == [
         (0, 3.0), (3, 3.0), (1, 3.0), (2, 3.0)
@@ -194,8 +195,8 @@ def test_a_shared_past_changes_no_byte(number: int, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_wrong_timeline_is_found(monkeypatch: pytest.MonkeyPatch):
-    """If the timeline wrongly says that values take effect 300 ms later than they do, runs with shared pasts give
-    different bytes, and the comparison finds this.
+    """If the timeline wrongly says that values take effect 300 ms later than they do, runs that share an initial
+    segment give different bytes, and the comparison finds this.
     """
     honest = _core.timeline
 
@@ -209,11 +210,11 @@ def test_a_wrong_timeline_is_found(monkeypatch: pytest.MonkeyPatch):
     assert sum(measured(of) != right for of, right in zip(runs, expected, strict=True)) >= 2
 
 
-# ------------------------------------------------------------------------------------- how often pasts are simulated
+# --------------------------------------------------------------------------- how often shared segments are simulated
 
 
 class Counted:
-    """A past that records the end of each simulated segment."""
+    """Wraps a past (an initial segment that runs share) and logs the end of each segment that is simulated."""
 
     def __init__(self, past: Any, log: list[float]) -> None:
         self.past, self.log = past, log

@@ -17,7 +17,7 @@ from playground import PAGE, Open, settled, until
 ROOT = Path(__file__).resolve().parents[2]
 ESSAYS = sorted(p.stem.partition("-")[2] for p in (ROOT / "web/essays").glob("[0-9]-*.md"))
 
-#: Names whose digits are not computed from a run.
+#: Phrases whose digits are not computed from a run.
 NAMES = re.compile(r"L4S|DualPI2|DOCSIS 3\.[01]|G\.711|RTT to 1 s|flows to 64")
 HOLE = re.compile(r"\{([^{}]+)\}")
 SHOWN = re.compile(r"(-?[\d.\u202f]+) ?(Gbit/s|Mbit/s|kbit/s|bit/s|ms|µs|s\b|%|MB|kB|bytes|packets?|times)?")
@@ -64,7 +64,7 @@ class Names(dict[str, Any]):
 
 
 class Earlier:
-    """The values of `before.NAME` in an expression: the values of the previous step."""
+    """The object `before` in an essay's expression: its attributes are the values of the previous step."""
 
     def __init__(self, names: Names) -> None:
         self._names = names

@@ -229,7 +229,7 @@ def test_the_settings_are_folded_until_a_press(page: Open):
     button.click()
     assert found.page.is_visible("#controls")
     assert found.page.locator("#settings").get_attribute("aria-expanded") == "true"
-    # an address with an experiment shows its settings
+    # the settings are visible at once if the address contains an experiment
     assert page(HOME).page.is_visible("#controls")
     assert page(fragment="#preset/cable-modem").page.is_visible("#controls")
 

@@ -64,7 +64,7 @@ def check_drawing(found: Opened, chart: str) -> None:
     name, data = saved(found, chart, "SVG")
     assert name == f"bloatlab-{chart}.svg"
     root = ET.fromstring(data)  # noqa: S314 - the page's own file
-    # in the SVG file, names are text elements, and everything else is drawn with shapes
+    # in the SVG file, labels are text elements, and everything else is drawn with shapes
     assert {e.tag.removeprefix(SVG) for e in root.iter()} == {"svg", "rect", "text", "path"}
     texts = [e.text for e in root.iter(f"{SVG}text")]
     assert found.page.inner_text(f"#{chart}-title") in texts
@@ -106,7 +106,8 @@ def test_a_script_is_told_what_is_wrong(page: Open):
         "() => { bloatlab.set('link.up.rate', '5mbi'); return bloatlab.run().then(() => '', (e) => e.message); }"
     )
     assert line.startswith("link.up.rate: ")
-    # scripts get copies, and no path given to `set` reaches an object of the page
+    # `scenario()` returns a copy, so a script cannot change the page's own scenario; a path given to `set` cannot
+    # change the prototype of all objects
     found.page.evaluate("() => { bloatlab.set('__proto__.polluted', 1); bloatlab.scenario().seed = 9; }")
     assert found.page.evaluate("({}).polluted === undefined && bloatlab.scenario().seed === undefined")
 

@@ -49,7 +49,8 @@ RUN_KINDS = [kind.name for kind in kinds("runs")]
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Makes two results of the same home: with drop-tail and captures, and with CoDel."""
+    """Runs the same home network twice, with drop-tail (and packet captures) and with CoDel; returns the two folders.
+    """
     place = tmp_path_factory.mktemp("plots")
     for name, queue in (("droptail", {"droptail": {"limit": "80p"}}), ("codel", {"codel": {}})):
         (place / name).mkdir()
@@ -274,8 +275,8 @@ def test_flows_stack_to_the_goodput_and_jain_is_by_hand(folders: tuple[Path, Pat
     covered = np.minimum(np.diff(heights.edges), summary["duration_s"] - heights.edges[:-1])
     goodput = sum(summary["apps"][app]["goodput_bytes"] for app in ("upload", "call"))
     assert np.sum(heights.values * covered) / 8e-6 == pytest.approx(goodput, rel=1e-6)
-    # Jain's index at four times: rates of 1 and 3 give 4^2 / (2 x 10) = 0.8; without an active flow there is none;
-    # rates of 2 and 0 give 0.5; rates of 2 and 2 give 1
+    # Jain's index at four times: rates of 1 and 3 give 4^2 / (2 x 10) = 0.8; the index is undefined if no flow is
+    # active; rates of 2 and 0 give 0.5; rates of 2 and 2 give 1
     index = jain(np.array([[1.0, 0.0, 2.0, 2.0], [3.0, 0.0, 0.0, 2.0]]))
     assert np.allclose(index, [0.8, np.nan, 0.5, 1.0], equal_nan=True)
     assert "Jain's index" in figure.axes[1].get_ylabel()

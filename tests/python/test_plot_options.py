@@ -119,7 +119,7 @@ def test_lines_of_different_rates_do_not_compete():
     assert isinstance(found, Sweep)
     both = chosen(found, ())
     assert both is not None
-    # `chosen` prefers the goodput with the largest mean, so it takes that of the upload and not that of the call
+    # `chosen` prefers the goodput with the largest mean, which is the upload's goodput and not the call's
     assert both == ("links.up.sojourn_ms.p99", "apps.up.goodput_mbit")
     fronts = {line: [spot.name for spot in spots if spot.best] for line, spots in lines_of(found, both, [-1, 1])}
     # at 1 Mbit/s, queue a is better than queue b in both measures. At 9 Mbit/s, each of the two queues is better than

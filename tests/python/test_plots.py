@@ -76,8 +76,8 @@ def overlap(drawn: Figure) -> list[tuple[str, str]]:
 
 
 def test_no_label_of_a_mark_lies_over_another():
-    """Labels do not overlap if two vertical marks are two seconds apart, as in Figure 4 of cablelabs2012, and two
-    horizontal marks are close to each other.
+    """Labels do not overlap even if two vertical marks are only two seconds apart, as in Figure 4 of cablelabs2012, or
+    if two horizontal marks are close to each other.
     """
     near = (Mark("10 s", 10.0, "x"), Mark("12 s", 12.0, "x"), Mark("75 %", 15.0), Mark("peak", 16.0))
     assert overlap(figure([lines("a", 20.0, marks=near), lines("a", 20.0)], size=(4.3, 2.7))) == []

@@ -153,8 +153,8 @@ def test_a_tie_is_shown_and_not_assumed():
 
 
 def test_the_best_is_called_behind_in_few_races():
-    """With six equal options, the race judges the first option to be behind another in at most 5 % of the races (plus 3
-    standard errors), although it tests the options after every round.
+    """With six equal options, the race wrongly finds the first option to be worse than another in at most 5 % of the
+    races (plus 3 standard errors), although it tests the options after every round.
     """
     wrong = 0
     for seed in range(150):

@@ -263,7 +263,9 @@ def test_leader_and_choice_have_different_words(small: Path):
 
 
 def test_a_fast_modem_carries_its_rate(small: Path):
-    """The transmit queue grows with the rate: 32 packets that wait 4 to 6 ms are enough for only 64 to 96 Mbit/s."""
+    """The modem's transmit queue is larger on faster lines: a queue of 32 packets, each of which waits 4 to 6 ms,
+    carries only 64 to 96 Mbit/s.
+    """
     done = quick(small, up="200mbit", down="1gbit", rtt="10ms", load="gamer", seeds=2, seconds=4.0)
     large = by_discipline(done)["droptail 500 ms"]
     # the mean includes slow start; with a transmit queue of 32 packets, the line's utilisation would be at most 48 %

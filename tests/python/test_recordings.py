@@ -1,5 +1,5 @@
-"""Tests the rate of a link read from flent's data or a capture: against bytes over time computed by hand, and against a
-simulation that is recorded and replayed.
+"""Tests link rates that are read from flent's data or from a capture. They are compared with bytes over time computed
+by hand, and with a simulation that is recorded and replayed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ traffic.ftp = {}
 
 
 def capture(path: Path, packets: list[tuple[float, str, int]], *, link: int = 101, order: str = "<") -> Path:
-    """Writes a capture of IP packets (time, last byte of the address 10.0.0.x, size)."""
+    """Writes a capture of IP packets, each given by its time in s, its destination address and its size in bytes."""
     data = struct.pack(f"{order}IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link)
     for t, to, size in packets:
         head = {101: b"", 1: bytes(12) + b"\x08\x00"}[link]
@@ -205,8 +205,8 @@ def test_wireshark_s_own_format(tmp_path: Path, link: int, head: bytes) -> None:
 
 @pytest.mark.parametrize("end", [-5, -30, -60])
 def test_a_file_that_is_cut_off_says_so(tmp_path: Path, end: int, capsys: pytest.CaptureFixture[str]) -> None:
-    # packets have headers of 16 and 20 bytes. The file is cut off in the last packet, in the header of that packet, or
-    # in the packet before it
+    # each packet takes 36 bytes in the file: a record header of 16 and an IP header of 20. The file ends within the IP
+    # header of the last packet, within the record header of the last packet, or within the packet before it
     whole = capture(tmp_path / "a.pcap", [(k * 0.01, "10.0.0.2", 1000) for k in range(300)])
     part = tmp_path / "part.pcap"
     part.write_bytes(whole.read_bytes()[:end])

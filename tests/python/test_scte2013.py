@@ -117,7 +117,7 @@ def test_every_place_of_every_grid_resolves():
         places = grid.places()
         assert places
         assert len({key(at) for at in places}) == len(places), experiment.name
-        # resolving the scenarios of all places would take long, so only the first, the middle and the last one are
+        # resolving the scenarios of all grid points would take long, so only the first, the middle and the last one are
         # resolved
         for at in (places[0], places[len(places) // 2], places[-1]):
             assert grid.build(**at, seed=1).name.endswith(key(at))
@@ -242,7 +242,7 @@ def test_table_1_by_tcp_runs():
 
 
 def test_depth_does_not_follow_tmax_and_time_does():
-    """Thresholds in bytes that are chosen for 20 Mbit/s correspond to four times the wait at 5 Mbit/s. The ratio of the
+    """Thresholds in bytes that are chosen for 20 Mbit/s mean four times as long a wait at 5 Mbit/s. The ratio of the
     latencies is smaller, because the propagation delay does not change.
     """
     depth, time = (told("effective_tmax", 120, curve=c, queue="fifo") for c in ("10a", "10b"))

@@ -1,5 +1,5 @@
-"""In Chromium, the stage of the playground draws the packets in the table that the native core records for the same
-scenario.
+"""Tests the stage of the playground in Chromium: it draws the same packets that the native core records in its packet
+table for the same scenario.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def at(found: Opened, second: float) -> dict[str, Any]:
 
 
 def at_each(found: Opened, seconds: list[float]) -> list[dict[str, Any]]:
-    """Returns the packets on the stage at each of these seconds. The page returns them as JSON text, because it would
-    take ten times as long to return objects.
+    """Returns the packets that the stage (the page's animation) shows at each of these seconds. The page returns them
+    as JSON text, because it would take ten times as long to return objects.
     """
     script = """async (seconds) => { const { stage } = document.getElementById('stage'), all = [];
         for (const s of seconds) { await stage.seek(s); all.push(stage.read()); }
@@ -249,7 +249,8 @@ def test_waiting_packets_keep_their_distance(stage: Open):
     for instant in (6.01, 6.0123, 7.3, 8.0071, 9.005, 10.0099):
         packets = [p for p in at(found, instant)["panes"][0]["packets"] if p["kind"] == "waiting" and p["link"] == "up"]
         assert len(packets) > 60
-        # a packet that has just arrived still slides in from the sender, above the waiting packets, so it is left out
+        # a packet that has just arrived is still sliding in from the sender, above the waiting packets, so the test
+        # leaves it out
         still = [p for p in packets if p["entered"] < 1e9 * instant - 4e7]
         nearest = sorted(
             min(max(abs(p["x"] - q["x"]), abs(p["y"] - q["y"])) for q in still if q is not p) for p in still

@@ -238,8 +238,8 @@ def test_further_runs_are_made_from_their_number_of_seeds_on(tmp_path: Path, buf
 def test_runs_on_kernels_are_kept_and_an_invalid_one_says_why(
     tmp_path: Path, buffers: Study, monkeypatch: pytest.MonkeyPatch
 ):
-    """Live runs are kept with their measures, and invalid runs also with the reason why they are invalid. (In this
-    test, simulations replace the bench.)
+    """A live run is kept with its measures, and an invalid run also with the reason why it is invalid. (In this test,
+    simulations replace the bench.)
     """
     reasons = {"b 0.25": None, "b 0.5": "late by 3 ms"}
 
@@ -288,8 +288,8 @@ def test_a_study_with_a_value_set_runs_changed_and_judges_nothing(tmp_path: Path
 
 
 class _Every(dict[str, Any]):
-    """Stands for the runs of all cases. It has a value for every measure of every case: a number from 1 to 2 that
-    depends on the names of both.
+    """Takes the place of the runs of all cases. It has a value for every measure of every case: a number from 1 to 2
+    that depends on the names of the case and the measure.
     """
 
     def __init__(self, case: str = "") -> None:

@@ -1,5 +1,5 @@
-"""Tests the pool of workers: results keep the order of the points, a failure stops the rest, runs can be cancelled, and
-the number of workers changes no result.
+"""Tests the pool of workers: results keep the order of the points, a failure stops the remaining runs, runs can be
+cancelled, and the number of workers changes no result.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from bloatlab.sweep import Cancelled, Point, RunError, Watch, pool, sweep
 
 @pytest.fixture
 def fake_run(monkeypatch: pytest.MonkeyPatch):
-    """Replaces runs with sleeps, which are shorter for later runs; each result has the scenario and the seed of its
-    call.
+    """Replaces runs with sleeps, which are shorter for later runs. Each result has the scenario and the seed with which
+    the run was called.
     """
 
     def run(scenario: Scenario, seed: int, progress, trace: bool):

@@ -43,7 +43,7 @@ def test_words_and_tables_are_one_scenario(dumbbell: bloatlab.Scenario):
 
 
 def test_a_bare_congestion_control_is_the_current_linux_stack(dumbbell: bloatlab.Scenario):
-    # "cubic" and linux-6 name the same stack; "reno" and "bbr" name the same stack with another controller
+    # "cubic" selects the same stack as linux-6; "reno" and "bbr" select this stack with another congestion control
     runs = {
         tcp: bloatlab.run(dumbbell, sets={"app.file.tcp": tcp}).summary["apps"] for tcp in ("cubic", "linux-6", "reno")
     }

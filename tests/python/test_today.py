@@ -97,7 +97,8 @@ def test_considerations_are_what_they_say():
         Consideration.RATE: [],
     }
     assert apps[Consideration.SESSIONS]["ftp"]["traffic"]["ftp"]["flows"] == 50
-    # sizes are from 3 kB to 1 MB with shape 1.2; their mean is the integral of the size times its density
+    # file sizes follow a Pareto distribution from 3 kB to 1 MB with shape 1.2; their mean is the integral of the size
+    # times its density
     xs = np.geomspace(3e3, 1e6, 200_001)
     density = 1.2 * 3e3**1.2 * xs**-2.2 / (1 - (3e3 / 1e6) ** 1.2)
     assert pareto_mean(1.2, 3e3, 1e6) == pytest.approx(np.trapezoid(xs * density, xs), rel=1e-6)
@@ -137,7 +138,7 @@ def test_a_law_of_a_consideration_that_breaks_is_outside(law: str, what: Conside
 
 def test_prague_in_the_queue_of_the_game_waits_no_longer_than_its_buffer_by_hand():
     """The bound is a sum: the time to send 38 kB at 230/256 of the rate, the delay from a request to its grant (3.645
-    ms), two grant intervals, and 1.27 ms for preparation, the frame and travel.
+    ms), two grant intervals, and 1.27 ms for preparation, the frame and propagation.
     """
     high = {law.name: law.band.high for law in LAWS}
     # 38 kB takes 67.7, 270.7 or 338.4 ms at 230/256 of 5, 1.25 or 1 Mbit/s; grants come every 2.025 or 8.1 ms

@@ -86,7 +86,7 @@ def test_the_command_keeps_tables_and_packets_and_the_same_bytes_twice(
     assert many("dropped") == up["dropped_packets"] > 0
     assert many("enqueued") - many("dequeued") - many("dropped") == up["backlog_packets"]
     assert set(fates.select("reason").unique().collect()["reason"]) == {None, "early_head"}
-    # the packets of an earlier run are removed
+    # a new run in the same folder removes the packets of the earlier run
     assert call(["run", str(file), "-o", str(tmp_path / "one"), "-q", "--force"]) == 0
     assert not (tmp_path / "one/packets").exists()
     with pytest.raises(FileNotFoundError, match="--trace packets"):
@@ -123,8 +123,8 @@ def test_a_trace_that_was_not_kept_says_how():
 
 def test_every_column_is_explained():
     words = set(re.findall(r"`([a-z0-9_]+)`", PAGE))
-    # an average has the unit of the thresholds (packets, bytes or ms), so docs/traces.md gives the name of the column
-    # without a unit
+    # the column of an average ends in the unit of the thresholds (packets, bytes or ms), so docs/traces.md gives the
+    # name of the column without the unit
     units = ("_packets", "_bytes", "_ms")
 
     def explained(column: str) -> bool:

@@ -1,4 +1,7 @@
-"""`until`: seeds are added until an interval is narrow enough, no more than needed, and never beyond the limit."""
+"""Tests `until`: a sweep adds seeds until the intervals are narrow enough.
+
+The sweep uses no more seeds than it needs, and never more than the limit.
+"""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ def test_ecn_by_group():
 
 def test_a_bottleneck_of_the_acks():
     """On the way from h2 to h1, ACKs cross a link with the delay, then a link with the discipline and its own shaper,
-    and at last a link at 1.02 times the shaper's rate.
+    and finally a link at 1.02 times the shaper's rate.
     """
     links = build(ENTRIES["sf-B-asym20-04-d4-ack-on"], 1).data["link"]
     way = [(links[k]["from"], links[k]["to"], links[k]["rate"]) for k in ("back", "acks", "acks_hop")]
@@ -281,8 +281,8 @@ def test_a_discipline_of_h1_paces_or_not():
 
 
 def test_the_state_of_the_law_is_looked_at():
-    """Datagrams arrive at dualpi2 at 1.1 times its rate. They hold the base probability p' of RFC 9332 at
-    sqrt(1 - rate / arrivals) = sqrt(1/11), and keep the sojourn time of the first packet in the classic queue near the
+    """Datagrams arrive at dualpi2 at 1.1 times its rate. This load holds the base probability p' of RFC 9332
+    at sqrt(1 - rate / arrivals) = sqrt(1/11), and keeps the sojourn time of the first packet in the classic queue near the
     target.
     """
     given = entry(

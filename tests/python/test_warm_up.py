@@ -14,8 +14,8 @@ import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.warm_up import asked, find
 
-#: Nothing is sent for 4 s. Then a constant overload fills a queue of 20 packets, 10 ms each, within 0.4 s and keeps it
-#: full.
+#: Nothing is sent for 4 s. Then a constant overload fills a queue of 20 packets within 0.4 s and keeps it full. Each
+#: packet takes 10 ms to send.
 LATE = """
 duration = "20s"
 record.interval = "20ms"

@@ -125,8 +125,10 @@ def test_the_sdist_has_what_a_build_needs(sdist: Path):
 
 
 def pythons() -> dict[str, Path]:
-    """Returns every Python from 3.11 on that can make an environment, keyed by version; of several with the same
-    version, the first on PATH.
+    """Returns every Python interpreter from version 3.11 on that can create a virtual environment, keyed by version.
+
+    If several interpreters have the same version, the interpreter of this test is preferred, then the first on PATH,
+    then the one that pyenv installed.
     """
     names = [shutil.which(f"python3.{minor}") for minor in range(11, 31)]
     kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
@@ -164,7 +166,7 @@ class Place:
         self.path = f"{self.bin}{os.pathsep}{tools}"
 
     def call(self, *words: str) -> subprocess.CompletedProcess[str]:
-        # `true` replaces the browser, so no page opens
+        # the command `true` is used as the browser, so no page opens
         return run(*words, cwd=self.folder, PATH=self.path, BROWSER="true", MPLBACKEND="agg")
 
 
@@ -192,13 +194,14 @@ def test_the_wheel_has_the_live_bench(place: Place):
 
 
 def blocks(section: str) -> list[str]:
-    """Returns the indented blocks of a section of the README, or of a page that follows it, without their indent."""
+    """Returns the indented blocks in the section of SHOWN with this heading, without their indentation."""
     (text,) = [s for s in re.split(r"^## ", SHOWN, flags=re.MULTILINE) if s.startswith(section)]
     found = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, flags=re.MULTILINE)
     return ["\n".join(line[4:] for line in block.strip("\n").splitlines()) + "\n" for block in found]
 
 
-#: Commands in the text that take minutes or need a certain kernel, and commands that have their own test below.
+#: Subcommands that the tests do not take from running text, because they take minutes, need a certain kernel, or have
+#: their own test below.
 LONG = frozenset({"compare", "lab", "validate", "live"})
 
 #: A word in capitals, a placeholder that the reader replaces.
@@ -206,7 +209,7 @@ STANDS_FOR = re.compile(r"\b[A-Z]{3,}\b")
 
 
 def commands() -> list[list[str]]:
-    """Returns each command shown in SHOWN: first the commands in indented blocks, then those within the text."""
+    """Returns each command shown in SHOWN: first the commands in indented blocks, then those in backquotes."""
     own = re.findall(r"^    (?:sudo )?\.venv/bin/(bloatlab .*?)(?:  .*)?$", SHOWN, flags=re.MULTILINE)
     within = [" ".join(c.split()) for c in re.findall(r"`(bloatlab [^`]*)`", SHOWN)]
     found = [shlex.split(c) for c in dict.fromkeys(own)]
@@ -225,16 +228,16 @@ def test_readme_names_commands():
 
 @pytest.fixture(scope="module")
 def ready(place: Place) -> Place:
-    """Runs the first command of README and its Python code in the environment. The other commands read the results of
-    these.
+    """Runs README's first command and its Python code in the environment, because the other commands read their
+    results.
     """
     text, command, shown = blocks("A scenario")
     (place.folder / "upload.toml").write_text(text)
     assert done(place.call(*shlex.split(command.removeprefix(".venv/bin/")))) == shown
     code, *_ = blocks("From Python")
     assert done(place.call("python", "-c", code)).splitlines() == re.findall(r"# prints (.*)", code)
-    # `bloatlab plot home.flent.gz` in the tour needs a measurement, which the reader would make with flent; this export
-    # takes its place
+    # in the tour, `bloatlab plot home.flent.gz` plots a measurement that the reader would make with flent; here, an
+    # exported run is used instead
     done(place.call("bloatlab", "export", "runs/upload", "-o", "home.flent.gz"))
     return place
 

@@ -33,8 +33,8 @@ def test_every_workload_runs_and_carries_something(name: str):
 
 
 def test_flows_for_a_loss_are_those_of_the_rfc():
-    # by RFC 7928, n = 1.147 S sqrt(l) flows cause the loss l, where S is the sum of BDP and buffer in packets; for
-    # S = 166 packets and the three losses, n is 6.02, 13.46 and 19.04
+    # according to RFC 7928, n = 1.147 S sqrt(l) flows cause the loss ratio l, where S is the sum of BDP and buffer in
+    # packets. For S = 166 packets and the three loss ratios below, n is 6.02, 13.46 and 19.04
     assert [flows_for(loss, 166) for loss in (0.001, 0.005, 0.01)] == [6, 13, 19]
     assert flows_for(0.001, 2) == 1
     # 10 Mbit/s x 100 ms is 83.3 packets; with a buffer of the same size, S = 2 x 84 = 168
@@ -79,7 +79,7 @@ def test_the_idle_line_answers_request_and_response_at_its_round_trip():
     result = bloatlab.run("rrul", sets={"length": "1ms"})
     ping = result.summary["apps"]["udp_BE"]["ping"]
     # a round trip is 40 ms of propagation and 28 us of transmission (29 bytes at 50 and at 10 Mbit/s). The next probe
-    # follows at once, so there are about 250 in 10 s
+    # is sent as soon as the answer arrives, so about 250 probes are answered in 10 s
     assert ping["rtt_ms"]["p50"] == pytest.approx(40.03, rel=0.01)
     assert 245 <= ping["answered"] <= 250
     assert ping["rtt_over_time_ms"]["p50"] == pytest.approx(40.03, rel=0.01)
@@ -110,8 +110,8 @@ def test_probes_over_time_say_more_of_the_queue_than_samples():
     # each sample is weighted by its own duration, so the mean is the sum of squares divided by the sum
     assert ping["rtt_over_time_ms"]["mean"] == pytest.approx(sum(x * x for x in rtts) / sum(rtts), rel=0.01)
     assert ping["rtt_over_time_ms"]["mean"] > 1.1 * ping["rtt_ms"]["mean"]
-    # the median over time, computed by hand; because the histogram's bins are 2 % wide, it may count one sample more or
-    # fewer below the median
+    # this is the median over time, computed by hand. The reported median comes from a histogram whose bins are 2 %
+    # wide, so it may be one sample lower or higher
     ordered = sorted(rtts)
     at = next(n for n, seen in enumerate(accumulate(ordered)) if seen >= sum(ordered) / 2)
     assert ordered[at - 1] * 0.98 <= ping["rtt_over_time_ms"]["p50"] <= ordered[at + 1] * 1.02

@@ -1,4 +1,4 @@
-// The controls: for the chosen link, for the rate or modem behind its queue, for the applications and for the run.
+// The controls for the chosen link, for the rate or modem behind its queue, for the applications, and for the run.
 
 import { h, put } from "./dom";
 import { Form, range, row, type Store } from "./form";

@@ -184,7 +184,8 @@ export class Essays {
       const place = this.panel.querySelector(`[data-part=${part}]`);
       if (place !== null) put(place, ...(lines ?? []).map((line) => h("p", {}, ...explained(filled(line, of)))));
     };
-    // the text and question may use values from the scenario and, if the step compares, from the previous step
+    // even before the step has been run, its text and question can use values from its scenario and, if the previous
+    // step's run is being shown, from that run
     const old = essay.steps[this.at - 1];
     const past = lab.shown !== null && old !== undefined && same(lab.shown.tree, old.scenario) ? { summary: lab.shown.result.summary, scenario: old.scenario } : null;
     const early: Source = { summary: {} as Source["summary"], scenario: step.scenario, before: past, names: essay.names };

@@ -214,7 +214,7 @@ export function mark(root: ParentNode, problems: Problem[]): Problem[] {
     for (let n = parts.length; n > 0; n--) {
       const path = parts.slice(0, n).join(".");
       // a problem may fit several rows, because a row can name further keys in `data-also`. The row with the focus is
-      // preferred, then the row whose own key it is
+      // preferred, then the row whose `data-path` is `path`
       const fitting = rows.filter((r) => r.dataset["path"] === path || r.dataset["also"]?.split(" ").includes(path));
       const found = fitting.find((r) => r.contains(document.activeElement)) ?? fitting.find((r) => r.dataset["path"] === path) ?? fitting[0];
       const place = found?.querySelector(":scope > .error");

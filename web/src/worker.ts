@@ -179,8 +179,8 @@ onmessage = (event: MessageEvent<Request>) => {
     case "run":
       return guarded(request.id, () => {
         const since = performance.now();
-        // the core holds one run at a time, so this run replaces that of a `beside` job in progress, which begins again
-        // afterwards
+        // the core holds one run at a time. This run therefore replaces the run of a `beside` job in progress, and the
+        // job begins again afterwards
         if (jobs[0]?.kind === "beside") begun = false;
         write(request.scenario);
         core.bl_begin();

@@ -1,5 +1,6 @@
-//! Prints the floor for the cases of docs/speed.md. For each case, it prints the fastest of five runs:
-//! `cargo run --release -p bloatlab-floor --example floor`.
+//! Prints the floor, the cost of a minimal dumbbell, for the cases of docs/speed.md. The fastest of five runs of each
+//! case counts.
+//! Usage: `cargo run --release -p bloatlab-floor --example floor`.
 
 fn main() {
     println!("case flows bottleneck_packets events ns_per_packet ns_per_event");

@@ -125,7 +125,7 @@ struct Packet {
     /// Time in picoseconds at which the packet arrives at the far end of the link that carries it.
     at: u64,
     flow: u32,
-    /// For an ACK: number of packets received so far.
+    /// In a data packet, the number of the packet; in an ACK, the count of data packets received so far.
     seq: u32,
     size: u32,
     hop: u32,
@@ -138,7 +138,7 @@ struct Link {
     delay: u64,
     free_at: u64,
     in_flight: VecDeque<Packet>,
-    /// Times and sizes of future departures, for the backlog in bytes.
+    /// Departure times and sizes of the packets that are counted in `backlog`.
     leaving: VecDeque<(u64, u32)>,
     backlog: u64,
     packets: u64,
@@ -161,8 +161,8 @@ impl Link {
     /// the only packet in flight; the caller must then schedule an event for the link.
     #[inline]
     fn enqueue(&mut self, now: u64, mut p: Packet) -> bool {
-        // a real drop-tail queue keeps count of its backlog, so the floor includes the cost of keeping it, although nothing
-        // reads it
+        // `backlog` is never read. It is updated because a real drop-tail queue must count its backlog, and the floor
+        // includes the cost of counting
         while let Some(&(departure, size)) = self.leaving.front() {
             if departure > now {
                 break;
@@ -192,8 +192,8 @@ struct Flow {
 }
 
 impl Flow {
-    /// Handles the arrival of a packet at an end of the flow. Writes the packets to send in response to `out`, and
-    /// returns their number. An ACK releases at most four data packets.
+    /// Handles the arrival of a packet at the receiver (data) or at the sender (ACK). Stores the packets that are sent
+    /// in response in `out`, and returns their number. An ACK releases at most four data packets.
     #[inline]
     fn arrival(&mut self, p: &Packet, window: u32, out: &mut [Packet; 4]) -> usize {
         if p.size == DATA {

@@ -1,7 +1,7 @@
 //! Counts the bytes that a program has allocated. The count is exact, and the same in every run.
 //!
-//! Resident memory would also include unused parts of pages and the allocator's spare capacity, and would differ by a tenth between
-//! runs of the same program.
+//! Resident memory would be less exact: it also includes unused parts of pages and the allocator's spare capacity, and
+//! differs by a tenth between runs of the same program.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -13,8 +13,8 @@ pub(crate) fn live() -> usize {
     LIVE.load(Relaxed)
 }
 
-/// The system's allocator with a counter. A bench has one thread, so the counter needs no atomic addition: a plain load
-/// and a plain store are enough, and cost almost nothing.
+/// The system's allocator with a counter. The benchmark has only one thread, so the counter needs no atomic addition: a
+/// plain load and a plain store are enough, and cost almost nothing.
 pub(crate) struct Counting;
 
 fn count(more: usize, less: usize) {

@@ -34,7 +34,9 @@ use std::process::{Command, ExitCode};
 #[global_allocator]
 static HEAP: heap::Counting = heap::Counting;
 
-/// A dumbbell: name, rates of bottleneck and access links, buffer, simulated seconds, flow counts, and whether there is a gamer.
+/// A case: a dumbbell with its name, the rates of the bottleneck and of the access links (bit/s), the buffer (bytes),
+/// the simulated seconds, the numbers of bulk flows, and whether there is also a gamer, an application that sends 10 KB
+/// every 2 s.
 struct Case {
     name: &'static str,
     rate: u64,
@@ -153,7 +155,8 @@ fn run(text: &str) -> Result<Run, String> {
     Ok(Run { cpu_ns, packets: count("delivered_packets"), drops: count("dropped_packets"), events: world.events() })
 }
 
-/// Returns a hash (FNV-1a) of a run's summary and tables, which an optimisation must not change.
+/// Returns a hash (FNV-1a) of a run's tables and summary, without the number of events. An optimisation must not change
+/// the hash.
 fn fingerprint(text: &str, format: Format) -> Result<u64, String> {
     let scenario = parse(text, format)?;
     let mut world: sim::World = sim::World::build(&scenario).map_err(|p| p.to_string())?;
@@ -166,8 +169,8 @@ fn fingerprint(text: &str, format: Format) -> Result<u64, String> {
     Ok(all.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)))
 }
 
-/// Prints the fingerprint of the scenario in `file`, or without a file, the fingerprints of some cases with shorter
-/// runs.
+/// Prints the fingerprint of the scenario in `file`. Without a file, prints the fingerprints of some of the benchmark's
+/// cases, which are run for a shorter time.
 fn fingerprints(file: Option<&str>) -> Result<(), String> {
     if let Some(file) = file {
         let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
@@ -197,16 +200,17 @@ fn codel(case: &Case) -> String {
     format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500)
 }
 
-/// The memory sample of a run with the most heap bytes: the heap bytes allocated since the start, and the segments in
-/// flight with the part of these bytes that they use.
+/// Of all memory samples of a run, the sample with the most heap bytes. `live` is the number of heap bytes that have
+/// been allocated since the run began. `in_flight` holds the number of segments in flight, and the number of bytes that
+/// they use.
 #[derive(Clone, Copy, Default)]
 struct Fullest {
     live: usize,
     in_flight: sim::InFlight,
 }
 
-/// Performs one run in this process. Prints the number of packets that the bottleneck delivered, and the memory sample
-/// with the most heap bytes.
+/// Performs one run in this process. Prints the number of packets that the bottleneck delivered, and the largest memory
+/// sample (see [`Fullest`]).
 fn one(args: &[String]) -> Result<(), String> {
     let [case, flows, queue, seconds] = args else { return Err("--one needs CASE FLOWS QUEUE SECONDS".into()) };
     let case = CASES.iter().find(|c| c.name == case).ok_or("--one: no such case")?;
@@ -264,7 +268,8 @@ fn start(
     Ok((printed, said))
 }
 
-/// Measures instructions per packet in the second half of `seconds`. The error says why they cannot be measured.
+/// Measures the instructions per packet in the second half of a run of `seconds` of simulated time. The error says why
+/// the instructions cannot be measured.
 fn instructions(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<f64, String> {
     let count = |seconds: f64| -> Result<(f64, f64), String> {
         let tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"];
@@ -281,7 +286,8 @@ fn instructions(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<f6
     Ok((more - less) / (many - few))
 }
 
-/// Measures how much memory a flow and a segment in flight take. The module's documentation defines the figures.
+/// Measures how much memory a flow and a segment in flight take. The text at the top of this file defines the figures
+/// that are returned.
 fn memory(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<serde_json::Value, String> {
     let run = |flows| -> Result<[f64; 3], String> {
         let (printed, _) = start(&[], case, flows, queue, seconds)?;
@@ -297,13 +303,15 @@ fn memory(case: &Case, flows: u32, queue: &str, seconds: f64) -> Result<serde_js
     }))
 }
 
-/// Returns the smallest of several measurements, because other processes can only slow a run down.
+/// Returns the smallest of several measurements. The smallest is the best estimate, because other processes can only
+/// slow a run down.
 fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Returns the window, in packets, with which `flows` flows keep the bottleneck of the floor's dumbbell busy. The
-/// windows of all flows together fill the link for one base RTT of 50 ms, and half the buffer. A window is at least 2.
+/// Returns the window per flow, in packets, with which `flows` flows keep the bottleneck busy when the floor is
+/// measured. Together, the windows hold the bandwidth-delay product of the bottleneck at the base RTT of 50 ms, plus
+/// half the buffer. A window is at least 2.
 fn floor_window(case: &Case, flows: u32) -> u32 {
     let bdp = case.rate as f64 * 0.05 / 8.0 / 1500.0;
     ((bdp + case.buffer as f64 / 3000.0) / f64::from(flows)).ceil().max(2.0) as u32

@@ -111,7 +111,8 @@ fn main() {
     println!("|---|---|---|---|---|---|---|");
     let names: Vec<String> = std::env::args().skip(1).collect();
     for info in QDISCS.iter().filter(|info| names.is_empty() || names.iter().any(|name| name == info.name)) {
-        // the limit of `pass` leaves room for all packets that ever wait; the limit of `full` is only 100 packets
+        // in `pass`, far fewer than 1000 packets ever wait, so the queue never reaches its limit; in `full`, the limit
+        // is only 100 packets
         let (Some(pass), Some(full)) = (limited(info.name, 1000), limited(info.name, 100)) else {
             println!("| {} | {:?} | needs parameters |", info.name, info.kind);
             continue;

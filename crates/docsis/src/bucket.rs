@@ -73,8 +73,8 @@ impl Bucket {
         (self.tokens < need).then(|| Duration(((need - self.tokens) as u64).div_ceil(self.rate)))
     }
 
-    /// Returns the number of whole bytes for which the bucket has tokens when `dt` has passed since the last fill; 0 if
-    /// the bucket is still in debt.
+    /// Returns the number of whole bytes for which the bucket has tokens at the time `dt` after the last fill; 0 if the
+    /// bucket is still in debt at that time.
     #[inline]
     pub fn bytes_after(&self, dt: Duration) -> Bytes {
         Bytes((self.after(dt).max(0) / PER_BYTE) as u64)
@@ -102,7 +102,7 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    /// Combines two buckets that are full at time 0.
+    /// Combines a sustained bucket and an optional peak bucket, both of which are full at time 0.
     pub(crate) fn full(sustained: Bucket, peak: Option<Bucket>) -> Self {
         Self { sustained, peak, at: Time::ZERO }
     }
@@ -174,7 +174,8 @@ impl TokenBucket {
         wait.unwrap_or(Duration::ZERO)
     }
 
-    /// Returns the number of whole bytes that may leave at the peak rate.
+    /// Returns the number of whole bytes for which the sustained bucket has tokens at `now`. These bytes may leave at
+    /// the peak rate.
     #[inline]
     pub fn tokens(&self, now: Time) -> Bytes {
         self.0.tokens(now)

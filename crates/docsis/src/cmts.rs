@@ -68,13 +68,14 @@ pub(crate) struct Cmts {
     free_slots: Vec<u64>,
 }
 
-/// Returns the depth of a bucket that is read once per MAP: the burst plus the tokens of a MAP interval, because a flow may use
-/// both within one interval.
+/// Returns the depth of a bucket that the scheduler reads only once per MAP: the burst plus the tokens of a MAP
+/// interval, because a flow may use both within one interval.
 fn depth(rate: BitRate, burst: Bytes, map: Duration) -> Bytes {
     Bytes((burst.0 + rate.bytes_in(map).min(MAX_BURST)).min(MAX_BURST))
 }
 
-/// Returns the token buckets of a service flow or an aggregate. The scheduler reads them once per MAP.
+/// Returns the token buckets of a service flow or an aggregate, with depths for a scheduler that reads them only once
+/// per MAP.
 fn buckets(flow: &ShaperParams, p: &Docsis31Params) -> Buckets {
     let bucket = |rate: BitRate, burst: Bytes| {
         let rate = p.inflated(rate);
@@ -84,7 +85,8 @@ fn buckets(flow: &ShaperParams, p: &Docsis31Params) -> Buckets {
     Buckets::full(bucket(flow.max_sustained_rate, flow.max_traffic_burst), peak)
 }
 
-/// Returns the number of whole bytes that could be granted when the buckets were last filled.
+/// Returns the number of whole bytes for which every bucket holds tokens. Tokens that have arrived since the last fill
+/// do not count.
 fn available(buckets: &Buckets) -> u64 {
     let tokens = buckets.sustained.bytes_after(Duration::ZERO).0;
     buckets.peak.as_ref().map_or(tokens, |p| tokens.min(p.bytes_after(Duration::ZERO).0))
@@ -126,9 +128,10 @@ impl Cmts {
         self.requests[flow] += bytes;
     }
 
-    /// Settles a grant of `flow` that has ended: charges the proactive bytes used, and refunds the requested bytes not used.
-    /// `proactive` is the number of proactive bytes in the grant, and `unused` the number of unused bytes, which are taken to be
-    /// proactive bytes as far as possible.
+    /// Settles a grant of `flow` that has ended. Requested bytes were charged when they were granted, so those that
+    /// were not used are refunded. Proactive bytes have not been charged, so those that were used are charged now. The
+    /// grant contains `proactive` proactive bytes. `unused` bytes of the grant were not used; they count as proactive
+    /// bytes first, and as requested bytes only if there are more of them.
     pub(crate) fn grant_ended(&mut self, flow: usize, proactive: u64, unused: u64) {
         for buckets in std::iter::once(&mut self.aggregate).chain(&mut self.flows[flow]) {
             buckets.charge(proactive.saturating_sub(unused));
@@ -179,7 +182,7 @@ impl Cmts {
         [proactive + more_l, want_c.min(all - more_l)]
     }
 
-    /// Gives `slots` free minislots of the MAP to `flow`. The first `skip` free minislots of the MAP are left free.
+    /// Gives `slots` free minislots of the MAP to `flow`, after skipping the first `skip` free minislots.
     fn place(&mut self, flow: usize, mut slots: u64, mut skip: u64) {
         for (frame, free) in self.frames.iter_mut().zip(&mut self.free_slots) {
             let skipped = skip.min(*free);
@@ -226,8 +229,8 @@ impl Cmts {
     }
 
     /// Places the proactive grants of the MAP that begins with frame `first`. Returns the number of minislots that
-    /// these grants take, and the frame of the MAP in which the first grant lies; `None` if the MAP has no proactive
-    /// grant.
+    /// these grants take, and the index within the MAP of the frame that holds the first grant. The index is `None` if
+    /// the MAP has no proactive grant.
     fn place_proactive(&mut self, first: u64) -> (u64, Option<usize>) {
         let Some(mut p) = self.proactive.take() else { return (0, None) };
         if p.next < first {
@@ -327,7 +330,7 @@ mod tests {
     #[test]
     fn requests_are_granted_at_the_aggregates_rate() {
         // C always has requests. L has 5 Mbit/s of proactive grants, which are not charged because L uses none of them.
-        // So C gets 52.5 Mbit/s, less the grants that are outstanding
+        // So C gets all of the 52.5 Mbit/s, which are the rate of 50 Mbit/s with MAC headers
         let mut m = cmts(50, pgs(5, 2025));
         let mut rng = Rng::named(1, "mac");
         let (mut c, maps) = (0, 1000);

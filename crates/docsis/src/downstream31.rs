@@ -20,7 +20,8 @@ use crate::{Action, C, Docsis31Params, L, ShaperParams, TokenBucket};
 use packet::{PacketMeta, ServiceFlow, docsis_frame, ethernet_frame};
 use units::{BitRate, Bytes, Duration, Time};
 
-/// Bytes that each turn of a flow adds to its deficit, per 1/256 of the flow's weight.
+/// At each turn of a flow, the flow's deficit grows by this number of bytes for every 1/256 of weight that the flow
+/// has.
 const QUANTUM: i64 = 16;
 
 /// Deficit round robin between L and C.
@@ -37,7 +38,8 @@ impl Rounds {
         Self { quantum: [QUANTUM * weight, QUANTUM * (256 - weight)], deficit: [0; 2], turn: C }
     }
 
-    /// Returns the flow that sends next. `may` is true for each flow that may send; at least one flow must be able to.
+    /// Returns the flow that sends next. `may` states for L and for C whether the flow may send. At least one of the
+    /// two values must be true.
     ///
     /// Bound of the loop: no deficit is below minus one frame, and each turn adds at least 16 bytes.
     fn pick(&mut self, may: [bool; 2]) -> usize {
@@ -113,15 +115,15 @@ impl Downstream31 {
         }
     }
 
-    /// Returns the time of the next call of [`Downstream31::advance`]; `NEVER` while idle.
+    /// Returns the time at which [`Downstream31::advance`] must be called next; `NEVER` while idle.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.dequeue_at
     }
 
-    /// Chooses, at `now` = [`Downstream31::deadline`], the flow to dequeue from. `heads` holds the sizes in bytes of the next IP
-    /// packets of L and C, or 0 for an empty queue. Without a low-latency flow there is only C's queue, and any
-    /// positive number shows that it is not empty.
+    /// Chooses the flow from which the caller must dequeue the next packet. `now` must be [`Downstream31::deadline`].
+    /// `heads` holds the sizes in bytes of the next IP packets of L and C, or 0 for an empty queue. Without a low-
+    /// latency flow there is only C's queue, and the caller may pass any positive number for a queue that is not empty.
     pub fn advance(&mut self, now: Time, heads: [u64; 2]) -> Action {
         debug_assert!(now == self.dequeue_at);
         let mut may = [false; 2];
@@ -184,7 +186,8 @@ impl Downstream31 {
         self.low_latency
     }
 
-    /// Returns the number of bytes that may leave at the peak rate.
+    /// Returns the number of whole bytes for which the aggregate's sustained bucket has tokens at `now`. These bytes
+    /// may leave at the peak rate.
     pub fn tokens(&self, now: Time) -> Bytes {
         self.shaper.tokens(now)
     }
@@ -221,7 +224,8 @@ mod tests {
         p
     }
 
-    /// Returns the order in which L and C send `n` packets, if L always has packets of `l` bytes and C of `c` bytes.
+    /// Returns the order in which L and C send `n` packets, if both flows always have packets waiting. L's packets have
+    /// `l` bytes, and C's packets have `c` bytes.
     fn order(weight: u8, l: u64, c: u64, n: usize) -> String {
         let mut rounds = Rounds::new(weight);
         let one = |_| {
@@ -311,7 +315,7 @@ mod tests {
             let most = 3044.0 + 20e6 / 8.0 * at.secs();
             assert!(1518.0 * (i + 1) as f64 <= most, "{i} {at}");
         }
-        // both flows have rates: 20 and 30 Mbit/s
+        // both flows have their own rates: 20 Mbit/s for L and 30 Mbit/s for C
         let (l, c) = (Some(flow(20)), Some(flow(30)));
         let low = LowLatencyParams { flow: l, classic_flow: c, ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), [true, true], s);

@@ -32,7 +32,7 @@ pub enum Next {
     Wait,
     /// Dequeue a packet and pass it to [`GrantedLink::send`], or pass `None` if the queue is empty.
     Dequeue,
-    /// The last bit of this packet is sent at this time.
+    /// The packet leaves: its last bit is sent at the given time.
     Depart(PacketMeta, Time),
 }
 
@@ -57,7 +57,7 @@ pub struct GrantedLink {
     /// Time at which the next grant begins. The request that is piggybacked on the grant is sent at the same time.
     /// `NEVER` if no grant is about to begin.
     grant_at: Time,
-    /// Time at which the next packet of the grant is sent; `NEVER` outside a grant.
+    /// Time at which the next packet of the grant is sent; `NEVER` while no grant is being used.
     send_at: Time,
     /// Time at which the modem's latest transmission on the channel ends.
     busy_until: Time,
@@ -96,7 +96,7 @@ impl GrantedLink {
         }
     }
 
-    /// Returns the time of the next call of [`GrantedLink::advance`]; `NEVER` while idle.
+    /// Returns the time at which [`GrantedLink::advance`] must be called next; `NEVER` while idle.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.next_map.min(self.grant_at).min(self.send_at)
@@ -183,7 +183,8 @@ impl GrantedLink {
         self.fragment.as_ref().map(|f| &f.0)
     }
 
-    /// Returns the number of bytes that may still be requested at the peak rate.
+    /// Returns the number of whole bytes for which the bucket of the Maximum Sustained Rate has tokens at `now`. Only
+    /// the peak rate limits the requests for these bytes.
     pub fn tokens(&self, now: Time) -> Bytes {
         self.msr.tokens(now)
     }

@@ -55,7 +55,8 @@ pub struct Mac {
     busy_until: Time,
     /// For each granted packet whose transmission has not begun: the time at which it begins, and the packet's size.
     starts: VecDeque<(Time, u16)>,
-    /// Packets whose transmission has not begun, as of the last update of `starts`.
+    /// Packets whose transmission has not begun. A packet in `starts` counts as waiting until [`Mac::update_waiting`]
+    /// removes the packet.
     waiting: Backlog,
 }
 
@@ -81,7 +82,7 @@ impl Mac {
         }
     }
 
-    /// Removes the packets whose transmission has begun by `now`.
+    /// Removes the packets whose transmission has begun by `now` from `starts` and `waiting`.
     #[inline]
     fn update_waiting(&mut self, now: Time) {
         while let Some(&(start, size)) = self.starts.front() {
@@ -124,8 +125,8 @@ impl Mac {
     fn first_map(&self, now: Time) -> Time {
         match (self.starts_clock, self.requests) {
             (MapClock::FreeRunning, _) => self.clock.boundary(now),
-            // if the first packet starts the clock, it is granted two intervals after its arrival, whatever the request
-            // vector is
+            // if the first packet starts the clock, the packet is granted two intervals after its arrival, with either
+            // kind of request vector
             (MapClock::FromFirstPacket, RequestVector::Recorded) => now,
             (MapClock::FromFirstPacket, RequestVector::Live) => now + self.clock.interval,
         }
@@ -143,7 +144,7 @@ impl Mac {
         self.starts.front().map_or(self.next_map, |s| s.0)
     }
 
-    /// Returns the time of the next call of [`Mac::map`]; `NEVER` while the queue is empty.
+    /// Returns the time at which [`Mac::map`] must be called next; `NEVER` while the queue is empty.
     #[inline]
     pub fn next_map(&self) -> Time {
         self.next_map

@@ -68,8 +68,8 @@ pub struct Modem31 {
     burst: Option<(Burst, u64)>,
     /// For L and for C: the packet that has been sent in part, and the number of its bytes that have not been sent yet.
     fragments: [Option<(PacketMeta, u64)>; 2],
-    /// Packets whose last byte is in a burst. Each packet leaves the modem when the burst's frame ends, at the given
-    /// time.
+    /// Packets whose last byte has been put into a burst, each with the time at which the burst's frame ends and the
+    /// packet leaves the modem.
     sent: VecDeque<(Time, PacketMeta)>,
     counts: [GrantCounts; 2],
 }
@@ -156,7 +156,7 @@ impl Modem31 {
         }
     }
 
-    /// Returns the time of the next call of [`Modem31::advance`]; `NEVER` while idle.
+    /// Returns the time at which [`Modem31::advance`] must be called next; `NEVER` while idle.
     #[inline]
     pub fn deadline(&self) -> Time {
         let sent = self.sent.front().map_or(Time::NEVER, |s| s.0);
@@ -331,7 +331,8 @@ impl Modem31 {
         self.params.low_latency.is_some()
     }
 
-    /// Returns the number of bytes that may still be granted at the peak rate.
+    /// Returns the number of whole bytes for which the aggregate's sustained bucket has tokens at `now`, so that the
+    /// aggregate may use its peak rate for them.
     pub fn tokens(&self, now: Time) -> Bytes {
         self.cmts.tokens(now)
     }

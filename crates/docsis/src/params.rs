@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Limit, Prob, Problem, ensure, positive, within};
 
-/// Maximum depth of a bucket, so that its tokens of 1e-9 bit fit into 63 bits.   Unit: bytes.
+/// Maximum depth of a bucket in bytes. The tokens of a bucket of this depth, 1e-9 bit each, still fit into 63 bits.
 pub const MAX_BURST: u64 = 1_000_000_000;
 
 /// Declares functions that return defaults, for serde and for constructors such as [`DocsisParams::new`].

@@ -189,8 +189,8 @@ impl Docsis31Params {
         Duration(self.min_req_gnt_frames() * self.frame.0)
     }
 
-    /// Returns the number of frames from one proactive grant to the next, and the number of minislots in a grant; `None`
-    /// without proactive grants.
+    /// Returns the number of frames from one proactive grant to the next, and the number of minislots in a grant;
+    /// `None` if there are no proactive grants.
     pub(crate) fn proactive(&self) -> Option<(u64, u64)> {
         let low_latency = self.low_latency.as_ref()?;
         let rate = self.inflated(low_latency.guaranteed_grant_rate?);

@@ -146,8 +146,8 @@ proptest! {
         }
         // from time s to time t, at most burst + rate (t - s) bytes leave. The bound for the peak rate is larger by one
         // packet, because a packet waits either for the sustained bucket or for the peak bucket, but not for both (the
-        // "else if" in the formulas of bucket.rs). The 1 allows for times that are rounded up
-        // to a nanosecond, which adds less than a byte
+        // "else if" in the formulas of bucket.rs). Both bounds include 1 byte more, because times are rounded up to a
+        // nanosecond, and less than a byte passes in a nanosecond
         for i in 0..sent.len() {
             let mut bytes = 0;
             for (t, size) in &sent[i..] {

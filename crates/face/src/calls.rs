@@ -25,8 +25,8 @@ struct Frames {
     bytes: f64,
 }
 
-/// The series of one flow. For each bin: its start, the bytes that arrived in it, their mean delay, and the packets dropped in
-/// it.
+/// The series of one flow. They hold, for each bin, the start of the bin, the bytes that arrived in the bin, the mean
+/// delay of these bytes, and the packets dropped in the bin.
 struct Series<'a> {
     begins_s: &'a [f64],
     bytes: &'a [f64],

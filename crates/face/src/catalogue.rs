@@ -45,7 +45,7 @@ pub fn catalogue(outside: bool) -> String {
     json!({ "qdiscs": qdiscs, "links": links, "apps": apps, "tcp": tcp, "grades": grades }).to_string()
 }
 
-/// Returns the parameters of a preset, except the parameters that only a preset can set and a scenario cannot.
+/// Returns the parameters of a preset, without the parameters that a scenario cannot set.
 fn stack(name: &str) -> Value {
     let mut params = json!(tcp::TcpParams::preset(name));
     let hidden = tcp::TcpParams::preset_keys();
@@ -55,8 +55,8 @@ fn stack(name: &str) -> Value {
     params
 }
 
-/// Returns the measures of a summary as JSON: `{"measures": [...], "units": [...]}`. The statistics of a distribution are its
-/// `parts`. Docs, labels and comparisons are derived from this list.
+/// Returns the measures of a summary as JSON: `{"measures": [...], "units": [...]}`. The entry of a distribution lists
+/// the distribution's statistics under `parts`. Docs, labels and comparisons are derived from this list.
 pub fn measures() -> String {
     let measures: Vec<Value> = measure::declared().iter().map(declared).collect();
     let units = packet::Unit::NAMED
@@ -99,7 +99,7 @@ fn properties(root: &Value, schema: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the keywords that are valid for a value.
+/// Returns the keywords that `schema` allows as values. References are resolved in `root`.
 fn words<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a str> {
     let of = schema["$ref"].as_str().and_then(|at| root.pointer(at.trim_start_matches('#'))).unwrap_or(schema);
     let own = of["const"].as_str().into_iter();

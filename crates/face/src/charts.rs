@@ -42,8 +42,9 @@ pub(crate) fn charts<'a>(
     })
 }
 
-/// The layout of the drawn bins, into which the bins of a series are merged. A drawn bin consists of `group` bins. The last
-/// drawn bin also contains the bins that are left over, because the rate over a very short bin is meaningless.
+/// The layout of the drawn bins. A drawn bin merges `group` consecutive bins of a series. The last drawn bin also takes
+/// the bins that are left over: alone, they could make a very short bin, and a rate over a very short bin is
+/// meaningless.
 struct Bins {
     /// Number of series bins merged into one drawn bin.
     group: usize,
@@ -90,7 +91,7 @@ impl Bins {
         self.chunks(bytes).enumerate().map(|(i, chunk)| chunk.iter().sum::<f64>() * 8e-6 / span(i)).collect()
     }
 
-    /// Returns the weighted mean of each drawn bin, or `None` for a bin without values.
+    /// Returns the weighted mean of the values in each drawn bin, or `None` for a bin without values.
     fn means(&self, values: &[f64], weights: &[f64]) -> Vec<Option<f64>> {
         let pairs: Vec<(f64, f64)> = values.iter().copied().zip(weights.iter().copied()).collect();
         let mean = |chunk: &[(f64, f64)]| {
@@ -137,14 +138,14 @@ fn links(outcome: &Outcome, queue_delays: &BTreeMap<&str, &QueueDelays>, bins: &
     Value::Object(found)
 }
 
-/// The flows of one application and direction, each with its number and its rate in every bin.
+/// The flows of one application in one direction: each flow's number, and the flow's rate in each drawn bin, in Mbit/s.
 type FlowRates = Vec<(u64, Vec<f64>)>;
 
 fn flows(outcome: &Outcome, bins: &Bins) -> Value {
     let series = table(outcome, "flow_series");
     let (apps, ways) = (texts(series, "app"), texts(series, "direction"));
     let (flow, bytes) = (counts(series, "flow"), numbers(series, "wire_bytes"));
-    // the rows of a flow and direction are consecutive, with one row per bin
+    // all rows of one flow in one direction are consecutive, and there is one row per bin
     let mut lines: BTreeMap<(&str, &str), FlowRates> = BTreeMap::new();
     for start in (0..apps.len()).step_by(bins.count.max(1)) {
         let own = &bytes[start..(start + bins.count).min(bytes.len())];
@@ -174,8 +175,8 @@ fn delays(outcome: &Outcome) -> Value {
     curves.into_iter().map(curve).collect()
 }
 
-/// Returns a curve for each histogram in a table. In a curve, `ms` holds the upper limits of the histogram's bins, and
-/// `share` holds the share of values up to each of these limits.
+/// Returns the cumulative distribution of each histogram in a table, by the texts in the columns `names`. `ms` holds upper
+/// limits of the histogram's bins, and `share` the fraction of all values up to each of these limits.
 fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
     let (upper, count) = (numbers(of, "upper_ms"), counts(of, "count"));
     let mut bins: BTreeMap<Vec<String>, Vec<(f64, u64)>> = BTreeMap::new();

@@ -99,9 +99,11 @@ impl Driven {
         Ok(self.world.link(i, self.now))
     }
 
-    /// Changes a link now; with `both_ways`, in both directions. `change` is JSON, as in the link's `changes` but without `at`.
+    /// Changes a link at the current time. If the link is declared with `both_ways`, both directions change. `change`
+    /// is JSON with the same keys as an entry of the link's `changes`, but without `at`.
     ///
-    /// Errors: an unknown link, key or value; a change that this link cannot make.
+    /// Errors: the run has ended; an unknown link, key or value; the reverse direction of a link; a change that this
+    /// link cannot make.
     pub fn set_link(&mut self, name: &str, change: &str) -> Result<(), Problem> {
         self.going()?;
         self.link_number(name)?;
@@ -165,11 +167,11 @@ impl Driven {
         sender.ok_or_else(|| Problem::new(at, format!("flow {flow} has no open connection at {}", self.now)))
     }
 
-    /// Sets `key` of a flow's sender: "cwnd" or "ssthresh" in bytes, or "pacing_rate" in bit/s of payload. If `value`
-    /// is `None`, the sender has no threshold or does not pace.
+    /// Sets `key` of a flow's sender: "cwnd" or "ssthresh" in bytes, or "pacing_rate" in bit/s of payload. The value
+    /// `None` makes "ssthresh" infinite, turns pacing off for "pacing_rate", and is not valid for "cwnd".
     ///
-    /// Errors: those of [`Driven::sender`]; the run has ended; the value is out of range; the sender sets its own
-    /// pacing rate.
+    /// Errors: those of [`Driven::sender`]; the run has ended; the key is unknown; the value is out of range; the
+    /// sender sets its own pacing rate.
     pub fn set_sender(&mut self, app: &str, flow: usize, key: &str, value: Option<u64>) -> Result<(), Problem> {
         self.going()?;
         let can = self.sender(app, flow)?.can;

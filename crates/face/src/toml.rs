@@ -7,10 +7,11 @@ use units::{Problem, shown};
 
 /// Writes a tree of tables and values as TOML.
 ///
-/// Plain values come first, then a section for each link, application and stack. In a section, a table whose only key
-/// holds another table is a choice by name, and is written as `queue.codel = { ... }`. Other tables are written on one
-/// line. Keys with the value null are omitted, because TOML has no null. For a tree that may have such keys, use
-/// [`sparse`].
+/// Plain values come first, then a section for each link, application and stack. If a table inside a section has only
+/// one key, which holds another table, the key is the name of a choice, and the table is written as
+/// `queue.codel = { ... }`. Other tables inside a section are written on one line. Keys with the value null are
+/// omitted, because TOML has no null. If a scenario's tree may have such keys, write the tree that [`sparse`] returns
+/// for the scenario instead.
 ///
 /// Errors: a value that TOML cannot represent, such as an integer of more than 63 bits; a root that is not a table.
 pub fn text(tree: &Value) -> Result<String, Problem> {

@@ -1,9 +1,9 @@
 //! Counts the packets, bytes and delays of each application's flows on the bench.
 //!
-//! Before a program sends a packet, it reports which application owns the ports ([`Claim`]). With these reports, the
-//! bench finds, from a packet's 5-tuple, the packet's application, and the row of counters in which the packet counts.
-//! Delays are one way, from kernel to kernel: from the time at which a packet leaves one TUN device to the time at which
-//! it enters the other.
+//! Before a program sends the first packet of a flow, the program reports which application owns the flow's ports
+//! ([`Claim`]). These reports map a packet's 5-tuple to an application, and to the row of counters to which the packet
+//! is added. Delays are one way, from kernel to kernel: from the time at which a packet leaves one TUN device to the
+//! time at which it enters the other.
 
 use crate::flows::Key;
 use crate::plan::Plan;
@@ -55,7 +55,8 @@ pub(crate) struct AppCounters {
     claims: BTreeMap<Ports, Owner>,
     /// Owner of each flow, by slot.
     owners: Vec<Option<Owner>>,
-    /// Packets, bytes on the wire, delays, drops and SYNs. Everything else is counted by the programs.
+    /// Counts of packets, bytes on the wire, delays, drops and SYNs. The programs count everything else, in a tally of
+    /// their own.
     pub tally: Tally,
 }
 
@@ -97,7 +98,8 @@ impl AppCounters {
         }
     }
 
-    /// Counts a packet of flow `slot` delivered to its host at `now`, `delay` after it entered the bench.
+    /// Counts a packet of flow `slot` that was delivered to its host at time `now`. `delay` is the time between the
+    /// packet's entry into the bench and its delivery.
     pub(crate) fn delivered(
         &mut self,
         slot: usize,
@@ -121,10 +123,10 @@ impl AppCounters {
     }
 }
 
-/// Adds the bench's counts to the counts of the programs.
+/// Copies the counts that were made on the bench into `programs`, the tally of the programs.
 pub(crate) fn join(programs: &mut Tally, mut bench: Tally) {
-    // a tally excludes the counts of the warm-up as soon as it counts an event after the warm-up. If there was no such
-    // event, these counts must be excluded here
+    // the first event after the warm-up causes a tally to exclude the counts of the warm-up from the results. If a
+    // tally had no such event, the counts of the warm-up are excluded here
     [&mut *programs, &mut bench].into_iter().filter(|tally| !tally.begun).for_each(Tally::begin);
     programs.syns = bench.syns;
     for (app, other) in programs.apps.iter_mut().zip(bench.apps) {

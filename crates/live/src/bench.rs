@@ -122,8 +122,8 @@ pub enum Arrival {
     Foreign,
 }
 
-/// The sink of a port's records. It passes each record to the terminal's totals, to the link's meter and to the run's
-/// own sink.
+/// The sink of a port's records. It passes each record to the totals that the terminal shows, to the link's meter (if
+/// there is one) and to the run's own sink.
 type Tap<'a, S> = (&'a mut Totals, (Option<&'a mut LinkMeter>, &'a mut S));
 
 /// The network of ports between the two namespaces.
@@ -206,8 +206,9 @@ impl<S: Sink> Bench<S> {
         Arrival::Taken { flow: flow.slot(), new, syn: !back && h.flags.has(Flags::SYN) }
     }
 
-    /// Returns the header of a packet from `side`, the first link of the packet's route, and its destination. Returns
-    /// `None` if the packet is longer than the MTU, or has no route from a host of `side` to a host of the other side.
+    /// Returns three things about a packet that comes from `side`: its header, the first link of its route, and its
+    /// destination node. Returns `None` if the packet cannot be parsed, is longer than the MTU, or has no route from a
+    /// host of `side` to a host of the other side.
     fn route(&self, side: Side, bytes: &[u8]) -> Option<(Header, u16, NodeId)> {
         let h = header::parse(bytes).filter(|_| bytes.len() <= MTU)?;
         let (from, to) = (self.host(h.src, side)?, self.host(h.dst, side.other())?);
@@ -236,8 +237,8 @@ impl<S: Sink> Bench<S> {
 
     /// Ends the run at `now` and completes the measures of all links.
     pub fn finish(&mut self, now: Time) {
-        // if the run ends during the warm-up, its warm-up ends now, so that the links' measures exclude everything
-        // before
+        // if the run ends during the warm-up, the warm-up ends at `now`, too, so that the links' measures exclude
+        // everything that happened before
         let in_warm_up = self.tasks.iter().any(|(_, task)| *task == Task::Begin);
         for link in &mut self.links {
             if in_warm_up {
@@ -292,8 +293,8 @@ impl<S: Sink> Bench<S> {
             let ports = (0..).zip(&self.links).map(|(i, l)| (l.carrier.deadline(), i));
             let (at, link) = ports.min().unwrap_or((Time::NEVER, 0));
             let next = at.min(task);
-            // the warm-up ends before any other work due at the same time, so it ends at `now` even if `inclusive` is
-            // false
+            // if the warm-up and other work are due at the same time, the warm-up ends first. So a warm-up that is due
+            // at `now` ends in this call even if `inclusive` is false
             let begins = next == task && matches!(self.tasks.last(), Some((_, Task::Begin)));
             if next == Time::NEVER || next > now || (next == now && !inclusive && !begins) {
                 return;
@@ -355,7 +356,8 @@ impl<S: Sink> Bench<S> {
         PacketMeta { body: self.put(entered, payload, &bytes), ..packet }
     }
 
-    /// Stores the bytes of a packet that entered at `entered`; returns their index.
+    /// Stores the bytes of a packet that entered the bench at the time `entered`. Returns the index of these bytes in
+    /// `store`.
     fn put(&mut self, entered: Time, payload: u16, bytes: &[u8]) -> u32 {
         let body = self.store.put(bytes);
         if self.entered.len() <= body as usize {

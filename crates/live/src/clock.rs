@@ -37,7 +37,8 @@ pub(crate) fn pause() {
     let _ = nanosleep(&span);
 }
 
-/// Converts a timeout for poll, and limits it to 100 ms, so that a thread soon responds to a request to stop.
+/// Converts a timeout to the type that `poll` expects, and limits it to 100 ms, so that a waiting thread soon responds
+/// to a request to stop.
 pub(crate) fn at_most_100ms(d: Duration) -> rustix::event::Timespec {
     rustix::event::Timespec { tv_sec: 0, tv_nsec: d.0.min(100_000_000) as _ }
 }

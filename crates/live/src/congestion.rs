@@ -1,9 +1,10 @@
 //! Checks before a run that the kernel has a congestion control, and makes a congestion control the default of new
 //! sockets in a namespace.
 //!
-//! `/proc/sys/net/ipv4/tcp_available_congestion_control` lists the congestion controls that are loaded. A name that is
-//! not in this list may be that of a module, which the kernel loads when a socket requests the name. So for such a
-//! name, the check requests it on a socket. Inside our own namespaces, every loaded congestion control is allowed.
+//! `/proc/sys/net/ipv4/tcp_available_congestion_control` lists the congestion controls that are loaded. If a name is
+//! not in this list, there may still be a module with this name, which the kernel loads when a socket requests the
+//! congestion control. So the check requests such a name on a socket. Inside our own namespaces, every loaded
+//! congestion control is allowed.
 
 use crate::namespace::Namespace;
 use rustix::net::{AddressFamily, SocketType, socket, sockopt};

@@ -79,7 +79,7 @@ pub(crate) struct LinkThread<S: Sink> {
     pub ended: Time,
 }
 
-/// A departing packet that is part of a joined packet.
+/// A packet that has left the bench and waits, as part of [`Exit::packet`], until it is written to the kernel.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
     due: Time,
@@ -136,8 +136,8 @@ impl Exits {
         let (size, payload) = (p.bytes.len(), p.payload);
         let Leaving { due, entered, flow, back, .. } = *p;
         self.exits[p.side.index()].parts.push(Departure { due, entered, flow, back, size, payload });
-        // a capture contains the single packets, as they were in the queues, and not the joined packet that the kernel
-        // receives
+        // a capture contains the individual packets, as they were in the queues, and not the joined packet that the
+        // kernel receives
         self.capture(clock, p.side, clock.now(), p.bytes);
     }
 

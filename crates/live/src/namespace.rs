@@ -1,8 +1,8 @@
-//! Anonymous network namespaces, which the kernel removes with their last user.
+//! Anonymous network namespaces, which the kernel removes when they are no longer in use.
 //!
-//! The namespace has no name in the file system. It exists as long as this process holds its descriptor or a command runs in it.
-//! After that, the kernel removes the namespace with all its interfaces, addresses and routes, even if the process was killed by
-//! `kill -9`. The host's own namespace is never changed.
+//! A namespace has no name in the file system. It exists as long as this process holds its descriptor or a command runs
+//! in it. After that, the kernel removes the namespace with all its interfaces, addresses and routes, even if the
+//! process was killed by `kill -9`. The host's own namespace is never changed.
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use std::fs::File;
@@ -35,7 +35,7 @@ impl Namespace {
         Ok(move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
 
-    /// Runs `act` on a new thread inside this namespace and returns its result.
+    /// Calls the function `act` on a new thread inside this namespace, and returns the function's result.
     pub(crate) fn inside<T: Send>(&self, act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         on_thread(|| {
             self.enter()?;

@@ -461,7 +461,7 @@ mod tests {
 
     #[test]
     fn an_incomplete_checksum_is_completed() {
-        // in the packet from the kernel, the checksum field holds only the sum of the pseudo-header of UDP over IPv6
+        // the kernel delivers a UDP packet whose checksum field holds only the sum of the IPv6 pseudo-header
         let packet = craft::udp(true, 1, 2, (5, 6), 200, 0);
         let mut bytes = vec![0; VNET];
         let (csum_start, csum_offset) = (40, UDP_CHECKSUM as u16);
@@ -472,8 +472,8 @@ mod tests {
         assert_eq!(all(&bytes), [packet]);
     }
 
-    /// Each call of `change` alters a second segment, which follows the first. If `what` names the change, the two
-    /// segments must not be joined; if `what` is empty, they must be joined.
+    /// Each call of `change` builds two consecutive segments and alters the second. `what` names the difference that
+    /// prevents the segments from being joined; if `what` is empty, the segments must be joined.
     #[test]
     fn what_differs_is_not_joined() {
         let change = |what: &str, at: usize, xor: u8, tcp_too: bool| {

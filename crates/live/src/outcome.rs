@@ -18,11 +18,12 @@ use scenario::Scenario;
 use serde_json::{Value, json};
 use units::{Duration, Time};
 
-/// Upper limit, in a valid run, of the 99th percentile of the lateness, and of the median time for which packets may
-/// have waited in a device ([`Exits::unread`]).
+/// In a valid run, neither the 99th percentile of the packets' lateness nor the median of [`Exits::unread`] (the times
+/// for which packets may have waited in a device) exceeds this limit.
 const LATE: Duration = Duration::from_millis(1);
 
-/// Upper limit, in a valid run, of the 99th percentile of the lateness, as a percentage of the round trip.
+/// In a valid run, the 99th percentile of the packets' lateness does not exceed this percentage of the minimum
+/// round-trip propagation delay.
 const LATE_PERCENT: u64 = 5;
 
 pub(crate) struct FinishedRun<'a, S: Sink> {
@@ -69,7 +70,8 @@ pub(crate) fn outcome<S: Sink>(parts: FinishedRun<'_, S>) -> Outcome {
     outcome
 }
 
-/// Explains why a run with this lateness (99th percentile) and round trip is invalid; `None` if it is valid.
+/// Explains why a run is invalid because its packets were too late; `None` if they were punctual. `p99` is the 99th
+/// percentile of the packets' lateness, and `rtt` is the minimum round-trip propagation delay.
 fn too_late(p99: Option<Duration>, rtt: Duration) -> Option<String> {
     let p99 = p99?;
     let share = Duration(rtt.0 / 100 * LATE_PERCENT);
@@ -83,8 +85,8 @@ fn too_late(p99: Option<Duration>, rtt: Duration) -> Option<String> {
     }
 }
 
-/// Explains why a run is invalid; `None` if the run is valid. `median` is the median time for which packets may have
-/// waited in a device ([`Exits::unread`]).
+/// Explains why a run is invalid because the bench was overloaded; `None` if the bench was not overloaded. `median` is
+/// the median of [`Exits::unread`], the times for which packets may have waited in a device.
 fn overload(median: Option<Duration>) -> Option<String> {
     let median = median.filter(|m| *m > LATE)?.millis();
     Some(format!(

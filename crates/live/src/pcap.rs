@@ -1,7 +1,8 @@
 //! Writes the packets of each namespace to a capture file.
 //!
-//! In a side's file, a packet's time stamp is the time at which the side's kernel passed the packet to the bench, or at
-//! which the packet left the bench. A separate thread writes the files, so that a slow disk delays no packet.
+//! The time stamp of a packet that enters the bench is the time at which the kernel passed the packet to the bench. The
+//! time stamp of a packet that leaves the bench is the time at which the packet left. Each file is written by a
+//! separate thread, so that a slow disk delays no packet.
 
 use record::pcap::{Pcap, WHOLE};
 use std::fs::File;

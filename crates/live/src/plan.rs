@@ -28,9 +28,9 @@ const LEAST_DATAGRAM: u64 = 44;
 /// One of the two namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// The side of the first application's `from` node.
+    /// The side to which the first application's `from` node belongs.
     Left,
-    /// The side of the first application's `to` nodes.
+    /// The side to which the first application's `to` nodes belong.
     Right,
 }
 
@@ -69,7 +69,7 @@ pub struct AppPlan {
 /// A scenario prepared for the bench.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Nodes, links and routes. The addresses of node i end in the host number i + 1.
+    /// Nodes, links and routes. Node i has the host number i + 1, which is the last 16 bits of the node's addresses.
     pub network: Network,
     /// Side of each node that is a host; `None` for other nodes.
     pub side: Vec<Option<Side>>,
@@ -129,13 +129,16 @@ impl Plan {
         (0..self.network.nodes.len() as u16).filter(|n| self.side[usize::from(*n)] == Some(side)).collect()
     }
 
-    /// Assigns the hosts to sides, by 2-colouring.   Bound: every iteration places at least one host.
+    /// Assigns each host to a side, so that the two ends of every application are on different sides (a 2-colouring).
+    ///
+    /// Bound: every iteration places at least one host.
     fn take_sides(&mut self) -> Result<(), Problem> {
         if self.apps.is_empty() {
             return self.take_leaves();
         }
-        // each iteration places a host and all hosts that applications connect to it, directly or through other hosts.
-        // So a host that is not placed yet begins a new component
+        // each iteration places one host on the left, and then every host that applications connect to this host,
+        // directly or through other hosts. So no application connects the next host to a host that is already placed,
+        // and either side is possible for the next host
         while let Some(app) = self.apps.iter().find(|a| self.side[usize::from(a.placed.from)].is_none()) {
             self.side[usize::from(app.placed.from)] = Some(Side::Left);
             self.spread()?;
@@ -174,9 +177,9 @@ impl Plan {
         }
     }
 
-    /// Places the two leaves (the nodes that have a single neighbour) of a scenario without applications. If the first
-    /// link begins or ends at a leaf, its `from` is on the left, or its `to` on the right. Otherwise the first of the
-    /// two nodes is on the left.
+    /// Assigns the two leaves of a scenario without applications to the sides. (A leaf is a node with a single
+    /// neighbour.) A leaf at which the first link begins is on the left, and a leaf at which the first link ends is on
+    /// the right. If the first link touches no leaf, the leaf that comes first in the list of nodes is on the left.
     fn take_leaves(&mut self) -> Result<(), Problem> {
         let neighbours = |n: u16| {
             let ends = self.network.links.iter().map(|l| (l.from, l.to));
@@ -248,7 +251,8 @@ impl Plan {
     }
 }
 
-/// Returns the highest rate that a link ever has.
+/// Returns the highest rate that a link has at any time during the run (for a link with a delivery model or trace, the
+/// mean rate). Returns `None` if the link has no rate.
 fn greatest_rate(link: &Link) -> Option<BitRate> {
     let wire = link.rate.map(|r| link.changes.iter().filter_map(|c| c.rate).fold(r, BitRate::max));
     let peak = match &link.service {
@@ -259,8 +263,10 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
     wire.into_iter().chain(peak).min()
 }
 
-/// Returns the kernel's congestion control for a stack.   Errors: the stack has properties that only the simulator
-/// supports.
+/// Returns the name of the kernel's congestion control that corresponds to `stack`, and sets `ecn` if the stack uses
+/// ECN.
+///
+/// Errors: the stack has properties that only the simulator supports.
 fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<String, String> {
     let kernel = tcp::TcpParams::default().with(|p| {
         p.control.congestion_control = stack.control.congestion_control;

@@ -36,11 +36,13 @@ pub struct Options {
     /// The kernel's congestion control that all applications use, whatever stacks the scenario gives them. It is also
     /// the default for sockets that commands open. With `None`, the scenario's stacks choose the congestion controls.
     pub congestion: Option<String>,
-    /// Highest rate of a path; faster paths are refused.
+    /// Highest rate that a path may have; a scenario with a faster path is refused.
     pub max_rate: BitRate,
-    /// The user's command. The run ends with the command, or after its duration.
+    /// The user's command. The run ends when the command ends, or when the duration of the run is over, whichever is
+    /// first.
     pub command: Option<CommandLine>,
-    /// Background commands, started first and terminated with the run (a server on the other side, for example).
+    /// Background commands, such as a server on the other side. They are started before `command` and terminated when
+    /// the run ends.
     pub background: Vec<CommandLine>,
     /// True if the run lasts until the command ends, whatever the scenario's duration.
     pub until_command_ends: bool,
@@ -89,14 +91,15 @@ impl From<io::Error> for Failure {
 /// Number of polls of 20 ms between two calls of the progress function.
 const PROGRESS_POLLS: u64 = 5;
 
-/// Maximum duration of a run that lasts until its command ends (the scenario's duration, if that is longer). The series
-/// of such a run have bins for all of this time.
+/// Maximum duration of a run that lasts until its command ends. If the scenario's duration is longer, that duration is
+/// the maximum instead. The series of such a run have bins for the whole maximum duration.
 const SHELL: Duration = Duration::from_secs(24 * 3600);
 
 /// Runs `scenario` on the wall clock.
 ///
-/// Calls `progress` about ten times a second; if it returns false, cleans up and returns [`Failure::Cancelled`].
-/// Errors: [`Failure`]. In every case, the host is left unchanged.
+/// Calls `progress` about ten times a second. If `progress` returns false, ends the run and returns
+/// [`Failure::Cancelled`].
+/// Errors: [`Failure`]. The host is left unchanged, whether the run succeeds or fails.
 pub fn run(
     scenario: &Scenario,
     options: &Options,
@@ -111,7 +114,7 @@ pub fn run(
     tun::available().map_err(Failure::Cannot)?;
     let duration = if options.until_command_ends { SHELL.max(scenario.duration) } else { scenario.duration };
     let mut scenario = scenario.clone();
-    // a shell may stay open for a day, so the bins are made longer to limit the size of the series
+    // a shell may stay open for a day, so the bins are made long enough that a series has at most about 100 000 of them
     scenario.record.interval = Some(scenario.bin().max(Duration(duration.0 / 100_000)));
     let namespaces = make_namespaces()?;
     let inodes = [namespaces[0].inode()?, namespaces[1].inode()?];
@@ -195,7 +198,8 @@ fn inside(
     let app_counters = AppCounters::new(crate::app_counters::tally(scenario, plan, duration)?);
     let mut link = LinkThread::new(bench, tuns, app_counters, captures);
     let awake = PmQosRequest::make();
-    // even after an error, `stop` is dropped before the scope waits for the threads
+    // the closure takes ownership of `stop`: even if the closure returns an error, `stop` is dropped, and so the
+    // threads are signalled to stop, before the scope waits for them
     let stop = StopOnDrop(&shared);
     let (programs, code) = thread::scope(|scope| -> Result<_, Failure> {
         let stop = stop;
@@ -291,7 +295,8 @@ fn captures(options: &Options) -> Result<[Option<Capture>; 2], Failure> {
     Ok([create(Side::Left)?, create(Side::Right)?])
 }
 
-/// Returns the environment of commands: the addresses of each side's first host, as `BLOATLAB_LEFT`, `BLOATLAB_LEFT6` and so on.
+/// Returns the environment variables that commands get: the IPv4 and IPv6 addresses of the first host on each side
+/// (`BLOATLAB_LEFT` and `BLOATLAB_LEFT6` on the left).
 fn environment(plan: &Plan) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for side in Side::BOTH {

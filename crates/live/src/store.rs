@@ -9,7 +9,8 @@ struct Body {
     used: bool,
 }
 
-/// Slots for packets. Memory grows with the maximum number of packets in the bench at the same time.
+/// Slots for packets. The number of slots, and thus the memory, is the maximum number of packets that have been in the
+/// bench at the same time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
     bodies: Vec<Body>,
@@ -37,7 +38,8 @@ impl Store {
         &mut body.bytes[..usize::from(body.length)]
     }
 
-    /// Frees the slot of a packet. Panics if it is already free, because a packet is delivered or dropped only once.
+    /// Frees the slot of a packet. Panics if the slot is already free, because a packet is delivered or dropped only
+    /// once.
     pub(crate) fn free(&mut self, index: u32) {
         let body = &mut self.bodies[index as usize];
         assert!(std::mem::take(&mut body.used), "a packet has one fate");

@@ -37,7 +37,7 @@ const SYSCTLS: &[(&str, &str)] = &[
     ("ipv6/conf/default/router_solicitations", "0"),
 ];
 
-/// An open TUN device, which is removed when it is dropped.
+/// An open TUN device. The kernel removes the device when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Tun {
     file: File,
@@ -115,7 +115,8 @@ impl Tun {
         }
     }
 
-    /// Passes a packet with its virtual header to the kernel; returns false if it is not accepted.
+    /// Passes a packet, which begins with its virtual header, to the kernel. Returns false if the kernel does not
+    /// accept the packet.
     pub(crate) fn write(&self, packet: &[u8]) -> bool {
         (&self.file).write(packet).is_ok()
     }

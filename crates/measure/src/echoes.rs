@@ -4,7 +4,7 @@ use crate::{Histogram, median};
 use std::ops::Range;
 use units::{Duration, Time};
 
-/// Maximum number of echoes stored one by one: 109 minutes at ten per second.
+/// Maximum number of echoes that are stored individually. At ten echoes per second, this is enough for 109 minutes.
 const KEPT: usize = 65_536;
 
 /// An echo request and its reply.
@@ -18,9 +18,9 @@ pub(crate) struct Echo {
 
 /// The echoes of one application, numbered 0, 1, 2, ... in the order in which their requests left.
 ///
-/// The first 65 536 echoes are stored. The count and the histogram include only the requests that are sent, and the
-/// replies that arrive, after the warm-up. The minimum RTT is taken over the whole run, because it represents the idle
-/// path.
+/// The first 65 536 echoes are stored individually. The count covers only requests sent after the warm-up, and the
+/// histogram only replies that arrived after the warm-up. The minimum RTT is taken over the whole run, because it
+/// represents the idle path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Echoes {
     warm_up: Time,
@@ -31,12 +31,12 @@ pub struct Echoes {
 }
 
 impl Echoes {
-    /// Creates an empty list, whose statistics begin at `warm_up`.
+    /// Creates an empty list. The count and the histogram will cover only the time from `warm_up` on.
     pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
 
-    /// Records that the next request is sent.
+    /// Records that the next request was sent at `now`.
     pub(crate) fn sent(&mut self, now: Time) {
         self.sent += u64::from(now >= self.warm_up);
         if self.kept.len() < KEPT {
@@ -60,7 +60,7 @@ impl Echoes {
         self.sent
     }
 
-    /// Returns the round-trip times of the answered echoes.
+    /// Returns the histogram of the round-trip times of the echoes answered after the warm-up.
     pub(crate) fn rtt(&self) -> &Histogram {
         &self.rtt
     }
@@ -77,7 +77,8 @@ impl Echoes {
         Some(self.rtt.percentile(99.0)?.saturating_sub(self.least?))
     }
 
-    /// Returns the mean round trip under `load`. Echoes answered before the load began or sent after it ended do not count.
+    /// Returns the mean RTT under load, where `load` is the time during which there was load. Echoes that were answered
+    /// before the load began, or sent after the load ended, do not count.
     pub(crate) fn loaded(&self, load: &Range<Time>) -> Option<Duration> {
         let (mut n, mut sum) = (u128::from(self.rtt.count()), self.rtt.sum());
         let late = self.kept.iter().rev().take_while(|p| p.sent >= load.end).filter_map(|p| Some((p.sent, p.rtt?)));

@@ -51,8 +51,8 @@ fn idd(delay: Duration) -> f64 {
     25.0 * (root(x) - 3.0 * root(x / 3.0) + 2.0)
 }
 
-/// Returns the effective equipment impairment Ie,eff of G.107 for a `loss` in [0, 1], in bursts that are `burst_ratio` times as
-/// long as with random loss.
+/// Returns the effective equipment impairment Ie,eff of G.107. `loss` is the fraction of lost packets, in [0, 1].
+/// `burst_ratio` is the mean length of a burst of losses, divided by its mean length if losses were random.
 fn ie_eff(codec: Codec, loss: f64, burst_ratio: f64) -> f64 {
     let ppl = 100.0 * loss.clamp(0.0, 1.0);
     codec.ie + (95.0 - codec.ie) * ppl / (ppl / burst_ratio + codec.bpl)
@@ -128,8 +128,8 @@ mod tests {
 
     #[test]
     fn no_valid_delay_gives_all_printed_values() {
-        // the delay is at least 21 ms: 1 ms of access and 20 ms of network. For five of the printed values, the formula
-        // gives a different value with any such delay
+        // a valid delay is at least 21 ms: 1 ms of access and 20 ms of network. Five of the printed values cannot be
+        // obtained from the formula with any delay from 21 ms to 2 s
         let missed: Vec<&str> = PUBLISHED
             .iter()
             .filter(|(_, loss, printed)| {
@@ -188,13 +188,14 @@ mod tests {
         let best = r_g107(ms(0), g711, 0.0, 1.0);
         assert_eq!(best, 93.2);
         assert_eq!((mos(best) * 100.0).round(), 441.0);
-        // By G.113 Appendix I, G.729A has Ie = 11 and Bpl = 19. So Ie,eff = 11 + 84 * 2 / 21 = 19 at a loss of 2 %, and 11 + 84
-        // * 2 / 20 in bursts twice as long
+        // By G.113 Appendix I, G.729A has Ie = 11 and Bpl = 19. At a loss of 2 %, Ie,eff is thus 11 + 84 * 2 / 21 = 19
+        // if the losses are random, and 11 + 84 * 2 / 20 = 19.4 if the bursts of losses are twice as long
         let g729a = Codec { ie: 11.0, bpl: 19.0 };
         assert!((ie_eff(g729a, 0.02, 1.0) - 19.0).abs() < 1e-12);
         assert!((ie_eff(g729a, 0.02, 2.0) - 19.4).abs() < 1e-12);
         assert_eq!(ie_eff(g729a, 0.0, 1.0), 11.0);
-        // if the loss in percent equals Bpl, the impairment grows by half of 95 - Ie: here by 95 / 2, because Ie is 0
+        // if the loss in percent equals Bpl, the loss adds half of 95 - Ie to the impairment. For G.711, Ie is 0, so
+        // the loss adds 95 / 2
         assert!((ie_eff(g711, 0.043, 1.0) - 47.5).abs() < 1e-9);
     }
 }

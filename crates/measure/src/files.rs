@@ -4,7 +4,7 @@ use crate::Histogram;
 use crate::percentile::Sorted;
 use units::{Duration, Time};
 
-/// Maximum number of one application's files stored one by one.
+/// Maximum number of files of one application that are stored individually.
 const KEPT: usize = 65_536;
 
 /// A complete file (or message).
@@ -20,8 +20,8 @@ pub(crate) struct FileDone {
 
 /// The files of one application.
 ///
-/// The first 65 536 of the run are stored. Statistics cover the files that ended after the warm-up. They are exact as long as
-/// all of these files are stored; otherwise they are computed from a [`Histogram`].
+/// The first 65 536 files of the run are stored individually. Statistics cover the files that ended after the warm-up.
+/// The statistics are exact as long as all of these files are stored; otherwise they are computed from a [`Histogram`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     warm_up: Time,
@@ -69,7 +69,7 @@ impl FileTimes<'_> {
 }
 
 impl Files {
-    /// Creates an empty list, whose statistics begin at `warm_up`.
+    /// Creates an empty list. The statistics will exclude files that end before `warm_up`.
     pub(crate) fn new(warm_up: Time) -> Self {
         Self { warm_up, ..Self::default() }
     }
@@ -94,7 +94,7 @@ impl Files {
         &self.kept
     }
 
-    /// Returns the times of all files that ended after the warm-up, in bins.
+    /// Returns the histogram of the times of all files that ended after the warm-up.
     pub(crate) fn all(&self) -> &Histogram {
         &self.all
     }

@@ -80,8 +80,8 @@ const CLASSES: &[Band] =
 
 /// The predefined scales; the first is the default.
 ///
-/// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (the names of the classes
-/// are Apple's). We have only second-hand information that Waveform compares a median with a mean.
+/// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (the names of the
+/// classes are Apple's). Only second-hand sources say that Waveform compares a median with a mean.
 pub static SCALES: [Scale; 5] = [
     // the 99th percentile: a mean would hide the delays that users notice, and the goal of L4S is also stated for this
     // percentile (RFC 9330 §1)

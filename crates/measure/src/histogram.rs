@@ -18,7 +18,7 @@ use units::Duration;
 
 /// log2 of the number of bins per octave.
 const SUB: u32 = 10;
-/// Values of 2^TOP ns or more count in the last bin.
+/// All values of 2^TOP ns or more are counted in the last bin.
 const TOP: u32 = 42;
 /// Number of bins: 1024 below 2^10, then 1024 for each exponent from 10 to 41.
 const BINS: usize = (1 << SUB) * (1 + (TOP - SUB) as usize);
@@ -106,7 +106,7 @@ impl Histogram {
     pub(crate) fn max(&self) -> Option<Duration> {
         (self.count > 0).then_some(Duration(self.max))
     }
-    /// Returns the exact sum of the values in ns.
+    /// Returns the exact sum of all values, in ns.
     pub(crate) fn sum(&self) -> u128 {
         self.sum
     }
@@ -120,7 +120,7 @@ impl Histogram {
     /// mean is above 0.
     ///
     /// As in [`Histogram::percentile`], the middle of the bin, limited to [min, max], stands for every value in the
-    /// bin. This makes an error of at most 0.001.
+    /// bin. The resulting error is at most 0.001.
     pub(crate) fn variation(&self) -> Option<f64> {
         let n = self.count as f64;
         let mean = self.sum as f64 / n;
@@ -131,7 +131,8 @@ impl Histogram {
         (self.sum > 0).then(|| (self.bins().map(square).sum::<f64>() / n).sqrt() / mean)
     }
 
-    /// Returns the value that `p` percent of all values do not exceed (nearest rank); `None` without values.
+    /// Returns percentile `p`, found by nearest rank: the middle of the bin that contains it, limited to [min, max].
+    /// `None` without values.
     ///
     /// `p` is clamped to [0, 100]; 0 gives the exact minimum, 100 the exact maximum.
     pub fn percentile(&self, p: f64) -> Option<Duration> {
@@ -162,8 +163,8 @@ impl Histogram {
     /// Returns percentile `p` over time: the weight of each value is its own duration. Every value counts as the middle
     /// of its bin. `None` without values.
     ///
-    /// If each probe is sent when the previous one is answered, the round trips follow each other without gaps, so the
-    /// weight of a round trip is the time that it takes up in the run.
+    /// If each probe is sent as soon as the previous probe is answered, the round trips fill the run without gaps, so
+    /// the weight of a round trip is the time that it takes up in the run.
     pub(crate) fn percentile_of_time(&self, p: f64) -> Option<Duration> {
         let rank = self.sum as f64 * (p / 100.0).clamp(0.0, 1.0);
         let mut seen = 0.0;
@@ -177,16 +178,16 @@ impl Histogram {
         self.max()
     }
 
-    /// Returns the mean over time: the weight of each value is its own duration, so this is the sum of squares divided
-    /// by the sum. `None` without a value above 0.
+    /// Returns the mean over time, in which the weight of each value is its own duration. So the mean is the sum of the
+    /// squares divided by the sum of the values. `None` without a value above 0.
     pub(crate) fn mean_of_time(&self) -> Option<Duration> {
         let mean = self.mean()?.0 as f64;
         let cv = self.variation()?;
         Some(Duration((mean * (1.0 + cv * cv) + 0.5) as u64))
     }
 
-    /// Returns the share of values that are certainly at most `limit`. These are the values in bins that end at or
-    /// below `limit`, or all values if none exceeds it.
+    /// Returns a lower bound of the share of values that are at most `limit`. It includes the values in the bins that
+    /// lie entirely at or below `limit`, or all values if no value exceeds `limit`.
     pub(crate) fn share_at_most(&self, limit: Duration) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -267,8 +268,8 @@ mod tests {
         assert!(bins.is_sorted() && bins.iter().map(|(_, _, n)| n).sum::<u64>() == 200_000);
     }
 
-    /// Close percentiles stay distinct: 1000 values lie 0.1 ms apart around half a second. Bins of 1.6 % would hold 80 of them
-    /// each.
+    /// Close percentiles stay distinct. The 1000 values from 500 to 600 ms lie 0.1 ms apart; with bins of 1.6 %, at
+    /// least 80 of them would share a bin.
     #[test]
     fn close_percentiles_differ() {
         let mut h = Histogram::default();

@@ -9,8 +9,8 @@ use units::{Duration, Problem, Time};
 pub struct LinkMeterParams {
     /// The measured link; records of other links are ignored.
     pub link: LinkId,
-    /// Greatest queue length in the distribution of queue lengths, packets. Longer queues count as if they had this
-    /// length.
+    /// Greatest queue length, in packets, for which the distribution of queue lengths has a bin. Longer queues are
+    /// counted in the last bin.
     pub limit: u32,
     /// Start of the run.
     pub start: Time,
@@ -28,7 +28,7 @@ pub struct LinkMeterParams {
 pub struct LinkMeter {
     link: LinkId,
     warm_up: Time,
-    /// Distribution of the queue's length: the fraction of time that the queue spent at each length in packets.
+    /// Distribution of the queue's length over time: how long the queue spent at each length in packets.
     pub queue: TimeWeighted,
     /// Sojourn times of the packets that left.
     pub sojourn: Histogram,
@@ -77,7 +77,8 @@ impl LinkMeter {
     /// Records a packet that finds an empty queue and an idle link: it is enqueued and dequeued at once.
     #[inline]
     pub fn passed(&mut self, now: Time, size: u16) {
-        // the queue is empty before and after, so the next change of its length can add the time for which it was empty
+        // the queue is empty before and after, so the time at length 0 goes on. It is counted later, when the queue's
+        // length changes. Only the maximum length may change now
         self.queue.peak(1);
         self.left(now, size, Duration::ZERO);
     }

@@ -2,7 +2,7 @@
 
 use units::{Duration, Problem, Time};
 
-/// One bin. It fills one cache line, because a packet changes most of its fields.
+/// One bin. All of its fields share one cache line, because a packet changes most of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(align(64))]
 struct Bin {
@@ -46,7 +46,7 @@ pub(crate) struct LinkSeries {
 }
 
 impl LinkSeries {
-    /// Returns an empty series, with bins of `width` over `duration`; the last bin may be shorter.
+    /// Returns an empty series that covers `duration` with bins of `width`; the last bin may be shorter.
     ///
     /// Errors: see [`bins`](crate::series::bins).
     pub(crate) fn new(start: Time, width: Duration, duration: Duration) -> Result<Self, Problem> {
@@ -63,18 +63,18 @@ impl LinkSeries {
         })
     }
 
-    /// Records that the queue's length is `packets` from `now` on.
+    /// Records that the queue holds `packets` packets from `now` on.
     #[inline]
     pub(crate) fn hold(&mut self, now: Time, packets: u32) {
         self.advance(now);
         self.level = packets;
-        // a change at the boundary between two bins counts at the end of the earlier bin
+        // a change exactly at the boundary between two bins also sets the queue length at the end of the earlier bin
         if now == self.bin_start && self.bin > 0 {
             self.bins[self.bin - 1].end = packets;
         }
     }
 
-    /// Adds a packet that left.
+    /// Counts a packet that left the queue.
     #[inline]
     pub(crate) fn sent(&mut self, now: Time, size: u16, sojourn: Duration) {
         let bin = self.at(now);
@@ -89,7 +89,7 @@ impl LinkSeries {
         self.at(now).dropped += 1;
     }
 
-    /// Adds a packet marked with CE.
+    /// Counts a packet that was marked with CE.
     #[inline]
     pub(crate) fn marked(&mut self, now: Time) {
         self.at(now).marked += 1;
@@ -111,8 +111,8 @@ impl LinkSeries {
         &mut self.bins[self.bin]
     }
 
-    /// Adds the current queue length times the time from `since` to `until` to the current bin. `until` must not be
-    /// later than the end of this bin.
+    /// Multiplies the current queue length by the time from `since` to `until`, and adds the product to the area of the
+    /// current bin. `until` must not be later than the end of this bin.
     #[inline]
     fn count_level(&mut self, until: Time) {
         self.bins[self.bin].area += u128::from(self.level) * u128::from(until.since(self.since).0);
@@ -142,7 +142,7 @@ impl LinkSeries {
     pub(crate) fn begin(&self, i: usize) -> Time {
         self.start + self.width * i as u64
     }
-    /// Returns the mean queue length over time, packets.
+    /// Returns the mean queue length in bin `i`, weighted by time, in packets.
     pub(crate) fn queue_mean(&self, i: usize) -> f64 {
         let span = self.begin(i + 1).min(self.end).since(self.begin(i));
         self.bins[i].area as f64 / span.0 as f64
@@ -178,9 +178,9 @@ impl LinkSeries {
 mod tests {
     use super::*;
 
-    /// Adds records at random times, many of them at the boundary between two bins. The expected queue lengths come
-    /// from a list with an entry for every nanosecond, the expected values of all other columns from a sum or list for
-    /// each bin.
+    /// Adds records at random times, many of them at the boundary between two bins. The expected queue lengths are
+    /// computed from a list with one entry per nanosecond. The expected values of all other columns are computed from a
+    /// sum or a list that the test keeps for each bin.
     #[test]
     fn every_column_agrees_with_a_sum_over_every_nanosecond() {
         let mut rng = units::Rng::named(7, "link series");

@@ -16,8 +16,9 @@ pub(crate) struct PageLoad {
 
 /// The page loads of one user.
 ///
-/// The first 65 536 are stored (91 hours, with the 5 s pauses of CableLabs 2012). Later loads are only counted, so statistics
-/// of load times do not include them. Counts and statistics cover the loads that ended after the warm-up.
+/// The first 65 536 loads are stored, enough for 91 hours with the 5 s pauses of CableLabs 2012. Later loads are only
+/// counted, so statistics of load times do not include them. Counts and statistics cover the loads that ended after the
+/// warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageLoads {
     warm_up: Time,
@@ -45,7 +46,7 @@ impl PageLoads {
         self.abandoned += u64::from(now >= self.warm_up);
     }
 
-    /// Returns the stored loads, in order.
+    /// Returns the stored page loads, in the order in which they were recorded.
     pub(crate) fn kept(&self) -> &[PageLoad] {
         &self.kept
     }
@@ -54,8 +55,8 @@ impl PageLoads {
         self.count
     }
 
-    /// Returns the number of pages that were abandoned before all their objects arrived. No other number includes these
-    /// pages.
+    /// Returns the number of pages that were abandoned before all their objects arrived. The other counts and
+    /// statistics do not include these pages.
     pub(crate) fn abandoned_count(&self) -> u64 {
         self.abandoned
     }

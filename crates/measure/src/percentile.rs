@@ -11,8 +11,8 @@ pub(crate) fn rank(p: f64, n: u64) -> u64 {
     ((exact - exact * 1e-12).ceil() as u64).clamp(1, n.max(1))
 }
 
-/// Returns the value that `p` percent of `sorted` do not exceed (nearest rank); `None` without values. `p` is clamped to [0,
-/// 100].
+/// Returns percentile `p` by the nearest-rank method: the smallest value of `sorted` such that at least `p` percent of
+/// the values do not exceed it. Returns `None` if there are no values. `p` is clamped to [0, 100].
 fn percentile<T: Copy>(sorted: &[T], p: f64) -> Option<T> {
     sorted.get(rank(p, sorted.len() as u64) as usize - 1).copied()
 }

@@ -18,13 +18,13 @@ impl Rows {
         Self { first: first as u32, used: vec![false; rows], full: 0 }
     }
 
-    /// Returns the same rows for another tally, in which they begin at row `first`.
+    /// Moves the application's rows to another tally, in which row `first` is the first of them. Rows in use stay in use.
     #[must_use]
     pub fn moved(self, first: usize) -> Self {
         Self { first: first as u32, ..self }
     }
 
-    /// Returns the row of a new flow.
+    /// Takes a row for a new flow, and returns it: the first free row, or the last row if none is free.
     pub fn take(&mut self) -> u32 {
         let full = self.full;
         let free = self.used[full..].iter().position(|used| !used).map(|row| full + row);
@@ -35,7 +35,8 @@ impl Rows {
         self.first + free.unwrap_or(self.used.len().saturating_sub(1)) as u32
     }
 
-    /// Releases the row of a flow that has ended. A shared last row counts as free as soon as one of its flows ends.
+    /// Releases the row of a flow that has ended. If flows share the last row, the row counts as free as soon as one of
+    /// them ends.
     pub fn release(&mut self, row: u32) {
         let row = (row - self.first) as usize;
         if let Some(used) = self.used.get_mut(row) {

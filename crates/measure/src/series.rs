@@ -119,7 +119,7 @@ impl Series {
         self.bin
     }
 
-    /// Counts one more value in the bin of `now`, and returns the stored value of that bin, which the caller updates.
+    /// Counts one more value in the bin of `now`, and returns a reference to the bin's value, which the caller updates.
     #[inline]
     fn counted(&mut self, now: Time) -> &mut u64 {
         let i = self.at(now);
@@ -196,7 +196,7 @@ mod tests {
     fn refusals_say_what_would_fit() {
         assert!(Series::new(Channel::Sum, Time::ZERO, Duration::ZERO, S).is_err());
         let e = Series::new(Channel::Sum, Time::ZERO, Duration(1), S).unwrap_err();
-        // the smallest valid bin is 10^9 ns / 2^22 = 238.4 ns
+        // the smallest valid bin width is 10^9 ns / 2^22 = 238.4 ns
         assert!(e.message.contains("at least 239ns"), "{e}");
         assert!(Series::new(Channel::Sum, Time::ZERO, Duration(239), S).is_ok());
     }

@@ -80,7 +80,7 @@ pub struct Tally {
     pub flow_gone: u64,
     /// True if any row has series.
     pub has_series: bool,
-    /// End of the warm-up. Earlier events are in series and lists, but not in sums and distributions.
+    /// End of the warm-up. Series and lists include earlier events; sums and distributions do not.
     pub warm_up: Time,
     /// The counters that this run's senders report.
     pub known: Known,
@@ -139,8 +139,8 @@ impl Tally {
     }
 
     /// Takes over the state of `past`, the tally of an earlier run that this run continues. Both runs have the same
-    /// applications. If `started` returns false for an application, its parameters may differ between the two runs, so
-    /// the application keeps its state in `self`.
+    /// applications. An application for which `started` returns false had not started in the earlier run. Its
+    /// parameters may differ between the two runs, so its state is not taken from `past`.
     pub fn continue_from(&mut self, past: Tally, started: impl Fn(usize) -> bool) {
         let mut rows = past.rows;
         // the loop starts with the last application, because `split_off` cuts rows off the end of the list
@@ -238,9 +238,9 @@ impl Tally {
         directions[direction].total.sent(sender);
     }
 
-    /// Ends the warm-up: the counts so far are excluded from the results. An open connection adds its counts to its row
-    /// only when it closes or the run ends, so [`Tally::under_way`] excludes what an open connection has counted so
-    /// far.
+    /// Ends the warm-up: excludes the counts so far from the results. The counts of an open connection are not among
+    /// them, because they are added to the connection's row only when it closes or the run ends. [`Tally::under_way`]
+    /// excludes the counts of open connections.
     pub fn begin(&mut self) {
         self.begun = true;
         self.rows
@@ -257,8 +257,9 @@ impl Tally {
         }
     }
 
-    /// Excludes from the results what one end of an open connection has counted by the end of the warm-up.
-    /// [`Tally::retire`] later adds the final counters, which include these counts.
+    /// Excludes from the results the counts that one end of a connection has reached at the end of the warm-up, if the
+    /// connection is still open. [`Tally::retire`] later adds the final counters of the connection, which cover its
+    /// whole lifetime.
     pub fn under_way(&mut self, row: u32, direction: usize, receiver: ReceiverCounts, sender: SenderCounts) {
         let directions = &mut self.rows[row as usize].directions;
         directions[1 - direction].before.get_or_insert_default().received(receiver);

@@ -26,7 +26,7 @@ use crate::Histogram;
 use crate::emodel::{self, Codec};
 use units::{Duration, Time};
 
-/// Number of bins between the delays that are never late and the delays that are always late.
+/// Number of bins for the delays that may or may not be late, depending on the minimum delay of the call.
 const BINS: usize = 65_536;
 
 /// Measures a call's quality packet by packet.
@@ -41,7 +41,7 @@ pub struct VoipMeter {
     first: Option<u64>,
     /// Width of a bin in nanoseconds.
     width: u64,
-    /// Number of delays in (late_after + i width, late_after + (i+1) width].
+    /// Element i is the number of delays in (late_after + i width, late_after + (i+1) width].
     bins: Vec<u32>,
     /// Number of delays above the last bin, which are certainly late.
     above: u64,
@@ -102,12 +102,12 @@ pub(crate) struct VoipSummary {
     pub jitter: Duration,
     /// Mean length of loss bursts, divided by the mean length that they would have if losses were independent.
     pub burst_ratio: f64,
-    /// E-model rating, 0 to 100, by the formulas of G.107. It depends on the mean delay + network delay, on the
-    /// percentage of packets lost or late (`plr_percent`), on the burst ratio and on the codec.
+    /// E-model rating, 0 to 100, by the formulas of G.107. It depends on the sum of mean delay and network delay, on
+    /// the percentage of packets lost or late (`plr_percent`), on the burst ratio and on the codec.
     pub r_g107: f64,
     pub mos_g107: f64,
-    /// E-model rating, 0 to 100, from the mean delay + network delay and the percentage of packets lost or late
-    /// (`plr_percent`).
+    /// E-model rating, 0 to 100, from the sum of mean delay and network delay, and from the percentage of packets lost
+    /// or late (`plr_percent`).
     pub r: f64,
     pub mos: f64,
     /// E-model rating, 0 to 100, from `plr_percent` alone. CableLabs 2012 appears to have computed the MOS that it
@@ -117,7 +117,7 @@ pub(crate) struct VoipSummary {
 }
 
 impl VoipMeter {
-    /// Returns a meter. `late_after`, `network_delay` and the codec's `ie` and `bpl` come from `traffic::VoipParams`.
+    /// Returns an empty meter. All parameters have the values of the fields in `traffic::VoipParams`.
     pub(crate) fn new(late_after: Duration, network_delay: Duration, codec: Codec) -> Self {
         Self {
             late_after,
@@ -174,8 +174,8 @@ impl VoipMeter {
         &self.delays
     }
 
-    /// Returns the resolution of the decision whether a packet is late: a packet whose delay exceeds the limit by at
-    /// most this much may count as on time.
+    /// Returns the largest error in detecting late packets: a packet whose delay exceeds the limit by no more than this
+    /// duration may count as on time.
     #[cfg(test)]
     fn resolution(&self) -> Duration {
         Duration(self.width - 1)
@@ -185,9 +185,9 @@ impl VoipMeter {
     /// far.
     fn late(&self) -> u64 {
         let Some(min) = self.delays.min() else { return 0 };
-        // Bin i holds the delays whose excess over late_after is in (i width, (i+1) width]. A delay is late if its
-        // excess is larger than the minimum delay. In the bin that contains the minimum delay, late delays cannot be
-        // distinguished from others, so all of them count as on time.
+        // Bin i counts the delays for which delay - late_after is in (i width, (i+1) width]. A packet is late if delay
+        // - late_after is larger than the minimum delay. In the bin whose range contains the minimum delay, late
+        // packets cannot be distinguished from others, so all packets of this bin count as on time.
         let from = (min.0.div_ceil(self.width) as usize).min(BINS);
         self.bins[from..].iter().map(|&n| u64::from(n)).sum::<u64>() + self.above
     }
@@ -241,8 +241,8 @@ mod tests {
 
     #[test]
     fn late_is_judged_by_the_minimum_of_the_whole_call() {
-        // The minimum delay of 10 ms comes last. Packets with a delay above 10 + 60 ms are late; judged by the first
-        // delay, only those above 40 + 60 ms would be.
+        // The minimum delay of 10 ms comes last. The four packets with a delay above 10 + 60 ms are late. If the first
+        // delay were used instead of the minimum, only the two packets with a delay above 40 + 60 ms would be late.
         let mut m = meter();
         feed(&mut m, &[40 * MS, 70 * MS, 71 * MS, 100 * MS, 101 * MS, 500 * MS, 10 * MS]);
         assert_eq!(m.late(), 4);
@@ -336,8 +336,8 @@ mod tests {
         let mut rng = Rng::named(3, "bursts");
         let played: Vec<u64> = (0..100_000).filter(|_| rng.unit() > 0.1).collect();
         assert!((burst_ratio(&played) - 1.0).abs() < 0.02);
-        // late packets count as lost: the delays of the fourth and the fifth packet are 70 ms above the minimum delay, which
-        // makes one run of 2 among 6 packets
+        // late packets count as lost: the delays of the fourth and the fifth packet are 70 ms above the minimum delay,
+        // so these two of the 6 packets form one run
         let mut m = meter();
         feed(&mut m, &[10 * MS, 10 * MS, 10 * MS, 80 * MS, 80 * MS, 10 * MS]);
         assert!((m.summary(6).burst_ratio - 2.0 * 4.0 / 6.0).abs() < 1e-12);

@@ -40,7 +40,8 @@ impl TimeWeighted {
         Self { bins, limit, shift, last: start, start, value: 0, max: 0, area: 0 }
     }
 
-    /// Sets the value from `now` on. If `now` is earlier than the last call, the time of the last call is used instead.
+    /// Sets the value from `now` on. If `now` is earlier than the time of the last call, the time of that call is used
+    /// instead.
     #[inline]
     pub(crate) fn set(&mut self, now: Time, value: u32) {
         self.advance(now);
@@ -56,7 +57,8 @@ impl TimeWeighted {
         self.max = self.max.max(value);
     }
 
-    /// Counts the time from the last call until `now` at the current value. Must be called at the end of the run.
+    /// Counts the time between the last call and `now` as time spent at the current value. Must be called at the end of
+    /// the run.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         let span = now.since(self.last).0;
@@ -67,7 +69,7 @@ impl TimeWeighted {
     }
 
     /// Discards everything recorded before `now`, at the end of a warm-up, but keeps the current value. If `now` is
-    /// earlier than the last call, the time of the last call is used instead.
+    /// earlier than the time of the last call, the time of that call is used instead.
     pub(crate) fn restart(&mut self, now: Time) {
         let now = now.max(self.last);
         self.bins.fill(0);
@@ -82,14 +84,15 @@ impl TimeWeighted {
     pub fn max(&self) -> u32 {
         self.max
     }
-    /// Returns the mean over time; 0 before any time has passed. The sums are exact integers, so only their conversion
-    /// to `f64` and the division round.
+    /// Returns the mean over time; 0 before any time has passed. The sums are exact integers, so rounding occurs only
+    /// when they are converted to `f64` and divided.
     pub fn mean(&self) -> f64 {
         let t = self.time().0;
         if t == 0 { 0.0 } else { self.area as f64 / t as f64 }
     }
 
-    /// Returns the bins in which time was spent, in ascending order: the lowest length of the bin, and the time.
+    /// Returns each bin in which time was spent, in ascending order, as a pair: the lowest length that the bin covers,
+    /// and the time spent in it.
     pub(crate) fn bins(&self) -> impl Iterator<Item = (u32, Duration)> + '_ {
         self.bins.iter().enumerate().filter(|(_, t)| **t > 0).map(|(i, &t)| ((i as u32) << self.shift, Duration(t)))
     }

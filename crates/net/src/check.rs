@@ -46,7 +46,8 @@ impl<S: Sink> Network<S> {
     }
 }
 
-/// Appends every number, flag and null of a summary to `to`, each with its dotted path. A null becomes `None`.
+/// Appends every number, flag and null of the summary `tree` to the list `to`, each with its dotted path. A flag
+/// becomes 0 or 1, and a null becomes `None`.
 fn numbers(tree: &Value, path: String, to: &mut Vec<(String, Option<f64>)>) {
     match tree {
         Value::Object(children) => {

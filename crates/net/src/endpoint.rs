@@ -11,8 +11,8 @@ pub struct Datagram {
     pub from: SocketAddr,
     /// ECN field of the IP header on arrival: CE if a queue has marked the datagram.
     pub ecn: Ecn,
-    /// The bytes that the sender supplied in [`Transmit::bytes`]. If they are a whole IPv4 packet, its ECN field is
-    /// that on arrival.
+    /// The bytes that the sender supplied in [`Transmit::bytes`]. If they are a whole IPv4 packet, the ECN field in its
+    /// header equals [`Datagram::ecn`].
     pub bytes: Vec<u8>,
 }
 

@@ -269,8 +269,7 @@ impl<S: Sink> Network<S> {
 impl<S: Sink + Clone> Network<S> {
     /// Returns a second network in the same state, which shares nothing with this one. Builds the network, if it has not run yet.
     ///
-    /// Errors: those of [`Network::build`]; also if an endpoint does not implement [`Endpoint::fork`], or panics in
-    /// `fork`.
+    /// Errors: those of [`Network::build`]; an endpoint does not implement [`Endpoint::fork`], or panics in `fork`.
     pub fn fork(&mut self) -> Result<Self, Problem> {
         let copied = |place: &Place| {
             let copy = call("fork", || place.code.fork()).map_err(|misbehaviour| misbehaviour.action);
@@ -351,7 +350,7 @@ fn wake_one<S: Sink>(
     if let Some(datagram) = datagram {
         call("handle", || all[to].code.handle(now, datagram)).map_err(|misbehaviour| (to, misbehaviour))?;
     } else if all[to].armed != now {
-        // wakes cannot be cancelled; this one is obsolete, because an earlier wake was scheduled in the meantime
+        // this wake is obsolete: wakes cannot be cancelled, and an earlier wake was scheduled in the meantime
         return Ok(());
     } else {
         all[to].armed = Time::NEVER;
@@ -359,7 +358,8 @@ fn wake_one<S: Sink>(
     serve(world, steps, all, to, is_due).map_err(|misbehaviour| (to, misbehaviour))
 }
 
-/// Handles the timeouts of an endpoint if `is_due`, sends its datagrams, and schedules its next wake.
+/// Sends the datagrams of endpoint `i`, handles its timeouts that are due, and schedules its next wake. If `is_due` is
+/// true, the first timeout is handled before any datagram is sent; otherwise, datagrams are sent first.
 fn serve<S: Sink>(
     world: &mut World<S>,
     steps: &Steps<S>,
@@ -397,8 +397,7 @@ fn next_timeout(endpoint: &mut Place) -> Result<Option<Time>, Misbehaviour> {
     call("next_timeout", || endpoint.code.next_timeout())
 }
 
-/// Sends a datagram of endpoint `i`.   Errors: the datagram cannot be sent. The error is the text for
-/// [`Failure::action`].
+/// Sends a datagram of endpoint `i`.   Errors: the datagram cannot be sent. The error becomes [`Failure::action`].
 fn send<S: Sink>(
     world: &mut World<S>,
     steps: &Steps<S>,

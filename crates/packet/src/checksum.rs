@@ -13,8 +13,8 @@ pub fn sum(bytes: &[u8]) -> u32 {
     let mut last = [0; 4];
     last[..words.remainder().len()].copy_from_slice(words.remainder());
     sum += u64::from(u32::from_ne_bytes(last));
-    // 65 535 bytes are 2^14 groups of at most 32 bits, so the sum is below 2^46. It fits into 32 bits after the carries
-    // have been added twice
+    // 65 535 bytes make 2^14 words of 32 bits (the last word is padded with zeros), so the sum is below 2^46. It fits
+    // into 32 bits after the carries have been added twice
     sum = (sum & 0xffff_ffff) + (sum >> 32);
     sum = (sum & 0xffff_ffff) + (sum >> 32);
     // RFC 1071 §2 (B): if the words are summed in the other byte order, only the two bytes of the sum are swapped

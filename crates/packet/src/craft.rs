@@ -35,7 +35,7 @@ pub struct Tcp<'a> {
     pub seq: u32,
     /// ACK number.
     pub ack: u32,
-    /// Flags: the 14th byte of the header. Bit 0x100 is AE, the last bit of the 13th byte.
+    /// Flags. The lower 8 bits are the 14th byte of the header; bit 0x100 is AE, the last bit of the 13th byte.
     pub bits: u16,
     /// Window, as written on the wire (not scaled).
     pub window: u16,

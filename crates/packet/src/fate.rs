@@ -4,7 +4,7 @@
 use crate::PacketMeta;
 use units::Time;
 
-/// The place in a queue where the decision was made.
+/// The place in a queue where the packet was dropped or marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Point {
     /// On arrival.
@@ -79,8 +79,8 @@ pub trait FateSink {
     fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point);
     /// Receives a mark of `packet` at `point`. The packet stays in the queue.
     fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point);
-    /// Receives the time `at` at which the last bit of `packet` leaves. Called only for packets that their socket
-    /// counts ([`Flags::LOCAL`](crate::Flags::LOCAL)).
+    /// Receives the time `at` at which the last bit of `packet` leaves. Called only for packets with
+    /// [`Flags::LOCAL`](crate::Flags::LOCAL), which the sender's socket counts until they leave its host.
     fn left(&mut self, _packet: &PacketMeta, _at: Time) {}
 }
 

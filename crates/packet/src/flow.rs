@@ -101,8 +101,8 @@ impl FlowTable {
         self.frames[slot] = (flow, bytes);
     }
 
-    /// Returns the sizes set by [`FlowTable::set_frames`] for this flow. `None` if the slot has no sizes, or the sizes of
-    /// another generation.
+    /// Returns the sizes that [`FlowTable::set_frames`] set for this flow; `None` if the slot has no sizes, or if the
+    /// sizes belong to another flow that used the slot.
     #[inline]
     pub(crate) fn frames(&self, flow: FlowId) -> Option<[u16; 2]> {
         self.frames.get(flow.slot()).filter(|(of, _)| *of == flow).map(|(_, bytes)| *bytes)

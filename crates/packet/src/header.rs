@@ -1,5 +1,5 @@
-//! Parses real packets, and writes the type of service, the only field that the live bench changes (to mark CE or clear the
-//! DSCP).
+//! Parses real packets, and writes their type of service. The live bench (the crate `live`), which sends the packets of
+//! real programs through simulated queues, changes only this field of a packet, to mark CE or to clear the DSCP.
 //!
 //! Source: RFC 791, RFC 8200 §4 (extension headers), RFC 9293 §3.1, RFC 768, RFC 792, RFC 3168 §5, RFC 1624 (checksum).
 //! Departs: the hop limit is not decremented, and no ICMP errors are sent: the live bench is a cable with queues, not a router.
@@ -172,9 +172,10 @@ fn option_flags(options: &[u8], ack: u32) -> Flags {
     flags
 }
 
-/// Returns [`Flags::SACK_WHOLE`] if the blocks cover all data that the receiver holds out of order. This requires one or two
-/// blocks, because an option with three blocks may have had no room for a fourth. It also requires that the first block does not
-/// report a duplicate: such a block lies below the ACK or within the second block (RFC 2883).
+/// Returns [`Flags::SACK_WHOLE`] if the blocks cover all data that the receiver holds out of order. This is certain
+/// only if the option has one or two blocks, because an option with three blocks may have had no room for a fourth. In
+/// addition, the first block must not report a duplicate. A block that reports a duplicate lies below the ACK or within
+/// the second block (RFC 2883).
 fn sack_whole(option: &[u8], ack: u32) -> Flags {
     let length = usize::from(option.get(1).copied().unwrap_or_default()).min(option.len());
     let block = |i: usize| (u32_at(option, 2 + 8 * i), u32_at(option, 6 + 8 * i));
@@ -235,7 +236,7 @@ mod tests {
         out
     }
 
-    /// Computes the sum that a receiver checks (RFC 1071). For a valid header, all its bits are ones.
+    /// Computes the sum that a receiver checks (RFC 1071). If the header is valid, all 16 bits of the sum are ones.
     fn ones_sum(header: &[u8]) -> u16 {
         let mut sum: u32 = header.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c[1]]))).sum();
         while sum > 0xffff {

@@ -51,7 +51,8 @@ impl LinkView {
         Self { rate, peak_rate: rate, tokens: Bytes(0), downstream_delay: Duration::ZERO }
     }
 
-    /// Returns the time that `bytes` take to leave: at the peak rate while tokens last, then at the sustained rate.
+    /// Returns the time that the link needs to send `bytes`: at the peak rate while tokens last, then at the sustained
+    /// rate.
     ///
     /// Source: RFC 8034 §4.2 (latency prediction from the token bucket).
     pub fn expected_delay(&self, bytes: u64) -> Duration {
@@ -65,31 +66,34 @@ impl LinkView {
 pub enum ServiceFlow {
     /// The low-latency service flow, L.
     LowLatency,
-    /// The classic service flow, C; in a modem without L, the only service flow.
+    /// The classic service flow, C. A modem that has no low-latency service flow has only this service flow.
     Classic,
 }
 
-/// The parameters of an aggregate of two service flows. The rates of the aggregate itself are not among them.
+/// The parameters of an aggregate of the two service flows L (low latency) and C (classic). The struct does not contain
+/// the rates of the aggregate itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aggregate {
-    /// The Maximum Sustained Rates of L and C, counted in Ethernet frames; `None` if only the aggregate's rate limits the flow.
+    /// The Maximum Sustained Rate of L, then that of C, counted in Ethernet frames. A rate is `None` if the flow is
+    /// limited only by the rate of the aggregate.
     pub msr: [Option<BitRate>; 2],
-    /// The Peak Rate of C alone; `None` if C has no Peak Rate of its own.
+    /// The Peak Traffic Rate of C; `None` if no such rate is set for C.
     pub peak_c: Option<BitRate>,
-    /// L's request-grant loop; `None` downstream, where there are no requests.
+    /// The request-grant loop of L; `None` downstream, where a modem sends no requests.
     pub request_loop: Option<RequestLoop>,
 }
 
 /// The delays of the request-grant loop of a modem's Low Latency flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLoop {
-    /// Time from a request to the end of the MAP with its grant: MinReqGntDelay plus a MAP interval.
+    /// Time from a request to the end of the MAP that contains the grant for this request: MinReqGntDelay plus a MAP
+    /// interval.
     pub delay: Duration,
-    /// Interval at which L's backlog is sampled: half a MAP interval.
+    /// Interval at which the backlog of L is sampled: half a MAP interval.
     pub sample: Duration,
-    /// GGR, the rate granted without requests; zero if there are no proactive grants.
+    /// Guaranteed Grant Rate (GGR): the rate that is granted without requests. Zero if there are no proactive grants.
     pub guaranteed_rate: BitRate,
-    /// GGI, the interval between grants without requests.
+    /// Guaranteed Grant Interval (GGI): the interval between grants that are made without requests.
     pub guaranteed_interval: Duration,
 }
 
@@ -146,7 +150,8 @@ impl OpportunityCounts {
     /// queue.
     pub const LONG_GAP: Duration = Duration::from_millis(100);
 
-    /// Returns the counts since `before`; `longest_gap` still covers the whole run.
+    /// Returns the counts since an earlier state of the counters, `before`. Only `longest_gap` still covers the whole
+    /// run.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {

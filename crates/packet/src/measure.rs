@@ -17,8 +17,8 @@ pub struct Measure {
     pub words: &'static str,
     /// Description in one sentence.
     pub doc: &'static str,
-    /// If the entry is a distribution, its statistics, which are entries below this entry. Empty if the entry is a
-    /// single number.
+    /// The statistics of a distribution, which are listed below this entry in the summary. If the entry is a single
+    /// number, the list is empty.
     pub parts: &'static [Measure],
 }
 
@@ -29,23 +29,24 @@ pub enum Better {
     More,
     /// Smaller values are better.
     Less,
-    /// Neither larger nor smaller values are better in themselves. Other measures show whether a change of the value
-    /// does harm.
+    /// Neither larger nor smaller values are better in themselves. Other measures show whether a change of the value is
+    /// harmful.
     Neither,
 }
 
 /// The unit of a measure's values, and how they are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kind {
-    /// The unit. `None` for a statistic, which has the unit of its distribution.
+    /// The unit of the values. A statistic with the same unit as its distribution has `None` here.
     pub unit: Option<Unit>,
-    /// The better direction. `None` for a statistic, which has the direction of its distribution.
+    /// Whether larger or smaller values are better. A statistic has `None` here if the answer is the same as for its
+    /// distribution.
     pub better: Option<Better>,
     /// The minimum difference that matters; `None` selects [`Unit::least`].
     pub least: Option<f64>,
-    /// The place of the measure (1 is first) in the list of measures that users notice most. If the measure is a
-    /// distribution, the text is the key of the statistic that represents the distribution, such as "p99"; for a single
-    /// number, the text is empty.
+    /// The position of the measure (1 is first) in the list of measures that users notice most, and a string. If the
+    /// measure is a distribution, the string is the key of the statistic that represents it, such as "p99"; if the
+    /// measure is a single number, the string is empty.
     pub rank: Option<(u8, &'static str)>,
 }
 
@@ -94,13 +95,14 @@ impl Kind {
         self.least = Some(least);
         self
     }
-    /// Sets `place` (1 is first) in the list of measures that users notice most, for a measure that is a single number.
+    /// Puts a measure that is a single number at position `place` (1 is first) in the list of measures that users
+    /// notice most.
     #[must_use]
     pub const fn rank(self, place: u8) -> Self {
         self.rank_by("", place)
     }
-    /// Sets `place` (1 is first) in the list of measures that users notice most, for a measure that is a distribution.
-    /// `statistic` is the key of the statistic that represents the distribution, such as "p99".
+    /// Puts a measure that is a distribution at position `place` (1 is first) in the list of measures that users notice
+    /// most. The statistic with the key `statistic`, such as "p99", represents the distribution in this list.
     #[must_use]
     pub const fn rank_by(mut self, statistic: &'static str, place: u8) -> Self {
         self.rank = Some((place, statistic));

@@ -14,9 +14,9 @@ pub enum Ecn {
     /// Not ECN-capable.
     #[default]
     NotEct = 0,
-    /// ECN-capable, and the identifier of L4S.
+    /// ECN-capable transport ECT(1), which identifies L4S traffic.
     Ect1 = 1,
-    /// ECN-capable, classic.
+    /// ECN-capable transport ECT(0), which classic ECN uses.
     Ect0 = 2,
     /// Congestion experienced.
     Ce = 3,
@@ -40,7 +40,8 @@ impl Ecn {
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// A TCP segment without payload, SYN or FIN: [`PacketMeta::seq`] is its cumulative ACK number.
+    /// A pure ACK: a TCP segment that has no payload and neither the SYN nor the FIN flag. The field
+    /// [`PacketMeta::seq`] holds its cumulative ACK number.
     pub const PURE_ACK: Self = Self(1);
     /// SYN.
     pub const SYN: Self = Self(2);
@@ -66,8 +67,8 @@ impl Flags {
     /// The SACK blocks cover all data that the receiver holds out of order. Set if there are one or two blocks and none reports
     /// a duplicate (RFC 2883). Not a bit on the wire, but derived from the blocks.
     pub const SACK_WHOLE: Self = Self(2048);
-    /// A datagram whose bytes are in the host's arena, at `body`. Shares its bit with [`Flags::SACK_WHOLE`], which only ACKs
-    /// use. Not a bit on the wire.
+    /// A datagram whose bytes are in the host's arena, at index `body`. The flag has the same bit as
+    /// [`Flags::SACK_WHOLE`], which only ACKs use. Not a bit on the wire.
     pub const BYTES: Self = Self(2048);
     /// Push: the last segment of a burst, or of the data that the application has written.   Source: RFC 9293 §3.9.1.2; Linux.
     pub const PSH: Self = Self(4096);
@@ -77,7 +78,8 @@ impl Flags {
     /// The socket counts this packet while it is in the queue or the device of its own host (TCP small queues). Not a bit on the
     /// wire.
     pub const LOCAL: Self = Self(16_384);
-    /// The segment changes the receive window. Not a bit on the wire: every TCP header has a window.
+    /// The segment changes the receive window. This flag does not exist on the wire, where every TCP header has a
+    /// window field.
     pub const WINDOW: Self = Self(32_768);
     /// The ECN bits of a TCP header.
     pub const ECN: Self = Self(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
@@ -92,7 +94,7 @@ impl Flags {
     pub const fn any(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
-    /// Returns these flags and the flags of `other`.
+    /// Returns the flags that are set in `self`, in `other`, or in both.
     #[inline]
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
@@ -124,7 +126,7 @@ impl Flags {
 /// Unit: bytes.
 pub const LEAST_BYTES: u64 = 28;
 
-/// A packet: 32 bytes, plain data.
+/// A packet, which is 32 bytes of plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketMeta {
     /// A time written by the component that holds the packet: a queue writes the enqueue time, a link the arrival time.
@@ -152,9 +154,9 @@ const _: () = assert!(size_of::<PacketMeta>() == 32);
 
 /// A packet without its `stamp`, packed into three integers for speed.
 ///
-/// If the fields of a packet were just written one by one, the CPU cannot copy the packet until all the fields have
-/// reached the cache. The three integers avoid this wait, because they stay in registers all the way from the sender to
-/// the slot in a link's ring.
+/// If the fields of a packet have just been written one by one, the CPU cannot copy the packet until all the fields
+/// have reached the cache. The three integers avoid this wait, because they stay in registers all the way from the
+/// sender to the slot in a link's ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packed {
     /// [`PacketMeta::seq`].
@@ -172,7 +174,7 @@ impl Packed {
         self.rest as u16
     }
 
-    /// Returns the packet with this stamp.
+    /// Unpacks the packet, and sets its `stamp`.
     #[inline(always)]
     pub fn at(self, stamp: Time) -> PacketMeta {
         let Self { seq, flow_body, rest } = self;
@@ -254,7 +256,8 @@ impl PacketMeta {
         self.tos = self.tos & !3 | ecn as u8;
     }
 
-    /// Marks the packet with CE if it is ECN-capable; otherwise returns false.
+    /// Marks the packet with CE and returns true if the packet is ECN-capable. Otherwise leaves the packet unchanged
+    /// and returns false.
     #[inline]
     pub fn mark_ce(&mut self) -> bool {
         let capable = self.tos & 3 != 0;
@@ -319,7 +322,8 @@ mod tests {
         assert_eq!(counted(packet(flow, 3 * 1514 + 67, Flags::GSO)), (4, 1514));
         assert_eq!(counted(packet(flow, 1200, Flags::GSO.with(Flags::REVERSE))), (2, 600));
         assert_eq!(counted(packet(flow, 3000, Flags::default())), (1, 3000), "one large segment");
-        // packets of the slot's previous flow, and of a flow without a frame size, count as one segment
+        // a packet counts as one segment if its flow has no frame size, or if a later flow has taken over the slot of
+        // its flow in the table
         assert_eq!(counted(packet(FlowId::new(2, 8), 3000, Flags::GSO)), (1, 3000));
         assert_eq!(counted(packet(FlowId::new(5, 0), 3000, Flags::GSO)), (1, 3000));
     }

@@ -19,7 +19,7 @@ use units::{Problem, shown};
 pub struct Supplied<M: ?Sized>(Option<Arc<M>>);
 
 impl<M: ?Sized> Supplied<M> {
-    /// Returns a value that holds this factory.
+    /// Wraps a factory that the program supplies.
     pub fn by(factory: Arc<M>) -> Self {
         Self(Some(factory))
     }
@@ -29,14 +29,15 @@ impl<M: ?Sized> Supplied<M> {
         self.0.as_deref()
     }
 
-    /// Copies the factory, if there is one, with `copy`, and returns a `Supplied` that holds the copy.
+    /// Returns a `Supplied` with a copy of the factory, which the function `copy` makes. Without a factory, the result
+    /// has no factory either.
     #[must_use]
     pub fn copied(&self, copy: impl FnOnce(&M) -> Arc<M>) -> Self {
         Self(self.factory().map(copy))
     }
 
-    /// Returns an error if no factory was supplied. The error message says that the class `name` is a `kind` (such as
-    /// "law") in Python.
+    /// Returns an error if no factory was supplied. The error message explains that the algorithm is written in Python;
+    /// `kind` is the kind of algorithm, such as "law", and `name` is the name of the class.
     pub fn ready(&self, kind: &str, name: &str) -> Result<(), Problem> {
         match self.0 {
             Some(_) => Ok(()),
@@ -81,8 +82,8 @@ fn is_name(name: &str) -> bool {
     letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Checks that `text`, the value of `key`, names a class, as "FILE.py:CLASS" or as a bare name. The error suggests
-/// `example`.
+/// Checks that the value `text` of the parameter `key` is the name of a class, either as "FILE.py:CLASS" or as CLASS
+/// alone. If it is not, the error message shows `example` as a valid value.
 pub fn class_named(key: &str, text: &str, example: &str) -> Result<(), Problem> {
     let file = text.rsplit_once(':').map(|(file, class)| file.ends_with(".py") && is_name(class));
     if file.unwrap_or_else(|| is_name(text)) {

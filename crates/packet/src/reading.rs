@@ -41,8 +41,7 @@ impl Unit {
     pub const NAMED: [Self; 7] =
         [Self::Packets, Self::Bytes, Self::Segments, Self::Milliseconds, Self::Seconds, Self::Mbit, Self::Percent];
 
-    /// Returns the suffix of a column's name, the symbol, the smallest difference that matters, and the number of digits after the
-    /// decimal point.
+    /// Returns the values of `suffix`, `symbol`, `least` and `digits` for the unit, in this order.
     const fn row(self) -> (&'static str, &'static str, f64, Option<u8>) {
         match self {
             Self::One => ("", "", 0.0, None),
@@ -72,8 +71,8 @@ impl Unit {
         self.row().2
     }
 
-    /// Returns how many digits after the decimal point are meaningful, because the core stores times in whole ns and
-    /// rates in whole bit/s. Returns `None` for units to which no such limit applies.
+    /// Returns how many digits after the decimal point are meaningful. The number is limited for times and rates,
+    /// because the core stores times in whole ns and rates in whole bit/s. For all other units, the result is `None`.
     pub const fn digits(self) -> Option<u8> {
         self.row().3
     }
@@ -93,13 +92,13 @@ pub enum Value<'a> {
 /// One item of a probe's output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Item<'a> {
-    /// The start of the section of the queue or class with this name.
+    /// The start of a section. The name is that of the queue or class whose values follow.
     Queue(&'a str),
     /// A value and its name, without the unit.
     Value(&'a str, Unit, Value<'a>),
 }
 
-/// State that a table or plot shows over time. All algorithms that report such state use the same form.
+/// State that a table or plot shows over time. Samples have the same form for all algorithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sample {
     /// Queueing delay in the L and C queues of a dual-queue discipline.
@@ -146,13 +145,13 @@ enum Instrument<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Begins a reading at `now` that passes every value to `to`. With `queues`, the reading includes the values of each inner
-    /// queue.
+    /// Begins a reading at time `now` that passes every value to the callback `to`. If `queues` is true, the reading
+    /// also includes the values of each inner queue.
     pub fn new(now: Time, queues: bool, to: &'a mut dyn FnMut(Item<'_>)) -> Self {
         Self { now, queues, to: Instrument::Values(to) }
     }
 
-    /// Begins a reading at `now` that passes samples to `to` and ignores the named values.
+    /// Begins a reading at time `now` that passes only the samples to the callback `to`, and ignores all other values.
     pub fn samples(now: Time, to: &'a mut dyn FnMut(Sample)) -> Self {
         Self { now, queues: false, to: Instrument::Samples(to) }
     }
@@ -185,14 +184,14 @@ impl<'a> Reading<'a> {
         self.put(Item::Queue(name));
     }
 
-    /// Begins a section for the queue or class `name`, and reports the queue's backlog in it.
+    /// Begins a section for the queue or class `name`, and reports `backlog` as the first values of the section.
     pub fn queue_of(&mut self, name: &str, backlog: Backlog) {
         self.queue(name);
         self.packets("backlog", backlog.packets.into());
         self.bytes("backlog", backlog.bytes);
     }
 
-    /// Reports a number in any unit; `None` if there is no value now.
+    /// Reports a number in any unit. A `value` of `None` reports that the quantity has no value at present.
     pub fn value(&mut self, name: &str, unit: Unit, value: Option<f64>) {
         self.put(Item::Value(name, unit, Value::Number(value.filter(|v| v.is_finite()))));
     }

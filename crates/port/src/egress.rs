@@ -32,11 +32,11 @@ pub(crate) struct Egress {
     pub queue: Queue,
     pub rate: Option<BitRate>,
     pub propagation: Propagation,
-    /// True if the last request returned no packet: the queue was empty, or the server holds the packets back. If false, the
-    /// next request is made at `free_at`.
+    /// True if the last request to the queue returned no packet, or if no request was made because the server holds the
+    /// packets back. If false, the link becomes free at `free_at`, and then makes the next request.
     pub idle: bool,
     pub free_at: Time,
-    /// Time of the last request that returned a packet.
+    /// Time at which the packet that occupies the link, or that last occupied the link, was taken from the queue.
     pub served_at: Time,
     pub transmit_dropped: Count,
     pub queue_rng: Rng,

@@ -45,7 +45,7 @@ impl<S: Sink> FateSink for Recorder<'_, '_, S> {
     }
 }
 
-/// Counts of the packets offered to a port, by fate.
+/// Counters of what happened to the packets that were offered to a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
     /// The queue's own counters.

@@ -48,12 +48,12 @@ impl Default for HtbParams {
 }
 
 impl HtbParams {
-    /// Returns the class's rate on a link of rate `link`.
+    /// Returns the assured rate of the class on a link whose rate is `link`.
     pub fn rate_on(&self, link: Option<BitRate>) -> Option<BitRate> {
         self.rate.or(link)
     }
 
-    /// Checks the parameters on a link of rate `link`. The error names the first invalid field.
+    /// Checks the parameters for a link whose rate is `link`. The error names the first invalid field.
     pub(crate) fn validate(&self, link: Option<BitRate>) -> Result<(), Problem> {
         let Some(rate) = self.rate_on(link) else {
             return Err(Problem::new("rate", "neither the class nor the link has a rate; expected a positive rate"));
@@ -73,14 +73,14 @@ pub(crate) struct Htb {
     tokens: Bucket,
     ctokens: Bucket,
     at: Time,
-    /// True if the class follows the link's rate.
+    /// True if the class has no rate of its own and uses the link's rate.
     rate_of_link: bool,
-    /// True if `ceil` follows the class's rate.
+    /// True if no `ceil` was set, so that `ceil` is always equal to the class's rate.
     ceil_is_rate: bool,
 }
 
 impl Htb {
-    /// Builds two buckets that are full at time 0. The parameters must be valid on a link of rate `link`.
+    /// Builds two buckets that are full at time 0. The parameters must be valid for a link whose rate is `link`.
     pub(crate) fn new(p: &HtbParams, link: Option<BitRate>) -> Self {
         let rate = p.rate_on(link).unwrap_or(BitRate(u64::MAX));
         Self {
@@ -99,8 +99,8 @@ impl Htb {
         self.at = now;
     }
 
-    /// Charges a packet of `bytes` sent at `now`. Returns the time that the next packet must wait, which is zero while neither
-    /// bucket is in debt.
+    /// Takes tokens for a packet of `bytes` bytes, sent at `now`, from both buckets. Returns how long the next packet
+    /// must wait; the wait is zero if neither bucket is in debt.
     #[inline]
     pub(crate) fn charge(&mut self, now: Time, bytes: u64) -> Duration {
         self.refill(now);
@@ -109,20 +109,22 @@ impl Htb {
         self.wait()
     }
 
-    /// Returns the time from the last refill until neither bucket is in debt.
+    /// Returns how long after the last refill both buckets will be out of debt.
     fn wait(&self) -> Duration {
         let none = Duration::ZERO;
         self.tokens.wait(0).unwrap_or(none).max(self.ctokens.wait(0).unwrap_or(none))
     }
 
-    /// Returns the transmission time of `bytes` on an interface of rate `link`.
+    /// Returns the transmission time of `bytes` on the interface behind the shaper, whose rate is `link`. The time is
+    /// zero if the class has no rate of its own, or if `link` is `None`.
     #[inline]
     pub(crate) fn serialize(&self, link: Option<BitRate>, bytes: u64) -> Duration {
         link.filter(|_| !self.rate_of_link).map_or(Duration::ZERO, |r| r.time_for(bytes))
     }
 
-    /// Sets new (positive) rates from `now` on; `None` keeps the old rate. The buckets keep their contents, including
-    /// debts. Returns the time at which the next packet may leave.
+    /// Changes the rates at time `now`. New rates must be positive; a rate that is `None` is not changed, except that
+    /// `ceil` changes with `rate` if no `ceil` was set. The buckets keep their contents, including debts. Returns the
+    /// time at which the next packet may leave.
     pub(crate) fn set_rates(&mut self, now: Time, rate: Option<BitRate>, ceil: Option<BitRate>) -> Time {
         self.refill(now);
         rate.into_iter().for_each(|r| self.tokens.set_rate(r));

@@ -187,7 +187,8 @@ impl Impaired {
         self.reordering_rng.chance(reordering.chance.get()).then_some(reordering.by)
     }
 
-    /// Returns the time at which a packet's batch arrives. Without batches, the packet would arrive at `arrival`.
+    /// Returns the time at which a packet arrives together with its batch. `arrival` is the time at which the packet
+    /// would arrive if packets were not delivered in batches.
     pub(crate) fn batch(&self, arrival: Time) -> Time {
         self.spec
             .batches

@@ -29,7 +29,7 @@ pub struct Link<C = Port> {
 }
 
 impl<C: Carries> Link<C> {
-    /// Ends the warm-up at `now`. The caller must have done all earlier work.
+    /// Ends the warm-up at `now`. The caller must have done all work due before `now`.
     pub fn begin(&mut self, now: Time) {
         *self.before = self.carrier.counts(now);
         if let Some(meter) = &mut self.meter {

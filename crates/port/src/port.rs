@@ -132,7 +132,8 @@ impl Port {
         self.egress.propagation.arrival_at()
     }
 
-    /// Returns the packet in flight that reaches the far end after `others` other packets. Its `stamp` is the arrival time.
+    /// Returns the packet at index `others` among the packets in flight, counted from 0 in order of arrival at the far
+    /// end. The packet's `stamp` is its arrival time.
     #[inline]
     pub fn in_flight(&self, others: usize) -> Option<&PacketMeta> {
         self.egress.propagation.in_flight(others)
@@ -167,8 +168,9 @@ impl Port {
         self.server.is_plain() && self.is_ordered()
     }
 
-    /// Returns true if the link becomes free at `now`, and if an event for this would have been scheduled before `since`: when the
-    /// packet in transmission was dequeued or, if the queue was empty then, when the next packet arrived.
+    /// Returns true if the link becomes free at `now` while packets wait, and an event-driven host would have scheduled
+    /// the event for this before `since`. Such a host schedules the event when the packet in transmission is dequeued
+    /// or, if the queue is empty then, when the next packet arrives.
     pub fn is_free_before(&self, now: Time, since: Time) -> bool {
         let Egress { idle, free_at, served_at, .. } = self.egress;
         let waiting = self.head_arrival().unwrap_or(served_at);

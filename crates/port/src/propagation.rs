@@ -88,7 +88,7 @@ impl Propagation {
         self.ring.front().map_or(Time::NEVER, |p| p.stamp)
     }
 
-    /// Returns the packet in flight that arrives after `others` other packets.
+    /// Returns the packet at index `others` among the packets in flight, counted from 0 in order of arrival.
     #[inline]
     pub(crate) fn in_flight(&self, others: usize) -> Option<&PacketMeta> {
         self.ring.get(others)
@@ -164,8 +164,8 @@ impl Propagation {
         self.ring.push_back(packet);
     }
 
-    /// Puts in flight a packet that may be held back or arrive in a batch. `arrival` is its arrival time without these two
-    /// impairments.
+    /// Adds a packet to the packets in flight, on a wire that may hold packets back or deliver them in batches. Without
+    /// these two impairments, the packet would arrive at `arrival`.
     #[cold]
     fn depart_impaired(&mut self, packet: PacketMeta, arrival: Time) {
         let Some(impaired) = &mut self.impaired else { return };
@@ -178,7 +178,8 @@ impl Propagation {
         self.overtake(packet, arrival);
     }
 
-    /// Returns true if `lose` lists the packet that leaves now. Earlier packets must be counted as departed or lost.
+    /// Returns true if `lose` lists the packet that leaves now. All earlier packets, but not this packet, must already
+    /// have been counted as departed or lost.
     #[cold]
     fn chosen(&mut self) -> bool {
         let number = self.departed.packets + self.lost.packets + 1;

@@ -24,7 +24,8 @@ pub struct PlainLink {
     pub delivered: Count,
 }
 
-/// A [`FateSink`] that does not expect drops: all packets that refill the queue were in it before, so they fit.
+/// The [`FateSink`] for the enqueuing of packets that the host's implementation had already accepted into its queue.
+/// All these packets fit, so a drop is a defect.
 struct Fits;
 
 impl FateSink for Fits {
@@ -50,7 +51,8 @@ impl Port {
         egress.propagation.resume(&from.in_flight, from.delivered);
         egress.now = from.now;
         egress.free_at = from.free_at;
-        // if the last transmission has already ended, the link then found the queue empty, so it is idle
+        // if the last transmission has already ended, the link found the queue empty at that moment, so the link is
+        // idle
         egress.idle = from.free_at <= from.now;
     }
 }

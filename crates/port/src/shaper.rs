@@ -32,7 +32,7 @@ impl Shaper {
         }
     }
 
-    /// Returns the long-run rate; `None` if it is the link's rate.
+    /// Returns the shaper's long-run rate; `None` if the shaper uses the link's rate.
     pub fn own_rate(&self) -> Option<BitRate> {
         match self {
             Self::TokenBucket(p) => Some(p.max_sustained_rate),
@@ -40,7 +40,7 @@ impl Shaper {
         }
     }
 
-    /// Returns the highest rate during a burst, if it is limited.
+    /// Returns the highest rate during a burst; `None` if this rate has no limit.
     pub fn peak_on(&self, link: Option<BitRate>) -> Option<BitRate> {
         match self {
             Self::TokenBucket(p) => p.peak_traffic_rate,

@@ -45,7 +45,7 @@ impl Service {
         }
     }
 
-    /// Returns the opportunities of the link, if it has opportunities instead of a rate.
+    /// Returns the specification of the link's opportunities, if the link has opportunities instead of a rate.
     pub fn delivery(&self) -> Option<&Delivery> {
         if let Self::Delivery(p) = self { Some(p) } else { None }
     }
@@ -73,7 +73,8 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Returns the points of the distribution: field name, share and delay.
+    /// Returns the points of the distribution: for each point, the name of its field, its quantile (from 0 to 1) and
+    /// its delay.
     fn points(&self) -> [(&'static str, f64, Duration); 6] {
         [
             ("min", 0.0, self.min),
@@ -85,7 +86,7 @@ impl Lateness {
         ]
     }
 
-    /// Checks that no percentile is below its predecessor. The error names the first percentile that is.
+    /// Checks that the percentiles never decrease. The error names the first percentile that is below its predecessor.
     fn validate(&self) -> Result<(), Problem> {
         for pair in self.points().windows(2) {
             let (below, (path, _, this)) = (pair[0].2, pair[1]);
@@ -202,7 +203,7 @@ impl PortSpec {
         !whole || self.queue.split_gso()
     }
 
-    /// Checks that the link's rate and queue discipline are valid with the DOCSIS 3.1 modem `p`.
+    /// Checks that the link has no rate of its own, and that its queue discipline suits the DOCSIS 3.1 modem `p`.
     fn validate_docsis31(&self, p: &Docsis31Params) -> Result<(), Problem> {
         if let Some(rate) = self.rate {
             let key = if p.downstream.is_some() { "downstream.channel" } else { "minislots" };

@@ -1,5 +1,6 @@
-//! Congestion controllers written in Python. Each is an object of a user's class, and the sender's calls go to the object's
-//! methods (`object.rs`). After an error in any object of the run, all these controllers leave their windows unchanged.
+//! Congestion controllers written in Python. Each controller is an object of a user's class, whose methods the sender
+//! calls (`object.rs`). After an error in any Python object of the run, all these controllers leave their windows
+//! unchanged.
 
 use crate::error::{Mistake, locked, shown};
 use crate::object::{Class, Object};
@@ -12,7 +13,7 @@ use tcp::foreign::{AnyController, Constant, ControllerFactory, ForeignController
 use tcp::{AckSample, Congestion, Drive, LostSegment, Origin, Silence, Window};
 use units::{Problem, Rng, Time};
 
-/// The stack of a new connection, as a controller sees it.
+/// The initial window of a new connection, and facts about its TCP stack, as passed to the controller.
 #[pyclass(frozen, get_all, module = "bloatlab._core")]
 pub(crate) struct ControllerStart {
     /// Initial window, segments.
@@ -116,7 +117,7 @@ sample_properties! {
     ce_packets: u32 = |s| s.ce_packets;
     /// Payload bytes of the CE-marked packets reported by this ACK.
     ce_bytes: u64 = |s| s.ce_bytes;
-    /// Round-trip time measured by this ACK, microseconds; None if it measures none.
+    /// Round-trip time measured by this ACK, microseconds; None if the ACK yields no measurement.
     rtt_us: Option<u32> = |s| s.rtt_us;
     /// One-way delay plus the offset between the two clocks, microseconds modulo 2^32.
     one_way_us: Option<u32> = |s| s.one_way_us;
@@ -224,7 +225,8 @@ pub(crate) struct PythonDrive {
     quantum: Option<u32>,
     /// Largest payload of a new segment, bytes.
     max_payload: Option<u16>,
-    /// True if the sender reduces the window after congestion and idle periods; false if `cwnd` is final.
+    /// True if the sender itself reduces the window after congestion and idle periods; false if only the controller
+    /// sets the window.
     reduction: Option<bool>,
     /// True if the controller keeps the window small on purpose. Delivery rates do not show the bandwidth during that
     /// time.
@@ -252,8 +254,9 @@ impl PythonDrive {
 /// draws from it.
 type Stream = Arc<Mutex<Rng>>;
 
-/// Inserts a Python controller into each stack of `scenario` that names one; returns true if any stack does. `find`
-/// returns the class for a key, "tcp.NAME".   Errors: a class names an unknown feature of the stack.
+/// Supplies the Python controller of each stack in `scenario` that has a Python class; returns true if any stack has
+/// one. `find` returns the class for a key "tcp.NAME", where NAME is the name of the stack.   Errors: a class names an
+/// unknown feature of the stack.
 pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Class>) -> PyResult<bool> {
     let mut any = false;
     for (name, stack) in scenario.tcp.iter_mut().filter(|(_, stack)| stack.has_outside()) {

@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use units::{Problem, shown};
 
-/// Reads a trace in mahimahi's format, or in the compact form of a scenario's `source`. Returns a dict with its compact form
-/// (`compact`) and its statistics (`lines`, `period_ms`, `longest_gap_ms`, `gaps_over_100ms`). Raises `ValueError` with the line
-/// and the mistake.
+/// Reads a trace in mahimahi's format, or in the compact form of a scenario's `source`. Returns a dict with the trace's
+/// compact form (`compact`) and its statistics (`lines`, `period_ms`, `longest_gap_ms`, `gaps_over_100ms`). Raises
+/// `ValueError` with the number of the invalid line and a description of the mistake.
 #[pyfunction]
 pub(crate) fn delivery_trace<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
     let read = if text.starts_with('+') { Lines::read_compact(text) } else { Lines::read(text) };

@@ -38,8 +38,8 @@ pub(crate) fn scenario_of(resolved: &str) -> PyResult<Scenario> {
     face::scenario(resolved).map_err(|p| refuse("", &p))
 }
 
-/// Locks a mutex, even if a thread panicked while it held the lock. Use this function only for data that is valid even
-/// then.
+/// Locks a mutex, even if a thread panicked while it held the lock. The data must be of a kind that such a panic cannot
+/// leave invalid.
 pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! Laws written in Python. Each is an object of a user's class, and the queue's calls go to the object's methods (`object.rs`).
-//! After an error in any object of the run, all these laws pass every packet.
+//! Laws written in Python. Each law is an object of a user's class; the queue's calls of the law become calls of the
+//! object's methods (`object.rs`). After an error in any object of the run, all these laws pass every packet.
 
 use crate::error::{Mistake, locked, shown};
 use crate::object::{Class, Object, shared_copy};
@@ -45,7 +45,7 @@ pub(crate) struct LawView {
     /// Time of the call, ns.
     #[pyo3(get)]
     now_ns: u64,
-    /// Time that the packet passed to the method has waited in the queue, ns; 0 for an arrival or a tick.
+    /// How long the packet of the call has waited in the queue, ns; 0 if the call is for an arrival or a tick.
     #[pyo3(get)]
     sojourn_ns: u64,
     /// Packets in the queue, not counting the packet of the call.
@@ -66,7 +66,8 @@ pub(crate) struct LawView {
 
 #[pymethods]
 impl LawView {
-    /// Returns the time that `bytes` take to leave, ns: at the peak rate while tokens last, then at the sustained rate.
+    /// Returns the time in ns that the link needs to send `bytes`: at the peak rate while tokens last, then at the
+    /// sustained rate.
     fn expected_delay_ns(&self, bytes: u64) -> u64 {
         self.link.expected_delay(bytes).0
     }
@@ -76,8 +77,8 @@ impl LawView {
     }
 }
 
-/// Inserts a Python law into each link of `scenario` that names one; returns true if any link does. `find` returns the
-/// class for a key, "link.NAME".   Errors: the class of a law is missing.
+/// Inserts a Python law into each link of `scenario` whose queue names one; returns true if any law was inserted.
+/// `find` returns the class for a key of the form "link.NAME".   Errors: the class of a law is missing.
 pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Class>) -> Result<bool, Problem> {
     let mut any = false;
     for (name, link) in &mut scenario.link {

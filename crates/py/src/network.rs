@@ -36,7 +36,7 @@ pyo3::create_exception!(
 pub(crate) struct Datagram {
     /// Address and port of the sender.
     sender: (String, u16),
-    /// ECN field on arrival: 0 is not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
+    /// ECN field on arrival: 0 means not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
     ecn: u8,
     /// The bytes, as they were sent.
     data: Py<PyBytes>,
@@ -165,13 +165,14 @@ struct Over {
 /// A network with endpoints in Python; see `bloatlab.Network`. Times are in nanoseconds.
 #[pyclass(module = "bloatlab._core")]
 pub(crate) struct NetworkRun {
-    /// `None` after the run has ended. The lock is needed only because a Python class must be `Sync`: threads do not share a network.
+    /// `None` after the run has ended. No two threads ever share a network; the lock is there only because a Python
+    /// class must be `Sync`.
     run: Mutex<Option<Run>>,
     over: Option<Over>,
     duration: Duration,
     until: Time,
     captures: PathBuf,
-    /// Framings of the endpoints, in the order in which they were added.
+    /// The framing of each endpoint, in the order in which the endpoints were added.
     framings: Vec<Framing>,
     outside: Outside,
     error: FirstError,
@@ -183,7 +184,8 @@ impl NetworkRun {
         run.as_mut().ok_or_else(|| wrong(Problem::new("network", "the run is over")))
     }
 
-    /// Keeps the results, and writes the rest of the captures.
+    /// Ends the run: stores its results, and writes the rest of the captures. Does nothing if the run has ended
+    /// already.
     fn close(&mut self, failure: Option<Failure>) -> PyResult<()> {
         let Some(run) = self.run.get_mut().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
         let (outcome, scenario) = with!(&run, network => (network.outcome(), network.scenario().clone()));
@@ -245,9 +247,9 @@ impl NetworkRun {
         }
     }
 
-    /// Adds an endpoint; returns its address and its name. `name` is the name of its application; by default, the node's name,
-    /// with a number appended if this name is taken.
-    /// `endpoint` has the methods handle, poll_transmit, next_timeout and on_timeout.
+    /// Adds an endpoint; returns the endpoint's address and the name of its application. `name` is this name. If it is
+    /// `None`, the application gets the node's name, with a number appended if that name is taken. `endpoint` has the
+    /// methods handle, poll_transmit, next_timeout and on_timeout.
     #[pyo3(signature = (node, endpoint, name, mtu, whole_packets))]
     fn add_endpoint(
         &mut self,

@@ -14,7 +14,7 @@ pub(crate) fn live(resolved: &str, options: Option<Py<PyDict>>) -> PyResult<Py<P
     Err(LiveError::new_err(WHY))
 }
 
-/// Returns 0: a build without the bench leaves no processes.
+/// Returns 0, because a build without the live bench starts no processes that a crash could leave behind.
 #[pyfunction]
 pub(crate) fn live_clean() -> usize {
     0

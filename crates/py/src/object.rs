@@ -26,7 +26,7 @@ pyo3::create_exception!(
 pub(crate) struct Class {
     /// The callable that returns a new object of the class.
     make: Arc<Py<PyAny>>,
-    /// The key of the table, for example "link.up".
+    /// The key of the table that names the class, for example "link.up".
     pub(crate) key: Arc<str>,
     pub(crate) error: FirstError,
 }
@@ -182,9 +182,9 @@ pub(crate) fn forked<T>(py: Python<'_>, clone: impl FnOnce() -> T) -> PyResult<(
     Ok((run, error))
 }
 
-/// Returns the copy, for the fork in progress, of a value that several parts of a run share. The first call with a
-/// given `key` stores `copy`, and later calls with this key return the stored copy, so that the parts of the fork also
-/// share it.
+/// Gives the fork in progress its own copy of a value that several parts of a run share. The first call with a given
+/// `key` stores `copy` and returns it. Later calls with this key return the stored copy, so the parts of the fork share
+/// a single copy too.
 pub(crate) fn shared_copy<T: Send + Sync + 'static>(key: &Arc<str>, copy: T) -> Arc<T> {
     FORK.with_borrow_mut(|fork| {
         let fork = fork.as_mut().expect("runs with objects in Python are cloned by `forked`");

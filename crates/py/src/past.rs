@@ -11,12 +11,12 @@ use sim::{Ended, Timeline};
 use std::sync::Mutex;
 use units::{Problem, Time};
 
-/// The timeline of a scenario: a string for everything that takes effect at the start, then the time (ns) and the string of each
-/// later action, in order.
+/// The timeline of a scenario. The first string describes everything that takes effect at the start of the run. Then
+/// follow the later actions in time order, each as a pair: its time in ns, and a string that describes the action.
 type Acts = (String, Vec<(u64, String)>);
 
-/// Returns the timeline of a scenario (canonical JSON, see `resolve`); `None` if its run depends on more than the scenario: on
-/// code in Python, or on endpoints.
+/// Returns the timeline of a scenario (canonical JSON, see `resolve`). Returns `None` if the scenario alone does not
+/// determine the run, because the run has code in Python, or endpoints.
 #[pyfunction]
 pub(crate) fn timeline(resolved: &str) -> PyResult<Option<Acts>> {
     let found = Timeline::of(&scenario_of(resolved)?).map_err(wrong)?;
@@ -59,7 +59,7 @@ impl Past {
 
 #[pymethods]
 impl Past {
-    /// Builds a past at time 0, from which runs of the scenario (canonical JSON, see `resolve`) can start.
+    /// Creates a `Past` at time 0, from which runs of the scenario (canonical JSON, see `resolve`) can start.
     #[new]
     fn new(resolved: &str) -> PyResult<Self> {
         Ok(Self { past: Mutex::new(sim::Past::new(&scenario_of(resolved)?).map_err(wrong)?) })

@@ -69,7 +69,7 @@ macro_rules! params {
                 }
             )?)+
 
-            /// Returns a copy in which omitted parameters take the values of the published version.
+            /// Returns a copy in which omitted parameters are set to the defaults that their declarations compute.
             #[allow(dead_code, reason = "parameters that build others are read by their accessors alone")]
             pub(crate) fn resolved(&self) -> Self {
                 let mut resolved = self.clone();

@@ -4,7 +4,7 @@ use crate::counts::ClassProbe;
 use packet::{Aggregate, Backlog, FateSink, FlowTable, LinkView, PacketMeta, Reading, ServiceFlow};
 use units::{Rng, Time};
 
-/// The inputs of every call to a discipline.
+/// The values that the host passes to every call of a discipline.
 pub struct Context<'a> {
     /// Time of the call; never decreases.
     pub now: Time,
@@ -14,7 +14,7 @@ pub struct Context<'a> {
     pub link: &'a LinkView,
     /// 5-tuples, for classifiers.
     pub flows: &'a FlowTable,
-    /// The receiver of drops and marks.
+    /// Receives the drops and marks that the discipline decides.
     pub fate: &'a mut dyn FateSink,
 }
 

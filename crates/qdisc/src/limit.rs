@@ -25,7 +25,7 @@ impl Room {
         Self { limit, short: u64::from(ns2_off_by_one), rate: BitRate(0), bytes: 0 }
     }
 
-    /// Returns true if `packet` fits on top of `backlog`.
+    /// Returns true if `packet` fits into a queue that already holds `backlog`.
     #[inline]
     pub(crate) fn fits(&mut self, backlog: Backlog, packet: &PacketMeta, link: &LinkView) -> bool {
         match self.limit {
@@ -55,8 +55,8 @@ impl Room {
         Self::refuse(holds, limit, String::new(), &least, ns2_off_by_one)
     }
 
-    /// Checks a limit as [`Room::validate`] does, and names the parameter `path` in the error. An omitted limit is
-    /// valid.
+    /// Checks an optional limit like [`Room::validate`], but gives `path` as the path of the invalid parameter in the
+    /// error. If the limit is `None`, it is valid.
     pub(crate) fn holds(path: &str, limit: Option<Limit>) -> Result<(), Problem> {
         limit.map_or(Ok(()), |limit| Self::validate(limit, false)).map_err(|p| Problem::new(path, p.message))
     }

@@ -18,8 +18,8 @@ const LAST: usize = (1 << NUMBER_BITS) - 1;
 pub(crate) struct Lengths {
     lengths: Vec<u64>,
     /// A max-heap with one key for each queue. The key is the queue's [`standing`] at the time when the key was last
-    /// set, so it may be larger than the current one. No entry i is larger than its parent, which is entry
-    /// `(i - 1) / 2`.
+    /// set. If the queue has shrunk since then, the key is larger than the queue's current standing. No entry i of the
+    /// heap is larger than its parent, which is entry `(i - 1) / 2`.
     heap: Vec<u64>,
     /// Position of each queue in the heap.
     places: Vec<u32>,
@@ -32,7 +32,7 @@ fn standing(length: u64, i: usize) -> u64 {
     length.min(u64::MAX >> NUMBER_BITS) << NUMBER_BITS | (LAST - i) as u64
 }
 
-/// Returns the queue number that `standing` contains.
+/// Extracts the queue number from an integer that [`standing`] has computed.
 #[inline]
 fn number(standing: u64) -> usize {
     LAST - (standing as usize & LAST)

@@ -13,9 +13,9 @@ pub struct Counters {
     pub offered: Count,
     /// Departures towards the link.
     pub delivered: Count,
-    /// Drops by reason (the order of [`DropReason::ALL`]) and point (enqueue, dequeue).
+    /// Drops, indexed by the reason (in the order of [`DropReason::ALL`]) and the point (enqueue, dequeue).
     pub dropped: [[Count; 2]; DropReason::ALL.len()],
-    /// Marks by reason (law, step) and point (enqueue, dequeue).
+    /// Marks, indexed by the reason (law, step) and the point (enqueue, dequeue).
     pub marked: [[u64; 2]; 2],
 }
 
@@ -100,7 +100,7 @@ impl<D: QueueDiscipline> Queue<D> {
         self.check();
     }
 
-    /// Returns the next packet to send. Its `stamp` is still its time of arrival.
+    /// Returns the next packet to send. The packet's `stamp` still contains its time of arrival.
     #[inline]
     pub fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         let packet = self.call(cx, |d, cx| d.dequeue(cx));
@@ -163,7 +163,7 @@ impl<D: QueueDiscipline> Queue<D> {
         &self.counters
     }
 
-    /// Returns the discipline inside, for probes.
+    /// Returns the wrapped discipline, for probes.
     pub fn discipline(&self) -> &D {
         &self.discipline
     }

@@ -123,8 +123,8 @@ impl Spec {
         self.params().service_flows()
     }
 
-    /// Returns true if packets of several segments are split on arrival. The host splits them, because only the host has their
-    /// contents.
+    /// Returns true if packets of several segments must be split on arrival. The discipline cannot split them, because it
+    /// sees only their metadata, so they are split before they reach it.
     pub fn split_gso(&self) -> bool {
         self.params().split_gso()
     }
@@ -150,7 +150,8 @@ impl Spec {
         }
     }
 
-    /// Replaces the external law in this discipline with `p`.
+    /// Makes the external law with the parameters `p` the law of this discipline. A discipline whose law cannot be
+    /// chosen is returned unchanged.
     #[must_use]
     pub fn with_outside(self, p: law::foreign::ForeignParams) -> Self {
         match self {

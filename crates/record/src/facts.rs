@@ -50,7 +50,7 @@ pub enum Record {
         packet: PacketId,
         /// Packets left in the queue.
         backlog_packets: u32,
-        /// Time from the packet's enqueue to now.
+        /// Time since the packet was enqueued.
         sojourn: Duration,
     },
     /// A packet was dropped.
@@ -61,7 +61,7 @@ pub enum Record {
         packet: PacketId,
         /// The reason.
         reason: DropReason,
-        /// The place of the decision: on arrival, or at the head of the queue.
+        /// Where the decision was made: on arrival, or at the head of the queue.
         point: Point,
         /// Time since the packet's arrival at the queue.
         sojourn: Duration,
@@ -74,14 +74,14 @@ pub enum Record {
         packet: PacketId,
         /// The reason.
         reason: MarkReason,
-        /// The place of the decision: on arrival, or at the head of the queue.
+        /// Where the decision was made: on arrival, or at the head of the queue.
         point: Point,
     },
     /// A packet with payload reached its end host.
     Delivered {
         /// The packet.
         packet: PacketId,
-        /// One-way delay from the sending host, in steps of 1 us.
+        /// One-way delay from the sending host, with a resolution of 1 us.
         delay: Duration,
     },
     /// The state of one end of a TCP connection, as far as it concerns sending. There is a record after every event
@@ -149,7 +149,7 @@ impl Mask {
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
-    /// Returns the kinds in at least one of the two sets.
+    /// Returns the union of the two sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -172,7 +172,8 @@ pub struct CapturedPacket<'a> {
     pub link: LinkId,
     /// The end of the link.
     pub end: LinkEnd,
-    /// The packet as queues see it. The field `body` is a number that identifies the packet until it is delivered or dropped.
+    /// The packet in the form in which queues handle it. Its field `body` is a number that identifies the packet until
+    /// the packet is delivered or dropped.
     pub packet: &'a PacketMeta,
     /// The addresses and ports of the packet's flow, in the forward direction.
     pub tuple: FlowTuple,
@@ -210,8 +211,8 @@ pub struct FlowOwner {
 
 /// A link or sender whose state can be read.
 pub trait Probed {
-    /// Reads values that accompany the state, such as the link's backlog and rate. If only these values differ, the
-    /// state has not changed.
+    /// Reads values that are recorded with the state but are not part of it, such as the link's backlog and rate. If
+    /// only these values differ, the state counts as unchanged.
     fn around(&self, _out: &mut Reading<'_>) {}
     /// Reads the variables of the link's queue discipline, or of the sender. A sink that reports changes compares only
     /// these values.

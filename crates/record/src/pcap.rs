@@ -33,7 +33,7 @@ impl<W: Write> Pcap<W> {
         Ok(Self { to, snap })
     }
 
-    /// Writes a packet captured `ns` nanoseconds after 1970.
+    /// Writes a packet that was captured `ns` nanoseconds after the start of 1970 (the Unix epoch).
     pub fn put(&mut self, ns: u64, packet: &[u8]) -> io::Result<()> {
         let kept = &packet[..packet.len().min(self.snap as usize)];
         let mut head = [0; 16];

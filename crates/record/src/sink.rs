@@ -23,8 +23,8 @@ pub trait Sink {
     fn probes(&self) -> bool {
         false
     }
-    /// Returns the time at which the sink next reads everything that it [`wants`](Sink::wants), just before the events
-    /// of that time.
+    /// Returns the time of the sink's next reading. At this time, before any event of the same time, the sink reads the
+    /// state of every link and sender that it [`wants`](Sink::wants).
     fn next_reading(&self) -> Time {
         Time::NEVER
     }
@@ -36,8 +36,8 @@ pub trait Sink {
     fn wants(&self, _of: Subject, _changed: bool) -> bool {
         false
     }
-    /// Reads the state that the link or sender `_of` has at the time `_now`. Called only after [`Sink::wants`] has
-    /// returned true.
+    /// Reads the state of a link or sender at the time `_now`. Called only after [`Sink::wants`] has returned true for
+    /// this link or sender.
     fn read(&mut self, _now: Time, _of: Subject, _changed: bool, _state: &dyn Probed) {}
     /// Receives the owner of a new flow.
     fn opened(&mut self, _flow: FlowId, _owner: FlowOwner) {}

@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(chunk.column("dropping"), Some(&Data::Flag(vec![1, 2, 0])));
         let mode = Data::Word(vec![NO_WORD, 0, NO_WORD], vec!["drain".to_owned()]);
         assert_eq!(chunk.column("mode"), Some(&mode));
-        // the table starts again with the same columns, and delivers no row twice
+        // after `take`, the table is empty but keeps its columns, so no row is delivered twice
         assert!(table.take().is_none());
         table.begin();
         table.put("mode", one, Value::Word("startup"));

@@ -18,9 +18,9 @@ pub struct App {
     #[serde(default)]
     pub start: Duration,
     /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`. If the
-    /// scenario has none, the default depends on the traffic: the sending interval, but at most 1s, for `voip`, `ping`,
-    /// `messages`, `media`, and `cbr` at constant intervals; 0s for `game`, `proshare` and other `cbr`; 100ms for all
-    /// others.
+    /// scenario has none, the default depends on the traffic. For `voip`, `ping`, `messages`, `media`, and `cbr` with
+    /// `constant` arrivals and no `randomize`, it is the sending interval, but at most 1s. For `game`, `proshare` and
+    /// all other `cbr` it is 0s. For everything else it is 100ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// Time from which the application starts nothing new; transfers in progress may finish. Default: the end of the

@@ -224,7 +224,7 @@ impl Scenario {
     }
 }
 
-/// Adds a problem for each of the `names` at `path` that is not `known`.
+/// Adds a problem at `path` for each of the `names` that is not in `known`.
 fn check_listed(path: &str, what: &str, names: &[String], known: &[String], problems: &mut Vec<Problem>) {
     let all: Vec<&str> = known.iter().map(String::as_str).collect();
     let strangers = names.iter().filter(|name| !known.contains(name));

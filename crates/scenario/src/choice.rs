@@ -9,8 +9,8 @@ use units::{Problem, shown};
 /// Replaces a keyword with its table (`"codel"` with `codel = {}`), and a string (`"codel target 5ms"`) with the table
 /// that it describes, so that a parameter can be overridden.
 ///
-/// Errors: `path` names another kind than the one in the tree, or a name that is not a kind where a kind is expected.
-/// The message shows the correct `--set` or the valid kinds.
+/// Errors: where a kind is expected, `path` has a kind different from the one in the tree, or a name that is not a kind
+/// at all. The message shows the correct `--set` or the valid kinds.
 pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<(), Problem> {
     let [root, name, key, chosen, rest @ ..] = path else { return Ok(()) };
     let known: Vec<&str> = match (root.as_str(), key.as_str()) {
@@ -38,7 +38,7 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     }
     let at = format!("{root}.{name}.{key}");
     if !rest.is_empty() && !known.contains(&chosen.as_str()) {
-        // `path` continues after `chosen`, so `chosen` should be the name of a kind, but it is not
+        // `path` continues after `chosen`, so `chosen` should be the name of a kind, but no kind has this name
         return Err(Problem::new(&at, crate::nearest::unknown_of("keyword", chosen, "valid", &known)));
     }
     let write = if known.contains(&chosen.as_str()) {

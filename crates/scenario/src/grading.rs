@@ -116,7 +116,8 @@ impl Grade {
         }
     }
 
-    /// Checks a user-defined scale; adds the first problem of each grade.
+    /// Checks a user-defined scale. Adds a problem if the number of grades is invalid, otherwise the first problem of
+    /// each grade.
     pub(crate) fn check(&self, problems: &mut Vec<Problem>) {
         let Choice::Own(grades) = &self.scale else { return };
         if grades.is_empty() || grades.len() > MOST {

@@ -143,9 +143,10 @@ impl Change {
 }
 
 impl Link {
-    /// Returns the number of bits that this link can carry in [`from`, `to`). The rate is the lowest of the link's own
-    /// rate and the rates of its shaper, modem and shaping queue. All changes apply at their times. Returns `None` if
-    /// there is no rate, and for a link with delivery opportunities.
+    /// Returns the number of bits that this link can carry in the interval [`from`, `to`). The rate is the lowest of
+    /// the link's own rate and the rates of its shaper, modem and shaping queue. Each scheduled change of a rate takes
+    /// effect at the time of the change. Returns `None` if there is no rate, and for a link with delivery
+    /// opportunities.
     ///
     /// Bursts are not included: a link may carry more while its token bucket lasts.
     pub fn capacity(&self, from: Duration, to: Duration) -> Option<f64> {
@@ -202,7 +203,8 @@ impl Link {
         rate.into_iter().chain(change.for_port().validate(spec).err())
     }
 
-    /// Inserts a change after all changes at the same time or earlier. Returns the change for the link's port.
+    /// Adds a change to the link's list, after all changes with the same or an earlier time. Returns the change in the
+    /// form in which the link's port applies it.
     ///
     /// Errors: this link cannot make the change.
     pub fn schedule(&mut self, change: Change) -> Result<port::Change, Problem> {
@@ -226,7 +228,8 @@ impl Link {
             problems.push(Problem::new("rate", message));
         }
         // on a link with delivery opportunities, a discipline that shapes is checked against the peak rate. Any other
-        // discipline is checked against the mean rate, because the mean rate converts a limit given as a time to bytes
+        // discipline is checked against the mean rate, because this rate is used to convert a limit given as a time to
+        // bytes
         let peak = self.service.delivery().filter(|_| self.queue.shapes().is_some()).map(port::Delivery::peak_rate);
         let rate = peak.or(self.served_rate()).filter(|r| r.0 > 0);
         let at_rate = |()| rate.map_or(Ok(()), |rate| self.queue.validate_at(rate));

@@ -5,7 +5,7 @@ use units::shown;
 /// Maximum number of names in a message.
 const LISTED: usize = 48;
 
-/// Returns the known name nearest to `given`, if the difference may be a typing error.
+/// Returns the known name nearest to `given`, if `given` is so close to it that it may be a typing error.
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     // limited to 100 characters, because the time to compute the distance grows with the product of both lengths, and a
     // longer name is not a typing error

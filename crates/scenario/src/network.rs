@@ -22,13 +22,13 @@ pub const NO_LINK: u16 = u16::MAX;
 /// A link in one direction.
 #[derive(Clone, Debug)]
 pub struct NetworkLink {
-    /// Name of the link. The reverse direction of a link with `both_ways` begins with `~`.
+    /// Name of the link. With `both_ways`, the name of the link in the reverse direction begins with `~`.
     pub name: String,
     /// Node with the queue.
     pub from: u16,
     /// Node at the far end.
     pub to: u16,
-    /// The port's specification: queue, server and wire.
+    /// The port's specification: its queue, the service that takes packets from the queue, and the wire.
     pub port: PortSpec,
     /// Changes, in time order.
     pub changes: Vec<(Time, port::Change)>,
@@ -39,14 +39,14 @@ pub struct NetworkLink {
 }
 
 impl NetworkLink {
-    /// Builds the link's port in its idle state, as link number `number`.   Errors: those of [`Port::build`].
+    /// Builds the link's port in its idle state. `number` is the link's number.   Errors: those of [`Port::build`].
     pub fn build_port(&self, number: u16, seed: u64) -> Result<Port, Problem> {
         let at = format!("link.{}", self.name);
         Port::build(&self.port, LinkId(number), seed, &at).map_err(|p| p.under(&at))
     }
 
-    /// Builds the link in its idle state, as link number `number` of a run of `duration`. `carrier` is the
-    /// implementation of the link that takes its packets.
+    /// Builds the link in its idle state. `number` is the link's number, `duration` the duration of the run, and
+    /// `carrier` the object that carries the link's packets: a port, or a faster implementation of simple links.
     pub fn build<C>(
         &self,
         number: u16,
@@ -94,13 +94,13 @@ pub struct NetworkApp {
     pub stop: Time,
     /// The application's random stream.
     pub rng: Rng,
-    /// True if series of its flows are recorded.
+    /// True if series of the application's flows are recorded.
     pub recorded: bool,
     /// The application's declaration.
     pub declared: App,
 }
 
-/// The next link from each node to every other node.
+/// The next link on the way from each node to every other node.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
     /// Numbers of links, indexed by `node * nodes + destination`.
@@ -117,12 +117,12 @@ impl Routes {
     }
 }
 
-/// A scheduled change to a network.
+/// A scheduled task of a run: the end of the warm-up, or a change to a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Task {
     /// The end of the warm-up.
     Begin,
-    /// A change to a link, given by its number.
+    /// A change to the link with this number.
     Change(u16, port::Change),
 }
 

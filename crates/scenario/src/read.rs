@@ -124,8 +124,9 @@ fn names(tree: &Value, kind: &str) -> Vec<String> {
     tree.get(kind).and_then(Value::as_object).into_iter().flat_map(|table| table.keys().cloned()).collect()
 }
 
-/// Rewords a problem about a missing key if `--set` created the table, because the user has then probably misspelt the
-/// table's name. Returns any other problem unchanged. `given` holds the names in the text, by kind.
+/// Rewords a problem about a missing key if the key's table was created by `--set`, because the user has then probably
+/// misspelt the table's name. Returns any other problem unchanged. `given` holds the names of the tables in the text of
+/// the scenario: for each kind (link, app, tcp), a list of names.
 fn begun_by_set(given: &[(&str, Vec<String>)], problem: Problem) -> Problem {
     for (kind, known) in given {
         let name = problem.path.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.'));

@@ -42,7 +42,7 @@ impl Stack {
         self.factory = Supplied::by(factory);
     }
 
-    /// Returns all parameters.   Errors: an unknown preset, an unknown parameter, a value that does not fit.
+    /// Returns all parameters of the stack.   Errors: an unknown preset, an unknown parameter, an invalid value.
     pub fn resolve(&self) -> Result<tcp::TcpParams, Problem> {
         let base = tcp::TcpParams::preset(&self.preset).ok_or_else(|| {
             let known: Vec<&str> = tcp::PRESETS.iter().map(|p| p.0).collect();

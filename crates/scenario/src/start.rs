@@ -49,7 +49,7 @@ mod tests {
             let all: Vec<u64> = (0..400).map(|seed| begins(seed, "", app)).collect();
             assert!(all.iter().all(|&u| u <= spread), "{app}");
             // the mean of 400 uniform starts is half the spread; its standard error is 0.289 / sqrt(400) = 0.0145 of the spread,
-            // and five of these are 0.073
+            // and five standard errors are 0.073
             let mean = all.iter().sum::<u64>() as f64 / 400.0 / spread as f64;
             assert!((mean - 0.5).abs() < 0.073, "{app}: {mean}");
         }

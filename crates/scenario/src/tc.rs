@@ -73,7 +73,8 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
     out
 }
 
-/// Returns the command for the server behind the queue, with tc's `verb` (add, replace, change).
+/// Returns the commands for the tbf or HTB that limits the rate at which the queue is served. `verb` is tc's verb:
+/// `replace` or `change`. Returns `None` if none of the link, its shaper and its modem has a rate.
 fn server(link: &Link, verb: &str) -> Option<String> {
     let htb = |rate: BitRate, ceil: BitRate, burst: u64, cburst: u64| {
         let root = match verb {
@@ -110,7 +111,8 @@ fn server(link: &Link, verb: &str) -> Option<String> {
     }
 }
 
-/// Returns notes on properties of the link's server that its commands cannot express.
+/// Returns notes on properties of the link's service (delivery opportunities, a cable modem, or a shaper in front of a
+/// link with a rate of its own) that the commands of `server` cannot express.
 fn server_notes(link: &Link) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(delivery) = link.service.delivery() {
@@ -133,7 +135,8 @@ fn server_notes(link: &Link) -> Vec<String> {
     notes
 }
 
-/// Returns the commands for the wire behind the server.
+/// Returns the netem commands for the wire (delay, jitter and loss), which run on the receiving host, and notes on
+/// properties of the wire that these commands do not emulate.
 fn wire(link: &Link, from: &str, to: &str, ifb: &str) -> String {
     let mut out = String::new();
     if let Some(netem) = netem(link) {
@@ -165,7 +168,7 @@ fn wire(link: &Link, from: &str, to: &str, ifb: &str) -> String {
     out
 }
 
-/// Returns delay, jitter and loss in netem syntax; `None` if there are none.
+/// Returns the link's delay, jitter and loss in netem syntax; `None` if all three are zero.
 fn netem(link: &Link) -> Option<String> {
     let (delay, jitter, loss) = (link.delay, link.jitter, link.loss.get());
     if delay.is_zero() && jitter.is_zero() && loss == 0.0 {

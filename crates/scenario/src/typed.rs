@@ -55,9 +55,9 @@ fn explain(path: &str, message: &str) -> Problem {
     Problem::new(path, one_line(message))
 }
 
-/// Suggests where to write a name that is invalid at `path`: a key of a service flow that was written in the modem's
-/// own table, or a name in `queue` that resembles a discipline in tc syntax. Returns `None` for any other name, and if
-/// the name resembles a valid name at `path`.
+/// Suggests where to write a name that is invalid at `path`. There are two cases: a key of a service flow that was
+/// written in the modem's own table, and a name in `queue` that resembles a discipline in tc syntax. Returns `None` for
+/// any other name, and for a name that resembles one of the names that are valid at `path`.
 fn elsewhere(path: &str, given: &str, known: &[&str]) -> Option<String> {
     if !hint(given, known).is_empty() {
         return None;

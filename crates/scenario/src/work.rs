@@ -25,23 +25,23 @@ use units::{BitRate, Bytes, Duration, Problem};
 
 /// Default of [`Scenario::max_packets`]: about as many as a run can process in a few hours.
 const MOST_PACKETS: u64 = 100_000_000_000;
-/// Maximum number of packets that may arrive at one moment. The simulator processes them in one step, which cannot be cancelled.
+/// Maximum number of packets that may arrive at the same moment. The simulator processes them in one step, which cannot be cancelled.
 const MOST_TOGETHER: f64 = 100_000.0;
 /// Maximum memory in bytes that may be allocated for a scenario before it starts.
 const MOST_BYTES: u64 = 1_000_000_000;
 
 /// Number of packets of a transfer that are not part of its data: handshake, request and close.
 const PER_PIECE: f64 = 8.0;
-/// Size of an ACK on the wire, TCP's smallest packet, bytes.
+/// Size of an ACK on the wire, in bytes. An ACK is the smallest TCP packet.
 const ACK: u64 = 40;
-/// Size of a full packet on the wire, bytes.
+/// Size of a full packet on the wire, in bytes.
 const FULL: u64 = 1500;
 
 /// The path between an application and one of its servers.
 struct Path {
     /// Shortest round-trip time.
     round: Duration,
-    /// Index and rate of the slowest link in each direction; `None` if no link has a rate.
+    /// Index and rate of the slowest link in each direction; `None` if no link in this direction has a rate.
     slowest: [Option<(usize, BitRate)>; 2],
     /// True if no link in either direction takes time to send a packet, so that a whole window arrives at one moment.
     at_once: bool,
@@ -53,8 +53,8 @@ struct Packets {
     all: f64,
     /// Number of packets that may arrive at the same moment.
     together: f64,
-    /// Index of the slowest link on the fastest path to a server, which is the path whose slowest link has the highest
-    /// rate; `None` if no link limits the rate of one of the paths.
+    /// Index of the link that limits the application's rate. Every path to a server is limited by its slowest link, and
+    /// the application by the fastest of these slowest links. `None` if there is a path on which no link has a rate.
     slowest: Option<usize>,
 }
 
@@ -62,8 +62,8 @@ impl Scenario {
     /// Refuses a scenario that never ends or needs too many packets. Names and routes must be valid.
     pub(crate) fn check_work(&self, network: &Network, problems: &mut Vec<Problem>) {
         let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
-        // groups the applications by their slowest link. The values are the number of packets of all applications in
-        // the group, the number of packets of the application that may send the most, and the name of this application
+        // groups the applications by the link that limits their rate. A value holds the number of packets of all
+        // applications in the group, and the number of packets and the name of the application that may send the most
         let mut shared: BTreeMap<Option<usize>, (f64, f64, &str)> = BTreeMap::new();
         let mut at_once = None;
         for app in &network.apps {
@@ -128,8 +128,8 @@ impl Scenario {
         }
     }
 
-    /// Returns an upper bound on the packets over a link in the run: twice the segments that it can carry, to allow for losses,
-    /// and the same number of ACKs.
+    /// Returns an upper bound on the number of packets that cross a link in the run: twice the number of segments that
+    /// the link can carry, to allow for losses, and the same number of ACKs.
     fn carried(&self, link: &Link) -> f64 {
         let rate = top_rate(link, self.duration).map_or(f64::INFINITY, |rate| rate.0 as f64);
         // every segment has at least its headers, 40 bytes
@@ -142,9 +142,9 @@ impl Scenario {
         let span = Duration(app.stop.map_or(self.duration.0, |s| s.0.min(self.duration.0)).saturating_sub(start));
         let [client, server] = placed.stacks.map(|stack| &network.stacks[usize::from(stack)]);
         let segment = u64::from(client.wire.mss.min(server.wire.mss));
-        // transfers in progress at `stop` continue, so the rates of the path must be upper bounds for the time from the
-        // start to the end of the run. An upper bound for the whole run may be too low, because a trace may carry most
-        // of its bytes at the end
+        // the rates of a path must be upper bounds on the mean rates from the application's start to the end of the
+        // run, because transfers in progress at `stop` continue. Upper bounds on the mean rates of the whole run could
+        // be too low, because a recorded trace of a link may carry most of its bytes near the end of the run
         let left = Duration(self.duration.0.saturating_sub(start));
         let paths: Vec<Path> = placed.to.iter().map(|to| path(network, placed.from, *to, left)).collect();
         let round = paths.iter().map(|p| p.round).min().unwrap_or_default();
@@ -181,7 +181,8 @@ fn window(stack: &TcpParams) -> u64 {
     stack.receiver.most_window().min(clamp).max(u64::from(stack.wire.mss))
 }
 
-/// Returns the highest rate of a link during the run; `None` if serialisation takes no time.
+/// Returns an upper bound on the mean rate of a link over any period of length `span`; `None` if serialisation takes no
+/// time.
 fn top_rate(link: &Link, span: Duration) -> Option<BitRate> {
     match &link.service {
         Service::Delivery(delivery) => return Some(delivery.max_rate_over(span)),
@@ -212,7 +213,7 @@ fn path(network: &Network, a: u16, b: u16, span: Duration) -> Path {
     path
 }
 
-/// Formats a large number: "3 x 10^12".
+/// Formats a number. From a million on, the number is rounded, as in "about 3 x 10^12".
 fn about(n: f64) -> String {
     let digits = units::math::log10(n) as i32;
     if digits < 6 {
@@ -222,7 +223,7 @@ fn about(n: f64) -> String {
     }
 }
 
-/// Memory of a histogram with a value in every bin, bytes.
+/// Memory of a histogram that has a value in every bin, in bytes.
 const HISTOGRAM: u64 = 275_000;
 /// Memory of a link in bytes: first the memory for each bin of its series, then the memory for its histogram and for
 /// the distribution of its queue's length.
@@ -230,7 +231,7 @@ const LINK: [u64; 2] = [72, HISTOGRAM + 80_000];
 /// Memory of each direction of a flow in bytes: first the memory for each bin of its series, then the memory for
 /// everything else.
 const ROW: [u64; 2] = [132, 1_500];
-/// Memory of a flow's counters and of its connection in bytes. The memory of its two directions is `ROW`.
+/// Memory of a flow's counters and of the flow's connection, in bytes. Each direction of the flow adds `ROW`.
 const FLOW: u64 = 2_000;
 /// Memory of an application in bytes, not counting its flows: the delays in both directions, and the times of files or
 /// probes.
@@ -239,8 +240,9 @@ const APP: u64 = 3 * HISTOGRAM + 25_000;
 const ROWS_WITH_SERIES: usize = 32;
 
 impl Scenario {
-    /// Returns an upper bound on the memory of the world before it starts plus the memory of its results. Also returns
-    /// the path of the link or application that takes the most memory.
+    /// Returns an upper bound on the memory of a run, which is the memory of the simulator's state before the run
+    /// starts plus the memory of the results. Also returns the path of the link or application that takes the most
+    /// memory.
     fn memory(&self) -> (Bytes, String) {
         let bins = self.duration.0.div_ceil(self.bin().0.max(1)).saturating_add(1);
         let links = self.directed_links();

@@ -74,8 +74,8 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Builds a world in which no tasks or application starts are scheduled yet. If `chains` is true, links may be
-    /// joined to chains, and the caller cannot change the links.
+    /// Builds a world in which no tasks or application starts are scheduled yet. If `chains` is true, links may form
+    /// chains, and the caller cannot change the links of a chain.
     pub(crate) fn unscheduled(scenario: &Scenario, sink: S, chains: bool) -> Result<(Self, Schedule), Problem> {
         let network = scenario.network()?;
         for (name, stack) in &scenario.tcp {

@@ -31,7 +31,7 @@ use std::net::Ipv4Addr;
 use tcp::{AccEcnOption, Recovery, Segment, TcpParams};
 use units::{BitRate, Problem, Time};
 
-/// Number of bytes of each packet that are kept: more than any header has.
+/// Number of bytes that a capture usually keeps of each packet. The headers of a packet are always shorter.
 pub const KEPT: u32 = 128;
 
 /// Size of a datagram's headers, bytes: IPv4 (20) with UDP (8) or ICMP echo (8).
@@ -40,7 +40,7 @@ const DATAGRAM_HEADERS: u16 = 28;
 /// A sink that captures the packets at both ends of a link.
 #[derive(Debug)]
 pub struct Capture<W: Write> {
-    /// The left and the right file.
+    /// The capture at the left node, and the capture at the right node.
     files: [Pcap<W>; 2],
     /// For each link, the index in `files` of the file that captures the link's `from` end; `None` for a link that does
     /// not join the two nodes of the capture.

@@ -46,19 +46,19 @@ const LOOKAHEAD: usize = 8;
 pub(crate) struct Role {
     /// True if every packet that reaches the far end continues over a link that receives packets from this link only.
     pub onward: bool,
-    /// True if an arrival at the far end precedes all other events that were scheduled at the same time as the
-    /// arrival's event. This is the case if this link has a tail, or if this link is plain, only one link feeds it, and
-    /// that other link is onward or has a tail.
+    /// True if an arrival at the far end is handled before all other events that have the same time and were scheduled
+    /// at the same moment as the arrival's event. This is the case if this link has a tail. It is also the case if this
+    /// link is plain and only one link feeds it, and that feeding link is onward or has a tail.
     pub fed: bool,
     /// The links behind this link, if this link is a port and all packets that leave the port follow the same chain of
     /// links to their host.
     pub tail: Option<Tail>,
-    /// The port in whose tail this link is the last one.
+    /// The port whose tail ends with this link.
     pub behind: Option<u16>,
 }
 
-/// The chain of plain links behind a port, if every packet that leaves the port passes all of them and has then reached
-/// its host.
+/// The chain of plain links behind a port, if every packet that leaves the port passes through all these links and
+/// reaches its host at their end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tail {
     pub first: u16,
@@ -80,8 +80,8 @@ pub(crate) fn roles(
     };
     let all_that = |as_kind| network.links.iter().map(|link| can_be(link, as_kind)).collect::<Vec<bool>>();
     let (plain, managed) = (all_that(Kind::Plain), all_that(Kind::Managed));
-    // `feeds` holds the links that feed each link (NO_LINK if a host feeds it), and `goes` the links over which the
-    // packets of each link continue (NO_LINK if their path ends there)
+    // for each link, `feeds` holds the links from which its packets come (NO_LINK if they come from a host), and `goes`
+    // holds the links over which its packets continue (NO_LINK if they have reached their host)
     let mut feeds = vec![BTreeSet::new(); network.links.len()];
     let mut goes = feeds.clone();
     let pairs = network.apps.iter().flat_map(|app| app.to.iter().flat_map(|to| [(app.from, *to), (*to, app.from)]));
@@ -163,18 +163,19 @@ struct Last {
     packet: Packed,
 }
 
-/// A plain link in a chain. Packets in the log have numbers, from 0 for the first packet of the run.
+/// A plain link in a chain. Packets are numbered in the order in which they are offered to the link. The first packet
+/// of the run has number 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Chained {
     pub role: Role,
     tx: TxTime,
     delay: Duration,
     capacity: Capacity,
-    /// The packets on their way to the far end, if the arrivals at the far end have events. Empty on an onward link,
-    /// where they have none.
+    /// The packets on their way to the far end, if each of them has an arrival event there. On an onward link, arrivals
+    /// at the far end have no events, and the ring is empty.
     ring: Ring<Last>,
     free_at: Time,
-    /// Time at which the latest packet arrives at the far end; zero if there is none.
+    /// Time at which the packet that was accepted last arrives at the far end; zero if no packet has been accepted.
     last_arrival: Time,
     /// The packets that the link has accepted or dropped, but that `delivered` and `dropped` do not include yet.
     log: Ring<Passage>,
@@ -201,7 +202,8 @@ pub(crate) struct Chained {
 /// Records which packets in a link's log have been reported to the link's meter.
 #[derive(Clone, Debug)]
 struct Seen {
-    /// Number of the next packet whose transmission has not started.
+    /// Number of the first packet that still waits in the queue, as far as the meter has been informed. If no packet
+    /// waits, this is the number of the next packet whose arrival will be reported.
     started: u64,
     /// Time at which the transmission of packet `started` begins, if this packet waits in the queue; otherwise `NEVER`.
     next_start: Time,
@@ -285,8 +287,8 @@ impl Chained {
             return None;
         }
         let start = self.free_at.max(at);
-        // if every hop had an event, the arrival of this packet at the far end would be scheduled when the preceding
-        // packet arrives there, or when this packet arrives at the queue if no other packet is on the link then
+        // if every hop had an event, the event for this packet's arrival at the far end would be scheduled when the
+        // preceding packet arrives there or, if the link is empty now, when this packet arrives at the queue
         let since = at.max(self.last_arrival);
         self.free_at = start + self.tx.of(size);
         if self.ahead.packets == 0 {
@@ -434,7 +436,7 @@ impl Chained {
         packet.at(start)
     }
 
-    /// Returns the packet that arrives after the next `others` packets, if it is known.
+    /// Returns the packet that has exactly `others` packets ahead of it in the ring, if there is one.
     #[inline]
     pub(crate) fn ahead(&self, others: usize) -> Option<PacketMeta> {
         self.ring.get(others).map(|t| t.packet.at(t.start))
@@ -447,7 +449,7 @@ impl Chained {
         Some((start, start + self.tx.of(packet.size()) + self.delay))
     }
 
-    /// Returns the rate; `None` if transmission takes no time.
+    /// Returns the link's rate; `None` means that transmission takes no time.
     pub(crate) fn rate(&self) -> Option<BitRate> {
         self.tx.rate
     }

@@ -59,8 +59,8 @@ impl Form {
         }
     }
 
-    /// Returns the form of a rare segment. [`Form::of`] calls this function for a segment with a flag of [`SPECIAL`], for data
-    /// with an ACK other than 1, and for an ACK whose timestamp the other side reads.
+    /// Returns the form of a rare segment. [`Form::of`] calls this function for a segment with any of the flags
+    /// [`SPECIAL`], for data with an ACK other than 1, and for an ACK whose time stamp the other side reads.
     fn of_special(segment: &Segment, ack_time: bool) -> Self {
         match (counts(segment.flags), segment.flags.has(Flags::PURE_ACK)) {
             (true, true) if !ack_time => Self::CountingAck,
@@ -368,7 +368,8 @@ mod tests {
             }
             assert_eq!(Sacks::new(&s).segment(s.ack, s.flags, s.ecn), s);
         }
-        // this block reports a duplicate 2 GiB below the ACK, which is the greatest distance that `Sacks` can hold
+        // this block reports a duplicate that begins 2 GiB below the ACK, which is the greatest distance that `Sacks`
+        // can hold
         let start = (1 << 40) - (1 << 31);
         let mut s = Segment { ack: 1 << 40, ts_val: 7, ts_ecr: 7, flags, has_ack: true, ..Segment::default() };
         s.sack.push(SackBlock { start, end: start + 1448 });
@@ -441,8 +442,8 @@ mod tests {
         assert!(seen.iter().all(|n| *n > 500), "{seen:?}");
     }
 
-    /// Returns a random segment: a pure ACK with or without SACK blocks, echo and counter, ECN-capable or not; or data, with or
-    /// without a FIN.
+    /// Returns a random segment: data, with or without a FIN, or a pure ACK, with or without SACK blocks. Either may
+    /// carry an ECN echo or AccECN's counter, and has a random ECN field.
     fn random_segment(rng: &mut Rng, sent: Time) -> Segment {
         let ack = if rng.below(2) == 0 { 1 } else { 1 << 33 | rng.below(1 << 33) };
         let mut s = Segment {

@@ -161,7 +161,7 @@ pub(crate) struct Wire<'a, S> {
     pub tally: &'a mut Tally,
     pub app_events: &'a mut VecDeque<AppEvent>,
     pub deferred_acks: &'a mut Vec<(NodeId, PacketMeta)>,
-    /// True if payload was delivered to the application in this call.
+    /// True if the application has been notified of received payload during the current call into the end.
     pub delivered: bool,
 }
 

@@ -12,8 +12,8 @@ use units::{Duration, Time, prefetch};
 
 /// Number of connections that fit in the second-level cache. If there are more, the connections of the next packets are prefetched.
 const IN_CACHE: usize = 128;
-/// Number of packets by which each of the two prefetches runs ahead on a link. The connection is prefetched first, and
-/// later the cache lines to which it refers.
+/// Prefetch distances, in packets on a link. A packet's connection is prefetched at the first distance, and the cache
+/// lines to which the connection refers at the second, which is shorter.
 const LOOKAHEAD: [usize; 2] = [5, 2];
 
 impl<S: Sink> Engine<S> {

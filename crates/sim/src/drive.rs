@@ -26,8 +26,8 @@ pub use tcp::Steer;
 pub struct LinkState {
     /// Counters since the start of the run, and the packets that are now in the queue or in flight.
     pub counts: LinkCounts,
-    /// Time for which the packet at the head of the queue has waited; in a fair discipline, the longest wait of any head. `None` if
-    /// no packet waits, or if the time is not known.
+    /// Time for which the packet at the head of the queue has waited. If the discipline has several queues, this is the
+    /// longest of the times at their heads. `None` if no packet waits, or if the time is not known.
     pub head_sojourn: Option<Duration>,
     /// The link's current rate; `None` without a rate.
     pub rate: Option<BitRate>,
@@ -40,13 +40,14 @@ pub struct TcpState {
     pub reverse: bool,
     /// Number of the connection within its application, from 1.
     pub connection: u32,
-    /// Window, threshold, round trip and bytes in flight.
+    /// Congestion window, slow start threshold, smoothed RTT, retransmission timeout, bytes in flight and congestion
+    /// state.
     pub probe: tcp::Probe,
     /// Pacing rate, payload bits per second; `None` if the sender does not pace.
     pub pacing_rate: Option<f64>,
     /// Payload that the peer has acknowledged, bytes.
     pub delivered: u64,
-    /// Payload that the peer has SACKed and not yet acknowledged, bytes.
+    /// Payload that the peer has SACKed but not yet acknowledged cumulatively, bytes.
     pub sacked: u64,
     /// Counters since the start of the connection.
     pub stats: tcp::Stats,
@@ -93,9 +94,8 @@ impl World {
         Ok(())
     }
 
-    /// Finds the sender that [`World::sender`] reads; returns the slot of its connection, and its side. The connection
-    /// is the latest one in row `row` of application `app`. The side is the server's if only the server has written
-    /// data, otherwise the client's. Returns `None` if the connection is not open.
+    /// Finds the sender whose state [`World::sender`] returns. Returns the slot of the connection and the side of the
+    /// sender; `None` if the connection is not open.
     fn connection(&self, app: usize, row: usize) -> Option<(usize, usize)> {
         let of = &self.engine.tally.apps[app];
         let latest: FlowId = self.engine.tally.rows.get(of.first_row + row)?.latest;
@@ -105,9 +105,9 @@ impl World {
         open.then_some((latest.slot(), side))
     }
 
-    /// Returns the state of a sender of the latest connection in row `row` of application `app`. This is the sender on
-    /// the server's side if only the server has written data, otherwise the sender on the client's side. Returns `None`
-    /// if the connection is not open.
+    /// Returns the state of one of the two senders of the latest connection in row `row` of application `app`: the
+    /// sender on the server's side if only the server has written data, otherwise the sender on the client's side.
+    /// Returns `None` if the connection is not open.
     pub fn sender(&self, app: usize, row: usize) -> Option<TcpState> {
         let (slot, side) = self.connection(app, row)?;
         let conn = &self.engine.conns[slot];

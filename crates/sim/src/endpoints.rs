@@ -76,7 +76,8 @@ impl<S: Sink> World<S> {
         std::mem::take(&mut self.engine.wakes)
     }
 
-    /// Wakes the endpoint of application `app` at `at`, or now if this time has passed. A wake cannot be cancelled.
+    /// Wakes the endpoint of application `app` at the time `at`, or now if this time has passed. A wake cannot be
+    /// cancelled.
     pub fn wake_at(&mut self, app: u16, at: Time) {
         let at = at.max(self.now());
         self.engine.apps[usize::from(app)].timers.set(at, 0);
@@ -109,7 +110,7 @@ impl<S: Sink> World<S> {
         self.engine.net.send(path.at, packet);
     }
 
-    /// Ends the run early: closes every account, and shortens the run to the time so far.
+    /// Ends the run early: brings all counters and series up to date, and shortens the run to the time so far.
     pub fn stop(&mut self) {
         if !self.over {
             self.end = self.now().max(Time(self.engine.tally.warm_up.0)) + Duration::from_nanos(1);
@@ -117,7 +118,9 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Closes every account if all events of the run have been processed; returns true if the run is over.
+    /// Ends the run, and brings all counters and series up to date, if no wake is pending and no event of the run is
+    /// left. If an event is left and no wake is pending, this function processes the event instead. Returns true if the
+    /// run is over.
     pub fn finish_if_done(&mut self) -> bool {
         if !self.over && self.engine.wakes.is_empty() && self.advance(self.last()) == 0 {
             self.finish();

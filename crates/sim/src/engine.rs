@@ -31,8 +31,8 @@ pub(crate) struct AppState {
     pub udp: Vec<Option<FlowId>>,
 }
 
-/// Everything in a world except its applications. They are kept apart because an application may change the engine
-/// while it handles an event.
+/// Everything in a world except its applications. The applications are stored separately because an application may
+/// change the engine while the application handles an event.
 #[derive(Clone, Debug)]
 pub(crate) struct Engine<S> {
     pub net: Net<S>,

@@ -21,14 +21,14 @@ use units::{BitRate, Duration, Time};
 /// A link's series and distributions, if it is recorded.
 pub(crate) type Meter = Option<Box<LinkMeter>>;
 
-/// The queue's limit. The packet in transmission does not count.
+/// The limit of the queue. It does not include the packet in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capacity {
     Packets(u32),
     Bytes(u64),
 }
 
-/// Number of ring entries by which prefetches run ahead. These entries take up a few cache lines.
+/// Prefetch distance, in ring entries. Together, these entries take up a few cache lines.
 const LOOKAHEAD: usize = 8;
 
 /// Number of cached transmission times.
@@ -43,7 +43,7 @@ pub(crate) struct TxTime {
 }
 
 impl TxTime {
-    /// Returns an empty cache. Without a rate, transmission takes no time.
+    /// Returns an empty cache for a link with this rate. If `rate` is `None`, transmission takes no time.
     pub(crate) fn new(rate: Option<BitRate>) -> Self {
         Self { rate, known: [(0, Duration::ZERO); SIZES] }
     }
@@ -103,7 +103,7 @@ pub(crate) enum Offered {
 }
 
 impl Fifo {
-    /// Returns an idle link. Without a rate, transmission takes no time.
+    /// Returns an idle link. If `rate` is `None`, transmission takes no time.
     pub(crate) fn new(rate: Option<BitRate>, delay: Duration, capacity: Capacity) -> Self {
         Self {
             ring: Ring::default(),
@@ -121,8 +121,8 @@ impl Fifo {
         }
     }
 
-    /// Returns the counters and the backlog as of the latest offer, arrival or [`Self::catch_up`], because this
-    /// function does not move the cursor.
+    /// Returns the counters and the backlog as of the latest offer, arrival or [`Self::catch_up`]. This function does
+    /// not advance the cursor, so packets whose transmission has started since then still count as waiting.
     pub(crate) fn counts(&self) -> LinkCounts {
         let mut drops = [0; DropReason::ALL.len()];
         drops[DropReason::TailFull as usize] = self.dropped.packets;
@@ -142,7 +142,7 @@ impl Fifo {
         (self.tx.clone(), self.delay, self.capacity)
     }
 
-    /// Returns the rate; `None` if transmission takes no time.
+    /// Returns the link's rate; `None` means that transmission takes no time.
     pub(crate) fn rate(&self) -> Option<BitRate> {
         self.tx.rate
     }
@@ -259,7 +259,7 @@ impl Fifo {
         (packet.at(start), self.next_arrival())
     }
 
-    /// Returns the packet that arrives after the next `others` packets, if it is already on the link.
+    /// Returns the packet that has exactly `others` packets ahead of it on the link, if there is one.
     #[inline]
     pub(crate) fn ahead(&self, others: usize) -> Option<PacketMeta> {
         self.ring.get(others).map(|t| t.packet.at(t.start))

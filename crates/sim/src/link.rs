@@ -26,13 +26,14 @@ pub(crate) enum Carrier {
     Chained(Box<Chained>),
     /// A [`Port`], which is used for every link that cannot be a [`Fifo`].
     ///
-    /// Each arrival has its own event, scheduled at the same point as the event of a [`Fifo`]. So the order of simultaneous
-    /// events does not depend on whether a `Fifo` or a port runs the link.
+    /// A port's arrival event is scheduled at the moment at which it would be scheduled if the link were a [`Fifo`]. So
+    /// the order of simultaneous events does not depend on whether a `Fifo` or a port runs the link.
     Port {
         port: Box<Port>,
         /// Time of the earliest event for the port's work; [`Time::NEVER`] if there is none.
         work: Time,
-        /// Time of the earliest event for an arrival; [`Time::NEVER`] if there is none.
+        /// Time of the earliest event that is scheduled for an arrival at the far end; [`Time::NEVER`] if there is
+        /// none.
         armed: Time,
         /// True if no event is scheduled for the port's work while a packet is in flight. Any due work is then done
         /// when the next packet arrives at either end of the link, or before the link's counts are read. This requires
@@ -69,7 +70,8 @@ pub(crate) fn build(
 }
 
 impl Carrier {
-    /// Removes every packet that reaches the far end `now`; returns the time of the next arrival, or [`Time::NEVER`].
+    /// Removes every packet that reaches the far end at the time `now`. Returns the time of the next arrival, or
+    /// [`Time::NEVER`] if there is none.
     pub(crate) fn arrive_all(&mut self, now: Time, meter: &mut Meter, arrived: &mut Vec<PacketMeta>) -> Time {
         match self {
             Self::Fifo(fifo) => {
@@ -106,7 +108,8 @@ impl Carrier {
         }
     }
 
-    /// Updates the accounts of a plain link up to `last`; the accounts of a port are always up to date.
+    /// Updates the counters and the meter of a plain link up to the time `last`. Does nothing for a port, because `Net`
+    /// catches up its ports separately.
     pub(crate) fn catch_up(&mut self, last: Time, books: &mut Books<'_>) {
         match self {
             Self::Fifo(fifo) => fifo.catch_up(last, books.meter),

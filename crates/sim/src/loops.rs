@@ -52,8 +52,9 @@ impl<'a> World<Sinks<'a>> {
 /// The type of [`World::send_bytes`].
 pub type SendBytes<S> = fn(&mut World<S>, u16, usize, (u16, u16), Ecn, u16, Vec<u8>);
 
-/// Pointers to the [`World`] functions that a network of foreign transports calls for every packet. These functions are
-/// compiled in the crate that creates this value.
+/// Pointers to the [`World`] functions that run a network with foreign transports, which are protocol stacks outside
+/// the simulator. Some of these functions are called for every packet. All are compiled in the crate that creates this
+/// value.
 pub struct Steps<S: Sink> {
     /// [`World::with_sink`]
     pub build: fn(&Scenario, S) -> Result<World<S>, Problem>,

@@ -114,7 +114,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Passes a packet to a sink that captures packets.
+    /// Passes a packet to the sink, if the sink captures packets.
     #[inline]
     fn capture(&mut self, i: u16, end: LinkEnd, packet: &PacketMeta) {
         if self.sink.packets() {
@@ -170,7 +170,7 @@ impl<S: Sink> Net<S> {
         self.schedule(i);
     }
 
-    /// Passes a port to the sink, if the sink reads ports after every change.
+    /// Lets the sink read a port whose state may have changed, if the sink takes a reading at every change.
     #[inline(always)]
     fn read_change(&mut self, i: u16) {
         let of = Subject::Link(link_id(i));
@@ -189,7 +189,8 @@ impl<S: Sink> Net<S> {
         self.act_in_chain(i, |port, _, env| act(port, now, env))
     }
 
-    /// Calls `act` for a port, with its place in a chain if it has one.
+    /// Calls `act` for a port. `act` also receives the port's state as part of a chain; this state is `None` for a port
+    /// outside a chain.
     #[inline(always)]
     pub(crate) fn act_in_chain<T>(
         &mut self,
@@ -250,7 +251,7 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Handles the work event of link `i`'s port.
+    /// Handles an event for the work of port `i`; ignores the event if the port's work is not due now.
     pub(crate) fn port_work(&mut self, i: u16) {
         let now = self.events.now();
         let Carrier::Port { work, through, .. } = &mut self.links[usize::from(i)].carrier else { return };
@@ -264,8 +265,9 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Handles the arrival event of link `i`. Returns a packet that has reached its host. If several packets arrive
-    /// together, leaves those for this host in `arrived` instead. Forwards packets for other nodes.
+    /// Handles the arrival event of link `i`. If the packet has reached its host, returns the packet; otherwise
+    /// forwards it and returns `None`. If several packets arrive together, also returns `None`: the packets for this
+    /// host are then in `arrived`, and the others have been forwarded.
     #[inline(always)]
     pub(crate) fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
         let now = self.events.now();
@@ -513,7 +515,7 @@ impl<S: Sink> Net<S> {
         self.links.iter_mut().for_each(|link| link.finish(end));
     }
 
-    /// Ends the warm-up. All link counts begin at `now`.
+    /// Ends the warm-up: the counts of all links start again at the time `now`.
     pub(crate) fn begin(&mut self, now: Time) {
         self.catch_up_accounts(Time(now.0 - 1));
         self.links.iter_mut().for_each(|link| link.begin(now));

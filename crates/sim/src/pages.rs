@@ -1,6 +1,6 @@
 //! Large pages for the connection table.
 
-/// Table size in bytes from which large pages are worth their cost.
+/// Size in bytes of the smallest table for which large pages are worth their cost.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "large pages are requested on Linux only"))]
 const LARGE: usize = 4 << 20;
 

@@ -31,10 +31,11 @@ use units::{Problem, Time};
 /// The scheduled actions in a scenario's run, in time order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// Everything that takes effect at the start of the run, as one text.
+    /// Everything that takes effect at the start of the run, as one string. Runs with different strings share nothing.
     pub always: String,
-    /// The later acts, in time order: the time of each act, and a string that describes the act. Equal acts have equal
-    /// strings. The last act is the end of the run.
+    /// The acts: changes of links, starts and stops of applications, and as the last act the end of the run. They are
+    /// in time order. Each entry has the time of an act and a string that describes the act; equal acts have equal
+    /// strings.
     pub acts: Vec<(Time, String)>,
 }
 
@@ -45,7 +46,7 @@ impl Timeline {
     pub fn of(scenario: &Scenario) -> Result<Option<Self>, Problem> {
         let network = scenario.network()?;
         let endpoint = network.apps.iter().any(|app| matches!(app.declared.traffic, Traffic::Endpoint(_)));
-        // if any part of a scenario is written in Python, its settings are in a table with the name `python`
+        // if a part of the scenario is written in Python, the settings of this part are in a table named `python`
         if endpoint || scenario.canonical().contains("\"python\":") {
             return Ok(None);
         }
@@ -68,7 +69,8 @@ impl Timeline {
         // the world does not depend on these keys
         (rest.name, rest.grade, rest.max_packets, rest.trace) = (String::new(), None, None, None);
         rest.expect.clear();
-        // the tables `app` and `tcp` take effect only through the applications, and each application is an act
+        // the tables `app` and `tcp` take effect only when an application starts, and `acts` describes each start with
+        // all parameters of the application
         (rest.app, rest.tcp) = Default::default();
         let changing: Vec<bool> = rest.link.values_mut().map(|link| !mem::take(&mut link.changes).is_empty()).collect();
         let apps: Vec<&str> = network.apps.iter().map(|app| app.name.as_str()).collect();
@@ -92,8 +94,9 @@ impl Timeline {
     }
 }
 
-/// The beginning of a run, up to a certain time. Only the acts before this time have been scheduled, so any scenario
-/// whose timeline is the same up to this time can continue the run. A clone shares nothing with the original.
+/// The beginning of a run, simulated up to a certain time. Only the acts of the [`Timeline`] before this time have been
+/// scheduled, so any scenario whose timeline is the same up to this time can continue the run. A clone shares nothing
+/// with the original.
 #[derive(Clone, Debug)]
 pub struct Past {
     world: World,
@@ -101,8 +104,8 @@ pub struct Past {
 }
 
 impl Past {
-    /// Returns a past that ends at time 0. Every scenario whose timeline has the same `always` as that of `scenario`
-    /// can continue this past.
+    /// Returns a past that ends at time 0, so no act has happened yet. Another scenario can continue this past if its
+    /// timeline has the same `always` as the timeline of `scenario`.
     ///
     /// Errors: those of [`World::build`].
     pub fn new(scenario: &Scenario) -> Result<Self, Problem> {
@@ -112,8 +115,8 @@ impl Past {
     /// Continues the run with `scenario` until `until`, a time between the current time and the end. Calls `observe` after each
     /// slice with the fraction of the run done. If `observe` returns false, the run stops, and the past can no longer be used.
     ///
-    /// Before the current time, the timeline of `scenario` must have the same acts as the timelines of all scenarios passed so
-    /// far.
+    /// The timeline of `scenario` must have the same `always` as the timelines of the scenarios in all earlier calls
+    /// (including [`Past::new`]), and the same acts before the current time.
     ///
     /// Errors: those of [`World::build`].
     pub fn advance(
@@ -127,8 +130,8 @@ impl Past {
         Ok(self.world.run_unrecorded_before(until, &mut |world| observe(world.now().secs() / end)))
     }
 
-    /// Continues the run with `scenario` to the end; returns the outcome. `observe` and the condition on the timeline of
-    /// `scenario` are the same as for [`Past::advance`].
+    /// Continues the run with `scenario` to the end; returns the outcome. `observe` is called as in [`Past::advance`],
+    /// and the timeline of `scenario` must meet the condition that is stated there.
     ///
     /// Errors: those of [`World::build`].
     pub fn finish(
@@ -141,7 +144,8 @@ impl Past {
         Ok((ended, self.world.outcome(scenario)))
     }
 
-    /// Builds the world of `scenario`, which takes over the state of the past, and schedules its acts before `until`.
+    /// Builds the world of `scenario`, moves the state of the past into this world, and schedules the scenario's acts
+    /// from the current time until just before `until`.
     fn continue_as(&mut self, scenario: &Scenario, until: Time) -> Result<(), Problem> {
         let (mut world, schedule) = World::unscheduled(scenario, (), true)?;
         mem::swap(&mut self.world, &mut world);

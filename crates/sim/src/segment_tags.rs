@@ -21,7 +21,8 @@ struct Tag {
 pub(crate) struct SegmentTags {
     all: Arena<Tag>,
     /// For each flow and direction, the sequence number of the next new byte. The index is `2 * slot + direction`, and
-    /// the id shows which flow uses the slot. A pure ACK has this sequence number, but its packet omits it.
+    /// the id shows which flow uses the slot. Captures need this number for pure ACKs, because the packet of a pure ACK
+    /// omits the sequence number.
     next: Vec<(FlowId, u64)>,
 }
 
@@ -58,7 +59,7 @@ impl SegmentTags {
         self.all.len()
     }
 
-    /// Fills in the sequence number of a pure ACK: the number of the next new byte.
+    /// Returns the segment with its sequence number. A pure ACK gets the number of the next new byte in its direction.
     fn numbered(&mut self, packet: &PacketMeta, mut segment: Segment) -> Segment {
         let direction = 2 * packet.flow.slot() + usize::from(packet.flags.has(Flags::REVERSE));
         if direction >= self.next.len() {
@@ -66,7 +67,8 @@ impl SegmentTags {
         }
         let (flow, next) = &mut self.next[direction];
         if *flow != packet.flow {
-            // byte 1 follows the SYN; a flow without a handshake also starts at 1
+            // the first payload byte has the sequence number 1, because the SYN takes 0. A flow without a handshake
+            // also starts at 1
             (*flow, *next) = (packet.flow, 1);
         }
         if segment.flags.has(Flags::PURE_ACK) {

@@ -50,9 +50,9 @@ pub(crate) struct Through {
     inbox: Ring<Inbound>,
     /// Number of the port's packets in flight that have already been passed on to the tail.
     entered: usize,
-    /// Arrival at the far end of the last packet that entered the tail.
+    /// Time at which the last packet that was passed on to the tail arrives at the far end of the port's link.
     last_arrival: Time,
-    /// Time at which the last packet reached the far end.
+    /// Time of the latest arrival at the far end of the port's link that has been handled.
     arrived: Time,
     tx: TxTime,
     delay: Duration,
@@ -78,20 +78,21 @@ impl Through {
         self.inbox.get(0).map_or(Time::NEVER, |next| next.at)
     }
 
-    /// Returns when the port dequeued a packet that reaches the far end at `at`.
+    /// Returns the time at which the port dequeued a packet of `size` bytes that reaches the far end at the time `at`.
     #[inline]
     fn dequeued_at(&mut self, at: Time, size: u16) -> Time {
         Time(at.0 - self.delay.0 - self.tx.of(size).0)
     }
 
-    /// Returns when the arrival of the first packet in flight would have been scheduled: at the arrival of the preceding packet or,
-    /// if no other packet was in flight, when this packet was dequeued.
+    /// Returns the time at which a port outside a chain would have scheduled the arrival of `first`, the first packet
+    /// in flight: at the arrival of the preceding packet or, if no other packet was in flight, when `first` was
+    /// dequeued.
     fn since(&mut self, first: &PacketMeta) -> Time {
         self.dequeued_at(first.stamp, first.size).max(self.arrived)
     }
 
-    /// Returns the next packet in the inbox, if it arrives at `now`, but before the current event, which was scheduled
-    /// at `since`.
+    /// Returns the next packet in the inbox, if it arrives at the time `now` and its arrival precedes the current
+    /// event, which was scheduled at the time `since`.
     fn before(&self, now: Time, since: Time) -> Option<Inbound> {
         let precedes = |next: &Inbound| next.since < since || next.since == since && next.first;
         self.inbox.get(0).filter(|next| next.at == now && precedes(next)).copied()
@@ -148,7 +149,8 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Lets port `i` do what happens at the time `now`, but before the current event, which was scheduled at `since`.
+    /// Handles the arrivals and the work of port `i` that are due at the time `now` and that precede the current event.
+    /// The current event was scheduled at the time `since`.
     pub(crate) fn follow_before(&mut self, i: u16, now: Time, since: Time) {
         self.act_in_chain(i, |port, through, env| {
             let Some(through) = through else { return };
@@ -157,8 +159,9 @@ impl<S: Sink> Net<S> {
                 through.inbox.pop();
                 port.offer(at, packet.at(at), env);
             }
-            // outside a chain, the arrival of a packet at the far end would be an event in which the port also does its
-            // work. If that event would precede the current event, the port does the work here
+            // for a port outside a chain, the arrival of a packet at the far end is an event, and the port also does
+            // its work in this event. This port has no such event. If it would precede the current event, the port
+            // works here
             if port.in_flight(0).is_some_and(|packet| packet.stamp == now && through.since(packet) <= since) {
                 port.work(now, env);
             }

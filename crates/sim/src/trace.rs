@@ -26,19 +26,19 @@ struct TracedLink {
     seen: LastValues,
 }
 
-/// The values from the last reading of a link or sender, if a reading is taken at every change.
+/// The values from the last reading of a link or sender. They are stored only if a reading is taken at every change.
 type LastValues = Vec<u64>;
 
 /// A sink that builds the tables `links`, `queues`, `flows` and `packets`, and passes them to `out` in chunks.
 pub struct Trace<F: FnMut(Chunk)> {
-    /// Time between two readings; `None`: a reading at every change.
+    /// Time between two readings; `None` if a reading is taken at every change.
     interval: Option<Duration>,
     next: Time,
     mask: Mask,
     links: Vec<TracedLink>,
     apps: Vec<(String, bool)>,
-    /// The flow in each slot of the connection table: its id, its owner, and the last values of the senders at both
-    /// ends.
+    /// For each slot of the connection table: the id and the owner of the flow in this slot, and the last values of the
+    /// senders at both ends of the flow.
     flows: Vec<(FlowId, FlowOwner, [LastValues; 2])>,
     link_rows: ReadingTable,
     queue_rows: ReadingTable,

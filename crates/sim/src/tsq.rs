@@ -1,4 +1,5 @@
-//! TCP small queues: keeps the packets that count towards their socket's limit until they have left their host's device.
+//! TCP small queues: keeps a list of the packets that count towards their socket's limit. A packet stays in the list
+//! until it has left its host's device.
 //!
 //! A host's device is the first link of its node. A packet leaves the device when its last bit is sent, or when it is dropped
 //! in the device.
@@ -9,11 +10,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use units::Time;
 
-/// Departure time of a packet, its number (the order at equal times), its flow, its direction (true: reverse) and its size.
+/// A packet in its host's device: the time at which it leaves, its number (which decides the order at equal times), its
+/// flow, its direction (true means reverse) and its size.
 type Leaving = (Time, u64, u32, bool, u16);
 
-/// The packets that still count towards their socket's limit, by departure time from the host's device. The world has scheduled
-/// an event for each departure.
+/// The packets that still count towards their socket's limit, ordered by the time at which they leave the host's
+/// device. The world has scheduled an event for each departure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tsq {
     leaving: BinaryHeap<Reverse<Leaving>>,
@@ -39,7 +41,8 @@ impl Tsq {
     }
 }
 
-/// Returns the nodes on which an endpoint limits the bytes that it has in the node's device (TCP small queues).
+/// Returns the nodes with TCP small queues: at least one endpoint on the node limits the number of its bytes in the
+/// node's device.
 pub(crate) fn nodes(network: &Network) -> BTreeSet<u16> {
     let counts = |stack: u16| network.stacks[usize::from(stack)].pacing.tsq;
     let of = |app: &scenario::NetworkApp| {

@@ -131,8 +131,9 @@ impl<S: Sink> World<S> {
         net.queue_delays = net.ports.iter().map(|link| QueueDelays::new(*link)).collect();
     }
 
-    /// Returns the queueing delay in each queue of dual-queue disciplines, by link name, at the end of each bin so far. The
-    /// result is empty unless an application has series and [`World::sample_queue_delays`] was called.
+    /// Returns, for each link with a dual-queue discipline, the link's name and the queueing delay in each of its two
+    /// queues at the end of each bin so far. The result is empty unless an application has series and
+    /// [`World::sample_queue_delays`] was called.
     pub fn queue_delays(&self) -> impl Iterator<Item = (&str, &QueueDelays)> {
         let net = &self.engine.net;
         let sampled = net.queue_delays.iter().filter(|of| !of.ms[0].is_empty());

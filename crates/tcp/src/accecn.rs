@@ -102,9 +102,9 @@ pub(crate) struct Counts {
     e1b: u32,
     /// Code that the next packet carries in place of ACE, to report the ECN field of a received SYN or SYN-ACK.
     code: Option<u8>,
-    /// s.cep: the peer's r.cep as last reported, modulo 8.
+    /// s.cep: the value of the peer's r.cep in the peer's latest report, modulo 8.
     s_cep: u8,
-    /// The peer's r.ceb as last reported.
+    /// The value of the peer's r.ceb in the peer's latest report.
     s_ceb: u32,
 }
 
@@ -145,7 +145,7 @@ impl Counts {
         self.s_cep = FIRST_CEP + u8::from(ace == code(Ecn::Ce));
     }
 
-    /// Processes the client's answer to our SYN-ACK; returns false if the client declines ECN.
+    /// Processes the client's answer to the server's SYN-ACK. Returns false if the client declines ECN.
     pub(crate) fn on_answer(&mut self, ace: u8) -> bool {
         self.code = None;
         self.s_cep = FIRST_CEP + u8::from(ace == code(Ecn::Ce));
@@ -230,10 +230,11 @@ fn safe(d: u32, delta: u32) -> u32 {
     d - d.wrapping_sub(delta) % ACE
 }
 
-/// Finds how often ACE has wrapped: returns the number of segments that is congruent to `delta` mod 8 and nearest to
-/// `marked` bytes, but at most `safe(d, delta)`. A segment has `bytes / d` bytes.
+/// Returns the number of segments that were marked: the number congruent to `delta` mod 8 that is nearest to `marked`
+/// bytes, but at most `safe(d, delta)`. The bytes show how often ACE, which has three bits, has wrapped. A segment has
+/// `bytes / d` bytes.
 fn nearest(d: u32, delta: u32, marked: u64, bytes: u64) -> u32 {
-    // `marked` bytes as a number of segments, each of `bytes / d` bytes, rounded to the nearest whole number
+    // converts `marked` bytes to segments of `bytes / d` bytes, rounded to the nearest whole number
     let segments = (2 * marked * u64::from(d) + bytes) / (2 * bytes).max(1);
     let above = (segments as u32).saturating_sub(delta);
     (delta + (above + ACE / 2) / ACE * ACE).min(safe(d, delta))
@@ -265,8 +266,8 @@ mod tests {
         // the option reports 11 448 marked bytes in segments of 1000, so 11 were marked
         let option = AccEcnOption { fields: 3, ceb: 11_448, ..AccEcnOption::default() };
         assert_eq!(one.clone().newly(&with(option, 1), 20, 20_000), (11, 11_448));
-        // ACE has not changed, which may stand for 0, 8 or 16 marks. The option reports no marked bytes, so no segment
-        // was marked
+        // ACE has not changed, so 0, 8 or 16 segments may have been marked. The option reports no marked bytes, so no
+        // segment was marked
         let none = AccEcnOption { ceb: 0, ..option };
         assert_eq!(one.clone().newly(&with(none, 6), 20, 20_000), (0, 0));
         // an option with only one counter does not include r.ceb, so the sender uses the safe value

@@ -34,8 +34,8 @@ const RATIO: (f64, f64) = (2.0, 1.2);
 const PER_SECOND: f64 = 1024.0;
 /// Maximum burst, bytes.
 const MOST: u32 = 65_536;
-/// At short RTTs, bursts are larger. The extra size is [`MOST`] bytes at first, and halves whenever the minimum RTT
-/// grows by 2^RTT_LOG microseconds.
+/// At short RTTs, bursts are larger. The extra size is [`MOST`] bytes if the minimum RTT is below 2^RTT_LOG
+/// microseconds, and is halved for each further 2^RTT_LOG microseconds.
 const RTT_LOG: u32 = 9;
 /// Maximum number of bytes that an unpaced connection keeps in its host's device.   Source: Linux's tcp_limit_output_bytes,
 /// since 6.16.
@@ -160,8 +160,8 @@ mod tests {
         let rate = |cwnd: f64, ssthresh| pacing_rate(&p, 50.0, ssthresh, cwnd, srtt);
         assert_eq!(rate(50.0, 60.0), Some(4_344_000.0));
         assert_eq!(rate(50.0, f64::INFINITY), Some(7_240_000.0));
-        // the ratio of slow start applies below half of ssthresh, rounded down. Half of 101 is rounded to 50, so a window of 50
-        // is not below half
+        // the pacing ratio of slow start applies to windows below half of ssthresh, and this half is rounded down. Half
+        // of 101 is rounded to 50, so a window of 50 is not below half
         assert_eq!((rate(50.0, 101.0), rate(50.0, 102.0)), (Some(4_344_000.0), Some(7_240_000.0)));
         assert_eq!(pacing_rate(&p, 10.0, f64::INFINITY, 10.0, Duration::ZERO), None);
     }
@@ -192,8 +192,8 @@ mod tests {
     #[test]
     fn a_device_holds_two_bursts_or_a_thousandth_of_a_second() {
         let p = params().with(|p| p.pacing.tsq = true);
-        // 60 Mbit/s at an RTT of 20 ms: a burst is 5 segments of 1500 bytes. The limit is the larger of two bursts, 15 000 bytes,
-        // and the 7324 bytes of 1/1024 s
+        // 60 Mbit/s at an RTT of 20 ms: a burst is 5 segments of 1500 bytes. The limit is the size of two bursts (15
+        // 000 bytes), which is more than the rate sends in 1/1024 s (7324 bytes)
         let mut b = Bursts { rate: Some(7.5e6), min_rtt_us: 20_000, ..Bursts::new() };
         let full = |b: &mut Bursts, local, segments, again| {
             b.local = local;
@@ -201,7 +201,8 @@ mod tests {
         };
         assert_eq!([14_999, 15_000].map(|local| full(&mut b, local, 5, false)), [false, true]);
         assert_eq!([29_999, 30_000].map(|local| full(&mut b, local, 5, true)), [false, true], "to repair a loss");
-        // if a burst is one segment, two bursts are smaller than the 7324 bytes of 1/1024 s, so the limit is 7324 bytes
+        // if a burst is one segment, two bursts (3000 bytes) are less than the rate sends in 1/1024 s, so the limit is
+        // 7324 bytes
         assert_eq!([7323, 7324].map(|local| full(&mut b, local, 1, false)), [false, true]);
         // the first departure reports that a segment was waiting. The second does not, because no segment is waiting
         // any more

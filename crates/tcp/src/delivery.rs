@@ -42,7 +42,7 @@ struct Sent {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Arrived {
     bytes: u64,
-    /// The segment that was sent last among the delivered ones, and true if it was sent more than once.
+    /// The delivered segment that was sent last. The flag is true if this segment was sent more than once.
     newest: Option<(Sent, bool)>,
 }
 
@@ -129,8 +129,8 @@ impl Sampler {
         }
     }
 
-    /// Reports newly lost segments in sequence order. Bound: a call visits each entry of the scoreboard once. Calls
-    /// follow only an ACK that reports a loss, a timeout, or the end of a reordering window.
+    /// Reports newly lost segments in sequence order. Bound: a call visits each entry of the scoreboard once. It is
+    /// called only after an ACK that reports a loss, after a timeout, or at the end of a reordering window.
     pub(crate) fn report_losses(&mut self, board: &Scoreboard, mut report: impl FnMut(&LostSegment)) {
         let mut adjoins = false;
         for (s, e) in self.sent.iter_mut().zip(board.iter()) {
@@ -213,7 +213,7 @@ mod tests {
             s.on_send(now, None, 1000, 9000);
             last = sample;
         }
-        // in the 10 ms in which a segment is in flight, ten segments are delivered
+        // each segment is in flight for 10 ms, and ten segments are delivered in this time
         let d = last.unwrap();
         assert_eq!((d.bytes, d.interval, d.app_limited), (10_000, Duration::from_millis(10), false));
         assert_eq!(s.delivered, 40_000);
@@ -232,8 +232,8 @@ mod tests {
         (1..5).for_each(|at| s.on_sacked(at, 1000, false));
         let (newly, sample) = s.on_ack(Time(20 * MS));
         assert_eq!(newly, 2000);
-        // the segment sent last left at 8 ms, when nothing had been delivered yet. Its flight began at 0. So the sample
-        // covers all 4000 bytes delivered in the 20 ms since then
+        // the last of the five segments was sent at 8 ms, when nothing had been delivered yet, and its flight began
+        // at 0 ms. The sample therefore covers all 4000 bytes, which were delivered in the 20 ms since then
         assert_eq!(
             sample.unwrap(),
             RateSample {

@@ -150,10 +150,11 @@ impl Detection {
         true
     }
 
-    /// Returns true if, while duplicate ACKs arrive, the window limits all outstanding bytes and not just the bytes in
-    /// flight. Without limited transmit, the window always limits all outstanding bytes. With limited transmit (RFC
-    /// 3042), it does so only in stacks that use DupThresh; they may send two segments beyond the window. FACK and RACK
-    /// do not need this allowance: they do not count SACKed bytes, so every SACK makes room in the window.
+    /// Returns true if, while duplicate ACKs arrive, the window limits all outstanding bytes, and false if it limits
+    /// only the bytes in flight. Without limited transmit, the result is always true. With limited transmit (RFC
+    /// 3042), the result is true only in stacks that use DupThresh; these stacks may send two segments beyond the
+    /// window. FACK and RACK do not need this allowance: they do not count SACKed bytes, so every SACK makes room in
+    /// the window.
     pub(crate) fn counts_outstanding(&self, p: &TcpParams) -> bool {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }
@@ -181,7 +182,8 @@ impl Detection {
         }
     }
 
-    /// Processes a timeout: marks all data as lost. With RACK, if SACK information is kept, marks only overdue data.
+    /// Processes a timeout: marks all segments as lost, but not SACKed segments if SACK information is kept
+    /// (`keep_sack`). With RACK and `keep_sack`, marks only the first segment and the segments that are overdue.
     pub(crate) fn time_out(&mut self, board: &mut Scoreboard, now_us: u32, keep_sack: bool) {
         if let (Self::Rack(rack), true) = (&mut *self, keep_sack) {
             rack.set_now(now_us);
@@ -209,7 +211,7 @@ impl Detection {
         self.with_rack(|rack| rack.rto_began = now_us);
     }
 
-    /// Returns the start of the current RTO, if RACK is in use.
+    /// Returns the time at which the current RTO began, in microseconds, or `None` if RACK is not in use.
     pub(crate) fn rto_began(&self) -> Option<u32> {
         self.rack().map(|rack| rack.rto_began)
     }
@@ -262,7 +264,8 @@ impl Detection {
         self.with_rack(|rack| rack.once_until = until);
     }
 
-    /// For F-RTO: returns true if this ACK delivers data that was sent before the timeout, and only once.
+    /// For F-RTO: returns true if this ACK delivers a segment that was sent before the timeout and was not sent
+    /// again.
     pub(crate) fn once_delivered(&self) -> bool {
         self.rack().is_some_and(|rack| rack.once_delivered)
     }

@@ -89,8 +89,8 @@ impl Endpoint {
         }
     }
 
-    /// Ends the stream: a FIN follows the data written, on the last segment if that segment is not yet sent. An endless stream
-    /// ends with the data already sent.
+    /// Ends the stream: a FIN follows the data written. The last data segment carries the FIN if it has not been sent
+    /// yet, unless `fin_after_data` is set. An endless stream ends after the data already sent.
     pub fn close(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.tx.close();
         self.rx.quiet = false;
@@ -135,7 +135,8 @@ impl Endpoint {
         self.proceed(p, now, io);
     }
 
-    /// Processes a pure ACK without SACK or ECE, which contains nothing but its ACK number and an echoed time stamp.
+    /// Processes a pure ACK that has no SACK blocks and no ECE: it contains only an ACK number and an echoed time
+    /// stamp.
     #[inline]
     pub fn on_plain_ack(&mut self, p: &TcpParams, now: Time, ack: u64, ts_ecr: u32, io: &mut impl Io) {
         let segment = Segment { ack, ts_ecr, flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
@@ -155,7 +156,7 @@ impl Endpoint {
         if self.rx.phase != Phase::Established {
             return self.on_segment(p, now, &Segment { flags, ..segment }, io);
         }
-        // the segment's ACK covers only the SYN, so an established endpoint ignores it
+        // the ACK number covers only the SYN, so an established endpoint has no use for it
         self.note_pause(p, ts_val);
         self.rx.on_data(p, now, &segment, &mut self.stats, io);
         if flags.has(Flags::PSH) {
@@ -290,8 +291,8 @@ impl Endpoint {
     }
 
     /// Prefetches the cache lines for a segment that will arrive soon, either a pure ACK or a segment with payload.
-    /// `steps` counts down to 0 as the arrival approaches, because the lines of a step are often reached through
-    /// pointers that the step before has fetched. Changes no state.
+    /// Called several times, with `steps` counting down to 0 as the arrival approaches, because the cache lines of one
+    /// step are often reached through pointers that the previous step has fetched. Changes no state.
     #[inline]
     pub fn prefetch(&self, ack: bool, steps: u32) {
         match (steps, ack) {
@@ -390,14 +391,16 @@ impl Endpoint {
         }
     }
 
-    /// Sends the segments that may leave now, and then completes the call into the endpoint.
+    /// Sends the segments that may leave now, and then any ACK that is still due. Closes the connection if both sides
+    /// are done.
     #[inline]
     fn proceed(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.output(p, now, io);
         self.finish(p, now, io);
     }
 
-    /// Completes every call: sends an ACK that is still due, and closes the connection if both sides are done.
+    /// Ends a call into the endpoint: sends an ACK if one is still due, and closes the connection if both sides are
+    /// done.
     #[inline]
     fn finish(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         if self.rx.ack_now() {

@@ -49,8 +49,8 @@ pub(crate) enum Mark {
 }
 
 impl EcnFeedback {
-    /// Processes the ECN field of a segment with payload. `echo` is true if ACKs have carried ECE so far. Returns
-    /// whether ACKs carry ECE from now on, and whether this segment changed that.
+    /// Processes the ECN field of a segment with payload. `echo` is true if ACKs carried ECE before this segment
+    /// arrived. Returns whether ACKs carry ECE from now on, and how the segment affects the ACKs.
     #[inline]
     pub(crate) fn on_data(self, echo: bool, segment: &Segment) -> (bool, Mark) {
         let marked = segment.ecn == Ecn::Ce;

@@ -31,7 +31,7 @@ pub(crate) struct Pacer {
     next_at: Time,
     /// Time at which the waiting segment may leave; [`Time::NEVER`] if none waits.
     pub(crate) wake_at: Time,
-    /// Time by which the current burst left late, less the time by which later waits were already shortened for it.
+    /// Delay with which the current burst left. When a later wait is shortened, this value shrinks by the same amount.
     credit: Duration,
     /// Number of segments that may still leave unpaced.
     unpaced: u32,
@@ -49,7 +49,7 @@ impl Pacer {
         (self.rate, self.quantum) = (d.pacing_rate, d.quantum);
     }
 
-    /// Sets the pacing rate and the burst size, in segments, of a sender whose controller sets no rate.
+    /// Sets the pacing rate and the number of segments in a burst. Used if the controller sets no pacing rate.
     pub(crate) fn set(&mut self, rate: Option<f64>, burst: u32) {
         (self.rate, self.quantum) = (rate, burst);
     }
@@ -59,7 +59,7 @@ impl Pacer {
         self.quantum = self.quantum.max(burst);
     }
 
-    /// Accounts for `bytes` of payload sent.
+    /// Records that a segment with `bytes` bytes of payload leaves now, and postpones the next burst accordingly.
     pub(crate) fn spend(&mut self, now: Time, bytes: u64) {
         if self.next_at <= now {
             self.credit = now.since(self.next_at);
@@ -90,7 +90,7 @@ impl Pacer {
         self.wake_at = self.next_at;
     }
 
-    /// Returns the time for which pacing delays the next segment.
+    /// Returns how long pacing still delays the next segment.
     pub(crate) fn held_back(&self, now: Time) -> Duration {
         if self.next_at > now { self.next_at.since(now) } else { Duration::ZERO }
     }
@@ -131,8 +131,8 @@ mod tests {
         assert_eq!(p.allowance(Time(MS)), 2);
         p.spend(Time(MS), 1000);
         assert_eq!(p.held_back(Time(MS)), Duration(MS));
-        // the next segment leaves 0.1 ms late, so pacing waits for 0.9 ms instead of 1 ms after it. After a segment that is 10 ms
-        // late, the wait is shortened to 0.5 ms, the minimum
+        // the next segment leaves 0.1 ms late, so the wait after it is 0.9 ms instead of 1 ms. The segment after that
+        // leaves 10 ms late, but a wait is shortened at most by half, to 0.5 ms
         p.spend(Time(2 * MS + 100_000), 1000);
         assert_eq!(p.held_back(Time(2 * MS + 100_000)), Duration(900_000));
         p.spend(Time(13 * MS), 1000);

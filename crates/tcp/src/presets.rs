@@ -9,8 +9,8 @@ use crate::params::{
 };
 use units::{Bytes, Duration};
 
-/// Declares the presets. Each has a description, a name, and its differences from the defaults of all groups, which are Linux 6
-/// without offloads and pacing.
+/// Declares the presets. Each preset has a description, a name, and code that changes the default stack, which is Linux
+/// 6 without offloads and pacing.
 macro_rules! presets {
     ($p:ident: $($(#[doc = $doc:literal])+ $name:literal $differs:block)+) => {
         /// The name and the description of each preset.
@@ -136,7 +136,7 @@ presets! { p:
     "rfc" {
         without_linux(p);
         p.control.choose("reno");
-        // RFC 6928, which allows 10 segments, is experimental
+        // RFC 3390, because RFC 6928, which allows 10 segments, is only experimental
         p.opening.initial_window = InitialWindow::Rfc3390;
         p.reduction.reduce_from_flight = true;
         p.rto.min_rto = Duration::from_secs(1);

@@ -38,7 +38,7 @@ const QUICK_AFTER_CE: u32 = 2;
 const ECHO: u8 = 1;
 /// Bit of `flags` that is set if the next ACK must report a duplicate.
 const DUPLICATE: u8 = 2;
-/// Bit of `flags` that is set once the end of the connection was reported to the host.
+/// Bit of `flags` that is set once the end of the connection has been reported to the host.
 const CLOSED: u8 = 4;
 /// Bit of `flags` that is set if every segment is sent as ECN-capable.
 const CAPABLE: u8 = 8;
@@ -46,7 +46,7 @@ const CAPABLE: u8 = 8;
 const COUNTS: u8 = 16;
 /// Bit of `flags` that is set if every segment sent carries the window.
 const WINDOW: u8 = 32;
-/// Maximum total size of a segment's TCP options, and the part of it that the time stamp option takes, in bytes.
+/// Maximum total size of a segment's TCP options, and size of the time stamp option, in bytes.
 const OPTIONS: [usize; 2] = [40, 12];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,7 +71,8 @@ enum Fin {
 }
 
 /// The receiving half of an endpoint. As long as there are no holes, processing a segment uses only the first 32 bytes
-/// of this struct. They include the phase and the `quiet` flag, with which the endpoint skips an idle sending half.
+/// of this struct. They include the phase and the `quiet` flag, by which the endpoint sees that it can skip the sending
+/// half.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Receiver {
@@ -82,7 +83,7 @@ pub(crate) struct Receiver {
     /// Bytes received in order since the last ACK was sent.
     since_ack: u32,
     ts_recent: u32,
-    /// Number of data segments since the last ACK.
+    /// Number of data segments received since the last ACK was sent.
     unacked: u8,
     /// Number of further ACKs that leave at once (quick ACKs).
     quick: u8,
@@ -325,8 +326,8 @@ impl Receiver {
         many.insert(start, end)
     }
 
-    /// Removes the ranges that begin at or below `next`, because all data below `next` has arrived and the ranges now
-    /// continue this data. Returns the new next byte expected.
+    /// Removes the ranges that begin at or below `next`. All data below `next` has arrived, so the data in these ranges
+    /// is now in order. Returns the next byte that is expected after them.
     fn take(&mut self, next: u64) -> u64 {
         if self.held == ON_HEAP {
             let many = self.many.get_or_insert_default();
@@ -383,7 +384,8 @@ impl Receiver {
         }
     }
 
-    /// Sets the fields common to all segments of an established connection, and clears any ACK due.
+    /// Sets the fields common to all segments of an established connection. Cancels any ACK that is due, because this
+    /// segment carries it.
     #[inline]
     pub(crate) fn stamp(&mut self, p: &TcpParams, now: Time, segment: &mut Segment) {
         segment.has_ack = true;

@@ -28,19 +28,21 @@ fn narrow(bytes: u64) -> u32 {
 /// window, the state keeps its default values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ReductionState {
-    /// RecoverFS: the window or FlightSize from which ssthresh was computed.
+    /// RecoverFS in PRR's formula: the window or FlightSize from which ssthresh was computed.
     flight: u32,
     /// prr_delivered: bytes delivered since the reduction began.
     delivered: u64,
     /// prr_out: bytes sent since the reduction began.
     out: u64,
-    /// In PRR, the number of bytes that may still be sent for this ACK. In held rate halving, the variable `held` at
-    /// the top of this file: segments may leave while fewer than this number are in flight.
+    /// In PRR, the number of bytes that may still be sent in response to the latest ACK. In held rate halving, this
+    /// field stores the variable `held` of the formulas at the top of this file: a number of segments. The sender may
+    /// send while fewer segments than this are in flight.
     sndcnt: u32,
 }
 
 impl ReductionState {
-    /// Begins a reduction, after a congestion event has set `w.ssthresh` to a fraction of `base` segments.
+    /// Begins a reduction, after a congestion event has set `w.ssthresh`. `base` is the value from which ssthresh was
+    /// computed: the window or FlightSize, in segments.
     pub(crate) fn begin(&mut self, p: &TcpParams, w: &mut Window, base: f64) {
         *self = Self { flight: narrow((base * f64::from(p.wire.mss)) as u64).max(1), ..Self::default() };
         match p.reduction.reduction {
@@ -85,16 +87,17 @@ impl ReductionState {
         let sndcnt = if pipe > ssthresh {
             ((self.delivered * ssthresh).div_ceil(u64::from(self.flight)).div_ceil(mss) * mss).saturating_sub(self.out)
         } else {
-            // packet conservation, plus one segment while the repair makes progress
+            // as many bytes may be sent as were delivered (packet conservation), plus one segment while the repair
+            // makes progress
             let limit = self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
             (ssthresh - pipe).min(limit)
         };
         if self.out == 0 { sndcnt.max(mss) } else { sndcnt }
     }
 
-    /// Responds to a timer that found `lost` bytes lost, so that pipe is now smaller. PRR keeps the window and allows
-    /// the sender to send `lost` more bytes; the other algorithms respond as to an ACK that delivers nothing.   Source:
-    /// Linux.
+    /// Responds to the expiry of a timer that marked `lost` more bytes as lost and so made `pipe` smaller. PRR keeps
+    /// the window and allows the sender to send `lost` more bytes. The other algorithms respond as they do to an ACK
+    /// that delivers nothing.   Source: Linux.
     pub(crate) fn on_timer(&mut self, p: &TcpParams, w: &mut Window, lost: u64, pipe: u64) {
         match p.reduction.reduction {
             Reduction::Prr => self.sndcnt = self.sndcnt.saturating_add(narrow(lost)),
@@ -176,9 +179,9 @@ mod tests {
                 sent.push(ack);
             }
         }
-        // ACK 4 is the second ACK of the reduction: sndcnt = ceil(2 / 2) - 1 = 0. At ACK 5, sndcnt = ceil(3 / 2) - 1 = 1, and
-        // the same at every second ACK after it. At ACK 15, pipe = 17 - 12 + 5 = 10 equals ssthresh, so nothing is sent. From
-        // then on, every ACK lets one segment leave
+        // ACK 4 is the second ACK of the reduction: sndcnt = ceil(2 / 2) - 1 = 0. At ACK 5, sndcnt is
+        // ceil(3 / 2) - 1 = 1, and it is 1 again at every second ACK after that. At ACK 15, pipe = 17 - 12 + 5 = 10
+        // equals ssthresh, so nothing is sent. From then on, every ACK lets one segment leave
         assert_eq!(sent, [5, 7, 9, 11, 13, 16, 17, 18, 19]);
         assert_eq!(pipe, 10 * MSS);
         s.end(&p, &mut w);
@@ -193,16 +196,16 @@ mod tests {
         let mut w = Window { cwnd: 20.0, ssthresh: 10.0 };
         let mut s = ReductionState::default();
         s.begin(&p, &mut w, 20.0);
-        // the ACK that reports the losses delivers one segment, so one may be sent
+        // the ACK that reports the losses delivers one segment, so one segment may be sent
         s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
         assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 5 * MSS);
-        // an ACK with SACK but without cumulative progress also allows one segment
+        // an ACK that SACKs one segment, but does not advance SND.UNA, also allows the sender to send one segment
         s.on_ack(&p, &mut w, MSS, 4 * MSS, false);
         assert_eq!(u64::from(s.sndcnt), MSS);
         s.on_send(&p, MSS, 5 * MSS);
-        // The retransmission is acknowledged and no further loss is found. As in slow start, two segments may be sent for one
-        // delivered.
+        // the retransmission is acknowledged and no further loss is found. As in slow start, two segments may be sent
+        // for each segment delivered
         s.on_ack(&p, &mut w, MSS, 4 * MSS, true);
         assert_eq!((u64::from(s.sndcnt), w.cwnd), (2 * MSS, 6.0));
         // 5 segments have been delivered and 2 sent, so 3 may be sent

@@ -15,7 +15,7 @@
 use crate::params::{MinRto, TcpParams};
 use units::Duration;
 
-/// The estimator and the backoff of one connection.
+/// The RTT estimate of one connection, and the backoff of its retransmission timer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rtt {
     pub(crate) srtt: Duration,
@@ -23,11 +23,11 @@ pub(crate) struct Rtt {
     pub(crate) rttvar: Duration,
     /// RTO without backoff.
     base: Duration,
-    /// Number of times that the RTO is doubled: the number of timeouts since the last sample or, with
-    /// `backoff_until_new_data`, since data that was first sent after a timeout was last acknowledged. At most
-    /// `backoff_doublings`.
+    /// Number of times that the RTO is doubled, at most `backoff_doublings`. This is the number of timeouts since the
+    /// last RTT sample. With `backoff_until_new_data`, RTT samples do not end the backoff; an ACK of data that was
+    /// first sent after the last timeout does.
     backoff: u8,
-    /// SND.NXT at the last timeout, which is the end of the data sent before the timeout: the low 32 bits of the stream
+    /// End of the data sent before the last timeout (SND.NXT at that time), stored as the low 32 bits of the stream
     /// offset. Used only with `backoff_until_new_data`.
     sent_to: u32,
 }

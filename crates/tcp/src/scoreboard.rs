@@ -28,7 +28,7 @@ pub(crate) mod tests;
 use entry::{EVER, Entry, FIN, LOST, Piece, RETX, SACKED, Sent, Taken, Watch};
 use std::collections::VecDeque;
 
-/// Number of entries that fit into the scoreboard itself. If there are more, all are in the ring.
+/// Number of entries that fit into the scoreboard itself. If there are more entries, all of them are in the ring.
 pub(super) const FEW: usize = 4;
 /// Value of `held` if the entries are in the ring.
 pub(super) const IN_RING: u8 = u8::MAX;
@@ -38,7 +38,7 @@ pub(super) const IN_RING: u8 = u8::MAX;
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Scoreboard {
-    /// Offset of the first entry, or of the next segment if there is none.
+    /// Stream offset of the first entry or, if the scoreboard is empty, of the next segment.
     pub(crate) base: u64,
     /// Estimate of the bytes in the network.   Source: RFC 6675 §4.
     pub(crate) pipe: u64,
@@ -315,8 +315,8 @@ impl Scoreboard {
         Some(self.piece(at as u32))
     }
 
-    /// Records a retransmission. A `rescue` leaves pipe and HighRxt unchanged (RFC 6675 NextSeg (4)). Returns true if the
-    /// retransmission now counts in pipe.
+    /// Records a retransmission. If `rescue` is true, this is a rescue retransmission, which leaves pipe and HighRxt
+    /// unchanged (RFC 6675 NextSeg (4)). Returns true if pipe has grown by the size of the retransmission.
     pub(crate) fn retransmitted(&mut self, piece: Piece, now_us: u32, rescue: bool) -> bool {
         let e = self.entry(piece.at as usize);
         e.sent = now_us;

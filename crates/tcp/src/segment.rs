@@ -22,7 +22,8 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Maximum number of blocks that fit into 40 bytes of TCP options (three beside a time stamp).
+    /// Maximum number of blocks that fit into the 40 bytes of TCP options. If there is a time stamp option too, only
+    /// three fit.
     pub const MAX: usize = 4;
     /// The empty list.
     pub const NONE: Self = Self { blocks: [SackBlock { start: 0, end: 0 }; Self::MAX], count: 0, window: 0 };
@@ -81,7 +82,7 @@ pub struct AccEcnOption {
 }
 
 impl AccEcnOption {
-    /// Returns the length of the option in bytes, padded to whole words.
+    /// Returns the length of the option in bytes, padded to a multiple of four.
     #[inline]
     pub fn wire_bytes(&self) -> u16 {
         if self.fields == 0 { 0 } else { (2 + 3 * u16::from(self.fields)).next_multiple_of(4) }
@@ -114,8 +115,8 @@ pub struct Segment {
     pub ts_val: u32,
     /// Echo of the peer's `ts_val`, or 0 for none.
     pub ts_ecr: u32,
-    /// Flags: SYN, FIN, PSH, SACK, AE, ECE, CWR, PURE_ACK, GSO, WINDOW, ACE, ACCECN_OPTION. With ACE, the bits AE, CWR and ECE
-    /// are AccECN's counter.
+    /// A combination of SYN, FIN, PSH, SACK, AE, ECE, CWR, PURE_ACK, GSO, WINDOW, ACE and ACCECN_OPTION. If the flag
+    /// ACE is set, the bits AE, CWR and ECE together hold AccECN's three-bit counter.
     pub flags: Flags,
     /// True if `ack` is valid, as in every segment except the client's SYN.
     pub has_ack: bool,
@@ -170,7 +171,8 @@ impl Segment {
         if self.gso_size == 0 { 1 } else { self.len.div_ceil(u32::from(self.gso_size)).max(1) }
     }
 
-    /// Splits a GSO packet into its segments, in order. Only the first one has CWR (RFC 3168), and only the last one PSH and FIN.
+    /// Splits a GSO packet into its segments, in order. Only the last segment keeps PSH and FIN. Only the first segment
+    /// keeps CWR (RFC 3168); with [`Flags::ACE`], CWR is a bit of AccECN's counter, and all segments keep it.
     pub fn cut(self) -> impl Iterator<Item = Self> {
         let (n, each) = (self.segments(), if self.gso_size == 0 { self.len } else { u32::from(self.gso_size) });
         (0..n).map(move |i| {
@@ -203,7 +205,7 @@ pub enum Event {
     },
     /// The peer's FIN has arrived in order, so nothing more will be received.
     PeerFinished,
-    /// Payload of this side has been acknowledged cumulatively.
+    /// Payload that this side sent has been acknowledged cumulatively.
     Acked {
         /// Number of bytes newly acknowledged.
         bytes: u64,

@@ -105,7 +105,7 @@ pub(crate) struct Sender {
     partial_seen: bool,
     /// True if the window stopped the sender in the current round, which ends when `usage_until` is acknowledged.
     limited: bool,
-    /// RFC 6675's RescueRxt, plus one: the low 32 bits of the stream offset.   Source: RFC 6675 §2.
+    /// RFC 6675's RescueRxt plus one, stored as the low 32 bits of the stream offset.   Source: RFC 6675 §2.
     rescue_rxt: u32,
     pub(crate) rtt: Rtt,
     /// End of the data outstanding when the last recovery, reduction or ECN response began.
@@ -113,8 +113,8 @@ pub(crate) struct Sender {
     /// Time of the last transmission. In stacks that measure idle time from ACKs, an ACK that leaves nothing
     /// outstanding also sets this field.
     last_active: Time,
-    /// The current round for `limited` and `max_flight` ends when `una` reaches this sequence number: the low 32 bits
-    /// of the stream offset.
+    /// End of the current round of `limited` and `max_flight`, stored as the low 32 bits of the stream offset. The
+    /// round ends when `una` reaches this offset.
     usage_until: u32,
     /// Maximum number of bytes outstanding after a transmission in the current round (see `usage_until`).
     max_flight: u32,
@@ -123,7 +123,7 @@ pub(crate) struct Sender {
     round_end: u32,
     /// Number of CE-marked packets reported by ACKs so far.
     pub(crate) ce_reported: u32,
-    /// True if a reduction may still prove spurious, so that `undo` holds the values to restore.
+    /// True if a reduction may still prove spurious. In this case, `undo` is present and describes the reduction.
     suspicious: bool,
     pub(crate) timer: Timer,
     /// True if, while duplicate ACKs arrive, the window limits all outstanding bytes and not just the bytes in flight.
@@ -136,8 +136,8 @@ pub(crate) struct Sender {
     pub(crate) detection: Detection,
     pub(crate) board: Scoreboard,
     reduction: ReductionState,
-    /// State for undoing reductions and for F-RTO. Present only in stacks that use at least one of the two, from the
-    /// first recovery, timeout or retransmission on.
+    /// State for undoing reductions and for F-RTO. `None` until the first recovery, timeout or retransmission, and
+    /// always `None` in stacks that neither undo reductions nor run F-RTO.
     undo: Option<Box<Undo>>,
 }
 

@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-/// The sender's congestion state, with Linux's names.
+/// The sender's congestion state. The states have the same names as in Linux.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {

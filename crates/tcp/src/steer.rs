@@ -13,11 +13,11 @@ pub enum Steer {
     PacingRate(Option<f64>),
 }
 
-/// The limits of a sender's settings.
+/// Limits on the settings that [`Steer`] changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steerable {
     /// Largest payload of a segment in bytes.
     pub mss: u32,
-    /// True if neither the controller nor the stack sets a pacing rate.
+    /// True if a pacing rate may be set, because neither the controller nor the stack sets one.
     pub pacing_rate: bool,
 }

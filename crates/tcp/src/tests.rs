@@ -355,9 +355,9 @@ fn silence_after_an_ack_is_a_round_trip_shorter() {
         n.write(0, 100 * 1460, false);
         n.log.len() - before
     };
-    // the log ends with the departure of the last ACK, which leaves 50 ms after the last segment and arrives 50 ms
-    // later. So a silence that lasts 45 or 55 ms longer than the RTO after this departure ends just before or just
-    // after an RTO has passed since the ACK arrived
+    // the last entry of the log is the departure of the last ACK, which arrives at the sender 50 ms later. The sender
+    // writes again 45 or 55 ms plus one RTO after this departure. This is 5 ms before or 5 ms after an RTO has passed
+    // since the ACK arrived
     for (idle_restart, just_before, just_after) in
         [(IdleRestart::Restart, 2, 2), (IdleRestart::InitialAfterAck, 32, 2), (IdleRestart::OneAfterAck, 32, 1)]
     {

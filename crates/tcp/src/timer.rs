@@ -25,13 +25,14 @@ pub(crate) enum Timer {
     Reordering,
 }
 
-/// Waits of fewer ticks than this are on the lowest level. On each higher level, waits and buckets are eight times as long.
+/// Waits of fewer than `REACH` ticks are on the lowest level of the timer wheel. On each higher level, waits and
+/// buckets are eight times as long.
 const REACH: u64 = 63;
 /// Number of levels of Linux's timer wheel with HZ 1000.
 const LEVELS: u32 = 9;
 
 impl RtoParams {
-    /// Returns the expiry of a timer set at `now` for `wait`.
+    /// Returns the time at which a timer expires if it is set at `now` and waits for `wait`.
     #[inline]
     pub(crate) fn expiry(&self, now: Time, wait: Duration) -> Time {
         if self.timer_tick.is_zero() { now + wait } else { on_wheel(self.timer_tick.0, now, wait) }

@@ -19,7 +19,7 @@ use crate::cc::control::Window;
 use crate::params::{TcpParams, Undo as UndoAxis};
 use crate::segment::{SackBlock, Segment};
 
-/// The state of the last recovery or timeout.
+/// State for undoing the last reduction of the window, from the recovery or timeout that caused the reduction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Undo {
     /// SND.UNA when the recovery or timeout began; `None` if there is nothing to undo.
@@ -32,7 +32,7 @@ pub(crate) struct Undo {
     before: Option<Window>,
     /// True while F-RTO is in progress.
     pub(crate) frto: bool,
-    /// True if F-RTO answers the current ACK with new data first, before lost data is sent again.
+    /// True if F-RTO responds to the current ACK by sending new data before the lost data is retransmitted.
     pub(crate) new_first: bool,
     /// Number of reductions undone.
     pub(crate) undone: u32,
@@ -43,12 +43,13 @@ pub(crate) struct Undo {
 pub(crate) struct Evidence {
     /// True if D-SACK has reported every retransmission as a duplicate.
     pub(crate) duplicates: bool,
-    /// True if the original of the first retransmission has arrived.
+    /// True if an echoed time stamp is older than the first retransmission, which shows that the original segment had
+    /// arrived.
     pub(crate) delayed: bool,
 }
 
 impl Undo {
-    /// Returns true if the stack undoes reductions or runs F-RTO.
+    /// Returns true if the sender needs this state: its stack undoes reductions or runs F-RTO.
     pub(crate) fn is_kept(p: &TcpParams) -> bool {
         p.detection.undo != UndoAxis::None || p.detection.frto
     }
@@ -59,8 +60,8 @@ impl Undo {
     }
 
     /// Records that a fast recovery or a timeout begins while SND.UNA is `una`. `out` is the number of earlier
-    /// retransmissions still in flight, which D-SACK may also report. `before` is the window before the reduction;
-    /// `None` if the window is not reduced.
+    /// retransmissions that are still in flight, because D-SACKs may report those as well. `before` is the window
+    /// before the reduction, or `None` if the window is not reduced.
     pub(crate) fn begin(&mut self, una: u64, out: u32, before: Option<Window>) {
         *self = Self {
             marker: Some(una),
@@ -77,8 +78,8 @@ impl Undo {
         self.first_resent.get_or_insert(now_us);
     }
 
-    /// Takes into account a D-SACK that reports `segments` segments as duplicates. The D-SACK is ignored if its block,
-    /// which ends at `end`, lies below the marker: this data was acknowledged before the reduction.
+    /// Records that a D-SACK reports `segments` retransmitted segments as duplicates. The D-SACK is ignored if its
+    /// block, which ends at `end`, lies below the marker, because this data was acknowledged before the reduction.
     pub(crate) fn on_dsack(&mut self, end: u64, segments: u32) {
         if self.marker.is_some_and(|marker| end > marker) {
             self.resent = self.resent.map(|n| n.saturating_sub(segments));

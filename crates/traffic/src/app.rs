@@ -1,4 +1,5 @@
-//! The list of applications: the scenario's enum, the enum of their states, and their descriptions.
+//! Declares the applications: the enum of their parameters in a scenario, the enum of their states, and the list of
+//! their descriptions.
 
 use crate::{
     Application, ConnId, Demand, Host, Params, Role, bittorrent, burst, cbr, endpoint, ftp, game, media, messages,
@@ -59,7 +60,7 @@ macro_rules! applications {
             pub fn validate(&self) -> Result<(), Problem> {
                 match self { $(Self::$Variant(p) => p.validate(),)+ Self::Endpoint(p) => p.validate() }.map_err(|e| e.under(self.name()))
             }
-            /// Checks that the program has supplied all of the application's code.
+            /// Checks that the program has supplied the application's code, if the application needs such code.
             pub fn ready(&self) -> Result<(), Problem> {
                 match self {
                     Self::Endpoint(p) if !p.supplied => {
@@ -72,12 +73,14 @@ macro_rules! applications {
             pub fn servers(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.servers(),)+ Self::Endpoint(p) => p.servers() }
             }
-            /// Returns an upper bound on the demand in a run of `span`, if every request takes at least `round` to be answered.
+            /// Returns an upper bound on the application's demand in a run that lasts `span`. The bound assumes that
+            /// every request takes at least `round`, the shortest RTT of the application's paths, to be answered.
             pub fn demand(&self, span: Duration, round: Duration) -> Demand {
                 match self { $(Self::$Variant(p) => p.demand(span, round),)+ Self::Endpoint(p) => p.demand(span, round) }
             }
-            /// Returns the range within which the seed chooses the start, at most 1 s. The range is not used if the
-            /// scenario sets the start.
+            /// Returns the default maximum of the random delay that the seed adds to the application's start. This
+            /// maximum is no more than 1 s. A `start_spread` of the application or of the scenario replaces the
+            /// default.
             pub fn start_spread(&self) -> Duration {
                 match self { $(Self::$Variant(p) => p.start_spread(),)+ Self::Endpoint(p) => p.start_spread() }.min(Duration::from_secs(1))
             }
@@ -94,7 +97,8 @@ macro_rules! applications {
             pub fn has_own_ecn(&self) -> bool {
                 matches!(self, Self::Endpoint(_))
             }
-            /// Returns the number of rows of counters for its flows.
+            /// Returns the number of rows in which the application's traffic is counted: one for each parallel transfer
+            /// if the number of transfers is fixed, otherwise one in total.
             pub fn rows(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.rows(),)+ Self::Endpoint(p) => p.rows() }
             }
@@ -180,7 +184,7 @@ applications! {
         "One message every few seconds over one connection",
         r#"{ "message": "10KB", "interval": "2s" }"#;
     "bittorrent" Bittorrent(bittorrent::BittorrentParams), "tcp", "ARRIS 2013; BEP 3",
-        "A member of a swarm: fifty peers, ten of them unchoked at a time",
+        "A member of a swarm: fifty peers, of which ten may request blocks",
         r#"{ "peers": 50, "active": 10 }"#;
     "video" Video(video::VideoParams), "tcp", "FESTIVE, CoNEXT 2012",
         "Adaptive-bitrate video: segments, a buffer, stalls",
@@ -230,7 +234,7 @@ mod tests {
             let again = serde_json::to_string(&traffic).unwrap();
             assert_eq!(serde_json::from_str::<Traffic>(&again).unwrap(), traffic);
         }
-        // the schema has one table for each application
+        // the schema has one object type for each application
         let schema = serde_json::to_value(schemars::schema_for!(Traffic)).unwrap();
         let tables = schema["oneOf"].as_array().unwrap().iter().filter(|choice| choice["type"] == "object");
         assert_eq!(tables.count(), APPS.len());
@@ -271,7 +275,8 @@ mod tests {
                 (fake.piece, fake.gap) = (1460, 100_000);
                 let mut app = traffic.build();
                 fake.run(&mut app, Time(60_000_000_000));
-                // no connection leaks: every open connection is in use, or will close within a round trip
+                // the application does not leak connections: every open connection is in use, or will close within a
+                // round trip
                 assert!(fake.open_now() <= 48, "{text}: {} open", fake.open_now());
                 match &app {
                     App::Web(w) => {

@@ -41,7 +41,7 @@ const PIECE_HEADER: u64 = 13;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BittorrentParams {
-    /// Connected peers. Default 50.
+    /// Number of connected peers. Default 50.
     pub peers: u32,
     /// Number of peers that are unchoked at a time, including the peer that is unchoked optimistically. Default 10.
     pub active: u32,
@@ -52,11 +52,11 @@ pub struct BittorrentParams {
     pub pipeline: u32,
     /// Time between two selections of the unchoked peers. Default 10s.
     pub round: Duration,
-    /// Duration of an optimistic unchoke in rounds. Default 3.
+    /// Duration of an optimistic unchoke, in rounds of length `round`. Default 3.
     pub optimistic_rounds: u32,
     /// True if unchoked peers also send blocks to the member at `from`. Default false.
     pub download: bool,
-    /// Delay between the opening of one peer's connection and the next, at the start. Default 100ms.
+    /// Delay between the openings of successive peers' connections at the start. Default 100ms.
     pub stagger: Duration,
     /// Number of servers over which the peers are distributed. Default 1.
     pub servers: u32,
@@ -154,12 +154,12 @@ pub struct Bittorrent {
     /// End of the current round; requests that arrive later are not answered.
     until: Time,
     optimistic: Option<usize>,
-    /// Blocks that arrived, by sending side: the member, then the peers.
+    /// Number of blocks that arrived from the member, and number of blocks that arrived from all peers.
     blocks: [u64; 2],
     unchokes: u64,
 }
 
-/// The round timer's token; all other tokens are `peer + 1`.
+/// Token of the timer that ends a round. Token `i + 1` belongs to the timer that opens the connection of peer `i`.
 const ROUND: u64 = 0;
 
 impl Bittorrent {
@@ -234,8 +234,8 @@ impl Bittorrent {
                 }
             }
             Message::Request => {
-                // a peer's request is answered if the member has unchoked the peer, and the member's request if the
-                // unchoke has arrived at the peer
+                // the member answers a peer's request if the member has unchoked the peer. The peer answers the
+                // member's request if the unchoke has arrived at the peer
                 let may = if from == Role::Server { self.peers[i].unchoked } else { self.peers[i].unchoke_arrived };
                 if may && host.now() <= self.until {
                     self.send(i, from.other(), Message::Block, host);

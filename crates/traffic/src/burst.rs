@@ -44,7 +44,7 @@ pub enum Transport {
 pub struct BurstParams {
     /// Bytes of a burst: payload over TCP, bytes on the wire over UDP. Default 1MB.
     pub bytes: Bytes,
-    /// Transport. Default `tcp`.
+    /// Transport: `tcp` or `udp`. Default `tcp`.
     pub transport: Transport,
     /// Size of a datagram in bytes on the wire, including headers; the last may be smaller. UDP only. Default 1500.
     pub packet: Bytes,

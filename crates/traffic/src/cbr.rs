@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Prob, Problem, Time, math};
 use units::{positive, positive_or_none, require, within};
 
-/// Maximum datagram size: the limit of an IP packet's 16-bit length.
+/// Maximum size of a datagram. The length field of an IP packet has 16 bits.
 pub(crate) const MAX_SIZE: Bytes = Bytes(65_535);
 
 fn default_size() -> Bytes {
@@ -49,12 +49,12 @@ pub struct CbrParams {
     /// Size of a datagram in bytes on the wire, including headers. Default 1000.
     #[serde(default = "default_size")]
     pub size: Bytes,
-    /// Departure times: `constant`, at equal intervals; `poisson`, at random with this mean rate; `random_walk`, with gaps that
-    /// vary by `randomize`. Default `constant`.
+    /// Departure times: `constant`, at equal intervals; `poisson`, at random, with `rate` as the mean; `random_walk`,
+    /// at gaps that vary by up to the fraction `randomize`. Default `constant`.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// Random shift of each datagram, as a fraction of the spacing: 0 for no shift, 1 for a shift up to the time of the next
-    /// datagram. With `random_walk`: the largest relative change of a gap. Default 0.
+    /// Random delay of each datagram, as a fraction of the interval: 0 for none, 1 for up to one full interval. With
+    /// `random_walk`: the largest relative change of a gap. Default 0.
     #[serde(default)]
     pub randomize: Prob,
     /// Number of datagrams; omitted: until the end of the run.
@@ -146,8 +146,8 @@ pub struct Cbr {
     arrivals: Arrivals,
     randomize: f64,
     count: u64,
-    /// Time at which the source starts. If the gaps are random, each datagram is scheduled relative to the previous
-    /// datagram, and this is the time of the datagram that was scheduled last.
+    /// Time at which the source starts. If the gaps are random, `start` moves on to the time of the latest scheduled
+    /// datagram, from which the next gap is counted.
     start: Time,
     next: u64,
 }

@@ -18,14 +18,15 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Returns the demand of an application that sends only datagrams, `pieces` of them.
+    /// Returns the demand of an application that sends `pieces` datagrams and uses no TCP.
     pub(crate) const fn datagrams(pieces: f64) -> Self {
         Self { direction: None, connections: 0.0, bytes: 0.0, pieces }
     }
 }
 
-/// Returns how often an event occurs in `span` if it repeats every `cycle` from the start on, but at most `count` times. The
-/// result is infinite for a cycle of zero without `count`.
+/// Returns an upper bound on how often an event occurs within `span`. The first event occurs at the start and the
+/// others follow at intervals of `cycle`; there are at most `count` events. The result is infinite if `cycle` is zero
+/// and `count` is `None`.
 pub(crate) fn times(span: Duration, cycle: Duration, count: Option<u64>) -> f64 {
     let most = count.map_or(f64::INFINITY, |n| n as f64);
     if cycle.is_zero() { most } else { (span.0 as f64 / cycle.0 as f64 + 1.0).min(most) }

@@ -18,7 +18,7 @@ fn default_mtu() -> Bytes {
     Bytes(1500)
 }
 
-/// A transport that the program supplies.
+/// Parameters of a transport that the program supplies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndpointParams {
@@ -35,7 +35,7 @@ pub struct EndpointParams {
 }
 
 impl EndpointParams {
-    /// Returns parameters with the default MTU, for code that the program supplies.
+    /// Returns parameters with the default MTU. They are marked as supplied, because the caller provides the code.
     pub fn supplied(port: u16, peer_ports: Vec<u16>) -> Self {
         Self { mtu: default_mtu(), port, peer_ports, supplied: true }
     }

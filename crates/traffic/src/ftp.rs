@@ -32,7 +32,8 @@ use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Problem, Time};
 use units::{positive_or_none, require, within};
 
-/// Upper bound on the flows of one application, which is the number of flow slots in a world.
+/// Maximum number of flows of one application. A run has no more than 2^20 flow slots (`FlowId::SLOTS`), and each open
+/// flow occupies one of them.
 const MAX_FLOWS: u32 = 1 << 20;
 /// Interval at which an application with `rates` writes. The interval is so short that [`UNSENT`] bytes per interval
 /// are enough for 500 Mbit/s.
@@ -81,8 +82,8 @@ pub struct FtpParams {
     /// as the previous file is finished, if that is later. Needs `size`; excludes `pause` and `pause_spread`. Default
     /// none.
     pub interval: Option<Duration>,
-    /// True if each file has a new connection. If false, all files of a flow share one connection, and TCP's idle restart
-    /// applies between files. Default true.
+    /// True if each file has a new connection. If false, all files of a flow share one connection, and after a pause
+    /// TCP may shrink its window (idle restart). Default true.
     pub new_connection: bool,
     /// Delay between the starts of successive flows. Default 0s.
     pub stagger: Duration,
@@ -268,7 +269,7 @@ impl Ftp {
         }
     }
 
-    /// Writes the data that `rates` permits on flow `i`, and sets the timer for the next write.
+    /// Writes as much data on flow `i` as `rates` permits at this time, and sets the timer for the next write.
     fn feed<H: Host>(&mut self, i: usize, host: &mut H) {
         let (now, begin, sender) = (host.now(), self.begin_of(i), self.params.direction.sender());
         let rates = &self.params.rates;
@@ -291,7 +292,7 @@ impl Ftp {
         host.timer(now + TICK, (2 * self.flows.len() + i) as u64);
     }
 
-    /// Ends flow `i` after its `length`.
+    /// Ends flow `i` when its `length` has passed, and closes its connection in both directions.
     fn end<H: Host>(&mut self, i: usize, host: &mut H) {
         let flow = &mut self.flows[i];
         flow.busy = false;
@@ -381,7 +382,8 @@ impl Application for Ftp {
         let Some(i) = self.conns.remove(conn) else { return };
         let flow = &mut self.flows[i];
         flow.conn = None;
-        // between two files, the pending timer opens the next connection
+        // if the connection failed between two files, there is nothing to do: the timer that begins the next file is
+        // pending, and a new connection then opens
         if flow.busy {
             flow.busy = false;
             if self.params.on_failure == OnFailure::Retry {

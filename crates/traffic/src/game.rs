@@ -75,8 +75,8 @@ impl Default for GameParams {
 }
 
 impl GameParams {
-    /// Returns, for the client and the server, the factor by which the gaps drawn from the distributions of IEEE
-    /// 802.11-18/2009r6 are multiplied to give the requested mean packet rate.
+    /// Returns one factor for the client and one for the server. The gaps drawn from the distributions of IEEE
+    /// 802.11-18/2009r6 are multiplied by this factor, so that the mean packet rate is the requested rate.
     fn stretch(&self) -> [f64; 2] {
         let rates = [self.updates_per_s, self.snapshots_per_s];
         [0, 1].map(|i: usize| rates[i].map_or(1.0, |rate| 1000.0 / rate / GAPS[i].mean()))

@@ -77,32 +77,34 @@ pub trait Host {
     /// Opens a TCP connection to server number `peer` (an index into the application's `to`). Connecting starts at once; data
     /// written before the connection is established waits.
     fn open(&mut self, peer: usize) -> ConnId;
-    /// Appends `bytes` to the stream that `role` sends; `u64::MAX` for endless data.
+    /// Appends `bytes` bytes to the stream that `role` sends. If `bytes` is `u64::MAX`, the stream is endless.
     fn write(&mut self, conn: ConnId, role: Role, bytes: u64);
-    /// Returns the offset in an endless stream of the next byte that `role` would write. The bytes before this offset
+    /// Returns the offset of the next byte that `role` would write to its endless stream. All bytes before this offset
     /// have been sent, except the last `notsent_lowat` bytes, which wait unsent in the socket (TCP_NOTSENT_LOWAT). On a
-    /// host with kernel sockets, the call also sets this limit on the socket's unsent bytes.
+    /// host with kernel sockets, the call also limits the socket's unsent bytes to `notsent_lowat`.
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64;
     /// Closes the sending direction of `role`: a FIN follows the written data or, in an endless stream, the data sent
     /// so far.
     fn close(&mut self, conn: ConnId, role: Role);
-    /// Sends a datagram of `size` bytes on the wire from `role`, between the client and server `peer`. If it arrives, the other
-    /// side receives `number` in `datagram_received`.
+    /// Sends a datagram, which has `size` bytes on the wire. The client and server number `peer` exchange it, and
+    /// `role` is the side that sends it. If the datagram arrives, the other side receives `number` in
+    /// `datagram_received`.
     fn datagram(&mut self, peer: usize, role: Role, size: u16, number: u64);
-    /// Returns the ECN field with which datagrams leave.
+    /// Returns the ECN field that the host sets in the datagrams it sends.
     fn datagram_ecn(&self) -> Ecn;
-    /// Calls `timer(token)` at `at` (now or later). Timers cannot be cancelled.
+    /// Sets a timer: the host will call [`Application::timer`] with `token` at the time `at`, which must not be in the
+    /// past. Timers cannot be cancelled.
     fn timer(&mut self, at: Time, token: u64);
     /// Reports that the web page requested at `started` needs no further transfers. If
     /// `objects` is less than the number of objects in the page, the page was abandoned.
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64);
     /// Reports that a file transfer is finished: all its `bytes` have arrived at the other side.
     fn file_done(&mut self, started: Time, bytes: u64);
-    /// Reports that probe `number` (0, 1, 2, ...) leaves now if `rtt` is `None`. Otherwise, reports that this probe has
-    /// been answered, `rtt` after it left. A probe is answered at most once.
+    /// Reports a probe. If `rtt` is `None`, probe `number` (0, 1, 2, ...) is being sent now. Otherwise, probe `number`
+    /// has been answered, and `rtt` is the time from its departure to the answer. A probe is answered at most once.
     fn probe(&mut self, number: u64, rtt: Option<Duration>);
-    /// Asks the host to call the program's code that implements a transport ([`endpoint`](crate::endpoint)). Hosts
-    /// without such code ignore the request.
+    /// Makes the host call the program's own code, which implements a transport ([`endpoint`](crate::endpoint)), because
+    /// the application has started or its timer has expired. Hosts without such code do nothing.
     fn wake(&mut self) {}
 }
 
@@ -114,10 +116,12 @@ pub trait Application {
     fn timer<H: Host>(&mut self, token: u64, host: &mut H);
     /// Handles the completion of the handshake on the `role` side of `conn`.
     fn connected<H: Host>(&mut self, _conn: ConnId, _role: Role, _host: &mut H) {}
-    /// Handles the arrival of `bytes` more bytes in order at `role`. Called only if the application `counts`.
+    /// Handles the arrival of `bytes` more bytes, in order, at the `role` side of the connection. The host calls this
+    /// function only if [`Application::counts`] returns true.
     fn received<H: Host>(&mut self, _conn: ConnId, _role: Role, _bytes: u64, _host: &mut H) {}
-    /// Handles the arrival of a datagram at `role`, with the number from [`Host::datagram`] and the ECN field on
-    /// arrival. Called only if the application `counts`.
+    /// Handles the arrival of a datagram at the `role` side. The datagram carries the number from [`Host::datagram`],
+    /// and `_ecn` is its ECN field on arrival. The host calls this function only if [`Application::counts`] returns
+    /// true.
     fn datagram_received<H: Host>(&mut self, _role: Role, _number: u64, _ecn: Ecn, _host: &mut H) {}
     /// Handles the termination of `conn`: either both sides have closed the connection, or it has failed. The host may
     /// give the id to a new connection after this call.
@@ -127,7 +131,8 @@ pub trait Application {
     fn counts(&self) -> bool {
         true
     }
-    /// Returns the end whose rate controller [`Application::read_controller`] reports, if the application has one.
+    /// Returns the end at which the application's rate controller runs, or `None` if the application has no rate
+    /// controller. [`Application::read_controller`] reports the controller's state.
     fn controller(&self) -> Option<Role> {
         None
     }

@@ -14,7 +14,7 @@ const TRACKED: usize = 1024;
 /// A frame in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Frame {
-    /// Number of the frame's first datagram, and the number of its last datagram plus 1.
+    /// The frame's datagrams are numbered from `numbers[0]` up to, but not including, `numbers[1]`.
     numbers: [u64; 2],
     /// Number of datagrams that have not yet arrived.
     missing: u64,
@@ -35,7 +35,8 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// Adds a frame captured at `captured`, whose datagrams are numbered from `numbers[0]` to below `numbers[1]`.
+    /// Adds a frame captured at `captured`. Its datagrams are numbered from `numbers[0]` up to, but not including,
+    /// `numbers[1]`.
     pub(crate) fn sent(&mut self, numbers: [u64; 2], captured: Time) {
         if self.frames.len() == TRACKED {
             self.frames.pop_front();

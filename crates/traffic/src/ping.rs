@@ -84,8 +84,8 @@ impl Params for PingParams {
     }
 }
 
-/// The application with [`PingParams`]. It stores no departure time per probe: probe k leaves at start + k x interval
-/// or, with `after_answer`, only the last probe can still be answered.
+/// The application with [`PingParams`]. It needs no list of departure times: probe k leaves at start + k x interval or,
+/// with `after_answer`, only an answer to the last probe counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ping {
     params: PingParams,
@@ -131,8 +131,8 @@ impl Application for Ping {
                 // an answer that arrives after its timeout does not count
                 if number + 1 == self.next {
                     host.probe(number, Some(host.now().since(self.sent)));
-                    // a timer sends the next request, although the request is due now. The host drops timers that are
-                    // due at the application's stop or later, so no request is sent after the stop
+                    // the next request is due now, but it is sent by a timer: the host drops timers that are due at the
+                    // application's stop or later, so no request is sent after the stop
                     if self.params.count.is_none_or(|n| self.next < n) {
                         host.timer(host.now(), 0);
                     }

@@ -25,7 +25,7 @@ use units::{positive, within};
 /// Maximum number of datagrams in a frame, which bounds the number sent at one time.
 const MAX_PACKETS: u64 = 1000;
 
-/// A video conference's audio and video in one direction.
+/// Audio and video of a video conference, in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProshareParams {

@@ -188,7 +188,7 @@ impl Short {
     fn next_arrival<H: Host>(&self, host: &mut H) {
         if self.params.count.is_none_or(|n| self.arrivals < n) {
             let wait = math::exponential(host.rng(), self.params.interval.secs());
-            // at least 1 ns, so that time advances
+            // the wait is at least 1 ns, so that time advances between arrivals
             host.timer(host.now() + Duration::from_secs_f64(wait).max(Duration(1)), 0);
         }
     }

@@ -1,7 +1,7 @@
 //! The timers of one application, kept by its host.
 //!
-//! The hosts of the simulator and of the live bench share this list, so both fire timers in the same order, and drop
-//! the same timers when the application stops.
+//! The simulator and the live bench, which runs applications over kernel sockets, both use this list. So both fire
+//! timers in the same order, and drop the same timers when the application stops.
 
 use crate::{Application, Host};
 use std::cmp::Reverse;
@@ -44,8 +44,8 @@ impl Timers {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }
 
-    /// Sets the stop time to that of `other`. The caller must not have taken a timer that is due at or after the new
-    /// stop time.
+    /// Sets the stop time to the stop time of `other`. The caller must not have taken a timer that is due at or after
+    /// the new stop time.
     pub fn stop_as(&mut self, other: &Self) {
         self.stop = other.stop;
     }
@@ -56,13 +56,14 @@ impl Timers {
         self.heap.push(Reverse((at, self.set, Due::Timer(token))));
     }
 
-    /// Returns the time of the first timer, or [`Time::NEVER`] if there is none. The time may be after the stop.
+    /// Returns the time of the first timer, or [`Time::NEVER`] if there is none. That time may be later than
+    /// the stop time.
     pub fn next(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
 
-    /// Removes the first timer that is due at `now` or earlier, and returns its time and event. Timers due at the stop
-    /// time or later are removed without being returned.
+    /// Removes the first timer that is due at `now` or earlier, and returns its time and event. Timers that are due at
+    /// the stop time or later are dropped, never returned.
     pub fn take(&mut self, now: Time) -> Option<(Time, Due)> {
         // bound: each iteration removes one timer
         while self.next() <= now {

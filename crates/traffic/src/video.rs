@@ -90,8 +90,8 @@ impl Params for VideoParams {
     }
 
     fn demand(&self, span: Duration, round: Duration) -> Demand {
-        // the viewer fetches at most the segments that are played in `span`, and the segments that are still in the
-        // buffer at the end
+        // the viewer fetches no more than the segments played during `span` plus the segments left in the buffer at the
+        // end
         let segments = times(span + self.buffer, self.segment.max(round), self.segments);
         let best = self.ladder.last().map_or(0, |rate| rate.bytes_in(self.segment));
         Demand {
@@ -288,8 +288,8 @@ impl Application for Video {
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
         if self.conn == Some(conn) {
             self.conn = None;
-            // if no segment is in progress, the timer that requests the next segment is already set, and the request
-            // opens a new connection
+            // if a segment was in progress, it is requested again after a pause. If not, the timer for the next request
+            // is already set. In both cases, the request opens a new connection
             if self.busy {
                 host.timer(host.now() + RETRY_AFTER, 0);
             }
@@ -306,7 +306,7 @@ impl Application for Video {
 }
 
 packet::measures! {
-    /// Figures of the received segments and of the playback.
+    /// Measures of the received segments and of the playback.
     const PLAYBACK = fn playback(video: &Video, player: &Player) -> f64 {
         "segments": Kind::ONE, "segments",
             "Segments that arrived; each is in `files`. All keys of `video`, `bittorrent`, `short` and `burst` cover the whole run."
@@ -354,7 +354,8 @@ mod tests {
 
     #[test]
     fn a_fast_line_fills_the_buffer_and_then_fetches_a_segment_every_segment() {
-        // the handshake takes 20 ms, and so does each segment, so the rate of 8 Mbit/s is chosen
+        // the handshake takes 20 ms, and so does the download of each segment. At this throughput, the viewer chooses
+        // the highest rate, 8 Mbit/s, from the second segment on
         let mut fake = Fake::new(&[20 * MS]);
         let mut app = VideoParams::default().build();
         fake.run(&mut app, Time(100 * S));
@@ -393,7 +394,8 @@ mod tests {
         (fake.piece, fake.gap) = (1000, 12 * MS);
         let mut app = VideoParams { segments: Some(3), ..params }.build();
         fake.run(&mut app, Time(100 * S));
-        // after the third and last segment, the buffer also becomes empty. This is the end of the video, not a stall
+        // the buffer becomes empty after the third segment too, but because that segment is the last, this is the end
+        // of the video, not a stall
         assert_eq!((figure(&app, 100 * S, "stalls"), at(&app, 100_000, "stalled_s")), (2.0, 2016.0));
         assert_eq!((figure(&app, 100 * S, "startup_s"), fake.open_now()), (3.028, 0));
     }

@@ -95,7 +95,8 @@ impl Params for VoipParams {
     }
 
     fn build(&self) -> Voip {
-        // a `Spacing` is `bits / rate` seconds long, so an interval of n nanoseconds is exactly the fraction n / 1e9
+        // `Spacing` is a time of `bits / rate` seconds, so with n for `bits` and 1e9 for `rate`, it is exactly n
+        // nanoseconds
         let spacing = Spacing { bits: self.interval.0, rate: 1_000_000_000 };
         let role = if self.direction == Speech::Down { Role::Server } else { Role::Client };
         let mut call = Cbr::new(role, self.size, spacing, self.count);

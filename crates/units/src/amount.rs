@@ -18,7 +18,7 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// Reads `text`. Returns `None` if it has no unit (a number or a name), or is not a valid quantity.
+    /// Reads a quantity from `text`. Returns `None` if `text` has no unit, as in `5`, or is not a valid quantity.
     pub fn read(text: &str) -> Option<Self> {
         if text.ends_with('%') {
             return text.parse().ok().map(Self::Share);

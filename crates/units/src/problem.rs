@@ -1,4 +1,4 @@
-//! Messages about invalid values. Each names the place, the value and the valid values.
+//! Messages about invalid values. Each message says where the value is, which value was given, and which are valid.
 
 use std::fmt::{self, Write};
 
@@ -35,7 +35,7 @@ pub fn is_unprintable(c: char) -> bool {
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// An error in a scenario: the place, the value and the valid values.
+/// An error in a scenario: where the invalid value is, and a message with the given value and the valid values.
 ///
 /// A crate that validates its own parameters names only its own fields. Each caller prefixes its part of the path with
 /// [`Problem::under`], so that the user sees the full path (`link.up.queue.codel.target`).

@@ -28,9 +28,9 @@ const RATES: &Units = &[
     (&["gbit", "Gbit", "Gbps"], 1_000_000_000),
     (&["tbit", "Tbit", "Tbps"], 1_000_000_000_000),
 ];
-/// Units of a probability in a scenario, each with the number that means probability 1 in this unit.
+/// Units of a probability in a scenario. The number beside each unit is how probability 1 is written in it (1 or 100%).
 const SHARES: &Units = &[(&[""], 1), (&["%"], 100)];
-/// Units of a number of packets in a scenario.
+/// Unit suffixes of packet counts in a scenario.
 const PACKETS: &[&str] = &["p", "pkt", "packets"];
 
 /// Returns all spellings of `units`.
@@ -62,7 +62,7 @@ pub enum Limit {
     Packets(u32),
     /// At most this many bytes.
     Bytes(Bytes),
-    /// At most the bytes that the link sends in this time at its sustained rate.
+    /// At most as many bytes as the link sends in this time at its sustained rate.
     Time(Duration),
 }
 
@@ -131,7 +131,8 @@ impl Prob {
     }
 }
 
-/// Prints `value` in the largest of `units` that divides it, or in the unit `bare` if no unit divides it.
+/// Prints `value` in the first of `units` that divides it without remainder (they are sorted, largest first). If none
+/// does, or if `value` is 0, prints the number as it is, followed by `bare`, the name of the base unit.
 fn print_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)], bare: &str) -> fmt::Result {
     match units.iter().find(|(_, k)| value != 0 && value.is_multiple_of(*k)) {
         Some((unit, k)) => write!(f, "{}{unit}", value / k),
@@ -177,7 +178,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// Suggests how to write a rate whose unit is only a prefix (`20M`) or the unit of a size (`20MB`).
+/// Suggests the correct text for a rate that was written with only a prefix (`20M`) or like a size (`20MB`).
 fn unfinished(v: f64, unit: &str) -> Option<String> {
     let prefix = unit.chars().next().map(|c| c.to_ascii_lowercase()).filter(|c| "kmgt".contains(*c))?;
     let bits = |v: f64| format!("\"{v}{prefix}bit\"");

@@ -15,8 +15,9 @@ pub struct Rng(Xoshiro256PlusPlus);
 impl Rng {
     /// Creates the stream of the component `name` under `seed`.
     ///
-    /// The name is hashed with FNV-1a (64 bits) and mixed with the seed by SplitMix64's finaliser, twice, so that
-    /// neighbouring seeds and names that differ in one letter give unrelated streams.
+    /// The seed passes through SplitMix64's finaliser, the FNV-1a hash (64 bits) of the name is added, and the sum
+    /// passes through the finaliser again. So neighbouring seeds give unrelated streams, and so do names that differ in
+    /// one letter.
     pub fn named(seed: u64, name: &str) -> Self {
         let mut h: u64 = 0xcbf2_9ce4_8422_2325;
         for b in name.bytes() {

@@ -49,7 +49,7 @@ pub(crate) fn unit_value(units: &Units, spelling: &str) -> Option<u64> {
     units.iter().find(|(spellings, _)| spellings.contains(&spelling)).map(|(_, value)| *value)
 }
 
-/// Regular expression of the numbers that [`split_number`] reads, except for their magnitude.
+/// Regular expression of the numbers that [`split_number`] reads. It also matches numbers too large for that function.
 const NUMBER: &str = r"([0-9]+\.?[0-9]*|\.[0-9]+)";
 /// Regular expression of the whole numbers that [`split_number`] reads.
 const WHOLE_NUMBER: &str = r"([0-9]+(\.0*)?|\.0+)";
@@ -70,7 +70,7 @@ pub(crate) fn whole_with_unit(units: &[&str]) -> String {
 pub trait Text: fmt::Display + FromStr<Err = ParseError> {
     /// Text that follows "expected" in an error message.
     const VALID: &'static str;
-    /// The function that reads a bare whole number; `None` if a number needs a unit.
+    /// The function that converts a whole number without a unit; `None` if this type requires a unit.
     const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = None;
     /// Returns the regular expression (ECMA-262) that matches every valid text. It also matches numbers out of range.
     fn pattern() -> String;

@@ -32,8 +32,8 @@ macro_rules! word_or_table {
     )+};
 }
 
-/// Extends the JSON Schema of the enum `T`, which describes each variant as a one-key table. If `T` can also be read
-/// from the name of a variant alone, the extended schema accepts this name as a string.
+/// Extends the JSON Schema of the enum `T`, which at first accepts each variant only as a one-key table. The extended
+/// schema also accepts, as a string, the name of each variant that `T` can be read from without parameters.
 pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) else { return };
     let alone = |word: &&String| T::deserialize(StrDeserializer::<de::value::Error>::new(word)).is_ok();
@@ -44,7 +44,7 @@ pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     }
 }
 
-/// A deserializer that reads an enum from a keyword or from a one-key table. It leaves all other types to `D`.
+/// A deserializer that reads an enum from a keyword or from a one-key table. It reads all other types as `D` does.
 #[doc(hidden)]
 pub struct WordOrTable<D>(pub D);
 
@@ -96,7 +96,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Choice<V> {
     }
 }
 
-/// A variant given as a keyword; its content is read as if an empty table had been given.
+/// A variant given as a keyword (`"hash"`). Its parameters are read from an empty table, so all have their defaults.
 struct Keyword<'w, E> {
     word: &'w str,
     error: PhantomData<E>,

@@ -75,10 +75,11 @@ pub extern "C" fn bl_read(json: u32) {
         Ok(mut tree) => match read::scenario(&text, format, &[]) {
             Err(problems) => json!({ "tree": tree, "problems": listed(&problems) }),
             Ok(scenario) => {
-                // the page's form shows parameters, so queues in tc syntax become tables
+                // the form in the web page shows the parameters of a queue, so a queue given as a string in tc syntax
+                // is replaced with a table of its parameters
                 read::queues_as_tables(&mut tree);
-                // null stands for the default, but TOML has no null, so a tree with a null is replaced by the tree
-                // without default values
+                // a null stands for a default value, but TOML has no null. So if the tree contains a null, it is
+                // replaced with the scenario's tree that leaves out all default values
                 let tree = if has_null(&tree) { face::toml::sparse(&scenario).unwrap_or(tree) } else { tree };
                 json!({ "tree": tree, "resolved": scenario })
             }
@@ -149,8 +150,8 @@ pub extern "C" fn bl_find(after: f64) {
     open(scenario.and_then(|s| Window::find(s, &word("landmark"), &word("link"), after as u64).map_err(|p| vec![p])));
 }
 
-/// Runs one slice of the recording or the search; returns the fraction that is done: 1 at the end, -1 if there is
-/// neither.
+/// Runs one slice of the recording or search in progress, and returns the fraction that is done: 1 at the end, -1 if
+/// neither a recording nor a search is in progress.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window_go_on() -> f64 {
     WINDOW.with_borrow_mut(|window| window.as_mut().map_or(-1.0, Window::go_on))

@@ -1,7 +1,7 @@
-"""Devices, loads and objectives: data in TOML, packaged or the user's own.
+"""Devices, loads and objectives, read from TOML files: those in the package or the user's own.
 
-A *device* lists the settings of a modem or router: disciplines, each with the buffer sizes worth trying. A
-*load* lists the applications behind it. An *objective* lists measures with thresholds and weights. Each file names its
+A *device* lists the settings of a modem or router: queue disciplines, each with the buffer sizes to try. A *load* lists
+the applications that share the line. An *objective* lists measures with thresholds and weights. Each file names its
 sources; `data/` contains the packaged files.
 """
 
@@ -31,10 +31,10 @@ class AdviceError(InputError):
 class Discipline:
     """A discipline that a device offers.
 
-    `queue` is a scenario's queue, with {bytes} or {packets} for the buffer size and {rate} for the line's rate.
-    `buffers` are sizes ("50ms", "417p", "60KB"), multiples of the maximum bandwidth-delay product ("4bdp"), or "around"
-    for a series of sizes around the bandwidth-delay products. A discipline that is not `settable` is shown alongside
-    the others, but never recommended; `note` says why.
+    `queue` is a queue as in a scenario, in which {bytes} or {packets} stands for the buffer size and {rate} for the
+    line's rate. `buffers` lists the buffer sizes to try. An entry is a size ("50ms", "417p", "60KB"), a multiple of the
+    maximum bandwidth-delay product ("4bdp"), or "around", which means a series of sizes around the bandwidth-delay
+    products. A discipline that is not `settable` is shown alongside the others, but never recommended; `note` says why.
     """
 
     name: str
@@ -51,7 +51,8 @@ class Discipline:
 class Down:
     """A downstream queue that the device's setting does not change.
 
-    `queue` is a scenario's queue, with {bytes} for the buffer size; `buffer` is that size ("100ms").
+    `queue` is a queue as in a scenario, in which {bytes} stands for the buffer size. `buffer` gives this size, such as
+    "100ms".
     """
 
     queue: Mapping[str, Any]
@@ -67,12 +68,12 @@ PLAIN_DOWN = Down(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A device: its disciplines, its kind of link ("modem" or "line"), and the kinds of commands to print for it.
+    """A device: the disciplines that it offers, and the kind of its link ("modem" or "line").
 
-    `today` is its default setting, such as "droptail 1s"; `standard` lists the settings that a standard or guideline
-    names, in order of preference. `down` is None if the setting applies to both directions. `transmit` limits a modem's
-    transmit queue ("32p"); if empty, the limit is in bytes and grows with the rate. `prints` may contain
-    "buffer-control", "aqm" and "tc".
+    `today` is the device's default setting, such as "droptail 1s"; `standard` lists the settings that a standard or
+    guideline names, in order of preference. `down` is None if the setting applies to both directions. `transmit` is the
+    limit of a modem's transmit queue, such as "32p"; if `transmit` is empty, the limit is in bytes and grows with the
+    rate. `prints` lists the kinds of commands that are printed to apply a setting: "buffer-control", "aqm" and "tc".
     """
 
     name: str
@@ -105,12 +106,12 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A measure of an objective: the path `value` of its value in a run's summary, and its thresholds.
+    """A measure of an objective, with its thresholds. `value` is the key of the measured value in a run's summary.
 
-    If `kinds` is given, the measure describes applications: it is the mean of `value` over all applications with these
-    traffic models. If `less` is given too, it is the path of a second value of the same application, which is first
-    subtracted. With a `direction`, only file transfers in that direction count. Without `kinds`, the measure describes
-    the link in `direction`.
+    If `kinds` is given, the measure describes applications: it is the mean of the value over all applications with
+    these traffic models. If `less` is given too, the value with the key `less` of the same application is subtracted
+    first. With a `direction`, only file transfers in that direction count. Without `kinds`, the measure describes the
+    link in `direction`.
 
     A value of `good` gives 100 points, a value of `bad` none. `noticed` is the smallest difference, in the measure's
     unit, that a user notices.
@@ -133,7 +134,10 @@ class Wanted:
     direction: str = ""
 
     def points(self, value: float | None) -> float:
-        """Returns the points of a value, 0 to 100; 0 if there is no value, for example because a page never loads."""
+        """Converts a value of the measure to points from 0 (`bad` or worse) to 100 (`good` or better).
+
+        A missing value, for example the load time of a page that never loads, gives 0 points.
+        """
         if value is None or not math.isfinite(value):
             return 0.0
         if self.log:
@@ -145,10 +149,11 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """The goal: measures with weights. `noticed` is the smallest difference in points (of 100) that a user notices.
+    """The user's goal: measures, each with a weight. A setting gets 0 to 100 points in each measure.
 
-    `scatter` is the smallest standard deviation, in points, assumed for the difference between two settings' runs. A
-    measure with fewer points than `floor` has failed.
+    `noticed` is the smallest difference in points that a user notices. When the runs of two settings are compared, the
+    standard deviation of the difference is assumed to be at least `scatter` points. A setting fails in a measure of an
+    application if it gets fewer points there than `floor`.
     """
 
     name: str
@@ -183,7 +188,7 @@ def _folder(kind: Kind) -> Any:
 
 
 def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
-    """Reads a packaged file, a workload or the user's file; returns its name and its data.
+    """Reads a packaged file, a workload or the user's own file, whichever `given` names; returns its name and data.
 
     Raises `AdviceError`, `OSError`.
     """
@@ -257,9 +262,9 @@ def _is_app(of: Any) -> bool:
 
 
 def _of_scenario(name: str, data: Mapping[str, Any]) -> Load:
-    """Returns a scenario's applications as a load, with clients at home and servers at "far".
+    """Returns a scenario's applications as a load: all clients are at home, and all servers are the host "far".
 
-    Each application keeps as many servers as in the scenario, but all of them are the host "far".
+    Each application keeps the number of servers that it has in the scenario.
     """
     found = data.get("app")
     if not isinstance(found, Mapping) or not found:
@@ -338,7 +343,10 @@ class _Table:
         self._taken: dict[str, Any] = {}
 
     def take(self, key: str, kind: str, default: Any = MISSING) -> Any:
-        """Removes a key from the table and returns its value; `kind` must be in `_KINDS`."""
+        """Removes a key from the table and returns its value. A second call with this key returns the same value.
+
+        `kind` is a key of `_KINDS`, which gives the types that the value may have. Raises `AdviceError`.
+        """
         if key in self._taken:
             return self._taken[key]
         kinds, expected = _KINDS[kind]
@@ -360,7 +368,7 @@ class _Table:
         return value
 
     def into(self, of: type[Made], **given: Any) -> Made:
-        """Makes a record of type `of`: fields that are not in `given` are read from the table's keys.
+        """Makes a dataclass object of type `of`. Fields that are not in `given` are read from the table's keys.
 
         Raises `AdviceError` if the table has other keys.
         """

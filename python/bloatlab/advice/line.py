@@ -171,8 +171,9 @@ def build(
 def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
     """Returns the keys of the upstream link's table that set its rate.
 
-    On a modem's link, these describe the modem's service flow and also set the delay. On a plain line, the key is
-    `shaper` if the line has a peak rate, otherwise `rate`; there is none if the queue itself shapes the traffic.
+    On a modem's link, the keys describe the modem's service flow and also set the delay. On a plain line, the key is
+    `shaper` if the line has a peak rate, otherwise `rate`. If the queue of a plain line shapes the traffic itself, the
+    result is empty.
     """
     flow = {"max_sustained_rate": bps(of.up)}
     if of.peak is not None and of.burst is not None:

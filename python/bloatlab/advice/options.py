@@ -24,11 +24,11 @@ from bloatlab.advice.catalogue import AdviceError, Device, Discipline
 from bloatlab.advice.line import Line, Queues, amount
 from bloatlab.errors import nearest
 
-#: Bytes in a full packet, in a scenario and in tc.
+#: A full packet has `PACKET` bytes in a scenario, and `FRAME` bytes in tc, which also counts the Ethernet header.
 PACKET, FRAME = 1500, 1514
 
-#: `LEAST` and `MOST` are the minimum and maximum size in BDPs. Adjacent sizes differ by a factor of `STEP`.
-#: Sizes whose relative distance is at most `NEAR` count as equal.
+#: The buffer sizes for "around" increase in steps of the factor `STEP` from `LEAST` BDPs at the shortest round trip to
+#: `MOST` BDPs at the longest. Sizes whose relative distance is at most `NEAR` count as equal.
 LEAST, MOST, STEP, NEAR = 0.25, 8.0, 2.0, 1.0 / 12.0
 
 
@@ -70,7 +70,10 @@ class Option:
 
 
 def options(device: Device, line: Line) -> list[Option]:
-    """Returns all settings of the device, in file order, small buffers first. Raises `AdviceError`."""
+    """Returns all settings of the device. Raises `AdviceError`.
+
+    The disciplines are in the order of the device's file, and each discipline's buffer sizes are in ascending order.
+    """
     found: list[Option] = []
     for discipline in device.disciplines:
         given = {bytes_of(text, line): text for text in discipline.buffers if re.fullmatch("[0-9.]+(p|[kKMG]?B)", text)}

@@ -20,10 +20,10 @@ SEEDS, MOST_SEEDS, QUICK_SEEDS, MOST_RUNS = 10, 1000, 1, 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A line and a device, a load and an objective.
+    """The question that a recommendation answers: a line, a device, a load and an objective.
 
-    `seeds` is the maximum number of seeds per setting, `runs` the maximum number of runs in total. With `quick`, there
-    is one seed and no verdict. `first` is the first seed.
+    `seeds` is the maximum number of seeds per setting, `runs` the maximum number of runs to compare the settings. With
+    `quick`, there is one seed and no verdict. `first` is the first seed.
     """
 
     line: Line
@@ -57,7 +57,8 @@ class Asked:
         burst: Maximum Traffic Burst, such as 10MB.
         objective: Goal: balanced, scte2013, or an objective.toml with thresholds and weights.
         seeds: Maximum number of seeds per setting. More seeds separate settings that are closer.
-        runs: Maximum number of runs in total. Default: 66, or 1.5 times settings times round-trip times if larger.
+        runs: Maximum number of runs to compare the settings. Default: 66, or 1.5 times settings times round-trip
+            times if larger.
         quick: A quick look with one seed, without a verdict.
         seconds: Simulated duration of each run, instead of the load's.
     """

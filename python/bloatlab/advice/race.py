@@ -44,7 +44,10 @@ SHOWN_SEEDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A setting compared with the leader: bounds of the leader's points minus the setting's, and the verdict."""
+    """A comparison of a setting with the leader.
+
+    `by` is the interval of the difference: the leader's points minus the setting's points.
+    """
 
     judged: Judged
     by: Interval

@@ -21,7 +21,8 @@ from bloatlab.advice.score import Judged, front
 from bloatlab.sweep import Executor, Store, Watch, silent
 
 #: The cost of a wrong round trip is simulated at each round trip that the user gave, with at most `WRONG_SEEDS` seeds.
-#: If the user gave only one, it is multiplied by each number in `WRONG`, and these products are simulated instead.
+#: If the user gave only one round trip, the cost is simulated at the products of this round trip and each number in
+#: `WRONG` instead.
 WRONG, WRONG_SEEDS = (0.25, 1.0, 4.0), 2
 
 

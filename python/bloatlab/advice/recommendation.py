@@ -42,9 +42,10 @@ class Guess:
 class Recommendation:
     """The answer to a question: the choice, and the results of all simulated settings.
 
-    `judged` holds every setting with its points, `raced` the outcome of comparing them with the leader, which is the
-    setting with the most points. `best` is the setting to choose: the leader, or a setting that is about as good and
-    closer to the device's default or its standards (see `preferred`). `guesses` holds the cost of a wrong round trip.
+    `judged` holds every setting with its points. `raced` is the outcome of comparing the settings with the leader,
+    which is the available setting with the most points. `best` is the setting to choose: the leader, or a setting that
+    is about as good and closer to the device's default or its standards (see `preferred`). `guesses` holds the cost of
+    a wrong round trip.
 
     If every available setting scores below the objective's `floor` in some application's measure, `failing` lists these
     measures for the choice, and `remedies` the changes outside the device that were simulated.
@@ -64,7 +65,7 @@ class Recommendation:
 
     @property
     def lead(self) -> Judged:
-        """The setting with the most points."""
+        """The available setting with the most points."""
         return self.raced.lead
 
     @property
@@ -79,7 +80,7 @@ class Recommendation:
 
     @property
     def open(self) -> Sequence[Compared]:
-        """The available settings that are not separated from the leader."""
+        """The available settings that are not known to be either worse than the leader or tied with it."""
         return self._with("not separated")
 
     @property
@@ -187,7 +188,7 @@ def sure(of: Recommendation) -> list[str]:
 
 
 def _behind(of: Recommendation, leader: str, settable: int) -> str:
-    """Counts the settings that are behind, and says by how much the nearest of them is."""
+    """Says how many settings are clearly worse than the leader, and how many points the nearest of them is behind."""
     behind, comparisons = of.behind, len(of.others)
     first = behind[0]
     nearest = ": " if len(behind) == 1 else "; the nearest is "
@@ -319,7 +320,7 @@ def _with_unit(m: Wanted, value: Value) -> str:
 
 
 def cell(m: Wanted, value: Value) -> str:
-    """Formats a value for a table: its mean and half its interval."""
+    """Formats a value for a table: its mean, half the width of its interval, and the number of runs without a value."""
     if value.of is None:
         return "never"
     text = number(value.of.mean, m.digits)

@@ -16,7 +16,8 @@ from bloatlab.advice.question import Question
 from bloatlab.advice.runs import Runs
 from bloatlab.advice.score import Judged
 
-#: Share of the line's rate to which a router in front of a modem shapes traffic, so that the queue is in the router.
+#: A router in front of a modem shapes traffic to this fraction of the line's rate, so that the queue builds up in the
+#: router and not in the modem.
 SHAPED = 0.95
 
 #: Number of seeds for each remedy.

@@ -54,7 +54,7 @@ class Runs:
             self._rows.setdefault(place, []).extend(rows)
 
     def judged(self, question: Question, of: Option, rtts: Sequence[float]) -> Judged:
-        """Judges a setting over these round trips, using only the seeds that were run at all of them."""
+        """Judges a setting over the given round trips, using only the seeds that were run at every one of them."""
         rows = {rtt: self._rows[_place(question.line, question.device, of, rtt)] for rtt in rtts}
         seeds = min(map(len, rows.values()))
         common = {rtt: runs[:seeds] for rtt, runs in rows.items()}

@@ -35,7 +35,8 @@ QUEUE = f"links.{UP}.sojourn_ms.p99"
 class Value:
     """The value of one measure for one setting: its mean over all round trips and seeds, with an interval.
 
-    `missing` of `runs` runs have no value, for example because no page was loaded.
+    `runs` is the number of runs, and `missing` is the number of runs without a value, for example because no page was
+    loaded.
     """
 
     of: Interval | None
@@ -88,7 +89,7 @@ def concerned(objective: Objective, load: Load) -> list[Wanted]:
     if of_apps and not any(apps_of(m, load) for m in of_apps):
         kinds = ", ".join(sorted({kind for m in of_apps for kind in m.kinds}))
         raise AdviceError(f"--objective {objective.name}: wants {kinds}, and load {load.name} has none of these")
-    # downstream use counts only if files are downloaded
+    # measures of the downstream link count only if an application downloads files
     downloads = any(_kind(app) == "ftp" and _direction(app) == DOWN for app in load.apps.values())
     found = [
         m
@@ -101,7 +102,7 @@ def concerned(objective: Objective, load: Load) -> list[Wanted]:
 
 
 def value_of(wanted: Wanted, row: Row, load: Load, line: Line) -> float | None:
-    """Returns the value of a measure in a run; None if the run has no value, because the event never happened."""
+    """Returns the value of a measure in a run; None if the run has no value, for example because no page was loaded."""
     if wanted.kinds:
         found: list[float] = []
         for app in apps_of(wanted, load):

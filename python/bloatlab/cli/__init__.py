@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _print_version() -> bool:
     """Prints the version without the slow import of the command line; returns whether this worked.
 
-    If printing fails, the caller runs the command line after all, which reports the error.
+    If printing fails, the caller runs the complete command line, which then reports the error.
     """
     from bloatlab._core import version  # noqa: PLC0415
 

@@ -86,7 +86,7 @@ def _suites(asked: str | None, cc: str | None, queue: str | None, case: str | No
 def _show(done: list[Judged], suites: int) -> None:
     """Prints one line for each verdict of a suite on a controller, queue or transport.
 
-    If every suite judged only one of these, the table of its criteria follows each line.
+    If there are no more verdicts than suites, each line is followed by the table of the verdict's criteria.
     """
     screen = Console()
     for one in done:

@@ -45,9 +45,10 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
 
 
 def _kinds(what: str | None) -> dict[str, list[Entry]]:
-    """Returns the entries of every kind, in the order of the page.
+    """Returns the entries of every kind, in the order in which `bloatlab list` shows the kinds.
 
-    If `what` names another kind, the list of studies is empty: importing them takes longer than everything else.
+    If `what` names a kind other than studies, the list of studies is empty, because importing the studies takes longer
+    than everything else.
     """
     workloads = [
         {"name": w.name, "doc": w.words, "source": w.source, "params": dict(w.parameters)} for w in WORKLOADS.values()
@@ -60,7 +61,11 @@ def _kinds(what: str | None) -> dict[str, list[Entry]]:
 
 
 def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -> None:
-    """Prints a table for each chosen kind. With `whole`, some kinds show only names, and measures are left out."""
+    """Prints a table for each chosen kind.
+
+    `whole` means that all kinds are listed. To keep that page short, some kinds show only names, and measures are left
+    out.
+    """
     for place, (kind, entries) in enumerate(chosen.items()):
         if whole and kind == "measures":
             continue  # the page would be too long; its last line says how to list these entries
@@ -79,7 +84,8 @@ def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -
     console.say_wrapped(f"bloatlab list {more}")
 
 
-#: For each kind, in the order of the page: its title, and where its names are used (a scenario key, file or command).
+#: For each kind, its title, and where its names are used (a scenario key, file or command). `bloatlab list` shows the
+#: kinds in this order.
 _TITLES = {
     "apps": ("Applications", "app.NAME.traffic"),
     "grades": ("Scales of grades", "grade.scale"),
@@ -98,7 +104,7 @@ _BY_NAME = {"links", "modems", "grades"}
 
 
 def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
-    """Returns all kinds, one kind, or the entries with this name. Raises `BadInput`."""
+    """Returns all kinds, the kind named `what`, or the entries named `what`. Raises `BadInput`."""
     if what is None:
         return kinds
     if what in kinds:
@@ -133,7 +139,8 @@ def _studies() -> list[Entry]:
     ]
 
 
-#: The keys of a link for modems and shapers, which limit its rate; and the name of each key's type in the schema.
+#: The keys of a link's table that describe a modem or a shaper, which limits the link's rate. Each key is mapped to the
+#: name of its type in the schema.
 _MODEMS = {"docsis": "DocsisParams", "docsis31": "Docsis31Params", "shaper": "ShaperParams"}
 
 
@@ -169,7 +176,10 @@ def _parameters(types: Mapping[str, Any], of: Mapping[str, Any], path: str = "")
 
 
 def _of_measure(measure: Measure) -> Entry:
-    """Makes the entry of a measure. `keys` are shorter names, each the end of its path: `sojourn_ms`, `voip.mos`."""
+    """Makes the entry of a measure.
+
+    `keys` contains shorter names of the measure, such as `sojourn_ms` or `voip.mos`: the ends of the measure's path.
+    """
     own = [part for part in measure.path.split(".") if part not in {"links", "apps", "*"}]
     return {
         "name": measure.path,
@@ -252,19 +262,22 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
 
 
 def _default(parameter: Entry) -> str:
-    """Returns a parameter's default as text. If it is null, a short text about null in the description is used."""
+    """Returns a parameter's default as text.
+
+    If the default is null, the text is the explanation of null in the description, if there is a short one.
+    """
     if parameter["default"] is not None:
         return _value(parameter["default"])
     text = " ".join((parameter["description"] or "").split())
     absent = re.search(r"\bnull(?:: | is )(.*?)(?:[;.](?= |$)|$)", text, re.IGNORECASE)
     if absent is None:
         return "required" if text.endswith("Required.") else "none"
-    # a longer text, such as one with a default for each variant, is only in the description
+    # a long explanation, such as one with a default for each variant, is shown only as part of the description
     return "see meaning" if len(absent[1]) > 16 or "(" in absent[1] else absent[1]
 
 
 def _meaning(parameter: Entry) -> str:
-    """Returns a parameter's description and its keywords."""
+    """Returns a parameter's description, followed by the keywords that are valid values."""
     text = " ".join((parameter["description"] or "").split())
     words = parameter.get("words")
     return f"{text} Values: {', '.join(words)}." if words else text

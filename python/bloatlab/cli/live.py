@@ -164,9 +164,9 @@ def _in_user_namespace() -> NoReturn:
 
 
 def _table(name: str, views: Sequence[live.View]) -> Table:
-    """Makes a table of a run's links: their queues now, and mean rates and sojourn times since a second ago.
+    """Makes a table of a run's links: their current queues, and mean rates and sojourn times of the last second.
 
-    The means are taken from the first of `views`, which is about a second old, to the last.
+    The means cover the time from the first of `views`, which is about a second old, to the last.
     """
     last = views[-1] if views else None
     late = "" if last is None or last["late_p99_ms"] is None else f"   lateness p99 {last['late_p99_ms']:.3f} ms"

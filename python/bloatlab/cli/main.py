@@ -52,7 +52,8 @@ app = App(
     default_parameter=Parameter(converter=converted, show_default=_visible_default, negative=()),
 )
 
-#: `_FILES`: the module of a command, if it has a different name. `_APPS`: the commands that have subcommands.
+#: `_FILES` maps a command to its module if the module has a different name. `_APPS` lists the commands that have
+#: subcommands.
 _FILES, _APPS = {"list": "listing"}, ("links", "store")
 
 _COMMANDS = (

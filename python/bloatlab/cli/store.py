@@ -71,7 +71,11 @@ def collect(*, store: StoreFolder = None) -> int:
 
 
 def _sweeps(place: Store, stocks: list[Stock], core: str) -> list[dict[str, Any]]:
-    """Returns, for each sweep, the number of its runs, and the number and size of those that the core `core` stored."""
+    """Returns an entry for each sweep.
+
+    It contains the number of the sweep's runs, how many of them are stored, and their size in bytes. Only results
+    of the compiled core with the hash `core` count as stored.
+    """
     mine = [stock.index for stock in stocks if core.startswith(stock.core)]
     found: list[dict[str, Any]] = []
     for of in sweeps.asked(place):

@@ -11,8 +11,8 @@ from bloatlab.sweep.over_seeds import by_place, known, paired
 from bloatlab.sweep.stopping import Stop, Until
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
-#: If the columns with the axes' values leave fewer characters of a line than this for the measures, grid points are
-#: numbered instead.
+#: Minimum number of characters per line that the columns of the axes must leave for the measures. If they leave fewer,
+#: a number for each grid point replaces these columns.
 _LEAST_ROOM = 26
 
 #: Main effects are printed for axes with at most this many values.
@@ -30,8 +30,8 @@ def means(
 ) -> Iterator[TextTable]:
     """Yields tables with one row per grid point: the means over seeds with their intervals.
 
-    If the axes' columns do not fit the width, a first table numbers the grid points, and the rows contain only the
-    numbers.
+    If the axes' columns do not fit the width, a first table numbers the grid points, and the other tables identify
+    them by these numbers.
 
     With `counted_seeds`, or if the numbers of seeds differ, a column shows the number of seeds.
     """
@@ -83,7 +83,8 @@ def said(of: Interval, *, whole: bool = False) -> str:
 def compared(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], against: str, method: Method) -> TextTable:
     """Makes a table of the mean differences from the baseline.
 
-    Each difference is taken between two runs with the same seed. Significant means are marked. Raises `ValueError`.
+    Each difference is taken between two runs with the same seed. Means whose interval does not include 0
+    are marked. Raises `ValueError`.
     """
     columns = [
         {place: interval(less, method) for place, less in paired(frame, axes, column, against).items() if less}
@@ -108,7 +109,8 @@ def what_matters(
 ) -> Iterator[TextTable]:
     """Yields a table of variance shares, then tables of the main effects of axes with few values.
 
-    The variance of each column is divided among the axes, pairs of axes, the rest, and the seeds.
+    The variance of each column is divided among the axes, the pairs of axes, the seeds, and a rest (see
+    `bloatlab.sweep.effects`).
     """
     found = {column: {e.name: e for e in effects(frame, axes, column, sampled)} for column in shown}
     moved = [column for column in shown if found[column]]

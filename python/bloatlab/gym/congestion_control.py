@@ -49,8 +49,8 @@ LINE_AXES: Mapping[str, Any] = {
 
 #: If `interval` is not given, a step lasts as long as the minimum round trip so far, but at least this long, in s.
 SHORTEST = 0.01
-#: The minimum window that an action can set, in segments, and the maximum, in bytes. After a timeout, the window is
-#: one segment (RFC 5681 §3.1).
+#: The smallest window that an action can set, in segments (`LEAST`), and the largest, in bytes (`MOST`). After a
+#: timeout, the window is one segment (RFC 5681 §3.1).
 LEAST, MOST = 2.0, 2.0**26
 #: Maximum pacing rate, in bit/s.
 FASTEST = 1e11
@@ -220,7 +220,7 @@ class CongestionControl(DrivenEnv):
         marked = min(marks / segments, 1.0) if segments else 0.0
         rate = (rate + self._rate()) / 2
         carried = rate * taken / 8 * mss / (mss + HEADERS)
-        # the minimum round trip is that of the handshake; a data segment is larger than a SYN and takes longer to send
+        # the handshake gave the minimum round trip; a data segment is larger than its SYN and takes longer to send
         base = self._least + 8 * (mss + HEADERS - SYN) / rate
         self._rates.append(8 * delivered / taken)
         parts = {"throughput": delivered / carried, "delay": min(base / srtt, 1.0), "loss": loss}

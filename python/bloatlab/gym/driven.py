@@ -1,4 +1,4 @@
-"""The base of both environments: the episode, its time, and Gymnasium's conventions."""
+"""The base of both environments: it runs episodes step by step, following Gymnasium's conventions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012  as in the base class
-    #: The key in the `options` of `reset` that names a built-in controller or law, to act instead of the agent.
+    #: The key in the `options` of `reset` for the built-in controller or law that acts instead of the agent.
     OPTION: ClassVar[str]
     #: The names and bounds of the observations.
     OBSERVED: ClassVar[Mapping[str, tuple[float, float]]]

@@ -19,7 +19,7 @@ Policy = Callable[[Vector], Vector] | str | Mapping[str, Any]
 def judge(
     env: gymnasium.Env[Any, Any], policies: Mapping[str, Policy], episodes: int = 20, seed: int = 0
 ) -> pl.DataFrame:
-    """Runs every policy in the same episodes; returns one row per policy and episode, in this order.
+    """Runs every policy in the same episodes; returns one row per policy and episode, sorted by policy, then episode.
 
     `policies` maps names to functions from an observation to an action, or to names of built-in controllers or laws.
     Episode n begins with `env.reset(seed=seed + n)`. Each row contains the drawn values, and the means over

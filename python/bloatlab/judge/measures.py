@@ -22,16 +22,17 @@ import polars as pl
 from bloatlab.simulation import Result
 from bloatlab.sweep import Measure, grid_file
 
-#: The name, in each scenario, of both the application that is judged and its TCP stack.
+#: If a suite judges a TCP stack, the stack and the application that uses it both have this name in each scenario.
 JUDGED = "judged"
 
-#: String columns that every sender has.
+#: String columns that the trace contains for every sender. The first string column besides these is the phase.
 _WORDS = ("app", "direction", "state")
 
 #: The links whose queue is shown in a case's figure.
 _SHOWN = ("forward", "bottleneck")
 
-#: A figure shows a table thinned to this many rows, or to less than twice as many.
+#: A figure thins a longer table to at least this number of rows, and to less than twice this number. The table of
+#: phases is cut off after this number of rows instead.
 _POINTS = 400
 
 #: If a transport failed during a run, the summary contains the reason under this key.
@@ -44,7 +45,7 @@ MISSING = "no column "
 def measure(queries: Mapping[str, Sequence[str]], *, trace: bool, run: Callable[..., Result] | None = None) -> Measure:
     """Returns the `Measure` for a suite's runs: it extracts the numbers of the summary, and the results of the queries.
 
-    `queries` contains the queries of each case, by the name of its scenario. `run` is the function that runs a
+    `queries` maps the name of each case's scenario to the queries of the case. `run` is the function that runs a
     scenario, by default `bloatlab.run`.
     """
     return Measure("judge", partial(_row, queries=dict(queries)), _frames, trace=trace, run=run)

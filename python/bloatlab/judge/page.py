@@ -69,9 +69,10 @@ def claim(folder: Path) -> None:
 
 
 def write_pages(done: Sequence[Judged], folder: Path) -> None:
-    """Writes the verdicts, the page and the scenarios into the folder.
+    """Writes the verdicts, a page and the scenarios into the folder.
 
-    If `done` has several entries, the page is their matrix, and each has its own page and scenarios in a subfolder.
+    If `done` has several entries, the page in the folder is a matrix of all verdicts. Each entry then has a subfolder,
+    which contains the entry's own page and scenarios.
     The pages and scenarios of an earlier run are replaced. Raises `JudgeError`, `OSError`.
     """
     claim(folder)

@@ -1,4 +1,4 @@
-"""Runs the cases of suites for controllers.
+"""Runs the cases of a suite with each subject that is judged, such as a controller.
 
 A case with moments (see `suites`) runs twice: its first run finds the times of the moments.
 """
@@ -46,7 +46,9 @@ def judged(
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> list[Judged]:
-    """Judges one controller, or all of them, with a suite. A run needed by several controllers is made once.
+    """Judges the subject `cc`, or every subject if `cc` is "all", with a suite.
+
+    If several subjects need the same run, the run is made only once.
 
     Raises `JudgeError`, `ScenarioError`, and the errors of runs.
     """
@@ -74,7 +76,7 @@ def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[
         ]
         for one, seed in itertools.product([*subjects, *references], range(1, case.seeds + 1)):
             jobs.setdefault(_Key(case.section, one.name, seed), (case, one))
-    # the case `phases_of` shows all phases of a controller, so it runs even if it is not among the selected cases
+    # the suite's `phases_of` names the case that shows all phases of a controller; it runs even if it is not selected
     whole = read_suite(suite.name)
     for case in whole.only(whole.phases_of).cases if whole.phases_of else []:
         for one in subjects:
@@ -110,7 +112,10 @@ def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[
 
 
 def _queries(name: str) -> dict[str, list[str]]:
-    """Returns the SQL queries of all cases of a suite, selected or not, by the name of the case's scenario."""
+    """Returns a map from the name of each case's scenario to the SQL queries of the case.
+
+    The map contains all cases of the suite, including cases that are not selected.
+    """
     return {
         case.tree["name"]: [
             *dict.fromkeys(

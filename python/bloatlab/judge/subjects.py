@@ -17,7 +17,7 @@ from bloatlab.judge.suites import QUEUE, STACK, JudgeError, Suite
 from bloatlab.judge.transports import Transport, is_transport, transport
 from bloatlab.scenario import catalogue, load, parse, schema
 
-#: Controllers that are not judged, because they only stand for a user's class.
+#: Names in the schema's list of controllers that are not judged: "python" is a placeholder for a user's class.
 _NOT_OURS = ("python",)
 
 
@@ -25,7 +25,8 @@ _NOT_OURS = ("python",)
 class Subject:
     """What is judged, such as a controller, a queue or a transport: its name, its value, and the folder of its file.
 
-    The value is inserted into each scenario: a stack, a queue, or otherwise the name. A transport has no value.
+    The value is inserted into each scenario. It is a stack if the suite judges congestion controllers, a queue if the
+    suite judges queues, and the subject's name in other suites. A transport has no value.
     """
 
     name: str
@@ -36,7 +37,8 @@ class Subject:
     def placed(self, tree: dict[str, Any], place: str | Sequence[str]) -> dict[str, Any]:
         """Puts the value into a scenario.
 
-        At `STACK`, the scenario's other settings of the stack are kept. Elsewhere, the value replaces what was there.
+        If the place is `STACK`, the stack in the scenario keeps the settings that the value does not contain. At any
+        other place, the value replaces what was there.
         """
         if self.transport is not None:
             return tree
@@ -72,10 +74,10 @@ def chosen(suite: Suite, cc: str) -> list[Subject]:
 
 
 def subject(name: str, place: str | Sequence[str] = STACK) -> Subject:
-    """Finds the subject with this name for a place in the scenario.
+    """Finds the subject with this name; `place` says where in a scenario the suite inserts its subjects.
 
     At `STACK`, the subject is a controller (built-in, FILE.py:CLASS or FILE.toml:STACK) or a transport (FILE.py:CLASS).
-    If the place is that of a queue, the subject is a queue. At any other place, the value of the subject is the name.
+    At the place of a queue, it is a queue. At any other place, the name itself is inserted.
 
     Raises `JudgeError`, `ScenarioError`.
     """

@@ -51,11 +51,11 @@ class JudgeError(InputError):
 class Criterion:
     """A number from a run, and the condition that it must meet.
 
-    `measure` is the path of a number in the summary, or SQL over the tables of `measures`. With `against`, the figure
-    is this number divided by the same number for another subject. `needs` names a phase: the criterion does not apply
-    to a controller without this phase, and is not met if the run never reaches the phase. With
-    `condition`, the criterion checks the run and not the controller: if it is not met, the case is not judged. If the
-    limit or the measure was changed after a run, `changed` says why.
+    `measure` is the path of a number in the summary, or an SQL query on the tables described in the module `measures`.
+    With `against`, the number is divided by the same number for another subject, and the ratio is judged. `needs` names
+    a phase: the criterion does not apply to a controller without this phase, and is not met if the run never reaches
+    the phase. With `condition`, the criterion checks the run and not the controller: if it is not met, the case is not
+    judged. If the limit or the measure was changed after a run, `changed` says why.
     """
 
     says: str
@@ -70,7 +70,7 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case: the document's statement, the scenario as plain values, moments and criteria.
+    """A case: the document's statement, the scenario as plain values, the moments (see the module) and the criteria.
 
     A case with several `seeds` is run with the seeds 1, 2, ... `seeds`. A criterion is then met if the whole 95 %
     interval of the mean meets its condition, as in `bloatlab check`.
@@ -93,7 +93,10 @@ class Case:
         return re.sub(r"[^a-z0-9]+", "-", self.section.lower().replace("a.", "a", 1)).strip("-")
 
     def scenario(self, moments: Mapping[str, float] | None = None) -> dict[str, Any]:
-        """Returns the scenario. `moments` are in s; without them, list entries whose time is a moment are left out."""
+        """Returns the scenario, with the name of each moment replaced by its time (`moments` contains times in s).
+
+        Without `moments`, list entries whose `at` is a moment are left out.
+        """
         return _timed(copy.deepcopy(dict(self.tree)), moments)
 
 
@@ -133,9 +136,9 @@ class Suite:
         return "--queue" if self.queues else "--cc"
 
     def only(self, *sections: str) -> Suite:
-        """Returns the suite with these cases. A section may be given without its document if only one case has it.
+        """Returns the suite with only the cases for these sections. Raises `JudgeError`.
 
-        Raises `JudgeError`.
+        A section may be given without the name of its document ("5.2") if the suite has only one such section.
         """
         known = {case.section: case for case in self.cases}
         chosen = {self._section(section, known) for section in sections}
@@ -188,7 +191,7 @@ def _listed(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def expanded(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Replaces `workload` with the scenario that it builds, and adds the tree's other keys.
+    """Builds the scenario of the tree's `workload`, if there is one, and adds the tree's other keys to it.
 
     Raises `JudgeError`, `WorkloadError`.
     """
@@ -215,7 +218,7 @@ def _timed(value: Any, moments: Mapping[str, float] | None) -> Any:
             return {key: _timed(one, moments) for key, one in value.items()}
         case list():
             known = [_timed(one, moments) for one in value if moments is not None or not _at_a_moment(one)]
-            # sorted, because the controller may have reached a moment before or after the fixed times in the list
+            # sorted by time, because a moment may come before or after the fixed times in the list
             if any(_at_a_moment(one) for one in value):
                 known.sort(key=lambda one: quantity(one["at"]))
             return known

@@ -50,10 +50,10 @@ _NAME = STACK.rpartition(".")[2]
 #: Keys of `traffic.ftp` that describe long flows; other keys must be at their defaults.
 _LONG = ("flows", "stagger")
 
-#: String between an application's name and the number of an additional flow.
+#: In an endpoint's name, the text between the name of the application and the number of an additional flow.
 _AGAIN = " flow "
 
-#: String between an application's name and the number of a flow's receiver.
+#: In a receiver's name, the text between the name of the application and the number of the flow.
 _RECEIVER = " receiver "
 
 #: A lock held during each run, because two runs in parallel could change the same global variables of a library. In any
@@ -92,7 +92,7 @@ class Transport:
 
 
 def transport(file: Path, name: str, at: str) -> Transport:
-    """Reads and checks the class of a transport. Raises `ClassError`, whose message begins with `at`."""
+    """Reads and checks the class of a transport. Raises `ClassError`; its message begins with the text `at`."""
     source = read(KIND, file.name, file.parent, at)
     user = checked(KIND, file.name, name, source, at)
     for arguments, use in (((), f"{name}() for a receiver"), ((_ADDRESS,), f"{name}(address) for a sender")):
@@ -126,8 +126,9 @@ def is_transport(file: Path, name: str) -> bool:
 def _packages(source: str) -> str:
     """Returns the SHA-256 of the modules and packages that a source imports.
 
-    It covers their Python files, and the sizes of their other files. It covers neither the packages that these packages
-    import nor Python's standard library. A store distinguishes runs by Python's version in any case.
+    The hash covers the contents of their Python files and the sizes of their other files. It does not cover modules
+    that only these modules import. It does not need to cover Python's standard library, because a store keeps runs with
+    different versions of Python apart.
     """
     sha = hashlib.sha256()
     for name in sorted({name.partition(".")[0] for name in _imported(source)} - sys.stdlib_module_names - {"bloatlab"}):
@@ -151,7 +152,7 @@ def _imported(source: str) -> Iterator[str]:
 
 
 def why_not(scenario: Scenario) -> str:
-    """Returns the reason why a transport cannot run a case; empty if it can."""
+    """Returns the reason why a transport cannot run a case, or an empty string if it can."""
     for name, app in _judged(scenario).items():
         ftp = app["traffic"].get("ftp")
         if ftp is None:
@@ -178,7 +179,7 @@ def _judged(scenario: Scenario) -> dict[str, Any]:
 
 @functools.cache
 def _usual() -> dict[str, Any]:
-    """Returns a long transfer's parameters with their defaults."""
+    """Returns the default parameters of a long transfer, except those in `_LONG`."""
     tree = {
         "duration": "1s",
         "link": {"line": {"from": "a", "to": "b", "both_ways": True, "rate": "1mbit"}},
@@ -217,7 +218,7 @@ def _run(
     `packages`, the hash of the imported modules, is not used here. It is an argument because a store keeps runs with
     different arguments apart.
 
-    If the transport fails, the result covers the time until then, and its summary contains the reason under `FAILURE`.
+    If the transport fails, the result ends at the failure, and its summary contains the reason under `FAILURE`.
     """
     del packages
     scenario = scenario if scenario.seed == seed else scenario.with_sets(("seed", str(seed)))

@@ -48,9 +48,9 @@ class Ruling:
 
     @property
     def measured(self) -> str:
-        """The mean as text, with its 95 % interval if there are several seeds, and the two terms of a ratio.
+        """The mean as text, with its 95 % interval if there are several seeds, and with both terms if it is a ratio.
 
-        If there is no mean, the text is the reason why.
+        If there is no mean, the text says why.
         """
         if self.over is None:
             return self.reason
@@ -74,7 +74,7 @@ class Tried:
     def word(self) -> Word:
         """The verdict on the case: not met if any criterion is not met; otherwise met if at least one is met.
 
-        Conditions do not count, but a case whose condition does not hold is not judged.
+        Criteria that are conditions do not count here, but if one of them is not met, the case is not judged.
         """
         if any(r.word == "not met" for r in self.rulings if r.criterion.condition):
             return "cannot be judged here"
@@ -84,7 +84,7 @@ class Tried:
 
     @property
     def misses_only_ours(self) -> bool:
-        """Whether the case is not met, but only because of limits that we chose."""
+        """Whether the verdict is "not met", but only because of limits that we chose and the document does not give."""
         missed = [r for r in self.rulings if r.word == "not met" and not r.criterion.condition]
         return self.word == "not met" and all(r.criterion.by == "ours" for r in missed)
 
@@ -186,8 +186,9 @@ def ruling(
     """Judges a criterion from the numbers of a case's runs, one per seed.
 
     If the criterion compares with other subjects (`against`), `others` contains their numbers for each seed. The
-    criterion's value is then the ratio of the judged subject's number to another subject's number; for each seed, this
-    is the subject with which the condition is easiest to meet. `phases` contains all the controller's phases.
+    criterion's value is then a ratio: the judged subject's number divided by another subject's number. If there are
+    several other subjects, the one with which the condition is easiest to meet is chosen for each seed. `phases`
+    contains all the controller's phases.
     """
     failure = next((str(row[FAILURE]) for row in rows if FAILURE in row), "")
     if failure:

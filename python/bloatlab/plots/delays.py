@@ -9,7 +9,7 @@ from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import QUANTITIES, Distribution, bottleneck, busy, distributions
 from bloatlab.plots.subjects import Run
 
-#: Maximum number of lines for one run.
+#: Maximum number of lines drawn for one run.
 MOST = 6
 
 #: Label of a distribution in a plot with several quantities.
@@ -45,8 +45,9 @@ def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
         key = min(common, key=lambda one: _rank(runs, *one))
         found = [next(d for d in them if (d.quantity, d.label) == key) for them in every]
         return [replace(d, label=run.label) for d, run in zip(found, runs, strict=True)]
-    # The runs have no link or application in common, so each run is represented by its first distribution of the first
-    # quantity that all runs have. For sojourn times, this is the link with the longest mean wait.
+    # The runs have no link or application in common, so the plot compares the first quantity that all runs have. Each
+    # run is represented by its first distribution of this quantity. For sojourn times, the first distribution is that
+    # of the link with the longest mean wait.
     for quantity in ("rtt", "sojourn", "delay"):
         firsts = [next((d for d in them if d.quantity == quantity), None) for them in every]
         if of in {None, quantity} and all(firsts):

@@ -80,7 +80,7 @@ class Panel:
 
 
 def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, float] = (4.2, 2.5)) -> Figure:
-    """Draws panels from left to right and top to bottom, each of `size` inches. Needs no display."""
+    """Draws panels from left to right and top to bottom, each of `size` inches. No display is needed."""
     from matplotlib.figure import Figure as NewFigure  # noqa: PLC0415  only plots need matplotlib, which loads slowly
 
     columns = min(columns, len(panels))
@@ -103,7 +103,8 @@ def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, floa
 def lay_out(drawn: Figure, **gaps: Any) -> None:
     """Sets the positions of panels and legends; `gaps` are options of matplotlib's constrained layout.
 
-    If the figure had a layout engine, matplotlib would draw it twice to save it.
+    The layout is computed here once and no layout engine is attached to the figure, because matplotlib draws a figure
+    with a layout engine twice when saving it.
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415
 
@@ -210,7 +211,7 @@ def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS)
 
 
 def visible(series: Series, x_range: tuple[float | None, float | None]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns the part of a series within the panel, plus one more point at each end, so that it reaches the edges."""
+    """Returns the part of a series within the panel, plus the next point on each side, so that it spans the panel."""
     x, y = np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float)
     low, high = (limit if limit is not None else edge for limit, edge in zip(x_range, (-np.inf, np.inf), strict=True))
     shown = np.flatnonzero((x >= low) & (x <= high))

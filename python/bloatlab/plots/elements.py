@@ -58,7 +58,10 @@ def _lay_out(of: SizedFigure) -> None:
 
 
 def heading(of: SizedFigure, text: str, labels: Sequence[str] = (), ticks: str = "") -> None:
-    """Draws a sentence above the figure, wrapped to its width, and below it a legend if there are several labels."""
+    """Draws a sentence above the figure, wrapped to the figure's width.
+
+    If there are several labels, a legend is drawn between the sentence and the figure.
+    """
     if len(labels) > 1:
         legend(of, labels, ticks=ticks)
     _title(of, text)
@@ -118,7 +121,7 @@ def adjust(of: SizedFigure, options: Options) -> None:
 
 
 def _title(of: SizedFigure, text: str) -> None:
-    """Draws a title above everything, wrapped to the width; it replaces an overview's sentence."""
+    """Draws a title above everything, wrapped to the figure's width; replaces an earlier title, such as a `heading`."""
     wrapped = "\n".join(textwrap.wrap(text, int(style.WIDTHS[of.width].inches * 72.0 / (of.text * 1.15 * 0.68))))
     styling: Any = {"size": of.text * 1.15, "weight": "bold"}
     if of.figure.legends:
@@ -133,7 +136,7 @@ def _title(of: SizedFigure, text: str) -> None:
 def legend(
     of: SizedFigure, labels: Sequence[str], *, lines: bool = True, axes: Axes | None = None, ticks: str = ""
 ) -> None:
-    """Draws a legend above the figure, or above one of its axes, for lines drawn with the first styles, in order.
+    """Draws a legend above the figure, or above `axes` if given. The n-th label gets the n-th colour and style.
 
     `ticks` is the text of the last entry, for vertical ticks in the lines' colours.
     """

@@ -14,7 +14,10 @@ from bloatlab.tables import listed, number
 
 @dataclass(frozen=True)
 class Score:
-    """A measure of an application: its path in the summary, its row label, its digits, and a phrase with the unit."""
+    """A measure of an application, and how it is shown in the scores table and in the headline.
+
+    `path` is the path of the measure in the summary.
+    """
 
     path: str
     row: str
@@ -74,7 +77,10 @@ def _goodput(run: Run, app: str) -> float | None:
 
 
 def _bulk(runs: Sequence[Run]) -> str | None:
-    """Returns the application, common to all runs, with the highest goodput."""
+    """Returns the application with the highest goodput in any run, among the applications that all runs have.
+
+    Returns None if no such application has a goodput above 0.
+    """
     rates = {app: max(_goodput(run, app) or 0.0 for run in runs) for app in _common(runs)}
     best = max(rates, key=lambda app: rates[app], default=None)
     return best if best is not None and rates[best] > 0.0 else None

@@ -165,7 +165,7 @@ def _by_app(whole: Sequence[measures.Flow]) -> dict[str, pl.DataFrame]:
 
 
 def ticks(run: Run, link: str, column: str, times: measures.Array) -> Ticks:
-    """Makes ticks at these times for a column of `EVENTS`, labelled with the count in the summary."""
+    """Makes ticks at `times` for the events of `column` (a key of `EVENTS`), labelled with the summary's count."""
     word, colour = EVENTS[column]
     return Ticks(f"{run.links.get(link, {}).get(column, 0):,} {word}".replace(",", "\u202f"), times, colour)
 
@@ -235,7 +235,7 @@ def needs_log(panel: TimePanel, runs: Sequence[Run], log: Log | None) -> bool:
 
 
 def _positive(panel: TimePanel) -> list[measures.Array]:
-    """Returns the positive values of each line that has any."""
+    """Returns the positive values of each line, without the lines that have no positive values."""
     found = [line.y[np.isfinite(line.y) & (line.y > 0.0)] for line, _ in panel.lines]
     return [y for y in found if len(y)]
 

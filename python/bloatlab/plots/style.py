@@ -42,7 +42,7 @@ COLOURS: Sequence[str] = tuple(_FILE["colours"])
 MARKERS: Sequence[str] = tuple(_FILE["markers"])
 DASHES = tuple(dash if isinstance(dash, str) else (dash[0], tuple(dash[1])) for dash in _FILE["dashes"])
 
-#: The sizes by name: a column of a paper, a page (1280 pixels as PNG), a slide.
+#: The sizes of figures by name: a column of a paper, a page (1280 pixels as PNG), a slide.
 WIDTHS: Mapping[Width, Size] = {name: Size(**size) for name, size in _FILE["widths"].items()}
 
 RC: dict[str, Any] = {
@@ -66,12 +66,12 @@ def logarithmic(values: Iterable[float], axis: Literal["x", "y"], log: Log | Non
 
 
 def colour(place: int) -> str:
-    """Returns the colour of line number `place`."""
+    """Returns the colour of the line with the number `place`, counted from 0."""
     return COLOURS[place % len(COLOURS)]
 
 
 def dashes(place: int) -> Any:
-    """Returns the dashes of line number `place`; colour and dashes together repeat after 36 lines."""
+    """Returns the dashes of the line with the number `place`; colour and dashes together repeat after 36 lines."""
     return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
 
 
@@ -105,9 +105,9 @@ def rc(width: Width | None) -> dict[str, Any]:
 
 @contextmanager
 def drawing(width: Width | None = None) -> Generator[None]:
-    """Applies the style of figures while they are made or written.
+    """Applies the style for figures of the given width while a figure is made or written.
 
-    The style is that of figures with the given width, or, without a width, that of panels sized in inches.
+    Without a width, applies the style for panels whose size is given in inches.
     """
     from matplotlib import rc_context  # noqa: PLC0415  only plots need matplotlib, which loads slowly
 

@@ -21,7 +21,7 @@ STUDY_TABLE = "runs.parquet"
 
 
 class Unfit(InputError):  # noqa: N818  the input does not fit
-    """A request that cannot be drawn; the message is one line for the user."""
+    """Raised for a request that cannot be drawn. The message is one line for the user."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ Subject = Run | Sweep
 def subjects(results: Sequence[Result | pl.DataFrame | str | Path]) -> list[Run] | Sweep:
     """Opens results and tables, given as objects or as paths. Returns labelled runs, or all tables joined into one.
 
-    Raises `Unfit` for anything that cannot be plotted, or not together, `ResultError` for a folder without a result,
-    and `OSError` if a file cannot be read.
+    Raises `Unfit` for inputs that cannot be plotted, or cannot be plotted together, `ResultError` for a folder without
+    a result, and `OSError` if a file cannot be read.
     """
     found = [_subject(of, place) for place, of in enumerate(results, start=1)]
     if len(found) > 1 and any(isinstance(of, Run) and of.result is None for of in found):

@@ -164,7 +164,7 @@ class OverSeeds:
 
 
 def over_seeds(of: Sweep, rows: pl.DataFrame, column: str) -> OverSeeds | None:
-    """Averages a column over these rows; None if it has no numbers."""
+    """Averages a column over the given rows; returns None if the column has no numbers in them."""
     numbers = [float(v) for v in rows[column].drop_nulls() if not math.isnan(float(v))]
     if not numbers:
         return None

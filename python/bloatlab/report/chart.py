@@ -25,7 +25,7 @@ from bloatlab.plots.style import Axes, Figure
 #: Panel size in inches, by the number of panels per row.
 _SIZES = {1: (8.0, 2.9), 2: (4.3, 2.7), 3: (3.1, 2.7)}
 
-#: Maximum number of points per line in an interactive chart: more than in the picture, because it can be zoomed.
+#: Maximum number of points per line in an interactive chart: more than in the static picture, because users zoom in.
 MOST_POINTS = 2400
 
 #: Significant digits of values under the pointer.

@@ -133,7 +133,7 @@ class Page:
         return [section for section in self.sections if f"#{section.anchor}" not in linked]
 
     def figures(self) -> Iterator[FigureBlock]:
-        """Yields every figure, the answer's first."""
+        """Yields every figure, beginning with the answer's figure."""
         if self.answer is not None and self.answer.figure is not None:
             yield self.answer.figure
         for section in self.sections:

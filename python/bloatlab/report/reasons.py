@@ -128,8 +128,8 @@ def _places(table: TextTable) -> Iterator[tuple[str, str]]:
         label = " ".join(cell.text for cell in row[: min(2, table.left)])
         for place, cell in enumerate(row):
             if cell.hint:
-                # the label of a cell in a column "ours" uses the heading of the column before it, because that column
-                # has the published values and is headed by the name of the quantity
+                # a column "ours" follows the column with the published values, which is headed by the name of the
+                # quantity, so a cell in "ours" is labelled with the heading of the previous column
                 column = table.columns[place - (table.columns[place] == "ours")]
                 words = (label, groups[place], column) if place else (label,)
                 yield cell.hint, ", ".join(word for word in words if word)

@@ -29,7 +29,7 @@ from bloatlab.tables import TextTable, listed, row
 #: Maximum number of runs drawn in different colours, and maximum number of lines for one run.
 MOST_RUNS, MOST_LINES = len(style.COLOURS), 6
 
-#: Charts over time have this `link`, so they zoom together.
+#: The `link` of all charts over time. Charts with the same `link` zoom together.
 TIME = "time"
 
 #: Titles of the quantities over time.
@@ -45,7 +45,7 @@ _TITLES = {
 def results_page(paths: Sequence[str | Path], command: str) -> Page:
     """Makes the report for one run, several runs, or a sweep's table; `command` is the command line.
 
-    If `paths` are anything else, raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, with a one-line message.
+    For any other `paths`, raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, with a one-line message.
     """
     found = subjects(paths)
     if isinstance(found, Sweep):

@@ -2,8 +2,8 @@
 
 Our value is the median over seeds, with the interval that contains the central 80 % of the seeds. A published value has
 a range of accepted values (a band). A claim holds if our median lies in a band, or if an expression over several values
-is true. Published values and claims contain none of our results: the functions that check them take the measures of
-every seed, by run key.
+is true. Published values and claims contain none of our results. Our results are an argument (`runs`) of the functions
+that check them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bloatlab.tables import Spread, number, spread
 #: The measures of one run, by name.
 Measures = Mapping[str, float]
 
-#: The measures of every seed, by run key.
+#: For each run key, the measures of the runs with this key, one entry per seed.
 Runs = Mapping[str, Sequence[Measures]]
 
 
@@ -29,7 +29,7 @@ class Published:
     """A published value and the range of our values that agree with it.
 
     `case` and `metric` are the publication's words. `run` is the key of our case, and `measure` the name of our
-    measure; its values are multiplied by `scale`. `printed` is the value as published. `calibration` is the reason why
+    measure, whose values are multiplied by `scale`. `printed` is the value as published. `calibration` is the reason why
     the value is shown but not counted. With `interval_rule`, a published value inside our interval also agrees
     (`scorecard.judge`).
     """
@@ -168,9 +168,9 @@ def judged(
 
 
 def each(cases: Iterable[object], *measures: str) -> list[Value]:
-    """Returns a pair (case, measure) for each measure of each case; these pairs can be the values of a claim.
+    """Returns a pair (case, measure) for each measure of each case, for use as the values of a claim.
 
-    The pair contains the case as a string, which is the key of its runs.
+    In a pair, the case is a string: the key of its runs.
     """
     return [(str(case), measure) for measure in measures for case in cases]
 
@@ -208,7 +208,7 @@ def tally(claims: Sequence[Checked]) -> str:
 
 
 def near(value: float, share: float = 0.35, least: float = 1.0) -> Band:
-    """Returns the band of `value` plus or minus `share` of `value` or `least`, whichever is larger."""
+    """Returns the band `value` ± max(`share` * |`value`|, `least`)."""
     return Tolerance(share, least).band(value)
 
 

@@ -68,9 +68,9 @@ def filled(template: str, names: Names) -> str:
 
 
 def judgement(table: Mapping[str, Any], names: Names) -> tuple[list[Value], Callable[..., bool], Callable[..., str]]:
-    """Returns the values of a claim, and two functions that take their results in the same order.
+    """Returns the values of a claim, a function that evaluates its expression, and one that returns its sentence.
 
-    The first function evaluates the claim's expression, and the second returns the claim's sentence.
+    The arguments of both functions are the results of the values, in the order of the values.
     """
     values = {name: _values(of, names) for name, of in table["values"].items()}
 
@@ -131,13 +131,13 @@ class Declared:
     def study(self, blocks: Mapping[str, page.Blocks], **fields: Any) -> Study:
         """Makes the study from `study.toml` and from `fields`, which are fields of `Study`.
 
-        `blocks` contains the functions that make the blocks of each section of the page, by the section's anchor.
+        `blocks` contains, for each section's anchor, the function that makes the blocks of this section of the page.
         """
         publication, about = Publication(**self._file["publication"]), About(**self._file["about"])
         return Study(name=self.name, publication=publication, about=about, sections=self.sections(blocks), **fields)
 
     def quick(self, cases: Sequence[Any] = (), **names: Any) -> Quick:
-        """Returns the reduced cases and durations for `reproduce --quick`."""
+        """Returns the settings for `reproduce --quick`: seeds, cases, duration, and the text of the warning."""
         found = Quick(**self._file["quick"], cases=cases)
         about = {"seeds": found.seeds, "seconds": found.seconds, **names}
         return replace(found, warning=filled(found.warning, about))
@@ -191,7 +191,7 @@ class Declared:
         return page.rules(text(self.name, "rules.md"), more)
 
     def drawn(self, name: str, *lines: Sequence[Series], names: Names = NONE, x_ticks: Ticks = ()) -> Drawn:
-        """Makes a figure from the lines in each of its panels."""
+        """Makes a figure. `lines` contains the series of each panel, in the order of the panels in `study.toml`."""
         declared = self._file["figures"][name]["panels"]
         panels = [self.panel(of, series, names, x_ticks) for of, series in zip(declared, lines, strict=True)]
         return self.figure(name, panels, names)

@@ -158,7 +158,7 @@ def _read(text: str) -> tuple[float, str]:
 
 # --------------------------------------------------------------------------------------------------- cells from rows
 
-#: Takes the place of our value in a row for which we have no run and no calculation.
+#: Stands for our value in rows for which we have neither a run nor a calculation.
 NOTHING = Spread(math.nan, math.nan, math.nan)
 
 

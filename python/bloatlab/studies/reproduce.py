@@ -67,9 +67,9 @@ def _announce(study: Study, options: Options, plan: Iterable[Batch], seeds: rang
 
 
 def _check_measures(results: Results) -> None:
-    """Raises `StudyError` if a published value or a claim has a measure that is not a number, or that no run has.
+    """Raises `StudyError` if a published value or a claim names a measure that no run has or that is not a number.
 
-    The usual reason for the latter is a misspelt name.
+    If no run has the measure, its name is usually misspelt.
     """
     known = {name: value for rows in results.runs.values() for row in rows for name, value in row.items()}
     for what, _, measure in results.study.compared():

@@ -2,7 +2,8 @@
 
     band       the values accepted by a rule for one published value
     within     a value of ours is within tolerance if it lies in the band of a published value or between the two
-               values of one table cell, or if a published value lies in our interval and this is narrower than the band
+               values of one table cell, or if a published value lies in the interval of our results and this
+               interval is narrower than the band
     origin     the source: the paper, a textbook, others who repeated the measurement, or this project
 
 A study defines its published values, their bands and any further conditions; this module judges and counts. Only values and
@@ -260,8 +261,10 @@ def symmetric(published: float, tolerance: float) -> Band:
 def judge(published: Sequence[float], bands: Sequence[Band], ours: Spread, *, interval_rule: bool = True) -> Finding:
     """Judges whether `ours` agrees with at least one published value; there is one band per value.
 
-    If there are several published values, the paper ran one configuration more than once, so they show its own spread,
-    and our value agrees if it lies between them. `interval_rule` is False for rules that say "must".
+    If there are several published values, the paper ran one configuration more than once, so the values show the spread
+    of the paper's own results, and our value agrees if it lies between them. With `interval_rule`, a published value
+    inside our interval also agrees, provided that the interval is narrower than the band; rules that say "must" turn
+    this off.
     """
     if any(band.holds(ours.median) for band in bands):
         return Finding(agrees=True, why="within tolerance")

@@ -100,8 +100,9 @@ class Quick:
 class Batch:
     """Runs made together: every case with every seed. Each result is reduced by `measure`.
 
-    `build` makes the scenario of a case and a seed. For cases with several axes, `grid` replaces `cases` and `build`; `key` then
-    names a run. The study's folder contains the scenarios of the first batch.
+    `build` makes the scenario of a case and a seed. For cases with several axes, `grid` replaces `cases` and
+    `build`, and `key` then makes a run's name from its grid point. The study's folder contains the scenarios of the
+    first batch.
     """
 
     name: str
@@ -176,7 +177,7 @@ class OnKernels:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The runs on kernels: the measures for each, and why some are invalid."""
+    """The runs on kernels: the measures of every case, and for each invalid case the reason."""
 
     measures: Mapping[str, Measures]
     invalid: Mapping[str, str]
@@ -224,11 +225,11 @@ class Study:
     extent: Callable[[Options], str] | None = None
     quick: Quick = Quick()
     #: The question that each experiment answers, by the name of the experiment. Experiments can be requested with
-    #: `Options.experiments`, and `batches` must return the batches of those requested.
+    #: `Options.experiments`, and `batches` must return the batches of all requested experiments.
     experiments: Mapping[str, str] = field(default_factory=dict[str, str])
     on_kernels: OnKernels | None = None
-    #: `further` returns batches that depend on the results so far. It is called if there are at least `further_from` seeds.
-    #: `explain_cells` and `explain_claims` add reasons from the results.
+    #: `further` returns batches that depend on the results so far. It is called if there are at least `further_from`
+    #: seeds. `explain_cells` and `explain_claims` use the results to add reasons to the cells and claims.
     further: Callable[[Results], Sequence[Batch]] | None = None
     further_from: int = 1
     explain_cells: Callable[[Results, Sequence[Cell]], Sequence[Cell]] = lambda _, cells: cells

@@ -137,8 +137,8 @@ def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
 def misses(card: Scorecard, claims: Sequence[Checked], *, explained_from: int | None = None) -> list[str]:
     """Returns lines for a terminal: the metrics with the most values outside their tolerance, and the differing claims.
 
-    Only the paper's claims are listed. If this reproduction has too few seeds for the study to look for explanations,
-    `explained_from` is the number of seeds that it needs.
+    Only the paper's claims are listed. With few seeds, a study does not look for explanations of its differences; then
+    `explained_from` is the number of seeds from which it does.
     """
     outside = [cell for cell in card.cells if cell.verdict is Verdict.OUTSIDE and (cell.counted or not card.shares)]
     found: list[str] = []
@@ -158,7 +158,7 @@ def misses(card: Scorecard, claims: Sequence[Checked], *, explained_from: int | 
     return found
 
 
-#: Maximum number of metrics named by `misses`.
+#: Maximum number of metrics that `misses` lists by name.
 _MISSES = 5
 
 #: The title of the shares table.
@@ -208,7 +208,7 @@ _VERDICTS = {"holds", "differs", str(Verdict.WITHIN), str(Verdict.OUTSIDE)}
 
 
 def unjudged(table: TextTable) -> TextTable:
-    """Removes a table's verdicts for a quick look, which proves nothing."""
+    """Replaces the verdicts in a table of a quick look, which proves nothing, by "not judged"."""
 
     def plain(cell: TextCell) -> TextCell:
         if cell.text in _VERDICTS:
@@ -234,8 +234,8 @@ def cells_table(
 ) -> TextTable:
     """Makes a table with one row for each of `cells`.
 
-    `fields` maps each column heading to the column's function. The last column contains text; with `below`, a page
-    puts this text under its row.
+    `fields` maps each column heading to the function that makes the column's cells. The last column contains text. If
+    `below` is true, a page puts this text below the row.
     """
     rows = [row(*(field(cell) for field in fields.values())) for cell in cells]
     return TextTable(title, list(fields), rows, note, left=left, words_last=True, below=below)

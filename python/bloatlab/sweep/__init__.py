@@ -1,4 +1,4 @@
-"""Many runs of a scenario, over values and seeds.
+"""Runs a scenario many times, with different values and seeds.
 
     frame = bloatlab.sweep("home.toml", {"link.up.rate": ["1mbit", "5mbit"]}, seeds=5)    # one row per run
 

@@ -54,13 +54,16 @@ class Between:
     log: bool
 
     def at(self, share: float) -> float | int | str:
-        """Returns the value at a given share of the range, in [0, 1]."""
+        """Returns the value at a position in the range: `share` is 0 at `low` and 1 at `high`."""
         low, high = self.low.value, self.high.value
         value = low * (high / low) ** share if self.log else low + (high - low) * share
         return Amount(value, self.low.kind).written()
 
     def drawn(self, share: float) -> float | int | str:
-        """Returns the value for a random share in [0, 1). All whole numbers are equally likely."""
+        """Returns a value drawn from the range with the random number `share` in [0, 1).
+
+        Unless the range is logarithmic, all of its whole numbers are equally likely.
+        """
         low, high = self.low.value, self.high.value
         if self.high.kind == "a whole number" and not self.log:
             return min(int(low) + int(share * (high - low + 1)), int(high))
@@ -105,7 +108,7 @@ class Axes:
         return Grid({axis: list(values) for axis, values in self.sets.items()}, build, seeds, given=self.places)
 
     def refuse(self, sets: Sequence[Override], kind: str) -> None:
-        """Raises `GridError` if an axis varies the path of one of `sets`, the overrides for all runs.
+        """Raises `GridError` if `sets`, the overrides for all runs, contains the seed or a path that an axis varies.
 
         The message begins with `kind`, which says where the overrides come from.
         """

@@ -35,7 +35,7 @@ from bloatlab.sweep import fingerprint
 from bloatlab.sweep.pool import POLL_SECONDS, Cancelled, ClassFailed, Point, Reduced, RunError, Stopped, Work
 from bloatlab.sweep.progress import Watch
 
-#: Seconds of work in a batch.
+#: Seconds that a batch should take, which determines its number of runs.
 BATCH_SECONDS = 0.5
 #: Maximum number of runs in a batch.
 MOST_RUNS = 500
@@ -45,9 +45,9 @@ AHEAD = 2
 LOOK_SECONDS = 1.0
 #: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
-#: Maximum number of failed batches that may contain the same run. A batch fails when Dask has lost several workers that
-#: ran it. If a run has been in more failed batches, and was alone in the last of them, the run is taken to be the
-#: cause, and the sweep fails.
+#: Number of failed batches that a run may be in. A batch fails when Dask has lost several workers that ran it. A run
+#: that has been in more failed batches, and was alone in the last of them, is taken to be the cause, and the sweep
+#: fails.
 MOST_DEATHS = 1
 
 #: The settings that Dask needs to connect to a scheduler over TLS.

@@ -98,7 +98,7 @@ def _p(squares: float, columns: int, within: float, freedom: int) -> float:
 
 
 class _Model:
-    """Least squares over the means of grid points, weighted by their number of runs."""
+    """A least-squares model of the means of the grid points. Each mean is weighted by its number of runs."""
 
     def __init__(self, coded: Mapping[str, Matrix], means: pl.DataFrame) -> None:
         self._coded = coded
@@ -120,7 +120,7 @@ class _Model:
         return found
 
     def left(self, terms: Sequence[tuple[str, ...]]) -> float:
-        """Returns the residual sum of squares (RSS) of a model with a mean and these terms."""
+        """Returns the residual sum of squares (RSS) of the model that consists of the mean and these terms."""
         parts = [np.ones((self._target.size, 1))]
         for first, *more in terms:
             product = self._coded[first]

@@ -35,7 +35,7 @@ class Estimate:
 
 
 def estimate(points: Sequence[Point[Any]], measure: Measure, store: Store | None) -> Estimate:
-    """Estimates how long the missing runs of `points` will take, from short trials of a few. Stores nothing."""
+    """Estimates how long the missing runs of `points` will take, from short trials of a few of them. Stores nothing."""
     seeded = missing = list(dict.fromkeys(point.seeded() for point in points))
     try:
         if store is not None:

@@ -25,7 +25,8 @@ import polars as pl
 from bloatlab.classes import libraries, parsed
 from bloatlab.simulation import core_file
 
-#: A file changed since this time may differ from the loaded module.
+#: The time when this module was loaded. If a source file has changed since then, the loaded code may be older than the
+#: file.
 _LOADED = time.time()
 
 _OWN = __name__.partition(".")[0]

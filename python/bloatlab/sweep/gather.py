@@ -153,7 +153,8 @@ def gather(
         raise Interrupted(stored()) from None
     except (RunError, Stopped) as error:
         why = error.__cause__ if isinstance(error, RunError) else error
-        # `stored()` says that the same command continues, but after an error in a user's class, it would fail again
+        # the text of `stored()` promises that the same command continues; after an error in a user's class, this would
+        # be wrong, because the command would fail again
         if isinstance(why, ClassFailed) or not isinstance(why, (Stopped, StoreFull)):
             raise
         raise Stopped(f"{why}; {stored()}") from None

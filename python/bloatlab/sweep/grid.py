@@ -59,7 +59,10 @@ class Grid:
     given: Sequence[At] | None = None
 
     def places(self) -> list[At]:
-        """Returns the points without seeds, in an order in which the last axis varies fastest."""
+        """Returns the grid points (not the runs: seeds play no part), without the points that `keeps` excludes.
+
+        The points have the order of `given`; without `given`, the last axis varies fastest.
+        """
         places = self.given
         if places is None:
             combinations = itertools.product(*self.axes.values())
@@ -67,9 +70,10 @@ class Grid:
         return [at for at in places if self.keeps is None or self.keeps(at)]
 
     def points(self) -> list[Point[At]]:
-        """Returns the runs, one seed after another, so that an interrupted sweep is complete for its first seeds.
+        """Returns all runs: first every grid point with the first seed, then with the second seed, and so on.
 
-        Raises the errors of `build` (`ScenarioError`), before anything runs.
+        With this order, an interrupted sweep is complete for its first seeds. Raises the errors of `build`
+        (`ScenarioError`), before anything runs.
         """
         places = self.places()
         return [self.point(at, seed) for seed in self.seeds for at in places]

@@ -35,7 +35,7 @@ def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], 
     """Makes a table with one row per grid point and column: n, mean, sd, cv, median, both 95 % intervals of the mean.
 
     With a baseline `against`, such as "queue=codel", the table also contains the mean difference from the baseline over
-    common seeds, with both intervals. Raises `ValueError` for an unknown baseline.
+    the seeds that both have, and both 95 % intervals of this difference. Raises `ValueError` for an unknown baseline.
     """
     less_by_place = {column: paired(frame, axes, column, against) if against else {} for column in columns}
     rows: list[dict[str, Any]] = []
@@ -70,7 +70,7 @@ def _ends(values: Sequence[float], prefix: str = "") -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """The difference between an arm and the baseline at one grid point, over their common seeds."""
+    """The mean difference from the baseline at one grid point, over the seeds that both have."""
 
     place: Mapping[str, Any]
     interval: Interval
@@ -79,9 +79,9 @@ class Against:
 def differences(
     frame: pl.DataFrame, axes: Sequence[str], column: str, against: str, method: Method = "t"
 ) -> list[Against]:
-    """Returns the mean difference of every other arm from the baseline `against`, such as "queue=codel", by grid point.
+    """Returns the mean difference of `column` from the baseline `against`, such as "queue=codel", at each grid point.
 
-    Raises `ValueError` with one line for an unknown axis or value.
+    The grid points of the baseline itself are left out. Raises `ValueError` with one line for an unknown axis or value.
     """
     found = paired(frame, axes, column, against)
     return [
@@ -90,9 +90,10 @@ def differences(
 
 
 def paired(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) -> dict[Place, list[float]]:
-    """Returns the differences of the other arms from the baseline `against`, such as "queue=codel", by grid point.
+    """Returns the differences of `column` from the baseline `against`, such as "queue=codel", by grid point.
 
-    Each difference is between runs with the same seed. Raises `ValueError` with one line for an unknown axis or value.
+    Each difference is between two runs with the same seed, which differ only in the axis of the baseline. The grid
+    points of the baseline itself are left out. Raises `ValueError` with one line for an unknown axis or value.
     """
     axis, baseline = arm(frame, axes, against)
     wanted = frame.select(*axes, "seed", pl.col(column).cast(pl.Float64))

@@ -35,7 +35,8 @@ DAMAGED = ".damaged"
 #: Number of hexadecimal digits in a part's name.
 DIGITS = 32
 
-#: Maximum number of runs in a part that is joined from other parts. If a part is damaged, no more runs are lost.
+#: Maximum number of runs in a part that is joined from other parts, and so the maximum number of runs that are lost if
+#: such a part is damaged.
 MOST_RUNS = 16384
 #: When the index of a shelf (a folder of results) is read, its journals are turned into parts if there are at least
 #: `MANY_JOURNALS` journals, or if they contain at least `MANY_RUNS` runs.
@@ -56,7 +57,7 @@ class Part:
     def hashes(self) -> list[str]:
         """Returns the hash of each run's scenario. Damage in other columns of the file may go unnoticed."""
         try:
-            # if the file is unreadable, this raises an OSError; polars would raise the same error as for a damaged file
+            # raises an OSError if the file is unreadable; polars would raise the same error as for a damaged file
             self.path.open("rb").close()
             return pl.read_parquet(self.path, columns=["run.hash"], glob=False)["run.hash"].to_list()
         except pl.exceptions.PolarsError:
@@ -85,7 +86,10 @@ class Part:
 
 
 def parts(folder: Path) -> list[Part]:
-    """Returns the parts of a folder. Raises `OSError`; `FileNotFoundError` if another process is joining them."""
+    """Returns the parts of a folder.
+
+    Raises `OSError`, in particular `FileNotFoundError` if another process is joining the parts.
+    """
     return [Part(path, path.stat().st_size) for path in sorted(folder.glob(f"*{SUFFIX}"))]
 
 
@@ -155,9 +159,10 @@ def needed(sound: Mapping[Part, list[str]]) -> dict[Part, list[str]]:
 
 
 def fresh(paths: Iterable[Path], known: set[str]) -> tuple[list[Kept], list[Path]]:
-    """Returns the runs in the journals whose hashes are not in `known`, without duplicates, and the damaged journals.
+    """Returns the runs in the journals, except runs with a hash in `known`, and the paths of damaged journals.
 
-    Adds the hashes of these runs to `known`. A journal with an incomplete record also counts as damaged.
+    Adds the hashes of the returned runs to `known`, so no run is returned twice. A journal with an incomplete record
+    also counts as damaged.
     """
     runs: list[Kept] = []
     damaged: list[Path] = []

@@ -25,17 +25,18 @@ from bloatlab import _core
 from bloatlab.scenario import Scenario, ScenarioError
 from bloatlab.simulation import Progress, Result, frames, summary_of
 
-#: A run is divided into `STEPS` equal steps. A past is at least one step long, because a shorter past would save less
-#: time than it takes to copy the simulation. A past that continues another past ends in a later step, so the tree of
-#: pasts has at most `STEPS` levels.
+#: A run is divided into `STEPS` equal steps. A past, which is the beginning that several runs share, is at least one
+#: step long, because a shorter past would save less time than it takes to copy the simulation. A past that continues
+#: another past ends in a later step, so the tree of pasts has at most `STEPS` levels.
 STEPS = 20
-#: Maximum number of pasts kept for later runs. Each needs as much memory as a run.
+#: Maximum number of simulated pasts (shared beginnings) that are kept for later runs. A past needs as much memory as a
+#: run.
 MOST_KEPT = 16
-#: Seconds between checks for Ctrl-C while a thread waits for a past that another thread simulates.
+#: Seconds between checks for Ctrl-C while a thread waits for another thread to simulate the beginning that they share.
 POLL_SECONDS = 0.1
 
-#: The actions in a run: a hash of everything that takes effect at the start, and a list with the time (ns) and the hash
-#: of each later action. The last action is the end of the run.
+#: Everything that a scenario makes happen in a run: one hash of all that takes effect at the start, and a list of the
+#: later actions, each as its time (ns) and a hash. The last action is the end of the run.
 Timeline = tuple[bytes, Sequence[tuple[int, bytes]]]
 #: A run: its index, its scenario and its timeline.
 Run = tuple[int, Scenario, Timeline]
@@ -43,7 +44,7 @@ Run = tuple[int, Scenario, Timeline]
 
 @dataclass(frozen=True)
 class Past:
-    """The initial segment that several runs share, up to `at_ns`. It continues the past `before`, if there is one."""
+    """The beginning that several runs share, up to the time `at_ns`. It continues the shorter past `before`, if any."""
 
     id: str
     at_ns: int
@@ -53,7 +54,8 @@ class Past:
 def planned(scenarios: Sequence[Scenario]) -> list[tuple[int, Past | None]]:
     """Returns the scenarios' indices in the order to run them, each with the longest shared past, if any.
 
-    Scenarios that share a past are run one after another, when the turn of the first of them comes.
+    Scenarios that share a past form a group and are run one after another. Groups are run in the order of the smallest
+    index in each group.
     """
     beginning = functools.cache(_beginning)  # most runs differ only in their seeds
     alike = [(scenario.seed, beginning(scenario.with_seed(0))) for scenario in scenarios]
@@ -106,10 +108,10 @@ def _hash(text: str) -> bytes:
 
 
 def _tree(runs: Sequence[Run], past: Past | None) -> Iterator[tuple[int, Past | None]]:
-    """Yields the index of each run, with the longest past that the run shares with another run.
+    """Yields the index of each run, and the longest beginning (past) that the run shares with another run.
 
-    All `runs` share the given `past`. They are sorted by their timelines, so runs with a common past are adjacent. The
-    tree has at most `STEPS` levels.
+    All `runs` share `past`, unless it is None. They are sorted by their timelines, so runs with a common past are
+    adjacent. The tree has at most `STEPS` levels.
     """
     if len(runs) <= 1:
         yield from ((index, past) for index, _, _ in runs)
@@ -125,7 +127,7 @@ def _tree(runs: Sequence[Run], past: Past | None) -> Iterator[tuple[int, Past | 
 
 
 def _common(one: Timeline, other: Timeline) -> tuple[int, int]:
-    """Returns the time up to which two runs are the same, first in whole steps (see `STEPS`), then in ns."""
+    """Returns the time up to which two runs are equal, as a number of whole steps (see `STEPS`) and in ns."""
     if one[0] != other[0]:
         return 0, 0
     end = one[1][-1][0]
@@ -148,7 +150,7 @@ class Pasts:
         return _of_this_process, ()
 
     def run(self, scenario: Scenario, past: Past, progress: Progress) -> Result:
-        """Simulates a scenario with its seed like `bloatlab.run`, but starting from the end of its past."""
+        """Simulates a scenario like `bloatlab.run`, with the scenario's own seed, but starts from the end of `past`."""
         output = self._simulated(scenario, past, progress).finish(scenario.text, progress)
         return Result(scenario, summary_of(output["summary"]), frames(output["tables"]))
 

@@ -29,8 +29,8 @@ Key = TypeVar("Key")
 #: Seconds between checks for Ctrl-C while threads work.
 POLL_SECONDS = 0.1
 
-#: Time in s that a run has to stop before it is interrupted. Only a run in which a user's code does not return takes
-#: longer.
+#: Seconds for which a cancelled run may continue before it is interrupted. A run needs this long to stop only if a
+#: user's code in it does not return.
 GRACE_SECONDS = 1.0
 
 
@@ -106,7 +106,7 @@ class Threads:
     ) -> None:
         """Runs all points.
 
-        Cancelling takes about a tenth of a second, or about a second if a user's code does not return by itself.
+        Cancelling takes about a tenth of a second, or about a second if a user's code must be interrupted.
         """
         stop = threading.Event()
         running: dict[int, threading.Thread] = {}

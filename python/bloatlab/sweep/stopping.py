@@ -68,7 +68,7 @@ class Until:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The result of a finished grid point: its number of seeds, and one interval per column with values.
+    """The result of a grid point: its number of seeds, and the interval of each column with a target and values.
 
     `over` is the largest ratio of a half-width to its target. It is at most 1 if all targets are met.
     """
@@ -86,7 +86,10 @@ class Stop:
 
 @dataclass(frozen=True)
 class Reached(Generic[T]):
-    """The runs of each grid point, as many as its `Stop` has seeds. Without targets, `stops` is empty."""
+    """The runs of all grid points. Each grid point has as many runs as its `Stop` has seeds.
+
+    Without targets, `stops` is empty, and each grid point has one run per seed of the grid.
+    """
 
     gathered: Gathered[T]
     stops: Sequence[Stop]
@@ -171,9 +174,9 @@ def gather_until(
 
 
 def _stop(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -> Stop:
-    """Returns the stop of a grid point after the smallest number of seeds, at least `least`, that meets the targets.
+    """Returns where a grid point stops: after the smallest number of seeds (at least `least`) that meets the targets.
 
-    `rows` has one row per seed. If no number of seeds meets the targets, the stop is after all rows.
+    `rows` has one row per seed. If no number of seeds meets the targets, the grid point stops after all rows.
     """
     for n in range(least, len(rows)):
         stop = Stop(at, n, *_intervals(rows[:n], until))

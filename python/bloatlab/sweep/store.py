@@ -43,7 +43,7 @@ VARIABLE = "BLOATLAB_STORE"
 #: Number of hexadecimal digits of a fingerprint in a name: 64 bits.
 CODE = 16
 
-#: Number of attempts to read a file. A file vanishes if another process moves its runs into a part.
+#: Maximum number of attempts to read a file. An attempt fails if another process moves the file's runs into a part.
 ATTEMPTS = 20
 
 #: The place of a stored run: a record in a journal, or a row in a part.
@@ -142,7 +142,7 @@ def current(stocks: Iterable[Stock], core: str) -> list[Stock]:
 
 @dataclass
 class Index:
-    """The place of each run on a shelf, by the hash of its scenario."""
+    """The places of all runs on a shelf, keyed by the hashes of their scenarios."""
 
     places: dict[str, Place] = field(default_factory=dict)
     #: Number of runs in each part.

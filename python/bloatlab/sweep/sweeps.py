@@ -46,9 +46,9 @@ class Asked:
 
 
 def measure(tables: Sequence[str] = ()) -> Measure:
-    """Returns the measure stored by a sweep for each run.
+    """Returns the measure that a sweep stores for each run.
 
-    The measure contains all numbers in the summary, and those of the given tables that the run has.
+    The measure contains all numbers in the run's summary. It also contains those of `tables` that the run has.
 
     Raises `GridError` for an unknown table.
     """

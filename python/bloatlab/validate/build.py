@@ -50,7 +50,7 @@ HTB_BURST = 1600
 #: Bin width of the recorded series, in s. It equals the shortest interval at which values are sampled on the kernel.
 BIN_S = 0.01
 
-#: Each gap between datagrams differs from the mean gap by at most this share, at random.
+#: Gaps between datagrams are random. Each gap differs from the mean gap by at most this fraction of the mean.
 GAP_SPREAD = 0.1
 
 #: Time from the last ping to the end of the run, in s.
@@ -61,8 +61,8 @@ CONGESTION = ("reno", "cubic", "bbr", "dctcp")
 #: Value of net.ipv4.tcp_ecn on a client that requests AccECN.
 ACCECN = 3
 
-#: `CE`: the value of the ECN field for congestion experienced. `DATAGRAM_ECN`: the name in a scenario of each ECN value
-#: that datagrams may carry.
+#: `CE` is the value of the ECN field for congestion experienced. `DATAGRAM_ECN` maps each ECN value that datagrams may
+#: carry to the name that scenarios use for this value.
 CE = 3
 DATAGRAM_ECN: Mapping[int, str] = {1: "ect1", 2: "ect0"}
 
@@ -73,7 +73,10 @@ def ping_name(index: int) -> str:
 
 
 def flow_name(group: int, index: int) -> str:
-    """Returns the name of a flow's application. With up to ten groups, the flows are in the order of these names."""
+    """Returns the name of a flow's application.
+
+    If there are at most ten groups, of at most 10 000 flows each, sorting these names gives the order of the flows.
+    """
     return f"flow{group}_{index:04}"
 
 
@@ -83,7 +86,7 @@ def udp_name(index: int) -> str:
 
 
 def of_law(metric: str) -> bool:
-    """Returns whether a metric describes the internal state of the queue discipline, which only a trace contains."""
+    """Returns whether a metric describes the internal state of the queue discipline. Only traces contain this state."""
     return metric.startswith("head_age_") or metric == "prob_mean"
 
 
@@ -140,7 +143,10 @@ _SYSCTLS = ("net.ipv4.tcp_ecn", "net.ipv4.tcp_ecn_fallback")
 
 
 def build(entry: Entry, seed: int, sets: tuple[Override, ...] = ()) -> Scenario:
-    """Returns the scenario of one run. Raises `NotSupportedError`, or `ScenarioError` (for `sets`)."""
+    """Returns the scenario of one run.
+
+    Raises `NotSupportedError` if bloatlab cannot build the entry, and `ScenarioError` if `sets` are not valid.
+    """
     check(entry)
     data: ScenarioDict = {
         "name": entry.name,
@@ -211,7 +217,7 @@ def _wire(source: str, to: str, rate: int) -> LinkDict:
 
 
 def _hosts(entry: Entry, side: str) -> dict[str, str]:
-    """Returns the hosts on one side: their nodes by address, in flow order.
+    """Returns a mapping from the address of each host on one side ("src" or "dst") to its node, in flow order.
 
     An entry without addresses has one host on each side.
     """
@@ -231,9 +237,10 @@ def _ends(entry: Entry, flows: Flows) -> tuple[str, str]:
 
 
 def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
-    """Returns the scenario's TCP settings for a group of flows, which imitate the kernel's TCP.
+    """Returns TCP settings for a group of flows, with which bloatlab imitates the kernel's TCP.
 
-    With `ect1`, a filter on the kernel's side changes the packets to ECT(1); here, the sender itself sends ECT(1).
+    If the group has `ect1`, the packets measured on the kernel were changed to ECT(1) by a filter. In bloatlab, the
+    sender itself sends ECT(1).
     """
     asked = flows.rest.get("ecn")
     accurate = asked == ACCECN
@@ -334,7 +341,7 @@ def _marked(tos: int) -> AppDict:
 
 
 def flow_names(entry: Entry) -> list[str]:
-    """Returns the applications of all flows, in order."""
+    """Returns the names of the applications of all flows, group by group."""
     return [flow_name(g, i) for g, flows in enumerate(entry.flows) for i in range(flows.n)]
 
 

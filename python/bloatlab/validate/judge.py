@@ -23,7 +23,11 @@ WANTED: Mapping[Grade, float] = {"A": 0.90, "B": 0.80}
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """An experiment that changes a value: its `--set`s, the value with these changes, and the conclusion."""
+    """An experiment that explains a metric's deviation from the kernel.
+
+    `sets` are the experiment's changes to the scenario, as in `--set`. `gives` is the metric's value with these
+    changes, and `says` is the conclusion.
+    """
 
     sets: tuple[str, ...]
     gives: float

@@ -53,14 +53,14 @@ THIRDS: Mapping[str, Window] = {"first": (5.0, 30.0), "middle": (35.0, 60.0), "l
 
 #: Possible numbers of bins between two queue samples: 10 to 30 ms.
 LOOKS = (1, 2, 3)
-#: Length of the start of a run covered by the group D metrics, in s.
+#: The metrics of group D describe the beginning of a run. This is its length in s.
 BEGINNING_S = 5.0
 #: Number of bins between two congestion window samples: 100 ms.
 CWND_EVERY = round(0.1 / BIN_S)
 
 
 def measure(result: Result, entry: Entry) -> dict[str, float]:
-    """Measures every metric of a run that bloatlab supports."""
+    """Measures one run. Returns the value of every metric that bloatlab supports and that applies to the run."""
     window = (entry.warmup_s, entry.duration_s)
     flows = _Flows(result, entry)
     return (
@@ -127,9 +127,9 @@ class _Flows:
         return found
 
     def repairs(self) -> dict[str, float]:
-        """Returns the number of segments that each group retransmitted, and the share that was reported as CE-marked.
+        """Returns, for each group, the number of retransmissions, and the CE marks reported per delivered segment.
 
-        The share is 0 without ECN.
+        The marks per segment are 0 without ECN, and NaN if no segment was delivered.
         """
         table = self.result.tables.get("flows")
         if table is None:
@@ -165,7 +165,7 @@ class _Flows:
         return found
 
     def thirds(self) -> dict[str, float]:
-        """Returns the payload rate and the share of lost datagrams of each datagram stream.
+        """Returns the rate at which the payload of each datagram stream arrives, and the fraction that is lost.
 
         For a run of group d, also returns the payload rates of TCP and of UDP in each third of the run.
         """
@@ -250,9 +250,9 @@ def _sent(result: Result, entry: Entry, frame: pl.DataFrame, window: Window) -> 
 
 
 def marks(result: Result, entry: Entry, window: Window) -> dict[str, float]:
-    """Measures the number of CE marks per packet that the queue sent.
+    """Measures the number of CE marks per packet sent by the queue.
 
-    For dualpi2, also counts the marks that its probability caused and the marks that its step threshold caused.
+    For dualpi2, also counts marks by their cause, which is either the marking probability or the step threshold.
     `mark_per_l_pkt` divides all marks, including those in the classic queue C, by the number of packets that joined
     the low latency queue L (METHOD.md).
     """
@@ -284,7 +284,8 @@ def uplink(result: Result, flows: _Flows, window: Window) -> dict[str, float]:
     }
 
 
-#: Metrics of the age of the packet at the head of dualpi2's queues, each with the trace column that contains the age.
+#: The metrics that describe the age of the head packet in dualpi2's queues L and C. Each metric is mapped to the trace
+#: column that contains this age.
 HEADS: Mapping[str, str] = {"head_age_l": "delay_l_ms", "head_age_c": "delay_c_ms"}
 #: The trace columns that may hold the law's probability.
 PROBABILITY = ("prob", "drop_prob")
@@ -310,7 +311,10 @@ def law(result: Result, window: Window) -> dict[str, float]:
 
 
 def _sampled(result: Result, frame: pl.DataFrame) -> pl.DataFrame:
-    """Returns the bins at whose ends the queue is sampled. The gaps between samples are random, within `LOOKS`."""
+    """Returns the bins at the end of which the queue is sampled.
+
+    The number of bins from one sample to the next is chosen at random from `LOOKS`.
+    """
     draw = random.Random(f"validate/{result.scenario.name}/{result.seed}/looks")  # noqa: S311
     found: list[int] = []
     at = draw.choice(LOOKS) - 1
@@ -329,7 +333,7 @@ def pages(result: Result, window: Window) -> dict[str, float]:
 
 
 def _stat(of: Callable[[Floats], Any], values: pl.Series) -> float:
-    """Returns a statistic of the values that are neither null nor NaN; NaN if there are none."""
+    """Applies the statistic `of` to the values that are neither null nor NaN. Returns NaN if there are none."""
     known = values.drop_nulls().drop_nans().to_numpy()
     return float(of(known)) if len(known) else math.nan
 

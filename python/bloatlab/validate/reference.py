@@ -1,8 +1,8 @@
 """Reads reference files, which contain values measured on a real kernel. Error messages are one line long.
 
 A file is a JSON object of scenarios by name; `data/METHOD.md` describes how its values were measured. A scenario
-contains the network, the traffic, and for each metric `value`, `tol` and `grade`: A is precise, B loose, C only for
-ranking.
+contains the network, the traffic, and for each metric `value`, `tol` and `grade`. The values of grade A are precise,
+those of grade B are rough, and those of grade C serve only to rank scenarios.
 """
 
 import json
@@ -188,7 +188,7 @@ _ABOVE = 1e-9
 
 
 def _number(where: str, given: Any, key: str, least: float | None = _ABOVE) -> float:
-    """Reads a finite number of at least `least`."""
+    """Reads the number at `key`, which must be at least `least` (None: no lower limit) and below 1e15 in magnitude."""
     value = given.get(key) if isinstance(given, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
         raise NoReferenceError(f"{where}.{key}: expected a number")

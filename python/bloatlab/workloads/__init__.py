@@ -2,8 +2,8 @@
 
     bloatlab run rrul --set rate=20mbit --set queue=fq_codel
 
-A workload has its own parameters (`rate`, `rtt`, `queue` ...), set like the values of a scenario; every other path
-is a value in the scenario that it builds. `find` looks up a name.
+A workload has its own parameters (`rate`, `rtt`, `queue` ...), which are set like the values of a scenario. If `--set`
+names anything else, it overrides a value in the scenario that the workload builds. `find` looks up a name.
 
 `cable_home` and `cable_loads` are not workloads: they build the home, the modem and the loads shared by studies.
 """

@@ -134,7 +134,10 @@ def app(ends: tuple[str, Sequence[str]], traffic: Data, **more: Any) -> Data:
 
 
 def buffered(queue: Any, packets: int) -> Any:
-    """Sets the limit of a queue to `packets`, if it has none. The queue is a name or a table of parameters."""
+    """Sets the limit of a queue to `packets`, if its discipline has the parameter `limit` and `queue` does not set it.
+
+    `queue` is the name of a discipline, or a table that contains the parameters under this name.
+    """
     if isinstance(queue, str) and queue in _with("limit"):
         return {queue: {"limit": f"{packets}p"}}
     if isinstance(queue, Mapping) and len(queue) == 1:

@@ -92,9 +92,9 @@ def describe(case: Case, seed: int, setup: Setup) -> Data:
     links, apps, tcp = home["link"], home["app"], home["tcp"]
 
     def start(name: str, base: str) -> str:
-        """Returns the start of an application: `base` plus a random share of the spread.
+        """Returns the start time of an application: `base` plus a random delay of at most `start_spread_ms`.
 
-        The share depends only on the name and the seed.
+        The fraction of `start_spread_ms` that is added depends only on the application's name and the seed.
         """
         base_ns = round(float(base.removesuffix("s")) * 1e9)
         shift_ns = round(random.Random(f"cablelabs2012/{seed}/{name}").random() * setup.start_spread_ms * 1e6)  # noqa: S311
@@ -166,7 +166,10 @@ def _queue(case: Case, setup: Setup) -> Data:
 
 
 def _transfers(case: Case, setup: Setup) -> int:
-    """Returns the number of applications that carry the transfers: five if each has its own round trip."""
+    """Returns the number of applications that carry the bulk transfers.
+
+    Five transfers with different round trips need one application each; otherwise, one application is enough.
+    """
     multiple = case.bulk in (Bulk.MULTIPLE, Bulk.MULTIPLE_AND_UDP)
     return 5 if multiple and setup.round_trip_step_ms else 1
 
@@ -205,9 +208,10 @@ def _set_browsing(web: Data, setup: Setup) -> None:
 
 def _set_stacks(tcp: dict[str, Data], setup: Setup) -> None:
     def window(segments: int, most: int | None = None) -> Data:
-        """Returns the keys of a TCP stack: its initial window, how often it acknowledges, and ns-2's window_ (`most`).
+        """Returns the keys of a TCP stack that set its initial window, its acknowledgements and its maximum window.
 
-        ns-2's window_ limits the congestion window and is also the initial slow start threshold.
+        `most` is the value of ns-2's parameter window_. It limits the congestion window, and is also the initial slow
+        start threshold.
         """
         clamp: Data = {} if most is None else {"window_clamp": most, "initial_ssthresh": float(most)}
         return {"initial_window": {"segments": segments}, "ack_every": setup.ack_every, **clamp}

@@ -56,7 +56,7 @@ def _bulk(flows: int = 1, tcp: str = "reno", **more: Any) -> Data:
 
 
 def _level(p: Parameters, level: str) -> int:
-    """Returns the number of flows for a congestion level, with a buffer as large as the bandwidth-delay product."""
+    """Returns how many flows cause a congestion level if the buffer is as large as the bandwidth-delay product."""
     return flows_for(LEVELS[level], 2.0 * bdp(p.quantity("rate", "rate"), p.quantity("rtt", "duration")))
 
 
@@ -150,7 +150,7 @@ def _capacity(p: Parameters) -> Data:
 def _both_ways(p: Parameters) -> Data:
     """Describes the traffic of RFC 7928 §9.1 in one direction, and bulk flows in the other.
 
-    The number of bulk flows causes mild congestion in each direction. Both links have the same rate and queue.
+    In each direction, there are as many bulk flows as cause mild congestion. Both links have the same rate and queue.
     """
     made = _mix(p, bulk=_level(p, "mild"), web=6, calls=True)
     forward = made["link"]["bottleneck"]

@@ -28,7 +28,7 @@ _CLASSES = (("BE", "CS0"), ("BK", "CS1"), ("CS5", "CS5"), ("EF", "EF"))
 
 
 def _line(p: Parameters, servers: Mapping[str, float] | None = None, *, beside: float = 2.0 * SILENCE) -> Data:
-    """Describes the client's line, and a run that lasts for `length` plus `beside` seconds.
+    """Describes the client's line, and a run that lasts `beside` seconds longer than the parameter `length`.
 
     `servers` maps the names of the servers behind the line to their round trips in s. If it is None, there is a single
     server, whose round trip is `rtt`.
@@ -66,9 +66,9 @@ def _icmp(server: str = "server") -> Data:
 
 
 def _both(p: Parameters, marks: Sequence[tuple[str, str]], probes: Sequence[tuple[str, str]]) -> Data:
-    """Describes one upload and one download for each item of `marks`, one UDP probe for each of `probes`, and ICMP.
+    """Describes an upload and a download for each item of `marks`, a UDP probe for each of `probes`, and ICMP pings.
 
-    `_series` uses the same application names.
+    The names of the applications must be the same as in `_series`.
     """
     apps = {f"{way}load_{name}": _tcp(p, way, mark=mark) for way in _WAYS for name, mark in marks}
     apps |= {f"udp_{name}": _udp(mark) for name, mark in probes}
@@ -108,7 +108,7 @@ def _torrent(p: Parameters) -> Data:
 
 
 def _flows(*ways: str, number: int = 0) -> Callable[[Parameters], Data]:
-    """Returns a function that describes `number` flows in each direction of `ways`, and ICMP.
+    """Returns a function that describes `number` TCP flows in each of the directions `ways`, and ICMP pings.
 
     If `number` is 0, the parameter `flows` sets the number of flows.
     """
@@ -141,7 +141,7 @@ _SQUARE = (("bbr_1", "bbr", 0), ("cubic_2", "cubic", 1), ("cubic_3", "cubic", 5)
 
 
 def _squarewave(p: Parameters) -> Data:
-    """Describes flows that each last for `length`, the first starting at the beginning of the run.
+    """Describes flows that each last for `length`. The first flow starts at the beginning of the run.
 
     flent sends no ICMP in this test; it is added here.
     """

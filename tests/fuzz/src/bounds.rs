@@ -54,7 +54,7 @@ pub fn mark() -> usize {
     live
 }
 
-/// Returns the peak of live bytes since `mark` was taken, minus `mark`.
+/// Returns how far the peak of live bytes exceeds `mark`, the number of live bytes returned by the function `mark()`.
 pub fn peak_above(mark: usize) -> usize {
     PEAK.load(Relaxed).saturating_sub(mark)
 }

@@ -26,7 +26,8 @@ extern "C" fn __sanitizer_cov_8bit_counters_init(start: *mut u8, stop: *mut u8) 
 /// Number of counters compared at a time.
 const WORD: usize = 16;
 
-/// The edges reached so far: a bit for each bucket of counts (1, 2, 3, 4-7, 8-15, 16-31, 32-127, 128-255).
+/// The edges reached so far. `seen` has a byte for each edge, with one bit for each range of counts ("bucket") that the
+/// edge has had: 1, 2, 3, 4-7, 8-15, 16-31, 32-127 and 128-255.
 #[derive(Debug, Default)]
 pub struct Reached {
     seen: Vec<u8>,
@@ -47,8 +48,9 @@ impl Reached {
         for (start, len) in counters {
             self.seen.resize(self.seen.len().max(at + len), 0);
             let first: *mut u8 = std::ptr::with_exposed_provenance_mut(start);
-            // SAFETY: the counters belong to the module and live as long as the program. Counts matter only for code that this
-            // thread runs, and a torn count would only misjudge an input
+            // SAFETY: the counters belong to the module and live as long as the program. Other threads may count at the
+            // same time, but only the counts of code that this thread runs matter, and a count corrupted by such a race
+            // can at worst cause a wrong decision about keeping an input
             let bytes = unsafe { std::slice::from_raw_parts_mut(first, len) };
             // most inputs do not reach most edges, so whole words of zeros are skipped
             for (counts, seen) in bytes.chunks_mut(WORD).zip(self.seen[at..at + len].chunks_mut(WORD)) {

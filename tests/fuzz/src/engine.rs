@@ -45,7 +45,7 @@ pub struct Report {
     pub refused: u64,
     /// Inputs that were kept because they reached new edges.
     pub kept: usize,
-    /// Edges of the program reached; 0 without counters.
+    /// Number of the program's edges that were reached; 0 in a build without counters.
     pub edges: usize,
     /// The first failure: its message, and the file with the input.
     pub finding: Option<(String, PathBuf)>,
@@ -55,7 +55,8 @@ pub struct Report {
     pub slowest: Duration,
 }
 
-/// The current target, input and folder, for a watchdog or an allocator that ends the process.
+/// The name of the current target, the current input, and the folder for failing inputs. The watchdog and the allocator
+/// need them to save the input before they end the process.
 static NOW: Mutex<(String, Vec<u8>, PathBuf)> = Mutex::new((String::new(), Vec::new(), PathBuf::new()));
 /// Start of the current input in milliseconds since the start of the process, plus 1; 0 between inputs.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
@@ -104,7 +105,7 @@ pub fn quiet_panics() {
     }));
 }
 
-/// Tries one input.   Errors: if the target panics, the panic's message.
+/// Tries one input.   Errors: the message of the panic, if the target panics.
 pub fn attempt(target: &Target, input: &[u8]) -> Result<Verdict, String> {
     BEGAN.fetch_add(1, Relaxed);
     let answer = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));

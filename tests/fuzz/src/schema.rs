@@ -108,7 +108,7 @@ impl Schema {
         Value::Object(map)
     }
 
-    /// Returns a parameter: often its default, or a value a few powers of two away from it.
+    /// Returns a value for a property. In the range `Usual`, this is often the default, scaled by 1/16 to 16.
     fn property(&self, schema: &Value, s: &mut Source<'_>, range: Range, depth: u32) -> Value {
         let default = &schema["default"];
         if range == Range::Usual && !default.is_null() && s.chance(160) {
@@ -228,8 +228,8 @@ fn real(schema: &Value, s: &mut Source<'_>, range: Range) -> Value {
     }
     let least = schema["minimum"].as_f64().unwrap_or(0.0);
     let most = schema["maximum"].as_f64().unwrap_or(1.0);
-    // the position within the range: 0, 1, or a uniform number below a random power of two, so that values close to the
-    // minimum are also tried
+    // `part` is the position between the minimum (0) and the maximum (1). If it is neither 0 nor 1, it is a uniform
+    // random number, scaled down by a random power of two so that values close to the minimum are also tried
     let part = match s.below(16) {
         0 => 0.0,
         1 => 1.0,

@@ -34,7 +34,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Reads a number of `n` bytes, least significant first.
+    /// Reads an `n`-byte number, least significant byte first.
     fn number(&mut self, n: usize) -> u64 {
         (0..n).fold(0, |sum, i| sum | u64::from(self.byte()) << (8 * i))
     }
@@ -66,7 +66,7 @@ impl<'a> Source<'a> {
         self.below(n as u64) as usize
     }
 
-    /// Chooses one of the elements of `of`.
+    /// Chooses one of the given elements.
     pub fn pick<'b, T: ?Sized>(&mut self, of: &'b [&'b T]) -> &'b T {
         of[self.index(of.len())]
     }

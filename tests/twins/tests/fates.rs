@@ -12,7 +12,8 @@ use units::Time;
 fn overload(link: &str) -> Scenario {
     let mut text = format!("seed = 5\nduration = '4s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
     text += "[link.down]\nfrom = 'b'\nto = 'a'\nrate = '50mbit'\ndelay = '3ms'\n";
-    // the applications are named in the order of their starts, so that slots and applications have the same numbers
+    // the order of the applications' names is also the order in which they start, so slots and applications have the
+    // same numbers
     for (i, (rate, size)) in [("4mbit", 1400), ("3.2mbit", 700), ("6.8mbit", 1000)].iter().enumerate() {
         text += &format!(
             "[app.a{i}]\nfrom = 'a'\nto = ['b']\nstart = '{}ms'\ndscp = {}\n\

@@ -190,9 +190,9 @@ export class Pane {
     positions(table, at, t, motion, this.scene);
     this.painter.frame(this.scene, at, table, t, ink, chosen);
     if (now - this.wroteAt < 150) return;
-    // while the clock runs, the counts and the sentence are written at most every 150 ms. While it is stopped, the
-    // stage passes Infinity as `now`, so every frame writes them; the 0 lets the first frame after the clock starts
-    // again write them, too
+    // while the clock runs, the counts and the sentence are written at most every 150 ms. While the clock is stopped,
+    // the stage passes Infinity as `now`, so every frame writes them. `wroteAt` is then 0, so that the first frame
+    // after the clock starts again writes them, too
     this.wroteAt = now === Infinity ? 0 : now;
     this.write(t);
   }

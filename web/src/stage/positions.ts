@@ -158,7 +158,8 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
  */
 function cellAt(hop: Hop, row: number, place: number, out: Scene, n: number): void {
   const { queue, cell, columns, way } = hop;
-  // place 0 is next to the gate, half a cell before the start of its row's straight part, from which `along` is counted
+  // `along` is the distance, in cells, from the start of the straight part of the lowest row. Place 0 lies half a cell
+  // before that start, next to the gate
   const along = place - 0.5;
   const turn = Math.max(0, Math.floor(along / columns));
   const straight = Math.max(0, columns - TURN);

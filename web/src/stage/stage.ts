@@ -92,7 +92,7 @@ export class Stage {
     document.addEventListener(DIRECTION, (event) => {
       this.direction = (event as CustomEvent<StageWindow | "filling">).detail;
       this.bar.touched = false;
-      // if the stage has not opened the new experiment yet, `open` starts to play how its queue fills
+      // if the stage has not opened the new experiment yet, `open` will call `direct("filling")` when it does so
       if (this.direction !== "filling" || keyOf(this.want?.now) === this.known) this.direct(this.direction);
     });
     Object.assign(this.root, { stage: { read: () => this.read(), seek: (second: number) => this.seekTo(second * 1e9), measure: (ms: number) => this.measure(ms) } });

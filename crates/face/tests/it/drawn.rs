@@ -84,7 +84,7 @@ fn one_bin_is_the_whole_run() {
 }
 
 /// The curve of the call's delays rises to 1, and reaches 1/2 within 1 % of the median in the summary. The two medians
-/// may differ because a curve may leave out bins whose limits are less than 1 % apart.
+/// may differ because a curve may leave out some of the histogram bins whose limits are less than 1 % apart.
 #[test]
 fn curves_pass_the_median() {
     let (run, outcome) = ran(2);
@@ -101,8 +101,8 @@ fn curves_pass_the_median() {
     assert!((half - median).abs() < 0.01 * median, "{half} and {median}");
 }
 
-/// The drops and marks of all bins add up to the summary's drops and marks. Only a dual-queue discipline has a delay
-/// per queue.
+/// The drops and marks of all bins add up to the drops and marks in the summary. A link's charts show the delay of each
+/// of its two queues only if the link has a dual-queue discipline.
 #[test]
 fn drops_marks_and_two_queues() {
     let text = r#"

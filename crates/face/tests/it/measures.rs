@@ -6,7 +6,7 @@ use scenario::read;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// One application of every kind on one link.
+/// A scenario in which applications of every kind share one link.
 const APPLICATIONS: &str = r#"
     duration = "8s"
     record.warm_up = "1s"
@@ -28,8 +28,9 @@ const APPLICATIONS: &str = r#"
     app.web = { from = "a", to = ["b"], traffic.web = { servers = 1 } }
 "#;
 
-/// Overrides of [`APPLICATIONS`] that add keys to the summary, or replace keys: grading scales, ECN, and disciplines
-/// with classes. The first entry overrides nothing.
+/// Each entry is a list of overrides for one run of [`APPLICATIONS`]. The overrides select grading scales, ECN, and
+/// queue disciplines with classes, because these add keys to the summary or replace keys. The first entry overrides
+/// nothing.
 const SETS: &[&[(&str, &str)]] = &[
     &[],
     &[("grade.scale", "rpm")],
@@ -90,8 +91,8 @@ fn a_key_is_declared_once_and_a_declaration_is_a_key() {
     assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), of_summaries);
 }
 
-/// A key whose name ends in the suffix of a unit has this unit. Conversely, a key in ms, s, Mbit/s or percent has a
-/// name that ends in such a suffix, or is part of a key whose name contains `_mbit`.
+/// If a key's name ends in the suffix of a unit, the key's value has this unit. Conversely, if the value is in ms, s,
+/// Mbit/s or percent, the name ends in such a suffix, or the key is part of a key whose name contains `_mbit`.
 #[test]
 fn a_name_that_ends_in_a_unit_has_it() {
     let all = declared();
@@ -102,8 +103,8 @@ fn a_name_that_ends_in_a_unit_has_it() {
             assert_eq!(d.unit, *unit, "{}", d.path);
         }
         if matches!(d.unit, Unit::Milliseconds | Unit::Seconds | Unit::Mbit | Unit::Percent) {
-            // the key of a single flow's rate has no suffix, but it is part of `flow_goodput_mbit`, which contains the
-            // unit
+            // the key of a single flow's rate has no suffix, but the key is part of `flow_goodput_mbit`, whose name
+            // contains the unit
             let above = d.path.rsplit_once('.').map_or("", |(above, _)| above);
             assert!(ends.is_some() || above.contains("_mbit"), "{}", d.path);
         }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use traffic::ConnId;
 use units::Duration;
 
-/// Whether one end of a connection has more data to write, is about to send its FIN, or has sent its FIN.
+/// The progress of one end of a connection towards its FIN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Closing {
     /// More data may be written.

@@ -156,8 +156,8 @@ impl Programs {
             Token::Listener(service) => self.state.accept(service),
             Token::Conn(slot, end) => self.state.ready(slot, end, flags),
             Token::Datagram(service, end) => {
-                // each datagram is delivered before the next one is read, because `echo_rtt` belongs to the current datagram
-                // only
+                // each datagram is delivered before the next datagram is read, because reading a datagram overwrites
+                // `echo_rtt`
                 while let Some((app, event)) = self.state.datagram_in(service, end) {
                     self.state.app_events.push_back((app, event));
                     self.notify();

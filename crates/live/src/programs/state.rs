@@ -123,7 +123,8 @@ impl HostState {
         Ok(fd)
     }
 
-    /// Creates a TCP socket at a node, with its congestion control and DSCP.
+    /// Creates a TCP socket in the namespace of `node`, sets the socket's congestion control and DSCP, and binds it to
+    /// the address `at`.
     fn bound_socket(&mut self, node: u16, at: SocketAddrV4, cc: &str, dscp: u8) -> io::Result<OwnedFd> {
         self.enter_node(node)?;
         let fd = tcp_socket()?;

@@ -54,7 +54,8 @@ impl HostState {
             if conn.ends[end].closing == Closing::No {
                 conn.ends[end].closing = Closing::Requested;
             }
-            // closing an endless stream ends it after the bytes that the socket has already accepted
+            // an endless stream ends when it is closed: the bytes that the socket has already accepted are its last
+            // ones
             if conn.ends[end].to_send == u64::MAX {
                 conn.ends[end].to_send = 0;
             }
@@ -161,7 +162,8 @@ impl HostState {
         }
         if got > 0 {
             let (app, id, row) = (conn.app, conn.id, conn.row);
-            // data read at the server has travelled in the forward direction
+            // an end reads data that the other end sent, so the direction is the number of the other end: 0 (forward)
+            // at the server
             self.arrived(row, 1 - end, self.now, got);
             self.app_events.push_back((app, AppEvent::Received(id, ROLES[end], got)));
         }
@@ -214,8 +216,8 @@ impl HostState {
         }
     }
 
-    /// Begins the measurement if the warm-up is over: reads the kernel's counters first, so that the tally can exclude
-    /// all that they counted during the warm-up.
+    /// Begins the measurement if the warm-up is over. The kernel's counters are read first, so that the tally can
+    /// exclude everything that the kernel counted during the warm-up.
     pub(super) fn begin_if_due(&mut self) {
         if !self.tally.begun && self.now >= self.tally.warm_up {
             (0..self.conns.len()).for_each(|slot| self.count(slot));
@@ -223,7 +225,7 @@ impl HostState {
         }
     }
 
-    /// Counts `bytes` of payload, which travelled in `direction` and have now been read, as goodput.
+    /// Counts as goodput `bytes` of payload that travelled in `direction` and were read at `now`.
     pub(super) fn arrived(&mut self, row: u32, direction: usize, now: Time, bytes: u64) {
         self.tally.rows[row as usize].directions[direction].total.goodput_bytes += bytes;
         self.tally.goodput_series(row, direction, now, bytes);

@@ -1,4 +1,5 @@
-//! Compares the live bench on a fake clock with the bare discipline: packets have the same fates, however late the bench is called.
+//! Compares the live bench on a fake clock with the bare discipline: every packet must have the same fate in both,
+//! however late the bench is advanced.
 
 use live::bench::{Arrival, Leaving};
 use live::{Bench, Plan, Side, craft};
@@ -51,8 +52,8 @@ fn disciplines() -> Vec<String> {
     all
 }
 
-/// Passes the script's packets to the bench and returns their fates. Between two packets, advances the bench every
-/// `late`, unless `late` is zero.
+/// Passes the script's packets to the bench and returns their fates. Between two packets, calls `Bench::advance` at
+/// intervals of `late`, unless `late` is zero.
 fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     let plan = Plan::new(scenario, None, BitRate(1_000_000_000)).unwrap();
     let mut bench = Bench::build(scenario, &plan, scenario.duration, Tape::default()).unwrap();
@@ -63,7 +64,7 @@ fn live(scenario: &Scenario, script: &[Step], late: Duration) -> Vec<Fate> {
     };
     let mut called = Time::ZERO;
     for step in script {
-        // the caller reads its clock only once every `late`
+        // imitates a caller that reads its clock only at intervals of `late`, and so advances the bench late
         while !late.is_zero() && called + late < step.at {
             called += late;
             bench.advance(called, &mut out);
@@ -113,7 +114,8 @@ impl FateSink for Decisions {
     }
 }
 
-/// The reference: a bare queue and a wire with one rate, without a port or a bench.
+/// The reference with which the bench is compared: a queue and a wire of constant rate, without the port and the bench
+/// around them.
 struct Bare {
     queue: Queue,
     rng: Rng,

@@ -1,4 +1,5 @@
-//! Tests that the counts of a link on the bench begin when the warm-up ends, however late the bench is called.
+//! Tests that the measured counts of a link on the bench begin when the warm-up ends, however late the bench is
+//! advanced.
 
 use live::bench::{Arrival, Leaving};
 use live::{Bench, Plan, Side, craft};
@@ -22,7 +23,8 @@ rate = "1mbit"
 to = "a"
 "#;
 
-/// Sends a datagram of 1250 B, which takes 10 ms to transmit, every 5 ms from 0 to `until`; returns the bench.
+/// Sends one datagram of 1250 B every 5 ms from 0 to `until`. This is twice the rate of the link, because a datagram
+/// takes 10 ms to transmit. Returns the bench.
 fn overload(until: Time) -> Bench {
     let s = scenario(TEXT, Format::Toml, &[]).unwrap();
     let plan = Plan::new(&s, None, BitRate(1_000_000_000)).unwrap();

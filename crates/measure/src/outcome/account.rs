@@ -142,7 +142,8 @@ impl LinkAccount<'_> {
 /// Defines how the delay added under load is graded.
 #[derive(Clone, Debug)]
 pub struct Grading {
-    /// The scale that the scenario names. `None` selects the first of [`crate::SCALES`], whose name the summary omits.
+    /// The scale that the scenario names. With `None`, the first of [`crate::SCALES`] is used, and the summary does not
+    /// contain its name.
     pub scale: Option<Scale>,
     /// Time from the start of the first application that is not a probe to the end of the last such application.
     pub load: Range<Time>,
@@ -169,11 +170,11 @@ pub struct Account<'a> {
     pub grading: Grading,
     /// Counters of applications and flows.
     pub tally: &'a Tally,
-    /// For each application, the numeric results that only applications of its kind have.
+    /// For each application, the numeric results that are specific to its kind of application.
     pub figures: Vec<Vec<(&'static str, f64)>>,
-    /// For each application, the text results that only applications of its kind have.
+    /// For each application, the text results that are specific to its kind of application.
     pub words: Vec<Vec<(&'static str, &'static str)>>,
-    /// For each application, the series that only applications of its kind have, as columns of equal length.
+    /// For each application, the series that are specific to its kind of application, as columns of equal length.
     pub columns: Vec<Vec<(&'static str, Vec<f64>)>>,
 }
 

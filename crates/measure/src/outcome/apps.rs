@@ -47,7 +47,8 @@ impl Counted<'_> {
     }
 }
 
-/// Goodput of each flow of an application with several flows, in bytes, summed over both directions.
+/// Flows of an application that has several. For each flow, `bytes` has the goodput of both directions together; `time`
+/// is the measured time.
 struct Flows<'a> {
     bytes: &'a [u64],
     time: Duration,
@@ -91,8 +92,7 @@ measures! {
             "CE-marked packets reported to the senders, both directions; only with `ecn`, or if your program supplies the transport."
             => c.both(|d| d.ce_packets);
     }
-    /// Statistics of the rates of an application's flows. The rate of a flow is the sum of its rates in both
-    /// directions.
+    /// Statistics of the goodput of an application's flows. The goodput of a flow is the sum of both directions.
     const RATES = fn rates(f: &Flows<'_>) -> Value {
         "min": Kind::SAME, "minimum", "Goodput of the slowest flow, both directions together; the table `flows` has every flow."
             => f.rate(f.bytes.iter().min());
@@ -185,7 +185,7 @@ measures! {
             => ms(grade.p99);
         "grade": Kind::scale("A+ to F"), "grade", "Grade on the scale of the scenario." => grade.grade;
     }
-    /// Measures of echo requests that are each sent when the previous one is answered.
+    /// Measures of an application that sends each echo request when the previous one is answered.
     pub(super) const ONE_BY_ONE = fn one_by_one(echoes: &Echoes) -> Value {
         "rtt_over_time_ms": Kind::MS.less(), "round trip over time",
             "With `after_answer`: round-trip time, each reply weighted by the time spent waiting for it (docs/workloads.md).", OVER_TIME
@@ -235,7 +235,8 @@ fn goodput(row: &Row) -> u64 {
     row.directions.iter().map(|d| d.counts().goodput_bytes).sum()
 }
 
-/// Returns Jain's index over the goodput of flows; `None` for fewer than two flows, and if no payload has arrived.
+/// Returns Jain's index over the goodput of flows; `None` if there are fewer than two flows, or if no payload has
+/// arrived.
 fn fairness(flows: &[u64]) -> Option<f64> {
     let shares: Vec<f64> = flows.iter().map(|&bytes| bytes as f64).collect();
     (shares.len() > 1 && shares.iter().any(|s| *s > 0.0)).then(|| jain(&shares))

@@ -6,7 +6,7 @@ use packet::{Better, Kind, Measure, Unit};
 /// The declaration of a summary key, or of all summary keys that match one path with `*`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
-    /// Path of the key; `*` matches a name: `links.*.sojourn_ms.p99`.
+    /// Path of the key, such as `links.*.sojourn_ms.p99`; `*` stands for any name.
     pub path: String,
     /// Human-readable name without the unit. A `*` in the name is a placeholder: it stands for whatever the second `*`
     /// of `path` matches.
@@ -19,14 +19,14 @@ pub struct Declared {
     pub least: f64,
     /// Rank of this measure among those that users notice most (1 is the first); `None` if the measure has no rank.
     pub rank: Option<u8>,
-    /// Description; empty for a statistic whose name is sufficient.
+    /// Description; an empty string for a statistic that its name already describes.
     pub doc: &'static str,
     /// The keys nested under this key. Only keys without parts have a value of their own.
     pub parts: Vec<Declared>,
 }
 
-/// The lists of measures in the summary. Each entry holds the path under which the measures appear, a prefix for their
-/// human-readable names, and the lists.
+/// The measures in the summary, by place. Each entry has the path under which its measures appear, a prefix for their
+/// human-readable names, and one or more lists of these measures.
 const PLACES: &[(&str, &str, &[&[Measure]])] = &[
     ("", "", &[summary::RUN]),
     (
@@ -62,8 +62,8 @@ pub fn declared() -> Vec<Declared> {
     lists.map(|(path, words, m)| declare(path, words, m, Kind::ONE)).collect()
 }
 
-/// Declares a measure and its statistics. If the measure does not state its unit, or whether larger or smaller values
-/// are better, it inherits this from `above`, the kind of its parent measure.
+/// Declares a measure and its statistics. A measure that does not state its unit inherits the unit from `above`, the
+/// kind of its parent measure; so does a measure that does not state whether larger or smaller values are better.
 fn declare(path: String, words: String, m: &Measure, above: Kind) -> Declared {
     let unit = m.kind.unit.or(above.unit).unwrap_or(Unit::One);
     let better = m.kind.better.or(above.better).unwrap_or(Better::Neither);

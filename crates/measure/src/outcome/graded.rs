@@ -25,7 +25,8 @@ pub(super) struct PingGrade<'a> {
     pub added: Option<Duration>,
     /// 99th percentile of the delay that load adds.
     pub p99: Option<Duration>,
-    /// Round trips per minute, on a scale that grades them.
+    /// Round trips per minute under load; `None` if the scale does not grade them, or if no echo was answered under
+    /// load.
     rpm: Option<f64>,
     pub grade: Option<&'a str>,
 }
@@ -70,8 +71,8 @@ measures! {
     pub(super) const SCALE = fn scale(name: &str) -> Value {
         "scale": Kind::ONE, "scale", "Name of the scale (`own`: a list of limits); absent if the scenario names none." => name;
     }
-    /// Measure that the summary's `latency` contains if the grade comes from a background application, because no other
-    /// application has a grade.
+    /// Measure that the summary's `latency` contains only if the grade had to be taken from a background application.
+    /// That happens if no other application has a grade.
     pub(super) const BACKGROUND = fn background(is: bool) -> Value {
         "background": Kind::ONE, "background",
             "True if `from` is a background application, because no other application has a grade." => is;

@@ -22,11 +22,11 @@ pub struct Verdict<'a> {
     pub rtt: Duration,
     /// True if the packet thread ran under SCHED_FIFO.
     pub real_time: bool,
-    /// True if the processors were kept from going idle.
+    /// True if the kernel accepted the request that idle processors poll instead of halting.
     pub awake: bool,
     /// Number of packets whose destination was not a host on the other side of the bench.
     pub foreign: u64,
-    /// Number of packets that a device did not accept.
+    /// Number of packets that could not be written to the TUN device on the destination's side.
     pub unwritten: u64,
     /// Exit code of the command.
     pub exit_code: Option<i32>,

@@ -37,7 +37,8 @@ impl Account<'_> {
         })
     }
 
-    /// Returns the entries of every application's `list`.
+    /// Returns all entries of the lists that `list` selects, one list from each application. Each entry is paired with
+    /// its application.
     fn by_app<'a, T>(&'a self, list: impl Fn(&'a AppTally) -> &'a [T]) -> Vec<(&'a AppTally, &'a T)> {
         self.tally.apps.iter().flat_map(|app| list(app).iter().map(move |entry| (app, entry))).collect()
     }
@@ -149,7 +150,7 @@ impl Account<'_> {
         })
     }
 
-    /// Returns the recorded links with their meters.
+    /// Returns the name and the meter of each recorded link.
     fn recorded(&self) -> impl Iterator<Item = (&str, &LinkMeter)> {
         self.links.iter().filter_map(|l| l.meter.map(|m| (l.name, m)))
     }

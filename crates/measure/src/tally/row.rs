@@ -23,7 +23,7 @@ pub struct SenderState {
 pub struct Direction {
     /// Counts over the whole run.
     pub total: Counts,
-    /// Counts at the end of the warm-up; `None` before that time, and if all of them were 0.
+    /// Counts at the end of the warm-up. `None` means 0, and is also the value during the warm-up.
     pub before: Option<Box<Counts>>,
     /// Rates and windows over time.
     pub series: Option<Box<RowSeries>>,
@@ -57,7 +57,7 @@ pub struct RowSeries {
     pub dropped: Series,
     /// The controller's model of the path; created at its first sample.
     pub path: Option<Box<PathSeries>>,
-    /// Duration of the run, and width of a bin.
+    /// Duration of the run and width of a bin, with which `path` is created.
     span: (Duration, Duration),
 }
 
@@ -152,7 +152,7 @@ mod tests {
     use packet::{Reading, Sample};
     use units::BitRate;
 
-    /// Reports what a controller with its own phase names reports: its phase and its model of the path.
+    /// Stands in for a controller that has its own phase names: reports a phase and a model of the path.
     fn probe(mode: &'static str, btl_bw: u64, out: &mut Reading<'_>) {
         out.word("my_phase", mode);
         let (pacing_rate, btl_bw) = (BitRate(2 * btl_bw), BitRate(btl_bw));

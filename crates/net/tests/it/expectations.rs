@@ -25,7 +25,7 @@ fn expectations_are_met_or_named_with_what_was_measured() {
         problems("[expect]\n\"apps.client.datagrams_sent\" = \"< 1000\"\n\"apps.*.goodput_mbit\" = \">= 0\"\n"),
         ["expect.apps.client.datagrams_sent: measured 1000; expected < 1000"]
     );
-    // no link has dropped fewer than 0 bytes, so each of the two links gives one line
+    // the expectation "< 0" cannot hold, so there is one problem for each of the two links
     assert_eq!(problems("[expect]\n\"links.*.dropped_bytes\" = \"< 0\"\n").len(), 2);
     // the server sends no datagrams, so their delay has no value
     assert_eq!(

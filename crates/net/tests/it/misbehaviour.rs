@@ -66,8 +66,8 @@ fn line(fault: Fault) -> String {
     network.add_named("bad", "client", 1500, Bad { fault, to, done: false }).unwrap();
     let failure = network.run().unwrap_err();
     assert_eq!((failure.endpoint.as_str(), failure.at), ("bad", AT));
-    // the results cover the first 2 s, in which CUBIC used all of the 10 Mbit/s (96 % of it for payload), except during
-    // slow start
+    // the results cover the first 2 s. Except during slow start, CUBIC filled the link of 10 Mbit/s, with 96 % of the
+    // bytes as payload
     let (outcome, before) = (network.outcome().unwrap(), text(&network));
     assert!((8.0..9.6).contains(&number(&outcome, "cubic", "goodput_mbit")), "{}", outcome.summary["apps"]);
     assert_eq!(network.run().unwrap_err(), failure, "the run has ended");

@@ -74,8 +74,8 @@ impl Lines {
         lines.done(text.lines().count())
     }
 
-    /// Reads the compact form. Returns an error for the first invalid word, for an empty string, and if the last time
-    /// is 0.
+    /// Reads a trace in its compact form. Returns an error for the first invalid word. An empty string and a trace
+    /// whose last time is 0 are also errors.
     pub fn read_compact(text: &str) -> Result<Self, BadLine> {
         let (mut lines, mut now, mut words) = (Builder::default(), 0u64, 0);
         for (i, word) in text.split_whitespace().enumerate() {

@@ -134,7 +134,7 @@ impl LteParams {
     }
 
     /// Returns an upper bound on the mean rate over any `span`. The bytes that arrive in a span may include bytes that
-    /// were earned before the span: during up to `AGAIN` retransmissions, during one interval between grants, and while
+    /// accumulated before the span: during up to `AGAIN` retransmissions, during one interval between grants, and while
     /// an opportunity was not yet full.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         let peak = self.peak_rate();
@@ -155,8 +155,9 @@ pub(crate) struct Lte {
     /// Rate until `drawn_until`.   Unit: bytes per ms.
     rate: f64,
     drawn_until: u64,
-    /// Bytes that may be sent at the next grant; `rate` is added every ms. Negative after retransmissions, because each
-    /// retransmission also uses up the bytes of its block.
+    /// Number of bytes that may be sent at the next grant. The number grows by `rate` every ms, and each retransmission
+    /// reduces the number by the size of the block that is sent again. So the number may be negative after
+    /// retransmissions.
     earned: f64,
     grant_at: u64,
     handover_at: u64,
@@ -276,8 +277,9 @@ mod tests {
         let p = LteParams { block_error: Prob::new(0.1).unwrap(), ..steady() };
         let all = opportunities(&p, 100_000);
         let gaps: Vec<u64> = all.windows(2).map(|w| w[1].0 - w[0].0).collect();
-        // a block that fails once arrives 8 ms late, and so 9 ms after its predecessor; the blocks behind it arrive
-        // with it. A block that fails three times arrives 3 x 8 + 1 = 25 ms after its predecessor
+        // a block that fails once arrives 8 ms late, which is 9 ms after the previous block, because a block is sent
+        // every ms. The next blocks must wait for the late block, and arrive at the same time. A block that fails three
+        // times arrives 3 x 8 + 1 = 25 ms after the previous block
         assert!(gaps.iter().filter(|g| **g == 9).count() > 1000, "{:?}", gaps.iter().max());
         assert_eq!(gaps.iter().max(), Some(&25));
         // a block is sent 1 + p + p^2 + p^3 = 1.111 times on average, so a link of 20 Mbit/s carries 18.0 Mbit/s

@@ -39,7 +39,7 @@ pub struct DeliveryInfo {
     pub params: fn() -> schemars::Schema,
 }
 
-/// Declares all kinds of links that send at opportunities in one list. From this list, the macro generates the enum
+/// Takes one list of all kinds of links that send at opportunities. From this list, the macro generates the enum
 /// [`Delivery`] for scenarios, the constant [`DELIVERIES`], and the enum [`Source`], which generates the opportunities.
 macro_rules! deliveries {
     ($($name:literal $Variant:ident($Params:ty => $Source:ty), $source:literal, $summary:literal;)+) => {
@@ -68,7 +68,7 @@ macro_rules! deliveries {
             fn name(&self) -> &'static str {
                 match self { $(Self::$Variant(_) => $name,)+ }
             }
-            /// Returns the first invalid field, with its path.
+            /// Checks the parameters. The error contains the path of the first invalid field.
             pub fn validate(&self) -> Result<(), Problem> {
                 match self { $(Self::$Variant(p) => p.validate(),)+ }.map_err(|p| p.under(self.name()))
             }

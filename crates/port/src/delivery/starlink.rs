@@ -81,13 +81,13 @@ impl StarlinkParams {
         BitRate((self.rate.0 as f64 * (1.0 - self.outage.get() * outage / self.interval.secs())) as u64)
     }
 
-    /// Returns an upper bound on the rates of the intervals.
+    /// Returns an upper bound on the rate in any interval.
     pub(crate) fn peak_rate(&self) -> BitRate {
         Rates::new(self.rate, self.swing).most()
     }
 
-    /// Returns an upper bound on the mean rate over any `span`. The bound includes a frame that began before the span and ends
-    /// at the span's start.
+    /// Returns an upper bound on the mean rate over any `span`. The bound includes a whole frame that began before the
+    /// span and ends at the start of the span.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
         with_burst(self.peak_rate(), Duration::from_millis(2), span)
     }
@@ -102,7 +102,7 @@ pub(crate) struct Starlink {
     frame: u64,
     /// End of the current interval, in ms.
     ends: u64,
-    /// Start of service in the current interval, in ms.
+    /// Time at which the link begins to send in the current interval, after an outage if there is one.   Unit: ms.
     serves: u64,
     /// Bytes per frame in the current interval.
     bytes: f64,
@@ -142,7 +142,7 @@ impl Starlink {
     pub(crate) fn next(&mut self) -> Opportunity {
         loop {
             self.frame += 1;
-            // frame k ends after 1000 k / 750 = 4 k / 3 ms
+            // there are 750 frames per second, so frame k ends at 1000 k / 750 = 4 k / 3 ms
             let now = (self.frame * 4).div_ceil(3);
             if now > self.ends {
                 let outage = if self.rng.chance(self.p.outage.get()) {
@@ -183,8 +183,8 @@ mod tests {
         let steps: Vec<Time> =
             all.windows(2).filter(|w| w[0].extra_delay != w[1].extra_delay).map(|w| w[1].at).collect();
         assert_eq!(steps.len(), 40);
-        // a step can be seen only at the next opportunity, at most one frame of 4/3 ms later. The times between steps
-        // are multiples of 15 s
+        // a change of the delay shows only at the next opportunity, at most one frame of 4/3 ms later. The times
+        // between the changes themselves are multiples of 15 s
         let off = |t: &Time| (t.0 - steps[0].0 + 2 * MS) % (15_000 * MS);
         assert!(steps.iter().all(|t| off(t) <= 4 * MS), "{steps:?}");
         assert!(all.iter().all(|o| o.extra_delay <= p.delay_swing));

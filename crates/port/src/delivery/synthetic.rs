@@ -5,8 +5,8 @@ use units::math::{ln, pow};
 use units::{BitRate, Duration, Problem, Rng};
 use units::{require, within};
 
-/// Bytes of one opportunity of a synthetic link. mahimahi uses the same number, so every synthetic link can be written in
-/// mahimahi's format.
+/// Number of bytes in one opportunity of a synthetic link. An opportunity in mahimahi has the same size, so every
+/// synthetic link can be written in mahimahi's format.
 pub(super) const OPPORTUNITY: u64 = 1504;
 /// A millisecond.   Unit: ns.
 pub(super) const MS: u64 = 1_000_000;
@@ -47,15 +47,15 @@ impl Rates {
         BitRate((self.at(1.0) as u64).saturating_add(1))
     }
 
-    /// Checks that a mean rate and a swing are in range. The error names the first value that is not.
+    /// Checks that a mean rate and a swing are in range. The error names the first value that is out of range.
     pub(crate) fn validate(mean: BitRate, swing: f64) -> Result<(), Problem> {
         within("rate", mean, RATES.0, RATES.1)?;
         within("swing", swing, 1.0, 100.0)
     }
 }
 
-/// Returns the mean rate over `span` of a link that sends at `rate` during the whole span, and at its start also sends,
-/// all at once, the bytes that `rate` carries in `extra`.
+/// Returns the mean rate over `span` of a link that sends a burst at the start of the span and then sends at `rate`
+/// during the whole span. The burst is the amount of data that the link sends in the time `extra` at `rate`.
 pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitRate {
     if span.is_zero() {
         return rate;
@@ -68,7 +68,7 @@ pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitR
 pub(super) struct Accumulator(f64);
 
 impl Accumulator {
-    /// Adds `bytes`; returns and removes the bytes that fill whole opportunities.
+    /// Adds `bytes`, then removes the bytes that fill whole opportunities, and returns the number of bytes removed.
     pub(crate) fn take(&mut self, bytes: f64) -> u64 {
         self.0 += bytes;
         let count = (self.0 / OPPORTUNITY as f64) as u64;
@@ -77,19 +77,20 @@ impl Accumulator {
     }
 }
 
-/// Draws a whole number of ms between two times, both included.
+/// Draws a whole number of ms from `least` to `most`, including both ends.
 pub(super) fn between(rng: &mut Rng, least: Duration, most: Duration) -> u64 {
     let (least, most) = (least.0 / MS, most.0 / MS);
     least + rng.below(most.saturating_sub(least) + 1)
 }
 
-/// Checks that `time` is from `least` to `most`, and is a whole number of ms.
+/// Checks that `time` is in the range from `least` to `most` and is a whole number of ms.
 pub(super) fn whole_ms(name: &str, time: Duration, least: Duration, most: Duration) -> Result<(), Problem> {
     let valid = (least..=most).contains(&time) && time.0.is_multiple_of(MS);
     require(valid, name, format!("{time} is not valid; expected {least} to {most}, in whole ms"))
 }
 
-/// Checks that the time `least` is not above the time `most`. The error names `least`.
+/// Checks that the lower end of a range of times (`least`) does not exceed the upper end (`most`). Each parameter is
+/// the name of a field and its value. The error names the field of the lower end.
 pub(super) fn rising(least: (&str, Duration), most: (&str, Duration)) -> Result<(), Problem> {
     require(least.1 <= most.1, least.0, format!("{} is not valid; expected at most {}, {}", least.1, most.0, most.1))
 }

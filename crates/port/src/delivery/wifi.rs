@@ -24,7 +24,8 @@ use units::math::pow;
 use units::{BitRate, Duration, Problem, Rng, Time};
 use units::{require, within};
 
-/// Slot and SIFS of OFDM at 5 GHz, and AIFS of best effort: SIFS + 3 slots.   Unit: ns.
+/// The slot and the SIFS are those of OFDM at 5 GHz. The AIFS, SIFS + 3 slots, is that of the best-effort category.
+/// Unit: ns.
 const SLOT: u64 = 9_000;
 const SIFS: u64 = 16_000;
 const AIFS: u64 = SIFS + 3 * SLOT;
@@ -32,8 +33,9 @@ const AIFS: u64 = SIFS + 3 * SLOT;
 const CW: (u64, u64) = (15, 1023);
 /// Number of doublings of the contention window from CWmin to CWmax.
 const STAGES: i32 = 6;
-/// Durations of frames. RTS (20 bytes) and CTS (14) at 24 Mbit/s take 28 us each: a preamble of 20 us, then symbols of 96 bits in
-/// 4 us. A block ACK (32 bytes) takes 32 us, and the preamble of an aggregate 40 us.   Unit: ns.
+/// Durations of frames. An RTS (20 bytes) and a CTS (14 bytes) are sent at 24 Mbit/s and take 28 us each: a preamble of
+/// 20 us, followed by symbols that carry 96 bits in 4 us each. A block ACK (32 bytes) takes 32 us, and the preamble of
+/// an aggregate takes 40 us.   Unit: ns.
 const RTS: u64 = 28_000;
 const TURN: u64 = RTS + SIFS + 28_000 + SIFS + 40_000 + SIFS + 32_000;
 /// Duration of a collision: two stations send an RTS, and wait for SIFS, a slot and 28 us for a CTS that does not come.   Unit:
@@ -75,7 +77,7 @@ impl WifiParams {
         require(valid, "txop", message)
     }
 
-    /// Returns the number of packets in an aggregate, and the length of a turn.   Unit: ns.
+    /// Returns the number of packets in an aggregate, and the duration of a turn in ns.
     fn turn(&self) -> (u64, u64) {
         let fit = u128::from(self.rate.0) * u128::from(self.txop.0) / 8_000_000_000 / u128::from(MPDU);
         let count = u64::from(self.mpdus).min(u64::try_from(fit).unwrap_or(u64::MAX)).max(1);

@@ -1,5 +1,5 @@
-//! The modem of DOCSIS 3.1. Packets wait only in the managed queues, one for each service flow. A grant takes packets
-//! of its service flow until it is used up; the last packet may be sent only in part, and continues in the next grant.
+//! The DOCSIS 3.1 modem. Packets wait only in the managed queues, one for each service flow. Packets of a service flow
+//! are sent until its grant is used up; if only a part of the last packet fits, the rest is sent in the next grant.
 
 use super::{Granted, Request, Serve, flow_view};
 use crate::Change;

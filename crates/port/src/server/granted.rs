@@ -1,5 +1,5 @@
-//! The modem of SCTE 2013. Packets wait only in the managed queue. A grant takes packets until it is used up; the last
-//! packet may be sent only in part, and continues in the next grant.
+//! The modem model of SCTE 2013. Packets wait only in the managed queue. After a grant, packets are sent until the
+//! grant is used up; if only a part of the last packet fits, the rest is sent in the next grant.
 
 use super::{Granted, Request, Serve};
 use crate::Change;

@@ -5,8 +5,9 @@
 //! | [`Serializer`]: takes the next packet whenever it is free | plain link, token bucket, HTB, the modem of 2012 |
 //! | [`Granted`]: takes packets at its own times | the modem of 2013, modem and CMTS of DOCSIS 3.1, opportunities |
 //!
-//! Only the modem of 2012 has a transmit queue, behind its token bucket. [`Step::Tick`] handles this modem's
-//! MAPs, and [`Step::Room`] lets the modem take packets again when its transmit queue has room.
+//! The modem of 2012 is the model of CableLabs 2012, and the modem of 2013 is the model of SCTE 2013. Only the modem of
+//! 2012 has a transmit queue, behind its token bucket. [`Step::Tick`] handles this modem's MAPs, and [`Step::Room`]
+//! lets the modem take packets again when its transmit queue has room.
 //!
 //! [`Step::Tick`]: crate::egress::Step::Tick
 //! [`Step::Room`]: crate::egress::Step::Room
@@ -31,8 +32,8 @@ use units::{BitRate, Bytes, Duration, Rng, Time};
 /// The rate of a link on which packets take no time.
 const INFINITE: BitRate = BitRate(u64::MAX);
 
-/// Returns a link as a discipline sees it: its rates are those of the service flow `flow`, and `tokens` are left in its
-/// bucket.
+/// Returns the link as a discipline sees it. The view has the rates of the service flow `flow`, whose token bucket
+/// still holds `tokens`.
 fn flow_view(flow: &ShaperParams, tokens: Bytes) -> LinkView {
     let peak_rate = flow.peak_traffic_rate.unwrap_or(INFINITE);
     LinkView { rate: flow.max_sustained_rate, peak_rate, tokens, downstream_delay: Duration::ZERO }
@@ -76,13 +77,15 @@ pub(crate) trait Serve {
 
 /// A server that takes the next packet whenever the link is free.
 pub(crate) trait Serializer: Serve {
-    /// Returns true if the packets in the queue, whose backlog is `waiting`, must wait.
+    /// Returns true if the link may not take a packet from the queue now, although the link is free. `waiting` is the
+    /// queue's backlog.
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool;
 
     /// Serves a packet from the queue.
     fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken;
 
-    /// Returns the server as a [`Server`]; `None` for a server type with neither a clock nor a transmit queue.
+    /// Returns the server as a [`Server`], which may have a clock or a transmit queue; `None` if servers of this type
+    /// have neither.
     #[inline]
     fn as_server(&self) -> Option<&Server> {
         None
@@ -104,22 +107,22 @@ pub(crate) trait Granted: Serve {
     fn next(&self) -> Time;
 
     /// Does the work due at [`Granted::next`]. Passes each departing packet to `depart`, with the time at which its
-    /// last bit leaves (plus the delay that an opportunity adds). If the server requests a packet, the caller must then
-    /// call [`Granted::answer`].
+    /// last bit leaves; an opportunity may add a delay to this time. If the server requests a packet, the caller must
+    /// then call [`Granted::answer`].
     fn tick(&mut self, now: Time, queue: &Queue, rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request;
 
-    /// Receives the packet that [`Granted::tick`] requested, or `None` if the queue returned no packet. If a packet
-    /// departs as a result, returns that packet with its departure time.
+    /// Receives the queue's answer to the request of [`Granted::tick`]: a packet, or `None` if the queue returned none.
+    /// If the packet departs, returns the packet with its departure time.
     fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)>;
 
-    /// Returns the number of packets that the server has taken from the queue, but that are not yet on the wire.
+    /// Returns the number of packets that the server has taken from the queue but not yet put on the wire.
     fn inside(&self) -> usize {
         0
     }
 }
 
-/// Passes drops and marks on to `fates`. If the link has opportunities, also passes each drop to the server, because
-/// the server counts the packets dropped after waiting in a long gap.
+/// A [`FateSink`] that passes drops and marks on to `fates`. If the link has opportunities, it also passes each drop to
+/// the server, because the server counts the packets that are dropped after waiting in a long gap.
 pub(crate) struct Reported<'a, F> {
     pub server: Option<&'a mut Server>,
     pub now: Time,
@@ -207,8 +210,8 @@ impl Server {
         if let Self::Opportunities(link) = self { Some(link.opportunities(now)) } else { None }
     }
 
-    /// Handles the link becoming free: a held packet moves to the transmit queue. If there is no room, returns the
-    /// packet as an error; the caller must drop it.
+    /// Handles the moment at which the link becomes free: moves a held packet to the transmit queue. If the transmit
+    /// queue is full, returns the packet as an error, and the caller must drop the packet.
     #[inline]
     pub(crate) fn free(&mut self, now: Time) -> Result<(), PacketMeta> {
         if let Self::TwoQueue(modem) = self { modem.free(now) } else { Ok(()) }
@@ -239,7 +242,8 @@ impl Server {
         }
     }
 
-    /// Calls [`Granted::tick`]; for the modem of 2012, handles its MAP.
+    /// Calls [`Granted::tick`] if the server is granted. If the server is the modem of 2012, handles the MAP that is
+    /// due.
     pub(crate) fn tick(
         &mut self,
         now: Time,
@@ -257,7 +261,7 @@ impl Server {
         if_granted!(self, s => s.answer(now, packet))?
     }
 
-    /// Returns the number of packets that the server has taken from the queue, but that are not yet on the wire.
+    /// Returns the number of packets that the server has taken from the queue but not yet put on the wire.
     pub(crate) fn inside(&self) -> usize {
         match self {
             Self::TwoQueue(modem) => modem.inside(),
@@ -297,8 +301,8 @@ impl Serve for Server {
 }
 
 impl Serializer for Server {
-    /// For a granted server, returns true, because such a server takes packets at its own times. If packets wait, also
-    /// notifies the granted server.
+    /// Always returns true for a granted server, because a granted server takes packets only at its own times; if
+    /// packets wait, also notifies the server. For any other server, returns the result of the server's own method.
     #[inline]
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool {
         match self {

@@ -31,7 +31,7 @@ pub(crate) struct Opportunities {
     /// Rate reported to disciplines: the mean rate.
     mean: BitRate,
     current: Opportunity,
-    /// Unused bytes of the current opportunity; `None` before it begins.
+    /// Unused bytes of the current opportunity; `None` before the opportunity begins.
     left: Option<u64>,
     /// The partly sent packet, and the number of its bytes still to be sent.
     under_way: Option<(PacketMeta, u64)>,
@@ -84,7 +84,7 @@ impl Opportunities {
         self.current.bytes
     }
 
-    /// Ends the current opportunity and loads the next. The `left` bytes that were not used are lost.
+    /// Ends the current opportunity and loads the next. `left` is the number of unused bytes, which are lost.
     fn end(&mut self, left: u64) {
         let used = self.current.bytes - left;
         self.counts.used_bytes += used;
@@ -113,8 +113,8 @@ impl Opportunities {
 
     /// Counts the drop of a packet that arrived at `arrived`, if the packet waited during a long gap.
     ///
-    /// Only the most recent long gap matters: a packet that waited during an earlier gap also arrived before the end of
-    /// the most recent gap.
+    /// It is enough to compare `arrived` with the end of the most recent long gap: a packet that arrived before the end
+    /// of an earlier long gap also arrived before the end of the most recent long gap.
     pub(super) fn dropped(&mut self, now: Time, arrived: Time) {
         if self.idle {
             self.pass(now + Duration(1));
@@ -151,8 +151,8 @@ impl Serve for Opportunities {
 impl Granted for Opportunities {
     fn notify(&mut self, now: Time) {
         if self.idle {
-            // `pass` stops before the time that it is given. The packet also misses an opportunity at `now`, so 1 ns is
-            // added to count that opportunity too
+            // the packet misses an opportunity at `now`, which must therefore be counted as unused. `pass` counts only
+            // opportunities before its argument, so 1 ns is added
             self.pass(now + Duration(1));
             self.idle = false;
         }

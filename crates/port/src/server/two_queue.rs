@@ -46,7 +46,7 @@ impl TwoQueue {
         self.mac.map(now, rng, depart);
     }
 
-    /// Returns the number of packets that the modem has taken from the managed queue, but that are not yet on the wire.
+    /// Returns the number of packets that the modem has taken from the managed queue but not yet put on the wire.
     pub(super) fn inside(&self) -> usize {
         self.mac.queued() + usize::from(self.held.is_some())
     }

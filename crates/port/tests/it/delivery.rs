@@ -1,5 +1,5 @@
-//! Tests of links with opportunities. The departures on recorded traces are compared with worked arithmetic, and with
-//! those that a second method computes. Each model is compared with the trace that it writes.
+//! Tests of links with opportunities. The departures on recorded traces are compared with results worked out by hand,
+//! and with the results of a second method. Each delivery model is compared with the trace that it writes.
 
 use crate::common::{Bench, ms, read};
 use packet::DropReason;
@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use record::LinkId;
 use units::{Duration, Time};
 
-/// Returns a link with the discipline `queue` and a trace of the times `lines`. `more` holds further keys of the trace.
+/// Returns a link with the discipline `queue` that plays a trace with an opportunity at each time in `lines`, in ms.
+/// `more` holds further keys of the trace.
 fn link(lines: &[u64], queue: &str, more: &str) -> Bench {
     let text: Vec<String> = lines.iter().map(u64::to_string).collect();
     Bench::new(&format!(
@@ -47,7 +48,8 @@ fn two_packets_of_1500_bytes_and_one_opportunity() {
 fn an_arrival_in_the_same_millisecond_has_missed_it() {
     let mut b = link(&[10, 13], LONG, "");
     b.burst(ms(10.0), 1, 1500);
-    // a clock of whole milliseconds would read 12 at 12.999 ms, so this packet is also in time for the opportunity at 13 ms
+    // this packet is in time for the opportunity at 13 ms. In mahimahi, the packet is in time too: mahimahi reads a
+    // clock in whole milliseconds, and this clock shows 12 ms at 12.999 ms
     b.burst(ms(12.999), 1, 4);
     b.run(ms(13.0));
     assert_eq!(arrivals(&b), [(0, ms(13.0)), (1, ms(13.0))]);
@@ -61,8 +63,9 @@ fn an_arrival_in_the_same_millisecond_has_missed_it() {
 
 #[test]
 fn a_saturated_link_carries_lines_times_1504_bytes_per_period() {
-    // 7 lines per period of 31 ms carry 7 x 1504 x 8 / 31 ms = 2.717 Mbit/s. One second contains 32 whole rounds and 8 ms of the
-    // 33rd, which contain the lines 3, 3 and 8
+    // each line of the trace is an opportunity of 1504 B, so 7 lines per period of 31 ms carry 7 x 1504 x 8 / 31 ms =
+    // 2.717 Mbit/s. One second contains 32 whole periods and the first 8 ms of the 33rd, in which there are three
+    // opportunities: two at 3 ms, and one at 8 ms
     let lines = [3, 3, 8, 20, 20, 20, 31];
     let mut b = link(&lines, LONG, "");
     b.burst(Time::ZERO, 1000, 1504);
@@ -73,7 +76,8 @@ fn a_saturated_link_carries_lines_times_1504_bytes_per_period() {
     b.run(ms(1000.0));
     assert_eq!(b.out.len(), 7 * 32 + 3);
     assert_eq!(b.port.link_view(ms(0.0)).rate.0, 7 * 1504 * 8 * 1000 / 31);
-    // packets of 1500 bytes share opportunities, so none of the 341 408 bytes of these 7 x 32 + 3 = 227 lines is lost
+    // the 7 x 32 + 3 = 227 opportunities can carry 227 x 1504 = 341 408 bytes. A packet of 1500 bytes may be split
+    // between opportunities, so none of these bytes is left unused
     let mut b = link(&lines, LONG, "");
     b.burst(Time::ZERO, 1000, 1500);
     b.run(ms(1000.0));
@@ -122,8 +126,8 @@ fn codel_drops_after_a_gap_by_its_own_law() {
     }
     assert_eq!(b.dropped(DropReason::EarlyHead), by_hand as usize);
     assert!((22..=28).contains(&by_hand), "{by_hand}");
-    // the heads dropped at 600, 700 and 771 ms arrived in the gap, at 300.5, 401.5 and 473.5 ms. The head dropped at 829 ms
-    // arrived after the gap, at 532.5 ms
+    // the packets that CoDel drops at 600, 700 and 771 ms arrived in the gap, at 300.5, 401.5 and 473.5 ms. The packet
+    // dropped at 829 ms arrived after the gap, at 532.5 ms
     assert_eq!(b.port.opportunities(ms(1499.0)).unwrap().gap_drops, 3);
     // CoDel drops nothing: before the gap each packet leaves within 1 ms, and only one packet waits in the gap
     let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
@@ -144,8 +148,8 @@ fn drops_of_a_gap_are_those_that_waited_in_it() {
     // before the first long gap, three packets arrive at once, and two of them find room; the drop of the third does not count
     b.burst(ms(1.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 1.5)), (1, 0));
-    // the link is idle and has not been polled for 50 ms. Three packets arrive in the gap, and the third is dropped within the
-    // gap
+    // at 100 ms, the link is idle and was last polled 50 ms ago. Three packets arrive during the gap, and the third is
+    // dropped at once, so this drop counts
     b.run(ms(100.0));
     b.burst(ms(100.0), 3, 1500);
     assert_eq!((b.fates.0.len(), gap_drops(&b, 100.5)), (2, 1));

@@ -27,7 +27,7 @@ fn overload_by_twenty_percent() {
     // 5e6/12e3 = 416.7 packets per second: 8333 during the first period and 4166 during the second, plus the packets
     // that are still queued at the end of each period. In a full drop-tail queue of 417 packets, a packet waits 417 x
     // 2.4 = 1000.8 ms. With drops from the head, a packet advances one place at each arrival, every 2 ms, so it waits
-    // 417 x 2 = 834 ms. To keep the queue short, a law must drop one packet in six, or 2500.
+    // 417 x 2 = 834 ms. To keep the queue short, a discipline must drop one packet in six, or 2500.
     let golden = "\
 queue                                              drops    p50_ms    p99_ms    max_ms
 droptail = { limit = '417p' }                       1667   999.600  1000.800  1000.800

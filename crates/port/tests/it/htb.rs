@@ -23,8 +23,9 @@ fn arrivals(b: &mut Bench, end: Time) -> Vec<u64> {
 fn an_idle_link_lets_frames_go_and_then_collects_the_debt() {
     let mut b = bench("rate = '10mbit'\nservice = { shaper = 'htb' }");
     b.burst(START, 5, 1514);
-    // after the first packet, 1600 - 1514 = 86 B of tokens are left, so the second packet also leaves at once. Its debt of 1428
-    // B is paid at 0.8 us a byte, and after that each packet waits for the 1514 B of its predecessor
+    // after the first packet, 1600 - 1514 = 86 B of tokens are left, so the second packet also leaves at once. The
+    // third packet waits until the resulting debt of 1428 B is paid, at 0.8 us a byte, and each later packet waits
+    // until the 1514 B of its predecessor are paid
     assert_eq!(arrivals(&mut b, ms(2000.0)), [0, 0, 1_142_400, 2_353_600, 3_564_800]);
     let bucket = "rate = '1gbit'\nservice = { shaper = { max_sustained_rate = '10mbit', max_traffic_burst = 1600 } }";
     let mut b = bench(bucket);

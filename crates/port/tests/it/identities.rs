@@ -83,16 +83,17 @@ fn modem_ceiling() {
     let mut b = modem("droptail = { limit = '417p' }", "");
     b.saturate(Time::ZERO, Time(60_000_000_000), 2);
     let c = b.port.counters();
-    // the flow admits 10 MB + 5e6/8 B/s x 60 s = 47.5 MB. At the end, the data of the last 4 to 6 ms (request loop)
-    // plus 1 ms (propagation) is still on its way
+    // the flow admits 10 MB + 5e6/8 B/s x 60 s = 47.5 MB. At the end, the data that the flow admitted in the last 5 to
+    // 7 ms is still on its way: the loop of requests and grants takes 4 to 6 ms, and propagation takes 1 ms
     assert!((47_500_000 - 6_000..=47_500_000).contains(&c.delivered.bytes), "{}", c.delivered.bytes);
     assert_eq!(c.transmit_dropped.packets, 0, "20 Mbit/s leaves 12 packets of 1500 B in a 6 ms loop");
 }
 
 #[test]
 fn first_packet_latency() {
-    // a packet is sent two MAP intervals after the next MAP, so after 4 to 6 ms. It arrives 120 us (transmission at 100
-    // Mbit/s) plus 1 ms (propagation) later
+    // the next MAP comes within 2 ms, and the packet is sent two MAP intervals of 2 ms after that MAP, so the packet
+    // waits 4 to 6 ms. It reaches the far end 1.12 ms later: transmission takes 120 us at 100 Mbit/s, and propagation
+    // takes 1 ms
     for start in [0.0, 0.001, 0.7, 1.999, 2.0, 3.3] {
         let mut b = modem("droptail = {}", "");
         b.burst(ms(start), 1, 1500);
@@ -112,8 +113,8 @@ fn small_packets_overflow_the_transmit_queue_only_behind_a_large_queue() {
     b.run(Time(1 << 40));
     assert_eq!(b.dropped(DropReason::TransmitQueueFull), 68);
     assert_eq!(b.out.len(), 32);
-    // when packets arrive together, the small queue accepts at most 1 + 21 of them, and the transmit queue has room for
-    // all of them
+    // when packets arrive together, the first leaves the small queue at once and 21 others find room in it. The
+    // transmit queue has room for all 22
     let mut b = modem("droptail = { limit = '21p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));

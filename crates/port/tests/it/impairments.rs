@@ -28,12 +28,14 @@ fn lost(b: &Bench) -> Vec<bool> {
 
 #[test]
 fn a_policer_lets_through_its_burst_and_its_rate() {
-    // packets arrive at 8 Mbit/s; 2 Mbit/s may pass, after a first burst of 10 packets
+    // packets arrive at 8 Mbit/s. The policer passes an initial burst of 10 packets, and 2 Mbit/s in the long run
     let mut b = link("policer = { rate = '2mbit', burst = '10KB' }");
     send(&mut b, 1001);
-    // in 1 s, tokens for 250 kB arrive, so 10 + 250 packets pass, or one packet fewer if the last tokens are too few
+    // in 1 s, tokens for 250 kB arrive, so 10 + 250 packets pass, or one packet fewer if the last tokens do not suffice
+    // for a whole packet
     assert!((259..=260).contains(&b.out.len()), "{}", b.out.len());
-    // the bucket loses 1000 - 250 bytes with each packet that passes, so 10 + 3 pass before the first drop
+    // from one packet to the next, the bucket loses 1000 bytes and gains 250. So 13 packets pass before the first drop:
+    // 10 with the initial tokens, and 3 more with the tokens that arrive meanwhile
     assert_eq!(lost(&b).iter().position(|lost| *lost), Some(13));
     // after that, one packet in four passes
     let later: Vec<u64> = b.out.iter().map(|p| p.seq).filter(|seq| *seq > 20).collect();
@@ -103,7 +105,8 @@ fn later_packets_wait_for_a_retransmission() {
     send(&mut b, 10_000);
     assert!(b.out.windows(2).all(|w| w[0].seq < w[1].seq));
     let behind = b.out.windows(2).filter(|w| w[0].stamp == w[1].stamp).count();
-    // a packet that failed once arrives together with the five packets after it
+    // a packet whose first transmission fails is 5 ms late, so the next five packets, sent 1 ms apart, wait for it and
+    // arrive at the same time
     assert!(behind > 3000, "{behind}");
 }
 

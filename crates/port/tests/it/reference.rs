@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use units::{Duration, Time};
 
 proptest! {
-    /// d(k) = max(a(k), d(k-1)) + size(k)/rate, for arrivals a and departures d. A packet is dropped on arrival if `limit`
-    /// packets are waiting to be transmitted.
+    /// Packet k, which arrives at a(k), departs at d(k) = max(a(k), d(k-1)) + size(k)/rate. A packet is dropped on
+    /// arrival if `limit` packets are already waiting to be transmitted.
     #[test]
     fn plain_droptail_is_lindleys_recursion(
         arrivals in prop::collection::vec((0u64..5_000_000, 40u16..=1514), 1..300),

@@ -50,7 +50,7 @@ pub(crate) struct Packet {
     size: u16,
     /// Time at which the packet was offered, ns.
     enqueued_ns: u64,
-    /// ECN field: 0 is not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
+    /// ECN field: 0 means not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
     ecn: u8,
 }
 
@@ -226,9 +226,9 @@ impl Discipline {
         Ok((packet, fates))
     }
 
-    /// Returns the discipline's state as a dict. The keys are the same names as in a trace, and end in the unit
-    /// (`count`, `drop_next_s`, ...). For a discipline with inner queues, `queues` is a list with the state of each
-    /// active queue.
+    /// Returns the discipline's state as a dict. The keys are the names that a trace uses, each with its unit, if any,
+    /// as a suffix (`count`, `drop_next_s`, ...). For a discipline with inner queues, `queues` is a list with the state
+    /// of each active queue.
     fn probe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let state = PyDict::new(py);
         let (mut queues, mut failed) = (Vec::new(), None);

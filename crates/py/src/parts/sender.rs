@@ -129,7 +129,7 @@ impl TcpSender {
         self.call(time_ns, |end, stack, now, out| end.on_segment(stack, now, &segment, out))
     }
 
-    /// Runs the sender's timer, if it is due; returns the segments that leave.
+    /// Runs the sender's timer, if it is due; returns the segments that the sender then sends.
     fn timer(&mut self, time_ns: u64) -> PyResult<Vec<SentSegment>> {
         self.call(time_ns, |end, stack, now, out| end.on_timer(stack, now, out))
     }
@@ -176,7 +176,8 @@ impl TcpSender {
         self.end.probe(&self.stack).state.word()
     }
 
-    /// Segments declared lost and not acknowledged since, whether retransmitted or not.
+    /// Number of segments that were declared lost and have since been neither acknowledged nor SACKed, whether they
+    /// were retransmitted or not.
     #[getter]
     fn lost_segments(&self) -> u32 {
         self.end.lost_segments()
@@ -200,7 +201,7 @@ impl TcpSender {
         self.end.stats().fast_recoveries
     }
 
-    /// Window reductions in response to an ECN echo so far.
+    /// Number of times so far that the sender has reduced its window in response to an ECN echo.
     #[getter]
     fn ecn_reductions(&self) -> u32 {
         self.end.stats().ecn_reductions

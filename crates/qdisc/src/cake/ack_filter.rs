@@ -144,8 +144,9 @@ mod tests {
     fn a_change_of_the_echo_is_not_lost() {
         use AckFilter::{Aggressive, Normal};
         let (on, off) = (Flags::ECE, NONE);
-        // ECE changes between the first ACK and the second, so the first must stay. The search then starts again at the second
-        // ACK, and finds no other eligible ACK.
+        // the first ACK and the second differ in ECE, so the filter keeps the first, and the search starts again at the
+        // second. The normal filter drops an ACK only if two ACKs with the same flags are redundant. Among three ACKs,
+        // only the second is redundant; among four, the second and the third are
         assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on)], Normal), None);
         assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on), ack(4, on)], Normal), Some(1));
         assert_eq!(found(&[ack(1, off), ack(2, on)], Aggressive), None);

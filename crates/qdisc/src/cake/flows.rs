@@ -35,10 +35,10 @@ enum Set {
     /// place.
     #[default]
     Out,
-    /// In the new list: the queue has its first turn, or waits for it. A sparse queue does not count towards the loads
-    /// of its hosts.
+    /// The queue is in the new list. It either has its first turn now, or waits for it. The queue does not count
+    /// towards the loads of its hosts.
     Sparse,
-    /// Empty after its first turn, but still in the bulk list.
+    /// The queue was empty at the end of its first turn, but it is still in the bulk list.
     SparseWait,
     /// In the bulk list.
     Bulk,
@@ -53,12 +53,13 @@ struct Flow {
     law: CobaltState,
 }
 
-/// All queues of a tin. The fields that lookup and scheduling read are in separate arrays, apart from the queues.
+/// All queues of a tin. The values that lookup and scheduling read are kept in separate tables, not in [`Flow`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Flows {
     isolation: Isolation,
     quantum: u32,
-    /// Credit per turn, in bytes times 2^16, for each host load: entry i is for a load of i + 1.
+    /// Credit of a flow per turn, in bytes times 2^16. Entry i is for a flow whose host load is i + 1 (see
+    /// [`Hosts::load`]).
     turns: Table<u32>,
     tags: Table<u32>,
     sets: Table<Set>,
@@ -169,7 +170,7 @@ impl Flows {
         let place = free.unwrap_or(place_of(identity));
         self.tags[place] = identity;
         let ends = self.find(tuple, salt);
-        // all flows that share this place now count towards the new flow's hosts
+        // from now on, all flows that share this place count towards the load of the new flow's hosts
         if self.sets[place] == Set::Bulk {
             self.hosts.less(self.ends[place]);
             self.hosts.more(ends);
@@ -182,8 +183,8 @@ impl Flows {
         self.hosts.ends(|| hash(tuple, HashKey::Source, salt), || hash(tuple, HashKey::Destination, salt))
     }
 
-    /// Changes the state of queue `i` to `set`, and updates the numbers of sparse and bulk flows of the tin and its
-    /// hosts.
+    /// Changes the state of queue `i` to `set`. Updates the tin's numbers of sparse and bulk flows, and the numbers of
+    /// bulk flows of the queue's two hosts.
     fn becomes(&mut self, i: u16, set: Set) {
         let ends = self.ends[i];
         match std::mem::replace(&mut self.sets[i], set) {
@@ -291,7 +292,8 @@ impl Flows {
     }
 
     /// Serves the bulk list round-robin until the queue at its head has credit: each turn adds credit to the queue at
-    /// the head and moves the queue to the end. The result is calculated without visiting the queues round by round.
+    /// the head and moves the queue to the end. The function computes the result directly instead of taking the turns
+    /// one by one.
     ///
     /// The new head is the queue that needs the fewest turns to get credit (the first in a tie). Every queue in the
     /// list gets as many turns as the new head needs. The queues before the new head move to the end of the list and
@@ -313,7 +315,8 @@ impl Flows {
         }
         let mut turns = rounds + 1;
         i = self.old.head;
-        // if a queue already had credit, the queues before it get one turn, and the queues behind it none
+        // if queue `first` already had credit, `rounds` is 0: the queues before `first` get one turn, and `first` and
+        // the queues behind it get none
         while i != NONE && turns > 0 {
             if i == first {
                 turns = rounds;

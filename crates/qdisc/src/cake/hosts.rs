@@ -16,8 +16,8 @@ use super::table::{Table, place_of};
 /// Source hosts or destination hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Side {
-    /// True if the isolation counts the bulk flows of the hosts on this side. If false, the count stays 0 for every
-    /// host.
+    /// True if the isolation needs the numbers of bulk flows of the hosts on this side. If false, these numbers all
+    /// stay 0.
     counts: bool,
     tags: Table<u32>,
     /// Bulk flows of each host.
@@ -25,8 +25,9 @@ struct Side {
 }
 
 impl Side {
-    /// Finds the place of a host: the place that the host already has; otherwise a place whose host has no bulk flows;
-    /// otherwise the place given by the hash, shared with another host.
+    /// Finds a place for a host. If the host already has a place, returns that place. Otherwise, returns a place whose
+    /// host has no bulk flows. If there is no such place in the set, returns the place given by the hash, which the
+    /// host then shares with another host.
     fn place(&mut self, hash: impl Fn() -> u32) -> u16 {
         if !self.counts {
             return 0;
@@ -77,8 +78,8 @@ impl Hosts {
         self.dst.bulk[ends.dst] -= u16::from(self.dst.counts);
     }
 
-    /// Returns the host load of a flow whose hosts have the places `ends`: the number of bulk flows of the host that
-    /// has more of them, but at least 1.
+    /// Returns the host load of a flow: the number of bulk flows of its source host or of its destination host,
+    /// whichever is larger, but at least 1. `ends` contains the places of the two hosts.
     #[inline]
     pub(crate) fn load(&self, ends: Ends) -> u16 {
         self.src.bulk[ends.src].max(self.dst.bulk[ends.dst]).max(1)

@@ -17,9 +17,9 @@ use units::{BitRate, Time};
 struct Tin {
     plan: Plan,
     flows: Flows,
-    /// The tin's clock, if CAKE shapes.
+    /// Time at which the tin is due to send again at its own rate. Used only if CAKE has a shaper.
     next: Time,
-    /// The tin's credit in the round robin among tins, if CAKE does not shape.
+    /// The tin's credit in the round robin among tins, in bytes. Used only if CAKE has no shaper.
     deficit: i64,
     backlog: Backlog,
     counts: ClassCount,
@@ -45,8 +45,8 @@ pub struct Cake {
     salt: Option<u32>,
     /// The tin that had the last turn.
     current: usize,
-    /// Time at which the shaper's clock will be due; set if the last dequeue sent nothing because the clock was not due
-    /// yet.
+    /// Time from which the shaper allows the next packet. It is set if the last dequeue sent nothing because this time
+    /// had not been reached yet.
     wake_at: Option<Time>,
 }
 
@@ -79,7 +79,7 @@ impl Cake {
         }
     }
 
-    /// Sets the shaper's rate, if there is one.
+    /// Sets the rate of the shaper. Does nothing if CAKE has no shaper.
     pub(super) fn set_rate(&mut self, rate: BitRate) {
         if let Some(shaper) = &mut self.shaper {
             shaper.set_rate(rate);
@@ -106,8 +106,8 @@ impl Cake {
         }
     }
 
-    /// Advances the clocks of tin `t` and of the shaper by the time that `cost` bytes take. `dropped` is true if the
-    /// bytes were dropped instead of sent.
+    /// Advances the clocks of tin `t` and of the shaper by the time that `cost` bytes take at the rate of each.
+    /// `dropped` is true if the bytes were dropped instead of sent.
     #[inline]
     fn charge(&mut self, t: usize, cost: u64, dropped: bool, now: Time) {
         let tin = &mut self.tins[t];
@@ -167,8 +167,9 @@ impl Cake {
 
     /// Chooses the tin that sends next.
     ///
-    /// Bound: a round adds a tin's weight, at least 64 bytes, to every deficit of 0 or less. A deficit falls below 0 by
-    /// at most the bytes that one call of `serve` sends or, in ingress mode, drops.
+    /// Bound: a round adds a tin's weight, at least 64 bytes, to every deficit of 0 or less. The round robin
+    /// chooses a tin only if its deficit is at least 0, so the deficit falls below 0 by at most the bytes that one call
+    /// of `serve` sends and, in ingress mode, drops.
     #[inline]
     fn choose(&mut self, now: Time) -> Option<usize> {
         if self.tins.len() == 1 {
@@ -207,8 +208,8 @@ impl Cake {
         }
     }
 
-    /// Takes a packet from tin `t`. Returns `None` if the chosen queue had nothing to send; the caller then chooses a tin
-    /// again. With `decaying_first`, a decaying queue is visited before any other.
+    /// Takes a packet from tin `t`. Returns `None` if the queue whose turn it is has nothing to send; the caller then
+    /// chooses a tin again. If `decaying_first` is true, a decaying queue is visited before any other queue.
     ///
     /// Bound: every iteration drops a packet.
     #[inline]
@@ -258,7 +259,7 @@ impl Cake {
 }
 
 /// Reports the state of one or more instances with the same parameters. Counts and backlogs are summed over the
-/// instances. For a clock, the earliest time of all instances is reported.
+/// instances. Every `time_next_packet` is the earliest time of all instances.
 pub(super) fn report<'a>(of: impl Iterator<Item = &'a Cake> + Clone, out: &mut Reading<'_>) {
     let flows = |out: &mut Reading<'_>, tins: &dyn Fn(fn(&Flows) -> u32) -> u32| {
         out.number("sparse_flows", tins(Flows::sparse));

@@ -23,7 +23,7 @@ use crate::{ClassProbe, Context, QueueDiscipline};
 use packet::{Backlog, Count, PacketMeta, Reading};
 use units::{BitRate, Duration, Time};
 
-/// Minimum time between two counts of the active instances by the same instance.
+/// Minimum time after which an instance counts the active instances again.
 const SYNC: Duration = Duration::from_micros(200);
 
 /// One transmit queue.

@@ -26,7 +26,8 @@ pub enum Framing {
 /// The overhead compensation, resolved from the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Overhead {
-    /// Bytes added to every packet: the overhead, minus the bytes before the IP header that the packet's size already includes.
+    /// Bytes added to the size of every packet: the line's overhead, minus the link-layer header if the packet's size
+    /// already includes this header.
     pub add: i64,
     /// Minimum size of a frame, bytes.
     pub mpu: u64,

@@ -99,11 +99,11 @@ params! {
     }
 }
 
-/// Minimum of the default `memory_limit`, bytes.
+/// The default of `memory_limit` is at least this number of bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
 
 impl CakeParams {
-    /// Returns the target before its adjustment to a tin's rate.
+    /// Returns the target of a tin that is fast enough for it. A slow tin has a longer target.
     pub(crate) fn target(&self) -> Duration {
         self.target.unwrap_or(Duration((self.rtt.0 / 20).max(1)))
     }

@@ -26,7 +26,7 @@ impl Pace {
         Self(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
-    /// Computes the nanoseconds that `bytes` take, times 2^32.
+    /// Computes the time that sending `bytes` takes, in ns times 2^32.
     #[inline]
     fn exact(self, bytes: u64) -> u128 {
         u128::from(self.0) * u128::from(bytes)
@@ -54,7 +54,8 @@ impl Fine {
     }
 }
 
-/// The shaper of all tins together. A packet may be sent once `next` or `failsafe` has been reached.
+/// CAKE's shaper, which all tins share. A packet may be sent as soon as the time `next` or the time `failsafe` has been
+/// reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shaper {
     pace: Pace,
@@ -95,7 +96,8 @@ impl Shaper {
         self.failsafe.add(span + span / 2);
     }
 
-    /// Charges `bytes` of packets that were dropped in ingress mode. They advance `next`, but not `failsafe`.
+    /// Charges the shaper for `bytes` that were dropped in ingress mode. These bytes advance `next`, but not
+    /// `failsafe`.
     #[inline]
     pub(crate) fn dropped(&mut self, bytes: u64) {
         self.next.add(self.pace.exact(bytes));

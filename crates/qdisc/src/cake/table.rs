@@ -4,7 +4,7 @@
 //! place     h mod 1024          set     the eight places whose numbers differ only in the lowest three bits
 //! ```
 
-/// Number of places (entries) of a table, whether it holds queues or hosts.
+/// Number of places (entries) in a table. Tables of queues and tables of hosts have the same size.
 pub(crate) const PLACES: usize = 1024;
 /// Places in a set.
 const WAYS: usize = 8;

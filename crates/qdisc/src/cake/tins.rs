@@ -30,9 +30,9 @@ pub(crate) struct Plan {
     pub name: &'static str,
     /// Time per byte at the tin's threshold, which is its share of `bandwidth`; `None` if CAKE does not shape.
     pub pace: Option<Pace>,
-    /// The tin's weight if CAKE does not shape, bytes per turn.
+    /// The tin's weight in bytes per turn. Used only if CAKE has no shaper.
     pub weight: i64,
-    /// Bytes per turn for each of the tin's flows.
+    /// Bytes of credit that a flow of the tin gets per turn if its host load is 1.
     pub quantum: u32,
     pub law: CobaltParams,
     /// Time that a full frame takes at the tin's rate; zero if CAKE does not shape.
@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn tc_shows_the_same_quanta_and_targets() {
-        // in the example of tc-cake(8) at 100 Mbit/s, the thresholds are 100, 6.25 and 25 Mbit/s, the quanta 1514, 300 and 762 B,
-        // and the targets 5 ms
+        // tc-cake(8) shows an example at 100 Mbit/s: the thresholds are 100, 6.25 and 25 Mbit/s, the quanta 1514, 300
+        // and 762 B, and the targets 5 ms
         let tins = of(Diffserv::Diffserv3, Some(100_000_000));
         let seen: Vec<_> = tins.iter().map(|t| (t.name, t.quantum, t.law.target.0 / 1000)).collect();
         assert_eq!(seen, [("best_effort", 1514, 5000), ("bulk", 300, 5000), ("voice", 762, 5000)]);

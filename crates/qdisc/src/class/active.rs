@@ -22,8 +22,8 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// Creates the state with no active flows. The first argument is `min_th` as a number, and the unit of this number.
-    /// `packet` is the size of a typical packet in bytes, and `classes` is the number of classes.
+    /// Creates the state with no active flows. `min_th` is a number of packets or bytes, depending on `unit`. `packet`
+    /// is the size of a typical packet in bytes, and `classes` is the number of classes.
     pub(super) fn new(
         (min_th, unit): (f64, Unit),
         weight: f64,
@@ -94,7 +94,7 @@ impl Active {
         out.number("active_flows", self.flows.len() as u32);
     }
 
-    /// Records that the whole queue holds `queued` from `now` on.
+    /// Records that the backlog of the whole queue is `queued` from time `now` on.
     pub(super) fn now_queued(&mut self, queued: Backlog, now: Time, link: &LinkView) {
         self.total.now_queued(self.unit.of(queued), now, link, self.packet);
     }

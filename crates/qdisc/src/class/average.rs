@@ -32,7 +32,7 @@ pub enum Sampling {
     Time,
 }
 
-/// The weighted average of an occupancy. Its unit is that of its samples: packets or bytes.
+/// The weighted average of an occupancy, in the unit of the samples: packets or bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Average {
     w: Weight,
@@ -53,8 +53,8 @@ impl Average {
         self.avg
     }
 
-    /// Updates the average on an arrival, and returns the average. The samples are the occupancy that
-    /// [`Average::now_queued`] set last; `packet` is the size of a typical packet in bytes.
+    /// Updates the average on an arrival, and returns the average. Each sample is the occupancy that the last call of
+    /// [`Average::now_queued`] set. `packet` is the size of a typical packet in bytes.
     pub(crate) fn arrival(&mut self, now: Time, link: &LinkView, packet: u64) -> f64 {
         if self.sampling == Sampling::Arrivals && self.q > 0.0 {
             self.avg += self.w.get() * (self.q - self.avg);
@@ -87,7 +87,7 @@ impl Average {
             let m = now.since(self.since).secs() / link.rate.time_for(packet).secs().max(1e-9);
             self.avg = self.q + (self.avg - self.q) * self.w.rest(m);
         }
-        // Sets `since` here, so that the next call does not count this time again. If the arrival is dropped, the
+        // `since` is set here, so that the next call does not count the same time again. If the arrival is dropped, the
         // occupancy does not change, so no later call of `now_queued` would set `since`.
         self.since = now;
     }

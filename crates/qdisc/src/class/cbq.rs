@@ -69,13 +69,14 @@ fn limit() -> Limit {
 
 params! {
     /// Parameters of CBQ (class-based queueing). The defaults suit MMCN 1999's workload: three classes of 60 packets
-    /// each. TCP has 80 % of the link, under RED. Datagrams tagged by DSCP have 15 %, because six sessions of 210
-    /// kbit/s need 12.6 % of 10 Mbit/s. All other packets have 5 %.
+    /// each. TCP has 80 % of the link and is managed by RED. Datagrams tagged by DSCP have 15 %, because six
+    /// sessions of 210 kbit/s need 12.6 % of 10 Mbit/s. All other packets have 5 %.
     pub struct CbqParams {
-        /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
+        /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class; if it matches several, it belongs to the class with the narrowest
-        /// match.
+        /// The classes. Every packet must match a class; if it matches several, it belongs to the narrowest: the one
+        /// whose packets are a subset of the others'. Matches that overlap without one containing the other are
+        /// refused.
         classes: Vec<Class> = Class::of_mmcn1999(),
     }
 }
@@ -153,7 +154,7 @@ impl Params for CbqParams {
     }
 }
 
-/// One class: its queue and the state of its turns.
+/// One class: its settings, its queue, and its credit in the round robin.
 #[derive(Clone, Debug, PartialEq)]
 struct Leaf {
     name: String,
@@ -165,12 +166,13 @@ struct Leaf {
     red: Option<Red>,
     occupancy: Occupancy,
     deficit: u64,
-    /// Earliest time at which the next packet may leave, for a class that may not borrow.
+    /// Earliest time at which the class's next packet may leave. Used only if the class may not borrow.
     clear: Time,
 }
 
 impl Leaf {
-    /// Advances `clear` by the time that `bytes` take at the class's share. Does nothing if the class may borrow.
+    /// Advances `clear` by the time that sending `bytes` takes at the class's share of the link's rate. Does nothing if
+    /// the class may borrow.
     fn charge(&mut self, bytes: u64, now: Time, link: &LinkView) {
         if self.borrow {
             return;
@@ -186,12 +188,13 @@ impl Leaf {
 pub struct Cbq {
     classifier: Classifier,
     leaves: Vec<Leaf>,
-    /// The classes that have packets queued, in the order of their turns. It is the front class's turn.
+    /// The classes that have packets queued, in the order of their turns. The class at the front has the current turn.
     turns: VecDeque<u8>,
     /// True once the front class has received its quantum for this turn.
     in_turn: bool,
     backlog: Backlog,
-    /// Set if the last dequeue sent nothing although packets wait: the earliest time at which a waiting class may send.
+    /// The earliest time at which a waiting class may send. It is set if the last dequeue sent nothing although packets
+    /// wait.
     wake: Option<Time>,
 }
 
@@ -243,9 +246,9 @@ impl QueueDiscipline for Cbq {
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         self.wake = None;
-        // bound: a class that may send gets at least 1500 bytes of credit per turn, and a packet has at most 65 535
-        // bytes, so the class has enough credit for its head after at most 44 turns. If no class may send, the loop
-        // ends after one round
+        // bound: in every turn, a class that may send gets at least 1500 bytes of credit. A packet has at most 65 535
+        // bytes, so after at most 44 turns, the class has enough credit for the packet at its head. If no class may
+        // send, the loop ends after one round
         let mut shut = 0;
         while let Some(&front) = self.turns.front().filter(|_| shut < self.turns.len()) {
             let leaf = &mut self.leaves[usize::from(front)];

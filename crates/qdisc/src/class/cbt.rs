@@ -99,10 +99,11 @@ params! {
     pub struct CbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
-        /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
+        /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class; if it matches several, it belongs to the class with the narrowest
-        /// match.
+        /// The classes. Every packet must match a class; if it matches several, it belongs to the narrowest: the one
+        /// whose packets are a subset of the others'. Matches that overlap without one containing the other are
+        /// refused.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), packets(10), packets(2)]),
     }
 }
@@ -131,7 +132,8 @@ impl Params for CbtParams {
     }
 }
 
-/// The test of a class at run time: RED with its state, the threshold in the class's unit, or the slack of a share.
+/// The test of a class at run time: RED with its state, a fixed threshold in the class's unit, or the number of fair
+/// shares that the class may have queued.
 #[derive(Clone, Debug, PartialEq)]
 enum Gate {
     Red(Red),
@@ -153,7 +155,7 @@ pub struct Cbt {
     fifo: Fifo,
     classifier: Classifier,
     accounts: Vec<Account>,
-    /// Active flows, for classes under D-CBT's `share` test.
+    /// The active flows, from which D-CBT computes the shares of its classes; `None` under CBT.
     active: Option<Active>,
 }
 
@@ -186,7 +188,8 @@ impl Cbt {
         }
     }
 
-    /// Returns the threshold of a class: a fixed number, or the current share of the class's active flows. `None` under RED.
+    /// Returns the threshold of a class: a fixed number, or `slack` times the part of the whole queue's average to
+    /// which the class's active flows are entitled. Returns `None` if the class uses RED.
     fn threshold(&self, class: usize) -> Option<f64> {
         match &self.accounts[class].gate {
             Gate::Red(_) => None,

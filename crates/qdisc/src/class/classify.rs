@@ -192,8 +192,8 @@ impl Classifier {
         Self { order }
     }
 
-    /// Returns the class of `packet`. With validated matches every packet has a class; otherwise a packet without a match
-    /// belongs to the last class.
+    /// Returns the class of `packet`. With validated matches every packet has a class; otherwise a packet without a
+    /// match belongs to the class of the last match in `order`.
     #[inline]
     pub(crate) fn classify(&self, packet: &PacketMeta, cx: &Context<'_>) -> u8 {
         let (tuple, slot) = (packet.tuple(cx.flows), packet.flow.slot());
@@ -296,7 +296,8 @@ mod tests {
         let c = Classifier::new(classes.iter().map(|(_, m)| m));
         let udp = FlowTuple { protocol: Protocol::Udp, ..FlowTuple::default() };
         let class = |tos| c.order.iter().find(|(_, m)| m.holds(&udp, tos, 0)).unwrap().0;
-        // the ECN fields 0 to 3 are Not-ECT, ECT(1), ECT(0) and CE; the second assertion adds the code point 45 to each
+        // the ECN field takes the values 0 to 3, which are Not-ECT, ECT(1), ECT(0) and CE; the code point is 0 in the
+        // first assertion and 45 in the second
         assert_eq!([0, 1, 2, 3].map(class), [2, 0, 2, 0]);
         assert_eq!([0, 1, 2, 3].map(|ecn| class(45 << 2 | ecn)), [1, 0, 1, 0]);
         // refused, because an ECT(0) packet would have no class

@@ -30,10 +30,12 @@ params! {
     /// Parameters of D-CBT (class-based thresholds that follow the number of active flows). The defaults are MMCN
     /// 1999's classes: TCP under RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), datagrams tagged by DSCP with a
     /// threshold of twice their share (`slack` 2), all other packets with a threshold of their share (`slack` 1).
+    /// A class's share is the average length of the whole queue times the fraction of the active flows that belong to
+    /// the class. Under `slack` 2, the average of a class may reach twice its share.
     pub struct DcbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
-        /// Size of a typical packet, which determines how fast the average of a class decays while nothing is queued.
+        /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
         /// Average of the whole queue at and above which classes are limited to their shares. Shares have the same unit
         /// as the threshold, packets or bytes.
@@ -42,14 +44,15 @@ params! {
         weight: f64 = WEIGHT,
         /// Time for which a flow counts as active after its last packet.
         active_for: Duration = Duration::from_secs(1),
-        /// The classes. Every packet must match a class; if it matches several, it belongs to the class with the narrowest
-        /// match.
+        /// The classes. Every packet must match a class; if it matches several, it belongs to the narrowest: the one
+        /// whose packets are a subset of the others'. Matches that overlap without one containing the other are
+        /// refused.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), share(2.0), share(1.0)]),
     }
 }
 
 impl DcbtParams {
-    /// Creates the state with no active flows.
+    /// Creates the tracker of active flows, which starts without any flow.
     fn active(&self) -> Active {
         let min_th = threshold("min_th", self.min_th, self.limit).unwrap_or((0.0, Unit::Packets));
         Active::new(min_th, self.weight, self.packet.0, self.active_for, self.classes.len())
@@ -97,7 +100,7 @@ mod tests {
         assert_eq!(arrive(4, 2, 0), (18.0, 6.0, 6.0));
         // two seconds later, only the flow that sends now is still active
         assert_eq!(arrive(0, 0, 2), (30.0, 0.0, 0.0));
-        // a flow whose class changes counts once
+        // flow 0 has moved to class 1, so it no longer counts as a flow of class 0
         assert_eq!(arrive(0, 1, 2), (0.0, 30.0, 0.0));
     }
 

@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Limit, Prob, Problem, ensure};
 
-/// Treatment of a flow within its share while the average is at or above `max_th`.
+/// What happens, while the average is at or above `max_th`, to a packet of a flow that holds no more than its share of
+/// the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ManyFlows {
@@ -43,8 +44,8 @@ params! {
         /// Average below which there are no random drops, in packets. It is also the maximum number of packets that one flow may
         /// have queued.
         min_th: Limit = Limit::Packets(15),
-        /// Average at and above which a flow may have at most two packets queued, or every arrival is dropped (`many_flows`).
-        /// Unit: packets.
+        /// From this average (in packets) on, `many_flows` decides: a flow may have at most two packets queued, or every
+        /// arrival is dropped.
         max_th: Limit = Limit::Packets(30),
         /// Drop probability just below `max_th`.
         max_p: Prob = Prob::constant(0.1),
@@ -52,9 +53,10 @@ params! {
         weight: f64 = WEIGHT,
         /// Packets that a flow may have queued before random drops can hit it: 2 for small buffers, 4 for large buffers.
         minq: u32 = 2,
-        /// Treatment of a flow within its share while the average is at or above `max_th`.
+        /// What happens, while the average is at or above `max_th`, to a packet of a flow that holds no more than its
+        /// share of the queue.
         many_flows: ManyFlows = ManyFlows::TwoPackets,
-        /// Size of a typical packet, which determines how fast the average of an idle queue decays.
+        /// Size of a typical packet. It determines how fast the average of an idle queue decays.
         packet: Bytes = Bytes(1000),
     }
 }
@@ -101,7 +103,7 @@ impl Params for FredParams {
 /// One active flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Account {
-    /// The flow's packets in the queue.
+    /// Number of the flow's packets in the queue.
     qlen: u32,
     /// Number of times that the flow exceeded its share.
     strike: u32,

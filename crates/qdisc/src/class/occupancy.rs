@@ -11,7 +11,7 @@ use crate::declared::params;
 use packet::{Backlog, ClassCount, LinkView, PacketMeta};
 use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time, ensure};
 
-/// MMCN 1999's weight of a sample in the average.
+/// Weight of a sample in the average, as in MMCN 1999.
 pub(crate) const WEIGHT: f64 = 0.002;
 
 /// Returns [`WEIGHT`], the default that serde fills in.
@@ -49,7 +49,7 @@ impl Unit {
         }
     }
 
-    /// Returns the corresponding unit of a probe's value.
+    /// Converts to the unit type of the values that probes report.
     pub(crate) fn of_probe(self) -> packet::Unit {
         match self {
             Self::Packets => packet::Unit::Packets,
@@ -58,7 +58,8 @@ impl Unit {
     }
 }
 
-/// Returns the value and the unit of a threshold.   Errors: a threshold that is a time, zero, or more than `buffer` holds.
+/// Returns the value and the unit of a threshold.   Errors: the threshold is a time, is zero, or is more than `buffer`
+/// holds.
 pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Unit), Problem> {
     let (value, unit) = match th {
         Limit::Packets(n) => (f64::from(n), Unit::Packets),
@@ -68,7 +69,7 @@ pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Un
     ensure!(!value.is_nan(), path, "{th} is not valid; expected packets (\"10p\") or bytes (\"10KB\")");
     ensure!(value > 0.0, path, "{th} is not valid; expected more than nothing");
     let room = match (buffer, unit) {
-        // the maximum that the buffer holds, in the unit of the threshold. A packet has 1 to 65 535 bytes, so a buffer
+        // the most that the buffer can hold, in the unit of the threshold. A packet has 1 to 65 535 bytes, so a buffer
         // of n packets holds up to n x 65 535 bytes, and a buffer of n bytes holds up to n packets
         (Limit::Packets(n), Unit::Bytes) => f64::from(n) * 65_535.0,
         (Limit::Packets(n), Unit::Packets) => f64::from(n),
@@ -134,7 +135,7 @@ impl Red {
         avg >= self.max
     }
 
-    /// Resets the count, for an average below `min_th`.
+    /// Resets the count. Called when the average is below `min_th`.
     pub(crate) fn calm(&mut self) {
         self.count = -1;
     }
@@ -149,8 +150,8 @@ impl Red {
         drop
     }
 
-    /// Returns true if an arrival must be dropped. Unlike [`Red::drops`], this function accepts an average below
-    /// `min_th`, at which no arrival is dropped.
+    /// Returns true if an arrival must be dropped. Unlike [`Red::drops`], this function may be called with an average
+    /// below `min_th`: it then resets the count and returns false.
     pub(crate) fn test(&mut self, avg: f64, rng: &mut Rng) -> bool {
         if !self.congested(avg) {
             self.calm();

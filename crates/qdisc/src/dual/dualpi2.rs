@@ -30,15 +30,17 @@ use crate::{ClassProbe, Context, Fifo, Params, QueueDiscipline, Room};
 use packet::{Backlog, ClassCount, DropReason, Ecn, MarkReason, PacketMeta, Point, Reading, Sample};
 use units::{Duration, Limit, Problem, Time};
 
-/// A packet in C. The [`PacketMeta::class`] of every waiting packet is this constant or one of the four that follow.
+/// Class of a packet in C. The [`PacketMeta::class`] of every waiting packet is this constant or one of the four that
+/// follow.
 const CLASSIC: u8 = 0;
-/// A packet in L to which the coupled law applies, and also L's own law (the step or the ramp).
+/// Class of a packet in L to which both the coupled law and L's own law (the step or the ramp) apply.
 const L4S: u8 = 1;
-/// Like [`L4S`], but not subject to the step, because L was shorter than `min_qlen_step` on arrival.
+/// Class of a packet like [`L4S`], except that the step does not apply, because L held fewer than `min_qlen_step`
+/// packets when the packet arrived.
 const NO_STEP: u8 = 2;
-/// A packet that is in L only because of its code point. C's law applies to the packet.
+/// Class of a packet that is in L only because of its code point, and to which C's law applies.
 const CLASSIC_IN_L: u8 = 3;
-/// A packet that is in L only because of its code point, and that no law marks or drops.
+/// Class of a packet that is in L only because of its code point, and that no law marks or drops.
 const EXEMPT: u8 = 4;
 
 /// One of the two queues, with the counts of its packets.
@@ -46,7 +48,7 @@ const EXEMPT: u8 = 4;
 struct Side {
     fifo: Fifo,
     counts: ClassCount,
-    /// Marks by reason, in the order of [`MarkReason`].
+    /// Number of marks for each reason, in the order of [`MarkReason`].
     marked: [u64; 2],
     /// State of RFC 9332's `recur`, which spaces classic signals evenly.
     classic: Recur,
@@ -77,7 +79,7 @@ impl Params for Dualpi2Params {
     }
 }
 
-/// The two queues and their controller.
+/// The DualPI2 discipline: two queues, and the controller that couples them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dualpi2 {
     /// The parameters, with the values of the published version filled in.
@@ -229,8 +231,8 @@ fn signal(side: &mut Side, packet: &mut PacketMeta, reason: MarkReason, point: P
 /// Computes L's own probability, p'_L, for a packet that has just been removed from L.   Source: RFC 9332 Appendix A `laqm`.
 #[inline]
 fn ramp(p: &Dualpi2Params, l: &Side, packet: &PacketMeta, now: Time) -> f64 {
-    // the ramp applies only if L, including the packet that was just removed, held more than `th_len` packets; then at
-    // least `th_len` packets are left
+    // the ramp applies only if L held more than `th_len` packets when the packet that was just removed is included, so
+    // at least `th_len` packets must remain
     if p.native() == Native::Step || l.fifo.backlog().packets < p.th_len {
         return 0.0;
     }

@@ -42,7 +42,9 @@ pub enum Native {
 
 params! {
     /// Parameters of DualPI2, with tc's names and defaults. L is the low-latency queue, and C the classic queue. Some
-    /// defaults depend on `variant`.
+    /// defaults depend on `variant`. The controller computes a probability p'. The *coupled law* marks packets of L with
+    /// probability k p' (k is `coupling_factor`), and marks or drops packets of C with probability p'^2. In addition,
+    /// `native` (a step or a ramp) marks packets of L for their own delay.
     pub struct Dualpi2Params as p {
         /// Published version. The defaults of some parameters depend on it.
         variant: Dualpi2Variant = Linux,
@@ -57,9 +59,10 @@ params! {
         memory_limit: Option<Bytes> = None,
         /// Target delay of the controller. The delay is the longer of the two heads' sojourn times.
         target: Duration = Duration::from_millis(15),
-        /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), the kernel's
-        /// constants (linux). If `tupdate`, `alpha` or `beta` is not set, it is computed from this time: `tupdate` =
-        /// min(target, rtt_max/3), `alpha` = 0.1 tupdate/rtt_max^2, `beta` = 0.3/rtt_max.
+        /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), none (linux). Those of
+        /// `tupdate`, `alpha` and `beta` that are not set are computed from it: `tupdate` = min(target, rtt_max/3),
+        /// `alpha` = 0.1 tupdate/rtt_max^2, `beta` = 0.3/rtt_max. If there is no such time (linux), they are the kernel's
+        /// constants.
         rtt_max: Option<Duration> = None,
         /// Time between updates of the probability, at least 100us; null: 16ms, 15ms (rfc9332).
         tupdate: Option<Duration> = None => {
@@ -74,7 +77,7 @@ params! {
         /// Weight of the delay's change since the last update, in 1/s; null: 819/256 = 3.2, 3 (rfc9332).
         beta: Option<f64> = None => p.rtt_max().map_or(819.0 / 256.0, |rtt| 0.3 / rtt.secs()),
         /// k: if p' is the controller's probability, packets in L are marked with probability k p', and packets in C
-        /// are marked or dropped with probability p'^2. Linux: a whole number from 1 to 255.
+        /// are marked or dropped with probability p'^2. With `variant` linux: a whole number from 1 to 255.
         coupling_factor: f64 = 2.0,
         /// How packets of L are marked for L's own delay; null: step (linux), ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
@@ -93,7 +96,7 @@ params! {
         /// C's share of the bytes sent while both queues have packets; null: 0.1, 0.0625 (rfc9332).
         classic_protection: Option<Prob> = None => Prob::constant(if p.variant == Linux { 0.1 } else { 0.0625 }),
         /// Serves both queues in order of arrival, as if each packet of L had arrived earlier by this time (RFC 9332:
-        /// 50ms); null: both queues are served by shares (`classic_protection`).
+        /// 50ms); null: none: `classic_protection` divides the link.
         time_shift: Option<Duration> = None,
         /// How marks and drops are drawn with a given probability; null: independent, recur (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
@@ -102,8 +105,8 @@ params! {
         drop_overload: bool = true,
         /// Applies the coupled law on arrival instead of at the head. The step and the ramp always apply at the head.
         drop_early: bool = false,
-        /// Backlog, not counting the packet itself, below which the coupled law neither marks nor drops; null: 3028B (two
-        /// frames), 0B (rfc9332).
+        /// The coupled law neither marks nor drops while less than this is queued besides the packet itself; null: 3028B
+        /// (two frames), 0B (rfc9332).
         least_backlog: Option<Bytes> = None => Bytes(if p.variant == Linux { 2 * FRAME } else { 0 }),
         /// Packets go to L if their ECN field has one of these bits: 1 selects ECT(1) and CE, 2 ECT(0) and CE, 3 all but Not-ECT.
         ecn_mask: u8 = 1,
@@ -134,8 +137,8 @@ impl Dualpi2Params {
         self.l_dscp.iter().fold(0, |bits, d| bits | 1 << (d & 63))
     }
 
-    /// Returns the minimum size, in bytes, that an arrival is taken to have when it is checked against the limit while
-    /// other packets are queued.
+    /// Returns a minimum size in bytes: if other packets are queued, a smaller arrival counts as having this size when
+    /// the limit is checked.
     pub(super) fn least_size(&self) -> u16 {
         if self.is_linux() { 0 } else { MTU as u16 }
     }

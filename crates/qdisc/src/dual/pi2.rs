@@ -16,9 +16,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Rng};
 
-/// Time unit of Linux's gains, ns.
+/// Linux's gains apply to delays in units of this many ns.
 const GAIN_UNIT: u64 = 64;
-/// Linux states the gains in units of 1/256 Hz.
+/// Linux's gains are integers in units of 1/256 Hz, so a gain in 1/s is multiplied by this factor.
 const GAIN_SCALE: f64 = 256.0;
 
 /// How marks and drops are drawn with a given probability.
@@ -130,7 +130,7 @@ impl Pi2 {
         self.p() == 0.0 && self.qdelay_old.is_zero()
     }
 
-    /// Updates p' for a current delay of `qdelay`.   Source: RFC 9332 Appendix A `dualpi2_update`; for
+    /// Updates p' from the current delay, `qdelay`.   Source: RFC 9332 Appendix A `dualpi2_update`; for
     /// [`Base::Integer`], Linux's arithmetic.
     pub(crate) fn update(&mut self, qdelay: Duration) {
         let old = std::mem::replace(&mut self.qdelay_old, qdelay);
@@ -263,7 +263,8 @@ mod tests {
         let real = |p, drop| pi2(Base::Real { p, alpha: 0.15, beta: 3.0 }, drop);
         assert!(!real(0.4999, true).overload() && real(0.5, true).overload());
         let integer = |p, drop| pi2(Base::Integer { p, alpha: 44, beta: 879 }, drop);
-        // In units of 2^-32, 1 is 2^32 - 1. So k p' = 2 x (2^31 - 1) = 2^32 - 2 is below 1, and 2 x 2^31 = 2^32 is above 1.
+        // With p' in units of 2^-32, overload begins when k p' exceeds 2^32 - 1. Here k = 2: p' = 2^31 - 1 gives 2^32 -
+        // 2, which is not overload, and p' = 2^31 gives 2^32, which is.
         assert!(!integer((1 << 31) - 1, true).overload() && integer(1 << 31, true).overload());
         // with `drop_overload` off, p' is at most 1/k and there is no overload
         for mut pi in [real(0.4, false), integer(1 << 30, false)] {
@@ -289,8 +290,8 @@ mod tests {
     fn linux_draws_hit_as_often_as_p_says() {
         let (mut rng, mut recur) = (Rng::named(1, "draws"), Recur::default());
         let pi = pi2(Base::Integer { p: 1 << 30, alpha: 44, beta: 879 }, true);
-        // p' = 1/4, so p_C = 1/16 and p_CL = 1/2. In 100 000 draws, the number of classic hits has a standard deviation
-        // of 77, and the number of scalable hits one of 158.
+        // p' = 1/4, so p_C = 1/16 and p_CL = 1/2. In 100 000 draws, the standard deviation of the number of hits is 77
+        // for classic signals and 158 for scalable signals.
         let classic = (0..100_000).filter(|_| pi.classic(&mut recur, &mut rng)).count();
         let scalable = (0..100_000).filter(|_| pi.scalable(0.0, &mut recur, &mut rng)).count();
         assert!(classic.abs_diff(6250) < 310 && scalable.abs_diff(50_000) < 640, "{classic} {scalable}");

@@ -14,7 +14,7 @@ use units::{Duration, Time};
 
 /// Linux's largest Ethernet frame, bytes.
 const FRAME: i64 = 1514;
-/// Sum of the weights of L and C, which are in millionths.
+/// Sum of the weights of L and C. Both weights are in millionths.
 const WHOLE: i64 = 1_000_000;
 
 /// The rule that selects the queue to serve next.
@@ -28,7 +28,8 @@ pub(crate) enum Turns {
         /// Credit, in millionths of a byte. L has the turn while the credit is 0 or below, and C while it is above 0.
         credit: i64,
     },
-    /// Serves both queues in order of arrival, as if each packet of L had arrived earlier by this duration.
+    /// Serves both queues in order of arrival, but treats each packet of L as if the packet had arrived earlier by this
+    /// duration.
     Shifted(Duration),
 }
 
@@ -55,8 +56,8 @@ impl Turns {
         }
     }
 
-    /// Updates the credit for a packet of `size` bytes that L (if `from_l`) or C sent. Called only if the other queue
-    /// had packets too.
+    /// Updates the credit for a packet of `size` bytes, which L sent if `from_l` is true, and C otherwise. Called only
+    /// if the other queue had packets too.
     #[inline]
     pub(crate) fn sent(&mut self, from_l: bool, size: u64) {
         if let Self::Weighted { weight_l, weight_c, credit } = self {
@@ -100,8 +101,9 @@ mod tests {
 
     #[test]
     fn nine_to_one_of_equal_packets() {
-        // In hundredths of a frame, the credit starts at 10 - 90 = -80, and each packet of L adds 10. After eight packets it is
-        // 0, so L has another turn; after nine it is 10. Then one packet of C subtracts 90, and the credit is -80 again.
+        // Measured in hundredths of a frame, the credit starts at 10 - 90 = -80, and each packet of L adds 10. After
+        // eight packets the credit is 0, so L has another turn; after nine it is 10. Then one packet of C subtracts 90,
+        // and the credit is -80 again.
         assert_eq!(order(0.1, 1514, 1514, 30), "LLLLLLLLLC".repeat(3));
         // With a share of 1/16, the credit starts at -14/16 of a frame, and each packet of L adds 1/16. After 14
         // packets the credit is 0, so L sends a 15th packet before C sends one.
@@ -116,7 +118,8 @@ mod tests {
     fn bytes_are_shared_nine_to_one_whatever_the_sizes() {
         for (l, c) in [(1514, 300), (100, 1514), (66, 66)] {
             let order = order(0.1, l, c, 20_000);
-            // skips the first 1000 packets, because L starts with a credit that lasts for 8 frames
+            // skips the first 1000 packets, because the initial credit lets L send about 8 full frames (8 x 1514 B)
+            // before C has its first turn
             let sent = |who, size| order.chars().skip(1000).filter(|o| *o == who).count() as f64 * size as f64;
             let ratio = sent('L', l) / sent('C', c);
             assert!((ratio - 9.0).abs() < 0.05, "{l} {c}: {ratio}");

@@ -192,9 +192,9 @@ const STRANGER: Session = Session { last: Time::ZERO, queue: NONE, waiting: 0, g
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classifier {
     spec: ClassifierSpec,
-    /// Queue numbers, or [`NONE`] for queues that do not exist yet. For `hash`, the index is the place to which a flow
-    /// is hashed; for `serial_search`, it is group x ways + way; for `isolated`, which stores only the shared queues
-    /// here, it is the code point. For `prio`, only the length is used.
+    /// Queue numbers, or [`NONE`] for queues that do not exist yet. The meaning of the index depends on the kind of
+    /// classifier: for `hash`, it is the result of hashing the flow; for `serial_search`, it is group x ways + way; for
+    /// `isolated`, which stores only the shared queues here, it is the code point. For `prio`, only the length is used.
     places: Vec<u32>,
     /// Two sessions for each slot of the flow table, one for each direction. See [`index`].
     sessions: Vec<Session>,
@@ -302,9 +302,9 @@ impl Classifier {
     pub(crate) fn left(&mut self, packet: &PacketMeta, now: Time) {
         let session = &mut self.sessions[index(packet.flow, packet.flags.has(Flags::REVERSE))];
         if session.generation == packet.flow.generation() as u16 {
-            // `waiting` may already be 0. It is reset whenever a packet arrives from a different flow in the same slot.
-            // If a late packet of the earlier flow makes the slot change back, that flow's packets in the queue are no
-            // longer counted.
+            // `waiting` may already be 0 although packets of the flow are still queued: when a packet of a different
+            // flow arrives in the same slot, `waiting` starts again from 0. If a late packet of the earlier flow then
+            // takes the slot back, the packets that this flow already had in the queue are no longer counted.
             session.waiting = session.waiting.saturating_sub(1);
             session.last = now;
         }

@@ -5,22 +5,24 @@
 //! after each packet, so that one trial gives a result for every number of sessions up to n. The discipline is built as
 //! it would be for a scenario.
 //!
-//! Source: ARRIS 2013 Figures 8 and 9, for the closed forms that the tests compare with.
+//! Source: ARRIS 2013 Figures 8 and 9. The tests compare the measured frequencies with the closed forms of these figures.
 
 use super::{Fair, FairParams};
 use crate::{Context, QueueDiscipline};
 use packet::{FlowId, FlowTable, FlowTuple, LinkView, PacketMeta, Protocol};
 use units::{BitRate, Limit, Rng, Time};
 
-/// Numbers of trials with a collision, by kind of collision, for a given number of active sessions.
+/// For a given number of active sessions, the number of trials with a collision. Each field counts a different kind of
+/// collision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collisions {
-    /// Trials in which at least two sessions share a queue. With serial search, these are the trials in which a group has more
-    /// sessions than queues.
+    /// Number of trials in which at least two sessions share a queue. With serial search, these are the trials in which
+    /// a group has more sessions than queues.
     pub any: u64,
-    /// Trials in which the first session shares its queue.
+    /// Number of trials in which the first session shares its queue.
     pub given_shares: u64,
-    /// Trials in which the first session is in a group with more sessions than queues, whether or not it shares its queue.
+    /// Number of trials in which the first session is in a group with more sessions than queues, whether or not the
+    /// first session shares its queue.
     pub given_in_full_group: u64,
 }
 

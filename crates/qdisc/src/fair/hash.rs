@@ -27,7 +27,7 @@ pub enum HashKey {
     Destination,
 }
 
-/// Hashes `tuple` to 32 bits under `salt`.
+/// Returns a 32-bit hash of `salt` and of those fields of `tuple` that `key` selects.
 pub(crate) fn hash(tuple: &FlowTuple, key: HashKey, salt: u32) -> u32 {
     let protocol = u32::from(tuple.protocol as u8);
     match key {
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn places_are_uniform_and_every_field_counts() {
-        // 64 000 tuples that differ in one field only are mapped to 64 places, so each place gets 1000 tuples on
-        // average. 103 is the 99.9th percentile of the chi-squared distribution with 63 degrees of freedom.
+        // 64 000 tuples that differ in one field only are hashed into 64 bins, so each bin gets 1000 tuples on average.
+        // 103 is the 99.9th percentile of the chi-squared distribution with 63 degrees of freedom.
         type Vary = fn(u32) -> FlowTuple;
         let vary: [Vary; 4] = [
             |i| FlowTuple { src: i, ..Default::default() },
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(of(&a, HashKey::Destination), of(&FlowTuple { src: 8, ..a }, HashKey::Destination));
         let udp = FlowTuple { protocol: Protocol::Udp, ..a };
         assert_ne!(of(&a, HashKey::FiveTuple), of(&udp, HashKey::FiveTuple));
-        // the code point is not part of a flow's identity
+        // packets of one flow may have different DSCPs, so the DSCP is not hashed
         assert_eq!(of(&a, HashKey::FiveTuple), of(&FlowTuple { dscp: 46, ..a }, HashKey::FiveTuple));
         // a different salt gives a different hash
         assert_ne!(hash(&a, HashKey::FiveTuple, 1), hash(&a, HashKey::FiveTuple, 2));

@@ -10,8 +10,8 @@ use crate::{AnyLaw, Context, QueueDiscipline, Room};
 use packet::{Backlog, DropReason, FlowId, PacketMeta, Point, Reading, Unit};
 use units::{Duration, Limit, Time};
 
-/// The one implementation of all fair disciplines (Type A of ARRIS 2013). Its four parts make the difference between
-/// them.
+/// The one implementation of all fair disciplines (Type A of ARRIS 2013). The disciplines differ in the classifier, the
+/// scheduler, the overflow rule and the law that they choose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fair {
     classifier: Classifier,
@@ -24,7 +24,8 @@ pub struct Fair {
     memory: Option<Room>,
     /// Maximum length of each queue.
     queue_room: Option<Room>,
-    /// Limit in packets and number of queues, from which ns-2's overflow rule computes the share of each queue.
+    /// The limit in packets and the number of queues. From these two, ns-2's overflow rule computes the share of each
+    /// queue.
     shares: (u32, u32),
     queues: Queues,
     total: Backlog,
@@ -52,8 +53,8 @@ impl Fair {
         }
     }
 
-    /// Returns the number of the queue to which a flow was last assigned; if `reverse`, the queue of the flow's packets
-    /// in the other direction.
+    /// Returns the number of the queue to which the packets of `flow` were last assigned. If `reverse` is true, returns
+    /// the queue of the flow's packets in the other direction.
     pub fn queue_of(&self, flow: FlowId, reverse: bool) -> Option<u32> {
         self.classifier.queue_of(flow, reverse)
     }
@@ -72,12 +73,12 @@ impl Fair {
         &self.queues[i].law
     }
 
-    /// Returns the active queues, in order of service.
+    /// Returns the active queues in the order in which their turns come.
     pub fn in_line(&self) -> Vec<u32> {
         self.scheduler.in_line(&self.queues).collect()
     }
 
-    /// Returns the backlog that is passed to the law of queue `i`. It depends on `law_sees`.
+    /// Returns the backlog that is passed to the law of queue `i`, as `law_sees` specifies.
     #[inline]
     fn seen(&self, i: u32) -> Backlog {
         let own = self.queues[i].fifo.backlog();
@@ -99,9 +100,9 @@ impl Fair {
     /// Runs the updates that the law of queue `i` missed while the queue was idle, each with the time at which it was
     /// due. Called before an arrival at an idle queue.
     ///
-    /// Bound: while its queue stays empty, a law comes to rest, and then has no more updates. PIE takes about 700
-    /// updates to rest from a probability of 100 %; DOCSIS-PIE comes to rest once its allowance and its reset timeout
-    /// have expired. Updates are at least 100 us apart.
+    /// Bound: while its queue stays empty, a law comes to rest, and then has no more updates. From a probability of 100
+    /// %, PIE takes about 700 updates to come to rest; DOCSIS-PIE comes to rest once its allowance and its reset
+    /// timeout have expired. Updates are at least 100 us apart.
     fn rouse(&mut self, i: u32, cx: &Context<'_>) {
         let law = &mut self.queues[i].law;
         while let Some(now) = law.next_tick().filter(|t| *t <= cx.now) {
@@ -155,7 +156,8 @@ impl Fair {
         true
     }
 
-    /// Appends `packet` to queue `i` if every limit allows it. Returns true if it was accepted.
+    /// Appends `packet` to queue `i` if every limit allows it, after dropping other packets if the overflow rule drops
+    /// from the longest queue. Returns true if `packet` was accepted.
     #[inline]
     fn admit(&mut self, packet: &PacketMeta, i: u32, cx: &mut Context<'_>) -> bool {
         let own = self.queues[i].fifo.backlog();
@@ -225,8 +227,8 @@ impl QueueDiscipline for Fair {
         let view = View { now: cx.now, backlog, sojourn: Duration::ZERO, link: cx.link };
         let verdict = self.queues[i].law.arrive(&packet, &view, cx.rng);
         if !idle {
-            // An active queue may be empty, and the timer of its law may have stopped. Any arrival restarts the timer,
-            // even if the packet is refused.
+            // The queue was already active, but it may be empty, and its law may have stopped its timer. Any arrival
+            // restarts the timer, even if the packet is then refused.
             self.watch(i);
         }
         if verdict == Verdict::Drop {
@@ -275,8 +277,9 @@ impl QueueDiscipline for Fair {
         self.soonest
     }
 
-    /// Updates the laws of active queues. The law of an idle queue runs its missed updates on the next arrival. The result is
-    /// the same as in Linux's fq_pie, which updates all queues at every tick.
+    /// Runs the due updates of the laws of active queues. The law of an idle queue runs its missed updates when the
+    /// next packet arrives at that queue. The result is the same as in Linux's fq_pie, which updates all queues at
+    /// every tick.
     fn wake(&mut self, cx: &mut Context<'_>) {
         self.soonest = None;
         let active = self.in_line();

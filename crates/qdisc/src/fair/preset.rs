@@ -1,5 +1,5 @@
-//! Fair disciplines that have a name, such as fq_codel. Each has the parameters of its source; from these, the
-//! parameters of the four parts (classifier, scheduler, law and overflow rule) are derived.
+//! Fair disciplines that have a name, such as fq_codel. Each has the parameters that its source defines. The parameters
+//! of the four parts (classifier, scheduler, law and overflow rule) are derived from them.
 
 use super::machine::Fair;
 use super::params::{FairParams, LawSees};

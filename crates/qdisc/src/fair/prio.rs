@@ -16,7 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Problem, ensure};
 
-/// Linux's priority of a packet, indexed by the four bits of its type of service. Source: the table of tc-prio(8).
+/// The priority that Linux gives to a packet, indexed by the four type-of-service bits of the packet's TOS byte.
+/// Source: the table of tc-prio(8).
 const TOS2PRIO: [u8; 16] = [0, 0, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
 /// Maximum number of bands in tc.
 const MOST_BANDS: u32 = 16;

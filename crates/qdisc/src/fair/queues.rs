@@ -8,15 +8,15 @@ use units::Time;
 /// Stands for "no queue" where the number of a queue is stored.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// The list in which a queue is scheduled.
+/// The scheduler's list that contains a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Listed {
-    /// In no list: the queue is idle.
+    /// The queue is in no list, because it is idle.
     #[default]
     No,
-    /// In the list of queues that have just become active.
+    /// The queue is in the list of queues that have just become active.
     New,
-    /// In the list of the other active queues.
+    /// The queue is in the list of all other active queues.
     Old,
 }
 
@@ -32,9 +32,9 @@ pub(crate) struct FlowQueue {
     pub listed: Listed,
     /// Time of the last arrival or departure.
     pub last_active: Time,
-    /// With serial search, the session that owns the queue, as its index and its flow's generation. A session becomes
-    /// the owner by taking the queue while the queue is free; sessions that share the queue later do not change the
-    /// owner.
+    /// The session that owns the queue, stored as the session's index and the generation of its flow; used only with
+    /// serial search. A session becomes the owner by taking the queue while the queue is free; sessions that share the
+    /// queue later do not change the owner.
     pub owner: (u32, u16),
 }
 
@@ -69,7 +69,8 @@ impl Queues {
         self.all.len() as u32 - 1
     }
 
-    /// Returns the queue number in `place`. If `place` holds [`NONE`], adds a queue and stores its number there.
+    /// Returns the queue number that is stored in `place`. If `place` holds [`NONE`], first adds a queue and stores the
+    /// new queue's number in `place`.
     #[inline]
     pub(crate) fn at(&mut self, place: &mut u32) -> u32 {
         if *place == NONE {

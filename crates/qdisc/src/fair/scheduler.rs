@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Problem, ensure};
 
-/// Minimum quantum, bytes. With a smaller quantum, each packet would take many rounds.
+/// Smallest valid quantum, in bytes. With a smaller quantum, each packet would take many rounds.
 const LEAST_QUANTUM: u64 = 64;
 
 /// The order in which queues are served.
@@ -155,9 +155,9 @@ impl Scheduler {
         Self { spec, new: QueueList::EMPTY, old: QueueList::EMPTY, in_turn: false }
     }
 
-    /// Adds the idle queue `i` to a list. DRR++ and `new_first` add the queue to the new list if `fresh`. In all other
-    /// cases, the queue joins the old list. Under DRR++, a queue that is not fresh keeps the deficit from when it was
-    /// last active.
+    /// Adds the idle queue `i` to a list. DRR++ and `new_first` add the queue to the new list if `fresh` is true. In
+    /// all other cases, the queue joins the old list. If `fresh` is false, DRR++ leaves the queue the deficit that it
+    /// had when it became idle.
     #[inline]
     pub(crate) fn activate(&mut self, i: u32, queues: &mut Queues, fresh: bool) {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -175,8 +175,9 @@ impl Scheduler {
 
     /// Returns the queue whose turn it is; `None` if no queue is active. The queue may be empty.
     ///
-    /// Bound: every iteration adds a quantum to one queue, and no queue needs more than 64 KB of credit. So there are at
-    /// most 65 535 / quantum + 2 rounds of the active queues. If the first queue has enough credit, there is one iteration.
+    /// Bound: every iteration adds a quantum to one queue, and no queue needs more than 64 KB of credit. So the loop
+    /// goes round the active queues at most 65 535 / quantum + 2 times. If the first queue has enough credit, there is
+    /// only one iteration.
     #[inline]
     pub(crate) fn turn(&mut self, queues: &mut Queues) -> Option<u32> {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -207,8 +208,8 @@ impl Scheduler {
         }
     }
 
-    /// Records that queue `i`, whose turn it is, sent a packet of `bytes`. Returns true if the queue has become idle,
-    /// that is, if it is empty and was removed from its list.
+    /// Records that queue `i`, whose turn it is, sent a packet of `bytes` bytes. Returns true if the queue has become
+    /// idle, that is, if it is empty and was removed from its list.
     #[inline]
     pub(crate) fn sent(&mut self, i: u32, bytes: u64, queues: &mut Queues) -> bool {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -229,8 +230,8 @@ impl Scheduler {
         false
     }
 
-    /// Ends the turn of a queue that had no packet to send. A queue in the new list moves to the old list. A queue in
-    /// the old list is removed from it and becomes idle; in this case, returns true.
+    /// Ends the turn of a queue that had no packet to send. A queue in the new list moves to the old list; a queue in
+    /// the old list is removed from that list and becomes idle. Returns true if the queue became idle.
     pub(crate) fn empty(&mut self, queues: &mut Queues) -> bool {
         if self.new.head == NONE {
             self.leave(queues);
@@ -242,7 +243,7 @@ impl Scheduler {
         false
     }
 
-    /// Returns the active queues, in order of service.
+    /// Returns the active queues in the order in which their turns come: first the new list, then the old list.
     pub(crate) fn in_line<'a>(&self, queues: &'a Queues) -> impl Iterator<Item = u32> + use<'a> {
         let walk = move |head| std::iter::successors(real(head), move |i| real(queues[*i].next));
         walk(self.new.head).chain(walk(self.old.head))

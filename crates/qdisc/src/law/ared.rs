@@ -20,8 +20,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Limit, Prob, Problem, Rng, Time, ensure, positive};
 
-/// The two upper bounds on alpha, which Floyd's rule adds to max_p in one step: the constant 0.01, and a quarter of
-/// max_p. The smaller of the two is added.
+/// The two bounds of alpha, the amount by which Floyd's rule raises max_p in one step. Alpha is the smaller of the two:
+/// the constant 0.01, or a quarter of max_p.
 const ALPHA: (f64, f64) = (0.01, 0.25);
 /// The lower and upper ends of the average's target band, as fractions of [min, max].
 const BAND: (f64, f64) = (0.4, 0.6);

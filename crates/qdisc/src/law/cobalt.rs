@@ -99,7 +99,7 @@ pub(crate) struct Head {
 }
 
 impl CobaltState {
-    /// Raises BLUE's probability, unless that probability last changed at most `target` ago.
+    /// Raises BLUE's probability by one step if more than `target` has passed since BLUE's last step.
     fn blue_up(&mut self, cfg: &CobaltParams, now: Time) {
         if now.since(self.blue_timer) > cfg.target {
             self.p_drop = (self.p_drop + cfg.p_inc.get()).min(1.0);
@@ -133,7 +133,8 @@ impl CobaltState {
             self.count = self.count.saturating_add(1);
             self.advance(cfg.interval);
         } else {
-            // bound: each iteration decrements count, and the loop ends at 0; each packet has raised count by at most 1
+            // bound: each iteration decrements count, and the loop ends at a count of 0; no packet has raised count by
+            // more than 1
             while self.count > 0 && now >= self.drop_next {
                 self.count -= 1;
                 self.advance(cfg.interval);

@@ -64,14 +64,17 @@ enum Turn {
 /// CoDel's state for one queue. Names are RFC 8289's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodelState {
-    /// Time at which the delay will have been above target for an interval; `None` while the delay is below target.
+    /// The end of the interval for which the delay must stay above target before CoDel may drop (`partial_parole` can
+    /// shorten this interval). `None` while the delay is below target, or while so few bytes are queued that CoDel never
+    /// drops.
     pub first_above_time: Option<Time>,
-    /// Time of the next drop. While CoDel is not dropping, the time at which the last cycle would have dropped again.
+    /// Time of the next drop. Outside the dropping state, the time for which the last cycle had scheduled its next
+    /// drop.
     pub drop_next: Time,
     /// The number of drops in this cycle, plus the part of the last cycle's count with which this cycle began (`reentry`). The
     /// count determines the drop rate.
     pub count: u32,
-    /// `count` when the dropping state was entered.
+    /// Value of `count` when CoDel last entered the dropping state.
     pub lastcount: u32,
     /// True in the dropping state.
     pub dropping: bool,
@@ -171,8 +174,8 @@ impl CodelState {
         Verdict::Drop
     }
 
-    /// Drops or marks the head if the time `drop_next` has come; otherwise, lets the head pass. Called in the dropping
-    /// state, for a head whose delay has been above target long enough.
+    /// Drops or marks the head if the time `drop_next` has been reached; otherwise, lets the head pass. Called only in
+    /// the dropping state, and only for a head whose delay has been above target long enough.
     fn continue_dropping(&mut self, p: &CodelParams, capable: bool, now: Time) -> Verdict {
         if now < self.drop_next {
             return Verdict::Pass;

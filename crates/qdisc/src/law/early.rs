@@ -18,13 +18,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Duration, Limit, Problem, Rng, Time, ensure, math};
 
-/// The kind of a threshold: a number of packets, a number of bytes, or a time.
+/// The quantity in which a threshold is given: packets, bytes or time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     Packets,
     Bytes,
-    /// The thresholds are times. The queue and its average are then measured in bytes, and [`amount`] converts a
-    /// threshold to the number of bytes that the link sends in this time. Only LRED compares such thresholds with the
+    /// The thresholds are times. The queue and its average are then measured in bytes, and [`amount`] converts each
+    /// threshold to the number of bytes that the link sends in that time. Only LRED compares such thresholds with the
     /// sojourn time.
     Time,
 }
@@ -63,10 +63,11 @@ pub(crate) fn amount(limit: Limit, rate: BitRate) -> f64 {
     }
 }
 
-/// An arbitrary rate, used to convert thresholds in time to bytes so that they can be compared.
+/// An arbitrary link rate. Validation converts thresholds that are times to bytes at this rate, only to compare them
+/// with each other or with 0.
 pub(crate) const ANY_RATE: BitRate = BitRate(8_000_000_000);
 
-/// Refuses thresholds in different measures, and a minimum not below the maximum.
+/// Refuses thresholds of different kinds (packets, bytes or time), and a minimum that is not below the maximum.
 pub(crate) fn thresholds(min: (&str, Limit), max: (&str, Limit)) -> Result<(), Problem> {
     let ((min_name, min), (max_name, max)) = (min, max);
     let same = Measure::of(min) == Measure::of(max);
@@ -121,7 +122,7 @@ impl Weight {
         self.w
     }
 
-    /// Computes (1 - w)^m, the share of the average that is left after m samples of zero. m must not be negative.
+    /// Computes (1 - w)^m, the fraction of the average that is left after m samples of zero. m must not be negative.
     #[inline]
     pub fn rest(self, m: f64) -> f64 {
         // with w = 1 and m = 0, m ln(1 - w) would be 0 x ln 0, which is not a number
@@ -143,8 +144,8 @@ impl Average {
         self.avg
     }
 
-    /// Updates the average on an arrival, and returns the new average. `queue` is the queue that the arrival found, and
-    /// `packet_time` the time to send a typical packet.
+    /// Updates the average on an arrival, and returns the new average. `queue` is the length of the queue that the
+    /// arrival found, in packets or bytes, and `packet_time` is the time that the link takes to send a typical packet.
     #[inline]
     pub fn sample(&mut self, queue: f64, now: Time, w: Weight, idle: IdleDecay, packet_time: Duration) -> f64 {
         match self.idle_since.take() {
@@ -160,7 +161,7 @@ impl Average {
         self.avg
     }
 
-    /// Records that a packet has left and `packets` remain.
+    /// Records that a packet has left the queue, and that `packets` packets remain in it.
     #[inline]
     pub fn left(&mut self, packets: u32, now: Time, idle: IdleDecay) {
         if packets == 0 && idle == IdleDecay::Decay {
@@ -181,7 +182,8 @@ impl Average {
 pub struct Ramp {
     /// Average below which no packet is dropped early.
     pub min: f64,
-    /// Average at and above which every packet is dropped; twice this average if `gentle`.
+    /// Upper threshold: every packet is dropped while the average is at or above `max` (with `gentle`, at or above
+    /// twice `max`).
     pub max: f64,
     /// p_b just below `max`.
     pub max_p: f64,
@@ -244,8 +246,9 @@ impl Spacing {
             count * p,
             match self {
                 Self::Geometric => return p,
-                // with `OneDraw`, the result is the probability that the gap ends at this packet if p has been
-                // constant; `Count` compares count p with the random draw instead and does not call this function
+                // for `OneDraw`, the result is the probability that the gap ends at this packet, provided that p has
+                // been constant since the last drop; `Count` does not call this function for `OneDraw`, but compares
+                // count p with the random draw
                 Self::Uniform | Self::OneDraw => 1.0,
                 Self::Stretched | Self::Wait => 2.0,
             },
@@ -260,10 +263,11 @@ impl Spacing {
         }
     }
 
-    /// Returns the value of `count` that applies to the first packet after a drop.
+    /// Returns the value of `count` for the first packet after a drop.
     ///
-    /// Method 2 of Floyd & Jacobson counts the packets kept since the drop, starting at 0, so that the gap is uniform on
-    /// 1 ... 1/p. The code of ns-2 and ALTQ also counts the packet that is being decided on, so its count starts at 1.
+    /// Method 2 of Floyd & Jacobson counts the packets kept since the drop, starting at 0, so that the gap is uniform
+    /// on 1 ... 1/p. The code of ns-2 and ALTQ also counts the packet whose drop is being decided, so its count starts
+    /// at 1.
     #[inline]
     pub fn first_count(self) -> f64 {
         if matches!(self, Self::Uniform | Self::OneDraw) { 0.0 } else { 1.0 }
@@ -301,7 +305,7 @@ pub(crate) struct Rules {
     pub byte_mode: ByteMode,
     /// MEAN_PKTSIZE, bytes.
     pub avpkt: u64,
-    /// No early drop while at most this many packets are queued.
+    /// While at most this many packets are queued, the law drops none, whatever the average; 0 means no such exception.
     pub min_queue: u32,
     /// True if the first packet that arrives after the average has risen to `min` is never dropped early.
     pub first_passes: bool,
@@ -316,7 +320,7 @@ pub(crate) struct Rules {
 pub struct Count(Option<f64>, f64);
 
 impl Count {
-    /// Returns the number of packets since the last early drop; `None` below the minimum threshold.
+    /// Returns count, the number of packets since the last drop; `None` while there is no gap (see [`Count`]).
     pub(crate) fn get(&self) -> Option<f64> {
         self.0
     }
@@ -341,8 +345,8 @@ impl Count {
                 return Early::Keep;
             }
             Zone::Forced => {
-                // in Linux, a forced drop sets count to -1, as if the average were below the minimum threshold; here,
-                // `None` stands for that -1
+                // Linux sets count to -1 after a forced drop, as it does while the average is below the minimum
+                // threshold; here, count is `None` instead of -1
                 self.0 = (rules.spacing != Spacing::OneDraw).then(|| rules.spacing.first_count());
                 return Early::Forced;
             }

@@ -19,8 +19,8 @@ pub type AnyForeign = Box<dyn ForeignLaw>;
 
 /// A law whose type is defined elsewhere.
 pub trait ForeignLaw: Law + Sync {
-    /// Returns a copy with the same state, for the clone of a run. If the law cannot be copied, it reports the failure to its
-    /// factory, and returns an arbitrary law.
+    /// Returns a copy of the law with the same state, which a clone of the run will use. A law that cannot be copied
+    /// reports the failure to its factory, and returns an arbitrary law in place of a copy.
     fn copy(&self) -> AnyForeign;
 }
 
@@ -28,7 +28,8 @@ pub trait ForeignLaw: Law + Sync {
 pub trait LawFactory: Send + Sync {
     /// Creates a law in its initial state.
     fn make(&self) -> AnyForeign;
-    /// Returns the factory for the clone of a run. The laws that it creates must not depend on the original run.
+    /// Returns a new factory, which a clone of the run will use. Laws created by the new factory must not depend on the
+    /// original run.
     fn copy(&self) -> Arc<dyn LawFactory>;
 }
 
@@ -53,7 +54,7 @@ pub struct ForeignParams {
 }
 
 impl ForeignParams {
-    /// Returns these parameters with a factory for their laws.
+    /// Returns these parameters with `factory` as the factory that creates their laws.
     #[must_use]
     pub fn made_by(self, factory: Arc<dyn LawFactory>) -> Self {
         Self { factory: Supplied::by(factory), ..self }

@@ -99,7 +99,8 @@ params! {
 }
 
 impl LredProfile {
-    /// Checks a profile that belongs to the parameters `of`.   Errors: the first invalid parameter.
+    /// Checks this profile, which is one of the profiles in the law's parameters `of`.   Errors: the first invalid
+    /// parameter.
     fn validate(&self, of: &LredParams) -> Result<(), Problem> {
         let one = self.dscp.is_some() || self.precedence.is_some();
         ensure!(one, "dscp", "neither dscp nor precedence is given; expected one");
@@ -118,14 +119,14 @@ impl LredProfile {
     }
 }
 
-/// Refuses a Pmin above Pmax, for a curve that uses both.
+/// Refuses a Pmin (`low`) above Pmax (`high`), but only for curve 10c, the only curve that uses both.
 fn rising(curve: Curve, low: Prob, high: Prob) -> Result<(), Problem> {
     let fits = curve != Curve::C10 || low <= high;
     ensure!(fits, "p_min", "{low} is not valid with p_max = {high}; expected at most {high}");
     Ok(())
 }
 
-/// Converts a threshold to a plain number: a time to nanoseconds, other thresholds to packets or bytes.
+/// Returns a threshold as a number without its unit, which is nanoseconds, packets or bytes.
 fn number(limit: Limit) -> f64 {
     match limit {
         Limit::Packets(n) => f64::from(n),

@@ -20,12 +20,13 @@ pub use selector::Selector;
 use packet::{Backlog, LinkView, MarkReason, PacketMeta, Reading};
 use units::{Duration, Limit, Problem, Rng, Time};
 
-/// The state of the host that a law may read.
+/// The part of the host's state that a law can read.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// The time of the call.
     pub now: Time,
-    /// The backlog without the packet in question: before an arrival joins, or after the head has been removed.
+    /// The backlog without the packet to be decided on: an arrival has not yet joined the queue, and a head has already
+    /// been removed from it.
     pub backlog: Backlog,
     /// Time that the packet has waited; zero for an arrival or a tick.
     pub sojourn: Duration,

@@ -77,8 +77,8 @@ pub struct Gains {
 }
 
 impl Gains {
-    /// Returns drop_prob plus one step of the controller. The caller then applies the other rules of an update, such as
-    /// the decay and the bounds of drop_prob.
+    /// Returns the sum of drop_prob and one step of the controller. The caller then bounds the sum, and applies the
+    /// other rules of an update, such as the decay.
     pub fn step(&self, drop_prob: f64, qdelay: Duration, qdelay_old: Duration) -> f64 {
         let (now, old) = (qdelay.secs(), qdelay_old.secs());
         let p = (self.alpha * (now - self.target.secs()) + self.beta * (now - old)) * self.tuning.factor(drop_prob);
@@ -90,15 +90,15 @@ impl Gains {
         qdelay.max(qdelay_old) * 2 < self.target
     }
 
-    /// Returns true if nothing may be dropped, because the delay is low and the probability is not high, or because at most
-    /// `spared` bytes are queued.   Source: RFC 8033 §4.1.
+    /// Returns true if nothing may be dropped early: either the delay is below half the target while drop_prob is below
+    /// `SAFE_PROB`, or at most `spared` bytes are queued.   Source: RFC 8033 §4.1.
     #[inline]
     pub(crate) fn work_conserving(&self, drop_prob: f64, qdelay: Duration, backlog_bytes: u64, spared: u64) -> bool {
         (qdelay * 2 < self.target && drop_prob < SAFE_PROB) || backlog_bytes <= spared
     }
 }
 
-/// Makes random drop decisions that avoid both drops in quick succession and long times without a drop.
+/// Makes random drop decisions, but avoids drops in quick succession and long times without a drop.
 ///
 /// accu_prob is the sum of the probabilities since the last drop. While it is below 0.85, nothing is dropped; at 8.5 or above,
 /// the packet is dropped for certain.   Source: RFC 8033 §5.4.
@@ -115,8 +115,8 @@ impl Dice {
         self.accu_prob += p;
     }
 
-    /// Returns true if a packet must be dropped, and then resets accu_prob. The packet's drop probability `p` must
-    /// already have been added ([`Self::add`]).
+    /// Decides whether to drop a packet with the drop probability `p`. If the decision is to drop, accu_prob is reset.
+    /// The caller must already have added `p` to accu_prob with [`Self::add`].
     #[inline]
     pub fn roll(&mut self, p: f64, rng: &mut Rng) -> bool {
         let drop = self.accu_prob >= PROB_LOW && (self.accu_prob >= PROB_HIGH || rng.chance(p));

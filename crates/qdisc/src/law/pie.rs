@@ -58,7 +58,7 @@ impl LawParams for PieParams {
     }
 }
 
-/// The estimate of the departure rate, as time per byte.
+/// The estimate of the departure rate, stored as its reciprocal, the time per byte.
 ///
 /// The rate is measured over cycles of `dq_threshold` bytes. A cycle starts only while at least this number of bytes is queued.
 /// Source: RFC 8033 §5.2.
@@ -87,14 +87,14 @@ impl Departures {
     }
 }
 
-/// PIE's state for one queue. Names are RFC 8033's.
+/// PIE's state for one queue. Variables that RFC 8033 defines have the same names here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PieState {
     /// Probability that an arrival is dropped.
     pub drop_prob: f64,
     /// Delay at the last update.
     pub qdelay_old: Duration,
-    /// Remaining time during which nothing is dropped.
+    /// Remaining time during which nothing is dropped early.
     pub burst_allowance: Duration,
     /// The state of de-randomisation, accu_prob.
     pub dice: Dice,
@@ -187,8 +187,9 @@ impl Pie {
     }
 }
 
-/// Minimum time between updates. After an idle period, a queue runs all the updates it missed; with updates 2 ns apart, that would
-/// be 500 million for each idle second. The sources use 15 to 30 ms; a packet of 1500 bytes takes 100 us at 120 Mbit/s.
+/// Minimum time between updates. After an idle period, a queue runs all the updates that it has missed. If updates were
+/// 2 ns apart, it would run 500 million of them for each idle second. The sources use 15 to 30 ms; a packet of 1500
+/// bytes takes 100 us at 120 Mbit/s.
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 pub(crate) fn check_step(name: &str, step: Duration) -> Result<(), Problem> {

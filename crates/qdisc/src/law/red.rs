@@ -131,8 +131,9 @@ params! {
     }
 }
 
-/// Computes tc's w for a burst: the largest power of 1/2 with `burst + 1 - min <= (1 - (1 - w)^burst) / w`. `min` is in
-/// packets.
+/// Returns the weight w that tc computes from `burst`: the largest power of 1/2 with
+/// `burst + 1 - min <= (1 - (1 - w)^burst) / w`, where `min` is in packets. Returns `None` if no power from 2^-1 to
+/// 2^-31 meets this condition.
 fn weight_of_burst(burst: u32, min: f64) -> Option<f64> {
     let room = f64::from(burst) + 1.0 - min;
     let holds = |w: &f64| room >= 1.0 && room <= (1.0 - math::pow(1.0 - w, f64::from(burst))) / w;
@@ -176,7 +177,7 @@ impl RedParams {
         }
     }
 
-    /// Returns w; `None` if w follows from the link's rate.
+    /// Returns the weight w; `None` if w must be derived from the link's rate.
     fn weight(&self) -> Option<f64> {
         let min = self.thresholds().0.and_then(|m| self.packets(m)).unwrap_or(NS2_LEAST_MIN);
         let by_burst = self.burst().map(|burst| weight_of_burst(burst, min).unwrap_or(1.0));
@@ -268,7 +269,7 @@ struct AtRate {
 impl AtRate {
     fn new(red: &Red, rate: BitRate) -> Self {
         let (p, avpkt) = (&red.params, red.rules.avpkt);
-        // the link's rate in packets of mean size per second
+        // the link's rate in packets per second, if all packets had the mean size
         let c = rate.0 as f64 / (8.0 * avpkt as f64);
         let unit = if red.measure == Measure::Packets { 1.0 } else { avpkt as f64 };
         let automatic = || NS2_LEAST_MIN.max(red.target.secs() * c / 2.0) * unit;
@@ -330,8 +331,8 @@ impl Red {
         }
     }
 
-    /// Adds the queue length that an arrival finds to the average. Returns where the average lies relative to the
-    /// thresholds.
+    /// Updates the average with the current queue length, at an arrival. Returns the position of the new average
+    /// relative to the thresholds.
     #[inline]
     pub(super) fn sample(&mut self, view: &View<'_>) -> Zone {
         let at = match self.at {

@@ -25,7 +25,7 @@ impl Selector {
     /// Packets with ECT(1), the L4S identifier.
     pub const ECT1: Self = Self { value: 1, mask: 3 };
 
-    /// Returns true if `packet` is chosen.
+    /// Returns true if this selector chooses `packet`.
     #[inline]
     pub(crate) fn has(self, packet: &PacketMeta) -> bool {
         packet.tos & self.mask == self.value

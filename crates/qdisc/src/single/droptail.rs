@@ -81,7 +81,7 @@ pub struct DropTail {
     supers: Option<SuperSegments>,
 }
 
-/// The super-segments in the queue. The limit counts each of them as a packet.
+/// The super-segments in the queue. Each of them counts as one packet towards the limit.
 #[derive(Clone, Debug, PartialEq)]
 struct SuperSegments {
     /// Maximum number of segments in one super-segment.
@@ -103,8 +103,8 @@ impl SuperSegments {
     fn joins(&self, packet: &PacketMeta, flows: &FlowTable) -> bool {
         let last = &self.last;
         let data = |p: &PacketMeta| !p.flags.any(Flags::PURE_ACK.with(Flags::SYN).with(Flags::FIN));
-        // the packet follows `last` in the stream if their sequence numbers differ by one payload, which is less than a
-        // packet with its headers
+        // the packet is the next one in the stream if its sequence number exceeds that of `last` by the payload of
+        // `last`. The code accepts every difference below the size of `last`, which is its payload plus its headers
         let next = packet.seq > last.seq && packet.seq - last.seq < last.bytes();
         !self.held.is_empty()
             && self.taken < self.most
@@ -116,7 +116,8 @@ impl SuperSegments {
             && flows.get(packet.flow).protocol == Protocol::Tcp
     }
 
-    /// Counts an accepted packet, as part of the newest super-segment if it `joins`, otherwise as a new super-segment.
+    /// Counts an accepted packet: as part of the newest super-segment if `joins` is true, otherwise as the first
+    /// segment of a new super-segment.
     fn came(&mut self, packet: PacketMeta, joins: bool) {
         match self.held.back_mut() {
             Some(held) if joins => (*held, self.taken) = (*held + 1, self.taken + 1),
@@ -128,7 +129,7 @@ impl SuperSegments {
         self.last = packet;
     }
 
-    /// Removes the oldest segment from the count.
+    /// Updates the counts after the oldest segment has left the queue.
     fn left(&mut self) {
         if let Some(held) = self.held.front_mut() {
             *held -= 1;
@@ -140,7 +141,7 @@ impl SuperSegments {
 }
 
 impl DropTail {
-    /// Returns the backlog as counted by the limit.
+    /// Returns the backlog as the limit counts it: with `super_segment`, each super-segment is one packet.
     #[inline]
     fn counted(&self) -> Backlog {
         let backlog = self.fifo.backlog();
@@ -234,7 +235,7 @@ mod tests {
             let Self { queue, rng, link, flows, dropped } = self;
             queue.enqueue(packet, &mut Context { now: Time::ZERO, rng, link, flows, fate: dropped });
         }
-        /// Offers segment number `n` of a flow: 1448 bytes in a packet of 1500.
+        /// Offers segment number `n` of a flow: a packet of 1500 bytes with 1448 bytes of payload.
         fn segment(&mut self, flow: u32, n: u64) {
             self.put(PacketMeta { flow: FlowId(flow), seq: n * 1448, size: 1500, ..Default::default() });
         }
@@ -242,7 +243,7 @@ mod tests {
             let Self { queue, rng, link, flows, dropped } = self;
             queue.dequeue(&mut Context { now: Time::ZERO, rng, link, flows, fate: dropped }).map(|p| p.seq)
         }
-        /// Returns the number of packets as counted by the limit, the number of segments in the queue, and the number of
+        /// Returns the number of packets that the limit counts, the number of segments in the queue, and the number of
         /// segments dropped so far.
         fn state(&self) -> (u32, u32, usize) {
             (self.queue.counted().packets, self.queue.backlog().packets, self.dropped.0.len())
@@ -253,18 +254,19 @@ mod tests {
     fn a_limit_of_3_packets_of_2_segments_holds_6() {
         let mut q = script(3, 2, false);
         (0..8).for_each(|n| q.segment(1, n));
-        // segments 0 to 5 form three packets of two segments: 0 1 | 2 3 | 4 5. Segments 6 and 7 find the queue full.
+        // segments 0 to 5 form three super-segments of two segments each: 0 1 | 2 3 | 4 5. Segments 6 and 7 find the
+        // queue full.
         assert_eq!((q.state(), &q.dropped.0[..]), ((3, 6, 2), &[6 * 1448, 7 * 1448][..]));
-        // a packet counts until its last segment has left
+        // a super-segment counts towards the limit until its last segment has left
         assert_eq!((q.pull(), q.state().0), (Some(0), 3));
         assert_eq!((q.pull(), q.state().0), (Some(1448), 2));
-        // segment 8 follows a hole, so it starts a new packet. Segment 9 joins this packet. Segment 10 does not fit, because
-        // this packet and the queue are full
+        // segment 8 follows a hole in the stream, so it starts a new super-segment, which segment 9 joins. Segment 10
+        // is dropped: this super-segment already has two segments, and the queue has no room for another super-segment
         [8, 9, 10].into_iter().for_each(|n| q.segment(1, n));
         assert_eq!(q.state(), (3, 6, 3));
         assert_eq!((0..7).map_while(|_| q.pull()).count(), 6);
         assert_eq!(q.state(), (0, 0, 3));
-        // the queue is empty, so segment 10 starts a new packet
+        // the queue is empty, so segment 10 starts a new super-segment
         q.segment(1, 10);
         q.segment(1, 11);
         assert_eq!(q.state(), (1, 2, 3));
@@ -276,7 +278,7 @@ mod tests {
         q.segment(1, 0);
         q.segment(1, 1);
         assert_eq!((q.pull(), q.state()), (Some(0), (1, 1, 0)));
-        // segment 2 is the third and last segment of the packet, and segment 3 finds the queue full
+        // segment 2 is the third segment, which completes the super-segment, so segment 3 finds the queue full
         q.segment(1, 2);
         q.segment(1, 3);
         assert_eq!(q.state(), (1, 2, 1));

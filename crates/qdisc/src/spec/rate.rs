@@ -6,8 +6,8 @@ use crate::law::pie::PieParams;
 use units::Problem;
 
 impl Spec {
-    /// Returns the reason why the discipline cannot run on a link without a rate, such as one that sends at recorded
-    /// opportunities.
+    /// Returns the reason why the discipline cannot run on a link without a rate, such as a link that sends only at
+    /// recorded times (`delivery`). Returns `None` if the discipline can run there.
     ///
     /// Three kinds of discipline are refused. The first kind has a law that estimates the delay from a rate: DOCSIS-PIE
     /// uses the token buckets of its modem, and PIE can be set to use the departure rate. The second kind is CBQ, whose

@@ -72,8 +72,9 @@ fn no_limit_is_less_than_a_packet() {
             limits += 1;
         }
     }
-    // Each discipline has one limit, except cbq and docsis_lld, whose limits are per class and per queue. sfq, fq_codel,
-    // fq_pie, cake and dualpi2 also have a second limit, and fair has a second and a third limit, which makes seven more.
+    // Each discipline has at least one limit, except cbq and docsis_lld, which have a limit for each class or queue
+    // instead. sfq, fq_codel, fq_pie, cake and dualpi2 have a second limit, and fair has a second and a third limit.
+    // This makes seven additional limits.
     assert_eq!(limits, QDISCS.len() - 2 + 7);
     let mut cbq = crate::class::CbqParams::default();
     cbq.classes[1].limit = Limit::Bytes(units::Bytes(27));

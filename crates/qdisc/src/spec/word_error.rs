@@ -1,4 +1,4 @@
-//! The errors for an invalid discipline or law, given as a string.
+//! The errors for a string that is not a valid discipline or law.
 
 use serde::de;
 
@@ -14,8 +14,8 @@ pub(crate) enum WordError {
 }
 
 impl WordError {
-    /// Converts the error to one of serde's type. An unknown name or keyword is worded like serde's error for an
-    /// unknown variant, so that the code that explains serde's errors to the user also explains this one.
+    /// Converts this error to a serde error. The message for an unknown name or keyword has the form of serde's message
+    /// for an unknown variant, so that the code that explains serde's errors to the user can also explain this error.
     pub(super) fn into_error<E: de::Error>(self) -> E {
         let list = |known: Vec<&str>| known.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ");
         let (given, known) = match self {

@@ -38,7 +38,8 @@ impl<'de, T: Choice> de::Visitor<'de> for TableOrText<T> {
     }
 }
 
-/// Implements serde's traits for enums whose derived methods are inherent (`#[serde(remote = "Self")]`).
+/// Implements serde's traits for enums with `#[serde(remote = "Self")]`. For such an enum, serde's derive generates
+/// inherent methods instead of implementing the traits.
 macro_rules! table_or_text {
     ($($Type:ident::$text:ident, $expected:literal;)+) => {$(
         impl Choice for $Type {
@@ -46,8 +47,8 @@ macro_rules! table_or_text {
             fn table<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
                 $Type::deserialize(d)
             }
-            // with `inline`, this code is compiled in the crates that read scenarios. These crates are built with
-            // little optimisation, which saves build time
+            // because of `inline`, this code is compiled as part of the crates that read scenarios. These crates are
+            // built with little optimisation, so the build takes less time
             #[inline]
             fn text(text: &str) -> Result<Self, WordError> {
                 $Type::$text(text)
@@ -91,7 +92,7 @@ impl Spec {
         })
     }
 
-    /// Returns the disciplines whose law can be chosen.
+    /// Returns the names of the disciplines whose law the user can choose.
     fn hosts() -> Vec<&'static str> {
         let open = |name: &&str| Self::named(name).and_then(|s| s.with_law(LawSpec::None)).is_some();
         QDISCS.iter().map(|q| q.name).filter(open).collect()
@@ -103,8 +104,8 @@ impl LawSpec {
     #[inline]
     fn word(text: &str) -> Result<Self, WordError> {
         let text = text.trim();
-        // a law cannot be combined with another one. A text with a `+` is therefore looked up as a whole, and is
-        // refused as an unknown name
+        // only a discipline can be combined with a law (`sfq_hss + codel`). So if a law's text contains a `+`, the
+        // whole text is looked up as a name, and is refused as an unknown name
         let name = if text.contains('+') { text } else { text.split_whitespace().next().unwrap_or_default() };
         match Self::named(name) {
             None if Spec::named(name).is_some() => {

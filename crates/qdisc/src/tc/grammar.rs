@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Count,
     /// A whole number, possibly negative.
     Signed,
-    /// A whole number that counts sixteenths: the argument 2 sets the parameter to 2/16.
+    /// A whole number of sixteenths: the argument 2 sets the parameter to 2/16.
     Sixteenths,
     /// A whole percentage.
     Percent,
@@ -90,8 +90,8 @@ pub(super) struct Grammar {
     pub tc: &'static str,
     /// Name of the discipline in a scenario.
     pub name: &'static str,
-    /// Parameters that the name in tc implies, as JSON. They do not apply to a text that is only a name if scenarios
-    /// use the same name: `red` alone means the scenario's `red` with its defaults.
+    /// Parameters that tc's name of the discipline implies, as JSON. They do not apply if the user writes only the
+    /// name, and `name` is the same as `tc`: `red` alone means our `red` with its own defaults.
     pub base: &'static [(&'static str, &'static str)],
     /// The discipline's keywords, in groups shared by several disciplines.
     pub keywords: &'static [&'static [Keyword]],
@@ -139,8 +139,8 @@ const FAIR: &[Keyword] = &[
 ];
 const FQ_CODEL: &[Keyword] =
     &[w("drop_batch", "drop_batch", Count), w("ce_threshold_selector", "ce_threshold_selector", Selector)];
-/// The keywords of PIE. `$at` is put before the name of each parameter, and the optional keyword `$more` is inserted
-/// after the gains alpha and beta.
+/// Lists the keywords of PIE. Each parameter's name is prefixed with `$at`. If an additional keyword `$more` is given,
+/// it follows the keywords `alpha` and `beta`.
 macro_rules! pie {
     ($at:literal $(, $more:expr)?) => {
         &[
@@ -290,8 +290,8 @@ pub(super) const HEADDROP: &str = r#"{"longest":{"by":"packets","from":"head","b
 
 /// Every modelled tc discipline.
 pub(super) const GRAMMARS: &[Grammar] = &[
-    // tc-pfifo(8): the default limit of pfifo is the interface's txqueuelen, 1000 packets, and that of bfifo is 1000 frames of
-    // 1514 bytes
+    // tc-pfifo(8): the default limit of pfifo is the interface's txqueuelen, 1000 packets, and the default limit of bfifo
+    // is 1000 frames of 1514 bytes
     Grammar { tc: "pfifo", name: "droptail", base: &[], keywords: &[PACKETS] },
     Grammar { tc: "bfifo", name: "droptail", base: &[("limit", "\"1514KB\"")], keywords: &[BYTES] },
     Grammar { tc: "pfifo_head_drop", name: "droptail", base: &[("drop_head", "true")], keywords: &[PACKETS] },
@@ -301,8 +301,8 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "fq_pie", name: "fq_pie", base: &[], keywords: &[FAIR, FQ_PIE, VARIANT] },
     Grammar { tc: "sfq", name: "sfq", base: &[], keywords: &[SFQ] },
     Grammar { tc: "cake", name: "cake", base: &[], keywords: &[CAKE] },
-    // tc's red has thresholds in bytes and derives its defaults from the limit, as the Linux variant does, so its keywords
-    // select this variant
+    // tc's red has thresholds in bytes and derives its defaults from the limit. Our variant `linux` does the same, so
+    // the keywords of tc's red select this variant
     Grammar { tc: "red", name: "red", base: &[("variant", "\"linux\"")], keywords: &[RED] },
     Grammar { tc: "dualpi2", name: "dualpi2", base: &[], keywords: &[DUALPI2] },
 ];

@@ -215,7 +215,8 @@ impl Command {
             Kind::Percent => self.rounded(keyword, value, 100.0, 100.0)?,
             Kind::Rate | Kind::Threshold | Kind::Selector => text.to_owned(),
             Kind::Number => value.as_f64()?.to_string(),
-            // the value is passed through the parser, so that we write no digits that the parser would not keep
+            // the parser does not keep every digit of a share, so we parse the value and write only the digits that are
+            // kept
             Kind::Share => value.as_f64()?.to_string().parse::<Prob>().ok()?.get().to_string(),
             _ => value.to_string(),
         })

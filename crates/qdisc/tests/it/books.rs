@@ -88,12 +88,13 @@ const MORE: &[&str] = &[
         {"name":"c","share":0.1,"limit":"9KB"}]}}"#,
 ];
 
-/// Returns every discipline: with its defaults, with a limit that overflows, and with the settings in [`MORE`]. If the law is a
-/// parameter, both the defaults and the limit are combined with every law. Newly registered disciplines are included
-/// automatically.
+/// Returns the settings in [`MORE`], and every discipline twice: with its defaults, and, if the discipline accepts it,
+/// with a limit so low that it overflows. If the law of a discipline is a parameter, both are also combined with every
+/// law. Newly registered disciplines are included automatically.
 fn specs() -> Vec<Spec> {
-    // Some disciplines refuse a limit of 13 packets, because their thresholds are higher or because they have no common
-    // limit, only one for each class or queue. `MORE` has tight limits for these disciplines.
+    // Some disciplines refuse a limit of 13 packets, either because their thresholds are higher, or because each of
+    // their classes or queues has its own limit and there is no common limit. `MORE` has tight limits for these
+    // disciplines.
     let read = |value: serde_json::Value| serde_json::from_value::<Spec>(value).ok().filter(|s| s.validate().is_ok());
     let mut specs: Vec<Spec> = MORE.iter().map(|s| serde_json::from_value(s.parse().unwrap()).unwrap()).collect();
     for info in QDISCS {
@@ -171,8 +172,8 @@ fn run(spec: &Spec, ops: &[Op]) -> (Queue, Vec<PacketMeta>, Gone) {
                 let pushed = gone.0.len() - lost - usize::from(refused);
                 let backlog = queue.backlog();
                 assert!(!refused || pushed > 0 || backlog == before, "{spec:?}");
-                // a call does a bounded amount of work: besides the arrival, the call drops at most as many packets as
-                // were waiting
+                // the work of a call is bounded: if the arriving packet is not counted, the call drops at most as many
+                // packets as were queued before it
                 assert!(pushed <= before.packets as usize, "{spec:?}");
                 seq += 1;
             }

@@ -104,7 +104,8 @@ impl Home {
         }
     }
 
-    /// Returns the share of the bytes sent since `from` that belongs to the flows for which `these` is true.
+    /// Returns the share that the selected flows (those for which `these` returns true) have in the bytes sent since
+    /// the time `from`.
     fn share(&self, from: Time, these: impl Fn(u32) -> bool) -> f64 {
         let bytes = |f: &dyn Fn(u32) -> bool| {
             self.sent.iter().filter(|s| s.0 >= from && f(s.1)).map(|s| f64::from(s.2)).sum::<f64>()
@@ -154,8 +155,8 @@ fn shares(home: &Home, from: Time, flows: u32) -> Vec<f64> {
 
 #[test]
 fn instances_share_the_rate_however_many_flows_each_has() {
-    // 16 flows share 2 instances of 5 Mbit/s. If one instance has k flows, each of these flows gets 1 / 2k of the total
-    // rate, and each flow of the other instance gets 1 / (32 - 2k)
+    // 16 flows share 2 instances of 5 Mbit/s. If one instance has k flows, each of these flows gets 1 / (2 k) of the
+    // total rate, and each flow of the other instance gets 1 / (2 (16 - k))
     let mut home = Home::new(r#"{"bandwidth":"10mbit","instances":2}"#);
     (0..16).for_each(|i| home.flow(i, 1 + i, 100 + i));
     let streams: Vec<(u32, f64, u8)> = (0..16).map(|i| (i, 5e6, 0)).collect();
@@ -175,8 +176,8 @@ fn instances_share_the_rate_however_many_flows_each_has() {
 
 #[test]
 fn an_instance_alone_has_the_whole_rate() {
-    // 1500 B take 1.2 ms at 10 Mbit/s and 2.4 ms at 5 Mbit/s. The second flow has packets from 100 to 193.6 ms. With an
-    // interval of 10 s, the law drops no packet
+    // 1500 B take 1.2 ms at 10 Mbit/s and 2.4 ms at 5 Mbit/s, so the 40 packets of flow 1 leave from 100 to 193.6 ms.
+    // With an interval of 10 s, the law drops no packet.
     let spaces = |dst: u32, other: bool| {
         let mut home = Home::new(r#"{"bandwidth":"10mbit","instances":2,"rtt":"10s"}"#);
         home.flow(0, 1, 2);
@@ -204,7 +205,8 @@ fn an_instance_alone_has_the_whole_rate() {
 
 #[test]
 fn hosts_share_equally_however_many_flows_they_have() {
-    // One host has 8 flows and another has 1, to nine different servers. Each flow offers the link's full rate.
+    // One host has 8 flows and another has 1, and each of the nine flows goes to a different server. Each flow offers
+    // the link's full rate.
     for (isolation, expected) in [
         ("triple_isolate", 0.5),
         ("dual_srchost", 0.5),
@@ -239,8 +241,8 @@ fn the_greater_load_counts_not_their_product() {
 
 #[test]
 fn a_sparse_flow_waits_for_a_packet_of_each_other_one_and_the_one_in_service() {
-    // Eight bulk flows fill 10 Mbit/s, and three sparse flows send a packet every 50 ms. A sparse packet waits for at most three
-    // packets of 1.2 ms and the packet in service.
+    // Eight bulk flows fill 10 Mbit/s, and three sparse flows send one packet each every 50 ms. A sparse packet waits
+    // for at most three packets of 1.2 ms and the packet in service.
     let mut home = Home::new(r#"{"bandwidth":"10mbit","diffserv":"besteffort"}"#);
     (0..11).for_each(|i| home.flow(i, 1 + i, 50 + i));
     let mut arrived = Vec::new();
@@ -393,8 +395,8 @@ fn in_ingress_mode_what_is_dropped_has_used_the_line() {
         home.sent.iter().filter(|s| s.0 >= from).map(|s| f64::from(s.2)).sum::<f64>() * 8.0 / 5.0
     };
     assert!((out(false) - 8e6).abs() < 3e4);
-    // the stream never slows down, so departures fall to two thirds of the rate, below which the failsafe clock does
-    // not let them fall
+    // The stream never slows down, so the rate of departures falls to two thirds of the shaper's rate. The failsafe
+    // clock prevents it from falling further.
     let least = out(true);
     assert!((least - 8e6 / 1.5).abs() < 6e4, "{least}");
 }

@@ -104,8 +104,8 @@ fn the_unresponsive_class_is_held_to_its_threshold_whatever_it_offers() {
 #[test]
 fn shares_of_the_queue_follow_active_flows_under_dcbt() {
     // Each of seven flows offers more than a seventh of the link. Four flows are TCP, which is controlled by RED; two
-    // are tagged, and one belongs to the class `other`. This last flow may queue one share of the bytes, and each
-    // tagged flow two shares.
+    // are tagged, and one belongs to the class `other`. A share is a seventh of the average length of the whole queue.
+    // The flow of class `other` may have one share queued, and each tagged flow two shares.
     let mut sources: Vec<Source> = (0..4).map(|_| Source::tcp(2.2 * MBIT, 1000).poisson()).collect();
     sources.extend((0..2).map(|_| Source::udp(4.0 * MBIT, 1000).dscp(46).poisson()));
     sources.push(Source::udp(10.0 * MBIT, 1000).poisson());
@@ -137,8 +137,9 @@ fn cbq_gives_shares_and_lends_what_is_left() {
         for (i, share) in [0.5, 0.3, 0.2].into_iter().enumerate() {
             assert!((run.rate(i) / LINK - share).abs() < 0.01, "{borrow}: source {i} has {}", run.rate(i) / LINK);
         }
-        // TCP's share is 5 Mbit/s, but TCP sends only 2. If `other` may borrow, `other` and `tagged` share the remaining 8 Mbit/s
-        // as 2 : 3; otherwise, `other` stays at its share of 2 Mbit/s.
+        // TCP's share is 5 Mbit/s, but TCP sends only 2. If the class `other` may borrow, `other` and `tagged` share
+        // the remaining 8 Mbit/s in the ratio 2 : 3. Otherwise, `other` keeps its share of 2 Mbit/s, and `tagged` gets
+        // 6.
         let some = [Source::tcp(2.0 * MBIT, 1500), all[1].clone(), all[2].clone()];
         let run = Bench::new(queue(borrow), LINK).run(&some, 2.0, 30.0);
         let expected = if borrow { [2.0, 4.8, 3.2] } else { [2.0, 6.0, 2.0] };

@@ -66,7 +66,8 @@ fn constant_backlog_is_dropped_on_the_square_root_schedule() {
         let mut expected = t0;
         assert!(times.len() > 30, "{variant:?}: {}", times.len());
         for (n, t) in times.iter().enumerate() {
-            // a drop happens at the first dequeue at or after its time, and dequeues are 10 us apart
+            // a drop happens at the first dequeue at or after the time when the drop is due, and dequeues are 10 us
+            // apart
             assert!((-1e-6..0.0101).contains(&(t - expected)), "{variant:?} drop {n}: {t} not {expected}");
             expected += 100.0 / ((n + 1) as f64).sqrt();
         }
@@ -150,12 +151,12 @@ fn count_on_reentry_is_each_versions_own() {
     assert_eq!(count(Variant::Kmn, 10, 200.0), 8);
     // if count - 2 exceeds 126, ns-2's kmn version resumes with 0.9844 x count, in this case 0.9844 x 200 = 196.88
     assert_eq!(count(Variant::Kmn, 200, 200.0), 196);
-    // The window is 16 intervals after drop_next in RFC 8289, and 8 in draft-01. drop_next is at most 100/sqrt(10) = 32 ms ahead
-    // when the dropping state ends.
+    // The law resumes with the old count only if it re-enters within 16 intervals after drop_next (RFC 8289) or within
+    // 8 (draft-01). drop_next is at most 100/sqrt(10) = 32 ms ahead when the dropping state ends.
     assert_eq!((count(Variant::Rfc8289, 10, 1400.0), count(Variant::Rfc8289, 10, 1700.0)), (9, 1));
     assert_eq!((count(Variant::Draft01, 10, 600.0), count(Variant::Draft01, 10, 900.0)), (8, 1));
-    // The window is only one interval (100 ms) in ACM Queue. The delay must also be above target for an interval before re-entry,
-    // so after a pause of 200 ms, the re-entry is too late and count restarts at 1.
+    // In ACM Queue, this window is only one interval (100 ms). The delay must also be above target for an interval
+    // before re-entry, so after a pause of 200 ms, the re-entry is too late and count restarts at 1.
     assert_eq!(count(Variant::AcmQueue, 10, 200.0), 1);
     // after two drops, count - lastcount is 1, so the law resumes with count 1
     assert_eq!(count(Variant::Rfc8289, 2, 200.0), 1);

@@ -9,8 +9,8 @@ const US: u64 = 1000;
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
 
-/// The fates of packets, as a letter and a packet number: d for a drop by the law, f for a drop at the limit, l for a mark by
-/// the law, s for a mark by the step or the ramp.
+/// Drops and marks, each written as a letter and a packet number: d for a drop by the law, f for a drop at the limit, l
+/// for a mark by the law, s for a mark by the step or the ramp.
 #[derive(Default)]
 struct Fates(Vec<String>);
 
@@ -235,8 +235,8 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
         classes.iter().map(|c| (c.name, c.marked)).collect::<Vec<_>>(),
         [("L", Some([1, 2])), ("C", Some([0, 0]))]
     );
-    // in overload with p' = 1, every packet of L and C is dropped, whether ECN-capable or not, as long as two frames or more
-    // are left
+    // in overload with p' = 1, every packet of L and C that leaves at least two frames (3028 bytes) behind is dropped,
+    // whether the packet is ECN-capable or not
     let mut q = saturated("{}");
     q.until(60_000_000);
     q.put(10, Ecn::NotEct);
@@ -454,8 +454,8 @@ fn datagrams_in_c_that_do_not_respond() {
 }
 
 /// Tests an overload of L. If ECT(1) packets arrive in L at a rate A > 4C/3, where C is the link's rate (RFC 9332
-/// Appendix A), p' = sqrt(1 - C/A) > 1/2. Then L drops with probability p_C, marks all packets that it does not drop,
-/// and L's delay is the target, not the threshold of the step.
+/// Appendix A), then p' settles at sqrt(1 - C/A), which is above 1/2. L drops packets with probability p_C and marks
+/// all others, and L's delay settles at the target, not at the threshold of the step.
 #[test]
 fn overload_by_datagrams_in_l() {
     for params in VARIANTS {
@@ -465,7 +465,8 @@ fn overload_by_datagrams_in_l() {
         within(seen.mean_p(), p_c.sqrt(), 0.03);
         within(seen.wait_ms(0), 15.0, 0.03);
         assert!(seen.marks(0) > 0.9999, "{}", seen.marks(0));
-        // with C < A < 4C/3, L drops only while p' is above 1/2, so p' stays near 1/2, and the delay is still about the target
+        // If the arrival rate is between the link's rate and 4/3 of it, L drops only while p' is above 1/2. So p' stays
+        // near 1/2, and the delay is still about the target.
         let seen = cbr(params, [(48e6, Ecn::Ect1), (1e3, Ecn::NotEct)], 40);
         within(seen.loss(0), 1.0 - 40.0 / 48.0, 0.03);
         within(seen.mean_p(), 0.5, 0.03);
@@ -494,7 +495,7 @@ fn c_is_protected_from_a_flood_in_l() {
     // C's share is a tenth of the link, 4 Mbit/s, so a stream of 2 Mbit/s builds no queue, and its packets wait for at most ten
     // times 0.3 ms
     assert!(seen.wait_ms(1) < 3.0, "{}", seen.wait_ms(1));
-    // with rfc9332 the shares are 15 : 1, so C's head waits for at most sixteen times 0.3 ms
+    // with rfc9332, L and C share the link in the ratio 15 : 1, so C's head waits for at most sixteen times 0.3 ms
     let seen = cbr(VARIANTS[1], [(60e6, Ecn::Ect1), (2e6, Ecn::NotEct)], 40);
     assert!(seen.wait_ms(1) < 4.8, "{}", seen.wait_ms(1));
 }

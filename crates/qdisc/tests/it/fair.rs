@@ -1,5 +1,5 @@
-//! Tests of fair disciplines against schedules computed independently of the code, and of overflow drops, collisions, forced
-//! collisions and full groups.
+//! Tests of fair disciplines against schedules computed independently of the code, and of overflow drops, collisions,
+//! collisions forced by `shared_dscp`, and full groups.
 
 use packet::{
     Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point,
@@ -112,8 +112,9 @@ impl Bench {
 
 #[test]
 fn a_refused_packet_starts_the_clock_of_an_empty_queue_in_line() {
-    // A modem dequeues only during a grant, so the link may not request a packet after the last one. The same happens
-    // here: no dequeue finds the queue empty, so the empty queue stays in the list.
+    // A modem dequeues only during a grant, so it is possible that the link requests no further packet after the last
+    // one has left. This test does not dequeue again either. So no dequeue finds the queue empty, and the empty queue
+    // stays in the list.
     let mut b = Bench::new(r#"{ "fq_pie": { "limit": "1024B" } }"#);
     b.offer("a", 60);
     assert_eq!(b.take(1), "a");
@@ -121,7 +122,7 @@ fn a_refused_packet_starts_the_clock_of_an_empty_queue_in_line() {
     assert_eq!(b.queue.next_wake(), None, "nothing waits, and no probability has to decay");
     b.offer("a", 1500);
     assert_eq!(b.dropped(), [(1, DropReason::TailFull)]);
-    // updates are at multiples of 15 ms
+    // updates run at multiples of 15 ms
     assert_eq!(b.queue.next_wake(), Some(Time(210_000_000)));
     (0..1000).for_each(|_| b.tick());
     b.offer("a", 60);
@@ -178,7 +179,7 @@ fn fq_codel_serves_new_queues_first_and_once() {
     b.offer(&"ab".repeat(6), 1500);
     // a and b are in the new list. a sends two packets, and moves to the old list with -1486 B. b does the same.
     assert_eq!(b.take(4), "aabb");
-    // a and b are in the old list, each with -1486 + 1514 = 28 B when its turn comes, so each sends one packet
+    // Flows a and b are in the old list. In its turn, each has a credit of -1486 + 1514 = 28 B, so it sends one packet.
     assert_eq!(b.take(2), "ab");
     // a new flow is served before a and b, although they have waited longer
     b.offer("s", 100);
@@ -421,7 +422,7 @@ fn names_compose() {
     assert_eq!(composed, serde_json::from_value(r#"{"sfq_hss":{"law":"codel"}}"#.parse().unwrap()).unwrap());
     assert_eq!(composed.fair().unwrap().law.name(), "codel");
     assert_eq!(composed, read("sfq_hss+codel").unwrap());
-    // a discipline with a composed name is serialised as a table, from which the same discipline is read
+    // a discipline with a composed name is serialised as a table, and reading this table gives the same discipline
     assert_eq!(serde_json::from_value::<Spec>(serde_json::to_value(&composed).unwrap()).unwrap(), composed);
     for (text, part) in [
         ("sfq_hss + codle", "unknown variant `codle`"),
@@ -440,15 +441,17 @@ fn names_compose() {
     assert_eq!(limit.to_string(), "100p");
 }
 
-/// Returns the reasons of all drops until `end` ms. Each of ten flows always has two packets of 1500 B queued, and the link, at 5
-/// Mbit/s, takes one packet every 2.4 ms. So each flow has a turn every 24 ms, and the head of its queue has waited for two turns.
+/// Returns the reasons for all drops up to the time `end`, in ms. Each of ten flows always has two packets of 1500 B
+/// queued, and the link, at 5 Mbit/s, takes one packet every 2.4 ms. So each flow has a turn every 24 ms, and the head
+/// of its queue has waited for two turns.
 fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
     let mut b = Bench::new(spec);
     b.offer(&"abcdefghij".repeat(2), 1500);
     while b.now < Time(end * 1_000_000) {
         b.now += Duration::from_micros(2400);
         let (sent, lost) = (b.take(1), b.fates.0.len());
-        // replaces the packet that was sent, and the packets of its flow that the law dropped before it
+        // the flow gets a new packet for the one that was sent, and for each of its packets that the law dropped before
+        // that
         b.offer(&sent, 1500);
         for _ in 0..lost.saturating_sub(b.offered_for_drops) {
             b.offer(&sent, 1500);
@@ -475,8 +478,8 @@ fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
 #[test]
 fn linux_may_take_the_last_packet_of_a_queue_and_sfq_codel_never_does() {
     // Flow s has one packet at a time, which waits 10 ms; flow b has a standing queue. Each sends one packet of 1500 B
-    // per turn. So every packet of s is above target when it reaches the head. If the backlog that CoDel sees includes
-    // b's packets, CoDel drops some packets of s from 110 ms on.
+    // per turn. So every packet of s has waited longer than the target when CoDel decides about it. If the backlog that
+    // CoDel sees includes b's packets, CoDel drops some packets of s from 110 ms on.
     let last = |sees: &str| {
         let parts = r#""classifier":{"isolated":{}},"scheduler":{"drr_plus_plus":{"quantum":1500}}"#;
         let mut b = Bench::new(&format!(r#"{{"fair":{{"law":"codel","law_sees":"{sees}",{parts}}}}}"#));

@@ -87,7 +87,7 @@ fn latency_based_wred_takes_the_profile_of_the_packet() {
     let link = LinkView::plain(BitRate(5_000_000));
     let seen = |dscp: u8, sojourn: u64| {
         let (mut law, mut rng, n) = (params.law(), Rng::named(1, "q"), 50_000);
-        // the two lower bits of the byte are the ECN field
+        // the two lower bits of the byte `tos` are the ECN field
         let packet = PacketMeta { size: 1500, tos: dscp << 2 | 2, ..Default::default() };
         let view =
             View { now: Time(0), backlog: Backlog::default(), sojourn: Duration::from_millis(sojourn), link: &link };
@@ -191,8 +191,8 @@ fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
     assert_eq!(see(&mut law, 1_100_000, 10), (false, 2, 1_170_710));
     assert_eq!(see(&mut law, 1_171_000, 10), (true, 3, 1_228_445));
     assert_eq!(see(&mut law, 1_229_000, 10), (true, 4, 1_278_445));
-    // At 5 ms, the delay is no longer above target. Each time drop_next is reached, count falls by one, and drop_next
-    // advances by 100/sqrt(count) ms as it does for drops.
+    // From now on, the delay is 5 ms, which is not above target. Each time drop_next is reached, count falls by one,
+    // and drop_next advances by 100/sqrt(count) ms, just as after a drop.
     assert_eq!(see(&mut law, 1_230_000, 5), (false, 4, 1_278_445));
     assert_eq!(see(&mut law, 1_279_000, 5), (false, 3, 1_336_180));
     // by 1408 ms, two decrements are due, at 1336.18 and at 1336.18 + 70.711 = 1406.89. The next is due 100 ms later, at 1506.89

@@ -14,8 +14,8 @@ use units::{BitRate, Duration, Rng, Time};
 
 const US: u64 = 1000;
 
-/// The fates of packets, as a letter and a packet number: e for an early drop, f for a drop because the queue was full, m for a
-/// mark.
+/// Drops and marks, each written as a letter and a packet number: e for an early drop, f for a drop because the queue
+/// was full, m for a mark.
 #[derive(Default)]
 struct Fates(Vec<String>);
 
@@ -135,8 +135,8 @@ fn r_c_is_what_l_left_of_the_last_interval() {
     q.until(32_000);
     close(q.read("r_l"), 30.36);
     close(q.qdelay_c(), 20.0 * 12.144 / 19.64);
-    // 100 packets would be 75.9 Mbit/s, so r_L is limited to 230/256 of 50 Mbit/s = 44.921 875 Mbit/s, and r_C = 5.078 125
-    // Mbit/s
+    // 100 packets in 16 ms are a rate of 75.9 Mbit/s. But r_L is limited to 230/256 of 50 Mbit/s, which is 44.921 875
+    // Mbit/s, so r_C = 5.078 125 Mbit/s.
     q.through_l(100);
     q.until(48_000);
     close(q.read("r_l"), 44.921_875);
@@ -158,7 +158,8 @@ fn rates_of_the_service_flows_bound_r_l_r_c_and_the_ramp() {
     q.until(16_000);
     close(q.read("min_th"), 3.2);
     close(q.read("max_th"), 3.724_288);
-    // L has sent nothing, so r_L = 0. r_C is the rate that is left, or C's MSR if that is lower: min(50, 20) = 20 Mbit/s
+    // L has sent nothing, so r_L = 0, which leaves all 50 Mbit/s. But r_C is limited to C's MSR: min(50, 20) = 20
+    // Mbit/s.
     close(q.qdelay_c(), 20.0 * 12.144 / 20.0);
     // L sends at 30.36 Mbit/s, but r_L is limited to L's MSR of 10 Mbit/s, so r_C = min(50 - 10, 20) = 20 Mbit/s
     q.through_l(40);
@@ -276,10 +277,10 @@ fn a_first_drop_gives_142_ms_of_allowance() {
 
 #[test]
 fn no_drop_below_085_and_a_sure_one_from_85_of_accumulated_probability() {
-    // First, drop_prob rises while nothing arrives. Then packets arrive and leave between two updates, so drop_prob is constant.
-    // Each packet has p1 = drop_prob x 1518 / 1024. Nothing is dropped while the sum of p1 is below 0.85, and a packet is dropped
-    // for certain when the sum reaches 8.5. Random drops usually come earlier, so only one drop in about e^7.65 = 2100 is
-    // certain.
+    // First, drop_prob rises while nothing arrives. Then packets arrive and leave between two updates, so drop_prob is
+    // constant. Each packet adds p1 = drop_prob x 1518 / 1024 to a sum. Nothing is dropped while the sum is below 0.85,
+    // and a packet is dropped for certain when the sum reaches 8.5. Usually a random drop comes before that, so the sum
+    // reaches 8.5 at only about one drop in e^7.65 = 2100.
     let mut q = Script::new(r#"{"classic": {"max_burst": "0s", "interval": "100ms"}}"#);
     q.c(300);
     q.until(1_000_000);
@@ -328,7 +329,7 @@ fn grants_under_way_are_no_delay_to_the_virtual_queue() {
     let virtually = r#"{"queue_protection": false}"#;
     assert!(marks(bytes, &of, 12) > 7900);
     assert_eq!(marks(virtually, &of, 12), 0);
-    // without a request loop, L has no virtual queue, so its delay is estimated from the bytes
+    // without a request loop, L has no virtual queue, so L's delay is estimated from the queued bytes
     assert!(marks(virtually, &Aggregate::default(), 12) > 7900);
     // 30 queued frames take 45 840 B, more than the loop's 22 781 B, so there is a real queue. The average exceeds 22 781 B after
     // 88 samples, at 89 ms, and the virtual queue reaches the ramp at 113 ms; after that, frames are marked.

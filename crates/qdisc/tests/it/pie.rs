@@ -129,7 +129,7 @@ fn linux_adds_two_percent_above_250_ms_and_2013_above_200() {
         b.tick(300_000);
         b.law.state().drop_prob
     };
-    // after a delay d, the first step is 0.125 x (d - 0.015) + 1.25 d, divided by 2048
+    // the delay rises from 0 to d, so the first step is 0.125 x (d - 0.015) + 1.25 d, divided by 2048
     close(after(PieVariant::Rfc8033, 300), (0.125 * 0.285 + 0.375) / 2048.0);
     close(after(PieVariant::Linux, 300), (0.125 * 0.285 + 0.375) / 2048.0 + 0.02);
     close(after(PieVariant::Linux, 250), (0.125 * 0.235 + 0.3125) / 2048.0);
@@ -160,7 +160,8 @@ fn the_probability_decays_to_nothing_and_the_clock_stops() {
         b.tick(0);
         let before = b.law.state().drop_prob;
         assert!(before > 0.1, "{before}");
-        // both delays are now 0, so the step is 0.125 x (-0.015) = -0.001875, and after the step drop_prob decays
+        // the current delay and the last one are now 0, so the step is 0.125 x (-0.015) = -0.001875, and after the step
+        // drop_prob decays
         b.tick(0);
         close(b.law.state().drop_prob, (before - 0.001_875) * decay);
         let mut updates = 0;
@@ -439,8 +440,8 @@ fn docsis_pie_states() {
     }
     b.tick(40_000);
     assert!(b.law.state().drop_prob > 0.0);
-    // The queue is empty now. As soon as drop_prob is 0 and both delays are low, the state becomes QUENCH. After more
-    // than a second in QUENCH, it becomes INACTIVE.
+    // The queue is empty now. As soon as drop_prob is 0 and the current delay and the last one are low, the state
+    // becomes QUENCH. After more than a second in QUENCH, it becomes INACTIVE.
     let mut quench = None;
     for _ in 0..2000 {
         let before = b.law.state().burst;

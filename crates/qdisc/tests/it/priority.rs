@@ -36,9 +36,9 @@ fn a_band_gets_what_those_before_it_leave_and_starves_if_that_is_nothing() {
 
 #[test]
 fn waiting_times_are_cobhams() {
-    // Cobham 1954, without preemption: W_k = R / ((1 - s_{k-1}) (1 - s_k)), where s_k is the load of bands 0 ... k, and
-    // R = total load x 0.8 ms / 2. By Little's law, the mean number of packets of a band that wait is the band's rate
-    // in packets per second times W_k.
+    // Cobham 1954, without preemption: the mean wait of a packet in band k is W_k = R / ((1 - s_{k-1}) (1 - s_k)),
+    // where s_k is the load of bands 0 ... k together, and R = total load x 0.8 ms / 2. By Little's law, the mean
+    // number of packets that wait in band k is W_k times the band's rate in packets per second.
     let loads = [0.3, 0.25, 0.25];
     let sources: Vec<Source> = loads.iter().enumerate().map(|(i, l)| stream(i, l * LINK).poisson()).collect();
     let run = bench().run(&sources, 10.0, 1000.0);

@@ -20,8 +20,8 @@ fn packet(ecn: Ecn) -> PacketMeta {
     packet
 }
 
-/// Lets `law` decide about the packet `what`, which arrives at `ms` and finds `packets` packets of 1000 bytes in the
-/// queue.
+/// Lets `law` decide about a packet (`what`) that arrives after `ms` milliseconds and finds `packets` packets of 1000
+/// bytes in the queue.
 fn arrive(law: &mut impl Law, ms: u64, packets: u32, what: &PacketMeta, rng: &mut Rng) -> Verdict {
     let link = LinkView::plain(BitRate(8_000_000));
     let backlog = Backlog { packets, bytes: u64::from(packets) * 1000 };
@@ -127,8 +127,9 @@ fn one_draw_judges_the_whole_gap_by_the_present_probability() {
         };
         assert!((share - expected).abs() < 0.0032, "{n}: {share}");
     }
-    // Method 2 draws for each packet. 80 % of the gaps are longer than ten packets, and a tenth of these, 0.05 / (1 - 10 x 0.05),
-    // end at the next packet: 0.8 x 0.1 = 0.08
+    // Method 2 draws a random number for each packet. 80 % of the gaps are longer than ten packets, and the next packet
+    // ends a tenth of these, because p_a is 0.05 / (1 - 10 x 0.05) = 0.1. So the share of gaps of eleven packets is 0.8
+    // x 0.1 = 0.08.
     let eleventh = gaps_of_a_rising_probability(Spacing::Uniform)[11];
     assert!((eleventh - 0.08).abs() < 0.002, "{eleventh}");
 }
@@ -144,8 +145,8 @@ fn the_linux_variant_has_tcs_names_and_defaults() {
     arrive(&mut law, 0, 1, &packet(Ecn::NotEct), &mut rng);
     let ramp = law.ramp().unwrap();
     assert_eq!((ramp.min, ramp.max, ramp.max_p, law.weight()), (16_666.0, 50_000.0, 0.02, Some(0.0625)));
-    // With a burst of 100 and a min of 15 packets, burst + 1 - min is 100 + 1 - 15 = 86. (1 - (1 - w)^100) / w is 82.8
-    // for w = 1/256, which is too small, and 90.9 for w = 1/512.
+    // With a burst of 100 and a min of 15 packets, burst + 1 - min is 100 + 1 - 15 = 86, so (1 - (1 - w)^100) / w must
+    // be at least 86. For w = 1/256 it is only 82.8; for w = 1/512 it is 90.9.
     let lab = RedParams {
         min: Some("22710B".parse().unwrap()),
         max: Some("45420B".parse().unwrap()),
@@ -167,8 +168,8 @@ fn the_average_by_hand() {
     for (idle, whole, fraction) in [
         // an average of 5 decays to (1/2)^3 x 5 in 3 packet times, and to (1/2)^2.5 x 5 in 2.5 packet times
         (IdleDecay::Decay, 0.625, 5.0 * 0.176_776_695_296_636_9),
-        // 2.5 packet times are rounded down to 2. In addition, the arrival finds 0 packets, and this sample halves the
-        // average once more.
+        // 2.5 packet times are rounded down to 2. In addition, the arrival adds a sample of 0 packets to the average,
+        // which halves the average once more.
         (IdleDecay::DecayAndSample, 0.3125, 0.625),
         (IdleDecay::DecayOnceAsked, 0.625, 5.0 * 0.176_776_695_296_636_9),
     ] {
@@ -235,12 +236,12 @@ fn presets_and_automatic_values() {
     assert_eq!(set(RedVariant::Altq, 8_000_000), (15.0, 30.0, 0.1, false, 0.002));
     let limit = |variant| RedParams { variant, ..Default::default() }.default_limit();
     assert_eq!((limit(RedVariant::Altq), limit(RedVariant::Ns2)), (Limit::Packets(60), Limit::Packets(50)));
-    // ns-2 at 10 Mbit/s has c = 2500 packets/s of 500 bytes, min = 0.005 x 2500 / 2 = 6.25 packets, rtt = 0.1 s, and w = 1 -
-    // e^(-1/(10 rtt c)) = 1 - e^(-1/2500)
+    // The link's rate c in ns-2 is 2500 packets of 500 bytes per second at 10 Mbit/s, so min = 0.005 x 2500 / 2 = 6.25
+    // packets. With rtt = 0.1 s, w = 1 - e^(-1/(10 rtt c)) = 1 - e^(-1/2500).
     let (min, max, max_p, gentle, w) = set(RedVariant::Ns2, 10_000_000);
     assert_eq!((min, max, max_p, gentle), (3125.0, 9375.0, 0.1, true));
     assert!((w - 0.000_399_920_01).abs() < 1e-12, "{w}");
-    // ns-2 at 100 kbit/s has c = 25, min = 5 packets, rtt = 3/25 = 0.12 s, and w = 1 - e^(-1/30)
+    // at 100 kbit/s, c is 25 packets per second, so min = 5 packets, rtt = 3/25 = 0.12 s, and w = 1 - e^(-1/30)
     let (min, _, _, _, w) = set(RedVariant::Ns2, 100_000);
     assert!(min == 2500.0 && (w - 0.032_783_899_517_994).abs() < 1e-12, "{w}");
     // if the link is stopped (rate 0), thresholds and weight still have valid values
@@ -248,8 +249,9 @@ fn presets_and_automatic_values() {
         let (min, max, _, _, w) = set(variant, 0);
         assert!(min < max && w > 0.0 && w <= 1.0, "{variant:?}: {min} {max} {w}");
     }
-    // for burst 20 and min 15, tc's w is 1/8: 20 + 1 - 15 = 6 is at most (1 - (7/8)^20) / (1/8) = 7.4, but more than (1 -
-    // (3/4)^20) / (1/4) = 3.99
+    // tc's w is the largest power of 1/2 with burst + 1 - min <= (1 - (1 - w)^burst) / w. For burst 20 and min 15, the
+    // left-hand side is 20 + 1 - 15 = 6. The right-hand side is (1 - (7/8)^20) / (1/8) = 7.4 for w = 1/8, but only (1 -
+    // (3/4)^20) / (1/4) = 3.99 for w = 1/4.
     let tc = RedParams { variant: RedVariant::Altq, burst: Some(20), ..Default::default() };
     assert_eq!(started(&tc, 8_000_000).weight(), Some(0.125));
     // thresholds in time depend on the rate: 30 ms is 30 000 bytes at 8 Mbit/s, and 60 000 at 16 Mbit/s
@@ -356,7 +358,7 @@ fn adaptive_red_by_hand() {
         assert!((law.max_p() - expected).abs() < 1e-12, "{ms} ms: {}", law.max_p());
         assert_eq!(law.red().ramp().unwrap().max_p, law.max_p());
     }
-    // max_p increases by a quarter of its value if that is less than 0.01, and never leaves its bounds
+    // max_p increases by max_p / 4 or by 0.01, whichever is less, and never leaves its bounds of 0.01 and 0.5
     for (from, queue, expected) in
         [(0.02, 25, 0.025), (0.495, 25, 0.5), (0.5, 25, 0.5), (0.0105, 5, 0.01), (0.01, 5, 0.01)]
     {
@@ -394,7 +396,7 @@ fn wred_has_cisco_s_ladder_and_profiles() {
         };
         let slope = 1.0 / f64::from(40 - min);
         assert_eq!((drops(min), drops(40)), (0.0, 1.0));
-        // the standard error is at most 0.011
+        // the standard error of the share of drops in 2000 draws is at most 0.011
         assert!((drops(min + 1) - slope).abs() < 0.05, "precedence {precedence}: {} not {slope}", drops(min + 1));
     }
     // a DSCP's profile overrides its precedence's profile, whatever their order
@@ -417,15 +419,16 @@ fn rio_averages_in_packets_apart() {
     LawParams::validate(&params).unwrap();
     let (mut law, mut rng) = (params.law(), Rng::named(1, "q"));
     let (inside, out) = (PacketMeta { size: 1000, tos: 40, ..Default::default() }, packet(Ecn::NotEct));
-    // ten packets are queued, of which two are "in". An out-packet is dropped, but an in-packet is not
+    // ten packets are queued, and two of them are in-packets. An out-packet is dropped, because the average of all
+    // packets is 10, but an in-packet is not, because the average of in-packets is only 2.
     for q in 0..2 {
         assert_eq!(arrive(&mut law, 0, q, &inside, &mut rng), Verdict::Pass);
     }
     assert_eq!(arrive(&mut law, 0, 10, &out, &mut rng), Verdict::Drop);
     assert_eq!(arrive(&mut law, 0, 10, &inside, &mut rng), Verdict::Pass);
     assert_eq!(law.averages(), (10.0, 2.0));
-    // The queue's limit refuses the third in-packet, which the law had passed, so the law subtracts it again and counts
-    // two in-packets. Then one of these leaves.
+    // The law passed the third in-packet and counted it, but now the queue's limit refuses this packet. So `overflow`
+    // lowers the count of in-packets to two again. Then an in-packet leaves, and the count is one.
     law.overflow(Time(0));
     let link = LinkView::plain(BitRate(8_000_000));
     let backlog = Backlog { packets: 9, bytes: 9000 };

@@ -1,5 +1,5 @@
-//! Tests of a fair discipline with DRR++ and COBALT in which a queue has become empty. The queue counts as new again at
-//! once or, with `holds_queue`, only when COBALT's count and drop probability have returned to 0.
+//! Tests a fair discipline with DRR++ and COBALT after one of its queues has become empty. The emptied queue counts as
+//! new again either at once or, with `holds_queue`, only when COBALT's count and drop probability have returned to 0.
 
 use packet::{DropReason, FateSink, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point};
 use qdisc::fair::Fair;
@@ -52,10 +52,10 @@ impl Bench {
     }
 }
 
-/// Runs the following script, and returns the flow that is served next. Flow 0 sends two packets: the first leaves at
-/// once, the second waits 11 ms, which is longer than the target. So the count of flow 0's law becomes 1 at 11 ms, and
-/// returns to 0 an interval later, at 111 ms. At `ms`, flow 0 sends a third packet, while flow 1 is an old flow in the
-/// middle of its turn.
+/// Returns the flow that is served after this script. Flow 0 sends two packets: the first leaves at once, and the
+/// second waits from 1 ms to 11 ms, which is longer than COBALT's target. So the count of flow 0's COBALT becomes 1 at
+/// 11 ms, and returns to 0 an interval later, at 111 ms. At the time `ms`, flow 0 sends a third packet, while flow 1 is
+/// an old flow in the middle of its turn.
 fn first_after(holds_queue: bool, ms: u64) -> u32 {
     let mut b = Bench::new(holds_queue);
     b.offer(0, 0, 1000);

@@ -76,8 +76,8 @@ fn words_mean_the_table_with_the_same_values() {
         ("bfifo limit 64kb", r#"{"droptail": {"limit": "65536B"}}"#),
         ("bfifo", r#"{"droptail": {"limit": "1514000B"}}"#),
         ("pfifo_head_drop limit 20", r#"{"droptail": {"limit": "20p", "drop_head": true}}"#),
-        // The laboratory's own parameter names are keywords too: in disciplines that tc does not have, and after tc's
-        // keywords in those that it has.
+        // The laboratory's own parameter names are keywords too. They are accepted in disciplines that tc does not have
+        // and, after tc's keywords, in disciplines that tc has.
         ("droptail limit 50ms ns2_off_by_one", r#"{"droptail": {"limit": "50ms", "ns2_off_by_one": true}}"#),
         ("lred limit 100p weight 0.5 p_max 5%", r#"{"lred": {"limit": "100p", "weight": 0.5}}"#),
         ("codel target 5ms variant linux", r#"{"codel": {"variant": "linux"}}"#),

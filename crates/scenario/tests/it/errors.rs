@@ -27,7 +27,7 @@ preset = "linux-6"
 ack_every = 1
 "#;
 
-/// Returns the error lines for the text in which `old` is replaced by `new`.
+/// Returns the error lines for `GOOD` with `old` replaced by `new`.
 fn refused(old: &str, new: &str) -> Vec<String> {
     assert!(GOOD.contains(old), "the test's own text has no {old:?}");
     let text = GOOD.replacen(old, new, 1);

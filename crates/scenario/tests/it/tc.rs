@@ -50,7 +50,7 @@ fn shapers_have_their_own_words() {
 fn what_happens_behind_the_server_is_netem_at_the_far_end() {
     let got = commands("rate = '5mbit'\ndelay = '10ms'\njitter = '4ms'\nloss = '1%'").pop().unwrap();
     assert_eq!(got, "tc qdisc replace dev ifb0 root handle 1: netem limit 1000 delay 12ms 2ms loss 1%");
-    // 1 Gbit/s for 100 ms is 12.5 MB in flight: 195 312 frames of 64 bytes
+    // 1 Gbit/s for 100 ms is 12.5 MB in flight, or 195 312 whole frames of 64 bytes; the limit is one more
     let got = commands("rate = '1gbit'\ndelay = '100ms'").pop().unwrap();
     assert!(got.contains("limit 195313 delay 100ms"), "{got}");
     assert!(comments("rate = '5mbit'\njitter = '4ms'").contains("netem's jitter reorders packets"));

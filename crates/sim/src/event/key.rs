@@ -24,7 +24,7 @@ pub(crate) enum Target {
     Timer(u32),
     /// An application's timer.
     App(u16),
-    /// A packet that its socket counts (TCP small queues) has left its host's device.
+    /// A packet that counts towards the limit of its socket (TCP small queues) has left its host's device.
     Left,
     /// The world's own clock, which makes scheduled changes, ends the warm-up, samples the series and catches up on
     /// idle links.
@@ -35,14 +35,14 @@ const KIND_SHIFT: u32 = 21;
 const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
 /// Bit position of the event's time.
 pub(super) const TIME_SHIFT: u32 = 76;
-/// Bit position of the second field, the time of scheduling.
+/// Bit position of the second field: how long in advance the event was scheduled.
 const AGE_SHIFT: u32 = 38;
 /// Bit position of the third field, the event's number. A rank, which replaces the second and third fields, also begins
 /// at this bit.
 const NUMBER_SHIFT: u32 = 24;
 /// Largest event number that fits into the third field of a key.
 pub(super) const MAX_NUMBER: u64 = (1 << (AGE_SHIFT - NUMBER_SHIFT)) - 1;
-/// Second field of the key of an event that is scheduled 0 ns in advance. It is the largest value that the field can
+/// Value of the second field for an event that is scheduled 0 ns in advance. It is the largest value that the field can
 /// hold.
 const NOW: u64 = (1 << (TIME_SHIFT - AGE_SHIFT)) - 1;
 /// Smallest value of the second field in the key of an event without a rank. In a key with a rank, these bits hold a
@@ -54,7 +54,8 @@ pub(super) const MAX_RANK: usize = (OLDEST << (AGE_SHIFT - NUMBER_SHIFT)) as usi
 /// Upper bound (exclusive) on the time of an event: 52 days.
 pub(super) const LATEST: Time = Time((1 << (128 - TIME_SHIFT)) - 1);
 
-/// Returns the key of an event at `at` that was scheduled at `since`, which is at most `at`.
+/// Returns the key of an event that takes place at the time `at` and was scheduled at the time `since`. `since` must
+/// not be later than `at`.
 #[inline]
 pub(super) fn key(at: Time, since: Time, number: u64, target: Target) -> u128 {
     let scheduled = NOW - (at.0 - since.0).min(NOW - OLDEST);

@@ -36,21 +36,21 @@ pub(crate) struct Events {
     arrivals: Tournament,
     ports: Heap,
     timers: Wheel,
-    /// The smaller of the first keys in `ports` and `timers`.
+    /// The smallest key in `ports` and `timers`.
     other: u128,
-    /// Number of events scheduled at this moment.
+    /// Largest number in the key of an event that was scheduled at the time `now`; zero if there is no such event yet.
     scheduled: u64,
     now: Time,
     taken: u64,
-    /// Key of the latest event taken.
+    /// Key of the event that was taken last.
     latest: u128,
-    /// For each link, true if the link's arrivals have number 0, so that they precede all other events scheduled at the
-    /// same moment for the same time (see [`crate::chain`]).
+    /// For each link, true if the link's arrivals have number 0, so that they precede all other events that have the
+    /// same time and were scheduled at the same moment (see [`crate::chain`]).
     first: Vec<bool>,
 }
 
 impl Events {
-    /// Returns an empty set. `first` has one entry for each link of the world, which is true if the link's arrivals
+    /// Returns an empty event set. `first` has one entry for each link of the world: true if the arrivals of that link
     /// have number 0.
     pub(crate) fn new(first: Vec<bool>) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl Events {
         self.now = at;
     }
 
-    /// Returns the key of an event that is scheduled now, for `at`.
+    /// Returns the key of an event that is scheduled now and takes place at the time `at`.
     #[inline]
     fn key(&mut self, at: Time, target: Target) -> u128 {
         self.scheduled = (self.scheduled + 1).min(MAX_NUMBER);
@@ -115,7 +115,8 @@ impl Events {
         key(at, since, number, target)
     }
 
-    /// Schedules a timer at `at`. The timer precedes all events at the same time that have a higher rank or no rank.
+    /// Schedules a timer for the time `at`. The timer precedes all events of that time that have a higher rank or no
+    /// rank.
     pub(crate) fn push_ranked(&mut self, at: Time, rank: usize, target: Target) {
         if at < self.now {
             past(at, self.now);
@@ -126,8 +127,9 @@ impl Events {
         self.other = self.other.min(key);
     }
 
-    /// Schedules `target` at `at`, after all events already scheduled for that moment. For a plain link, call
-    /// [`Events::set_arrival`].
+    /// Schedules an event of `target` for the time `at`. The event follows all events that have already been scheduled
+    /// for that time (except arrivals that [`Events::set_arrival_since`] has set as if they were scheduled later). If a
+    /// link delivers its packets in order, call [`Events::set_arrival`] for its arrivals instead.
     #[inline]
     pub(crate) fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
@@ -139,8 +141,9 @@ impl Events {
         self.other = self.other.min(key);
     }
 
-    /// Sets the one event of a plain link: the arrival of its first packet. The link must have no pending event, or its event
-    /// must just have been taken.
+    /// Sets the arrival event of a link that delivers its packets in order. Such a link has only one event at a time,
+    /// for its first packet in flight. The link must have no pending arrival event, or this event must just have been
+    /// taken.
     ///
     /// [`Events::take`] does not remove the event of a link from the tournament. So after a link's event has been
     /// taken, the caller must set or clear the link's event before the next event is taken.
@@ -171,7 +174,7 @@ impl Events {
         }
     }
 
-    /// Clears the event of a plain link that has become empty.
+    /// Clears the arrival event of a link that has no next arrival yet, or whose packets no longer arrive in order.
     #[inline]
     pub(crate) fn clear_arrival(&mut self, link: u16) {
         if usize::from(link) < LEAVES {
@@ -185,8 +188,8 @@ impl Events {
         let arrival = self.arrivals.top();
         let key = lesser(arrival, self.other);
         let at = time_of(key);
-        // `at` is `LATEST` if the set is empty. It is also `LATEST` for an event scheduled at or after that time, which
-        // no run reaches
+        // `at` is `LATEST` if the set is empty, or if the next event is scheduled for `LATEST` or a later time. No run
+        // lasts until `LATEST`
         if at > until || at == LATEST {
             return None;
         }

@@ -1,4 +1,4 @@
-//! A tournament tree for the events of plain links, which are few and fire all the time.
+//! A tournament tree for the arrival events of plain links. There are few such links, but their events are frequent.
 
 use std::hint::select_unpredictable;
 
@@ -15,7 +15,8 @@ const GROUP: usize = 8;
 /// constant, so that array indices need no bounds check.
 pub(super) const LEAVES: usize = GROUP * GROUP;
 
-/// A tournament tree: finds the smallest of one key per link; [`u128::MAX`] is the key of a link without an event.
+/// A tournament tree that finds the smallest of the links' keys. Each link has one key, which is [`u128::MAX`] if the
+/// link has no event.
 ///
 /// Links are in groups of eight. Setting a key repeats the seven comparisons of its group and, with more than one
 /// group, the comparison of the groups' winners. Nearly every world has only one group. The comparisons are made when a

@@ -19,7 +19,7 @@ pub(super) const SLOTS: usize = 1024;
 pub(super) struct Wheel {
     near: Heap,
     slots: Vec<Vec<u128>>,
-    /// Empty vectors, kept from slots that have been emptied, for reuse by other slots.
+    /// Empty vectors from slots that have been emptied. They are kept for reuse by other slots.
     spare: Vec<Vec<u128>>,
     /// Bitmap of the slots with keys.
     used: [u64; SLOTS / 64],

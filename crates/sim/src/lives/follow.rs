@@ -148,8 +148,8 @@ impl Lives {
         }
     }
 
-    /// Handles the end of a packet, which has arrived or was dropped. If the packet was sent before the window, its rows are
-    /// freed, unless an ACK is still expected.
+    /// Handles a packet that has arrived at its destination or was dropped. If the packet was sent before the window,
+    /// its rows are freed, unless an ACK is still expected.
     fn ended(&mut self, packet: u32) {
         self.table.untag(packet);
         // the rows of a packet with payload are kept until its ACK arrives
@@ -231,7 +231,8 @@ impl Slot {
         Self { flow: FlowId(u32::MAX), rows: [NONE; 2], unacknowledged: Default::default() }
     }
 
-    /// Removes and returns the row of the next packet that an ACK of this flow covers.
+    /// Removes and returns the row of the next packet that is covered by an ACK of this flow with the acknowledgment
+    /// number `ack`, if there is one.
     fn covered(&mut self, flow: FlowId, reverse: bool, ack: u64) -> Option<u32> {
         let waiting = &mut self.unacknowledged[usize::from(reverse)];
         let Reverse((end, row)) = *waiting.peek().filter(|_| self.flow == flow)?;

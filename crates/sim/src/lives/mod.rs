@@ -117,7 +117,8 @@ pub struct Lives {
     flows: Vec<DirectedFlow>,
     slots: Vec<Slot>,
     arriving: Option<Arriving>,
-    /// Row of the leg that began after the last reading of its link; [`NONE`] if there is none.
+    /// Row of the leg that began last, if no link has been read since (the reading shows which subqueue the packet has
+    /// entered); otherwise [`NONE`].
     entered: u32,
 }
 
@@ -148,7 +149,8 @@ impl Lives {
         })
     }
 
-    /// Returns a sink that searches for the first `landmark` after `after`.
+    /// Returns a sink that searches for the first event of the type `landmark` that happens later than the time
+    /// `after`.
     pub fn find(scenario: &Scenario, landmark: Landmark, after: Time) -> Result<Self, Problem> {
         Ok(Self { task: Task::Find(landmark), ..Self::new(scenario, after, Time::NEVER, 0)? })
     }
@@ -204,7 +206,7 @@ impl Lives {
         &self.flows
     }
 
-    /// Returns the states of senders, in time order.
+    /// Returns the recorded states of senders, ordered by time.
     pub fn beliefs(&self) -> &[Belief] {
         &self.senders.rows
     }
@@ -214,7 +216,7 @@ impl Lives {
         &self.senders.states
     }
 
-    /// Returns the names of the subqueues in the queue of a link; empty if the queue has no subqueues.
+    /// Returns the names of the subqueues in the queue of a link; an empty slice if the queue has no subqueues.
     pub fn subqueues(&self, link: usize) -> &[String] {
         &self.subqueues[link].names
     }

@@ -151,7 +151,7 @@ impl Table {
         &mut self.legs.all[i as usize]
     }
 
-    /// Returns the row of the packet with this tag, if the packet has just arrived at the far end of a link.
+    /// Finds a packet by its tag, and returns its row if the packet has just arrived at the far end of a link.
     pub(super) fn passing(&self, now: Time, packet: &PacketMeta, flow: u32) -> Option<u32> {
         let i = *self.by_tag.get(packet.body as usize)?;
         let row = self.packets.all.get(i as usize)?;
@@ -222,7 +222,7 @@ impl Table {
         i
     }
 
-    /// Returns the first open leg with this key for which `is` returns true.
+    /// Returns the first open leg with this key that satisfies the condition `is`.
     pub(super) fn find(&self, key: &Key, is: impl Fn(&Leg) -> bool) -> Option<u32> {
         let mut i = self.open.get(key).copied().unwrap_or(NONE);
         while i != NONE {

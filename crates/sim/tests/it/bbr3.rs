@@ -1,4 +1,5 @@
-//! BBR version 3 through a bottleneck: whole connections compared with its rules and with version 1.
+//! Tests whole connections with BBR version 3 through a bottleneck. The expected results follow from the rules of
+//! version 3; under random loss, version 1 is run for comparison.
 
 use crate::common::{column, number, run, series};
 use sim::Column;
@@ -55,8 +56,8 @@ fn one_percent_of_random_loss_leaves_the_model_whole_and_five_percent_does_not()
         let ((model, one), (_, five)) = (both(form, 0.01), both(form, 0.05));
         assert!((0.95..1.05).contains(&model), "{form}: {model}");
         // every 2 to 3 s, and at most 63 rounds after the previous probe, a probe finds the full rate again. Between
-        // probes, every round with a loss reduces the rate by the share lost (draft §5.3.3.5.2): over n rounds, the
-        // mean is (1 - 0.99^n) / (0.01 n) of the full rate, or 0.75 for n = 62
+        // probes, every round with a loss reduces the rate by the fraction that was lost (draft §5.3.3.5.2), so over n
+        // rounds, the mean is (1 - 0.99^n) / (0.01 n) of the full rate, or 0.75 for n = 62
         assert!((0.75..1.0).contains(&one), "{form}: {one}");
         // with 5 % of loss, every probe exceeds the loss threshold, so the long-term bound decreases
         assert!(five < 0.6 * one, "{form}: {five} {one}");
@@ -71,9 +72,9 @@ fn a_buffer_of_half_a_bdp_bounds_the_losses() {
     for form in FORMS {
         let out = run(&path(40, 0.0, 60, &[form]));
         let share = number(&out, "links.up.dropped_packets") / number(&out, "links.up.offered_packets");
-        // a probe for bandwidth begins every 2 to 3 s, so there are at least 4000 segments from one to the next. A probe loses
-        // at most 2 % of the data in flight, and up to a quarter of a BDP (20 segments) in the round before BBR reacts: about
-        // 23 of 4000, or 0.6 %
+        // a probe for bandwidth begins every 2 to 3 s, so at least 4000 segments are sent between the beginnings of two
+        // probes. A probe loses at most 2 % of the data in flight, plus up to a quarter of a BDP (20 segments) in the
+        // round before BBR reacts. In total, about 23 of 4000 segments are lost, or 0.6 %
         assert!(share < 0.01, "{form}: {share}");
         assert!(number(&out, "links.up.utilisation") > 0.85, "{form}: {}", number(&out, "links.up.utilisation"));
     }

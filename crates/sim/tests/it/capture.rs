@@ -123,7 +123,7 @@ fn lengths_checksums_and_counts_are_right() {
     assert!(left.iter().any(|l| l.bytes[1] >> 2 == 10) && left.iter().any(|l| l.bytes[9] == 17 && l.bytes[1] == 0));
 }
 
-/// State of one direction of a connection, as the capture has shown it so far.
+/// State of one direction of a connection, reconstructed from the captured packets that have been read so far.
 #[derive(Default)]
 struct Stream {
     /// One past the highest sequence number so far.
@@ -181,7 +181,8 @@ fn segments_say_what_a_real_stack_would() {
             for sack in found.iter().filter(|o| o.0 == 5) {
                 for (i, block) in sack.1.chunks(8).enumerate() {
                     let (start, end) = (word(block), word(&block[4..]));
-                    // only the first block may lie below the ACK: it reports a duplicate (RFC 2883)
+                    // only the first block may lie below the ACK number; such a block reports data that was received
+                    // twice (RFC 2883)
                     assert!(start > ack || i == 0 && end <= ack);
                     assert!(start < end && u64::from(end) <= other.next);
                 }
@@ -217,8 +218,8 @@ fn a_link_is_found_by_name_or_by_its_rate() {
     let s = read(&modem("droptail = { limit = '50p' }", 1, D04_APPS));
     let refused = Capture::new(&s, Some("upp"), [Vec::new(), Vec::new()], KEPT).unwrap_err();
     assert!(refused.message.contains("did you mean \"up\"?"), "{refused}");
-    // `None` selects the slowest link: the modem with 5 Mbit/s, although its channel has 100 Mbit/s. The left file has the
-    // frames of the call, one every 20 ms for 3 s
+    // `None` selects the slowest link. This is the modem, because its rate of 5 Mbit/s counts, although its channel has
+    // 100 Mbit/s. The first file, captured at the near end, has the frames of the call: one every 20 ms for 3 s
     let (files, _) = captured(&modem("droptail = { limit = '50p' }", 3, D04_APPS), None, KEPT);
     let calls = packets(&files[0]).iter().filter(|l| l.bytes[9] == 17).count();
     assert_eq!(calls, 150);

@@ -64,7 +64,7 @@ fn twice_the_same_and_another_seed_another() {
     let toml = modem("codel = { limit = \"417p\" }", 10, D04_APPS);
     let first = said(&run(&toml));
     assert_eq!(first, said(&run(&toml)));
-    // single steps run the same loop as a run
+    // a run in single steps must have the same outcome as a whole run
     let s = read(&toml);
     let mut world = World::build(&s).unwrap();
     while world.step() {}
@@ -190,8 +190,8 @@ fn a_flow_more_draws_no_one_else_s_numbers() {
         let s: Scenario = read(toml);
         let mut world = World::with_sink(&s, Ear::new(Mask::ENQUEUED.with(Mask::DROPPED))).unwrap();
         world.run(|_| true);
-        // the times at which datagrams of the jittered source arrive at a queue, even if they are dropped. They are 1000 bytes
-        // long, and no TCP packet has this size
+        // selects the arrivals of the jittered source's datagrams at a queue, including datagrams that are dropped
+        // there. These datagrams are recognised by their size: they have 1000 bytes, and no TCP packet has this size
         let arrives = |record: &Record| match record {
             Record::Enqueued { packet, .. } | Record::Dropped { packet, point: Point::Enqueue, .. } => {
                 packet.size == 1000

@@ -1,4 +1,5 @@
-//! Golden results of every discipline with its defaults, in two small scenarios. They show how a change affects every discipline.
+//! Golden results of every discipline with its defaults, in two small scenarios. They show which
+//! disciplines a change affects, and how.
 
 use crate::common::{number, run};
 use qdisc::QDISCS;

@@ -65,15 +65,16 @@ fn queue_protection_sends_a_blast_to_the_other_queue() {
         let queue = format!("{{ docsis_lld = {{ queue_protection = {protection}, delay_estimate = '{estimate}' }} }}");
         run(&home(&modem(&queue, &format!(", low_latency = {{ {PGS} }}")), blast))
     };
-    // packets that wait for grants do not count in the virtual queue. So L may also hold the part of the flood that arrives
-    // while a request is served, which takes 1.62 ms plus a MAP interval of 2.025 ms
+    // the virtual queue does not count packets that wait for grants. So with the estimate `virtual_queue`, L may also
+    // hold the part of the flood that arrives while a request is served, which takes 1.62 ms plus a MAP interval of
+    // 2.025 ms
     for (estimate, less) in [("bytes", 0.0), ("virtual_queue", 1.62 + 2.025)] {
         let (with, without) = (of(true, estimate), of(false, estimate));
         let sanctioned = |o: &Outcome| number(o, "links.up.classes.sanctioned.offered_packets");
         let sent = number(&with, "apps.blast.datagrams_sent");
         assert!(sanctioned(&with) > 0.3 * sent && sanctioned(&without) == 0.0, "{} of {sent}", sanctioned(&with));
-        // without protection, the flood fills the buffer of L, which holds 10 ms, less the 2000 bytes that are kept
-        // free
+        // without protection, the flood fills the buffer of L except for 2000 bytes, which are kept free. The whole
+        // buffer holds 10 ms of traffic
         assert!((8.0..25.0).contains(&game(&without)), "{}", game(&without));
         assert!(game(&with) - less < game(&without) / 2.0, "{estimate}: {} {}", game(&with), game(&without));
         // the game is never sanctioned: all its packets arrive
@@ -108,10 +109,10 @@ fn prague_in_one_queue_and_cubic_in_the_other_share_the_aggregate() {
 
 #[test]
 fn bytes_that_wait_for_grants_cost_prague_its_share() {
-    // With `bytes`, the queueing delay is estimated as the time that all waiting bytes take at MAX_RATE, including
-    // bytes that only wait for a grant. The bytes that wait for a grant can take longer than MAXTH even if nothing else
-    // waits, so most marks come from the ramp, not from the coupling. If half of the rate is granted proactively, few
-    // packets wait for requested grants
+    // With the setting `bytes`, the queueing delay is estimated as the time that all waiting bytes take at MAX_RATE,
+    // including bytes that only wait for a grant. These bytes alone can make the estimate longer than MAXTH (the delay
+    // from which the ramp marks every packet), so most marks come from the ramp, not from the coupling. If half of the
+    // rate is granted proactively, few packets wait for requested grants
     let ([classic, scalable], ramp) = two_kinds("bytes", "5mbit");
     assert!(scalable < 0.4 * classic && ramp > 0.5, "{scalable} {classic} {ramp}");
     let ([classic, scalable], fewer) = two_kinds("bytes", "25mbit");
@@ -196,10 +197,10 @@ fn downstream_a_game_passes_eight_downloads() {
     let pie = downstream(&cmts("'docsis_pie'", ""), &bulk);
     let lld = downstream(&cmts("'docsis_lld'", ", low_latency = {}"), &bulk);
     let delays = [&tail, &pie, &lld].map(game);
-    // the expected delay is most of 250 ms with drop-tail, and about the target of 10 ms with DOCSIS-PIE. In the L
-    // queue, a packet waits for the tokens of a packet of the other queue (121 us), and then passes the pipeline and
-    // the interleaver (105 us) and the wire (40 us). This takes about 266 us, and up to two symbols of 22.5 us each are
-    // added
+    // with drop-tail, the expected delay is most of the buffer's 250 ms; with DOCSIS-PIE, it is about the target of 10
+    // ms. In the L queue, a packet waits for the tokens of a packet of the other queue (121 us), then spends 105 us in
+    // the pipeline and the interleaver and 40 us on the wire. This takes about 266 us, to which up to two symbols of
+    // 22.5 us each are added
     assert!(delays[0] > 100.0 && delays[1] < 40.0 && delays[2] < 0.35, "{delays:?}");
     assert!(number(&lld, "apps.game.delay_ms.min") >= 0.145, "{}", number(&lld, "apps.game.delay_ms.min"));
     for o in [&tail, &pie, &lld] {
@@ -217,7 +218,7 @@ fn downstream_prague_and_cubic_share_by_coupling() {
         ["classic", "scalable"].map(|app| number(&o, &format!("apps.{app}.goodput_mbit_reverse")));
     assert!((0.5..2.0).contains(&(scalable / classic)), "{scalable} {classic}");
     assert!(classic + scalable > 88.0, "{scalable} {classic}");
-    // at this rate, MAXTH of the ramp is 1 ms: every packet that has waited longer is marked, so the L queue stays short
+    // at this rate, MAXTH (the delay from which the ramp marks every packet) is 1 ms, so the L queue stays short
     assert!(game(&o) < 2.0, "{}", game(&o));
 }
 
@@ -237,10 +238,10 @@ fn service_flows_keep_to_their_own_rates() {
     let down = downstream(&cmts(queue, own), &pair(["cmts", "home"]));
     let up = modem(queue, own).replace("50mbit", "100mbit");
     let up = run(&home(&up, &pair(["home", "cmts"])).replace("[app.game]", "[app.other]"));
-    // the configured rates count Ethernet frames. Upstream, the CMTS grants 1.05 times the rate, to allow for MAC
-    // headers. With these headers, frames have 1528 bytes, so they need only 1528 / 1518 = 1.0066 times the rate, and C
-    // uses the rest of the grants. L does not use the rest of its grants, because its virtual queue is full and drains
-    // at 10 Mbit/s
+    // the configured rates count the bytes of Ethernet frames. Upstream, the CMTS grants 1.05 times the configured
+    // rate, to allow for MAC headers. A full frame has 1518 bytes, or 1528 with the MAC header, so the configured rate
+    // needs grants of only 1528 / 1518 = 1.0066 times this rate. C sends more frames in the rest of its grants. L does
+    // not, because its virtual queue is full and drains at 10 Mbit/s
     let granted = 1.05 * 1518.0 / 1528.0;
     for (o, link, expected) in [(&down, "down", [10.0, 60.0]), (&up, "up", [10.0, 60.0 * granted])] {
         for (class, mbit) in ["L", "C"].iter().zip(expected) {

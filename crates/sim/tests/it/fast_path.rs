@@ -77,8 +77,9 @@ fn through_ports() {
     }
 }
 
-/// Two pings leave at the same time and reach the bottleneck at the same time, over 1 + 9 ms and 9 + 1 ms. The ping that entered
-/// its last link first is handled first, although that link has the higher number.
+/// Two pings leave at the same time and reach the bottleneck at the same time: one over links of 1 and 9 ms, the other
+/// over links of 9 and 1 ms. Each ping has its own link to the bottleneck. The first ping enters this link earlier, so
+/// it is handled first, although its link has the higher number.
 #[test]
 fn the_packet_that_entered_its_last_link_first_goes_first() {
     let mut toml = "duration = '1s'\n".to_owned();
@@ -102,11 +103,12 @@ fn the_packet_that_entered_its_last_link_first_goes_first() {
     world.run(|_| true);
     let outcome = world.outcome(&read(&toml));
     let rtt = |app: &str| number(&outcome, &format!("apps.{app}.ping.rtt_ms.max"));
-    // a ping takes 8 ms on the bottleneck
+    // the bottleneck takes 8 ms to send a ping, and the second ping waits for the first
     assert!((rtt("a_late") - rtt("z_early") - 8.0).abs() < 0.5, "{} and {}", rtt("a_late"), rtt("z_early"));
 }
 
-/// The links of a chain cannot be changed: neither plain links nor a port in a chain. Without chains, every link can be.
+/// Tests that no link of a chain can be changed, whether it is a plain link or a port, and that every link can be
+/// changed in a world without chains.
 #[test]
 fn a_link_in_a_chain_refuses_a_change() {
     let mut toml = "duration = '2s'\n".to_owned();

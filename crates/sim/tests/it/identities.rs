@@ -59,8 +59,9 @@ fn the_burst_phase() {
 
 #[test]
 fn longest_waits() {
-    // the last of `limit` stored packets of 1500 B waits limit x 12 000 bit / rate; ns-2 stores one packet less. The datagrams
-    // arrive every 12 us, some of them just as a slot becomes free.
+    // a packet of 1500 B that takes the last of the `limit` places in the queue waits limit x 12 000 bit / rate; in
+    // ns-2, the queue has one place less. A datagram arrives every 12 us, so some arrive exactly when a place becomes
+    // free.
     for (limit, rate, off_by_one, wait) in [
         ("417p", 20, false, 250.2),
         ("417p", 5, false, 1000.8),
@@ -70,7 +71,8 @@ fn longest_waits() {
         ("417p", 5, true, 998.4),
         ("21p", 20, true, 12.0),
         ("21p", 5, true, 48.0),
-        // a limit given as a time: the longest wait is the largest multiple of a packet's transmission time within the limit
+        // if the limit is a time, the longest wait is the largest multiple of a packet's transmission time that does
+        // not exceed the limit
         ("1000ms", 5, false, 1000.0 - 1000.0 % 2.4),
         ("1000ms", 1, false, 1000.0 - 1000.0 % 12.0),
         ("50ms", 20, false, 50.0 - 50.0 % 0.6),
@@ -123,9 +125,10 @@ fn times_of_a_call_that_nobody_answers() {
     let s = read(&line(200, "rate = \"1mbit\"\nqueue.droptail = { limit = \"28B\" }", 10.0, &ftp));
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
-    // Linux has timeouts of 1, 1, 1, 1, 1, 2, 4, 8, 16, 32 and 64 s: SYNs leave at 1, 2, 3, 4, 5, 6, 8, 12, 20, 36 and 68 s,
-    // and the connection is aborted at 132 s. A second later, a new connection sends SYNs at 133, 134, 135, 136, 137, 138, 140,
-    // 144, 152 and 168 s, which makes 21 SYNs. The next SYN, at 200 s, is after the end of the run
+    // Linux waits 1, 1, 1, 1, 1, 2, 4, 8, 16, 32 and 64 s after its SYNs, so the SYNs leave at 1, 2, 3, 4, 5, 6, 8, 12,
+    // 20, 36 and 68 s, and the connection is aborted at 132 s. A second later, a new connection sends SYNs at 133, 134,
+    // 135, 136, 137, 138, 140, 144, 152 and 168 s. That is 21 SYNs in total. The next SYN, at 200 s, is after the end
+    // of the run
     assert_eq!(number(&world.outcome(&s), "links.up.dropped_packets"), 21.0);
 }
 
@@ -142,7 +145,8 @@ fn a_call_of_ten_minutes() {
 
 #[test]
 fn equal_loss_for_all() {
-    // if an unresponsive load U shares a full link of capacity C, TCP gets C - U (1 - p), where p is the load's loss
+    // if a full link of capacity C carries an unresponsive load U, of which the fraction p is lost, TCP gets the rest
+    // of the link: C - U (1 - p)
     let apps = r#"
         [app.blast]
         from = "a"
@@ -160,8 +164,8 @@ fn equal_loss_for_all() {
     let tcp = number(&outcome, "apps.ftp.wire_bytes") * 8.0 / 100.0 / 1e6;
     let law = 10.0 - 11.26 * (1.0 - p);
     assert!((tcp - law).abs() < 0.05 * law, "{tcp} and {law} Mbit/s at a loss of {p}");
-    // the law holds for any p; the bounds on p show that neither TCP nor the blast is starved. For example, p is 25 % if TCP gets
-    // 200 kB/s (1.6 Mbit/s)
+    // this law holds for any loss rate p of the blast. The bounds on p show that neither TCP nor the blast is starved.
+    // For example, p is 25 % if TCP gets 200 kB/s (1.6 Mbit/s)
     assert!((0.11..0.4).contains(&p) && tcp > 0.0, "{p} {tcp}");
 }
 
@@ -211,7 +215,7 @@ fn buffers_that_keep_a_line_busy() {
     // with almost no buffer, the window varies between half the product and the whole product: 75 % on average
     assert!((0.70..0.82).contains(&reno[1]), "{reno:?}");
     // CUBIC reduces the window to 70 %, so a buffer of 1 / 0.7 - 1 = 0.43 of the product (36 packets) is enough, and 8
-    // packets are not. Reno halves the window, so 36 packets are not enough for it
+    // packets are not. Reno halves the window, so 36 packets are not enough for Reno
     let cubic = [36, 8].map(|b| utilisation("linux-6", b));
     assert!(cubic[0] > 0.985 && cubic[1] < 0.975 && cubic[1] > 0.85, "{cubic:?}");
     let reno = utilisation("rfc", 36);

@@ -1,8 +1,8 @@
-//! Tests the queue that each control law keeps with TCP at 10 Mbit/s.
+//! Tests the length and the delay of the queue under each control law, with TCP at 10 Mbit/s.
 
 use crate::common::{number, run};
 
-/// Measures of the upstream link, from 10 s to 60 s.
+/// Results of the upstream link from 10 s to 60 s.
 struct Seen {
     sojourn_ms: f64,
     queue_packets: f64,
@@ -41,8 +41,8 @@ fn uploads(queue: &str, flows: u32, ecn: bool) -> Seen {
 
 #[test]
 fn pie_holds_its_target() {
-    // an integrator has no steady-state error, so the mean delay is the target for any number of flows. Over 50 s, the sawtooth of
-    // the windows may shift the mean by up to a tenth
+    // an integrator has no steady-state error, so the mean delay equals the target for any number of flows. In a
+    // measurement of 50 s, the sawtooth of the windows may shift the mean by up to a tenth of the target
     for (queue, flows, target) in [
         ("pie = {}", 1, 15.0),
         ("pie = {}", 10, 15.0),
@@ -91,8 +91,9 @@ fn cobalt_keeps_a_shorter_queue_than_codel_by_not_forgetting() {
 
 #[test]
 fn marks_do_what_drops_do() {
-    // the laws with ECN mark packets of an ECN-capable TCP. They drop only SYNs and retransmissions, which are not ECN-capable. PIE
-    // also drops ECN-capable packets while its probability is above mark_ecnth, as during the overshoot of the first second
+    // with ECN, these laws mark the packets of an ECN-capable TCP, and drop only SYNs and retransmissions, which are
+    // not ECN-capable. With its default settings, PIE would also drop ECN-capable packets while its drop probability is
+    // above mark_ecnth, which happens in the overshoot of the first second, so this test sets mark_ecnth to 1
     for queue in [
         "red = { variant = \"altq\", limit = \"1000p\", ecn = true, harddrop = false }",
         "ared = { min = \"10p\", max = \"30p\", ecn = true, harddrop = false }",

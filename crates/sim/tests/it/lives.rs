@@ -9,7 +9,7 @@ use sim::lives::{Landmark, Leg, Lives};
 use std::collections::BTreeMap;
 use units::Time;
 
-/// Uploads through `QUEUE`, and a call.
+/// Uploads, short flows and a call through a bottleneck. Each test replaces `QUEUE` with a queue.
 const HOME: &str = r#"
 duration = "6s"
 link.up = { from = "a", to = "m", rate = "5mbit", delay = "10ms", queue = QUEUE, loss = 0.002 }
@@ -167,7 +167,7 @@ fn landmarks_are_those_of_the_records() {
     let s = read(&HOME.replace("QUEUE", QUEUES[4]));
     let mut world = World::with_sink(&s, Ear::new(Mask::ALL)).unwrap();
     world.run(|_| true);
-    // links are numbered by name: down, on, up
+    // links are numbered in alphabetical order of their names: down, on, up
     let up = LinkId(2);
     let first = |after: Time, is: &dyn Fn(&Record) -> bool| {
         world.sink().records.iter().find(|(at, record)| *at > after && is(record)).map(|(at, _)| *at)

@@ -8,8 +8,8 @@ fn scenario(text: &str) -> Scenario {
     read::scenario(text, Format::Toml, &[]).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-/// The number of packets in a slice of a run is limited, because on links without a rate whole windows arrive together:
-/// every 10 us, one event brings thousands of packets.
+/// The number of packets in a slice of a run is limited, because on links without a rate the packets of a whole window
+/// arrive together: every 10 us, one event brings thousands of packets.
 #[test]
 fn packets_that_arrive_together_count() {
     let run = scenario(
@@ -20,8 +20,8 @@ fn packets_that_arrive_together_count() {
     let (mut looks, mut before) = (0, 0);
     let ended = world.run_observed(|world| {
         let delivered: u64 = world.books().map(|books| books.delivered).sum();
-        // a slice may exceed its limit by the packets that arrive together: at most 4 windows of 6 291 456 B, in segments of
-        // 1448 B
+        // a slice may exceed its limit by the number of packets that arrive together: at most 4 windows of 6 291 456 B,
+        // in segments of 1448 B
         let most = u64::from(WORK_PER_SLICE) + 4 * 6_291_456 / 1448;
         assert!(delivered - before <= most, "{} packets without a look", delivered - before);
         before = delivered;

@@ -23,7 +23,8 @@ fn fairness_of_flows_that_carry_known_amounts() {
     let outcome = run(&line(10, &apps));
     assert_eq!(number(&outcome, "apps.four.fairness"), 1.0);
     assert!(outcome.summary["apps"]["one"].get("fairness").is_none(), "a single flow has no fairness");
-    // in units of 10 kB, Jain's index is (4 x 1 + 4)^2 / (5 (4 x 1 + 16)) = 64 / 100; the pings do not count
+    // with goodput in units of 10 kB, Jain's index is (4 x 1 + 4)^2 / (5 (4 x 1 + 16)) = 64 / 100; the pings do not
+    // count
     assert!((number(&outcome, "fairness") - 0.64).abs() < 1e-12);
     // 10 kB in 10 s is 8 kbit/s, or 0.008 Mbit/s
     for (key, mbit) in [
@@ -132,7 +133,7 @@ fn the_same_burst_on_other_scales() {
     assert!(alone.summary["latency"]["grade"].is_null() && alone.summary["latency"]["from"].is_null());
 }
 
-/// The cable modem of examples/cable-modem.toml, with defaults for all other keys.
+/// The cable modem of examples/cable-modem.toml. All other keys have their default values.
 const UPSTREAM: &str = "docsis.flow = { max_sustained_rate = \"5mbit\", max_traffic_burst = \"10MB\", \
                         peak_traffic_rate = \"20mbit\" }";
 
@@ -145,8 +146,8 @@ fn modem(seconds: u32, up: &str, apps: &str) -> String {
 
 #[test]
 fn a_modem_drops_nothing_behind_its_queue_discipline() {
-    // while the tokens of the burst last, packets leave the shaper faster than the channel can carry them, so the transmit queue is
-    // full for seconds
+    // until the tokens of the burst are used up, packets leave the shaper faster than the channel can carry them, so
+    // the transmit queue is full for seconds
     let up = |queue: &str, more: &str| format!("queue = \"{queue}\"\n{UPSTREAM}\ndocsis.max_grant = \"1250B\"\n{more}");
     let apps = app("files", "ftp = { flows = 5 }");
     for queue in ["codel", "droptail"] {
@@ -164,7 +165,8 @@ fn the_utilisation_of_a_modem_is_that_of_its_service_flow() {
     let half = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"2500kbit\", size = 1250 }")));
     let used = number(&half, "links.up.utilisation");
     assert!((0.5 - 2.0 * 1250.0 / 37.5e6..=0.5).contains(&used), "{used}");
-    // in addition, the burst sends 10 MB: the link sends 47.5 MB, and its capacity is 37.5 MB
+    // a faster source also uses the burst of 10 MB (max_traffic_burst), so the link sends 37.5 + 10 = 47.5 MB, which is
+    // more than its capacity of 37.5 MB
     let all = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
     assert!((number(&all, "links.up.utilisation") - 47.5 / 37.5).abs() < 0.001);
     // a shaper with the same rate gives the same capacity. The capacity of a plain link follows its rate: 30 s at 5 Mbit/s, and
@@ -213,7 +215,8 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
         ("links.up.in_flight_packets", 2.0),
         ("links.up.queue_packets.mean", 10.0),
         ("links.up.queue_packets.max", 10.0),
-        // each packet waits for nine other packets, and for the packet whose transmission begins as it arrives: 10 x 10 ms
+        // each packet waits for the nine packets ahead of it in the queue, and for the packet whose transmission begins
+        // at the moment of its arrival: 10 x 10 ms
         ("links.up.sojourn_ms.min", 100.0),
         ("links.up.sojourn_ms.max", 100.0),
         ("links.up.sojourn_ms.count", 1000.0),
@@ -228,7 +231,8 @@ fn everything_in_the_summary_begins_after_the_warm_up() {
         ("apps.cbr.jitter_ms", 0.0),
         ("warm_up_s", 10.0),
     ];
-    // the first link is on the fast path. The second link is a port, because its rate changes (to the same value)
+    // two runs must give the same results. The first run simulates the link on the fast path for plain links, and the
+    // second run simulates the link as a full port, because its rate changes (to the same value)
     for way in [
         OVERLOADED.to_owned(),
         OVERLOADED.replace("delay = ", "changes = [{ at = \"1s\", rate = \"1mbit\" }]\ndelay = "),
@@ -314,7 +318,7 @@ fn sums_after_a_warm_up_are_those_of_the_series_after_it() {
     let files = ended("files", "start_s", "took_s", "files");
     assert!(files.len() > 10 && files.len() < series(&outcome, "files", "took_s", "app", "files").len());
     assert_eq!(number(&outcome, "apps.files.files.done"), files.len() as f64);
-    // percentiles use the nearest rank, so they are values of the list
+    // percentiles are computed by nearest rank, so each percentile is one of the durations in the list
     assert_eq!(number(&outcome, "apps.files.files.p95_s"), files[(files.len() * 95).div_ceil(100) - 1]);
     assert_eq!(number(&outcome, "apps.files.files.max_s"), files[files.len() - 1]);
     assert_eq!(number(&outcome, "apps.web.web.pages"), ended("pages", "start_s", "load_s", "web").len() as f64);
@@ -326,8 +330,8 @@ fn sums_after_a_warm_up_are_those_of_the_series_after_it() {
 
 #[test]
 fn a_wire_with_impairments_is_no_plain_one() {
-    // batches arrive at multiples of 70 ms. A request sent at k s arrives with the first batch that is at least 10 ms later.
-    // The reply arrives one batch after the request
+    // batches arrive at multiples of 70 ms. A request sent at k s has a delay of 10 ms, so it arrives with the first
+    // batch at or after k s + 10 ms. The reply arrives with the next batch, 70 ms after the request
     let text = format!(
         "duration = \"10s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nboth_ways = true\ndelay = \"10ms\"\n\
          impairments.batches = \"70ms\"\n{}",
@@ -337,7 +341,7 @@ fn a_wire_with_impairments_is_no_plain_one() {
     let expected: Vec<f64> =
         (0..10u64).map(|k| ((k * 1000 + 10).next_multiple_of(70) + 70 - k * 1000) as f64).collect();
     assert_eq!(rtt, expected);
-    // the policer's bucket of 10 B is smaller than any packet
+    // the policer's bucket of 10 B is smaller than any packet, so the policer drops all ten requests
     let none = run(&text.replace("batches = \"70ms\"", "policer = { rate = \"1mbit\", burst = \"10B\" }"));
     assert_eq!(number(&none, "links.up.drops.link_loss"), 10.0);
 }
@@ -375,8 +379,8 @@ fn chosen_packets_are_lost() {
     assert_eq!(lost(&outcome), [2, 6]);
     assert_eq!(number(&outcome, "links.up.drops.link_loss"), 2.0);
     assert_eq!(number(&outcome, "apps.ping.ping.lost"), 2.0);
-    // with `both_ways`, each direction loses its second packet. The second request is lost, so the second reply is the
-    // one to the third request, and this reply is lost too
+    // with `both_ways`, each direction loses its second packet. The second request is lost, so the second reply answers
+    // the third request, and this reply is lost too
     let both = run(&toml.replace("both_ways = true", "both_ways = true\nlose = [2]"));
     assert_eq!(lost(&both), [1, 2]);
     // `lose` does not count packets that the queue drops: of a burst of five, one is sent at once, two wait (limit 2p)

@@ -1,5 +1,5 @@
-//! Packets of several segments (`tso`) in a world: sizes and times are as calculated, packets are cut where they should be, and the
-//! links' packet counters balance.
+//! Large packets that hold several segments (`tso`), in complete simulations: sizes and times are as calculated, links
+//! split large packets into segments where they should, and the links' packet counters balance.
 
 use crate::common::{Ear, number, read, run, said};
 use record::{Mask, Record};
@@ -54,8 +54,8 @@ fn a_packet_of_five_segments_is_sent_whole_over_every_link() {
 
 #[test]
 fn where_packets_are_cut() {
-    // if packets are cut, the first of ten segments takes 1.2 ms on each link; the last segment leaves the first link after 12
-    // ms, and takes 1.2 ms on the second link
+    // if large packets are split, the first of the ten segments takes 1.2 ms on each link; the last segment leaves the
+    // first link after 12 ms, and takes 1.2 ms on the second link
     let us = Duration::from_micros;
     let whole = |how: &str| {
         let world = watched(&scenario(how, 1, "14480B"));
@@ -72,13 +72,13 @@ fn where_packets_are_cut() {
         assert!(whole(&format!("{how}rate = '10mbit'")), "{how}");
     }
     assert!(whole("rate = '100mbit', shaper.htb = { rate = '10mbit' }"));
-    // with tc's defaults, CAKE and DualPI2 cut packets
+    // with tc's defaults, CAKE and DualPI2 split large packets into segments
     assert!(!whole("rate = '10mbit', queue = 'cake'"));
     assert!(!whole("rate = '10mbit', queue = 'dualpi2'"));
     assert!(whole("rate = '10mbit', queue = 'cake no-split-gso'"));
     assert!(whole("rate = '10mbit', queue = 'dualpi2 no_split_gso'"));
     assert!(whole("queue = 'cake bandwidth 10mbit no-split-gso'"));
-    // modems and Wi-Fi send one frame per segment, so packets are cut
+    // modems and Wi-Fi send one frame per segment, so they split large packets into segments
     assert!(!whole("rate = '10mbit', shaper = { max_sustained_rate = '5mbit' }"));
     assert!(!whole("rate = '30mbit', docsis = { flow = { max_sustained_rate = '5mbit' } }"));
     assert!(!whole("docsis31 = { flow = { max_sustained_rate = '5mbit' } }"));
@@ -104,7 +104,7 @@ fn bytes_are_conserved_over_links_that_cut_drop_and_lose() {
 
 #[test]
 fn a_flow_fills_its_link_with_them_and_counts_what_was_sent() {
-    // at 10 Mbit/s, 1448 of every 1500 bytes are payload, whether packets are cut or not
+    // at 10 Mbit/s, 1448 of every 1500 bytes are payload, whether large packets are split into segments or not
     let out = |tcp: &str, queue: &str| {
         run(&format!(
             "duration = '20s'\nrecord.warm_up = '5s'\ntcp.a = {{ preset = 'linux-6', {tcp} }}\n\

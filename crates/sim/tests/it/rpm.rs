@@ -34,7 +34,7 @@ fn one_queue_delays_all_probes_alike() {
     // arrives 3 ms later
     close("tcp", of("tcp_ms"), 100.8, 0.03);
     close("http", of("http_foreign_ms"), 100.8, 0.03);
-    // a self probe also waits for the ACK that allows its segment to be sent, at most 1.2 ms
+    // a self probe also waits up to 1.2 ms for the ACK that allows its segment to be sent
     close("loaded", of("http_loaded_ms"), 101.4, 0.03);
     close("rpm", of("rpm"), 60_000.0 / 100.8, 0.04);
     assert_eq!(outcome.summary["apps"]["test"]["rpm"]["confidence"], "high");

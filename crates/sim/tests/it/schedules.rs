@@ -66,8 +66,9 @@ fn a_shorter_delay_reorders_nothing() {
         traffic.voip = {}
         "#);
     assert_eq!(number(&outcome, "apps.ftp.retransmits") + number(&outcome, "apps.ftp.fast_recoveries"), 0.0);
-    // in the first and third period, a window of 60 kB per round trip of 110 and 210 ms gives 0.54 and 0.28 MB/s. In the other
-    // two periods, with round trips of 15 and 10 ms, the link's rate is the limit: 1.25 MB/s, or 1.21 MB/s without headers
+    // in the first and third period, round trips take 110 and 210 ms, and a window of 60 kB per round trip gives 0.54
+    // and 0.28 MB/s. In the other two periods, with round trips of 15 and 10 ms, the link's rate is the limit: 1.25
+    // MB/s, or 1.21 MB/s without headers
     let goodput = series(&outcome, "flow_series", "goodput_bytes", "app", "ftp");
     let t = series(&outcome, "flow_series", "t_s", "app", "ftp");
     for (from, to, rate) in [(1.0, 5.0, 0.54), (6.0, 10.0, 1.21), (11.0, 15.0, 0.28), (16.0, 20.0, 1.21)] {
@@ -127,8 +128,8 @@ fn jitter_delays_and_reorders_only_if_asked() {
     for shaken in [&kept, &free] {
         assert!(rtt(shaken, "min") >= 40.0 && rtt(shaken, "max") <= 50.0);
     }
-    // jitter is uniform in 0 to 10 ms: 5 ms on average, with a standard error of 2.9 / sqrt(600) = 0.12 ms. If packets must
-    // keep their order, some wait for earlier packets, so the mean is larger
+    // jitter is distributed uniformly between 0 and 10 ms: 5 ms on average, with a standard error of 2.9 / sqrt(600) =
+    // 0.12 ms. If packets must keep their order, some wait for earlier packets, so the mean is larger
     assert!((rtt(&free, "mean") - rtt(&quiet, "mean") - 5.0).abs() < 0.6, "{}", rtt(&free, "mean"));
     assert!(rtt(&kept, "mean") > rtt(&free, "mean") + 0.5, "{}", rtt(&kept, "mean"));
     // packets in order leave no gaps, so there are no duplicate ACKs; packets out of order make the sender assume losses

@@ -4,8 +4,8 @@ use crate::common::{Ear, number, read, run, said};
 use record::{Mask, Record};
 use sim::World;
 
-/// Returns a scenario of `flows` uploads through a bottleneck of `rate` in their own host. `link` and `tcp` are additional keys of
-/// the link and of TCP.
+/// Returns a scenario of `flows` uploads whose bottleneck, a link of `rate`, is in the sender's own host. `link` and
+/// `tcp` are additional keys of the link and of TCP.
 fn scenario(rate: &str, flows: u32, link: &str, tcp: &str) -> String {
     format!(
         "duration = '15s'\nrecord.warm_up = '3s'\n\
@@ -42,9 +42,10 @@ fn a_local_bottleneck_holds_two_bursts_of_each_flow_or_a_millisecond() {
             for tso in ["", ", tso = true"] {
                 let toml = scenario(rate, flows, "queue = 'pfifo limit 5000'", &format!("tsq = true{tso}"));
                 let (packets, bytes) = most(&toml);
-                // in slow start, a flow is paced at two windows per round trip, and its window is at most twice the data in
-                // flight. The data in flight per round trip is the flow's share of the link, so the pacing rate is at most 4
-                // times this share. A burst is what this rate sends in 1/1024 s, but at least two segments
+                // in slow start, a flow is paced at two windows per round trip, and its window is at most twice the
+                // data in flight. The link delivers the data in flight once per round trip, at the flow's share of the
+                // link's rate, so the pacing rate is at most 2 x 2 = 4 times this share. A burst is what this rate
+                // sends in 1/1024 s, but at least two segments
                 let burst = (4.0 * mbit * 1e6 / 8.0 / f64::from(flows) / 1024.0 / 1448.0).floor().max(2.0) as u64;
                 let most = u64::from(flows) * 2 * burst * 1500;
                 println!("{rate}, {flows} flows{tso}: {packets} packets, {bytes} bytes");
@@ -58,7 +59,7 @@ fn a_local_bottleneck_holds_two_bursts_of_each_flow_or_a_millisecond() {
 
 #[test]
 fn without_them_the_window_waits_in_the_queue() {
-    // the window is 500 kB, of which only 25 kB (10 Mbit/s x 20 ms) is in flight on the link
+    // only 25 kB (10 Mbit/s x 20 ms) of the window of 500 kB is in flight on the link, so the rest waits in the queue
     let (_, bytes) = most(&scenario("10mbit", 1, "queue = 'pfifo limit 5000'", ""));
     assert!(bytes > 400_000, "{bytes}");
 }

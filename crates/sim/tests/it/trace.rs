@@ -1,4 +1,4 @@
-//! A trace agrees with the result of its run, and does not change it.
+//! Tests that a trace agrees with the result of its run, and that tracing does not change the result.
 
 use crate::common::read;
 use packet::DropReason;

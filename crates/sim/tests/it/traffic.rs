@@ -170,7 +170,7 @@ fn short_flows_finish_on_an_idle_line_in_their_round_trips() {
 
 #[test]
 fn new_applications_keep_the_books_on_random_networks() {
-    // whatever the random numbers, every packet is delivered, dropped or in flight
+    // on every random network, each packet is delivered, dropped, queued or in flight
     for n in 0..4 {
         let mut toml = Dice::new(9000 + n, crate::common::Numbers::Odd, true).scenario();
         let (from, to) = if toml.contains("\"a0\"") { ("a0", "b0") } else { ("n0", "n1") };
@@ -245,8 +245,8 @@ fn ledbat_yields_to_reno() {
 
 #[test]
 fn a_file_is_faster_beside_ledbat_than_beside_reno() {
-    // the stack `linux-6` sends 1 MB every 30 s beside an upload. LEDBAT's standing queue is a tenth of the one that Reno builds
-    // in the one-second buffer
+    // the stack `linux-6` sends 1 MB every 30 s beside an upload. LEDBAT's standing queue is a tenth of Reno's, which
+    // fills the one-second buffer
     let files = "[app.file]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"60s\"\n\
                  traffic.ftp = { size = \"1MB\", interval = \"30s\" }\n";
     let took = ["ledbat", "rfc"].map(|preset| {

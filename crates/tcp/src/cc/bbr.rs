@@ -35,7 +35,7 @@ use filter::MaxFilter;
 use long_term::LongTerm;
 use units::{Duration, Rng, Time};
 
-/// The smallest gain that doubles the delivery rate every round, 2/ln 2 = 2.885, rounded up as usual.
+/// The smallest gain that doubles the delivery rate every round: 2/ln 2 = 2.885, rounded up to two decimals.
 const HIGH_GAIN: f64 = 2.89;
 /// The inverse of [`HIGH_GAIN`]. In one round it drains the queue that Startup has built.
 const DRAIN_GAIN: f64 = 1.0 / HIGH_GAIN;
@@ -50,7 +50,7 @@ const RTPROP_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// Minimum window, segments. It keeps data flowing even if only every second segment is acknowledged.
 const MIN_CWND: f64 = 4.0;
-/// Factor by which the bandwidth grows in a round. If it grows by at least this factor, the pipe is not full yet.
+/// The pipe is not full yet if the bandwidth has grown by at least this factor.
 const FULL_GROWTH: f64 = 1.25;
 /// Number of rounds with less growth than [`FULL_GROWTH`] after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
@@ -89,7 +89,7 @@ enum Mode {
 struct FullPipe {
     /// Bandwidth when it last grew by 25 %, bytes per second.
     bw: f64,
-    /// Number of rounds since the bandwidth last grew by 25 %. Rounds that the application limits are not counted.
+    /// Number of rounds since the bandwidth last grew by 25 %. Application-limited rounds are not counted.
     rounds: u32,
     reached: bool,
 }
@@ -131,8 +131,8 @@ impl Bbr {
         self.long_term.rate().unwrap_or_else(|| self.btl_bw.get())
     }
 
-    /// Returns the number of segments that leave back to back, as with segmentation offload: what the pacing rate sends
-    /// in 1/1024 s, within limits.
+    /// Returns the number of segments that are sent back to back, as with segmentation offload: as many as the pacing
+    /// rate sends in 1/1024 s, but at least two (one at rates below [`ONE_SEGMENT_BELOW`]) and at most 127.
     fn burst(&self) -> u32 {
         let least = if self.pacing_rate < ONE_SEGMENT_BELOW { 1.0 } else { 2.0 };
         (self.pacing_rate / 1024.0 / self.mss).clamp(least, 127.0) as u32
@@ -145,7 +145,7 @@ impl Bbr {
             converges: false,
             pacing_rate: Some(self.pacing_rate),
             quantum: self.burst(),
-            // with a window of four segments, delivery rates do not show the bandwidth
+            // with a window of four segments, the measured delivery rate is not the bandwidth of the path
             probing_delay: matches!(self.mode, Mode::ProbeRtt { .. }),
             ..w.into()
         }
@@ -239,7 +239,7 @@ impl Bbr {
         }
     }
 
-    /// Starts ProbeBw in a random phase, but not the draining phase, because there is no queue to drain yet.
+    /// Starts ProbeBw in a random phase. The draining phase is excluded, because there is no queue to drain yet.
     fn enter_probe_bw(&mut self, now: Time) -> Mode {
         self.phase_at = now;
         let phase = self.rng.get_or_insert_with(|| Rng::named(0, "bbr")).below(7) as u8;

@@ -72,7 +72,7 @@ pub struct Drive {
 }
 
 impl From<Window> for Drive {
-    /// Builds the output for a controller that sets only the window, without pacing.
+    /// Builds the output of a controller that sets only the window and the threshold, and does not set a pacing rate.
     #[inline]
     fn from(w: Window) -> Self {
         Self {
@@ -96,7 +96,8 @@ pub struct AckSample {
     pub now: Time,
     /// Segments newly acknowledged cumulatively. A partly filled segment counts as a fraction.
     pub acked: f64,
-    /// Segments that count for growth: newly delivered, cumulatively or by SACK, and at most `abc_limit`.
+    /// Number of newly delivered segments that count for the growth of the window. Segments may be delivered
+    /// cumulatively or by SACK; at most `abc_limit` segments count per ACK.
     pub credit: f64,
     /// Bytes newly delivered, cumulatively or by SACK.
     pub delivered: u64,
@@ -125,8 +126,9 @@ pub struct AckSample {
     pub srtt: Duration,
     /// Bytes in flight before the ACK.
     pub flight_before: u64,
-    /// Bytes in flight when the controller runs, which is before or after the sender responds to losses ([`Turn`]).
-    /// With [`Turn::Repair`], they include retransmissions triggered by this ACK.
+    /// Bytes in flight when the controller runs. [`Turn`] determines whether the controller runs before or after the
+    /// sender responds to losses. With [`Turn::Repair`], the bytes in flight include retransmissions triggered by this
+    /// ACK.
     pub in_flight: u64,
     /// SND.UNA: all bytes below it are acknowledged.
     pub una: u64,
@@ -206,7 +208,8 @@ pub struct Silence {
     pub now: Time,
     /// Length of the idle period.
     pub idle: Duration,
-    /// True if the application limits delivery rates. Set only if [`Needs::rates`] is set.
+    /// True if the application, not the network, currently limits the delivery rates. Set only if [`Needs::rates`] is
+    /// set.
     pub app_limited: bool,
 }
 
@@ -261,7 +264,7 @@ pub(crate) enum Responder {
     None,
 }
 
-/// The detail in which ACKs must report CE marks.
+/// The level of detail at which ACKs must report CE marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Feedback {
     /// Any feedback suffices.
@@ -283,8 +286,8 @@ pub(crate) struct EcnNeeds {
     pub ect: Ect,
     /// Default set of packets sent as ECN-capable. `None` selects the set that is usual for the feedback.
     pub ect_on: Option<EctOn>,
-    /// True if a receiver with this controller sends an ACK at once when a marked packet follows an unmarked one, or
-    /// the reverse, even with AccECN.
+    /// True if a receiver with this controller sends an ACK at once when a marked packet follows an unmarked one, or an
+    /// unmarked packet follows a marked one. This holds even if the connection uses AccECN.
     pub ack_changes: bool,
     /// True if peers with the same controller may deliberately send segments smaller than the MSS.
     pub small_segments: bool,
@@ -302,7 +305,7 @@ impl EcnNeeds {
     };
 }
 
-/// The parameters of the stack that a new controller receives, besides its own.
+/// The properties of a stack that a new controller receives in addition to the controller's own parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Stack<'a> {
     /// Parameters shared by several controllers.
@@ -384,9 +387,9 @@ pub(crate) trait Control: Sized {
         w.into()
     }
 
-    /// Responds to congestion: sets ssthresh from `base`, in segments. `base` is the window, or the data in flight if
-    /// it is smaller and the parameter `reduce_from_flight` is set. The sender decides how the window is reduced to
-    /// ssthresh.
+    /// Responds to congestion: sets ssthresh from `base`, a number of segments. `base` is the window, or the data in
+    /// flight if that is smaller and the parameter `reduce_from_flight` is set. The sender decides how the window is
+    /// reduced to ssthresh.
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive;
 
     /// Processes a timeout, after which the window is one segment. The sender calls `on_congestion` first if the
@@ -399,8 +402,8 @@ pub(crate) trait Control: Sized {
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
 
     /// Undoes the last recovery or timeout, which was spurious. `before` is the window before that reduction, or `None`
-    /// if an ECN echo had also reduced the window. The sender takes only the window and the threshold from the result
-    /// if [`Drive::reduction`] is true; if it is false, the sender also takes the pacing rate.
+    /// if an ECN echo had also reduced the window. If [`Drive::reduction`] is true in the result, the sender takes only
+    /// the window and the threshold from the result. If it is false, the sender also takes the pacing rate.
     fn on_undo(&mut self, w: Window, before: Option<Window>) -> Drive {
         undone(w, before)
     }

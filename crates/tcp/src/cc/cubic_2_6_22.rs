@@ -124,7 +124,8 @@ impl Control for Cubic2622 {
             w.cwnd += s.credit;
             return;
         }
-        // in congestion avoidance, windows are whole segments. A fraction left over from slow start or from the sender is cut off
+        // in congestion avoidance, the window is a whole number of segments. If slow start or the sender has left a
+        // fraction of a segment in the window, the fraction is cut off
         w.cwnd = w.cwnd.floor().max(1.0);
         self.update(w.cwnd, s.now);
         if self.growth.cwnd_cnt >= self.growth.cnt {

@@ -115,7 +115,7 @@ impl Dctcp {
         (left + new).min(u64::from(ONE)) as f64
     }
 
-    /// Returns the window after a cut for marks.
+    /// Returns the window to which marks reduce a window of `cwnd` segments.
     fn reduced(&self, cwnd: f64) -> f64 {
         let to = match self.form {
             DctcpForm::Rfc8257 => cwnd * (1.0 - self.alpha / 2.0),
@@ -301,7 +301,7 @@ mod tests {
                 let marked = marks();
                 let s = AckSample {
                     una,
-                    // SND.NXT: after this ACK, the sender has sent segments until a full window of data is in flight
+                    // SND.NXT is one window above `una`: the sender fills the window again after each ACK
                     next: una + 1000 * w.cwnd as u64,
                     credit: 1.0,
                     segments: 1,
@@ -322,8 +322,9 @@ mod tests {
     #[test]
     fn the_window_is_two_over_the_share_of_marks() {
         for p in [0.1, 0.02] {
-            // with evenly spaced marks, every round has a mark. Each cut removes a fraction alpha / 2 of the window,
-            // which is as much as the growth of one segment per round adds
+            // with evenly spaced marks, every round has a mark, so every round has a cut. The window is steady when a
+            // cut removes the one segment by which the window grows per round. The cut is a fraction alpha / 2 = p / 2
+            // of the window, so the steady window is 2/p
             let mut sum = 0.0;
             let even = mean_window(|| {
                 sum += p;
@@ -331,11 +332,13 @@ mod tests {
                 sum -= if hit { 1.0 } else { 0.0 };
                 hit
             });
-            // the tolerance is p + 0.05, because the ACK that cuts the window does not grow it as well, and windows of
-            // about 20 segments are rounded down to whole segments
+            // the tolerance is p + 0.05, for two reasons: the ACK that cuts the window does not also grow the window,
+            // and each round has a whole number of segments, so a fraction of the window (of only about 20 segments for
+            // p = 0.1) is not used
             assert!((even * p / 2.0 - 1.0).abs() < 0.05 + p, "{p}: {even}");
-            // with random marks, there is no cut after a round without a mark. The window is x/p, with x (1 - (1 -
-            // p)^(x/p)) = 2, so x = 2.22 for p = 0.1 and 2.24 for p = 0.02
+            // with random marks, a round without a mark has no cut. In a round with a mark, the cut is still p/2 of the
+            // window. If x/p is the mean window, then x (1 - (1 - p)^(x/p)) = 2, so x = 2.22 for p = 0.1 and 2.24 for p
+            // = 0.02
             let mut rng = Rng::named(7, "marks");
             let random = mean_window(|| rng.chance(p));
             let x = if p == 0.1 { 2.22 } else { 2.24 };

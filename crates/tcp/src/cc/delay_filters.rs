@@ -20,7 +20,7 @@ pub(super) struct DelayFilters {
     base_history: u32,
     /// CURRENT_FILTER, samples.
     current_filter: u32,
-    /// Minimum delays of the last `base_history` minutes that had samples, oldest first.
+    /// The minimum delay in each of the last `base_history` minutes that had samples, oldest first.
     base: VecDeque<u32>,
     /// Number of the newest minute.
     minute: u64,
@@ -28,7 +28,7 @@ pub(super) struct DelayFilters {
     current: VecDeque<u32>,
 }
 
-/// Returns the smaller of two delays modulo 2^32.
+/// Returns the smaller of two delays, compared modulo 2^32.
 fn least(a: u32, b: u32) -> u32 {
     if (a.wrapping_sub(b) as i32) < 0 { a } else { b }
 }
@@ -68,8 +68,8 @@ impl DelayFilters {
     }
 
     fn queuing(&self) -> Option<u32> {
-        // some of the current samples may be older than the minutes that the base covers. The base may then exceed the
-        // current delay, and the queueing delay counts as 0
+        // the base covers only the last `base_history` minutes, but some of the current samples may be older. The base
+        // may then exceed the current delay, and the queueing delay counts as 0
         let (base, current) = (min(&self.base)?, min(&self.current)?);
         Some((current.wrapping_sub(base) as i32).max(0) as u32)
     }
@@ -104,7 +104,8 @@ mod tests {
     #[test]
     fn clocks_may_differ_and_wrap() {
         let mut l = DelayFilters::new(10, 4);
-        // the receiver's clock is 10 s behind, so TSval - TSecr is negative and wraps: 30 - 10 000 ms and 40 - 10 000 ms
+        // the receiver's clock is 10 s behind, so TSval - TSecr is negative and wraps: delays of 30 ms and 40 ms appear
+        // as 30 - 10 000 ms and 40 - 10 000 ms
         let at = |ms: i64| ((ms - 10_000) * 1000) as u32;
         assert_eq!(l.queuing_delay(Time(0), at(30)), 0);
         (0..3).for_each(|_| {

@@ -64,8 +64,8 @@ impl FirstStart {
         None
     }
 
-    /// Returns the response to a congestion event. `d` is the controller's usual response, which multiplies the window
-    /// by `beta`. It is the result unless the algorithm has a response of its own.
+    /// Returns the response to a congestion event: the algorithm's own response if it has one, and otherwise `d`, the
+    /// usual response of the controller. The usual response multiplies the window by `beta`.
     pub(super) fn on_congestion(&mut self, w: Window, beta: f64, d: Drive) -> Drive {
         match self {
             Self::RapidStart(start) if Self::applies(&w) => {

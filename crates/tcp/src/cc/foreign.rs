@@ -52,7 +52,8 @@ pub struct ForeignNeeds {
     pub rates: bool,
     /// True if the controller needs the time stamps of ACKs. Requires `timestamps`.
     pub one_way: bool,
-    /// True if `on_ack` must be called after, not before, the sender responds to the losses that the ACK reveals.
+    /// True if the sender must respond to the losses that an ACK reveals before it calls `on_ack`. If false, the sender
+    /// calls `on_ack` first.
     pub repair: bool,
     /// True if the controller, rather than the sender, responds to CE marks. Requires ACKs that report the number of
     /// marks.
@@ -68,7 +69,7 @@ pub trait ForeignController: Send + Sync {
     fn begin(&mut self, w: Window) -> Drive {
         w.into()
     }
-    /// Receives the connection to which the controller belongs, before the connection opens.
+    /// Provides the controller with information about its connection. Called before the connection opens.
     fn introduce(&mut self, _origin: &Origin<'_>) {}
     /// Processes the round-trip time of the handshake, `us` microseconds.
     fn on_handshake(&mut self, w: Window, _now: Time, _us: u32) -> Drive {
@@ -76,7 +77,7 @@ pub trait ForeignController: Send + Sync {
     }
     /// Processes an ACK that delivers data or reports a mark. If `s.rests` is true, the result is ignored.
     fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive;
-    /// Responds to congestion: sets ssthresh from `base`, segments.
+    /// Responds to congestion: sets ssthresh from `base`, a number of segments.
     fn on_congestion(&mut self, w: Window, now: Time, kind: Congestion, base: f64) -> Drive;
     /// Processes a timeout, after which the window is one segment.
     fn on_rto(&mut self, _w: Window, _now: Time) {}
@@ -112,7 +113,8 @@ pub trait ControllerFactory: Send + Sync {
     fn make(&self, stack: &StackFacts) -> AnyController;
     /// Returns the features of the stack that the controllers use.
     fn needs(&self) -> ForeignNeeds;
-    /// Returns the factory for the clone of a run. The controllers that it creates must not depend on the original run.
+    /// Returns a factory for a clone of the run. The controllers that the new factory creates must not depend on the
+    /// original run.
     fn copy(&self) -> Arc<dyn ControllerFactory>;
 }
 
@@ -223,8 +225,9 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
-    /// Returns the time at which the timer expires, or [`Time::NEVER`] if no timer is set. If the controller returned a
-    /// time before its last call, returns the time of that call.
+    /// Returns the time at which the timer expires, or [`Time::NEVER`] if no timer is set or the connection has ended.
+    /// If the controller sets its timer to a time that was already past when the controller was last called, returns
+    /// the time of that call.
     pub(crate) fn timer_at(&self) -> Time {
         self.controller.timer().filter(|_| !self.ended).map_or(Time::NEVER, |at| at.max(self.now))
     }
@@ -453,7 +456,7 @@ pub(crate) mod tests {
         ] {
             assert_eq!(read(text).unwrap().validate().unwrap_err().path, path, "{text}");
         }
-        // a stack is refused if it lacks features that the class needs
+        // a stack is refused if it lacks features that the external controller needs
         let plain = TcpParams::preset("ns2-reno").unwrap();
         let needs = |needs| with(plain.clone(), Renos { needs, ..Renos::default() }).validate().unwrap_err().path;
         assert_eq!(needs(ForeignNeeds { rates: true, ..ForeignNeeds::default() }), "recovery");

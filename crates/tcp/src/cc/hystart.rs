@@ -22,7 +22,8 @@ const MIN_SAMPLES: u8 = 8;
 const ACK_DELTA: Duration = Duration::from_millis(2);
 /// Time added to the required length of a train, to allow for a sender's bursts at rates below 2 Gbit/s.
 const ACK_DELAY: Duration = Duration::from_millis(1);
-/// Limits of the RTT increase that the delay test requires (minimum and maximum), microseconds.
+/// Minimum and maximum, in microseconds, of the delay test's threshold: the amount by which the RTT must exceed the
+/// minimum RTT.
 const DELAY_MIN: u32 = 4_000;
 const DELAY_MAX: u32 = 16_000;
 
@@ -130,8 +131,8 @@ mod tests {
     fn an_ack_train_longer_than_half_the_round_trip_ends_slow_start() {
         let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
-        // the RTT is 40 ms, and an ACK arrives every 2 ms. The train must last longer than (40 + 1) / 2 = 20.5 ms, which is true
-        // at 22 ms
+        // the RTT is 40 ms, and an ACK arrives every 2 ms. Without pacing, a train must last longer than half of the
+        // minimum RTT plus 1 ms, (40 + 1) / 2 = 20.5 ms. At 22 ms, the train is long enough
         for i in 0..=10 {
             h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 50));
             assert!(w.slow_start(), "{i}");
@@ -156,8 +157,8 @@ mod tests {
         let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
         h.on_ack(&mut w, &sample(100, 40, 2, 3));
-        // ACKs 10 ms apart are no train, so only the delay test can end slow start. Its threshold is the minimum RTT, 40 ms, plus
-        // an eighth of it: RTTs of 45 ms do not exceed it, RTTs of 46 ms do
+        // ACKs that are 10 ms apart do not form a train, so only the delay test can end slow start. Its threshold is
+        // the minimum RTT, 40 ms, plus an eighth of it: RTTs of 45 ms do not exceed the threshold, RTTs of 46 ms do
         for (rtt, found) in [(45, false), (46, true)] {
             let (mut h, mut w) = (h.clone(), w);
             for i in 0..9 {

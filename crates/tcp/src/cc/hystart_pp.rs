@@ -23,7 +23,7 @@ use packet::Reading;
 const RTT_THRESH: (u32, u32) = (4_000, 16_000);
 /// MIN_RTT_DIVISOR: RttThresh is the minimum RTT of the last round divided by this number, before it is clamped.
 const MIN_RTT_DIVISOR: u32 = 8;
-/// N_RTT_SAMPLE: number of samples in a round before the test.
+/// N_RTT_SAMPLE: number of RTT samples that a round needs before its minimum RTT is tested.
 const N_RTT_SAMPLE: u8 = 8;
 /// CSS_GROWTH_DIVISOR: divisor of the growth in CSS.
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
@@ -50,10 +50,10 @@ pub(super) struct HyStartPp {
     last_round: u32,
     /// currentRoundMinRTT, microseconds; `u32::MAX` is infinite.
     current_round: u32,
-    /// rttSampleCount, up to the number needed.
+    /// rttSampleCount: number of RTT samples in the current round, counted up to [`N_RTT_SAMPLE`].
     samples: u8,
     css: Option<Css>,
-    /// L, or infinity for a sender that paces.
+    /// L, the maximum growth per ACK in segments; infinite for a sender that paces.
     limit: f64,
 }
 
@@ -155,8 +155,8 @@ mod tests {
             round(&mut h, &mut w, &mut una, (10, 20), 100.0);
             assert_eq!(w.cwnd, 20.0);
             round(&mut h, &mut w, &mut una, (20, 20), rtt);
-            // the eighth ACK of the round enters CSS, after it has grown the window by 1. The other 12 grow it by 1/4: 20 + 8 +
-            // 12 / 4 = 31
+            // the first eight ACKs of the round grow the window by 1 each, and the eighth then enters CSS. The other
+            // 12 ACKs grow the window by 1/4 each: 20 + 8 + 12 / 4 = 31
             assert_eq!(w.cwnd, if enters { 31.0 } else { 40.0 });
             assert_eq!(h.css.is_some(), enters);
         }
@@ -167,11 +167,12 @@ mod tests {
         let (mut h, mut w, mut una) = (HyStartPp::new(false), Window { cwnd: 10.0, ssthresh: NONE }, 1);
         round(&mut h, &mut w, &mut una, (10, 20), 40.0);
         round(&mut h, &mut w, &mut una, (20, 12), 46.0);
-        // the round in which CSS was entered counts as the first of CSS
+        // the round in which CSS was entered counts as the first round of CSS
         assert_eq!(h.css, Some(Css { baseline: 46_000, rounds: 1 }));
         assert_eq!(w.cwnd, 31.0);
-        // a round at the baseline stays in CSS and grows the window by 12 / 4. In a round below the baseline, the eighth ACK
-        // ends CSS: eight ACKs grow the window by 1/4 each, and the other four by 1
+        // a round whose minimum RTT equals the baseline stays in CSS and grows the window by 12 / 4. In a round with
+        // a minimum RTT below the baseline, the eighth ACK ends CSS: eight ACKs grow the window by 1/4 each, and the
+        // other four by 1
         round(&mut h, &mut w, &mut una, (12, 12), 46.0);
         assert_eq!((w.cwnd, h.css.map(|css| css.rounds)), (34.0, Some(2)));
         round(&mut h, &mut w, &mut una, (12, 8), 45.9);
@@ -186,7 +187,7 @@ mod tests {
     fn the_fifth_round_of_css_sets_the_threshold() {
         let (mut h, mut w, mut una) = (HyStartPp::new(false), Window { cwnd: 10.0, ssthresh: NONE }, 1);
         round(&mut h, &mut w, &mut una, (10, 20), 40.0);
-        // CSS is entered in the middle of this round, which counts as the first of CSS
+        // CSS is entered in the middle of this round, which counts as the first round of CSS
         round(&mut h, &mut w, &mut una, (20, 12), 46.0);
         for _ in 2..=5 {
             assert!(w.ssthresh.is_infinite());

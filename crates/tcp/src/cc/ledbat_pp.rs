@@ -112,7 +112,8 @@ pub(crate) struct LedbatPp {
     slowdowns: u32,
 }
 
-/// Returns GAIN for a base round trip in microseconds.   Source: draft-irtf-iccrg-ledbat-plus-plus-01 §4.2.
+/// Returns GAIN for a path whose base round-trip time is `base` microseconds.   Source:
+/// draft-irtf-iccrg-ledbat-plus-plus-01 §4.2.
 fn gain(target: Duration, base: u32) -> f64 {
     let divisor = (2 * target.0).div_ceil(1000 * u64::from(base.max(1)));
     1.0 / divisor.clamp(1, MOST_SLOWER) as f64
@@ -222,7 +223,7 @@ mod tests {
         AckSample { now, credit: 1.0, rtt_us, srtt, cwnd_limited: true, ..AckSample::default() }
     }
 
-    /// Passes `n` ACKs at time `ms`, each with this round-trip time.
+    /// Passes `n` ACKs to the controller at time `ms`. Each ACK has a round-trip time of `rtt_ms`.
     fn acks(l: &mut LedbatPp, w: &mut Window, n: u64, ms: u64, rtt_ms: u64) {
         (0..n).for_each(|_| l.grow(w, &sample(ms, rtt_ms)));
     }
@@ -241,8 +242,9 @@ mod tests {
         let at = |cwnd: f64, ms: u64| change(&p, 0.25, cwnd, Duration::from_millis(ms));
         // up to the target, the window grows by GAIN whatever the delay
         assert_eq!([0, 30, 60].map(|ms| at(80.0, ms)), [0.25; 3]);
-        // at 66 ms, 10 % above the target, a window of 80 gains GAIN and loses 8 segments. At 90 ms, 50 % above the
-        // target, it gains GAIN and loses 40. Far above the target, it loses half
+        // if the delay is 66 ms, 10 % above the target, a window of 80 segments grows by GAIN and shrinks by 8
+        // segments. At 90 ms, 50 % above the target, it grows by GAIN and shrinks by 40. Far above the target, it is
+        // halved
         assert!((at(80.0, 66) + 7.75).abs() < 1e-9);
         assert_eq!([at(80.0, 90), at(80.0, 600)], [-39.75, -40.0]);
         // at 66 ms, two windows of 20 and 80 lose 1.75 and 7.75, so their difference shrinks by a tenth
@@ -251,7 +253,7 @@ mod tests {
 
     #[test]
     fn slow_start_grows_by_the_gain_and_ends_above_three_quarters_of_the_target() {
-        // at a base of 40 ms, GAIN is 1/3, so six segments add two
+        // with a base round trip of 40 ms, GAIN is 1/3, so six acknowledged segments grow the window by two segments
         let (mut l, mut w) = (flow(), Window { cwnd: 2.0, ssthresh: f64::INFINITY });
         acks(&mut l, &mut w, 6, 0, BASE_MS);
         assert!((w.cwnd - 4.0).abs() < 1e-9);
@@ -274,8 +276,8 @@ mod tests {
         let (mut l, mut w) = (flow(), Window { cwnd: 10.0, ssthresh: 5.0 });
         l.grow(&mut w, &AckSample { cwnd_limited: false, ..sample(0, BASE_MS) });
         assert_eq!(w.cwnd, 10.0);
-        // then the window shrinks: the fourth sample shows 200 ms of queue, more than twice the target, so this ACK reduces the
-        // window by half a segment
+        // but the window may shrink: the fourth sample shows 200 ms of queue, more than twice the target, so this ACK
+        // reduces the window by half a segment
         for _ in 0..4 {
             l.grow(&mut w, &AckSample { cwnd_limited: false, ..sample(10, BASE_MS + 200) });
         }
@@ -287,7 +289,8 @@ mod tests {
     #[test]
     fn slowdowns_take_a_tenth_of_the_time() {
         let (mut l, mut w) = (flow(), Window { cwnd: 32.0, ssthresh: f64::INFINITY });
-        // at 1 s, 50 ms of queue ends slow start. The first slowdown begins two round trips of 90 ms after the next ACK
+        // at 1 s, a queueing delay of 50 ms ends slow start. The first slowdown begins two round trips of 90 ms after
+        // the ACK at 1001 ms
         acks(&mut l, &mut w, 1, 900, BASE_MS);
         acks(&mut l, &mut w, 4, 1000, BASE_MS + 50);
         acks(&mut l, &mut w, 1, 1001, BASE_MS + 50);
@@ -310,7 +313,8 @@ mod tests {
         let trips = (ms - 1361) / BASE_MS;
         assert!((9..=11).contains(&trips), "{trips}");
         acks(&mut l, &mut w, 1, ms, BASE_MS);
-        // the slowdown lasted from 1181 ms to the last of these round trips. The next one begins after nine times this duration
+        // the slowdown lasted from 1181 ms to the last round trip of the loop above. The next slowdown begins after
+        // nine times this duration
         let end = ms - BASE_MS;
         let next = end + 9 * (end - 1181);
         assert_eq!((l.next, l.slowdown), (Time(next * 1_000_000), None));

@@ -74,7 +74,8 @@ impl Curve {
         (jiffies * 1024 / 1000) as f64 / 1024.0
     }
 
-    /// Returns the target window. Its distance from the plateau is truncated, whether it is above or below the plateau.
+    /// Returns the target window. Its distance from the plateau is rounded towards zero, whether the window is above
+    /// or below the plateau.
     pub(super) fn at(&self, c: f64, seconds: f64) -> f64 {
         let d = seconds - self.k;
         self.origin + (c * d * d * d).trunc()

@@ -1,7 +1,8 @@
 //! The list of congestion controllers: one line each. See docs/adding-a-controller.md.
 
-/// Calls `$expand!` with every controller: its description, its keyword in a scenario, its name, and its type. Additional tokens
-/// are passed before the list. An expansion that itself defines a macro needs a `$` as an additional token.
+/// Calls the macro `$expand!` with the list of all controllers. Each entry has a description, the keyword in a
+/// scenario, a name, and a type. The additional tokens, `$first`, are passed before the list. If `$expand!` itself
+/// defines a macro, it needs a `$` as an additional token.
 macro_rules! controllers {
     ($expand:ident $($first:tt)*) => {
         $expand! {

@@ -51,7 +51,7 @@ macro_rules! declare {
             }
         }
 
-        /// A congestion controller with its own parameters.
+        /// The parameters of one congestion controller. The variant names the controller.
         #[derive(Clone, Copy, Debug)]
         pub(crate) enum Chosen<'a> {
             $($Name(&'a <super::$file::$Machine as Control>::Params),)*

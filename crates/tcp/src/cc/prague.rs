@@ -39,10 +39,10 @@ use units::{Duration, Time};
 const GAIN: f64 = 1.0 / 16.0;
 /// Minimum virtual round-trip time: a shorter round trip is treated as if it took this long.
 const TARGET_RTT: Duration = Duration::from_millis(25);
-/// Number of rounds that must end outside slow start before a shorter round trip counts as [`TARGET_RTT`] (version
-/// 0.7).
+/// In version 0.7 of Prague, a round trip shorter than [`TARGET_RTT`] counts as [`TARGET_RTT`] once this number of
+/// rounds have ended outside slow start.
 const TRANSITION: u32 = 4;
-/// The value of [`TRANSITION`] in version 0.6.
+/// The value of [`TRANSITION`] in version 0.6 of Prague.
 const LATE_TRANSITION: u32 = 500;
 /// Minimum window, segments.
 const LEAST: f64 = 2.0;
@@ -56,9 +56,9 @@ const LEAST_RATE: f64 = 12_500.0;
 const BURSTS: f64 = 4096.0;
 /// Maximum window, in segments, at which only pacing limits the flow.
 const RATE_MODE: f64 = 4.0;
-/// Relative change of the pacing rate: W (1 + DITHER) per round trip during the first half of a virtual round trip, and
-/// W (1 - DITHER) during the second half. The rate changes in this way for windows up to [`RATE_MODE`], after the first
-/// CE mark, and only while shorter round trips count as [`TARGET_RTT`].
+/// Relative change of the pacing rate. In the first half of a virtual round trip, the flow sends W (1 + DITHER)
+/// segments per round trip, and in the second half W (1 - DITHER). The rate changes in this way only if the window is
+/// at most [`RATE_MODE`], the first CE mark has arrived, and shorter round trips count as [`TARGET_RTT`].
 const DITHER: f64 = 4.0 / 128.0;
 
 group! {
@@ -95,10 +95,10 @@ words! {
     }
 }
 
-/// State of the last cut, which decides when the next cut may follow.
+/// The state that decides when a mark may cut the window again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum LastCut {
-    /// True if the window was already cut in the current round of alpha.
+    /// True if the window was already cut in the current round.
     Round(bool),
     /// With `prague_cut = "marks"`: time of the last cut (`at`), and end of the data sent before this cut (`sent`).
     /// `sent` may also be set by a mark that comes too early for a cut, see [`Prague::may_cut`].
@@ -117,18 +117,20 @@ pub(crate) struct Prague {
     /// The controller used without AccECN.
     reno: Reno,
     mss: f64,
-    /// Number of rounds that must end outside slow start before a round trip below 25 ms counts as 25 ms.
+    /// A round trip below 25 ms counts as 25 ms once this number of rounds have ended outside slow start.
     transition: u32,
     /// W: the window before it is rounded to whole segments.
     w: f64,
     alpha: f64,
     /// True once a mark has been received.
     saw_ce: bool,
-    /// Segments delivered in the current round of alpha.
+    /// Segments delivered in the current round. Once the first mark has arrived, each round ends with an update of
+    /// alpha.
     segments: u64,
-    /// Segments marked in the current round of alpha.
+    /// Segments marked in the current round.
     marked: u64,
-    /// End of the data in flight when the round began.
+    /// End of the data in flight when the current round began. The round lasts at least until this data is
+    /// acknowledged.
     round_until: u64,
     /// Number of rounds that have ended outside slow start, counted up to [`LATE_TRANSITION`].
     rounds: u32,
@@ -162,9 +164,9 @@ impl Prague {
         }
     }
 
-    /// Returns true if the window may be cut now, and records the cut. With `prague_cut = "marks"`, while short round trips
-    /// count as 25 ms, a mark less than 25 ms after the last cut does not cut the window. As in Linux, the next cut then
-    /// waits until all data sent before this mark is acknowledged.
+    /// Returns true if a mark may cut the window now, and records the cut. With `prague_cut = "marks"`, if short
+    /// round trips count as 25 ms, a mark does not cut the window when the last cut was less than 25 ms ago. As in
+    /// Linux, such a mark still postpones the next cut until all data sent before the mark is acknowledged.
     fn may_cut(&mut self, w: &Window, s: &AckSample) -> bool {
         let independent = self.rtt_independent(w);
         match &mut self.last_cut {
@@ -214,7 +216,8 @@ impl Prague {
         self.rounds = (self.rounds + u32::from(!w.slow_start())).min(LATE_TRANSITION);
     }
 
-    /// Sets the payload of segments so that two are sent in a virtual round trip.
+    /// Sets the payload of segments, between [`LEAST_SEGMENT`] and the MSS, so that the flow sends two segments in a
+    /// virtual round trip.
     fn size(&mut self, srtt: Duration) {
         let virtually = srtt.max(TARGET_RTT).secs() / srtt.secs().max(1e-6);
         self.segment = (self.w * virtually * self.mss / SEGMENTS).ceil().max(LEAST_SEGMENT).min(self.mss);
@@ -224,8 +227,8 @@ impl Prague {
         if srtt.is_zero() {
             return;
         }
-        // only small windows are raised to the minimum rate. Marks must be able to reduce larger windows, even if the round trip
-        // becomes very long
+        // W is raised to the minimum rate only if the window is small. Marks must be able to reduce larger windows,
+        // even if the round trip becomes very long
         if w.cwnd <= RATE_MODE {
             self.w = self.w.max(LEAST_RATE * srtt.secs() / self.mss);
         }

@@ -169,8 +169,9 @@ mod tests {
 
     #[test]
     fn the_window_triples_until_round_trips_grow_by_a_tenth() {
-        // rounds of 10 and 30 segments at 30 ms triple the window: 10, 30, 90. A round at 33 ms is at the threshold but not
-        // above it, so it still triples the window. A round at 33.1 ms doubles it
+        // two rounds with an RTT of 30 ms triple the window from 10 to 30 and then to 90 segments. In the third
+        // round, an RTT of 33 ms is at the threshold but not above it, so the window still triples. An RTT of 33.1 ms
+        // only doubles it
         for (rtt, factor) in [(33.0, 3.0), (33.1, 2.0)] {
             let (mut r, mut w) = (start(), Window { cwnd: 10.0, ssthresh: f64::INFINITY });
             for (n, rtt) in [(10, 30.0), (30, 30.0), (90, rtt)] {
@@ -214,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_window_ends_at_beta_times_what_arrived_however_much_was_lost() {
-        // Appendix A of the draft: the amount of data that arrives out of a flight is the full BDP, and the window ends
+        // Appendix A of the draft: the part of a flight that arrives is as large as the full BDP, and the window ends
         // at beta times this amount. In the four cases, 300, 200, 150 and 100 of 300 segments arrive.
         for beta in [0.5, 0.7] {
             for (acked, lost, arrived) in [(1, 0, 300.0), (2, 1, 200.0), (1, 1, 150.0), (1, 2, 100.0)] {

@@ -37,8 +37,8 @@ const WINDOW_PERCENT: u64 = 350;
 const W: usize = 10;
 /// EXTRA_BINS: the test does not run if the round trip contains more than this number of whole bins.
 const EXTRA_BINS: usize = 15;
-/// Number of bins stored. They suffice for a window that ended EXTRA_BINS bins ago, and for the bin before this window,
-/// of which a part may count, too.
+/// Number of bins stored. They include EXTRA_BINS bins after the end of the earlier window (prev_delv), the W bins of
+/// this window, and one more bin, because the window may begin and end in the middle of a bin.
 const NUM_BINS: usize = W + EXTRA_BINS + 1;
 /// THRESH: slow start ends when norm_diff reaches this value.
 const THRESH: f64 = 0.35;
@@ -269,9 +269,9 @@ mod tests {
 
     #[test]
     fn a_link_that_is_always_full_ends_slow_start_at_the_first_test() {
-        // at a constant rate, norm_diff is 1/2. The first test needs W bins that ended one round trip before the newest
-        // bin. A round trip is 1 / 0.35 = 2.86 bins, so the test runs after the 13th bin, when the next ACK arrives, at
-        // most 1 ms later
+        // at a constant rate, norm_diff is 1/2. The first test needs a window of W = 10 bins, and then one more round
+        // trip. A round trip is 1 / 0.35 = 2.86 bins, and 10 + 2.86 = 12.86, so the test runs after the 13th bin,
+        // when the next ACK arrives, at most 1 ms later
         let (t, before, after) = run(&mut search(), 0.0, 1e6, 3.0).unwrap();
         assert!((t - 13.0 * 0.035).abs() < 0.0021, "{t}");
         // the window is reduced by the 175 segments that were delivered in the last five bins

@@ -30,13 +30,13 @@ struct Again {
 /// FACK's state, mainly a queue of the retransmissions that are not yet known to be delivered or lost.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fack {
-    /// Undecided retransmissions in sending order; the first one is number `first`. The scoreboard entry of a retransmitted
-    /// segment stores the number in `skip`.
+    /// Retransmissions not yet known to be delivered or lost, in sending order. The first one has the number `first`.
+    /// The scoreboard entry of a retransmitted segment stores the number of the retransmission in `skip`.
     resent: VecDeque<Again>,
     first: u32,
-    /// One more than the highest number of a delivered retransmission; 0 if none was delivered.
+    /// The highest number of a delivered retransmission, plus 1; 0 if none was delivered.
     delivered: u32,
-    /// Like `delivered`, but without the segments that the SACK blocks of this ACK report.
+    /// The value of `delivered` before the SACK blocks of this ACK were processed.
     delivered_before: u32,
     /// True if this ACK caused a segment to be marked lost.
     pub(crate) found: bool,
@@ -181,8 +181,8 @@ mod tests {
         assert!(found(&b));
         assert_eq!(resend(&mut b), 0);
         b.0.push(20_001, MSS, false, 100);
-        // segments up to 19 were in flight at the time of the retransmission, so the arrival of 5 to 15 does not show that the
-        // retransmission is lost
+        // segments up to 19 had been sent before the retransmission, so the arrival of segments 5 to 15 does not show
+        // that the retransmission is lost
         ack(&mut b, 0, 5, 16);
         assert_eq!((found(&b), b.0.next_lost(), b.0.pipe), (false, None, 6000));
         ack(&mut b, 0, 20, 21);
@@ -200,15 +200,16 @@ mod tests {
         ack(&mut b, 0, 19, 20);
         let sent: Vec<u64> = (0..8).map(|_| resend(&mut b)).collect();
         assert_eq!(sent, [0, 1, 2, 3, 4, 5, 6, 7]);
-        // retransmission 4 arrives. 0 + 4 < 4 is false, so retransmission 0 is not lost. The SACK block of the second
-        // ACK reports retransmission 5, but a number from a SACK block is compared only from the next ACK on
+        // retransmission 4 arrives. Retransmission 0 would be lost if 0 + 4 < 4, which is false. The SACK block of
+        // the second ACK reports retransmission 5, but the number of a retransmission that a SACK block reports is
+        // compared only from the next ACK on
         ack(&mut b, 0, 4, 5);
         ack(&mut b, 0, 5, 6);
         assert_eq!((found(&b), b.0.next_lost().map(|piece| piece.seq)), (false, Some(8001)));
         ack(&mut b, 0, 6, 7);
         b.0.check(4, MSS, false);
-        // at this ACK, retransmission 5 is compared, too: 0 + 4 < 5 is true, so retransmission 0 is lost. 1 + 4 < 5 is
-        // false, so retransmission 1 is not lost
+        // this is the next ACK, so retransmission 5 is compared as well: 0 + 4 < 5 is true, so retransmission 0 is
+        // lost. 1 + 4 < 5 is false, so retransmission 1 is not lost
         assert!(found(&b));
         assert_eq!((resend(&mut b), resend(&mut b)), (0, 8));
         // segment 0 was sent again as retransmission 8. The arrival of retransmission 7 does not show that retransmission 8 is lost

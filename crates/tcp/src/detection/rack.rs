@@ -70,13 +70,13 @@ pub(crate) struct Rack {
     newest: Option<(u32, u32)>,
     /// RACK's sort key of the segment that was sent last among those that this ACK delivers.
     delivered: Option<(u32, u32)>,
-    /// RACK.fack: the highest end of a delivered segment.
+    /// RACK.fack: the highest sequence number at which a delivered segment ends.
     fack: u32,
     /// RACK.segs_sacked: number of segments SACKed.
     sacked: u32,
     /// Number of segments marked lost, retransmitted or not.
     lost: u32,
-    /// RACK.reordering_seen: true if a segment was delivered after a segment sent later.
+    /// RACK.reordering_seen: true if a segment was ever delivered after another segment that had been sent later.
     reordering_seen: bool,
     /// True if the last detection found a lost retransmission.
     lost_again: bool,
@@ -98,7 +98,8 @@ pub(crate) struct Rack {
     resent: VecDeque<Resent>,
 }
 
-/// Returns true if `a` was sent after `b`; both are (time sent, end of the segment).   Source: RFC 8985 §5.2 RACK_sent_after.
+/// Returns true if `a` was sent after `b`. Both are RACK's sort keys: (time sent, end of the segment).   Source: RFC
+/// 8985 §5.2 RACK_sent_after.
 #[inline]
 fn sent_after(a: (u32, u32), b: (u32, u32)) -> bool {
     let later = |x: u32, y: u32| (x.wrapping_sub(y) as i32) > 0;
@@ -134,7 +135,7 @@ impl Rack {
         } else if !e.has(EVER) {
             self.reordering_seen = true;
         }
-        // if a retransmission seems faster than the minimum RTT, the ACK is for the original
+        // if the ACK of a retransmission comes sooner than the minimum RTT allows, it is an ACK of the original
         if e.has(EVER) && self.now_us.wrapping_sub(e.sent) < self.min_rtt_us {
             return;
         }
@@ -190,10 +191,10 @@ impl Rack {
         sent.wrapping_add(self.rtt_us).wrapping_add(reo_wnd).wrapping_sub(self.now_us) as i32
     }
 
-    /// Processes the segments that an ACK delivers, after the ACK has been applied to the scoreboard. Returns true if a
-    /// segment may be lost. `open` is true if the sender is in the state Open, in which no segment is marked lost. If
-    /// no segment is SACKed in this state, then all segments that were sent before the delivered ones are acknowledged,
-    /// too, so none can be lost.   Source: RFC 8985 §6.2.
+    /// Processes the segments that an ACK delivers, after the ACK has been applied to the scoreboard. Returns true if
+    /// a segment may be lost. `open` is true if the sender is in the state Open. In this state, no segment is marked
+    /// as lost yet. If no segment is SACKed either, then all segments that were sent before the delivered ones are
+    /// acknowledged, too, so none can be lost.   Source: RFC 8985 §6.2.
     #[inline]
     pub(crate) fn take_delivered(&mut self, acked: u64, open: bool) -> bool {
         self.lost_again = false;
@@ -203,8 +204,9 @@ impl Rack {
         self.settle() && (!open || self.sacked > 0)
     }
 
-    /// Marks as lost the overdue segments among those sent before the newest delivered segment. Returns the time in
-    /// microseconds until the rest of them are overdue, or `None` if there is no rest.   Source: RFC 8985 §6.2 step 5.
+    /// Marks as lost the overdue segments that were sent before the newest delivered segment. Returns the time in
+    /// microseconds until all other segments that were sent before it are overdue, too, or `None` if there are no
+    /// others.   Source: RFC 8985 §6.2 step 5.
     pub(crate) fn detect(
         &mut self,
         board: &mut Scoreboard,
@@ -230,7 +232,8 @@ impl Rack {
         self.sacked == 0 && self.lost == 0
     }
 
-    /// Processes a timeout: marks the first segment as lost, and all others that are overdue.   Source: RFC 8985 §6.3.
+    /// Processes a timeout: marks the first segment as lost, and every other segment that is overdue.   Source: RFC
+    /// 8985 §6.3.
     pub(crate) fn time_out(&mut self, board: &mut Scoreboard) {
         if board.get(0).is_some_and(|e| e.has(RETX)) {
             self.lose_again(board, 0);
@@ -241,8 +244,8 @@ impl Rack {
         board.rtx = 0;
     }
 
-    /// Recounts the segments and empties the queue of retransmissions. The caller must first mark every segment that is
-    /// not SACKed as lost.
+    /// Recounts the segments and empties the queue of retransmissions. Before the call, the caller must mark all
+    /// segments as lost except the SACKed ones.
     pub(crate) fn forget_resent(&mut self, board: &Scoreboard) {
         self.resent.clear();
         self.sacked = board.iter().filter(|e| e.has(SACKED)).count() as u32;
@@ -302,9 +305,9 @@ impl Rack {
     }
 
     /// Marks as lost the overdue retransmissions that were sent before `newest`, or all overdue retransmissions if
-    /// `newest` is `None`. Returns the time in microseconds until the rest of these retransmissions are overdue, or
-    /// `None` if there is no rest. The queue is in sending order, so the loop ends at the first retransmission in
-    /// flight that was not sent before `newest`.
+    /// `newest` is `None`. Returns the time in microseconds until all other retransmissions that were sent before
+    /// `newest` are overdue, too, or `None` if there are no others. The queue is in sending order, so the loop ends
+    /// at the first retransmission in flight that was not sent before `newest`.
     fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
         let mut wait = None;
@@ -336,9 +339,10 @@ impl Rack {
         self.lost_again = true;
     }
 
-    /// Marks as lost the overdue segments that were sent only once, and before `newest` unless it is `None`. Returns
-    /// the time in microseconds until the rest of these segments are overdue, or `None` if there is no rest. From
-    /// `lost_to` on, the scoreboard's segments are in sending order.
+    /// Marks as lost the overdue segments that were sent only once and before `newest`; if `newest` is `None`, all
+    /// overdue segments that were sent only once. Returns the time in microseconds until all other segments that were
+    /// sent only once and before `newest` are overdue, too, or `None` if there are no others. From `lost_to` on, the
+    /// scoreboard's segments are in sending order.
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
         let mut at = board.lost_to as usize;

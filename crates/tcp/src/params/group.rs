@@ -9,7 +9,8 @@ use units::Problem;
 
 /// Parameters that belong together.
 pub(crate) trait Group {
-    /// Returns the keys of the group's fields, in order.
+    /// Returns the keys of the group's fields, and then the keys of the groups within it, all in the order of
+    /// declaration.
     fn keys() -> Vec<&'static str>;
 
     /// Reads the value that follows `key`, if the key belongs to this group. Returns true if it does.
@@ -24,7 +25,7 @@ pub(crate) fn require(key: &str, value: impl Display, valid: bool, expected: imp
     if valid { Ok(()) } else { no(key, format!("{value} is not valid; expected {expected}")) }
 }
 
-/// Refuses the value of a key.
+/// Always returns an error, which refuses the value of `key` with this message.
 pub(crate) fn no<T>(key: &str, message: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::new(key, message.into()))
 }
@@ -84,7 +85,8 @@ macro_rules! group {
     };
 }
 
-/// Declares the keywords that are valid for a key. Each has a description and a name in Rust.
+/// Declares enums of keywords. Each enum holds the keywords that are valid for one key; each keyword has a description
+/// and is followed by the name of its variant.
 macro_rules! words {
     ($(
         $(#[$meta:meta])*

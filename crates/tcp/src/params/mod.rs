@@ -1,6 +1,7 @@
 //! The parameters of a TCP stack: a tree of groups, each in its own file, written as one flat table.
 //!
-//! A group has fields, their defaults and their checks (`group.rs`). Checks that concern several groups are in this file.
+//! Each group declares its fields with their defaults, and checks their values (`group.rs`). Checks that concern
+//! several groups are in this file.
 
 mod detection;
 mod ecn;

@@ -86,12 +86,12 @@ impl Default for Rmem {
 }
 
 impl Rmem {
-    /// Returns the payload that fits into `memory` bytes.
+    /// Returns the number of payload bytes that fit into `memory` bytes of the buffer.
     pub(crate) fn payload(memory: u64) -> u64 {
         memory / 2
     }
 
-    /// Returns the memory that `payload` bytes take.
+    /// Returns the number of bytes of memory that `payload` bytes of payload take up in the buffer.
     pub(crate) fn memory(payload: u64) -> u64 {
         payload.saturating_mul(2)
     }

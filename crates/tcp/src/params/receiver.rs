@@ -76,7 +76,7 @@ impl ReceiverParams {
         self.rmem.unwrap_or_default()
     }
 
-    /// Returns the maximum window that the receiver may announce, bytes.
+    /// Returns the maximum window that the receiver may announce, in bytes.
     pub fn most_window(&self) -> u64 {
         let window = self.receive_window;
         if window.is_auto() { Rmem::payload(self.memory().max.0) } else { window.bound() }

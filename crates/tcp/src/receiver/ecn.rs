@@ -27,8 +27,8 @@ impl Receiver {
         self.flags |= capable | counts;
     }
 
-    /// Adds a packet without payload to AccECN's counters, and requests an immediate ACK if enough CE marks have not
-    /// yet been reported.
+    /// Adds a packet without payload to AccECN's counters, and requests an immediate ACK if at least two CE marks
+    /// (three if no data awaits an ACK) have arrived since the last ACK.
     pub(crate) fn on_control_segment(&mut self, ecn: Ecn) {
         let waits = self.unacked > 0;
         if self.counts().on_control(ecn, waits) {

@@ -8,7 +8,7 @@ const RECENT: usize = SackBlocks::MAX;
 /// A store for many ranges of data above holes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutOfOrder {
-    /// The ranges: sorted, disjoint, not adjacent.
+    /// The ranges in ascending order. They are disjoint and not adjacent.
     pub(crate) ranges: Vec<SackBlock>,
     /// The most recently extended ranges, newest first. Each range is identified by the offset of one of its bytes.
     pub(crate) recent: [u64; RECENT],
@@ -24,7 +24,7 @@ impl OutOfOrder {
         self.ranges.get(i).copied().filter(|r| r.start <= seq)
     }
 
-    /// Adds the range `[start, end)`. Returns false if it was received before.
+    /// Adds the range `[start, end)`. Returns false if all of its data was received before.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> bool {
         // the first range that touches or follows the new range, and the first range that lies above it
         let from = self.ranges.partition_point(|r| r.end < start);
@@ -61,8 +61,8 @@ impl OutOfOrder {
         self.count = n as u8;
     }
 
-    /// Removes the ranges that begin at or below `next`, because all data below `next` has arrived and the ranges now
-    /// continue this data. Returns the new next byte expected.
+    /// Removes the ranges that begin at or below `next`. All data below `next` has arrived, so the data in these ranges
+    /// is now in order. Returns the next byte that is expected after them.
     pub(crate) fn take(&mut self, mut next: u64) -> u64 {
         let n = self.ranges.partition_point(|r| r.start <= next);
         if n > 0 {

@@ -28,8 +28,8 @@ use crate::segment::Segment;
 const LOW_RTT: u64 = 1_000;
 /// A segment raises `limit` only if it has at least this number of payload bytes.   Source: Linux.
 const LEAST_PAYLOAD: u32 = 128;
-/// Number of segments that the application is assumed to have read in a round trip before the first measurement, if the
-/// first window allows as many.   Source: Linux, RFC 6928.
+/// Until the bytes read in a round trip have been measured, the application is assumed to read this number of segments
+/// per round trip, or the first window if it is smaller.   Source: Linux, RFC 6928.
 const FIRST_SEGMENTS: u64 = 10;
 
 /// The receive buffer of one endpoint, and the window advertised to the peer.
@@ -43,7 +43,7 @@ pub(crate) struct Space {
     edge: u64,
     /// Maximum number of bytes read in a round trip so far.
     before: u64,
-    /// State when the bytes read were last measured: the next byte expected, and the time in microseconds.
+    /// The next byte that was expected, and the time in microseconds, when the number of bytes read was last measured.
     measured: (u64, u32),
     /// Round-trip time in eighths of a microsecond; 0 before the first sample.
     rtt8: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Space {
     /// The last time stamp that the peer echoed. Each echo yields at most one sample.
     last_echo: u32,
     /// Time stamp of the last window update that carried no data and arrived when all received data was acknowledged.
-    /// The next segment sent echoes this time stamp, unless data with a newer one has arrived since.
+    /// The next segment sent echoes this time stamp, unless data with a newer time stamp has arrived since.
     echo: u32,
 }
 
@@ -110,7 +110,8 @@ impl Space {
         self.measure_copied(now, next, max);
     }
 
-    /// Returns the window to advertise, in bytes from `next` on. `held` is the number of bytes received above holes.
+    /// Returns the window to advertise, in bytes. The window begins at `next`. `held` is the number of bytes received
+    /// above holes.
     pub(super) fn window(&mut self, p: &TcpParams, next: u64, held: u64) -> u32 {
         let free = Rmem::payload(self.memory).saturating_sub(held).min(self.limit);
         self.edge = self.edge.max(next + free.next_multiple_of(1 << p.receiver.window_scale()));
@@ -159,8 +160,8 @@ impl Space {
     }
 
     /// Grows the memory by the formulas at the top of this file. `copied` is the number of bytes that the application
-    /// reads in a round trip. `span` is the number of bytes from the first hole to the highest byte received, for a
-    /// segment above a hole, otherwise 0.
+    /// reads in a round trip. If the call is for a segment that arrived above a hole, `span` is the number of bytes
+    /// from the first hole to the highest byte received; otherwise, `span` is 0.
     fn grow(&mut self, copied: u64, span: u64, max: u64) {
         let before = std::mem::replace(&mut self.before, copied);
         let (twice, rtt) = (2 * copied, self.rtt8 / 8);

@@ -76,7 +76,8 @@ fn rfc_2883_duplicates() {
     // §4.1.2: segment 3 is above a hole, and segment 0, below the ACK, arrives again. The duplicate is the first block
     assert_eq!(arrive(&mut r, &[3]), [(3, 4)]);
     assert_eq!(arrive(&mut r, &[0]), [(0, 1), (3, 4)]);
-    // §4.2: a duplicate within a block above the ACK is reported as the first block, and then the block that contains it
+    // §4.2: if a duplicate lies within a block above the ACK, the first block reports the duplicate, and the second is
+    // the block that contains it
     assert_eq!(arrive(&mut r, &[4, 5]), [(3, 6)]);
     assert_eq!(arrive(&mut r, &[4]), [(4, 5), (3, 6)]);
     // three blocks fit beside a time stamp, so the oldest is left out
@@ -157,8 +158,8 @@ fn acks_at_once_return_after_a_mark_and_a_duplicate() {
     }
 }
 
-/// Returns the ACKs for segments with these marks, from a receiver with DCTCP's feedback that acknowledges every second segment.
-/// Each ACK is a pair: the number of segments acknowledged, and the ECE flag.
+/// Returns the ACKs that a receiver sends for segments with these marks, if it uses DCTCP's feedback and acknowledges
+/// every second segment. Each ACK is a pair: the number of segments acknowledged, and the ECE flag.
 fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
     #[derive(Default)]
     struct Acks(Vec<Segment>);

@@ -49,9 +49,9 @@ impl Receiver {
         }
     }
 
-    /// Processes a segment that carries a window. If the segment has no data, and all data received is in order and
-    /// acknowledged, its time stamp is stored. The next segment that this side sends echoes the stored time stamp,
-    /// unless data with a newer time stamp arrives before that.
+    /// Makes this side's segments carry a window too, because the peer's segment carries one. If the segment has no
+    /// data, and all data received is in order and acknowledged, stores the segment's time stamp. The next segment that
+    /// this side sends echoes the stored time stamp, unless data with a newer time stamp arrives before that.
     pub(crate) fn on_window_field(&mut self, p: &TcpParams, segment: &Segment) {
         self.flags |= WINDOW;
         let waits = self.since_ack > 0 || self.has_holes();

@@ -10,7 +10,7 @@ pub(crate) const FIN: u8 = 16;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
-    /// First sequence number: the low 32 bits of the stream offset.
+    /// Sequence number of the first byte, stored as the low 32 bits of its stream offset.
     pub(crate) start: u32,
     /// Time of the last transmission, microseconds modulo 2^32.
     pub(crate) sent: u32,
@@ -30,12 +30,13 @@ impl Entry {
     pub(crate) fn size(&self) -> u64 {
         u64::from(self.len) + u64::from(self.flags & FIN != 0)
     }
-    /// Returns the payload bytes, which pipe and the windows count. A FIN takes no room in the window.
+    /// Returns the number of payload bytes. Only payload counts in pipe and in the windows: a FIN takes no room there.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         u64::from(self.len)
     }
-    /// Returns the bytes that count towards pipe.
+    /// Returns the number of bytes that the segment adds to pipe: none if it is SACKed; otherwise its payload, once for
+    /// the original unless it is marked lost, and once for a retransmission in flight.
     #[inline]
     pub(crate) fn in_pipe(&self) -> u64 {
         if self.flags & SACKED != 0 {
@@ -59,7 +60,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Returns the sequence number after the segment's last one.
+    /// Returns the sequence number that follows the segment.
     pub(crate) fn end(&self) -> u64 {
         self.seq + u64::from(self.len) + u64::from(self.fin)
     }
@@ -88,22 +89,22 @@ impl Sent {
 /// The segments that a cumulative ACK has removed from the scoreboard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// Send times of the removed segments that were sent only once and not SACKed before.
+    /// Send times of the removed segments that were sent only once and that no earlier ACK has SACKed.
     pub(crate) once: Option<Sent>,
     /// True if any of the segments was sent more than once, so the ACK may be for any transmission (Karn's rule).
     pub(crate) resent: bool,
-    /// True if any of the segments was SACKed before.
+    /// True if an earlier ACK has SACKed any of the segments.
     pub(crate) passed: bool,
-    /// Payload bytes of the segments that were SACKed before.
+    /// Payload bytes of the segments that earlier ACKs have SACKed.
     pub(crate) sacked: u64,
-    /// Number of segments that were not SACKed before.
+    /// Number of segments that no earlier ACK has SACKed.
     pub(crate) segments: u32,
 }
 
-/// Observes the segments that arrive at the receiver.
+/// An observer of the segments that, according to an ACK, have arrived at the receiver.
 pub(crate) trait Watch {
-    /// Receives a segment that is cumulatively acknowledged. It may have been SACKed before.
+    /// Called for each segment that an ACK acknowledges cumulatively, even if an earlier ACK has SACKed the segment.
     fn acknowledged(&mut self, e: &Entry);
-    /// Receives the segment at position `at`, which is newly SACKed.
+    /// Called for each newly SACKed segment. `at` is the position of its entry in the scoreboard.
     fn sacked(&mut self, at: usize, e: &Entry);
 }

@@ -11,8 +11,8 @@ impl Watch for () {
 }
 
 impl Scoreboard {
-    /// Recomputes every counter from the entries, and asserts that the stored counters are the same. `by_time` is true if RACK
-    /// decides which segments are lost, so that IsLost does not apply.
+    /// Recomputes every counter from the entries, and asserts that the stored counters have the same values. `by_time`
+    /// is true if RACK decides which segments are lost, so that IsLost does not apply.
     pub(crate) fn check(&self, dupthresh: u8, mss: u32, by_time: bool) {
         let mut seq = self.base as u32;
         assert!(self.held == IN_RING || usize::from(self.held) <= FEW && self.ring.is_empty(), "held");
@@ -66,7 +66,7 @@ fn forward_ack_counts_the_distance_and_not_what_was_sacked() {
     let mut b = ten();
     b.sack(4001, 5001, MSS, &mut ());
     b.mark_lost(3, MSS, false);
-    // one SACKed segment is not enough for a loss by RFC 6675
+    // by RFC 6675, one SACKed segment is not enough to declare the segments below it lost
     assert_eq!((b.head_lost(), b.pipe), (false, 9000));
     b.mark_lost(3, MSS, true);
     b.check(3, MSS, false);

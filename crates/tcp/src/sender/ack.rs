@@ -80,8 +80,8 @@ impl Sender {
         }
     }
 
-    /// Returns true if an ACK older than one already received may still SACK data above the hole, as in Linux. (RFC 9293
-    /// §3.10.7.4 allows a sender to ignore such an ACK.)
+    /// Returns true if the SACK blocks of `segment` may be used although a later ACK has already arrived, as in Linux.
+    /// (RFC 9293 §3.10.7.4 allows a sender to ignore such an old ACK.)
     #[cold]
     fn may_sack(&self, p: &TcpParams, segment: &Segment) -> bool {
         p.detection.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) && self.next > self.una
@@ -98,8 +98,8 @@ impl Sender {
         let (board, mut watch) = self.watched_board();
         let taken = board.ack(segment.ack, &mut watch);
         let delivered = if self.state == State::Recovery && p.detection.recovery != Recovery::Sack {
-            // except for the missing segment, all of these bytes were already counted as delivered when their duplicate
-            // ACKs arrived
+            // of these bytes, only the missing segment is new. The others were already counted as delivered when their
+            // duplicate ACKs arrived
             bytes.saturating_sub(u64::from(self.board.dup_bytes)).max(bytes.min(u64::from(p.wire.mss)))
         } else {
             // an ACK that ends within a SACKed segment delivers less than that segment's size
@@ -158,10 +158,10 @@ impl Sender {
         (newly, segments, once)
     }
 
-    /// Takes an RTT sample from an ACK, by the method that the stack's `rtt_source` selects. Returns the sample for the
-    /// controller: the round-trip time of the newest segment that the ACK acknowledges, because this time does not
-    /// include the time for which the receiver delayed the ACK. If that round-trip time is unknown, returns the first
-    /// sample.
+    /// Takes an RTT sample from an ACK, by the method that the stack's `rtt_source` selects, and adds it to the RTT
+    /// estimate. Returns the sample for the controller, which may be another: the round-trip time of the newest segment
+    /// that the ACK acknowledges, because this time does not include the time for which the receiver delayed the ACK.
+    /// If this time is unknown, returns the sample that was added to the RTT estimate.
     #[inline]
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, acked: &Acked) -> Option<u32> {
         let age = |sent: u32| micros(now).wrapping_sub(sent);
@@ -236,7 +236,7 @@ impl Sender {
             CwndValidation::Full => flight_before >= self.cwnd_bytes(p),
         };
         let in_flight = self.in_flight();
-        // the round ends when `una` reaches the value of `next` at its beginning
+        // the round ends when `una` reaches the value that `next` had when the round began
         let round_ended = (self.una as u32).wrapping_sub(self.round_end) as i32 >= 0;
         if round_ended {
             self.round_end = self.next as u32;

@@ -205,7 +205,8 @@ impl Sender {
         Hole::None
     }
 
-    /// Returns true if HighACK is above RescueRxt: the first retransmission has arrived, and no rescue has been sent since.
+    /// Returns true if HighACK is above RescueRxt, so that a rescue retransmission may be sent. This is the case after
+    /// the cumulative ACK has moved past the first retransmission of the recovery, until a rescue is sent.
     /// Source: RFC 6675 §4.
     fn may_rescue(&self) -> bool {
         ((self.una as u32).wrapping_sub(self.rescue_rxt) as i32) > 0

@@ -59,9 +59,9 @@ impl Sender {
         pacing.pacer.set(rate, if rate.is_some() { 1 } else { u32::MAX });
     }
 
-    /// Returns the time of the next pacing event, which is either that a waiting segment may leave or that the
-    /// controller's timer expires. Returns [`Time::NEVER`] if no segment waits for pacing and the controller's timer
-    /// does not run.
+    /// Returns the time at which a segment that waits for pacing may leave, or at which the controller's timer expires,
+    /// whichever is earlier. Returns [`Time::NEVER`] if no segment waits for pacing and the controller's timer does not
+    /// run.
     #[inline]
     pub(crate) fn pace_at(&self) -> Time {
         self.pacing.as_ref().map_or(Time::NEVER, |pacing| pacing.pacer.wake_at.min(self.cc.timer_at()))
@@ -191,7 +191,8 @@ impl Sender {
         let room = self.room(p).min(peer.saturating_sub(self.next - self.una));
         let fits = (room / mss).min(left.div_ceil(mss)).min(window / mss / 2).max(1);
         let size = bursts.size(p).min(fits.min(u32::MAX.into()) as u32);
-        // a single segment is held back only by Nagle's algorithm, and the end of a stream does not wait for more data
+        // a single segment does not wait here, because only Nagle's algorithm may hold it back. The end of a stream
+        // does not wait either, because no more data follows
         let last = self.closing && left <= room;
         if left <= mss || last || self.state.repairs() {
             return size;

@@ -9,7 +9,8 @@ use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, Sent, Watch};
 use units::Time;
 
-/// Passes the segments that an ACK delivers to loss detection and, if it is in use, to the delivery-rate sampler.
+/// The observers of the segments that an ACK delivers: loss detection and, if the flow has one, the delivery-rate
+/// sampler.
 pub(super) struct Watchers<'a> {
     detection: &'a mut Detection,
     rates: Option<&'a mut Sampler>,
@@ -67,7 +68,7 @@ impl Sender {
     }
 
     /// Runs the controller for an ACK. If `s.rests` is set, the window must not grow on this ACK, so the sender ignores
-    /// the controller's output. Exception: a controller that itself reduces the window during a recovery
+    /// the controller's output, unless the controller itself reduces the window during a recovery
     /// ([`Drive::converges`]).
     #[inline]
     pub(super) fn run_controller(&mut self, p: &TcpParams, now: Time, s: &mut AckSample) {

@@ -11,8 +11,8 @@ use crate::segment::{Io, micros};
 use crate::stats::State;
 use units::Time;
 
-/// Maximum number of segments by which the window may be raised above the data in flight when the recovery from a timeout
-/// ends: `tcp_max_burst` of Linux 2.6.
+/// When the repair after a timeout ends, the window is raised to at most the data in flight plus this number of
+/// segments. This is `tcp_max_burst` of Linux 2.6.
 const MAX_BURST: u64 = 3;
 
 impl Sender {
@@ -182,9 +182,9 @@ impl Sender {
         self.detection.end_repair(&mut self.board);
     }
 
-    /// Ends the repair after a timeout, once all data outstanding at the timeout is acknowledged. ns-2's Agent/TCP/Linux then
-    /// sets the window to ssthresh at once (at most to the data in flight plus 3 segments), instead of growing it to ssthresh in
-    /// slow start.
+    /// Ends the repair after a timeout, once all data outstanding at the timeout is acknowledged. ns-2's
+    /// Agent/TCP/Linux then raises the window at once to ssthresh, but to no more than the data in flight plus
+    /// [`MAX_BURST`] segments. The other stacks let the window grow to ssthresh in slow start.
     fn end_loss(&mut self, p: &TcpParams) {
         self.state = State::Open;
         if self.detection.end_repair(&mut self.board) {
@@ -221,8 +221,8 @@ impl Sender {
         }
     }
 
-    /// Returns true if the mark that an ACK reports begins a reduction to which this ACK already counts, so that the
-    /// ACK must not also grow the window.
+    /// Returns true if the mark that an ACK reports begins a reduction, and the same ACK is also the first ACK of this
+    /// reduction. Such an ACK must not grow the window.
     #[cold]
     fn mark_reduces_at_once(&self, p: &TcpParams) -> bool {
         p.quirks.marking_ack_reduces && self.una > self.recover && p.control.ecn().responder == Responder::Sender

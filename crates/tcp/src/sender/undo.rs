@@ -1,4 +1,4 @@
-//! Undoes reductions that prove spurious, by F-RTO, Eifel and D-SACK.
+//! Undoes reductions that F-RTO, Eifel or D-SACK proves to be spurious.
 
 use super::Sender;
 use crate::params::TcpParams;
@@ -18,7 +18,7 @@ impl Sender {
         Undo::is_kept(p).then(|| &mut **self.undo.get_or_insert_default())
     }
 
-    /// Records that a fast recovery or a timeout begins. `reduces` is true if the window is lowered.
+    /// Records that a fast recovery, or the repair after a timeout, begins. `reduces` is true if the window is lowered.
     pub(super) fn begin_episode(&mut self, p: &TcpParams, reduces: bool) {
         if !Undo::is_kept(p) {
             return;

@@ -16,8 +16,9 @@ impl Io for (Vec<Segment>, ()) {
     fn event(&mut self, _: Event) {}
 }
 
-/// Runs a handshake. Returns the ECN bits of the SYN, the SYN-ACK and the next packet, and the use of ECN by client and server
-/// afterwards. `marks` has two flags: whether the network marks the SYN, and whether it marks the SYN-ACK.
+/// Runs a handshake. Returns the ECN bits (AE, CWR and ECE) of the SYN, the SYN-ACK and the next packet, and the kind
+/// of ECN that the client and the server use after the handshake. `marks` has two flags: whether the network marks the
+/// SYN, and whether it marks the SYN-ACK.
 fn handshake(client: &TcpParams, server: &TcpParams, marks: [bool; 2]) -> ([u8; 3], [EcnUse; 2]) {
     let (mut c, mut s) = (Endpoint::new(client, 100_000), Endpoint::new(server, 100_000));
     let (mut out, now) = ((Vec::new(), ()), Time(1_000_000));
@@ -170,18 +171,18 @@ fn an_ack_that_reports_a_mark_counts_for_the_reduction() {
         };
         let first = ack(2001, Flags::PURE_ACK.with(Flags::ECE));
         if !at_once {
-            // the ACK first grows the window from 10 to 12 segments, so ssthresh is half of that, 6. The ACK sends
-            // nothing
+            // the ACK first grows the window from 10 to 12 segments, so ssthresh is 6, half of the grown window. The
+            // sender sends nothing in response to the ACK
             assert_eq!((first.0, first.4), (0, 6));
             continue;
         }
-        // ssthresh is half of ten segments. 8 segments are in flight. For the two delivered, ceil(2 * 5 / 10) = 1 segment may
-        // be sent, so cwnd is 9
+        // ssthresh is half of ten segments. 8 segments are in flight. The ACK delivers two segments, so
+        // ceil(2 * 5 / 10) = 1 segment may be sent, and cwnd is 8 + 1 = 9
         assert_eq!(first, (1, 1, State::Cwr, 9, 5));
-        // an ACK of all data sent before the reduction, but of none sent since then, does not end the reduction
+        // this ACK covers all data sent before the reduction began, but no later data, so the reduction goes on
         assert_eq!(ack(10_001, Flags::PURE_ACK).2, State::Cwr);
-        // the ACK of the first segment sent since then ends the reduction. The same ACK reports a mark, which begins the
-        // next reduction: ssthresh is halved from 5 to 2
+        // the ACK of the first segment sent after the reduction began ends the reduction. The same ACK reports a mark,
+        // which begins the next reduction: ssthresh is halved from 5 to 2
         let (_, _, state, _, ssthresh) = ack(11_001, Flags::PURE_ACK.with(Flags::ECE));
         assert_eq!((state, ssthresh), (State::Cwr, 2));
     }

@@ -1,4 +1,4 @@
-//! A pipe between two endpoints, with checks on every call.
+//! Two TCP endpoints and the pipe between them. Unless `checked` is false, every call of an endpoint is checked.
 
 use super::names::*;
 use packet::{Ecn, Flags};

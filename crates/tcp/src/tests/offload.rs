@@ -1,4 +1,4 @@
-//! Tests of packets that carry several segments: scripted cases, marks, and a property test that every byte arrives
+//! Tests of packets that carry several segments: scripted cases, ECN marks, and a property test that every byte arrives
 //! exactly once, whichever packets are split, lost or retransmitted.
 
 use super::names::*;
@@ -57,8 +57,9 @@ fn a_packet_is_cut_into_its_segments() {
     assert_eq!(pieces.iter().map(|s| p.wire.packet_size(s)).sum::<u16>(), p.wire.packet_size(&s));
 }
 
-/// The first of two packets of five segments is lost. The SACK of the second shows that all five are lost. PRR retransmits the
-/// segments as the window allows, with adjacent segments joined in one packet.
+/// The sender sends two packets of five segments each, and the first packet is lost. The SACK for the second packet
+/// shows that all five segments of the first are lost. PRR retransmits the segments as the window allows, with adjacent
+/// segments joined in one packet.
 #[test]
 fn a_lost_packet_is_five_lost_segments() {
     let mut n = Net::new(&tso(), 1, |from, count, _| if from == 0 && count == 2 { Fate::Drop } else { Fate::Pass });

@@ -1,4 +1,4 @@
-//! Tests of an external controller in a whole stack.
+//! Tests of an external congestion controller (one implemented outside this crate) in a complete TCP stack.
 
 use super::names::*;
 use super::net::{Fate, Net};

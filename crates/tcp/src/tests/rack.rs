@@ -41,8 +41,9 @@ pub(super) fn lose(p: &TcpParams, list: &'static [(u64, u32)]) -> impl FnMut(usi
     }
 }
 
-/// Sends a message of `segments` segments without a FIN, on an established, idle connection whose SRTT is the RTT. Returns the
-/// retransmissions: the time of each, in milliseconds after the message was written (at 1 s), and the segment.
+/// Sends a message of `segments` segments without a FIN, on a connection that is established and idle and whose SRTT
+/// equals the RTT. Returns a pair for each retransmission: its time in milliseconds after the message was written (at 1
+/// s), and the number of its segment.
 pub(super) fn message<'a>(
     p: &TcpParams,
     segments: u64,
@@ -95,7 +96,8 @@ fn the_window_answers_a_loss_that_the_probe_repaired() {
     n.write(0, 1448, false);
     n.run(20.0);
     let after = n.ends[0].probe(&p);
-    // the ACK of the segment written last shows that there was a loss. The window is halved, and then grows again
+    // the ACK of the segment that was just written shows that there was a loss. The window is halved, and then grows
+    // again
     assert_eq!((after.ssthresh_bytes / 1448, n.ends[0].stats().retransmits), (10, 1));
     assert!(after.cwnd_bytes / 1448 <= 11);
 

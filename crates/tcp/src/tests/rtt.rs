@@ -1,4 +1,5 @@
-//! Tests which segment gives the RTT sample. Four full segments are sent at 0, 1, 2 and 3 ms, and an ACK arrives at 50 ms.
+//! Tests that the RTT sample comes from the right segment. Four full segments are sent at 0, 1, 2 and 3 ms, and an ACK
+//! arrives at 50 ms.
 
 use super::names::*;
 use packet::Flags;
@@ -8,9 +9,9 @@ fn ms(ms: u64) -> Time {
     Time(ms * 1_000_000)
 }
 
-/// Returns SRTT in ms after one ACK. The ACK acknowledges all segments below `below`, SACKs the segments from `sack.0`
-/// up to but not including `sack.1`, and echoes the time stamp of `echo` ms. If `again`, the first segment is
-/// retransmitted at 46 ms, before the ACK arrives.
+/// Returns SRTT in ms after a single ACK. The ACK acknowledges all segments below `below`, SACKs the segments from
+/// `sack.0` up to but not including `sack.1`, and echoes a time stamp of `echo` ms. If `again` is true, the first
+/// segment is retransmitted at 46 ms, before the ACK arrives.
 fn measured(source: RttSource, below: u64, sack: Option<(u64, u64)>, echo: u32, again: bool) -> u64 {
     let p = TcpParams::preset("linux-6").unwrap().with(|p| {
         p.rto.rtt_source = source;
@@ -54,8 +55,8 @@ fn the_sample_is_from_the_oldest_segment_or_the_echo() {
     // one ACK covers the first three segments and echoes the time stamp of the third. The first segment was sent 50 ms ago, and
     // the third 48 ms ago
     assert_eq!([SendTime, Echo].map(|source| measured(source, 3, None, 2, false)), [50, 48]);
-    // If an ACK only SACKs the third and the fourth segment, the sample from send times is that of the third segment,
-    // which was sent earlier. The echoed time stamp gives no sample.
+    // If an ACK SACKs only the third and the fourth segment, the send time of the third segment gives the sample,
+    // because the third was sent earlier than the fourth. The echoed time stamp gives no sample.
     assert_eq!([SendTime, Echo].map(|source| measured(source, 0, Some((2, 4)), 1, false)), [48, 0]);
     // acknowledged segments take precedence over SACKed segments
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 3, false), 50);
@@ -64,8 +65,9 @@ fn the_sample_is_from_the_oldest_segment_or_the_echo() {
 #[test]
 fn a_segment_sent_twice_gives_no_sample() {
     use RttSource::{Echo, SendTime};
-    // the ACK covers two segments. The first was sent twice, so its send time gives no sample; the send time of the second, 1 ms,
-    // gives one. The echoed time stamp is also 1 ms
+    // the ACK covers two segments. The first was sent twice, so its send time gives no sample. The sample comes from
+    // the send time of the second segment, 1 ms. The echoed time stamp is also 1 ms, so both sources give 50 - 1 = 49
+    // ms
     assert_eq!([SendTime, Echo].map(|source| measured(source, 2, None, 1, true)), [49, 49]);
     // the third segment, which is SACKed, was sent once, 48 ms ago
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 1, true), 48);

@@ -5,7 +5,7 @@ use super::names::*;
 use packet::Flags;
 use units::{Duration, Time};
 
-/// A sender without a handshake, and the segments that it has sent.
+/// A sender that starts without a handshake, and the segments that it has sent since the last call of `news`.
 struct Script {
     p: TcpParams,
     end: Endpoint,
@@ -50,8 +50,9 @@ impl Script {
         self.end.write(&self.p, Time(us * 1000), bytes, &mut self.sent);
     }
 
-    /// Delivers an ACK of all segments below `below`, with a SACK block for each pair: the segments from `.0` up to but
-    /// not including `.1`. Returns the segments sent in response.
+    /// Delivers an ACK at `us` microseconds that acknowledges all segments below `below`. For each pair in `sack`, the
+    /// ACK carries a SACK block of the segments from `.0` up to but not including `.1`. Returns the segments sent in
+    /// response.
     fn ack(&mut self, us: u64, below: u64, sack: &[(u64, u64)]) -> Vec<u64> {
         let mut s = Segment { ack: self.byte(below), has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
         for &(from, to) in sack {
@@ -106,8 +107,8 @@ fn a_segment_just_retransmitted_is_not_rescued() {
         assert_eq!(s.ack(100_000, 0, &[(1, 4)]), [0], "{name}");
         assert_eq!((s.ack(200_000, 4, &[]), s.end.stats().rescues), (vec![], 0), "{name}");
     }
-    // RFC 6675 §4, NextSeg rule (4): once the ACK is above RescueRxt, the sender retransmits the highest unacknowledged
-    // segment, but only once
+    // RFC 6675 §4, NextSeg rule (4): when the ACK has passed RescueRxt, the sender retransmits the highest
+    // unacknowledged segment. A second such retransmission does not follow
     let p = preset("rfc").with(|p| p.opening.initial_ssthresh = Some(12.0));
     let mut s = Script::new(p, 12, 12);
     s.news();

@@ -8,7 +8,8 @@ use units::{Bytes, Duration, Time};
 
 const MSS: u64 = 1448;
 
-/// Returns Linux's stack with a tuned window. `default` and `max` are the initial and the maximum memory of the buffer, in bytes.
+/// Returns Linux's stack with an auto-tuned receive window. `default` and `max` are the initial and the maximum memory
+/// of the receive buffer, in bytes.
 fn tuned(default: u64, max: u64) -> TcpParams {
     let rmem = Some(Rmem { default: Bytes(default), max: Bytes(max) });
     exact().with(|p| {
@@ -91,7 +92,8 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
     // the first window of 64240 bytes allows a first flight of 44 segments
     assert_eq!(arrived(100), 44 * MSS);
     let windows = advertised(&n);
-    // at 150 ms, each segment raises the window by 2896 bytes, up to half of the memory, 65536 bytes
+    // at 150 ms, each segment raises the window by 2896 bytes. The maximum is 65536 bytes, half of the memory of the
+    // receive buffer
     assert_eq!(windows.iter().filter(|w| w.0 == 150).map(|w| w.1).max(), Some(65_536));
     assert!(windows.iter().all(|w| w.0 != 150 || w.1 >= 64_256));
     // the segment that arrives first at 250 ms ends a round trip in which the application read 44 + 1 segments (65160

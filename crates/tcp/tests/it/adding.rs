@@ -1,5 +1,5 @@
-//! Tests that docs/adding-a-controller.md shows the code as it is compiled, and that a new line in cc/list.rs has the effects
-//! that the page promises.
+//! Tests that docs/adding-a-controller.md quotes the compiled source unchanged, and that a new line in cc/list.rs has
+//! the effects that the page promises.
 
 use crate::pipe::{Fate, Pipe};
 use tcp::{CongestionControl, Segment, TcpParams};

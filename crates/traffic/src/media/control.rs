@@ -32,7 +32,7 @@ impl Context {
     }
 }
 
-/// A packet that a report shows to have arrived or to be lost.
+/// A packet that is now known to have arrived, or that now counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PacketReport {
     pub(super) sent: Time,
@@ -44,7 +44,8 @@ pub(super) struct PacketReport {
     pub(super) ce: bool,
 }
 
-/// The new information in a report.
+/// The input of a controller: the new information in a report or, without a report, the packets that now count as lost
+/// because they are too old.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Feedback<'a> {
     pub(super) now: Time,

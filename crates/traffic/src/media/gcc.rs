@@ -36,8 +36,8 @@ use units::{Duration, Problem, Time, math, positive, within};
 /// Packets that leave within this time after the first packet of a group belong to that group. The pacer's bursts are
 /// also this far apart.   Source: draft-ietf-rmcat-gcc-02 §4, §5.2.
 const BURST: Duration = Duration::from_millis(5);
-/// The maximum frequency of departures (f_max) is that of the last groups; this is their number.   Ours; the draft
-/// leaves this number open.
+/// Number of recent packet groups from which f_max, the maximum frequency of departures, is computed: f_max is the
+/// inverse of the shortest gap between their departures.   Ours; the draft leaves this number open.
 const FREQUENCY_GROUPS: usize = 60;
 /// State noise variance of the filter, ms².   Source: draft-ietf-rmcat-gcc-02 §5.3.
 const Q: f64 = 1e-3;
@@ -51,17 +51,17 @@ const K_UP: f64 = 0.01;
 const K_DOWN: f64 = 0.000_18;
 /// Range of the threshold, ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const THRESHOLD: [f64; 2] = [6.0, 600.0];
-/// An estimate that exceeds the threshold by more than this value is an outlier and does not change the threshold,
-/// ms.   Source: draft-ietf-rmcat-gcc-02 §5.4.
+/// An estimate that exceeds the threshold by more than this number of milliseconds is an outlier and does not change
+/// the threshold.   Source: draft-ietf-rmcat-gcc-02 §5.4.
 const OUTLIER: f64 = 15.0;
-/// One update of the threshold takes at most this time into account, ms.   Ours: without this limit, the first update
-/// after a pause would change the threshold too much.
+/// Maximum time step in an update of the threshold, ms.   Ours: without this limit, the first update after a pause
+/// would change the threshold too much.
 const LONGEST_STEP: f64 = 100.0;
-/// At each decrease, the mean and the variance of the received rate R are updated. The old value has this
-/// weight.   Source: draft-ietf-rmcat-gcc-02 §5.5.
+/// Weight of the old value when the mean and the variance of the received rate R are updated at a decrease.   Source:
+/// draft-ietf-rmcat-gcc-02 §5.5.
 const SMOOTHING: f64 = 0.95;
-/// Minimum and maximum of the variance of the received rate R, divided by its mean, kbit/s (see `convergence`).   Ours,
-/// after WebRTC.
+/// The variance of the received rate R, divided by the mean of R, is kept between these two values, kbit/s (see
+/// `convergence`).   Ours, after WebRTC.
 const VARIANCE: [f64; 2] = [0.4, 2.5];
 /// Minimum and maximum time over which the received rate R is measured.   Source: draft-ietf-rmcat-gcc-02 §5.5.
 const RATE_WINDOW: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1)];
@@ -75,17 +75,18 @@ const LOSS_WINDOW: Duration = Duration::from_secs(1);
 pub struct GccParams {
     /// After over-use, the rate is reduced to this share of the received rate (beta). Default 0.85.
     pub beta: f64,
-    /// Factor by which the rate grows per second while it is far from convergence (eta). Default 1.08.
+    /// Factor by which the rate grows per second before its first decrease, and again once the received rate is more
+    /// than three deviations above its mean at past decreases (eta). Default 1.08.
     pub increase: f64,
     /// Initial threshold of the detector (del_var_th). Default 12.5ms.
     pub threshold: Duration,
     /// Time for which the estimate must exceed the threshold to count as over-use (overuse_time_th). Default 10ms.
     pub overuse_time: Duration,
-    /// Coefficient of the noise variance (chi), 0.001 to 0.1. Default 0.01.
+    /// Coefficient with which the estimate of the noise variance is smoothed (chi), 0.001 to 0.1. Default 0.01.
     pub chi: f64,
-    /// The detector multiplies the estimated delay gradient by the number of packet groups so far, but at most by this
-    /// factor, and then compares the product with the threshold. With 1, it compares the gradient itself, as in the
-    /// draft. Default 60.
+    /// The detector multiplies the estimated delay gradient by the number of packet groups received so far, capped at
+    /// `offset_gain`, and compares the product with `threshold`. `1` compares the gradient itself, as in the draft.
+    /// Default 60.
     pub offset_gain: f64,
     /// Pacing rate as a multiple of the controller's rate. Default 2.5.
     pub pacing: f64,
@@ -145,7 +146,7 @@ struct Detector {
     group: Option<Group>,
     /// The previous group.
     before: Option<Group>,
-    /// Gaps between the departures of the last groups, ms.
+    /// Gaps between the departures of successive groups, ms; at most the last [`FREQUENCY_GROUPS`] gaps.
     gaps: VecDeque<f64>,
     groups: u64,
     /// Estimated gradient of the queueing delay, ms per group.
@@ -197,7 +198,8 @@ impl Detector {
         }
     }
 
-    /// Updates the filter and the detector with a group: its `d`, and its departure and arrival gaps, all in ms.
+    /// Updates the filter and the detector when a group is complete. `departures` and `arrivals` are the gaps between
+    /// this group and the previous group, and `d` is the arrival gap minus the departure gap, all in ms.
     fn group_done(&mut self, d: f64, departures: f64, arrivals: f64, p: &GccParams) {
         self.groups += 1;
         if self.gaps.len() == FREQUENCY_GROUPS {
@@ -260,12 +262,12 @@ pub(super) struct Gcc {
     delay_based: f64,
     /// Loss-based estimate of the rate (A_s), bit/s on the wire.
     loss_based: f64,
-    /// Arrivals of the last second: time and bits.
+    /// Arrival time and size in bits of each packet that arrived in the last second.
     arrivals: VecDeque<(Time, f64)>,
     /// Mean of the received rate R at past decreases, kbit/s, and the variance of R divided by this mean, kbit/s.
     convergence: Option<(f64, f64)>,
-    /// An entry for each feedback of the last second: its time, the number of packets that it showed to have arrived or
-    /// to be lost, and how many of these were lost.
+    /// For each feedback of the last second: the time of the feedback, the number of packets in it (arrived or lost),
+    /// and the number of lost packets among them.
     fates: VecDeque<(Time, u32, u32)>,
     updated: Option<Time>,
     /// Time of the last change of the loss-based estimate.
@@ -474,14 +476,16 @@ mod tests {
         }
     }
 
-    /// If d is the same for every group, the filter converges to d, because its error variance has a fixed point with k > 0.
+    /// If d, the arrival gap minus the departure gap, is the same for every group, the filter's estimate converges to
+    /// d, because the error variance has a fixed point at which the gain k is positive.
     #[test]
     fn the_filter_finds_a_constant_gradient() {
         let p = GccParams { offset_gain: 1.0, ..GccParams::default() };
         let mut detector = Detector::new(12.5);
         (0..3000).for_each(|_| detector.group_done(2.5, 20.0, 22.5, &p));
         assert!((detector.m - 2.5).abs() < 1e-6, "{}", detector.m);
-        // the fixed point satisfies e (e + q) = q var, with var = 1 in this test: e = (-q + sqrt(q^2 + 4 q)) / 2 = 0.03113
+        // at the fixed point, the error variance e and the state noise variance q satisfy e (e + q) = q var. Here the
+        // noise variance var is 1, so e = (-q + sqrt(q^2 + 4 q)) / 2 = 0.03113
         assert!((detector.e - 0.031_127).abs() < 1e-5, "{}", detector.e);
         assert_eq!(detector.signal, Signal::Normal);
     }
@@ -524,7 +528,8 @@ mod tests {
         assert_eq!(detector.signal, Signal::Normal, "the time begins again");
     }
 
-    /// The packets of a burst form one group. The next group departs 20 ms later and arrives 23 ms later: d = 3.
+    /// The packets of a burst form one group. Each group departs 20 ms after the previous group and arrives 23 ms after
+    /// it, so d = 23 - 20 = 3 ms.
     #[test]
     fn groups_are_bursts() {
         let p = GccParams { offset_gain: 1.0, ..GccParams::default() };

@@ -101,10 +101,11 @@ impl Params for MediaParams {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Count {
     start: Time,
-    /// Total time of the pauses that have ended.
+    /// Total time of the pauses that have begun. When the first frame in a pause is due, the time until the end of the
+    /// pause is added at once.
     paused: Duration,
     skipped: u64,
-    /// Delays of whole frames, in units of [`STEP`].
+    /// Number of whole frames for each delay. The keys are delays in units of [`STEP`], rounded down.
     delays: BTreeMap<u64, u64>,
     /// Bytes of payload that have arrived.
     payload: u64,
@@ -167,7 +168,7 @@ pub struct Media {
     receiver: Receiver,
     /// Numbers of the last packets of the frames in flight.
     frame_ends: VecDeque<u64>,
-    /// Reports in flight: number and content.
+    /// Reports in flight, each with its number.
     reports: VecDeque<(u64, Report)>,
     next_report: u64,
     picture: Picture,

@@ -126,8 +126,8 @@ pub struct MediaParams {
     pub max_rate: BitRate,
     /// Frames per second. Default 30.
     pub frame_rate: f64,
-    /// Time between key frames, rounded to whole frames; omitted: only the first frame and the first frame after a
-    /// pause are key frames. Default none.
+    /// Time between key frames, rounded to whole frames. If it is not given, only the first frame, and the first after
+    /// each pause, are key frames. Default none.
     pub key_interval: Option<Duration>,
     /// Size of a key frame as a multiple of the mean size. With `key_interval`, the other frames are smaller, so that
     /// the mean rate is still the target. Default 3.
@@ -141,7 +141,8 @@ pub struct MediaParams {
     /// Longest time from the arrival of a packet to its report. A report is also sent at the end of a frame, and after 16
     /// packets. Default 40ms.
     pub feedback_interval: Duration,
-    /// A frame is skipped if a packet at the sender has waited for longer than this time. Default 500ms.
+    /// A new frame is skipped if a packet of an earlier frame has waited at the sender for longer than this time.
+    /// Default 500ms.
     pub queue_limit: Duration,
     /// Pauses of the sender, in order. Default [].
     pub pauses: Vec<Pause>,

@@ -35,7 +35,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Returns the size on the wire, bytes.
+    /// Returns the report's size on the wire, in bytes.
     pub(super) fn size(&self) -> u16 {
         (48 + (2 * self.arrivals.len()).next_multiple_of(4)).min(1500) as u16
     }

@@ -44,8 +44,8 @@ const ALPHA_GAINS: [f64; 2] = [1.0 / 8.0, 1.0 / 128.0];
 const BETA_LOSS: f64 = 0.7;
 /// Factor applied to the window after a classic CE mark.   Source: §4.2.2.1.
 const BETA_ECN: f64 = 0.8;
-/// Near the window of the last congestion (w_i), cuts and growth are made smaller: they are multiplied by a factor that
-/// is never below this value.   Source: §4.2.2.
+/// While the window is near w_i, its value before an earlier cut, growth and cuts for L4S marks are multiplied by a
+/// factor below 1. This is the smallest value of the factor.   Source: §4.2.2.
 const LEAST_SCALE: f64 = 0.25;
 /// In each round trip, the window grows by at most one packet plus this share of the window. The share is the
 /// multiplicative part of the growth.   Source: §4.2.2.2.
@@ -59,11 +59,13 @@ const HEADROOM: f64 = 1.5;
 const OVERHEAD: [f64; 2] = [1.5, 3.0];
 /// Pacing rate as a multiple of the target.   Source: §4.3.2.
 const PACING: f64 = 1.5;
-/// If the target is lower than this rate, the pacing rate is computed from this rate instead, bit/s.   Source: §4.3.2.
+/// The pacing rate is computed from the target, or from this rate, in bit/s, if the target is lower.   Source: §4.3.2.
 const LEAST_PACING: f64 = 50e3;
-/// If the target exceeds this share of the maximum rate, packets are paced faster than `PACING` says.   Source: §4.3.2.
+/// If the target exceeds this share of the maximum rate, the pacing rate is more than [`PACING`] times the
+/// target.   Source: §4.3.2.
 const RELAXED_FROM: f64 = 0.8;
-/// Maximum factor by which the pacing rate is then raised.   Source: §4.3.2.
+/// Maximum factor by which the pacing rate is raised if the target exceeds [`RELAXED_FROM`] times the maximum
+/// rate.   Source: §4.3.2.
 const MOST_RELAXED: f64 = 4.0;
 /// Maximum `rate_adjust`.   Source: §4.4.
 const MOST_ADJUST: f64 = 0.5;
@@ -108,7 +110,8 @@ impl ScreamV2Params {
 /// The queueing delay, its average and its deviation.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct QueueDelay {
-    /// Smallest one-way delays of the last minutes: the beginning of each minute, and the delay.
+    /// For each of the last [`BUCKETS`] intervals of at least [`BUCKET`]: its beginning, and the smallest one-way delay
+    /// in it.
     base: VecDeque<(Time, Duration)>,
     /// Last queueing delay, s.
     last: f64,
@@ -139,7 +142,7 @@ impl QueueDelay {
     }
 }
 
-/// The average share of marked bytes.
+/// Alpha, the moving average of the fraction of bytes that are CE-marked.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Alpha {
     alpha: f64,
@@ -182,7 +185,8 @@ pub(super) struct ScreamV2 {
     p: ScreamV2Params,
     /// Reference window w, bytes.
     window: f64,
-    /// w_i, the window at the last congestion, in bytes, and the time of this congestion.
+    /// w_i, the window just before a cut, in bytes, and the time of this cut. A further cut changes w_i only if more
+    /// than ten round trips have passed since that time.
     inflection: Option<(f64, Time)>,
     /// Time of the last cut.
     cut: Option<Time>,
@@ -227,8 +231,8 @@ impl ScreamV2 {
         (cx.packet / self.window).min(MOST_RATIO)
     }
 
-    /// Returns scl, a factor from 0.1 to 1 that is small while the window is near its value at the last congestion
-    /// (w_i).
+    /// Returns scl, a factor from 0.1 to 1 that is small while the window is near w_i, its value before an earlier cut
+    /// (see `inflection`).
     fn scl(&self) -> f64 {
         self.inflection.map_or(1.0, |(wi, _)| {
             let x = 8.0 * (self.window - wi) / wi;
@@ -236,7 +240,7 @@ impl ScreamV2 {
         })
     }
 
-    /// Returns the factor by which congestion reduces the window; `None` without congestion.
+    /// Returns the factor by which the window is multiplied in response to congestion; `None` without congestion.
     fn reduction(&self, cx: &Context) -> Option<f64> {
         if self.lost {
             return Some(BETA_LOSS);
@@ -412,7 +416,8 @@ mod tests {
         let mut scream = machine();
         feed(&mut scream, Ecn::Ect1, 1000, 20, false, false);
         assert!((scream.window - 70e3).abs() < 1e-6);
-        // a second loss occurs within V = 25 ms of the cut, so the next cut comes only when 25 ms has passed
+        // a second loss is reported 24 ms after the cut, but cuts are at least 25 ms (`VIRTUAL_RTT`) apart, so the next
+        // cut comes 1 ms later
         feed(&mut scream, Ecn::Ect1, 1024, 20, false, false);
         assert!((scream.window - 70e3).abs() < 1e-6);
         feed(&mut scream, Ecn::Ect1, 1025, 20, false, false);
@@ -431,13 +436,13 @@ mod tests {
         assert!((scream.window - 80e3).abs() < 1e-6);
     }
 
-    /// With s_rtt = 50 ms = 2 V, a cut for L4S marks multiplies the window by 1 - alpha / 4. Near w_i, the cut is
-    /// smaller.
+    /// The smoothed round-trip time is 50 ms, twice `VIRTUAL_RTT`, so a cut for L4S marks multiplies the window by 1 -
+    /// alpha / 4. Near w_i, the window before an earlier cut, the cut is smaller.
     #[test]
     fn an_l4s_mark_cuts_by_alpha() {
         let mut scream = machine();
-        // the first mark: F = 1, alpha = 1/8. There was no congestion before, so scl does not apply, and the window is
-        // multiplied by 1 - 1/32
+        // all bytes so far are marked, so F, the marked fraction, is 1 and alpha = 1/8. This is the first cut, so w_i
+        // is not set, scl is 1, and the window is multiplied by 1 - alpha / 4 = 1 - 1/32
         feed(&mut scream, Ecn::Ect1, 1000, 20, true, true);
         assert!((scream.window - 100e3 * 31.0 / 32.0).abs() < 1e-6, "{}", scream.window);
         // the second mark comes 25 ms later, and the window has not grown in the meantime. Now alpha = 1/8 + 7/64 =
@@ -464,8 +469,9 @@ mod tests {
         }
     }
 
-    /// If the average queueing delay qavg is at least the target T, a cut multiplies the window by 1 - 1/2 V / s_rtt =
-    /// 0.75. At qavg = 3/4 T, the cut is half as large. While qavg is at most T / 2, the window is not cut.
+    /// In this test, s_rtt is 50 ms, and V (`VIRTUAL_RTT`) is 25 ms. If the average queueing delay qavg is at least the
+    /// target T, a cut multiplies the window by 1 - 1/2 V / s_rtt = 0.75. At qavg = 3/4 T, the cut is half as large.
+    /// While qavg is at most T / 2, the window is not cut.
     #[test]
     fn delay_cuts_in_proportion() {
         let cx = context(Ecn::NotEct);
@@ -519,9 +525,9 @@ mod tests {
         scream.window = 100e3;
         scream.grow(&cx, ms(3500), 1000.0);
         assert!((scream.window - 100_020.0).abs() < 1e-6, "{}", scream.window);
-        // at w = w_i, the window grows at a quarter of the usual rate, and a round trip of V / 2 halves this again. w
-        // is only 50 MSS here: with 100 MSS and this short round trip, the target would be at its maximum, and the
-        // window would not grow
+        // when w = w_i, the window grows at a quarter of the usual rate. This round trip, half as long as
+        // `VIRTUAL_RTT`, halves the growth once more. w is only 50 MSS here: with 100 MSS and this short round trip,
+        // the target would be at its maximum, and the window would not grow
         (scream.window, scream.inflection, scream.srtt) = (50e3, Some((50e3, ms(1000))), Duration::from_micros(12_500));
         scream.grow(&cx, ms(1000), 1000.0);
         assert!((scream.window - 50_002.5).abs() < 1e-6, "{}", scream.window);
@@ -549,8 +555,8 @@ mod tests {
         // at 90 % of the maximum rate, the pacing rate is multiplied by 1 / (1 - 0.5) = 2
         let cx = Context { max: scream.target(&cx) / 0.9, ..cx };
         assert!((scream.pacing_rate(&cx) / scream.target(&cx) - 3.0).abs() < 1e-9);
-        // with a constant delay, the send window is three times the reference window w; with a mean deviation of 6 ms
-        // (T / 10), it is one and a half times w
+        // with a constant delay, the send window is three times the reference window w. If the mean deviation of the
+        // delay is 6 ms, a tenth of `qdelay_target`, the send window is one and a half times w
         assert_eq!(scream.window(), Some(15_000));
         scream.queue.deviation = 0.006;
         assert_eq!(scream.window(), Some(7500));

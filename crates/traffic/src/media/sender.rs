@@ -58,8 +58,8 @@ pub(super) struct Sender {
 const KEPT: u64 = 2000;
 
 impl Sender {
-    /// Splits a frame of `bytes` into packets of at most `most` bytes of payload. Returns the number of the first packet, and
-    /// the number of the last packet plus 1.
+    /// Splits a frame of `bytes` bytes into packets and queues them. `most` is the maximum payload of a packet in
+    /// bytes. Returns the number of the first packet, and the number of the last packet plus 1.
     pub(super) fn enqueue(&mut self, now: Time, bytes: u64, most: u64) -> [u64; 2] {
         let first = self.next + self.waiting.len() as u64;
         let mut left = bytes;
@@ -82,7 +82,7 @@ impl Sender {
         (self.in_flight == 0 || window.is_none_or(|w| self.in_flight + u64::from(bytes) <= w)).then_some(bytes)
     }
 
-    /// Returns the size on the wire of the packet that may leave now, in bytes.
+    /// Returns the size of the next packet, in bytes on the wire; `None` if no packet may leave now.
     pub(super) fn next(&self, now: Time, window: Option<u64>) -> Option<u16> {
         self.admitted(window).filter(|_| self.next_at <= now)
     }
@@ -213,7 +213,7 @@ mod tests {
         // the newest packet left at 3 ms and arrived at 53 ms, and the report left at 60 ms, so srtt = 100 - 3 - (60 - 53) = 90
         // ms
         assert_eq!(sender.srtt, Some(Duration::from_millis(90)));
-        // the next report ends with packet 5. Its number is at least three higher than 1, so packet 1 counts as lost
+        // the next report ends with packet 5. Since 5 is at least 1 + 3 (`REORDERING`), packet 1 now counts as lost
         let second = sender
             .feedback(ms(110), Some(&report(0, ms(70), &[Some(50), None, Some(52), Some(53), Some(54), Some(55)])));
         assert_eq!(second.iter().map(|p| p.arrived).collect::<Vec<_>>(), [None, Some(ms(54)), Some(ms(55))]);

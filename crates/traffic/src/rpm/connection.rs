@@ -70,11 +70,11 @@ pub(super) struct Connection {
     left: u64,
     /// Bytes that each side has received since the load began, indexed by [`Role`].
     received: [u64; 2],
-    /// Position at which the last self-probe message to each side ends, counted in bytes from the start of the load;
-    /// indexed by the receiver's [`Role`].
+    /// Position in the stream at which the newest self-probe message ends, counted in bytes from the start of the load.
+    /// There is one stream per direction, indexed by the receiver's [`Role`].
     ends: [u64; 2],
-    /// The self probes that have a message on the way to each side, indexed by the receiver's [`Role`]. Each entry
-    /// holds the position at which the message ends (as in `ends`), and the time at which the probe began.
+    /// Self-probe messages that have not completely arrived yet, oldest first, indexed by the receiver's [`Role`]. Each
+    /// entry holds the position at which the message ends (as in `ends`), and the time at which its probe began.
     waiting: [VecDeque<(u64, Time)>; 2],
 }
 
@@ -89,7 +89,8 @@ impl Connection {
         self.stage == Stage::Over
     }
 
-    /// Sends a message of the handshake or of the GET from `role`.
+    /// Enters `stage`, in which `role` sends one message: its part of the TLS handshake, the GET or POST, or the
+    /// response.
     fn send<H: Host>(&mut self, stage: Stage, role: Role, bytes: u64, host: &mut H) {
         (self.stage, self.left) = (stage, bytes);
         host.write(self.id, role, bytes);

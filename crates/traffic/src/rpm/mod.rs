@@ -52,8 +52,8 @@ enum Stage {
     Over,
 }
 
-/// The values that a stage has computed, one per interval. `stable` is the result of [`is_stable`] after the newest
-/// value.
+/// Values of the goodput in one direction, or of the responsiveness: one for each interval of the stage of the test
+/// that measures it. `stable` is the result of [`is_stable`] after the newest value.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Progress {
     values: Vec<f64>,
@@ -98,7 +98,7 @@ pub struct Rpm {
     skipped: u64,
     /// Number of connections that failed.
     failed: u64,
-    /// Bytes of load received down and up, by interval; the current interval is last.
+    /// Bytes of load received in each interval, down and up. The last entry is the current interval.
     received: Vec<[u64; 2]>,
     goodput: [Progress; 2],
     rpm: Progress,
@@ -109,7 +109,7 @@ pub struct Rpm {
     rows: Vec<Row>,
 }
 
-/// Returns the index of a direction in an array.
+/// Returns the index of `way` in arrays that hold one value for down and one for up, in this order.
 fn index(way: Direction) -> usize {
     usize::from(way == Direction::Up)
 }

@@ -35,8 +35,9 @@ impl Load {
     }
 }
 
-/// A test that loads the path to the first server, and measures the round trips per minute (RPM) under that load. Names
-/// in brackets are those of draft-ietf-ippm-responsiveness.
+/// A test that loads the path to the first server, and measures the round trips per minute (RPM) under that load. A
+/// foreign probe opens a new connection; a self probe uses a load-generating connection. Names in brackets are those of
+/// draft-ietf-ippm-responsiveness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RpmParams {
@@ -50,21 +51,21 @@ pub struct RpmParams {
     pub most: u32,
     /// Length of an interval (ID). Tools that follow older drafts use 1s. Default 5s.
     pub interval: Duration,
-    /// Number of intervals in a moving average (MAD). A result is stable if this number of successive values agree
-    /// within `tolerance`. Default 4.
+    /// Number of intervals that each value of the goodput and of the RPM covers, and the number of successive values
+    /// that must agree before a result counts as stable (MAD). Default 4.
     pub moving_average: u32,
     /// Percentile above which samples are discarded before the mean is computed (TMP). Default 95.
     pub trim: f64,
-    /// Limit of the standard deviation of the last `moving_average` values, as a fraction of the newest value (SDT).
-    /// Below this limit, the values count as stable. Default 0.05.
+    /// A result is stable if the standard deviation of its last `moving_average` values is below this fraction of the
+    /// newest value (SDT). Default 0.05.
     pub tolerance: f64,
-    /// Largest number of pairs of probes per second (MPS): a foreign probe on a new connection, and a self probe on a
-    /// load-generating connection. Default 100.
+    /// Largest number of pairs of probes per second (MPS): a foreign probe and a self probe. Default 100.
     pub probes_per_second: u32,
     /// Largest share of the goodput that probes may use (PTC), counting 5000 bytes per foreign probe and 1000 per self probe.
     /// Default 0.05.
     pub probe_share: f64,
-    /// Number of intervals after which a stage (goodput, then responsiveness) ends even if it is not stable. Default 10.
+    /// The test has two stages: first the goodput must become stable, then the responsiveness. A stage ends after this
+    /// many intervals even if it has not. Default 10.
     pub stage_intervals: u32,
     /// Unsent bytes kept in the socket of each load-generating connection. A self probe uses such a connection, so its
     /// message waits behind these bytes. Default 16KB.

@@ -29,9 +29,9 @@ pub(super) enum Sample {
 /// Samples of one interval, indexed by [`Sample`].
 type Interval = [Vec<Duration>; 4];
 
-/// The samples of the last `most` intervals, newest interval last.   Bound: MAD intervals (`moving_average`) of MPS x
-/// ID samples of each kind (`probes_per_second` times `interval`), or more if many delayed answers arrive in one
-/// interval.
+/// The samples of the last `most` intervals, newest interval last.   Bound: `most` is `moving_average` (MAD), and an
+/// interval holds at most `probes_per_second` x `interval` (MPS x ID) samples of each kind, or more if many delayed
+/// answers arrive in one interval.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RecentSamples {
     intervals: VecDeque<Interval>,
@@ -109,8 +109,8 @@ pub(super) fn trimmed_mean(samples: &mut [Duration], trim: f64) -> f64 {
     sum / kept as f64
 }
 
-/// Returns true if there are `mad` values, and the standard deviation of the last `mad` values is below `tolerance` times the
-/// newest value.
+/// Returns true if there are at least `mad` values (the draft's MAD, a number of intervals), and the standard deviation
+/// of the last `mad` values is below `tolerance` times the newest value.
 pub(super) fn is_stable(values: &[f64], mad: u32, tolerance: f64) -> bool {
     let Some(last) = values.len().checked_sub(mad as usize).map(|from| &values[from..]) else { return false };
     let n = last.len() as f64;

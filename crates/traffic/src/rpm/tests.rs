@@ -11,7 +11,7 @@ fn figure(app: &Rpm, name: &str) -> f64 {
     app.figures(Time::ZERO).into_iter().find(|f| f.0 == name).unwrap().1
 }
 
-/// Runs the test with a round trip of 40 ms, and 1250 B every ms (10 Mbit/s) on each endless connection.
+/// Runs the test with a round trip of 40 ms. Each endless connection delivers 1250 B every ms (10 Mbit/s).
 fn run(p: RpmParams, seconds: u64) -> (Rpm, Fake) {
     p.validate().unwrap();
     let mut fake = Fake::new(&[40 * MS]);
@@ -21,7 +21,7 @@ fn run(p: RpmParams, seconds: u64) -> (Rpm, Fake) {
     (app, fake)
 }
 
-/// Returns parameters whose messages fit into one piece each, so that every step of a probe takes one round trip.
+/// Returns parameters with messages that each fit into one piece, so that every step of a probe takes one round trip.
 fn small() -> RpmParams {
     let one = Bytes(1250);
     let interval = Duration::from_secs(1);
@@ -53,8 +53,9 @@ fn an_empty_line_has_the_round_trips_of_its_delay() {
 
 #[test]
 fn a_self_probe_waits_for_the_unsent_bytes_of_its_socket() {
-    // in either direction, a message of a self probe waits behind 125 kB of unsent load, which takes 100 ms at 1250
-    // B/ms. Foreign probes do not wait, because they have their own sockets
+    // a self probe shares a socket with the load. In either direction, one of its messages waits until the 125 kB of
+    // load in the socket have been sent, which takes 100 ms at 1250 B/ms. Foreign probes do not wait, because they have
+    // their own sockets
     for direction in [Load::Up, Load::Down] {
         let (app, _) = run(RpmParams { direction, notsent_lowat: Bytes(125_000), ..small() }, 40);
         let own = figure(&app, "http_loaded_ms");
@@ -85,7 +86,8 @@ fn connections_are_added_up_to_the_most() {
     let p = RpmParams { initial: 2, add: 3, most: 7, direction: Load::Both, tolerance: 1e-9, ..small() };
     let (app, _) = run(p, 6);
     let columns = app.columns();
-    // each direction has 2, 5, 7, 7 ... connections
+    // in each direction, 2 connections are open in the first interval, then 5, then 7 (the maximum). The column
+    // counts both directions together
     assert_eq!(columns[1].1, [4.0, 10.0, 14.0, 14.0, 14.0]);
     assert_eq!(columns[0].1, [1.0, 2.0, 3.0, 4.0, 5.0]);
 }

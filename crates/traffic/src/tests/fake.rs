@@ -22,7 +22,7 @@ enum Event {
 pub(crate) struct Opened {
     pub(crate) at: Time,
     pub(crate) peer: usize,
-    /// Time at which both sides had closed the connection.
+    /// Time at which the second of the two sides closed the connection.
     pub(crate) closed: Option<Time>,
     /// Time at which the application was notified of the connection's end.
     pub(crate) ended: Option<Time>,
@@ -60,7 +60,8 @@ pub(crate) struct Fake {
     free: BTreeSet<u32>,
     failing: BTreeSet<usize>,
     fails_after: u64,
-    /// Probability that a connection breaks, and the nanoseconds after its opening within which the break happens.
+    /// Probability that a connection breaks, and an upper bound in nanoseconds on the time from its opening to the
+    /// break.
     breaking: Option<(f64, u64)>,
     /// True if the data of an endless write is delivered, in pieces. If false, none of it is delivered.
     pub(crate) streaming: bool,
@@ -71,11 +72,11 @@ pub(crate) struct Fake {
     pub(crate) opened: Vec<Opened>,
     pub(crate) writes: Vec<Write>,
     pub(crate) datagrams: Vec<(Time, Role, u16, u64)>,
-    /// Indices of the sent datagrams to drop.
+    /// Datagrams that the host drops, by index: datagram 0 is the first one sent.
     pub(crate) lost: BTreeSet<usize>,
     /// ECN field of the datagrams.
     pub(crate) ecn: Ecn,
-    /// Indices of the sent datagrams to mark.
+    /// Datagrams that the host marks CE, by index: datagram 0 is the first one sent.
     pub(crate) marked: BTreeSet<usize>,
     pub(crate) files: Vec<(Time, Time, u64)>,
     pub(crate) pages: Vec<(Time, Time, u32, u64)>,
@@ -224,7 +225,7 @@ impl Host for Fake {
     }
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64 {
         let slot = self.slots[conn.0 as usize];
-        // one piece leaves at once, and another after each `gap`
+        // an endless write sends its first piece at once, and then one more piece after each `gap`
         let pieces = slot.streams[role as usize].map_or(0, |began| (self.now.0 - began.0) / self.gap.max(1) + 1);
         slot.wrote[role as usize] + pieces * self.piece + notsent_lowat
     }

@@ -79,7 +79,7 @@ impl Params for WebParams {
             objects: match &self.page {
                 Page::Uniform(u) => vec![vec![u.size.0; u.per_server as usize]; self.servers as usize],
                 Page::Listed => LISTED.iter().map(|s| s.iter().map(|&b| u64::from(b)).collect()).collect(),
-                // drawn when the first page starts, because the random stream does not exist before then
+                // the sizes are drawn when the first page starts, because the random stream does not exist before then
                 Page::Lognormal(_) => Vec::new(),
             },
             next: vec![0; self.servers as usize],

@@ -41,8 +41,8 @@ use units::{Duration, Time};
 enum Phase {
     /// No page is being loaded.
     Think,
-    /// The html is being loaded over the first slot of its server. `measured` is true if `Web::started` is final, which
-    /// with [`MeasureFrom::Connected`] is so only when the connection has been established.
+    /// The html is being loaded over the first slot of its server. `measured` is true if `Web::started` is final.
+    /// With [`MeasureFrom::Connected`], this is not the case until the connection has been established.
     Html { measured: bool },
     /// The objects are being loaded.
     Objects,
@@ -74,9 +74,10 @@ pub struct Web {
     html: u64,
     /// Object sizes, by server.
     objects: Vec<Vec<u64>>,
-    /// Index of the next object of each server.
+    /// For each server, the index of the object that is requested next. With [`Quota::Retrieved`], this
+    /// number keeps growing and is taken modulo the number of objects.
     next: Vec<usize>,
-    /// Number of completed objects of each server.
+    /// For each server, the number of objects that have arrived. An object that arrives twice counts twice.
     done: Vec<usize>,
     /// Transfers still in progress when their page ended.
     detached: Conns<Slot>,
@@ -89,7 +90,7 @@ pub struct Web {
     active: usize,
     /// Number of the page's completed objects.
     loaded: u32,
-    /// Bytes of the completed objects and html.
+    /// Total size in bytes of the html and the objects that have arrived.
     bytes: u64,
     /// Number of finished pages.
     pages: u64,

@@ -44,8 +44,8 @@ pub(crate) const LISTED: [[u32; 25]; 4] = [
 pub enum Page {
     /// Objects of one size, the same number on each server (CableLabs 2012 §3.2.3).
     Uniform(Uniform),
-    /// The sizes listed in Appendix A of CableLabs 2012: html of 102 400 B and 100 objects, 614 402 B in total, on four
-    /// servers.
+    /// The sizes listed in Appendix A of CableLabs 2012: an HTML file of 102 400 B and 100 objects, 614 402 B in total,
+    /// on four servers.
     Listed,
     /// Random sizes with the log-normal distribution of Appendix A of CableLabs 2012.
     Lognormal(Lognormal),
@@ -63,7 +63,7 @@ impl Default for Page {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Uniform {
-    /// Size of the html file in bytes. Default 100KB.
+    /// Size of the HTML file in bytes. Default 100KB.
     pub html: Bytes,
     /// Number of objects on each server. Default 25.
     pub per_server: u32,
@@ -85,7 +85,7 @@ impl Default for Uniform {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lognormal {
-    /// Size of the html file in bytes. Default 102400.
+    /// Size of the HTML file in bytes. Default 102400.
     pub html: Bytes,
     /// Number of objects on all servers together. Default 100.
     pub objects: u32,
@@ -95,7 +95,7 @@ pub struct Lognormal {
     pub log10_sd: f64,
     /// Sum of the sizes of all objects. The sizes of every page are scaled to it. Default 614400.
     pub total: Bytes,
-    /// Time at which the sizes are drawn: only before the first page (`once`), as Appendix A lists a single set, or
+    /// When the sizes are drawn: once, before the first page (`once`, because Appendix A lists a single set), or again
     /// before each page (`each_page`). Default `once`.
     pub draw: Draw,
 }
@@ -141,10 +141,10 @@ pub enum OpenOrder {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasureFrom {
-    /// From the user's click, when the html's connection is opened.
+    /// From the user's click, when the connection for the HTML file is opened.
     #[default]
     Open,
-    /// From the time when the client's connection for the html is established and the GET leaves.
+    /// From the time when the client's connection for the HTML file is established and the GET leaves.
     Connected,
 }
 
@@ -170,7 +170,7 @@ pub struct WebParams {
     pub page: Page,
     /// Number of servers. The application's `to` must name at least as many. Default 4.
     pub servers: u32,
-    /// Server of the html, counted from 1. Default 1.
+    /// Server of the HTML file, counted from 1. Default 1.
     pub html_server: u32,
     /// Number of parallel connections to each server. Each connection fetches one object at a time. Default 6.
     pub connections_per_server: u32,
@@ -179,7 +179,8 @@ pub struct WebParams {
     pub request: Bytes,
     /// Mean pause between the end of a page load and the start of the next page. Default 5s.
     pub think: Duration,
-    /// Largest deviation of a pause from `think`. Each pause is drawn uniformly. Default: a fifth of `think`.
+    /// Largest deviation of a pause from `think`. Each pause is uniform in `think` ± `think_spread`. Default: a fifth
+    /// of `think`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think_spread: Option<Duration>,
     /// Number of pages; omitted: until the end of the run.
@@ -189,14 +190,13 @@ pub struct WebParams {
     /// Default false.
     pub persistent: bool,
     /// When the client stops requesting objects from a server: after it has requested each object once (`asked`), or
-    /// after the number of objects that have arrived from the server equals the number on it (`retrieved`). CableLabs
-    /// 2012 says "until 25 objects have been retrieved from each server", which can be read either way. Default
-    /// `asked`.
+    /// when as many objects have arrived as the server has (`retrieved`). CableLabs 2012 says "until 25 objects have
+    /// been retrieved from each server", which can be read either way. Default `asked`.
     pub quota: Quota,
     /// Order in which the connections open: `interleaved` or `by_server`. Default `interleaved`.
     pub open_order: OpenOrder,
-    /// Event from which the page load time is measured: the html's connection is opened (`open`) or established
-    /// (`connected`). Default `open`.
+    /// Event from which the page load time is measured: the connection for the HTML file is opened (`open`) or
+    /// established (`connected`). Default `open`.
     pub measure_from: MeasureFrom,
     /// Action when a connection fails: `retry` or `give_up`. Default `retry`.
     pub on_failure: OnFailure,

@@ -29,7 +29,8 @@ fn most_at_once(fake: &Fake, peer: usize) -> i32 {
             steps.push((end, -1));
         }
     }
-    // a slot may close a connection and open another in the same event, so closings are counted first
+    // a slot may close a connection and open the next at the same time, which is never more than one open connection.
+    // Sorting puts -1 (closed) before +1 (opened) at equal times, so that such a pair is not counted as two
     steps.sort_unstable();
     steps
         .iter()
@@ -86,8 +87,8 @@ fn persistent_connections_save_the_handshakes() {
     let mut fake = Fake::new(&RTT);
     let params = WebParams { persistent: true, pages: Some(2), ..Default::default() };
     run(params, &mut fake, 100 * S);
-    // the html takes 40 ms. At server 4, the first object of a slot takes 200 ms, and each of its other four objects takes 100
-    // ms
+    // the html takes 40 ms. The slowest slot is one that loads five objects from server 4: the first object takes 200
+    // ms, including the handshake, and the other four take 100 ms each
     assert_eq!(fake.pages.iter().map(|p| (p.1.0 - p.0.0) / MS).collect::<Vec<_>>(), [640, 640]);
     assert_eq!((fake.opened.len(), fake.open_now()), (48, 0));
     assert!((0..4).all(|p| most_at_once(&fake, p) == 6));
@@ -215,7 +216,7 @@ fn five_connections_make_up_for_a_stuck_sixth_if_retrieved_objects_count() {
     // connection 0 carries the html, and connections 19 to 24 go to server 4, with a round trip of 100 ms. Connection
     // 24 fails after 50 s, and the client requests its object again on a new connection
     assert!(load(Quota::Asked, &[24]) > Duration::from_secs(50));
-    // 25 objects take five rounds over five connections, and also over six
+    // 25 objects take five rounds over six connections, and also over the five that remain if one is stuck
     assert_eq!(load(Quota::Retrieved, &[24]), whole);
     assert_eq!(load(Quota::Retrieved, &[]), whole);
     // if all connections to a server fail, the page waits

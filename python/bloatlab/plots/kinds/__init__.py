@@ -21,5 +21,5 @@ def kind(name: str) -> Kind:
 
 
 def kinds(takes: Literal["runs", "sweep"]) -> list[Kind]:
-    """Returns all kinds that draw runs, or all that draw a sweep."""
+    """Returns the kinds of plot that draw runs, or those that draw a sweep."""
     return [of for of in map(kind, NAMES) if of.takes == takes]

@@ -45,9 +45,9 @@ def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool
 
 
 def _span(axes: Axes, found: Sequence[Distribution], log: Log | None) -> None:
-    """Sets the limits of the delay axis, and whether it is logarithmic.
+    """Sets the scale (linear or logarithmic) and the limits of the delay axis.
 
-    The medians and 99th percentiles decide whether it is logarithmic. Minima do not, because they may be 0.
+    By default, the medians and the 99th percentiles decide the scale. Minima do not, because they may be 0.
     """
     typical = [max(one.quantile(q), FLOOR) for one in found for q in (0.5, 0.99)]
     ends = [one.quantile(0.01) for one in found], [float(one.values[-1]) for one in found]

@@ -43,7 +43,10 @@ class Cloud:
     rate: Array
 
     def contour(self, points: int = 720, *, log: bool = False) -> tuple[Array, Array]:
-        """Returns the one-standard-deviation ellipse around the means; `log` uses the logarithms of the delays."""
+        """Returns the one-standard-deviation ellipse around the means.
+
+        With `log`, the ellipse is computed from the logarithms of the delays.
+        """
         delay = np.log(np.maximum(self.delay, FLOOR)) if log else self.delay
         centre = np.array([[delay.mean()], [self.rate.mean()]])
         covariance = np.cov(delay, self.rate)

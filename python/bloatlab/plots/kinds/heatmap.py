@@ -42,7 +42,7 @@ def field(of: Sweep, x: Axis, y: Axis, column: str) -> np.ndarray[Any, Any]:
 def draw(of: Sweep, options: Options) -> Figure:
     """Draws one coloured field for each pair of values of the two axes.
 
-    Worse values are darker. If the measure has no better direction, larger values are darker. The colours are viridis,
+    Worse values are darker. If neither more nor less is better, larger values are darker. The colours are viridis,
     which remains legible in grey.
     """
     x, others = along(of, options.x)

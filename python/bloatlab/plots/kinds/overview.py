@@ -1,4 +1,4 @@
-"""The plot kind overview: a one-sentence summary, with wait and rates over time, delays and scores on one page."""
+"""The plot kind overview: one page with a one-sentence summary, waits and rates over time, delays, and scores."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _areas(
 ) -> tuple[list[Axes], list[Axes]]:
     """Returns the axes of the time panels, and the axes below them for the delays and the scores.
 
-    The lower axes are one below the other with `column`, and otherwise side by side.
+    With `column`, the lower axes are placed one below the other, and otherwise side by side.
     """
     below = (2 if column else 1) if rows else 1
     heights = [1.0] * len(stack) + ([1.35] * below if column else [1.7])

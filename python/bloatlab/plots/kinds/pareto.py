@@ -37,7 +37,7 @@ _GAIN = (
     "*FTP*",
 )
 
-#: The better direction of measures for which the core declares none. Only this plot uses it.
+#: Whether more or less is better, for measures for which the core declares neither. Only this plot uses these.
 _WAYS = {"utilisation": "more is better"}
 
 
@@ -94,13 +94,13 @@ def unfit(of: Sweep) -> str | None:
 
 
 def front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Returns the indices of the points on the Pareto front, where more is better in both measures."""
+    """Returns the indices of the points on the Pareto front. In both coordinates, larger values are better."""
     return [i for i, (a, b) in enumerate(points) if not any(c >= a and d >= b and (c > a or d > b) for c, d in points)]
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A setting with the values of both measures.
+    """A setting, with its values of the two measures that are drawn.
 
     `best` says whether the setting is on the Pareto front of the settings on the same network line.
     """
@@ -112,7 +112,10 @@ class Spot:
 
 
 def lines_of(of: Sweep, both: Sequence[str], signs: Sequence[int]) -> list[tuple[str, list[Spot]]]:
-    """Returns the grid points on each line, by line name; the name is empty if there is only one line."""
+    """Returns the name of each network line, and the grid points at which both measures have a finite average.
+
+    If no axis describes the network line, all points are on one line, whose name is empty.
+    """
     fixed = conditions(of)
     free = [a for a in axes_of(of) if a.name not in {f.name for f in fixed}]
     found: list[tuple[str, list[Spot]]] = []

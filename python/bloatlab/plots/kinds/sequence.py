@@ -30,7 +30,9 @@ _HEIGHT = {"column": 0.85, "page": 0.55, "slide": 0.5}
 
 @dataclass
 class Trace:
-    """The fates of the segments of one flow: each list holds the segments with the same fate, and `acked` the ACKs.
+    """The fates of the segments of one flow. Each list but `acked` holds the segments with one fate.
+
+    `acked` holds the ACKs: the time in s, and the offset of the first unacknowledged byte in kB.
 
     A segment is given as (time in s, offset of its first byte in kB).
     """

@@ -16,7 +16,7 @@ from bloatlab.plots.over_time import EVENTS, Ticks, TimePanel, stacked, ticks
 from bloatlab.plots.style import Figure
 from bloatlab.plots.subjects import Run, Unfit
 
-#: Panels of a link: label and columns. Columns not reported by the law's probe are left out.
+#: Panels of a link: label and columns. Columns that the link's queue discipline does not report are left out.
 _LINK = (
     ("wait in L and C (ms)", ("delay_l_ms", "delay_c_ms", "qdelay_l_ms", "qdelay_old_ms")),
     ("sojourn (ms)", ("sojourn_ms", "qdelay_old_ms", "latency_ms", "longest_wait_ms")),

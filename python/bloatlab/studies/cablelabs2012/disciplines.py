@@ -39,7 +39,7 @@ DISCIPLINES = tuple(Discipline(**table) for table in toml("cablelabs2012", "disc
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A measure from `disciplines.toml`, which has its own table with one column per case.
+    """A measure listed in `disciplines.toml`. Each measure has its own table, with one column per case.
 
     If `head` is not empty, the measure also has a column, with this heading, in the table that combines all cases.
     """
@@ -59,14 +59,14 @@ COLUMNS = tuple(Column(**table) for table in toml("cablelabs2012", "disciplines.
 #: The functions named in `disciplines.toml`.
 _OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": statistics.fmean, "min": min, "sum": sum}
 
-#: Headings that span several columns of a table: the bulk traffic, and the number of columns that it spans. The first
-#: column contains the disciplines, the others the nine cases. Below these headings, each case has its own heading with
-#: its number and its round trip.
+#: Headings that span several columns of a table: each names the bulk traffic of the cases below, and is followed by the
+#: number of columns that it spans. The first column contains the disciplines, the others the nine cases. Below these
+#: headings, each case has its own heading with its number and its round trip.
 _LOADS = (("", 1), ("no bulk", 1), ("1 TCP", 2), ("5 TCP", 2), ("5 TCP and UDP", 2), ("1 TCP in bursts", 2))
 
 
 def tables(paper: Runs, runs: Runs) -> list[TextTable]:
-    """Returns a table over all cases, then for each measure a table of the nine cases, then the parameters table."""
+    """Returns a table that combines all cases, a table of the nine cases for each measure, and a parameter table."""
     seeds = min((len(s) for s in runs.values()), default=0)
     by_name = {q.value: [paper[Case(n, q).key][:seeds] for n in NUMBERS] for q in Queue}
     by_name |= {d.label: [runs[f"{n:02d} {d.label}"] for n in NUMBERS] for d in DISCIPLINES}
@@ -88,7 +88,7 @@ def _cases(column: Column, values: Mapping[str, Sequence[float]]) -> TextTable:
 def _together(medians: Mapping[Column, Mapping[str, Sequence[float]]]) -> TextTable:
     """Returns the table that combines all cases, with one row per discipline and one column per measure.
 
-    The function that is named by the measure's `over` combines the values for the nine cases into one.
+    Each measure's `over` names the function that combines the values of the nine cases into one value.
     """
     columns = [column for column in COLUMNS if column.head]
     values = {

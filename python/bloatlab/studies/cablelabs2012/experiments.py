@@ -35,7 +35,7 @@ class Reading:
 
 _FILE = toml("cablelabs2012", "readings.toml")
 
-#: Values of three parameters in earlier versions of the study, which now uses the values stated in the paper.
+#: The values that three parameters had in earlier versions of this study. It now uses the values stated in the paper.
 BEFORE: Changes = _FILE["before"]
 
 #: The readings by name.
@@ -45,7 +45,7 @@ UNKNOWNS = unknowns("cablelabs2012", Setup())
 
 _EXPERIMENTS = toml("cablelabs2012", "experiments.toml")
 
-#: The question of each experiment, by name.
+#: A short description of each experiment, by its name.
 EXPERIMENTS = {
     **{name: str(table["what"]) for name, table in _EXPERIMENTS.items()},
     **{name: f"all cases, judged: {reading.what}" for name, reading in READINGS.items()},
@@ -183,7 +183,7 @@ def _cases(queue: Queue, *numbers: int) -> list[Case]:
 
 
 def _one_at_a_time(cases: Iterable[Case], *, calibrated_only: bool = False) -> list[Trial]:
-    """Returns trials in each of which one free parameter has one of its alternative values.
+    """Returns trials that each give one free parameter one of its alternative values.
 
     A parameter is changed only in the cases in which it can matter. With `calibrated_only`, parameters that were not
     calibrated are left out.

@@ -104,7 +104,7 @@ def upstream(result: Result) -> pl.DataFrame:
 
 
 def forward_ftp(result: Result) -> pl.DataFrame:
-    """Returns the series of the bulk transfers' data, flow by flow."""
+    """Returns the rows of `flow_series` for the data sent by the bulk transfers."""
     return result.table("flow_series").filter((pl.col("app") == "ftp") & (pl.col("direction") == "forward"))
 
 

@@ -54,8 +54,8 @@ _TABLES = (
     (8, "Summary, DropTail with Buffer Control and CoDel", Queue.DROPTAIL_21, _SUMMARY),
 )
 
-#: For each metric in Tables 7 and 8, which print it for DropTail, for CoDel, and as a comparison of the two: the metric
-#: that is the comparison, the heading of the comparison's column, and the heading that spans all three columns.
+#: Tables 7 and 8 print three columns for each of these metrics: DropTail, CoDel, and their comparison. Each entry gives
+#: the name of the comparison's metric, the heading of its column, and the heading that spans all three columns.
 _COMPARED = {
     MOS: (MOS_DELTA, "delta", "VoIP MOS"),
     FTP: (FTP_RATIO, "C/D %", "FTP kB in 600 s"),
@@ -91,8 +91,8 @@ def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
     """Makes Tables 3 to 8, with our value to the right of each published value.
 
     A hint on our value gives its interval and the reason for the verdict. A terminal is narrow and shows no hints.
-    Therefore, with `terminal`, the interval and a mark for the verdict have columns of their own, and each column of
-    the paper has its own heading above these four columns.
+    Therefore, with `terminal`, each column of the paper becomes a group of four columns under its own heading: the
+    published value, our value, its interval, and a mark for the verdict.
     """
     made: list[TextTable] = []
     for n, title, droptail, metrics in _TABLES:
@@ -228,7 +228,7 @@ NOTICED: Mapping[str, Tolerance] = {
 class Beside:
     """A comparison of CoDel with another queue in one measure.
 
-    `better`, `worse` and `same` count the loads under which CoDel is better or worse than the other queue, or the same.
+    `better`, `worse` and `same` count the loads under which CoDel is better than the other queue, worse, or no different.
     `codel` and `other` are the medians of the two queues over the loads.
     """
 
@@ -254,9 +254,9 @@ class Beside:
 
 
 def beside(runs: Runs, metric: str, other: Queue, *, high_is_good: bool) -> Beside | None:
-    """Compares CoDel with the queue `other` in one metric. `high_is_good` says whether more or less of it is better.
+    """Compares CoDel with the queue `other` in one metric. Returns None if a run is missing.
 
-    Returns None if a run is missing.
+    `high_is_good` is True if a higher value of the metric is better, and False if a lower value is better.
     """
     pairs: list[tuple[float, float]] = []
     for n in LOADED:

@@ -116,7 +116,7 @@ def _case_of(text: str) -> Case | None:
 
 
 def _merge(which: Case, metric: str, given: Sequence[Row]) -> PublishedCell:
-    """Makes one cell from all rows that contain its value.
+    """Makes one cell from all rows of the file that belong to the cell.
 
     If the rows are from two runs, the cell has two values, even if they are equal. If the rows are from a single run,
     they repeat the same value, and the cell has only one.

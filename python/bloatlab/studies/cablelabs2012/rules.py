@@ -255,7 +255,8 @@ def explained(card: Sequence[Cell], runs: Runs, readings: Mapping[str, Runs]) ->
 def _explain(cell: Cell, rows: Mapping[str, Mapping[str, Cell]]) -> str:
     """Returns a text that explains why a value is outside tolerance.
 
-    `rows` has one entry for each reading that was run: the counted cells of the same case with this reading, by metric.
+    The keys of `rows` are the names of the readings that were run. For each reading, `rows` contains the cells of the
+    same case, by metric, as judged with this reading. Cells that are not counted are left out.
     """
     tried: list[str] = []
     for entry in candidates(cell.case, cell.metric):

@@ -161,7 +161,7 @@ def _paper_tables(results: Results) -> Iterable[TextTable | Block]:
     yield from pages.paper_tables(results.scorecard)
 
 
-#: The functions that make the blocks of each section of the page, by the section's anchor.
+#: For each section of the page, the function that makes the section's blocks. The keys are the sections' anchors.
 BLOCKS: Mapping[str, page.Blocks] = {
     "tables": _paper_tables,
     "differs": page.differences(DIGITS),

@@ -141,8 +141,8 @@ def experiment_cases(name: str) -> list[Case]:
     return {"jitter": [Case("bbr", 100, jitter_us=us) for us in (0, 20, 50, 100, 200)]}[name]
 
 
-#: The start of each application, in s: the first number plus a random share of the second. Pages start after the first slow start,
-#: as in the lab, where the first fetch follows the start of the other programs.
+#: An application starts at the first number plus a random fraction of the second number, in s. Pages start after the
+#: first slow start, as in the lab, where the first fetch follows the start of the other programs.
 _STARTS: Mapping[str, tuple[float, float]] = {LONG: (0.0, 1.0), PING: (0.0, 0.1), PAGE: (5.0, 2.0)}
 
 

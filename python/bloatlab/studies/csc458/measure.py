@@ -1,4 +1,7 @@
-"""Reduces a run, simulated or live, to the numbers of tables and claims. Keys end with their unit; NaN marks a missing value."""
+"""Reduces a simulated or live run to the numbers used in tables and claims.
+
+If a measure has a unit, its name ends with the unit. NaN marks a missing value.
+"""
 
 from __future__ import annotations
 
@@ -117,8 +120,8 @@ TREND_S = 1.0
 def climb_share(frame: pl.DataFrame, span_s: float = TREND_S) -> float:
     """Returns the fraction of time during which the queue grows.
 
-    The queue grows if its mean length over a span of `span_s` seconds is larger than that over the span just before.
-    The result is NaN if the series is too short.
+    The queue grows if its mean length over `span_s` seconds is larger than its mean length over the preceding
+    `span_s` seconds. The result is NaN if the series is too short.
     """
     t, packets = frame["t_s"].to_numpy(), frame["packets"].to_numpy()
     bins = round(span_s / (t[1] - t[0])) if len(t) > 1 else 0

@@ -133,7 +133,7 @@ def setup_table() -> TextTable:
     return TextTable("The report's parameters", ["of", "what", "value", "where"], rows, left=4)
 
 
-#: The functions that make the blocks of each section of the page, by the section's anchor.
+#: For each section of the page, the function that makes the section's blocks. The keys are the sections' anchors.
 BLOCKS: Mapping[str, page.Blocks] = {
     "tables": published_tables,
     "live": live_tables,

@@ -34,7 +34,7 @@ from bloatlab.studies.published import rows, toml
 
 DECLARED = Declared("l4s")
 
-#: Payload in bytes of a full packet, and of a packet one eighth the size.
+#: Payload, in bytes, of a full packet (1500 bytes) and of a small packet (188 bytes, one eighth of the size).
 MSS, SMALL = 1448, 136
 #: Headers and timestamps of a segment, in bytes.
 HEADERS = 52
@@ -45,7 +45,7 @@ STEP_AT = 0.5
 #: netem's slots in front of the queue: each begins 0.8 to 5 ms after the previous slot, and releases up to 16 packets at once.
 SLOT_MS, SLOT_PACKETS = (0.8, 5.0), 16
 
-#: TCP stacks, and the queues in our own cases and in the L4S tests, by name.
+#: The TCP stacks, the queues in our own cases, and the queues in the L4S tests, each by name.
 STACKS, OWN_QUEUES, TEST_QUEUES = (toml("l4s", "parts.toml")[name] for name in ("stacks", "own", "tests"))
 
 #: Names of the Prague versions compared with the version used in the tests.
@@ -151,7 +151,7 @@ def _rows(where: str) -> tuple[Case, ...]:
 
 #: Scenario 1: for each pair of round-trip times, all four combinations of Prague and CUBIC.
 PAIRS = _rows("s1_table")
-#: Scenario 6: Prague and a classic flow, with ECN (RFC 3168) or without.
+#: Scenario 6: Prague beside a classic flow, which uses ECN (RFC 3168) in some cases and no ECN in the others.
 SHARED = tuple(replace(case, group="shared", seconds=58, warm_up=18) for case in _rows("s6_steady"))
 
 
@@ -214,7 +214,7 @@ def beside(rate: float, flows: int, rtt: float = RTT, mss: int = MSS) -> Case:
 
 
 def alone(rate: float, flows: int, rtt: float = RTT, stack: str = "prague7", mss: int = MSS) -> Case:
-    """Returns the case with Prague flows alone, in which only the L queue's step marks packets."""
+    """Returns the case with Prague flows alone, in which only the step of the low-latency queue marks packets."""
     return Case("alone", "dualpi2", (Load(stack, rtt, flows),), rate, 40, 10, mss)
 
 
@@ -233,9 +233,10 @@ ALONE_SMALLER = (
     *(alone(4.0, n, rtt, mss=SMALL) for n in FLOWS[1:] for rtt in (HALF, SHORT)),
 )
 
-#: `SLOWEST` contains the cases at 4 Mbit/s. The others are experiments that explain the waits in queue C and the flows'
-#: shares of the link in these cases: the step in `STEP_BEHIND` never marks a lone packet, `OF_THE_RFC` uses DualPI2 as
-#: in RFC 9332, and `EVEN` uses evenly spaced drops (also at 20 Mbit/s).
+#: `SLOWEST` contains the cases at 4 Mbit/s. The other three are experiments that explain, in these cases, how long
+#: packets wait in the classic queue and how the flows share the link. In `STEP_BEHIND`, the step never marks a packet
+#: that found the low-latency queue empty. `OF_THE_RFC` uses DualPI2 as in RFC 9332, and `EVEN` uses evenly spaced marks
+#: and drops (also at 20 Mbit/s).
 SLOWEST = tuple(beside(RATES[0], n) for n in FLOWS)
 STEP_BEHIND = tuple(replace(x, queue="dualpi2, step behind one") for x in SLOWEST)
 OF_THE_RFC = tuple(replace(x, queue=queue) for queue in ("rfc9332", "rfc9332, by arrival") for x in SLOWEST)
@@ -248,16 +249,17 @@ COUPLED = tuple(
     for stack in ("prague-rounds", "prague7")
     for rtt in (10.0, 20.0, 80.0)
 )
-#: The cases of `COUPLED` with a round trip of 80 ms, with four flows of each kind instead of one, because four windows
-#: rarely decrease at the same time.
+#: The cases of `COUPLED` with a round trip of 80 ms, but with four flows of each kind. A single Reno flow empties the
+#: classic queue when it halves its window; four windows rarely decrease at the same time.
 SEVERAL = tuple(case.loaded(flows=4) for case in COUPLED if case.rtt == 80.0)
 
 RENO_ALONE = Case("static", "dualpi2", (Load("reno", 20.0),), 20.0, 80, 20)
 STEP_ALONE = Case("static", "dualpi2", (Load("prague-rounds", 20.0),), 100.0, 60, 20)
 
 #: Floods of unresponsive datagrams. `NOT_ECT` and `ECT1` are named after the datagrams' ECN code point; in `NO_DROPS`,
-#: ECT(1) datagrams pass through a queue that never drops packets before it is full. In `NOT_ECT`, there are also a few
-#: L4S packets (the share `SPARSE` of the link's rate), whose marks measure the coupled probability.
+#: ECT(1) datagrams pass through a queue that never drops packets before it is full. In `NOT_ECT`, a few L4S packets
+#: are sent as well (at `SPARSE` times the link's rate). The share of them that is marked measures the coupled
+#: probability.
 SPARSE = 0.002
 NOT_ECT = tuple(
     Case("flood", "dualpi2", (Load("not_ect", share=a), Load("ect1", share=SPARSE, size=64)), seconds=70, warm_up=10)
@@ -324,7 +326,7 @@ def build(case: Case, seed: int, seconds: int | None = None) -> Scenario:
         "name": name,
         "seed": seed,
         "duration": f"{case.seconds}s",
-        # the state is sampled every 50 ms in runs with a step, as in the L4S tests (by `ss`)
+        # in runs with a rate step, the state is sampled every 50 ms, as in the L4S tests, which use `ss` for this
         "record": {"warm_up": f"{case.warm_up}s"} | ({"interval": "50ms"} if case.then else {}),
         "link": _links(case, seed),
         "tcp": {
@@ -355,7 +357,10 @@ def _links(case: Case, seed: int) -> dict[str, Any]:
 
 
 def _shared_slots(links: Mapping[str, Any], case: Case, seed: int) -> dict[str, Any]:
-    """Returns the links that change if all loads share one radio link, which releases their packets in bursts."""
+    """Returns the links to add or replace if all loads share one radio link in each direction.
+
+    The radio links release the packets of all loads in bursts.
+    """
     near, far = "slots' begin", "slots back's end"
     moved = {f"in{n}": links[f"in{n}"] | {"to": near} for n in range(len(case.loads))}
     moved |= {f"out{n}": links[f"out{n}"] | {"from": far} for n in range(len(case.loads))}

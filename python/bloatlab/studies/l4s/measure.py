@@ -59,9 +59,9 @@ PAYLOAD = MSS / (MSS + HEADERS) / FRAME
 
 
 def _step(result: Result, case: Case) -> Measures:
-    """Measures the first flow around the rate step.
+    """Measures the effect of the rate step on the first flow.
 
-    The measures are the flow's smoothed round trip after the step, and its link utilisation before and after the step.
+    The measures describe the flow's smoothed round trip and its link utilisation, both before and after the step.
     """
     flow = result.table("flow_series").filter(pl.col("direction") == "forward")
     t, srtt, sent = (flow[name].to_numpy() for name in ("t_s", "srtt_ms", "goodput_bytes"))
@@ -85,7 +85,7 @@ def _step(result: Result, case: Case) -> Measures:
 
 
 def _queue(name: str, one: Mapping[str, Any]) -> Measures:
-    """Measures queue L or C.
+    """Measures DualPI2's low-latency queue (L) or its classic queue (C).
 
     The measures are the bytes delivered, the share of packets dropped, and the shares of delivered packets that were
     marked with DualPI2's probability (`marked`) and by the step (`step`).

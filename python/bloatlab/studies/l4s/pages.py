@@ -97,7 +97,10 @@ def steps_table(runs: Runs) -> TextTable:
 
 
 def bursty_table(runs: Runs) -> TextTable:
-    """Makes a table of CUBIC beside Prague through DualPI2: smooth, with bursts, and with bursts and a deeper step."""
+    """Makes a table of CUBIC beside Prague through DualPI2.
+
+    Each pair of flows is shown without bursts, with bursts, and with bursts and a marking threshold of 5 ms.
+    """
     kinds = (("none", c.SMOOTH), ("bursts", c.BURSTY), ("bursts, step of 5 ms", c.DEEPER))
     rows = [
         ((case.senders, f"{case.rate:g}", kind), made[n])
@@ -127,7 +130,7 @@ def group_tables(results: Results, *names: str) -> list[TextTable]:
 def why_tables(runs: Runs) -> list[TextTable]:
     """Makes two tables: DualPI2's variants at 4 Mbit/s, and the queueing delay of Prague alone against closed forms.
 
-    At 4 Mbit/s, sending a packet takes three times the step's 1 ms.
+    At 4 Mbit/s, sending a packet takes 3 ms, three times the delay of 1 ms above which DualPI2's step marks packets.
     """
     slow = c.SLOWEST[0].packet_ms
     forms = [x for n, one in enumerate(c.SLOWEST) for x in (one, c.STEP_BEHIND[n], *c.OF_THE_RFC[n :: len(c.SLOWEST)])]
@@ -149,7 +152,7 @@ def why_tables(runs: Runs) -> list[TextTable]:
     ]
 
 
-#: The functions that make the blocks of each section of the page, by the section's anchor.
+#: For each section of the page, the function that makes the section's blocks. The keys are the sections' anchors.
 BLOCKS: Mapping[str, Blocks] = {
     "pairs": pairs_tables,
     "shared": shared_tables,
@@ -168,13 +171,13 @@ def figures(runs: Runs) -> list[Drawn]:
     """Draws three figures.
 
     They show our rate ratios against those of the L4S tests, the effect of rate steps on the round trip, and the waits
-    of Prague flows that have the link for themselves.
+    of Prague flows that have the link to themselves.
     """
     return [_pairs(runs), _steps(runs), _alone(runs)]
 
 
 def _line(label: str, n: int, of: int, runs: Runs, cases: Sequence[Case], measure: str) -> Series:
-    """Makes one of `of` series in a panel; `n` is its number, starting from 0.
+    """Makes series number `n` (counted from 0) of a panel that contains `of` series.
 
     The points are at x = 0, 1, ..., shifted slightly so that the points of different series do not overlap.
     """

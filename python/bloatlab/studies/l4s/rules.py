@@ -38,8 +38,8 @@ def rates() -> dict[str, tuple[float, float]]:
 def ratio_band(published_ratio: float, *, alike: bool = False) -> Band:
     """Returns the accepted rate ratios: within a factor of 1.5 of the published ratio, and on the same side of 1.
 
-    Either side is accepted for `alike` flows, and if the published ratio is so close to 1 that repeated tests fall on
-    both sides.
+    A ratio on the other side of 1 is also accepted if the flows are `alike`, or if the published ratio is so close to 1
+    that repeated tests fall on both sides.
     """
     band = RATES.band(published_ratio)
     if alike or abs(math.log(published_ratio)) <= 2.0 * SWAP:
@@ -143,7 +143,7 @@ def _floods() -> Iterator[Published]:
 
     for case in c.NOT_ECT:
         offered = case.loads[0].share
-        # C gets the share of the link left over by the few packets in L
+        # the few packets in L use the share SPARSE of the link, and queue C gets the rest
         p_c, name = theory.excess(offered / (1.0 - c.SPARSE)), f"Not-ECT at {offered:g} C"
         yield exact(case, name, "p_C = 1 - C/A", "%", 100.0 * p_c, "c_dropped", STATIC, 100.0)
         yield exact(case, name, "C: mean wait = target", "ms", theory.TARGET, "first_wait_mean_ms", STATIC)
@@ -185,7 +185,8 @@ RULES = DECLARED.tolerances({
     "RATES": RATES, "TOTALS": TOTALS, "LOSSES": LOSSES, "FORMS": FORMS, "STATIC": STATIC, "WEIGHTS": WEIGHTS,
 })  # fmt: skip
 
-#: The groups in which the rate ratios are counted: each group's label, and a test whether a cell belongs to the group.
+#: The groups in which the rate ratios are counted: each group's label, and a function that tests whether a cell
+#: belongs to the group.
 PARTS: Sequence[tuple[str, Callable[[Cell], bool]]] = (
     ("through DualPI2", lambda cell: cell.case.startswith("dualpi2")),
     ("through fq_codel", lambda cell: cell.case.startswith("fq_codel:")),
@@ -219,9 +220,9 @@ def groups(found: Sequence[Cell]) -> dict[str, list[Cell]]:
 
 # -------------------------------------------------------------------------------------------------------- explanations
 
-#: An experiment explains a value if at most this share of the value's distance from its band remains.
+#: An experiment explains most of a value's excess above its band if it leaves at most this share of the excess.
 REST = 0.25
-#: The limit that RFC 9330 claims for the 99th percentile of waits in L, in ms.
+#: According to RFC 9330, the 99th percentile of the waits in the low-latency queue (L) is below this limit, in ms.
 LIMIT = 2.0
 
 _CASES = {str(case): case for case in c.cases()}
@@ -255,9 +256,9 @@ def explain(runs: Runs, value: Published, ours: Spread) -> str:
 
 
 def experiments(case: Case, measure: str) -> Iterator[tuple[Case, str]]:
-    """Yields the cases of experiments that could explain a value of `case`.
+    """Yields the experiments that could explain a value of `case`.
 
-    Each has a text that names the suspected mechanism and the change made by the experiment.
+    Each experiment is a pair: its case, and a text that names the suspected mechanism and the experiment's change.
     """
     packet = f"one packet takes {number(case.packet_ms, 2)} ms"
     match case.group:
@@ -322,5 +323,6 @@ def _of_alone(case: Case, packet: str) -> Iterator[tuple[Case, str]]:
 #: Pairs of flows through fq_codel with equal round-trip times.
 _FQ = [x for x in c.of_queue("fq_codel") if x.loads[0].rtt == x.loads[1].rtt]
 
-#: Claims from the L4S tests' sentences, and our expectations of Prague 0.7 and of the mechanisms that explain differences.
+#: Claims made in the text of the L4S tests, and our expectations of Prague 0.7 and of the mechanisms that explain
+#: differences.
 CLAIMS = DECLARED.claims({"each": each, "FQ": _FQ, "SHARED": c.SHARED, "SMALLER": c.SMALLER})

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 
-#: DualPI2's target for C, L's delay at the step, and Prague's minimum virtual round trip. Unit: ms.
+#: The target delay of DualPI2's classic queue, the delay at which the step threshold keeps its low-latency queue, and
+#: Prague's minimum virtual round trip. Unit: ms.
 TARGET, STEP, PRAGUE = 15.0, 1.0, 25.0
 #: The coupling factor k.
 COUPLING = 2.0
@@ -26,7 +27,7 @@ RENO = math.sqrt(1.5)
 def scalable_over_classic(rtt: float, *, scaled: bool) -> float:
     """Returns the rate of an L4S flow divided by the rate of a Reno flow with the same base round trip.
 
-    The formula is that of r_L / r_C in the docstring of this module. With `scaled`, the L4S flow is Prague, for which a
+    The docstring of this module gives the formula for r_L / r_C. With `scaled`, the L4S flow uses Prague, for which a
     round trip below 25 ms counts as 25 ms.
     """
     seen = max(rtt + STEP, PRAGUE) if scaled else rtt + STEP
@@ -52,17 +53,17 @@ def step_marks(rate: float, rtt: float, packet: int = 1500) -> float:
 
 
 def excess(offered: float) -> float:
-    """Returns p_C for unresponsive datagrams sent at `offered` times the link's rate."""
+    """Returns the drop probability p_C of unresponsive datagrams that are sent at `offered` times the link's rate."""
     return 1.0 - 1.0 / offered
 
 
 def coupled(p_c: float) -> float:
-    """Returns L's marking probability coupled to C's drop probability: k sqrt(p_C)."""
+    """Returns the low-latency queue's marking probability if the classic queue drops with p_C: k sqrt(p_C)."""
     return min(COUPLING * math.sqrt(p_c), 1.0)
 
 
 def overshoot(flows: int, rtt: float, packet_ms: float, *, scaled: bool) -> float:
-    """Returns how much the queue grows, in ms, during the round trip before Prague receives marks.
+    """Returns how much the queue grows, in ms, in the round trip that passes before the Prague senders receive marks.
 
     Each flow adds one segment. With `scaled`, each flow adds only (rtt / 25 ms)^2 segments if its round trip is shorter
     than 25 ms.
@@ -76,9 +77,9 @@ def floor_wait(flows: int, rtt: float, packet_ms: float) -> float:
 
 
 def under_way(packet_ms: float, share: float = 0.5) -> float:
-    """Returns a lower bound on the 99th percentile of the waits in L, in ms.
+    """Returns a lower bound, in ms, on the 99th percentile of the waiting time in the low-latency queue L.
 
-    A packet that arrives in L while the link is sending a packet of C must wait until that transmission ends, even if L
-    is empty. `share` is C's share of the packets.
+    A packet that arrives in L while the link is sending a packet of the classic queue C must wait until that
+    transmission ends, even if L is empty. `share` is C's share of the packets.
     """
     return packet_ms * max(1.0 - 0.01 / share, 0.0)

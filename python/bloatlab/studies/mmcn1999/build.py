@@ -30,7 +30,8 @@ LINK = "bottleneck"
 SESSIONS = 6
 #: The senders' TCP: ns-2's Reno without limited transmit (RFC 3042, 2001), which was published after the slides.
 RENO = {"preset": "ns2-reno", "limited_transmit": False}
-#: The senders' TCP in the second reading, with the limited transmit of ns-2 2.35 (README, "Changed after looking").
+#: The senders' TCP in the cases of `second_reading`, with the limited transmit of ns-2 2.35 (README, "One change was
+#: made after seeing results").
 RENO_2001 = {"preset": "ns2-reno", "limited_transmit": True}
 
 DECLARED = Declared("mmcn1999")
@@ -60,7 +61,8 @@ SCHEMES = tuple(
 QUEUES = {scheme.key: scheme.queue for scheme in SCHEMES}
 RED: Json = QUEUES["red"]["red"]
 
-#: The case in which a FIFO drops all traffic at the same rate, because arrivals are almost independent of each other.
+#: The key of the case in which a FIFO drops the same share of every kind of traffic, because arrivals are almost
+#: independent of each other.
 LAW = "fifo, blast of fifty flows, smooth sessions"
 
 
@@ -86,12 +88,12 @@ def main_cases() -> list[Case]:
 
 
 def limited_transmit(key: str) -> str:
-    """Returns the case for a queue whose senders use limited transmit."""
+    """Returns the key of the case in which the senders behind the queue `key` use limited transmit."""
     return f"{key}, limited transmit"
 
 
 def second_reading() -> list[Case]:
-    """Returns cases with senders that use limited transmit, for the four queues ranked by drops of tagged datagrams."""
+    """Returns the cases with limited transmit: one for each of the four queues ranked by drops of tagged datagrams."""
     return [Case(limited_transmit(k), QUEUES[k], limited_transmit=True) for k in ("fifo", "red", "cbt", "cbq")]
 
 
@@ -119,9 +121,9 @@ def cbt(
     apart: bool = False,
     early: float = 0.0,
 ) -> Json:
-    """Returns CBT with thresholds `mm` and `udp` in packets.
+    """Returns CBT with a threshold of `mm` packets for tagged datagrams and one of `udp` packets for other datagrams.
 
-    `weight` is the EWMA weight of the datagram classes (the RED of the TCP class has its own weight). With `apart`,
+    `weight` is the EWMA weight of the datagram classes; the RED of the TCP class has its own weight. With `apart`,
     voice and video are separate classes. With `early`, the datagram classes use RED instead of a threshold: drops begin
     at half the threshold, and every packet is dropped if the average is at least `early` times the threshold.
     """

@@ -18,7 +18,8 @@ from bloatlab.studies.published import NOTHING, Row, at_path, parameter_cell, pa
 from bloatlab.studies.scorecard import NOT_EXPLAINED, Band, Cell, Goal, Origin, Tolerance, Verdict
 from bloatlab.tables import Spread, spread
 
-#: The values of `Cell.tables` for cells in the table of rankings, and for cells in the table of the slides' rows.
+#: `Cell.tables` is `RANKED` for cells in the table of rankings, and `SLIDES` for cells in the table of the slides'
+#: rows.
 RANKED, SLIDES = (1,), (2,)
 
 
@@ -26,8 +27,8 @@ RANKED, SLIDES = (1,), (2,)
 class Ranking:
     """A ranking of two queues: in every seed, `measure` of `low` is below `most` times `measure` of `high`.
 
-    `chosen` names a change to the study made after the result of this ranking was known; such a ranking is not
-    judged.
+    If a change to the study was made after the result of this ranking was known, `chosen` describes the change, and the
+    ranking is not judged.
     """
 
     low: str
@@ -74,8 +75,8 @@ RANKINGS = (
     *(Ranking(limited_transmit(a), limited_transmit(b), "mm_drop_percent", 0.2, DROPS, Origin.OURS) for a, b in _PAIRS),
 )
 
-#: The accepted difference from a number read from the chart: half the space between two grid lines of its
-#: axis (0 to 1400).
+#: The accepted difference from a number read from the chart: half the distance between two grid lines of the chart's
+#: axis, which runs from 0 to 1400.
 CHART = Tolerance(least=100.0, unit="kB/s")
 
 #: `EQUAL_SHARE` is the tolerance for a class's share around one third. `FAST_MBIT` and `SLOW_MBIT` are the tolerances for the rates
@@ -194,8 +195,8 @@ UNTESTED: Mapping[tuple[str, str], str] = {
 
 # -------------------------------------------------------------------------------------------------------------- claims
 
-#: A pair for each setting of RED in the network with two FTPs: the mean queue with RED, and the mean queue that
-#: drop-tail needs for the same throughput. Unit: packets.
+#: For each RED setting in the network with two FTPs, the mean queue with RED and the mean queue that drop-tail needs
+#: for the same throughput. Unit: packets.
 Settings = Sequence[tuple[float, float]]
 
 
@@ -224,8 +225,8 @@ def _queues(settings: Settings) -> str:
     return f"shorter in {_shorter(settings)} of {len(settings)} settings: {listed} packets at the same throughput"
 
 
-#: `OFFERED_KBS` is the rate of the unresponsive traffic (the blast and six sessions, 11.26 Mbit/s) in kB/s, and `LINK_KBS` the
-#: link's rate.
+#: `OFFERED_KBS` is the rate of the unresponsive traffic: the blast and six sessions send 11.26 Mbit/s. `LINK_KBS` is
+#: the link's rate. Unit: kB/s.
 OFFERED_KBS, LINK_KBS = 1407.5, 1250.0
 
 

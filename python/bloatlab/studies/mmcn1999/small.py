@@ -24,7 +24,7 @@ from bloatlab.simulation import Result
 from bloatlab.studies.mmcn1999.build import LINK, RED, RENO, Json
 from bloatlab.studies.published import toml
 
-#: Length of a run, and of the warm-up at its beginning that is left out of the measures of FTPs. Unit: s.
+#: Length of a run, and length of the warm-up, which the measures of FTPs leave out. Unit: s.
 SECONDS = 30
 WARM_UP_S = 5
 

@@ -20,7 +20,7 @@ from bloatlab.tables import TextTable
 MEASURED = Measure("mmcn1999", measure, series)
 SMALL = Measure("mmcn1999-small", measure_small, series_small)
 
-#: Number of seeds for runs not used to rank queues.
+#: Number of seeds for experiments, because they do not rank the queues.
 FEW = 2
 
 #: Names of the batches.
@@ -61,7 +61,7 @@ def _beyond(results: Results) -> list[TextTable]:
     ]
 
 
-#: The functions that make the blocks of each section of the page, by the section's anchor.
+#: For each section of the page, the function that makes the section's blocks. The keys are the sections' anchors.
 BLOCKS: Mapping[str, page.Blocks] = {
     "queues": _queues,
     "slides": lambda results: [pages.slides_table(results.scorecard)],

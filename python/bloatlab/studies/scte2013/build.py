@@ -50,10 +50,10 @@ UNKNOWNS = unknowns("scte2013", OURS)
 
 # -------------------------------------------------------------------------------------------------------------- queues
 
-#: A queue as a scenario gives it: the name of the discipline, and its parameters.
+#: A queue in the form used in scenarios: the discipline's name, mapped to the discipline's parameters.
 Spec = dict[str, dict[str, Any]]
 
-#: The values of `Free.overflow` in a scenario.
+#: For each value of `Free.overflow`, the value that the parameter `overflow` of a queue has in the scenario.
 OVERFLOW: Mapping[str, Any] = {"tail": "tail", "longest": {"longest": {"by": "bytes", "from": "tail"}}}
 
 #: The DSCP that puts the gamer and one FTP session into the same queue in cases with a forced hash collision.
@@ -100,7 +100,7 @@ DISCIPLINES: Mapping[str, Discipline] = {
 
 
 def buffer_bytes(buffer_ms: float, tmax_mbit: float) -> int:
-    """Returns the bytes drained at Tmax in `buffer_ms`; 960 ms at 5 Mbit/s is 600 kB."""
+    """Returns the number of bytes that drain in `buffer_ms` at the rate Tmax: 600 kB for 960 ms at 5 Mbit/s."""
     return round(buffer_ms * tmax_mbit * 125.0)
 
 
@@ -126,9 +126,11 @@ class Case:
     seconds: int = SECONDS
     gamer: bool = True
     gamer_dscp: int = 0
-    #: Maps the length of a run in s to its upstream rate changes: the time of each in s, and the new rate in Mbit/s.
+    #: Returns the changes of the upstream rate in a run of a given length in s. Each change consists of a time in s and
+    #: the new rate in Mbit/s.
     steps: Callable[[int], Sequence[tuple[int, float]]] | None = None
-    #: Additional applications by name: each starts at a random time up to 0.5 s after the given time (in s).
+    #: Additional applications by name, each with a time in s. All of them start later than their times, by one
+    #: random delay of up to 0.5 s.
     more: Mapping[str, tuple[float, AppDict]] = field(default_factory=dict[str, tuple[float, AppDict]])
     #: Values that override the scenario's, by path.
     sets: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -62,9 +62,10 @@ def drops_ratio(discipline: str) -> Callable[[Runs], float | None]:
 
 
 def _late_drops(runs: Runs) -> tuple[float, int] | None:
-    """Counts the gamer's packets that SFQ + LRED dropped after 10 s, and the buffer sizes that were counted.
+    """Returns the number of the gamer's packets that SFQ + LRED dropped after 10 s, and the number of cases.
 
-    The drops are summed over all seeds and over all buffer sizes larger than 1.2 times MINth.
+    There is a case for each MINth and each buffer size larger than 1.2 times MINth. Drops are summed over cases and
+    seeds.
     """
     keys = [r.place("fig14", size) for size in e.BUFFERS_MS if size > ABOVE_700_MS]
     keys += [r.place("fig16", size) for size in e.BUFFERS_MS if size > ABOVE_200_MS]

@@ -35,7 +35,7 @@ DEEP_HEADS = 500
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A curve of Figure 10: title, parameters, the figure's probabilities, and the top of its axis."""
+    """A curve of Figure 10: LRED's parameters, the figure's probabilities, and the upper end of the y axis."""
 
     name: str
     title: str
@@ -84,7 +84,7 @@ def dropped(name: str) -> tuple[tuple[float, float], ...]:
 
 
 def _by_time(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
-    """Dequeues single packets, each having waited `ms`; returns (ms, share of packets dropped)."""
+    """Passes packets singly through the queue, where each waits `ms`; returns (ms, share of packets dropped)."""
     queue = machines.discipline("lred", seed=seed, limit="10p", curve=curve.name, **curve.params)
     now, lost = 0, 0
     for _ in range(HEADS):
@@ -96,9 +96,9 @@ def _by_time(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
 
 
 def _by_depth(curve: Curve, ms: float, seed: int) -> tuple[float, float]:
-    """Dequeues packets from a queue that is refilled to a fixed depth each time; returns (ms, share of heads dropped).
+    """Dequeues packets from a queue that is refilled to a fixed depth before every dequeue.
 
-    The first value is the time taken to drain the queue from that depth.
+    Returns the time in ms in which a queue of this depth drains, and the share of dequeues that drop the head packet.
     """
     packets = max(1, round(ms * TMAX_MBIT * 1e3 / 8 / PACKET))
     queue = machines.discipline("lred", seed=seed, limit="10000p", curve=curve.name, **curve.params)

@@ -119,15 +119,15 @@ def _collision_law(law: str, buffer_ms: int) -> Case:
     return Case("sfq_collision", buffer_ms, queue={"perfect": queue})
 
 
-#: Tmax before and after its fall in the middle of a run; the thresholds are 200 and 400 ms at the first rate.
+#: Tmax in Mbit/s, before and after it falls in the middle of a run.
 FALLS_MBIT = (20.0, 5.0)
 
 
 def _effective_tmax(curve: str, queue: str) -> Case:
     """Returns the case in which Tmax falls while the thresholds of a Figure 10 curve stay as they are.
 
-    The thresholds are 200 and 400 ms. In 10a they are numbers of bytes: those that the link sends in 200 and 400 ms
-    before Tmax falls.
+    The thresholds are 200 and 400 ms. Curve 10a has thresholds in bytes instead: the amounts that the link sends in 200
+    and 400 ms at the rate that it has before Tmax falls.
     """
     before, after = FALLS_MBIT
     law = lred(200) | {"curve": curve}
@@ -138,7 +138,8 @@ def _effective_tmax(curve: str, queue: str) -> Case:
     return Case(tmax_mbit=before, sessions=5, queue=spec, steps=lambda length: [(length // 2, after)])
 
 
-#: The profiles of latency-based WRED: none, or one for the gamer, whose packets rarely reach its thresholds.
+#: The profiles of latency-based WRED. The gamer either has no profile, or has a profile whose thresholds the gamer's
+#: packets rarely reach.
 WRED_PROFILES: Mapping[str, Mapping[str, Any]] = {
     "all alike": {},
     "gamer first": {
@@ -176,18 +177,19 @@ def _overflow(discipline: str, overflow: str, buffer_ms: int) -> Case | None:
     return Case(discipline, buffer_ms, free=replace(OURS, overflow=overflow))
 
 
-#: The code point of downloads, whose ACKs carry it upstream.
+#: The DSCP of the downloads. Their ACKs carry the same DSCP upstream, where it selects the class for ACKs.
 ACK_DSCP = 46
 
 
 def _acks(discipline: str, buffer_ms: int) -> Case:
     """Returns the case of slow ACKs in SCTE 2013, Background.
 
-    An upload fills the buffer of a 2 Mbit/s link, so the ACKs of downloads at 20 Mbit/s wait behind it: 2 s in the
-    paper's 500 kB.
+    An upload fills the buffer of a 2 Mbit/s link, so the ACKs of downloads at 20 Mbit/s wait behind the
+    upload's packets. In the paper's buffer of 500 kB, they wait 2 s.
 
-    `ack_class` is ACK acceleration by a class: the downloads' ACKs have their own queue and half of the link, and each class
-    borrows what the other leaves idle. (Cable modems also drop ACKs made superfluous by a later one; not modelled.)
+    With the discipline `ack_class`, a separate class accelerates the ACKs: the downloads' ACKs have their own queue and
+    half of the link, and each class may use the capacity that the other class leaves idle. (Cable modems also drop an
+    ACK if a later ACK makes it superfluous. This is not modelled.)
     """
     traffic = {"ftp": {"flows": 4, "direction": "down", "stagger": "100ms"}}
     # two classes of equal weight that lend each other unused capacity: one for ACKs, and one with the buffer for all other packets
@@ -206,8 +208,8 @@ def _acks(discipline: str, buffer_ms: int) -> Case:
     )
 
 
-#: For some open parameters, the series whose results the parameter can change, each with a buffer size in ms. The other
-#: parameters are tried on the series in `ELSEWHERE`.
+#: For a parameter that the paper leaves open, the series whose results the parameter can change, each with a buffer
+#: size in ms. Parameters that are not listed here are tried on the series in `ELSEWHERE`.
 RELEVANT: Mapping[str, Sequence[str]] = {
     "overflow": ("fig5 960", "fig7 960", "fig14 960", "fig16 960"),
     "lred_weight": ("fig11 960", "fig16 960"),
@@ -215,8 +217,8 @@ RELEVANT: Mapping[str, Sequence[str]] = {
 }
 ELSEWHERE = ("fig2 960", "fig3 200", "fig5 960", "fig11 960", "fig14 960")
 
-#: The field and value of every trial of a parameter that the paper leaves open, by "field value". The first value tried
-#: for each parameter is the one that the study itself uses.
+#: All values that are tried for the parameters that the paper leaves open. Each key "field value" is mapped to the
+#: field of `Free` and the value. The first value of each parameter is the value that the study itself uses.
 VALUES = {f"{u.field} {value}": (u.field, value) for u in UNKNOWNS for value in (u.ours, *u.others)}
 
 
@@ -233,8 +235,8 @@ def _sweet_spot(min_th_ms: int, tmax_mbit: float, sessions: int, rtt_ms: int) ->
     return Case(tmax_mbit=tmax_mbit, sessions=sessions, rtt_ms=(rtt_ms,), queue=queue)
 
 
-#: The laws that are compared with low target delays. Each function makes a queue from the target in ms. The integral
-#: term of LRED has a gain per second and a maximum probability (README: "LRED below 100 ms").
+#: The laws compared when the target delay is low. Each function returns the queue for a target delay in ms. The
+#: integral term of LRED has a gain per second and a maximum probability (README: "LRED below 100 ms").
 LOW_DELAY: Mapping[str, Callable[[int], Mapping[str, Mapping[str, Any]]]] = {
     "lred": lambda ms: {"lred": lred(ms)},
     "lred_integral": lambda ms: {"lred": lred(ms, 0.0, 0.5) | {"max_th": f"{4 * ms}ms", "integral": 0.02}},
@@ -248,7 +250,8 @@ def _low_delay(law: str, target_ms: int, tmax_mbit: float, sessions: int) -> Cas
     return Case(tmax_mbit=tmax_mbit, sessions=sessions, queue={name: {"limit": "1s", **params}})
 
 
-#: The disciplines used for the considerations.
+#: The disciplines compared in the experiments for the section "Considerations For All Bufferbloat Mitigation Schemes"
+#: of SCTE 2013.
 CONSIDERED = (
     "droptail", "droptail_bdp", "head_drop", "red", "ared", "wred", "codel", "cobalt", "pie", "docsis_pie", "lred100", "lred200",
     "blue", "fred", "cbt", "dcbt", "cbq", "sfq", "sfq_hss", "drr", "sfq_lred200", "sfq_codel", "fq_codel", "fq_pie",
@@ -256,7 +259,7 @@ CONSIDERED = (
 
 
 def _considered(discipline: str, **changes: Any) -> Case:
-    """Returns the baseline with a discipline of `CONSIDERED`."""
+    """Returns the baseline with a discipline from `CONSIDERED`, and a buffer of 500 ms (50 ms for `droptail_bdp`)."""
     if discipline == "droptail_bdp":
         return Case("droptail", buffer_ms=50, **changes)
     return Case(discipline, buffer_ms=500, **changes)
@@ -285,7 +288,7 @@ def _bursts(discipline: str, transport: str) -> Case:
 def _short(discipline: str, load: float) -> Case:
     """Returns the case with short transfers that offer `load` of Tmax, beside five sessions.
 
-    Their sizes are Pareto, 3 kB to 1 MB, shape 1.2: 11 kB on average.
+    The sizes of the transfers have a Pareto distribution from 3 kB to 1 MB with shape 1.2; the mean is 11 kB.
     """
     low, high, shape = 3e3, 1e6, 1.2
     size = {"pareto": {"min": f"{low:.0f}B", "max": f"{high:.0f}B", "shape": shape}}

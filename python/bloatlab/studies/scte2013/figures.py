@@ -32,14 +32,15 @@ GREY, PAPER = style.GRID, style.PUBLISHED
 
 LATENCY, LOST = "ftp_mean_ms", "loss_percent"
 
-#: The colours of the points that show values from the paper's text, by the names that `study.toml` gives the colours.
+#: The colours of the points that show values from the paper's text. The keys are the names used in `study.toml`.
 COLOURS = {"ftp": FTP, "gamer": GAMER, "loss": LOSS}
 
-#: Additional values of Pmax for Figure 13, which does not state Pmax. With these values, the latency is closest to the
-#: text's 100 ms.
+#: Additional values of Pmax for Figure 13, for which the paper does not state Pmax. These values bring the latency
+#: closest to the 100 ms that the text states.
 OTHER_P_MAXES = (0.2, 0.3)
 
-#: The lower limit of the rate axis as a share of Tmax, by Tmax. It is lower for 1 Mbit/s, where a small buffer costs more of the rate.
+#: For each Tmax in Mbit/s, the lower end of the axis of the rate, as a share of Tmax. It is lower for 1 Mbit/s, where a
+#: small buffer costs more of the rate.
 LEAST_RATE = {5.0: 0.94, 1.0: 0.6}
 
 Frames = Mapping[str, Sequence[pl.DataFrame]]
@@ -60,7 +61,7 @@ def curve(runs: Runs, series: str, measure: str, label: str, colour: str | None 
 
 
 def _medians(runs: Runs, keys: Iterable[str], measure: str) -> list[float]:
-    """Returns the median of each run; NaN for a run not made."""
+    """Returns the median of `measure` over seeds for each key; NaN if the runs were not made."""
     found = [median_of(runs, key, measure) for key in keys]
     return [np.nan if value is None else value for value in found]
 
@@ -123,7 +124,7 @@ def _distribution(about: Mapping[str, Any], frames: Frames) -> Drawn:
 
 
 def _cumulative(frames: Sequence[pl.DataFrame], app: str, label: str, colour: str) -> list[Series]:
-    """Makes the cumulative distribution of an application's delay over all seeds; an empty list without `frames`."""
+    """Makes the cumulative distribution of an application's delay over all seeds. Without frames, the list is empty."""
     if not frames:
         return []
     shares = cumulative_share(merged(frames, app), "upper_ms", "count")
@@ -140,7 +141,7 @@ def _sessions(runs: Runs) -> Drawn:
 
 
 def _falling_tmax(runs: Runs) -> Drawn:
-    """Draws the figure for two sentences of the paper that have none.
+    """Draws a figure for two sentences that the paper itself does not illustrate.
 
     The first panel shows the goodput of two sessions with different round trips against the size of the buffer that
     they share. The second shows the latency before and after Tmax falls, with curves 10a and 10c.
@@ -231,7 +232,7 @@ def _said_collisions() -> Series:
 
 
 def _said_overfull() -> Series:
-    """Returns the probability that some group of four is overfull, as stated in the text, by number of sessions."""
+    """Returns the text's probabilities that a group of four queues has over four sessions, by number of sessions."""
     said = _rows("set-assoc 64x4, ")
     sessions = [_numbers(row.case)[-1] for row in said]
     return Series("the text (Monte Carlo)", sessions, [float(row.value) for row in said], "points", PAPER, hollow=True)

@@ -52,7 +52,7 @@ def warm_up(result: Result) -> float:
 def rates(result: Result, link: str) -> Measures:
     """Returns the link's queueing delay, its total rate on the wire, its drops, and its loss.
 
-    The loss is the number of dropped packets times their mean size, per second.
+    The loss is the rate of dropped bytes: the number of packets dropped per second, times their mean size.
     """
     series = after_warm_up(result, "queue_series").filter(link=link)
     seconds = result.measured_s
@@ -105,8 +105,8 @@ def _mean(result: Result, name: str) -> float:
 def fates(result: Result, link: str) -> Measures:
     """Counts the packets dropped by a full queue, those dropped early, the timeouts, and the gamer's lost packets.
 
-    The gamer's losses are counted twice: all of them, and only those after `SETTLED_S`. The mean time in which a
-    message of the gamer arrives is also returned.
+    The gamer's losses are counted twice: all of them, and only those after `SETTLED_S`. Also returns the mean time that
+    a message of the gamer takes to arrive.
     """
     drops = result.summary["links"][link]["drops"]
     apps = result.summary["apps"]
@@ -153,8 +153,8 @@ def variation(values: NDArray[np.float64]) -> float:
 def each_flow(result: Result) -> Measures:
     """Returns the goodput in Mbit/s of each FTP application after the warm-up; each round trip has its own application.
 
-    Also returns the share of all bytes that pass through the queue in which the gamer and an FTP session collide; NaN
-    without a forced collision.
+    Also returns the share of all bytes on the wire that belong to the gamer or to the FTP session forced into the same
+    queue as the gamer. This share is NaN if no collision is forced.
     """
     apps = result.summary["apps"]
     flows = {
@@ -202,12 +202,12 @@ def beside(result: Result) -> Measures:
 
 
 def after_changes(result: Result) -> Measures:
-    """Measures, after each downward rate step, the worst latency and the time until it has recovered.
+    """Measures, after each downward step of the rate, the worst latency and the time until the latency has recovered.
 
     The latency in a bin of 0.1 s is the mean over the FTP flows of the mean latency of their packets. The settled value
-    is the median of the last 10 s before the next change. The latency has recovered when its mean over 1 s, after the
-    worst bin, is at most 1.5 times the settled value, or at most 10 ms above it. The measures are medians over the
-    steps.
+    is the median of the last 10 s before the next change. The latency has recovered as soon as, after the
+    worst bin, its running mean over 1 s is at most 1.5 times the settled value, or at most 10 ms above the settled
+    value. The measures are medians over the steps.
     """
     changes = _changes(result)
     if not changes:

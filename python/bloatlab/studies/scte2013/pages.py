@@ -21,7 +21,7 @@ HEADS: Mapping[str, tuple[str, int]] = toml("scte2013", "experiments.toml")["hea
 
 
 def experiment_table(experiment: Experiment, runs: Runs) -> TextTable:
-    """Makes a table of an experiment's medians over seeds. The hint of a cell shows the central 80 %."""
+    """Makes a table of an experiment's medians over seeds. The hint of each cell shows the central 80 %."""
     rows = [
         ([f"{v:g}" if isinstance(v, float) else str(v) for v in at.values()], run) for at, run in experiment.places()
     ]
@@ -44,7 +44,7 @@ def unknowns_table() -> TextTable:
 #: The buffer size of modems when the paper was written, as the time in ms to drain the buffer at the line's rate.
 LARGE_MS = 960
 
-#: The paper's types of buffer management, in the answer's order: series, name, colour.
+#: The series, name and colour of each of the paper's types of buffer management, in the order used in the answer.
 TYPES = (
     ("fig2", "tail-dropping (Type C)", style.COLOURS[1]),
     ("fig11", "LRED 200 ms (Type B)", style.COLOURS[3]),

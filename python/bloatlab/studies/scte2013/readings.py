@@ -64,7 +64,7 @@ def r_squared(series: str, measure: str) -> Reading:
 
 
 def flat(series: str, measure: str) -> Reading:
-    """Reads the minimum beyond the BDP divided by the maximum; accepted within 3 % of 1."""
+    """Reads the ratio of minimum to maximum of a curve beyond the BDP; a ratio of at least 0.97 is accepted."""
     return Reading(read(flatness, (series, measure)), Band(0.97, 1.0), digits=3)
 
 
@@ -84,7 +84,7 @@ def point(series: str, buffer_ms: float, measure: str, band: Band, unit: str = "
 
 
 def extreme(series: str, measure: str, band: Band, *, least_ms: float = 0, low: bool = False) -> Reading:
-    """Reads the maximum of a curve at buffers of at least `least_ms`; with `low`, the minimum."""
+    """Reads the maximum of a curve (the minimum if `low` is true) at buffer sizes of at least `least_ms`."""
     pick = np.min if low else np.max
     return Reading(read(lambda c: float(pick(beyond(c, least_ms))), (series, measure)), band, "ms", 0)
 
@@ -107,7 +107,7 @@ def place(series: str, buffer_ms: float) -> str:
 
 
 def curves(runs: Runs, series: str, measure: str) -> list[Curve]:
-    """Returns a measure against the 20 buffer sizes, one curve per seed; a seed with a missing run has no curve."""
+    """Returns one curve per seed: a measure at each of the 20 buffer sizes. A seed with a missing run has no curve."""
     points = [runs.get(place(series, size), ()) for size in BUFFERS_MS]
     seeds = min(len(p) for p in points)
     return [np.array([p[seed][measure] for p in points]) for seed in range(seeds)]
@@ -136,9 +136,9 @@ def line(curve: Curve, least_ms: float = BDP_MS) -> tuple[float, float]:
 
 
 def knee_ms(rate: Curve) -> float:
-    """Returns the smallest buffer, interpolated, beyond which the rate stays above 98 % of its last value.
+    """Returns the smallest buffer size in ms beyond which the rate stays above 98 % of its last value.
 
-    If all rates are above 98 %, returns the smallest size.
+    The size is interpolated between the sizes that were run. If all rates are above 98 %, returns the smallest size.
     """
     wanted = KNEE_SHARE * rate[-1]
     below = np.flatnonzero(rate < wanted)

@@ -48,14 +48,14 @@ from bloatlab.studies.scte2013.experiments import ASKED, SERIES
 from bloatlab.studies.scte2013.readings import KNEE_SHARE, Reading, point
 from bloatlab.tables import Spread
 
-#: The shares of statements that should be within tolerance. `THEORY_SHARE` is the share for statements that arithmetic
-#: decides; two of these are outside, because the paper read them off a plot. `RESULT_SHARE` is the share for statements
-#: that runs decide.
+#: The shares of statements that should be within tolerance: `THEORY_SHARE` for the statements that arithmetic decides,
+#: `RESULT_SHARE` for the statements that runs decide. Two statements that arithmetic decides are outside tolerance,
+#: because the paper read their values off a plot.
 THEORY_SHARE, RESULT_SHARE = 1.0, 0.8
 
 
-#: How to judge a row: a table of `statements.toml`, or a mapping made here, which for a parameter in `readback.csv` has
-#: the key `place`.
+#: How to judge a row. A rule is either a table of `statements.toml` or a mapping made in this module. The rule for a
+#: parameter in `readback.csv` has the key `place`.
 Rule = Mapping[str, Any]
 
 
@@ -134,13 +134,13 @@ _SEARCH = "link.up.queue.sfq_hss"
 
 
 def _before_collision() -> float:
-    """Returns the smallest number of sessions in one group of queues at which two sessions must share a queue."""
+    """Returns the smallest number of sessions in a group of queues for which two of the sessions must share a queue."""
     ways = round(read_back("fig14", f"{_SEARCH}.ways"))
     return float(next(n for n, p in enumerate(collision(1, ways, 2 * ways)) if p > 0))
 
 
 def _times(runs: Runs) -> Spread | None:
-    """Returns LRED's drops per second with fifty sessions, divided by its drops with one session, over seeds."""
+    """Returns how many times as many packets LRED drops per second with fifty sessions as with one, over seeds."""
     one, fifty = (runs.get(f"bloat lred200 {n}", ()) for n in (1, 50))
     pairs = [(a["drops_per_s"], b["drops_per_s"]) for a, b in zip(one, fifty, strict=False)]
     ratios = sorted(b / a for a, b in pairs if a)
@@ -150,7 +150,7 @@ def _times(runs: Runs) -> Spread | None:
 def _loss_ratio(runs: Runs) -> Spread | None:
     """Returns the loss at 1 Mbit/s divided by the loss at 5 Mbit/s, with a 200 ms buffer.
 
-    Each loss is a share of its Tmax.
+    Each loss is expressed as a share of the Tmax with which it was measured.
     """
     slow, fast = (point(s, 200, "loss_percent", Band(0, 1)).value(runs) for s in ("fig3", "fig2"))
     if slow is None or fast is None:
@@ -159,7 +159,7 @@ def _loss_ratio(runs: Runs) -> Spread | None:
 
 
 def _recommended(runs: Runs) -> Spread | None:
-    """Returns the smallest share of Tmax that is used at any of the round trips with a 250 ms buffer.
+    """Returns the share of Tmax that is used with a 250 ms buffer, at the round trip that makes this share smallest.
 
     This buffer is 1.25 times the BDP of the longest round trip.
     """

@@ -21,7 +21,8 @@ from bloatlab.sweep import Measure
 
 QUICK = DECLARED.quick(full=SECONDS)
 
-#: Maximum number of seeds for the experiments that are not in `ALWAYS`. The paper's figures do not need them.
+#: Maximum number of seeds for the experiments that are not in `ALWAYS`. The paper's figures do not need these
+#: experiments.
 EXPERIMENT_SEEDS = 3
 
 #: `CELLS` reduces a run to its measures. `DISTRIBUTIONS` also keeps the distributions for the figures.
@@ -69,7 +70,7 @@ def _experiments(results: Results) -> Iterable[TableBlock]:
         yield TableBlock(experiment_table(e, results.runs), folded=len(e.places()) > 20)
 
 
-#: The functions that make the blocks of each section of the page, by the section's anchor.
+#: For each section of the page, the function that makes the section's blocks. The keys are the sections' anchors.
 BLOCKS: Mapping[str, page.Blocks] = {
     "statements": lambda results: [
         statements_table(results.scorecard, "All quantitative statements, in the order of the paper")

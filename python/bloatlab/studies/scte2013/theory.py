@@ -14,7 +14,7 @@ def peak_rate_mbit(buffer_kb: float, rtt_ms: float) -> float:
 
 
 def queue_wait(ahead: int, service: float) -> float:
-    """Returns the wait behind `ahead` packets in a FIFO that serves each in time `service`.
+    """Returns how long a packet waits in a FIFO behind `ahead` packets, each of which takes the time `service` to send.
 
     The wait is measured by running the drop-tail queue.
     """

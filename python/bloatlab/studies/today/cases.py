@@ -1,7 +1,7 @@
-"""CableLabs 2012's home and loads, with a game added, on the equipment and with the TCPs of 2012 and of today.
+"""The study's cases: the home and the loads of CableLabs 2012, and a game, with old and new equipment and TCPs.
 
-    home --lan-- modem ==up/down== cmts --- servers              of 2012, or of DOCSIS 3.1
-    home --lan-- router --wan-- modem ==up/down== cmts           a router that shapes to 95 % of the sustained rates, both ways
+    home --lan-- modem ==up/down== cmts --- servers              the modem of 2012, or a DOCSIS 3.1 modem
+    home --lan-- router --wan-- modem ==up/down== cmts           router shapes both ways to 95 % of the sustained rates
 
 `rules.md` describes the line and the considerations.
 """
@@ -115,16 +115,16 @@ def _of(stacks: list[Stack], numbers: tuple[int, ...], whats: list[Consideration
 
 # ---------------------------------------------------------------------------------------------------------- scenarios
 
-#: Parameters that the paper leaves open. They are fixed here, so that these results do not change if the paper's own
-#: study chooses other values.
+#: Parameters that the paper leaves open. They are fixed here, so that the results of this study do not change if the
+#: study that reproduces the paper (`cablelabs2012`) chooses other values.
 OPEN = Setup(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B", transmit_queue="back_pressure")
 
 #: The rate of a 253-byte grant every 2.025 ms. It is enough for the largest packet of a call or game: 218 bytes, with 18 bytes of
 #: Ethernet and 10 of DOCSIS.
 GUARANTEED = "1mbit"
 
-#: The share of the line's rate to which a router shapes, so that packets wait in the router's queue; and the line's
-#: sustained rates in Mbit/s.
+#: `SUSTAINED`: the line's sustained rates in Mbit/s. `SHARE`: a router shapes traffic to this fraction of the sustained
+#: rate, so that packets wait in the router's queue.
 SHARE, SUSTAINED = 0.95, {UP: 5.0, DOWN: 20.0}
 
 #: Bytes that DOCSIS adds to an IP packet, and the minimum size of a frame: tc-cake(8), `docsis`.
@@ -180,7 +180,7 @@ def _set_line(links: dict[str, Any], line: Equipment) -> None:
 
 
 def _modem31(link: dict[str, Any]) -> dict[str, Any]:
-    """Returns one direction of a DOCSIS 3.1 link with the shaping of the 2012 link.
+    """Returns one direction of a DOCSIS 3.1 link that shapes traffic like `link`, the 2012 link.
 
     The channel has the DOCSIS 3.1 rate.
     """
@@ -191,14 +191,14 @@ def _modem31(link: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shaped(line: Equipment, mbit: float) -> dict[str, Any]:
-    """Returns the keys of a router's link that shape it to `mbit`: its queue and, if it has one, its shaper."""
+    """Returns the settings that shape a router's link to `mbit`: a CAKE queue, or fq_codel with an HTB shaper."""
     if line is Equipment.CAKE:
         return {"queue": {"cake": {"bandwidth": f"{mbit:g}mbit", "overhead": OVERHEAD, "mpu": MPU}}}
     return {"queue": {"fq_codel": {}}, "shaper": {"htb": {"rate": f"{mbit:g}mbit"}}}
 
 
 def _add_uploads(apps: dict[str, Any], what: Consideration) -> None:
-    """Adds the applications of a consideration, or changes the number of uploads."""
+    """Adds the applications of the consideration `what`, or changes existing ones, such as the number of uploads."""
     for name, app in toml("today", "considerations.toml")[what.name].items():
         apps[name] = apps.get(name, {}) | app
     if what is Consideration.SHORT:

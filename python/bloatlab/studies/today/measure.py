@@ -1,4 +1,4 @@
-"""Reduces a run to measures of the call, the pages, the game and the upload, and to the terms of the identities."""
+"""Reduces a run to the measures of the call, pages, game and uploads, and to other values that `laws.toml` bounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Measures = dict[str, float]
 def measure(result: Result) -> Measures:
     """Measures one-way delays in ms, page loads in s, and uploads in Mbit/s.
 
-    Infinity means that no page finished or no packet arrived; NaN, that the case has no such application.
+    Infinity means that no page finished or no packet arrived. NaN means that the case has no such application.
     """
     apps, links = result.summary["apps"], result.summary["links"]
     game, call, pages = apps[GAME], apps["voip"], apps["web"]["web"]
@@ -48,7 +48,7 @@ def _or_never(delay: float | None) -> float:
 
 
 def _missing(link: dict[str, Any]) -> int:
-    """Counts the packets missing from a link's balance.
+    """Returns the number of packets that a link's balance does not account for.
 
     The balance is: packets at the start + offered - delivered - dropped - queued - in flight.
     """

@@ -38,7 +38,10 @@ def _with_interval(s: Spread, digits: int) -> str:
 
 
 def lines_table(runs: Runs) -> TextTable:
-    """Makes a table of all equipment with every TCP: the median over the loads, with its interval over seeds."""
+    """Makes a table with one row for each equipment and TCP, and one column per measure.
+
+    A cell contains the median over the loads, with the median's interval over seeds in brackets.
+    """
     rows: list[list[TextCell]] = []
     for line, stack in ((line, stack) for line in Equipment for stack in Stack):
         if any(Case(line, stack, n).key in runs for n in LOADED):
@@ -72,7 +75,7 @@ def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
 def _considered_table(
     title: str, runs: Runs, columns: Sequence[tuple[Stack, str, str, int]], asked: Sequence[Consideration]
 ) -> TextTable:
-    """Makes a table of considerations by equipment; columns without values are left out."""
+    """Makes a table with one row per consideration and equipment; columns without values are left out."""
 
     def text(line: Equipment, what: Consideration, column: tuple[Stack, str, str, int]) -> str:
         stack, measure, _, digits = column
@@ -138,7 +141,7 @@ def answer(runs: Runs, seeds: int) -> Answer:
 
 
 def _sentence(before: Mapping[str, float], of: Mapping[Equipment, ByStack]) -> str:
-    """Returns the answer's sentence about the best equipment: the one whose game delay with its worst TCP is smallest.
+    """Returns a sentence about the best equipment, on which the game's delay with the worst TCP is smallest.
 
     The sentence gives the range of each measure over the TCPs. If the game's delay is more than twice as high with
     every new TCP on the 2012 modem, the sentence also says so.

@@ -38,15 +38,16 @@ IDLE = Band(5.0, 7.05)
 GRANT, PREPARATION, FRAME, SLOW_GRANT = 2.025, 0.135, 0.135, 8.1
 #: The minimum delay of a packet through a DOCSIS 3.1 modem: preparation, its frame, and 1 ms of travel. Unit: ms.
 LEAST_31 = 1.0 + PREPARATION + FRAME
-#: The delay from a request to its grant: MinReqGntDelay and a MAP interval. Unit: ms.
+#: The delay from a request to its grant, in ms: MinReqGntDelay plus one MAP interval.
 LOOP = 1.62 + GRANT
-#: The time in ms to drain a full Low Latency queue (40 kB, less the largest frame) when its share of a 1 Mbit/s line is
-#: 230/256.
+#: The time in ms to drain a full Low Latency queue (40 kB, less the largest frame) when the queue gets 230/256 of a
+#: 1 Mbit/s line.
 L_BUFFER = (40_000 - 2_000) * 8e-3 / (230 / 256)
-#: `QUEUED`: the time to send 417 packets and the transmit queue's 32 at 5 Mbit/s. `FULL`: this time plus the delay of a lone packet. Unit: ms.
+#: Times in ms. `QUEUED`: to send 417 queued packets, and the 32 packets in the transmit queue, at 5 Mbit/s. `FULL`:
+#: `QUEUED` plus the maximum delay of a lone packet.
 QUEUED = (417 + 32) * MTU_MS
 FULL = QUEUED + IDLE.high
-#: Rates in Mbit/s. `LINE` is the mean rate over the measured time if 10 MB of burst come on top of the sustained rate.
+#: Rates in Mbit/s. `LINE` is the mean rate over the measured time if a burst of 10 MB is added to the sustained rate.
 #: `SMALL_BURST` is what a burst of 16 kB adds to the mean rate over 30 s.
 LINE = 5.0 + 80.0 / (SECONDS - WARM_UP)
 SMALL_BURST = 0.128 / 30.0
@@ -56,7 +57,7 @@ SMALL_BURST = 0.128 / 30.0
 class Law:
     """A bound that should hold in every run of the cases for which `of` returns true.
 
-    `worst` picks the value to judge from those of all runs: `max` or `min`.
+    `worst` (`max` or `min`) reduces the values of all these runs to the one value that is judged.
     """
 
     name: str
@@ -104,7 +105,7 @@ LAWS = tuple(map(_law, toml("today", "laws.toml")["laws"]))
 
 
 def cells(runs: Runs) -> list[Cell]:
-    """Returns a cell for every bound that has runs. The worst of these runs decides its verdict."""
+    """Returns a cell for every bound that applies to at least one run. The worst of these runs decides the verdict."""
     return [cell for law in LAWS if (cell := _cell(law, runs)) is not None]
 
 

@@ -21,13 +21,13 @@ def _laws(results: Results) -> list[TextTable]:
 
 
 def _considerations(results: Results) -> list[TextTable]:
-    """Makes a table of the game with every TCP under the considerations, and tables of all measures for two TCPs."""
+    """Makes a table of the game for all considerations and TCPs, and one table of all measures for each of two TCPs."""
     runs = results.runs
     made = [pages.considerations_table(runs, stack) for stack in (Stack.CUBIC, Stack.PRAGUE)]
     return [pages.game_table(runs), *(table for table in made if table.rows)]
 
 
-#: The functions that make the blocks of each section of the page, by the section's anchor.
+#: For each section of the page, the function that makes the section's blocks. The keys are the sections' anchors.
 BLOCKS: Mapping[str, Blocks] = {
     "lines": lambda results: [pages.lines_table(results.runs)],
     "loads": lambda results: [pages.loads_table(results.runs, *of) for of in LOADS],

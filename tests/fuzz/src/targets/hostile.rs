@@ -172,7 +172,7 @@ fn trace(bytes: &[u8]) -> Verdict {
             Err(bad) => {
                 let line = bad.to_string();
                 clear(&line, "");
-                // a message begins with a quotation from the file, in quotes
+                // a message may begin with a word from the file, in quotes; the word must look like a short number
                 let given =
                     bad.message.strip_prefix('"').and_then(|rest| rest.split_once('"')).map_or("", |(word, _)| word);
                 let number = |c: char| c.is_ascii_digit() || "+-.,x".contains(c);

@@ -23,7 +23,8 @@ pub enum Verdict {
 pub struct Target {
     /// Name, used on the command line and in the corpus.
     pub name: &'static str,
-    /// Number of inputs in a round, the same on every machine. They take about a minute in a build with counters.
+    /// Number of inputs in a round, which is the same on every machine. In a build with counters, a round takes about
+    /// a minute.
     pub minute: u64,
     /// The assertions of the target, in one line.
     pub about: &'static str,

@@ -1,7 +1,7 @@
 //! Parsing of packets that come from outside the program.
 //!
-//! No input causes a panic, and the parsed payload is not longer than the input. A mark changes only the ECN field and
-//! the checksum.
+//! No input causes a panic, and the parsed payload is not longer than the input. Setting
+//! the CE mark changes only the ECN field and the checksum.
 
 use super::{Target, Verdict};
 use packet::craft::{self, Ip};

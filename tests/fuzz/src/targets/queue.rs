@@ -1,8 +1,8 @@
 //! Sequences of calls to every discipline, with any valid parameters.
 //!
 //! Each packet has exactly one fate: it leaves, or it is dropped. After every call, the packet counters balance, the
-//! queue is within its limit, and it holds as many packets as arrived and neither left nor were dropped. Timers
-//! advance, and repeating the same calls gives the same results.
+//! queue is within its limit, and its length is the number of packets that have arrived but have not yet left or been
+//! dropped. Timers advance, and repeating the same calls gives the same results.
 
 use super::{Target, Verdict};
 use crate::schema::{Range, Schema};
@@ -28,13 +28,14 @@ pub(crate) const QUEUE: Target = Target {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 
-/// Maximum number of timers checked in one wait. With a parameter of 1 ns, a billion timers would expire per second.
+/// Maximum number of timers that fire in one wait. If a parameter sets a timer to 1 ns, a billion timers would fire per
+/// second.
 const TICKS: u32 = 2_000;
 /// Maximum number of timers checked in one input. Some timers visit every flow, and an input that takes a minute would
 /// delay all other inputs.
 const ALL_TICKS: u32 = 20_000;
-/// Maximum number of calls to empty the queue. The wait doubles after each call that changes nothing, from 1 ns up to
-/// 2^60 ns, so 60 such calls in a row already wait for about 2^60 ns (36 years).
+/// At the end, fewer than this number of calls of `dequeue` must empty the queue. The wait doubles after each call that
+/// changes nothing, from 1 ns up to 2^60 ns, so 60 such calls in a row already wait for about 2^60 ns (36 years).
 const LETS_GO: u32 = 200_000;
 
 /// Collects the dropped packets, and checks the marked packets.
@@ -73,7 +74,7 @@ pub(crate) fn spec(s: &mut Source<'_>) -> Option<Spec> {
     Some(spec)
 }
 
-/// Describes the discipline that an input encodes, and its calls.
+/// Describes the discipline that an input encodes, and lists the bytes that encode the calls to it.
 pub(crate) fn meaning(bytes: &[u8]) -> String {
     let mut s = Source::new(bytes);
     spec(&mut s).map_or_else(|| "no valid discipline".into(), |spec| format!("{spec:?}\ncalls: {:?}", s.rest()))
@@ -125,7 +126,7 @@ fn run(spec: &Spec, calls: &[u8]) -> Ends {
             0..=119 => bench.enqueue(seq, &mut s),
             120..=199 => bench.dequeue(),
             200..=203 => {
-                // the link's peak rate and its tokens change, as in a DOCSIS service flow
+                // changes the link's peak rate and the number of its tokens, as in a DOCSIS service flow
                 let peak = BitRate(5_000_000 * (1 + s.below(4)));
                 let tokens = Bytes(if peak.0 > 5_000_000 { s.below(100_000) } else { 0 });
                 bench.link = LinkView { peak_rate: peak, tokens, ..bench.link };
@@ -204,7 +205,7 @@ impl Bench<'_> {
                 self.spec
             );
         }
-        // if the number of timers reached its limit, the remaining timers fire late, as on a busy host
+        // if the loop stopped at the limit on timers, the remaining timers fire late, as on a busy host
         self.now = until.max(self.now);
     }
 

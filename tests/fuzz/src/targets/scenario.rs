@@ -68,7 +68,8 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
         }
     };
     fixed_point(&scenario);
-    // external laws, external controllers and trace files are valid as data, but cannot be supplied here
+    // a valid scenario may name external laws, external controllers and trace files, but the fuzzer cannot supply
+    // these, so such a scenario is refused here
     let brought = |link: &scenario::Link| link.queue.ready().and(link.service.delivery().map_or(Ok(()), |d| d.ready()));
     let missing = scenario.link.values().find_map(|link| brought(link).err());
     if let Some(problem) = missing.or_else(|| scenario.tcp.values().find_map(|stack| stack.ready().err())) {
@@ -94,8 +95,8 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
 /// Maximum number of bytes that building a world may allocate.
 const MOST_TO_BUILD: u64 = 1_200_000_000;
 
-/// Runs the world to its end, or until about `events` events or twice as many packets have been counted. Returns true
-/// if the run reached its end.
+/// Runs the world to its end, or until it has processed about `events` events, or until its links have been offered
+/// about twice as many packets. Returns true if the run reached its end.
 fn run(world: &mut World, events: u64) -> bool {
     let (mut now, mut at_once) = (world.now(), 0);
     for k in 0.. {
@@ -110,8 +111,8 @@ fn run(world: &mut World, events: u64) -> bool {
         now = world.now();
         // one event may deliver thousands of packets to a host, so the number of packets is limited as well
         let packets = if k % AUDIT == 0 { balance(world) } else { 0 };
-        // a run stops only when time has just advanced. If it stopped after exactly `events` events, an endless sequence of
-        // events at one time could be missed
+        // the loop ends only if time has just advanced. If it ended after exactly `events` events, it could miss an
+        // endless sequence of events at one time
         if (k >= events || packets >= 2 * events) && at_once == 0 {
             break;
         }

@@ -105,8 +105,8 @@ pub(crate) fn judge(answer: &Result<Scenario, Vec<Problem>>, given: &str) -> Ver
     }
 }
 
-/// Checks that each link's discipline, when written in tc's syntax, can be read back, and that the discipline that was
-/// read is written in the same words again.
+/// Checks that each link's discipline can be written in tc's syntax and read back, and that the discipline read back is
+/// written in the same words as the original.
 fn said_in_tc(scenario: &Scenario) {
     for (name, link) in scenario.directed_links() {
         let said = link.queue.in_tc(link.sustained_rate()).words;

@@ -2,9 +2,10 @@
 //! shares nothing with the original. Each random scenario is paused at a random time. Its world is then read and
 //! cloned; in one clone a link is changed, and in another the senders are steered.
 //!
-//! `BLOATLAB_FORKS=1000` sets the number of scenarios (60 by default); with 1000 or more, every discipline, law in a
-//! fair discipline, application, stack, controller, service and kind of delivery must have occurred. Laws and
-//! controllers written in Python are not part of these scenarios; `tests/python` clones worlds that contain them.
+//! `BLOATLAB_FORKS=1000` sets the number of scenarios (60 by default). If there are 1000 or more, they must include
+//! every queue discipline, every law (AQM algorithm) within a fair-queueing discipline, and every application, stack,
+//! controller, service and kind of delivery. Laws and controllers written in Python are not part of these scenarios;
+//! `tests/python` clones worlds that contain them.
 
 use super::{count, finish, said, same};
 use fuzz::schema::Range;
@@ -32,8 +33,8 @@ fn controllers() -> Vec<String> {
     all.map(|control| kind(json!(control))).collect()
 }
 
-/// Generates a random scenario; returns `None` if it cannot be built and run. In every second scenario, the first
-/// application uses the next of the congestion controllers.
+/// Generates a random scenario; returns `None` if it cannot be built and run. If `number` is even, the first
+/// application uses a congestion controller chosen by `number`, so that all controllers get their turn.
 fn scenario(number: u64, rng: &mut Rng) -> Option<Scenario> {
     let bytes: Vec<u8> = (0..128).flat_map(|_| rng.bits().to_le_bytes()).collect();
     let mut drawn = tree(&mut Source::new(&bytes), Range::Usual);
@@ -162,8 +163,8 @@ fn check(number: u64, scenario: &Scenario, rng: &mut Rng) -> bool {
     assert_eq!(world.run_before(now, |_| true), Ended::Finished);
     read_all(&mut world, scenario, now);
     let (mut fork, mut changed, mut steered) = (world.clone(), world.clone(), world.clone());
-    // the clone that is changed and the clone whose senders are steered run first, because this must not affect the
-    // third clone or the original
+    // the changed clone and the steered clone run first, so that the comparisons below detect whether their runs affect
+    // the third clone or the original
     let mut scheduled = scenario.clone();
     if change(&mut changed, &mut scheduled, now, rng) && finish(&mut changed) {
         let mut planned = World::build(&scheduled).unwrap();

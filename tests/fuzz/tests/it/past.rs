@@ -39,8 +39,8 @@ fn moment(of: &Scenario, rng: &mut Rng) -> Duration {
 
 /// Schedules a change for every link at the end of the run, and makes some applications start late.
 ///
-/// A link with changes differs from a link without changes from the start ([`Timeline`]). So a variant that adds a
-/// change to a link can share a past with the base only if the base also has a change for this link.
+/// Two scenarios share no past if a link has scheduled changes in only one of them ([`Timeline`]). So a variant that
+/// adds a change to a link can share a past with the base only if the base also has a change for this link.
 fn prepared(mut base: Scenario, rng: &mut Rng) -> Scenario {
     for link in base.link.values_mut() {
         let _ = link.schedule(Change { at: base.duration, delay: Some(Duration(1)), ..Change::default() });
@@ -99,8 +99,9 @@ fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
     made
 }
 
-/// Continues each of `variants` from the past that it shares with the first variant; returns, for each, the time up to which
-/// the past was shared, and the outcome. A `skew` above 0 makes the shared past too long on purpose.
+/// Simulates the first variant, and continues each of `variants` from the initial segment (past) that it shares with
+/// the first variant. Returns one pair per variant: the time at which its shared past ends, and its outcome. A `skew`
+/// above 0 makes the shared past too long on purpose.
 fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
     let first = &variants[0];
     let timelines: Vec<_> = variants.iter().map(|v| Timeline::of(v).unwrap().unwrap()).collect();
@@ -110,8 +111,8 @@ fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
     let mut past = Past::new(first).unwrap();
     let mut outcomes = vec![(Time::ZERO, String::new()); variants.len()];
     for i in order {
-        // a variant that differs from the first variant from the start, for example in its network, cannot continue
-        // the past of the first variant
+        // a variant whose differences from the first variant exist from the start of the run, such as another network,
+        // cannot continue the past of the first variant
         let from_start = timelines[i].always != timelines[0].always;
         let until = if from_start { Time::ZERO } else { (common[i] + skew).min(Time(first.duration.0)) };
         let ended = past.advance(first, until, |_| true).unwrap();
@@ -128,7 +129,7 @@ fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
 /// variants and the outcomes of these runs.
 ///
 /// Leaves out variants that cannot be built, take too long or cannot share a past. Returns `None` if the base scenario
-/// is one of them, or if the random choices give no scenario that can be built.
+/// itself would be left out, or if the random choices give no scenario that can be built.
 fn variants(number: u64) -> Option<(Vec<Scenario>, Vec<String>)> {
     let mut rng = Rng::named(number, "past");
     let (base, donor) = (scenario(&mut rng)?, scenario(&mut rng)?);
@@ -169,8 +170,8 @@ fn a_common_past_gives_the_same_bytes() {
 fn a_wrong_common_time_is_found() {
     let scenarios = (0..).filter_map(variants).take(20);
     let found = scenarios.filter(|(made, plain)| {
-        // in a build with debug assertions, `shared` panics if an event is scheduled too late; then `outcomes` is
-        // empty, and the wrong time also counts as found
+        // in a build with debug assertions, `shared` panics if an event is scheduled too late. Then `outcomes` is
+        // empty, and the scenario counts as one in which the wrong time is detected
         let outcomes = catch_unwind(AssertUnwindSafe(|| shared(made, Duration::from_millis(20)))).unwrap_or_default();
         outcomes.is_empty() || outcomes.iter().zip(plain).any(|((_, outcome), plain)| outcome != plain)
     });

@@ -46,15 +46,16 @@ use packet::{
 };
 use units::{BitRate, Bytes, Duration, Limit, Problem, Time};
 
-/// A packet for C. The [`PacketMeta::class`] of every waiting packet is this constant or one of the two that follow.
+/// Class of a packet for C. The [`PacketMeta::class`] of every waiting packet is this constant or one of the two that
+/// follow.
 const CLASSIC: u8 = 0;
 const LOW_LATENCY: u8 = 1;
-/// A packet that queue protection redirected to C.
+/// Class of a packet that queue protection redirected to C.
 const SANCTIONED: u8 = 2;
-/// L's buffer: a time at the aggregate's rate, and a minimum in bytes.
+/// Size of L's buffer: the time that a full buffer takes at the aggregate's rate, and a minimum size in bytes.
 const L_BUFFER: (Duration, u64) = (Duration::from_millis(10), 40_000);
-/// C's buffer, as a time at C's highest rate. This rate is the larger of C's MSR and peak rate, or the peak rate of the
-/// aggregate if C has neither. Source: MULPIv3.1 C.1.2.17.
+/// Size of C's buffer, as the time that a full buffer takes at C's highest rate. This rate is the larger of C's MSR and
+/// peak rate, or the peak rate of the aggregate if C has neither. Source: MULPIv3.1 C.1.2.17.
 const C_BUFFER: Duration = Duration::from_millis(100);
 
 /// A queue of frames.
@@ -148,7 +149,7 @@ pub struct DocsisLld {
     /// Bits that have left L since `interval_start`.
     interval_bits: u64,
     interval_start: Time,
-    /// r_L at the last update, bit/s.
+    /// Value of r_L (see `shares`) at the last update, in bit/s.
     r_l: u64,
     /// Counts of L's packets, of C's packets, and of packets redirected from L to C.
     counts: [ClassCount; 3],
@@ -251,8 +252,8 @@ impl DocsisLld {
             return true;
         }
         if hit && packet.ecn() != Ecn::NotEct {
-            // the mark counts as the ramp's (`Step`) or the coupled law's (`Law`), whichever gave the larger
-            // probability
+            // the mark is attributed to the law that gave the larger probability: the ramp (`Step`) or the coupled law
+            // (`Law`)
             let reason = if native >= self.p_cl { MarkReason::Step } else { MarkReason::Law };
             self.marked[reason as usize] += 1;
             mark(packet, reason, Point::Enqueue, cx);
@@ -260,7 +261,8 @@ impl DocsisLld {
         false
     }
 
-    /// Applies DOCSIS-PIE and C's buffer to an arrival at C.   Errors: the reason to drop the arrival.
+    /// Decides whether C accepts an arrival: DOCSIS-PIE may drop the packet, and the packet must fit into C's buffer.
+    /// Errors: the reason for the drop.
     fn classic(&mut self, packet: &PacketMeta, cx: &mut Context<'_>) -> Result<(), DropReason> {
         if self.pie.next_tick().is_none() {
             // DOCSIS-PIE's clock restarts now, so a new interval for L's rate begins too

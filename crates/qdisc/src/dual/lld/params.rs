@@ -1,4 +1,4 @@
-//! Parameters of the Low Latency DOCSIS pair, and their checks.
+//! Parameters of the two queues of Low Latency DOCSIS, and their checks.
 
 use crate::Room;
 use crate::declared::params;
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Limit, Problem, ensure, within};
 
-/// Maximum of MAXTH, because its TLV is a 16-bit number of microseconds.
+/// Upper limit of MAXTH, which is configured in a TLV as a 16-bit number of microseconds.
 const LONGEST: Duration = Duration(65_535_000);
 
 /// How the delay of the Low Latency queue is estimated when a packet arrives.
@@ -18,18 +18,21 @@ pub enum DelayEstimate {
     /// The time that the queued bytes take at MAX_RATE, which is the Maximum Sustained Rate of the aggregate or of the
     /// Low Latency service flow, whichever is lower. Used in a CMTS, and in modems before 2023.
     Bytes,
-    /// The delay of a virtual queue that drains at MAX_RATE. Bytes that wait for the request loop's grants do not count as delay.
+    /// The delay of a virtual queue that drains at MAX_RATE. Bytes that wait only because the modem must request grants
+    /// from the CMTS do not count as delay.
     VirtualQueue,
 }
 
 params! {
-    /// Parameters of the two coupled queues of Low Latency DOCSIS. The rates come from the modem or shaper behind the queues.
+    /// Parameters of the two coupled queues of Low Latency DOCSIS. The aggregate is the Classic and the Low Latency
+    /// service flow together. The rates come from the modem or shaper behind the queues.
     pub struct DocsisLldParams {
         /// Code points whose packets go to the Low Latency queue regardless of their ECN field: non-queue-building (NQB)
         /// traffic. Operators often add 46 (EF).
         l_dscp: Vec<u8> = vec![45],
-        /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. On a slow link MAXTH is raised, so that
-        /// the ramp never begins below the transmission time of two 2000-byte packets (at most 65.535ms).
+        /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. On a slow link
+        /// MAXTH is raised, so that the ramp never begins below the transmission time of two 2000-byte packets, or
+        /// 65.535ms if this time is longer.
         max_th: Duration = Duration::from_micros(1000),
         /// LG_RANGE: the ramp of marks begins 2^lg_range ns below MAXTH.
         lg_range: u8 = 19,
@@ -51,9 +54,9 @@ params! {
         /// CRITICALqL: while the Low Latency queue's delay is at most this, queue protection moves no packet to the
         /// Classic queue; null: the effective MAXTH.
         critical_ql: Option<Duration> = None,
-        /// CRITICALqLSCORE: score above which queue protection moves a flow's packets to the Classic queue when the
-        /// delay has just exceeded CRITICALqL. At twice CRITICALqL, half this score is enough. A flow's score is the
-        /// time that its congested bytes take to age away (`lg_aging`).
+        /// CRITICALqLSCORE: a flow's score is the time in which its congested bytes age away (`lg_aging`). Its packets
+        /// move to the Classic queue when delay > CRITICALqL and delay x score > CRITICALqL x this value. So at twice
+        /// CRITICALqL, half this value is enough.
         critical_ql_score: Duration = Duration::from_micros(4000),
         /// LG_AGING: a flow's congested bytes (the size of each packet times the ramp's probability) age away at
         /// 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s.
@@ -63,9 +66,9 @@ params! {
         bucket_id_size: u8 = 5,
         /// ATTEMPTS: number of buckets tried for a flow.
         attempts: u8 = 2,
-        /// DOCSIS-PIE on the Classic queue. If `limit` is not set, the limit is 100ms at the queue's highest rate. This
-        /// rate is the larger of the Maximum Sustained Rate (MSR) and the peak rate of its service flow, or the
-        /// aggregate's peak rate if the service flow has no rates.
+        /// DOCSIS-PIE on the Classic queue. If `limit` is not set, the limit is 100ms at the Classic queue's highest
+        /// rate: the higher of the two rates (MSR, peak) of the Classic service flow, or the peak rate of the aggregate
+        /// if this flow has no rates of its own. MSR is the Maximum Sustained Rate.
         classic: DocsisPieParams = DocsisPieParams::default(),
     }
 }

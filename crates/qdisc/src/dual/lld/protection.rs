@@ -46,7 +46,8 @@ impl Protection {
         Self { critical_score: p.critical_ql_score, lg_aging, bucket_id_size, attempts, buckets }
     }
 
-    /// Returns the index of the flow's bucket. If the flow has no bucket yet, assigns a bucket to it (`pick_bucket`).
+    /// Returns the index of the flow's bucket. If the flow has no bucket yet, assigns a bucket to it (RFC 9957's
+    /// `pick_bucket`).
     fn pick(&mut self, flow: FlowTuple, now: Time) -> usize {
         let all = self.buckets.len() - 1;
         let mut h = hash(&flow, HashKey::FiveTuple, 0) as usize;
@@ -66,7 +67,8 @@ impl Protection {
         free
     }
 
-    /// Raises the score of `bucket` for a packet of `size` bytes, and returns the raised score (`fill_bucket`).
+    /// Raises the score of `bucket` for a packet of `size` bytes, and returns the raised score (RFC 9957's
+    /// `fill_bucket`).
     fn fill(&mut self, bucket: usize, size: u64, p_native: f64, now: Time) -> Duration {
         let more = p_native * size as f64 * f64::from(1u32 << (30 - self.lg_aging.min(30)));
         let t_exp = self.buckets[bucket].t_exp.max(now) + Duration(more as u64);
@@ -154,8 +156,8 @@ mod tests {
             assert!(!ask(&mut q, 1500, max_th), "not above MAXTH, whatever the score");
         }
         assert!(ask(&mut q, 0, max_th + Duration(1)));
-        // at a delay of 2 MAXTH, packets are sanctioned if 2 x score > 4000 us. 976 B give a score of 1.998848 ms, and 977 B give
-        // 2.000896 ms.
+        // At a delay of 2 MAXTH, a packet is sanctioned if twice its flow's score exceeds 4000 us. A packet of 976 B
+        // gives a score of 1.998848 ms, which is not enough; one more byte gives 2.000896 ms, which is.
         let mut q = protection();
         assert!(!ask(&mut q, 976, max_th * 2));
         assert!(ask(&mut q, 1, max_th * 2));

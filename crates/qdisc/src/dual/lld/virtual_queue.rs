@@ -40,27 +40,27 @@ pub(super) const NO_LOOP: RequestLoop = RequestLoop {
     guaranteed_interval: Duration::ZERO,
 };
 
-/// The virtual queue. It also averages the length of the actual queue, which raises the virtual queue if it is too
-/// long.
+/// The virtual queue, together with the average length of the actual queue. While this average exceeds `allowed`, every
+/// sample raises the virtual queue to at least the excess.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct VirtualQueue {
     of: RequestLoop,
     rate: BitRate,
-    /// Average number of bytes that the request loop alone keeps waiting, without any congestion. Only the bytes beyond
-    /// this number are a real queue.
+    /// Number of bytes that wait for grants on average if there is no congestion. Only the bytes beyond this number
+    /// form a real queue.
     allowed: u64,
     vq: Duration,
     /// Time at which the value of `vq` was computed.
     at: Time,
     /// Average length of the actual queue, in units of 2^-LG_PARTS bytes.
     average: u64,
-    /// The average includes all samples that were due by this time.
+    /// All samples that were due up to this time are included in the average.
     sampled: Time,
     next: Option<Time>,
 }
 
 impl VirtualQueue {
-    /// Creates an empty virtual queue. `rate` is MAX_RATE, which must be positive.
+    /// Creates an empty virtual queue that drains at `rate` (MAX_RATE), which must be positive.
     pub(crate) fn new(of: &RequestLoop, rate: BitRate) -> Self {
         let mut queue = Self {
             of: *of,
@@ -132,7 +132,7 @@ impl VirtualQueue {
     }
 
     /// Starts sampling again. The samples missed since sampling stopped enter the average as zeros, because the queue
-    /// was empty all the time.
+    /// was empty throughout.
     fn resume(&mut self, now: Time) {
         let every = self.of.sample.0.max(1);
         let missed = now.0 / every - self.sampled.0 / every;
@@ -150,8 +150,8 @@ impl VirtualQueue {
 mod tests {
     use super::*;
 
-    /// Creates a virtual queue at 50 Mbit/s. It takes 1.62 ms plus a MAP interval of 2.025 ms until a request is
-    /// granted. The modem also gets grants without requests: one every 945 us, which add up to `ggr` bit/s.
+    /// Creates a virtual queue at 50 Mbit/s. A request is granted after 1.62 ms plus a MAP interval of 2.025 ms. The
+    /// modem also gets a grant without a request every 945 us; these grants add up to `ggr` bit/s.
     fn queue(ggr: u64) -> VirtualQueue {
         let of = RequestLoop {
             delay: Duration(1_620_000 + 2_025_000),
@@ -202,7 +202,8 @@ mod tests {
             at.push((q.average >> LG_PARTS, q.vq.0));
         }
         assert!(at[106].0.abs_diff(22_718) <= 1 && at[107].0.abs_diff(22_853) <= 1, "{:?} {:?}", at[106], at[107]);
-        // in the end the average exceeds the allowed 22 781 B by 17 219 B, which take 2.755 ms at 50 Mbit/s
+        // at the end, the average of 40 000 B is 17 219 B above the allowed 22 781 B; these bytes take 2.755 ms at 50
+        // Mbit/s
         assert!(at[1999].1.abs_diff(2_755_040) < 1_000, "{}", at[1999].1);
     }
 

@@ -127,12 +127,13 @@ impl PieParams {
         Gains { alpha: self.alpha, beta: self.beta, target: self.target(), tuning: self.tuning() }
     }
 
-    /// Returns the factor by which an update multiplies drop_prob if the delay is zero, now and at the last update.
+    /// Returns the factor by which an update multiplies drop_prob if the delay is zero and was also zero at the last
+    /// update.
     pub(super) fn decay(&self) -> f64 {
         if self.variant == Linux { 1.0 - 1.0 / 64.0 } else { 0.98 }
     }
 
-    /// Returns the delay above which each update adds 0.02 to drop_prob; `None` if no update does so.
+    /// Returns the delay above which each update adds 0.02 to drop_prob; `None` if updates never add it.
     pub(super) fn delay_high(&self) -> Option<Duration> {
         self.delay_high.or(match self.variant {
             Rfc8033 => None,

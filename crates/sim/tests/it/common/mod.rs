@@ -75,7 +75,7 @@ pub(crate) fn column<'a>(outcome: &'a Outcome, table: &str, name: &str) -> &'a C
     &table.columns.iter().find(|c| c.0 == name).expect("a column of this name").1
 }
 
-/// Returns the values of a column of real numbers, for the rows with the value `is` in the text column `key`.
+/// Returns the values of the numeric column `name`, from the rows in which the text column `key` has the value `is`.
 pub(crate) fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: &str) -> Vec<f64> {
     let (Column::Text(keys), values) = (column(outcome, table, key), column(outcome, table, name)) else {
         panic!("{key} is not text")
@@ -281,8 +281,8 @@ impl Dice {
     }
 
     /// Returns a random line of links with its applications, for 6 s. Most links in the middle have a discipline that
-    /// needs a port. Most of these ports have a tail, because all of their packets go on to the only host at that end
-    /// of the line.
+    /// needs a port. Most of these ports have a tail: usually there is only one host at each end of the line, so all
+    /// packets of a port go on to the same host.
     pub(crate) fn line(&mut self) -> String {
         let mut text = self.head();
         let access = if self.rng.below(3) == 0 { None } else { Some((10, 100)) };
@@ -320,8 +320,9 @@ impl Dice {
         text
     }
 
-    /// Writes a link with a discipline that needs a port. With round numbers, CAKE has no shaper of its own: the shaper's timer may
-    /// lead to drops at the very end of a bin, which a lazy port counts in the next bin ([`port::Port::can_wait`]).
+    /// Writes a link with a discipline that needs a port. CAKE gets a shaper only with [`Numbers::Odd`]: with round
+    /// numbers, the shaper's timer may lead to drops at the very end of a bin, and a lazy port counts these drops in
+    /// the next bin ([`port::Port::can_wait`]).
     fn managed(&mut self, text: &mut String, name: &str, from: &str, to: &str) {
         let (rate, delay) = (self.rate(1, 10), self.delay());
         let queue = self.pick(&[
@@ -420,9 +421,9 @@ impl Dice {
     fn apps(&mut self, text: &mut String, hosts: &[String]) {
         for i in 0..2 + self.rng.below(5) {
             let from = self.rng.below(hosts.len() as u64) as usize;
-            // the hosts of a dumbbell alternate between its two sides, so an odd step leads to a host on the other
-            // side. A path between two hosts on the same side may have no link with a rate, so nothing would limit a
-            // flow
+            // in a dumbbell, the list of hosts alternates between the two sides, so an odd number of steps in the list
+            // leads to a host on the other side. A path between two hosts on the same side may have no link with a
+            // rate, so nothing would limit a flow
             let to = (from + 1 + 2 * self.rng.below(hosts.len() as u64 / 2) as usize) % hosts.len();
             let to = if to == from { (from + 1) % hosts.len() } else { to };
             let (from, to) = (&hosts[from], &hosts[to]);

@@ -21,8 +21,8 @@ const BW_UNIT: f64 = (1u64 << 24) as f64;
 /// Limit on the number of segments acknowledged in an epoch. The ACK that would reach this limit begins a new epoch.
 const LONGEST: f64 = (1u64 << 20) as f64;
 
-/// The current epoch, and the largest excess of the last rounds. An excess is the data acknowledged since the epoch
-/// began, minus the data that BtlBw delivers in this time.
+/// The current epoch, and the largest excess of the last rounds. The excess is the data acknowledged since the epoch
+/// began, minus the data that the bottleneck delivers in this time at the rate BtlBw.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Aggregation {
     epoch: Time,
@@ -109,8 +109,9 @@ mod tests {
 
     #[test]
     fn delayed_acks_are_two_extra_and_three_where_one_comes_early() {
-        // one ACK arrives every 2.1 ms. In this time 2.1 segments are expected, rounded down to two. Only two segments
-        // had been acknowledged before in the epoch, so each ACK begins a new epoch
+        // one ACK arrives every 2.1 ms. In this time 2.1 segments are expected, rounded down to two. When an ACK
+        // arrives, only two segments have been acknowledged since the epoch began, which is no more than expected, so
+        // the ACK begins a new epoch
         assert_eq!(after(&[10_000, 12_100, 14_200]), 2.0);
         // the second ACK comes after 1.95 ms: 1.95 segments are expected, rounded down to one. Two segments had been
         // acknowledged before, and four now, so the excess is three

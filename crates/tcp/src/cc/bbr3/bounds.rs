@@ -105,7 +105,7 @@ impl Bbr3 {
         (self.bounds.bw_shortterm, self.bounds.inflight_shortterm) = (f64::INFINITY, f64::INFINITY);
     }
 
-    /// BoundBWForModel(): sets bw to max_bw, but at most bw_shortterm.
+    /// BoundBWForModel(): sets bw to the smaller of max_bw and bw_shortterm.
     pub(super) fn bound_bw_for_model(&mut self) {
         self.path.bw = self.max_bw().min(self.bounds.bw_shortterm);
     }
@@ -190,8 +190,8 @@ impl Bbr3 {
         self.bounds.probe_up_acked_per_inc = (cwnd / growth_this_round).max(self.mss);
     }
 
-    /// ProbeInflightLongtermUpward(): raises inflight_longterm as data is acknowledged, but only if the window stopped
-    /// the sender and the window has reached inflight_longterm.
+    /// ProbeInflightLongtermUpward(): raises inflight_longterm as data is acknowledged, but only if the sender has
+    /// filled the window in this round trip and the window has reached inflight_longterm.
     fn probe_inflight_longterm_upward(&mut self, cwnd: f64, s: &AckSample) {
         if !s.window_filled || cwnd < self.bounds.inflight_longterm {
             return;
@@ -207,8 +207,8 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLongTermModel(): updates inflight_longterm and the stage of the probe. Returns true if it has begun a refill or ended
-    /// the probe.
+    /// AdaptLongTermModel(): updates inflight_longterm and `ack_phase`. Returns true if the update has begun a refill or
+    /// ended the probe.
     pub(super) fn adapt_long_term_model(&mut self, cwnd: f64, s: &AckSample, rs: &RateSample) -> bool {
         if self.cycle.ack_phase == AckPhase::ProbeStarting && self.path.round_start {
             self.cycle.ack_phase = AckPhase::ProbeFeedback;

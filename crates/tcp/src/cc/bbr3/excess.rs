@@ -14,15 +14,15 @@ use units::Time;
 /// BBR.ExtraAckedFilterLen: length of the filter in rounds.
 const ROUNDS: usize = 10;
 
-/// The current interval, and the largest excess of the last rounds. An excess is the data acknowledged since the
-/// interval began, minus the data that bw delivers in this time.
+/// The current interval, and the largest excesses of the recent rounds. The excess is the number of bytes acknowledged
+/// since the interval began, minus the number of bytes that a path of bandwidth bw delivers in the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Excess {
     interval_start: Time,
     delivered: f64,
     /// Maximum excess in each part of the filter, newest first.
     parts: [f64; ROUNDS],
-    /// Number of rounds in the newest part.
+    /// Number of rounds that have ended since the newest part of the filter began.
     rounds: u32,
 }
 
@@ -36,8 +36,9 @@ impl Excess {
         self.parts.iter().fold(0.0, |most, e| most.max(*e))
     }
 
-    /// Starts a round in the filter. The version of BBR (`form`) and `full_bw_reached` determine how many parts the filter has, and
-    /// how many rounds a part covers.
+    /// Processes the start of a round. The filter is divided into parts, each of which covers one or more rounds. The
+    /// version of BBR (`form`) and `full_bw_reached` determine the number of parts, and the number of rounds in each
+    /// part.
     pub(super) fn on_round(&mut self, form: Bbr3Form, full_bw_reached: bool) {
         let (rounds, parts) = match (form, full_bw_reached) {
             (Bbr3Form::Draft, false) => (1, 1),

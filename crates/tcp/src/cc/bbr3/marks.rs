@@ -21,8 +21,8 @@ const ALPHA_GAIN: f64 = 1.0 / 16.0;
 const FACTOR: f64 = 1.0 / 3.0;
 /// Maximum acceptable share of marks in a round.
 const THRESH: f64 = 0.5;
-/// Number of consecutive rounds above [`THRESH`] that end Startup. Rounds in which no ACK counts have no ratio, and are
-/// skipped.
+/// Number of consecutive rounds with a share of marks above [`THRESH`] that end Startup. A round is skipped if no ACK
+/// of the round counts, for example because the RTT is above [`MAX_RTT`].
 const FULL_ROUNDS: u32 = 2;
 /// Maximum RTT at which marks count, microseconds.
 const MAX_RTT: u32 = 5_000;
@@ -35,7 +35,8 @@ pub(super) struct Marks {
     marked: u64,
     delivered: u64,
     ratio: f64,
-    /// Number of consecutive rounds with a ratio above [`THRESH`]. Rounds without a ratio are skipped.
+    /// Number of consecutive rounds with a ratio above [`THRESH`]. A round without a ratio neither increases nor resets
+    /// this number.
     high_rounds: u32,
 }
 

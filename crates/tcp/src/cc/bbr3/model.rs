@@ -10,7 +10,7 @@ use units::Duration;
 const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
 /// BBR.ProbeRTTInterval: the time without a lower RTT after which ProbeRTT begins.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// Factor by which the bandwidth grows in a round. If it grows by at least this factor, the pipe is not full yet.
+/// If a delivery rate is at least this factor times full_bw, the pipe is not full yet, and the rate becomes full_bw.
 const FULL_BW_GROWTH: f64 = 1.25;
 /// Number of rounds with less growth than [`FULL_BW_GROWTH`] after which the pipe counts as full.
 const FULL_BW_COUNT: u32 = 3;

@@ -15,7 +15,7 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// Returns the word for this state in a trace.
+    /// Returns the name of this state in a trace.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Startup => "startup",
@@ -41,7 +41,7 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// Values to which BBR returns if losses prove spurious.
+/// Values that BBR restores if losses prove spurious.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Undo {
     pub(super) phase: Option<Phase>,

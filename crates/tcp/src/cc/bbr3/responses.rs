@@ -21,7 +21,7 @@ impl Bbr3 {
         self.prior_cwnd = if last_good { cwnd } else { self.prior_cwnd.max(cwnd) };
     }
 
-    /// Returns the output for the window `cwnd` in bytes.
+    /// Returns the controller's output, with a window of `cwnd` bytes.
     fn drive(&self, w: Window, cwnd: f64) -> Drive {
         Drive {
             reduction: false,

@@ -10,7 +10,7 @@ use crate::cc::control::{AckSample, RateSample};
 use crate::stats::State;
 use units::{Duration, Time};
 
-/// BBRStartupFullLossCnt: Startup ends if a round has this number of separate runs of lost segments.
+/// BBRStartupFullLossCnt: minimum number of separate runs of lost segments in a round for losses to end Startup.
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 /// Number of rounds after which Drain ends in any case.
 const DRAIN_ROUNDS: u64 = 3;

@@ -18,7 +18,8 @@ fn machine(form: Bbr3Form) -> Bbr3 {
     Bbr3::new(&p.control.bbr3, &stack(&p))
 }
 
-/// Returns a connection in ProbeBW whose model has this bandwidth in bytes per second and this round-trip time in microseconds.
+/// Returns a connection in ProbeBW whose model has a bandwidth of `bw` bytes per second and a minimum round-trip time
+/// of `rtt_us` microseconds.
 fn on_path(bw: f64, rtt_us: u32) -> Bbr3 {
     let mut b = machine(Bbr3Form::Draft);
     (b.path.max_bw_filter, b.path.bw, b.path.min_rtt, b.path.full_bw_reached) = ([bw, bw], bw, Some(rtt_us), true);
@@ -148,8 +149,8 @@ fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
     let mut grown = Vec::new();
     for _ in 0..4 {
         let before = b.bounds.inflight_longterm;
-        // this round has 50 ACKs of one segment each, and the last of them begins the next round. The window grows
-        // together with the bound
+        // each round has 50 ACKs of one segment each, and the 50th ACK begins the next round. The window grows together
+        // with the bound
         for k in 0..50 {
             b.path.round_start = k == 49;
             let s = AckSample { delivered: 1000, window_filled: true, ..AckSample::default() };
@@ -158,8 +159,8 @@ fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
         grown.push((b.bounds.inflight_longterm - before) / 1000.0);
     }
     // in the first round, the bound grows by 1 segment. In the next three rounds, it would grow by 2, 4 and 8 segments
-    // if a whole window were acknowledged per round. But the window is now larger than the 50 segments that a round
-    // acknowledges here, so the bound may grow by up to one segment less
+    // if a whole window were acknowledged per round. But each round here acknowledges only 50 segments, and the window
+    // is now larger, so in each round the bound may grow by up to one segment less than that
     assert_eq!(grown[0], 1.0);
     for (grown, want) in grown.iter().zip([1.0, 2.0, 4.0, 8.0]) {
         assert!((want - 1.0..=want).contains(grown), "{grown} {want}");

@@ -30,7 +30,7 @@ pub(super) struct Path {
     pub(super) full_bw_reached: bool,
 }
 
-/// The bounds, and the losses and marks that set them.
+/// The bounds on the data in flight and on the rate, and the losses and marks that set these bounds.
 #[allow(clippy::struct_excessive_bools, reason = "the draft's variables")]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bounds {

@@ -53,7 +53,7 @@ impl Flow {
         self.w.follow(&d);
     }
 
-    /// Returns the mean number of segments in 25 ms over `secs` seconds, after a warm-up.
+    /// Returns the mean number of segments acknowledged per 25 ms, measured over `secs` seconds after a warm-up.
     fn rate(mut self, secs: f64, mut marks: impl FnMut() -> bool) -> f64 {
         while self.now < 21.0 {
             self.ack(marks());
@@ -176,10 +176,10 @@ fn it_is_paced_in_bursts_of_a_quarter_of_a_millisecond() {
     c.pace(&w, 0.0, Time(MS), Duration::from_millis(20));
     let d = c.drive(w);
     assert_eq!((d.pacing_rate, d.quantum), (Some(75e6), 12));
-    // below half of ssthresh, the pacing rate is twice as high
+    // while cwnd is below half of ssthresh, the pacing rate is twice as high
     c.pace(&Window { ssthresh: 2001.0, ..w }, 0.0, Time(MS), Duration::from_millis(20));
     assert_eq!(c.pacing_rate, Some(150e6));
-    // the rate is never below 100 kbit/s, which is a W of 0.25 segments in 30 ms
+    // the flow never sends less than 100 kbit/s, which is 0.25 segments in a round trip of 30 ms, so W becomes 0.25
     c.w = 0.0;
     c.pace(&Window { cwnd: 2.0, ssthresh: 2.0 }, 0.0, Time(MS), Duration::from_millis(30));
     assert!((c.w - 0.25).abs() < 1e-9 && c.pacing_rate == Some(12_500.0));
@@ -200,8 +200,8 @@ fn it_is_paced_in_bursts_of_a_quarter_of_a_millisecond() {
 
 #[test]
 fn marks_take_the_window_down_at_any_round_trip() {
-    // The RTT is 5 s, in which 42 segments are sent at 100 kbit/s. All segments are marked, so alpha rises to 1 and each round
-    // halves W until it is small. Then the minimum rate of 100 kbit/s raises W for one round.
+    // With an RTT of 5 s, 100 kbit/s is 42 segments per round trip. All segments are marked, so alpha rises to 1 and
+    // each round halves W until it is small. Then the minimum rate of 100 kbit/s raises W for one round.
     let mut f = Flow::new(40.0, 5.0);
     let mut least = f64::MAX;
     (0..4000).for_each(|_| {
@@ -250,7 +250,8 @@ fn two_segments_leave_in_a_virtual_round_trip_however_slow() {
     // at 25 ms
     assert_eq!((sized(2.0, 25), sized(0.8, 10), sized(2.0, 100)), (0, 0, 0));
     assert_eq!((sized(1.0, 100), sized(0.01, 25)), (750, 150));
-    // at W = 10, an ACK of one segment adds 1/10. If the segment has only 750 bytes, a mark cancels half of this growth
+    // at W = 10, an ACK of one segment adds 1/10. If the segment has only 750 bytes (half of the MSS), a mark cancels
+    // half of this growth
     let mut f = Flow::new(10.0, 0.025);
     (f.c.segment, f.c.saw_ce, f.c.last_cut, f.c.round_until) = (750.0, true, LastCut::Round(true), u64::MAX);
     f.ack(true);

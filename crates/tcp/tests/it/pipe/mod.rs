@@ -116,8 +116,8 @@ impl<F: FnMut(usize, &Segment) -> Fate> Pipe<F> {
         self.now = self.now.max(next);
         let (i, ack, sent) = if packet == next {
             let (_, (to, mut s)) = self.flying.pop_first()?;
-            // a host's fast path omits the sequence number and the time stamp of a plain pure ACK, so the pipe clears
-            // them too
+            // a host may clear the sequence number and the time stamp of a plain pure ACK if the sender reads neither
+            // (see the documentation of the crate). The pipe does the same
             if s.flags == Flags::PURE_ACK && !self.p.reads_ack_time() {
                 (s.seq, s.ts_val) = (0, 0);
             }
