@@ -199,7 +199,7 @@ def python_imports(files: dict[Module, ast.Module]) -> dict[Module, set[Module]]
 
 
 def _named(module: Module, is_package: bool, tree: ast.Module) -> Iterator[tuple[str, Module]]:
-    """Yields each name that a module imports, and the path it stands for: `from a.b import c as d` gives d and a.b.c."""
+    """Yields each imported name and the path it stands for: `from a.b import c as d` gives d and a.b.c."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.asname or alias.name, tuple(alias.name.split("."))) for alias in node.names)

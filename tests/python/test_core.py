@@ -480,7 +480,7 @@ def test_to_pandas_without_pandas_says_what_to_install(result: bloatlab.Result, 
 
 @pytest.mark.parametrize(("word", "control"), [("bbr", "bbr"), ("reno", "reno"), ("cubic", "cubic")])
 def test_a_congestion_control_is_a_stack(dumbbell: bloatlab.Scenario, word: str, control: str):
-    """The name of a congestion control, as in `tcp = "bbr"`, selects the stack of linux-6 with this congestion control."""
+    """The name of a congestion control, as in `tcp = "bbr"`, selects linux-6 with this congestion control."""
     plain = bloatlab.run(dumbbell, sets={"app.file.tcp": word})
     own = bloatlab.run(
         dumbbell, sets={"tcp.own": {"preset": "linux-6", "congestion_control": control}, "app.file.tcp": "own"}

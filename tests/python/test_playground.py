@@ -47,8 +47,7 @@ def native(scenario: Scenario) -> str:
 
 
 def in_node(tool: str, given: str = "") -> Any:
-    """Runs a program in web/tools with the simulator that was built for WebAssembly, and returns the program's output.
-    """
+    """Runs a program in web/tools with the simulator built for WebAssembly, and returns the program's output."""
     if shutil.which("node") is None:
         pytest.skip("no Node: apt-get install nodejs, then make playground")
     if not WASM.is_file() or not (ROOT / "web/node_modules/esbuild").is_dir():

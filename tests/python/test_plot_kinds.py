@@ -49,8 +49,7 @@ RUN_KINDS = [kind.name for kind in kinds("runs")]
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Runs the same home network twice, with drop-tail (and packet captures) and with CoDel; returns the two folders.
-    """
+    """Runs a home network twice, with drop-tail (and packet captures) and with CoDel; returns the two folders."""
     place = tmp_path_factory.mktemp("plots")
     for name, queue in (("droptail", {"droptail": {"limit": "80p"}}), ("codel", {"codel": {}})):
         (place / name).mkdir()

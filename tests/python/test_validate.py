@@ -282,8 +282,8 @@ def test_a_discipline_of_h1_paces_or_not():
 
 def test_the_state_of_the_law_is_looked_at():
     """Datagrams arrive at dualpi2 at 1.1 times its rate. This load holds the base probability p' of RFC 9332
-    at sqrt(1 - rate / arrivals) = sqrt(1/11), and keeps the sojourn time of the first packet in the classic queue near the
-    target.
+    at sqrt(1 - rate / arrivals) = sqrt(1/11), and keeps the sojourn time of the first packet in the classic queue near
+    the target.
     """
     given = entry(
         "sf-A-40M-40-cu1",

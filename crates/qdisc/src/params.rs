@@ -12,7 +12,7 @@ pub trait Params {
     type Discipline: QueueDiscipline
     where
         Self: Sized;
-    /// Returns the first invalid parameter, by field name.
+    /// Checks the parameters. The error names the first invalid field.
     fn validate(&self) -> Result<(), Problem>;
     /// Builds an empty discipline. The parameters must be valid.
     fn build(&self) -> Self::Discipline

@@ -230,9 +230,9 @@ fn safe(d: u32, delta: u32) -> u32 {
     d - d.wrapping_sub(delta) % ACE
 }
 
-/// Returns the number of segments that were marked: the number congruent to `delta` mod 8 that is nearest to `marked`
-/// bytes, but at most `safe(d, delta)`. The bytes show how often ACE, which has three bits, has wrapped. A segment has
-/// `bytes / d` bytes.
+/// Returns the number of segments that were marked. The ACE field has three bits, so it gives this number only modulo 8
+/// (`delta`). The result is the candidate that is nearest to `marked` bytes, counted in segments of `bytes / d` bytes,
+/// but at most `safe(d, delta)`.
 fn nearest(d: u32, delta: u32, marked: u64, bytes: u64) -> u32 {
     // converts `marked` bytes to segments of `bytes / d` bytes, rounded to the nearest whole number
     let segments = (2 * marked * u64::from(d) + bytes) / (2 * bytes).max(1);

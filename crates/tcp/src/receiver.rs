@@ -135,7 +135,7 @@ impl Receiver {
         }
     }
 
-    /// Prefetches the state that a segment needs if there are holes.
+    /// Prefetches the state with which a segment is processed while there are holes in the received data.
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch(&self.few, 0);

@@ -17,7 +17,7 @@ from bloatlab.tables import counted, listed, number
 #: A setting that the race did not separate from the best may be chosen if its mean is at most this many points lower.
 CLOSE = 5.0
 
-#: Size of a file whose upload time illustrates the line's use, in bytes.
+#: Size in bytes of a file whose upload time is given as an example of how well the line is used.
 UPLOAD_BYTES = 100e6
 
 #: Minimum number of seeds for which tables show an interval. With two seeds, the interval would be about a dozen times

@@ -23,7 +23,7 @@ EVENTS = {"dropped_packets": ("drops", style.DROP), "marked_packets": ("marks", 
 #: Height of each panel in a stack, relative to the figure's width.
 _HEIGHT = {"column": 0.36, "page": 0.2, "slide": 0.16}
 
-#: Panels of live video: columns of the table `media`.
+#: Panels of live video: the title of each, by the column of the table `media` that it shows.
 _VIDEO = {"target_mbit": "target (Mbit/s)", "frame_delay_ms": "frame delay (ms)"}
 
 #: If an application has more flows than this, their sum is drawn.

@@ -32,7 +32,7 @@ STEPS = 20
 #: Maximum number of simulated pasts (shared beginnings) that are kept for later runs. A past needs as much memory as a
 #: run.
 MOST_KEPT = 16
-#: Seconds between checks for Ctrl-C while a thread waits for another thread to simulate the beginning that they share.
+#: Seconds between checks for Ctrl-C while a thread waits for another to simulate the common beginning of their runs.
 POLL_SECONDS = 0.1
 
 #: Everything that a scenario makes happen in a run: one hash of all that takes effect at the start, and a list of the
@@ -72,9 +72,10 @@ _LATER = frozenset({"app", "tcp", "name", "grade", "max_packets", "trace", "expe
 
 
 def _beginning(scenario: Scenario) -> str:
-    """Returns a string that is the same for all runs that share a past.
+    """Returns a string that is equal for all runs that may begin in the same way.
 
-    Runs with different strings share nothing, so their timelines, which take longer to compute, are not needed.
+    Two runs with different strings differ from the start, so their timelines, which take longer to compute, need not be
+    compared.
     """
     data = {key: value for key, value in scenario.data.items() if key not in _LATER}
     for link in data["link"].values():

@@ -20,7 +20,7 @@ pub struct Fair {
     law_sees: LawSees,
     /// Maximum length of all queues together.
     room: Room,
-    /// Maximum length of all queues together in bytes, in addition to `room`.
+    /// Maximum length of all queues together, in bytes; a second limit beside `room`.
     memory: Option<Room>,
     /// Maximum length of each queue.
     queue_room: Option<Room>,

@@ -150,7 +150,7 @@ impl AdaptiveRed {
         self.max_p
     }
 
-    /// Returns the RED law whose max_p this law adapts, for probes.
+    /// Returns the underlying RED law, whose max_p this law adapts. Probes read it.
     pub fn red(&self) -> &Red {
         &self.red
     }

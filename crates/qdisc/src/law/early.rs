@@ -95,7 +95,7 @@ pub enum IdleDecay {
     /// period begins when the queue becomes empty, which is when its last packet begins to leave (Floyd & Jacobson).
     Decay,
     /// Like `decay`, but m is rounded down, and the idle period begins when the link polls the queue and finds it
-    /// empty. Then the sample of the arrival, which is 0, multiplies avg by 1 - w once more (ns-2, ALTQ).
+    /// empty. The arriving packet then adds a sample of 0, so avg is multiplied by 1 - w once more (ns-2, ALTQ).
     DecayAndSample,
     /// Like `decay`, but the idle period begins when the link polls the queue and finds it empty (Linux).
     /// Under a shaper that never polls an empty queue (HTB), the average does not decay, and changes only with the

@@ -5,7 +5,7 @@ use crate::segment::{SackBlock, SackBlocks};
 /// Number of ranges whose order of arrival is kept.
 const RECENT: usize = SackBlocks::MAX;
 
-/// A store for many ranges of data above holes.
+/// Ranges of data that were received out of order, above holes in the sequence space. The number of ranges is not limited.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OutOfOrder {
     /// The ranges in ascending order. They are disjoint and not adjacent.

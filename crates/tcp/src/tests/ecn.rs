@@ -143,9 +143,9 @@ fn invalid_combinations_are_refused() {
     }
 }
 
-/// With `marking_ack_reduces`, the ACK that reports the first mark is also the first ACK of the reduction: it does not
-/// grow the window, and the segments that it delivers count when the reduction determines how much may be sent. Here,
-/// this ACK covers two of the ten segments of 1000 bytes in flight.
+/// With `marking_ack_reduces`, the ACK that reports the first mark already belongs to the reduction: it does not grow
+/// the window, and the reduction counts the segments that it delivers. Here, this ACK covers two of the ten segments of
+/// 1000 bytes in flight.
 #[test]
 fn an_ack_that_reports_a_mark_counts_for_the_reduction() {
     for at_once in [true, false] {

@@ -37,8 +37,8 @@ fn advertised(n: &Net<'_>) -> Vec<(u64, u64)> {
 
 #[test]
 fn the_first_window_is_that_of_linux() {
-    // half of 131072 bytes holds 44 segments of 1460 bytes, including time stamps. The scale is 7, so windows are in units of 128
-    // bytes
+    // half of 131072 bytes holds 44 segments of 1460 bytes, a size that includes the option with the time stamps. The
+    // scale is 7, so windows are in units of 128 bytes
     let p = exact().with(|p| p.receiver.receive_window = ReceiveWindow::AUTO);
     p.validate().unwrap();
     assert_eq!((p.first_window(), p.receiver.most_window(), p.receiver.window_scale()), (64_240, 3_145_728, 7));

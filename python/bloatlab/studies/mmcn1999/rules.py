@@ -167,7 +167,7 @@ def explain(row: Row, runs: Runs) -> str:
 
 @functools.cache
 def _resolved(key: str) -> Mapping[str, Any]:
-    """Returns the scenario for one of the slides' queues, as run."""
+    """Returns the scenario, with all defaults filled in, for the queue `key` of the slides."""
     (queue,) = [s.queue for s in SCHEMES if s.key == key]
     return build(Case(key, queue), 1).data
 

@@ -52,9 +52,9 @@ const CLASSIC: u8 = 0;
 const LOW_LATENCY: u8 = 1;
 /// Class of a packet that queue protection redirected to C.
 const SANCTIONED: u8 = 2;
-/// Size of L's buffer: the time that a full buffer takes at the aggregate's rate, and a minimum size in bytes.
+/// Size of L's buffer: the time in which a full buffer is sent at the aggregate's rate, and a minimum size in bytes.
 const L_BUFFER: (Duration, u64) = (Duration::from_millis(10), 40_000);
-/// Size of C's buffer, as the time that a full buffer takes at C's highest rate. This rate is the larger of C's MSR and
+/// Size of C's buffer, as the time in which a full buffer is sent at C's highest rate. This rate is the larger of C's MSR and
 /// peak rate, or the peak rate of the aggregate if C has neither. Source: MULPIv3.1 C.1.2.17.
 const C_BUFFER: Duration = Duration::from_millis(100);
 
