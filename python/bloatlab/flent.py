@@ -34,7 +34,7 @@ from bloatlab.results import json_text
 from bloatlab.scenario import version
 from bloatlab.simulation import Result
 from bloatlab.tables import answered_pings
-from bloatlab.workloads import SILENCE, WORKLOADS
+from bloatlab.workloads import WORKLOADS
 
 VERSION = 4
 SUFFIXES = (".flent.gz", ".flent.bz2", ".flent", ".json.gz")
@@ -208,13 +208,14 @@ def _listed(of: NDArray[np.float64]) -> list[float | None]:
 def _length(result: Result, name: str) -> float:
     """Returns the length of the test in s.
 
-    For flent's own tests, the idle time before the load does not count (the idle time after it does), and a whole
-    number of seconds is returned as an integer.
+    For flent's own tests, this is the parameter `length`: the idle times before and after the load do not count, nor do
+    the delays between flows. A whole number of seconds is returned as an integer.
     """
     seconds = float(result.summary["duration_s"])
     if name != result.scenario.name or name not in WORKLOADS:
         return seconds
-    return int(seconds - SILENCE) if (seconds - SILENCE).is_integer() else seconds - SILENCE
+    length = seconds - WORKLOADS[name].beside()
+    return int(length) if length.is_integer() else length
 
 
 def _series_meta(results: Mapping[str, list[float | None]]) -> dict[str, dict[str, Any]]:

@@ -131,7 +131,8 @@ def test_downloads_and_both_ways_have_tests_of_their_own(theirs: Path, direction
 )
 def test_flents_own_tests_by_name_open_under_it(theirs: Path, name: str, plots: tuple[str, ...], tmp_path: Path):
     file = flent.write(bloatlab.run(name, sets={"length": "8s"}), tmp_path / "x.flent.gz")
-    assert json.loads(gzip.decompress(file.read_bytes()))["metadata"]["NAME"] == name
+    meta = json.loads(gzip.decompress(file.read_bytes()))["metadata"]
+    assert (meta["NAME"], meta["LENGTH"]) == (name, 8)
     for plotted in plots:
         done = run_flent(theirs, "-i", file, "-p", plotted, "-o", tmp_path / "x.png")
         assert done.returncode == 0, done.stderr

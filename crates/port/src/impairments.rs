@@ -23,7 +23,7 @@ pub struct Impairments {
     pub burst_loss: Option<BurstLoss>,
     /// Retransmission on the link, as on radio links: lost packets arrive late, and in order.
     pub retransmission: Option<Retransmission>,
-    /// Packets that are overtaken by later packets.
+    /// Holds back packets so that later ones overtake them.
     pub reordering: Option<Reordering>,
     /// Time between batches: packets arrive only at multiples of this time, as with ACK aggregation or the frames of a
     /// radio link. Null: each packet arrives at its own time.
@@ -82,7 +82,7 @@ fn attempts() -> u32 {
     8
 }
 
-/// Holds single packets back while other packets pass. Packets that are not held back keep their order.
+/// Holds individual packets back while other packets pass. Packets that are not held back keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reordering {

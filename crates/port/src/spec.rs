@@ -51,9 +51,9 @@ impl Service {
     }
 }
 
-/// A random delay added to a packet's propagation delay, such as the lateness of a live run. Percentiles give the
-/// distribution, which is linear between them; no delay exceeds the last percentile. Packets keep their order unless
-/// the link's `reorder` is true.
+/// A random delay added to a packet's propagation delay, such as the lateness of a live run. The distribution is given
+/// by percentiles, and the delay is interpolated linearly between them; no delay exceeds the last percentile. Packets
+/// keep their order unless the link's `reorder` is true.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {

@@ -36,8 +36,8 @@ pub struct Link {
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
     /// Lets a packet overtake earlier packets if jitter, `lateness`, a retransmission or a change of `delay` gives it
-    /// less delay. If false, order is kept: such a packet waits for the packets sent before it, so packets sent in
-    /// quick succession may arrive together.
+    /// less delay. If false, a packet that would overtake waits until the packets sent before it have arrived. Packets
+    /// sent in quick succession may therefore arrive at the same time.
     #[serde(default)]
     pub reorder: bool,
     /// Probability that a packet is lost on the wire, after leaving the queue.
@@ -105,7 +105,7 @@ fn default_queue() -> qdisc::Spec {
 pub struct Change {
     /// Time of the change.
     pub at: Duration,
-    /// New rate of the link, and of an HTB without its own rate.
+    /// New rate of the link, and of its HTB unless `shaper.htb.rate` is set.
     #[serde(default)]
     pub rate: Option<BitRate>,
     /// New propagation delay of packets that leave from then on.
@@ -117,13 +117,14 @@ pub struct Change {
     /// New loss probability.
     #[serde(default)]
     pub loss: Option<Prob>,
-    /// New Maximum Sustained Traffic Rate of the shaper or service flow; new rate of an HTB with its own rate.
+    /// New Maximum Sustained Traffic Rate of the shaper or service flow; or, if `shaper.htb.rate` is set, its new
+    /// value.
     #[serde(default)]
     pub max_sustained_rate: Option<BitRate>,
-    /// New Peak Traffic Rate of the shaper or service flow; new ceil of an HTB that has a ceil of its own.
+    /// New Peak Traffic Rate of the shaper or service flow; or, if `shaper.htb.ceil` is set, its new value.
     #[serde(default)]
     pub peak_traffic_rate: Option<BitRate>,
-    /// New mean of the modem's maximum grant size.
+    /// New value of the modem's `max_grant`: the maximum grant size, or its mean if `grant_variation` is set.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
 }

@@ -32,17 +32,19 @@ pub(crate) fn one_service(schema: &mut schemars::Schema) {
 /// A service's keys, as written in a file.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct Keys<'a> {
-    /// A shaper between the queue and the wire: the table of a dual token bucket, or HTB.
+    /// A shaper between the queue and the wire: a dual token bucket (a table), or `htb`.
     #[serde(default)]
     shaper: Option<&'a Shaper>,
     /// A DOCSIS 3.0 upstream service flow between the queue and the wire.
     #[serde(default)]
     docsis: Option<&'a DocsisParams>,
-    /// A DOCSIS 3.1 upstream (or, with `downstream`, a CMTS's downstream) between the queue and the wire: one service flow, or an
-    /// aggregate with a Low Latency service flow. The channel has its own rate, so the link has no `rate`.
+    /// A DOCSIS 3.1 upstream between the queue and the wire; with `downstream`, the downstream of a CMTS. It has one
+    /// service flow, or an aggregate of a Classic and a Low Latency service flow. The channel has its own rate, so the
+    /// link has no `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     docsis31: Option<&'a Docsis31Params>,
-    /// Opportunities to send instead of a rate: a recorded trace of a radio link, or a model of a radio link (docs/links.md).
+    /// Transmission opportunities instead of a fixed rate: a recorded trace of a radio link, or a model of a radio link
+    /// (docs/links.md).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     delivery: Option<&'a Delivery>,
 }

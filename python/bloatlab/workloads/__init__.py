@@ -14,9 +14,8 @@ from pathlib import Path
 from bloatlab.errors import nearest
 from bloatlab.workloads import rfc7928, rrul
 from bloatlab.workloads.build import Workload, WorkloadError
-from bloatlab.workloads.rrul import SILENCE
 
-__all__ = ["SILENCE", "WORKLOADS", "Workload", "WorkloadError", "find", "near"]
+__all__ = ["WORKLOADS", "Workload", "WorkloadError", "find", "near"]
 
 #: Every workload, in listing order.
 WORKLOADS: Mapping[str, Workload] = {of.name: of for of in (*rrul.FAMILY, *rfc7928.FAMILY)}

@@ -93,6 +93,14 @@ class Workload:
         data = self.make(Parameters(self.name, {**self.parameters, **given}))
         return json.dumps({"name": self.name, **data}, ensure_ascii=False), rest
 
+    def beside(self) -> float:
+        """Returns the time in s by which a run is longer than the parameter `length`; 0 without this parameter."""
+        if "length" not in self.parameters:
+            return 0.0
+        usual = Parameters(self.name, self.parameters)
+        run = Parameters(self.name, {"duration": self.make(usual)["duration"]})
+        return run.quantity("duration", "duration") - usual.quantity("length", "duration")
+
 
 @cache
 def _keys() -> frozenset[str]:

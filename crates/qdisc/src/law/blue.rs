@@ -6,9 +6,10 @@
 //! ```
 //!
 //! Source: Feng, Kandlur, Saha & Shin, "BLUE: A New Class of Active Queue Management Algorithms", 1999.
-//! Departs: none known. The paper varies its constants. The default steps are one of its sets, quoted from memory, unverified. Their
-//! ratio of 10 and `freeze_time` are those of NITK's ns-3 port of Feng's ns-1.1 code, where the steps are 0.0025 and 0.00025. Linux's
-//! sch_sfb has steps of 1/1000 and 1/6000, and no freeze time.
+//! Departs: none known. The paper uses several sets of constants. The default steps are one of these sets, quoted from
+//! memory and not verified. The ratio of 10 between the steps, and `freeze_time`, are those of NITK's ns-3 port of
+//! Feng's ns-1.1 code, where the steps are 0.0025 and 0.00025. Linux's sch_sfb has steps of 1/1000 and 1/6000, and no
+//! freeze time.
 
 use super::{Law, LawParams, Verdict, View};
 use crate::declared::params;

@@ -104,6 +104,8 @@ struct Count {
     /// Total time of the pauses that have begun. When the first frame in a pause is due, the time until the end of the
     /// pause is added at once.
     paused: Duration,
+    /// The latest pause that has begun: the time of the first frame that was not captured, and the end.
+    pause: Option<[Time; 2]>,
     skipped: u64,
     /// Number of whole frames for each delay. The keys are delays in units of [`STEP`], rounded down.
     delays: BTreeMap<u64, u64>,
@@ -208,6 +210,7 @@ impl Media {
         if let Some(pause) = pause {
             let end = Time(pause.to.0);
             self.count.paused += end.since(now);
+            self.count.pause = Some([now, end]);
             self.source.restart();
             host.timer(end, FRAME);
         } else {
@@ -349,9 +352,12 @@ impl Application for Media {
 
     fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
         let mut picture = self.picture.clone();
-        picture.gap(now, self.params.frame_interval());
         let count = &self.count;
-        let time = now.since(count.start).saturating_sub(count.paused).secs();
+        // within a pause, no frame is missing, and only a part of the pause has passed
+        let until = count.pause.filter(|[_, end]| now < *end).map_or(now, |[begin, _]| begin);
+        picture.gap(until, self.params.frame_interval());
+        let ahead = count.pause.map_or(Duration::ZERO, |[_, end]| end.since(now));
+        let time = now.since(count.start).saturating_sub(count.paused.saturating_sub(ahead)).secs();
         media(&picture, count, &self.sender, time).into()
     }
 
