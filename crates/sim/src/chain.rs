@@ -27,7 +27,6 @@
 //! runs with chains, with an event for each hop, and with ports (`tests/it/fast_path.rs`).
 
 use crate::fifo::{Capacity, Fifo, Meter, TxTime};
-use crate::link::Kind;
 use crate::ring::Ring;
 use measure::LinkCounts;
 use packet::{Backlog, Count, DropReason, Packed, PacketMeta};
@@ -40,6 +39,16 @@ use units::{BitRate, Duration, Time};
 const FASTEST: BitRate = BitRate(10_000_000_000);
 /// Prefetch distance, in ring entries.
 const LOOKAHEAD: usize = 8;
+
+/// The kind of a link that sends all packets at the same rate, delays them by the same time and drops packets only in
+/// its queue. Other links have no kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The queue is first-in first-out, so departures can be computed at enqueue.
+    Plain,
+    /// The link has any other queue.
+    Managed,
+}
 
 /// A link's role in a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

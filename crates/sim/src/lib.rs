@@ -41,6 +41,7 @@ mod engine;
 mod event;
 mod fifo;
 mod host;
+mod inbox;
 mod link;
 pub mod lives;
 mod loops;

@@ -3,9 +3,9 @@
 //! A plain drop-tail link is a [`Fifo`], whose departures are known at enqueue; any other link is a [`Port`]. `net` offers
 //! packets to both and schedules their events.
 
-use crate::chain::{Books, Chained, Role};
+use crate::chain::{Books, Chained, Kind, Role};
 use crate::fifo::{Capacity, Fifo, Meter};
-use crate::through::Through;
+use crate::inbox::Through;
 use measure::LinkCounts;
 use packet::PacketMeta;
 use port::{Carries, Port, Service};
@@ -135,16 +135,6 @@ impl Carries for Carrier {
             Self::Port { port, .. } => port.counts(now),
         }
     }
-}
-
-/// The kind of a link that sends all packets at the same rate, delays them by the same time and drops packets only in
-/// its queue. For all other links, [`kind`] returns `None`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// The queue is first-in first-out, so departures can be computed at enqueue.
-    Plain,
-    /// The link has any other queue.
-    Managed,
 }
 
 /// Returns the kind that the link has until its first scheduled change.
