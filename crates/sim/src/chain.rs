@@ -11,7 +11,8 @@
 //!
 //! A link is *onward* if each of its packets continues over a link that only this link feeds. A packet has no event at
 //! the far end of an onward link, and one event at the far end of the last link of a chain. [`roles`] finds the chains,
-//! from the paths between applications.
+//! from the paths between applications. A port with a discipline can have a chain in front of it and one behind it
+//! ([`crate::through`]).
 //!
 //! **Accounts.** A packet's passage is computed in advance, but counters, series and the drops of flows must show the state at
 //! the current time. So each link logs when each packet arrives, starts and leaves, and [`Chained::settle`] moves the accounts
@@ -24,7 +25,7 @@
 //! with or without chains, so it also applies where a link is observed, driven, or changed on schedule.
 //!
 //! A world has no chains if its links are observed or if its caller may change them ([`crate::World::build_driven`]). Tests compare
-//! runs with chains, with an event for each hop, and with ports (`tests/it/fast_path.rs`).
+//! runs with chains, with an event for each hop, and with ports only (`tests/it/fast_path.rs`).
 
 use crate::fifo::{Capacity, Fifo, Meter, TxTime};
 use crate::ring::Ring;
