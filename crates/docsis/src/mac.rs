@@ -212,12 +212,12 @@ impl Mac {
     /// Source: CableLabs 2012 §2.2.3 a (sojourn time across both queues); the estimate is ours.
     pub fn expected_wait(&self, now: Time) -> Duration {
         let boundary = if self.next_map == Time::NEVER { self.first_map(now) } else { self.next_map };
-        let steps = if self.requests == RequestVector::Live { 1 } else { 2 };
+        let live = self.requests == RequestVector::Live;
+        let steps = if live { 1 } else { 2 };
         let more = self.max_grant.mean().map_or(0, |mean| {
-            // a packet that enters now is in neither REQ(0) nor REQ(1), and with recorded requests, the next two MAPs
-            // can grant only bytes that are in REQ(0) or REQ(1) now. `after_first` is REQ(0) after the first of these
-            // MAPs
-            let after_first = self.req[0].saturating_sub(mean) + self.req[1];
+            // a packet that enters now is in neither REQ(0) nor REQ(1). With recorded requests, the next two MAPs can grant only
+            // bytes that are in REQ(0) or REQ(1) now. With live requests, this is so for the next MAP alone, and REQ(1) is 0
+            let after_first = if live { self.req[0] } else { self.req[0].saturating_sub(mean) + self.req[1] };
             (after_first.saturating_sub(mean) + self.unrequested) / mean
         });
         boundary.since(now) + self.clock.interval * (steps + more)
@@ -388,23 +388,26 @@ mod tests {
 
     #[test]
     fn expected_wait_is_what_a_packet_then_sees() {
-        let p = DocsisParams { max_grant: Some(Bytes(1250)), ..params() };
-        let mut mac = Mac::new(&p, None);
-        for i in 0..20 {
-            mac.push(Time(100_000), packet(i, 1500)).unwrap();
+        // 30 000 B are queued ahead of the packet. They take 24 grants, one every 2 ms from 6 ms on (4 ms with live requests), and
+        // the packet itself is sent in the 25th grant
+        for (request_vector, leaves) in [(RequestVector::Recorded, 54_000), (RequestVector::Live, 52_000)] {
+            let p = DocsisParams { max_grant: Some(Bytes(1250)), request_vector, ..params() };
+            let mut mac = Mac::new(&p, None);
+            for i in 0..20 {
+                mac.push(Time(100_000), packet(i, 1500)).unwrap();
+            }
+            let expected = mac.expected_wait(Time(100_000));
+            mac.push(Time(100_000), packet(20, 50)).unwrap();
+            let mut rng = Rng::named(1, "mac");
+            let mut out = run(&mut mac, &mut rng, Time(20_000_000));
+            // a second packet arrives at 20.1 ms, with requests outstanding
+            let later = mac.expected_wait(Time(20_100_000));
+            mac.push(Time(20_100_000), packet(21, 50)).unwrap();
+            out.extend(run(&mut mac, &mut rng, Time(1 << 40)));
+            assert_eq!((out[20], expected), ((20, leaves), Duration::from_micros(leaves - 100)));
+            assert_eq!((out[21], later), ((21, leaves), Duration::from_micros(leaves - 20_100)));
+            let first = if request_vector == RequestVector::Live { 3900 } else { 5900 };
+            assert_eq!(Mac::new(&p, None).expected_wait(Time(100_000)), Duration::from_micros(first));
         }
-        // 30 000 B are queued ahead of the packet. They take 24 grants, one every 2 ms from 6 ms on, and the packet itself is
-        // sent in the 25th grant, at 54 ms
-        let expected = mac.expected_wait(Time(100_000));
-        mac.push(Time(100_000), packet(20, 50)).unwrap();
-        let mut rng = Rng::named(1, "mac");
-        let mut out = run(&mut mac, &mut rng, Time(20_000_000));
-        // a second packet arrives at 20.1 ms, with requests outstanding
-        let later = mac.expected_wait(Time(20_100_000));
-        mac.push(Time(20_100_000), packet(21, 50)).unwrap();
-        out.extend(run(&mut mac, &mut rng, Time(1 << 40)));
-        assert_eq!((out[20], expected), ((20, 54_000), Duration::from_micros(53_900)));
-        assert_eq!((out[21], later), ((21, 54_000), Duration::from_micros(33_900)));
-        assert_eq!(Mac::new(&p, None).expected_wait(Time(100_000)), Duration::from_micros(5900));
     }
 }
