@@ -138,6 +138,7 @@ impl Fair {
                 gone += packet.bytes();
                 self.queues.shrunk(victim, rule.by);
                 let queue = &mut self.queues[victim];
+                queue.last_active = cx.now;
                 queue.law.overflow(cx.now);
                 let newest = rule.from == End::Tail || queue.fifo.is_empty();
                 if queue.fifo.is_empty() {
@@ -199,6 +200,7 @@ impl Fair {
             let sojourn = cx.now.since(packet.stamp);
             let view = View { now: cx.now, backlog: self.seen(i), sojourn, link: cx.link };
             let queue = &mut self.queues[i];
+            queue.last_active = cx.now;
             match queue.law.head(&packet, &view, cx.rng) {
                 Verdict::Drop => {
                     cx.fate.dropped(&packet, DropReason::EarlyHead, Point::Dequeue);
@@ -208,7 +210,6 @@ impl Fair {
                 Verdict::Pass => {}
             }
             queue.law.left(&packet, &view);
-            queue.last_active = cx.now;
             return Some(packet);
         }
         None

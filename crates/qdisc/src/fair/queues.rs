@@ -30,7 +30,7 @@ pub(crate) struct FlowQueue {
     /// The next queue in the same list.
     pub next: u32,
     pub listed: Listed,
-    /// Time of the last arrival or departure.
+    /// Time at which a packet last joined or left the queue, by departure or by a drop.
     pub last_active: Time,
     /// The session that owns the queue, stored as the session's index and the generation of its flow; used only with
     /// serial search. A session becomes the owner by taking the queue while the queue is free; sessions that share the

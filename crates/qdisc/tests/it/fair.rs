@@ -292,6 +292,35 @@ fn a_session_ends_when_its_queue_is_empty_or_after_the_timeout() {
 }
 
 #[test]
+fn a_drop_at_the_head_is_the_last_activity_of_a_session() {
+    let mut b = Bench::new(
+        r#"{"fair":{"limit":"1p","classifier":{"serial_search":{"groups":1,"ways":3,"timeout":"10ms"}},
+        "overflow":{"longest":{"by":"packets","from":"head"}}}}"#,
+    );
+    b.offer("a", 1500);
+    b.wait(20);
+    b.offer("b", 1500);
+    assert_eq!(b.dropped(), [(0, DropReason::HeadFull)]);
+    b.wait(9);
+    b.offer("c", 1500);
+    assert_eq!("abc".chars().map(|f| b.queue_of(f)).collect::<Vec<_>>(), [0, 1, 2], "queue 0 is still a's");
+    // a law's drops count too: CoDel, which here also counts the packets of other queues, drops a's only packet
+    let mut b = Bench::new(
+        r#"{"fair":{"limit":"99p","classifier":{"serial_search":{"groups":1,"ways":3,"timeout":"10ms"}},
+        "law":{"codel":{"target":"1ms","interval":"10ms"}},"law_sees":"total"}}"#,
+    );
+    b.offer("aabbbbb", 1500);
+    b.wait(5);
+    assert_eq!(b.take(1), "a");
+    b.wait(20);
+    assert_eq!(b.take(2), "bb");
+    assert_eq!(b.dropped(), [(1, DropReason::EarlyHead)]);
+    b.wait(9);
+    b.offer("c", 1500);
+    assert_eq!("abc".chars().map(|f| b.queue_of(f)).collect::<Vec<_>>(), [0, 1, 2], "queue 0 is still a's");
+}
+
+#[test]
 fn forced_collision_joins_the_listed_code_points_only() {
     let mut b = Bench::new(r#"{"perfect":{"shared_dscp":[10]}}"#);
     for (flow, dscp) in [(0, 10), (1, 10), (2, 11), (3, 11), (4, 0)] {
