@@ -161,8 +161,9 @@ impl Sender {
             Recovery::Reno => self.end_reduction(p),
             Recovery::Newreno => {
                 // RFC 6582 §3.2: a partial ACK deflates the window by the data that it acknowledges, adds back one
-                // segment, and triggers a retransmission of the next hole
-                let left = u64::from(self.board.dup_bytes) + u64::from(p.wire.mss);
+                // segment if it acknowledges at least one, and triggers a retransmission of the next hole
+                let mss = u64::from(p.wire.mss);
+                let left = u64::from(self.board.dup_bytes) + if acked < mss { 0 } else { mss };
                 self.board.dup_bytes = left.saturating_sub(acked).min(u32::MAX.into()) as u32;
                 self.board.mark_head_lost();
                 if let Some(piece) = self.board.next_lost() {

@@ -166,3 +166,25 @@ fn a_bounded_timeout_counts_from_the_last_ack() {
     let stats = s.end.stats();
     assert_eq!((stats.timeouts, stats.retransmits), (0, 0));
 }
+
+#[test]
+fn a_partial_ack_of_less_than_a_segment_adds_nothing_back() {
+    // RFC 6582 §3.2. The window is 10 segments. A segment of 100 bytes and the full segment behind it are lost; the
+    // other eight arrive
+    let p = preset("ns2-reno").with(|p| p.detection.recovery = Recovery::Newreno);
+    let mut s = Script::new(p, 10, 0);
+    s.end.write(&s.p, Time::ZERO, 100, &mut s.sent);
+    s.write(0, 9);
+    s.write(0, 20);
+    assert_eq!(s.sent.iter().map(|s| s.len).collect::<Vec<_>>(), [&[100][..], &[1460; 9]].concat());
+    s.sent.clear();
+    let duplicates: Vec<usize> = (1..=8).map(|n| s.ack(100_000 + n, 0, &[]).len()).collect();
+    // with the two segments of limited transmit, 13240 + 2920 bytes are in flight, less 1460 per duplicate. The third
+    // duplicate causes the retransmission and sets the window to 5 segments, 7300 bytes. The eighth makes room for a new
+    // segment (4480 + 1460 bytes in flight), and 1360 bytes remain
+    assert_eq!(duplicates, [1, 1, 1, 0, 0, 0, 0, 1]);
+    // the partial ACK takes 100 bytes from the window and from the data in flight, so only the second hole is sent
+    let ack = Segment { ack: 101, has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
+    s.end.on_segment(&s.p, Time(200_000_000), &ack, &mut s.sent);
+    assert_eq!(s.sent.iter().map(|s| (s.seq, s.len)).collect::<Vec<_>>(), [(101, 1460)]);
+}
