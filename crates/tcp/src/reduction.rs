@@ -95,13 +95,11 @@ impl ReductionState {
         if self.out == 0 { sndcnt.max(mss) } else { sndcnt }
     }
 
-    /// Responds to the expiry of a timer that marked `lost` more bytes as lost and so made `pipe` smaller. PRR keeps
-    /// the window and allows the sender to send `lost` more bytes. The other algorithms respond as they do to an ACK
-    /// that delivers nothing.   Source: Linux.
-    pub(crate) fn on_timer(&mut self, p: &TcpParams, w: &mut Window, lost: u64, pipe: u64) {
-        match p.reduction.reduction {
-            Reduction::Prr => self.sndcnt = self.sndcnt.saturating_add(narrow(lost)),
-            _ => self.on_ack(p, w, 0, pipe, false),
+    /// Responds to the expiry of a timer that marked `lost` more bytes as lost: the window does not change, so the sender
+    /// may send `lost` more bytes.   Source: Linux.
+    pub(crate) fn on_timer(&mut self, p: &TcpParams, lost: u64) {
+        if p.reduction.reduction == Reduction::Prr {
+            self.sndcnt = self.sndcnt.saturating_add(narrow(lost));
         }
     }
 
@@ -233,7 +231,7 @@ mod tests {
         s.on_ack(&p, &mut w, MSS, 2 * MSS, true);
         assert_eq!(s.sndcnt, 0);
         // if a timer finds two more segments lost, two segments may be sent
-        s.on_timer(&p, &mut w, 2 * MSS, 0);
+        s.on_timer(&p, 2 * MSS);
         assert_eq!(u64::from(s.sndcnt), 2 * MSS);
     }
 
@@ -255,6 +253,19 @@ mod tests {
         assert_eq!(w.cwnd, 6.0);
         s.end(&p, &mut w);
         assert_eq!(w.cwnd, 6.0);
+    }
+
+    #[test]
+    fn a_timer_is_no_ack() {
+        for reduction in [Reduction::Instant, Reduction::RateHalving, Reduction::HeldRateHalving] {
+            let p = params(reduction);
+            let mut w = Window { cwnd: 20.0, ssthresh: 16.0 };
+            let mut s = ReductionState::default();
+            s.begin(&p, &mut w, 20.0);
+            let before = (w.cwnd, s);
+            s.on_timer(&p, 15 * MSS);
+            assert_eq!((w.cwnd, s), before, "{reduction:?}");
+        }
     }
 
     #[test]

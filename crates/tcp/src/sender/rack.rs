@@ -139,8 +139,7 @@ impl Sender {
             // as in Linux, the recovery begins as if the loss had been reported by an ACK that delivers one segment
             self.enter_recovery(cx, u64::from(p.wire.mss));
         } else if lost > 0 && self.is_reducing() {
-            let pipe = self.in_flight();
-            self.reduction.on_timer(p, &mut self.window, lost, pipe);
+            self.reduction.on_timer(p, lost);
         }
         if !waits {
             self.rearm_rto(p, now);
