@@ -11,6 +11,7 @@
 //! after either:     memory = max(memory, min(2 wish, max))
 //! each packet:      limit  = min(limit + 2 max(mss, payload), memory / 2 - bytes above holes)
 //!                   window = min(limit, memory / 2 - bytes above holes), rounded up to 2^scale;  its right edge never moves back
+//! constant window:  limit = the window, rounded down to 2^scale
 //! ```
 //!
 //! The factors of 2 allow for slow start: data read now was sent a round trip ago, and data that the next ACK permits arrives in
@@ -59,7 +60,11 @@ pub(crate) struct Space {
 
 impl Space {
     pub(super) fn new(p: &TcpParams) -> Self {
-        let limit = p.first_window();
+        let mut limit = p.first_window();
+        if !p.receiver.receive_window.is_auto() {
+            // the receiver discards data beyond a constant window, so it must not be rounded up (RFC 7323 §2.3)
+            limit = limit >> p.receiver.window_scale() << p.receiver.window_scale();
+        }
         let memory =
             if p.receiver.receive_window.is_auto() { p.receiver.memory().default.0 } else { Rmem::memory(limit) };
         let before = limit.min(FIRST_SEGMENTS * u64::from(p.wire.mss)).max(1);

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::CongestionControl;
-use crate::params::EcnFeedback;
+use crate::params::{EcnFeedback, ReceiveWindow};
 use packet::Ecn;
+use units::Bytes;
 
 #[derive(Default)]
 struct Log(Vec<Event>);
@@ -235,4 +236,20 @@ fn with_accecn_a_receiver_of_dctcp_acknowledges_every_change() {
         }
         assert_eq!(acked, want);
     }
+}
+
+#[test]
+fn a_constant_window_is_not_advertised_larger_than_it_is() {
+    // a peer whose own window is tuned reads windows in units of 2 bytes here. If 92672 bytes were advertised, it would
+    // send 64 segments of 1448 bytes, and the last would be discarded
+    let p = TcpParams::preset("linux-6").unwrap().with(|p| {
+        p.receiver.receive_window = ReceiveWindow::fixed(Bytes(64 * 1448 - 1));
+    });
+    assert_eq!(p.receiver.window_scale(), 1);
+    let mut r = Receiver::new(&p);
+    r.open(0);
+    r.on_window_field(&p, &data(0));
+    let mut s = Segment::default();
+    r.stamp(&p, Time(0), &mut s);
+    assert_eq!(s.window(), Some(64 * 1448 - 2));
 }
