@@ -225,11 +225,12 @@ impl Bbr3 {
                 return true;
             }
         }
-        if self.bounds.is_bw_probe_sample && self.bounds.marks.too_high() {
+        let marked = self.bounds.marks.too_high();
+        if marked && self.bounds.is_bw_probe_sample {
             self.handle_inflight_too_high(cwnd, s.now, rs.tx_in_flight as f64, rs.app_limited);
             return true;
         }
-        if is_inflight_too_high(rs.lost, rs.tx_in_flight) || self.bounds.inflight_longterm.is_infinite() {
+        if marked || is_inflight_too_high(rs.lost, rs.tx_in_flight) || self.bounds.inflight_longterm.is_infinite() {
             return false;
         }
         self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(rs.tx_in_flight as f64);

@@ -4,7 +4,8 @@
 //! ```text
 //! once a round:  ratio = marked bytes / delivered bytes;  alpha += (ratio - alpha) / 16,  alpha is 1 at first
 //! not probing:   after a round with a mark, inflight_shortterm *= 1 - alpha / 3;  bw_shortterm does not change
-//! probing:       ratio > 1/2 ends the probe, like a loss of more than 2 %;  Startup ends after two such rounds
+//! probing:       ratio > 1/2 ends the probe, like a loss of more than 2 %;  two rounds with ratio >= 1/2 end Startup
+//! always:        inflight_longterm does not rise while ratio > 1/2
 //! ```
 //!
 //! A round in which no ACK counts (no data delivered, or round trips above 5 ms) has no ratio: it changes neither alpha nor the
@@ -12,7 +13,6 @@
 //!
 //! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). google/bbr enables this response by a
 //! route flag (ECN_LOW); here, `ecn_feedback = "dctcp"` enables it.
-//! Departs: for the end of Startup, google/bbr also counts rounds with a ratio of exactly 1/2.
 
 use crate::cc::control::AckSample;
 
@@ -21,7 +21,7 @@ const ALPHA_GAIN: f64 = 1.0 / 16.0;
 const FACTOR: f64 = 1.0 / 3.0;
 /// Maximum acceptable share of marks in a round.
 const THRESH: f64 = 0.5;
-/// Number of consecutive rounds with a share of marks above [`THRESH`] that end Startup. A round is skipped if no ACK
+/// Number of consecutive rounds with a share of marks of at least [`THRESH`] that end Startup. A round is skipped if no ACK
 /// of the round counts, for example because the RTT is above [`MAX_RTT`].
 const FULL_ROUNDS: u32 = 2;
 /// Maximum RTT at which marks count, microseconds.
@@ -35,7 +35,7 @@ pub(super) struct Marks {
     marked: u64,
     delivered: u64,
     ratio: f64,
-    /// Number of consecutive rounds with a ratio above [`THRESH`]. A round without a ratio neither increases nor resets
+    /// Number of consecutive rounds with a ratio of at least [`THRESH`]. A round without a ratio neither increases nor resets
     /// this number.
     high_rounds: u32,
 }
@@ -62,7 +62,7 @@ impl Marks {
         }
         self.ratio = self.marked as f64 / self.delivered as f64;
         self.alpha += ALPHA_GAIN * (self.ratio - self.alpha);
-        self.high_rounds = if self.ratio > THRESH { self.high_rounds + 1 } else { 0 };
+        self.high_rounds = if self.ratio >= THRESH { self.high_rounds + 1 } else { 0 };
         (self.marked, self.delivered) = (0, 0);
     }
 
@@ -108,6 +108,13 @@ mod tests {
             m.on_ack(&AckSample { ce_bytes: 750, ..s }, Some(5_000));
             m.end_round();
             assert_eq!((m.too_high(), m.full()), (true, n == 2));
+        }
+        // exactly half of the bytes is not too much for a probe, but for Startup
+        let mut half = Marks::default();
+        for n in 1..=2 {
+            half.on_ack(&AckSample { ce_bytes: 500, ..s }, Some(5_000));
+            half.end_round();
+            assert_eq!((half.too_high(), half.full()), (false, n == 2));
         }
         // marks do not count at round trips above 5 ms
         m.on_ack(&AckSample { ce_bytes: 750, ..s }, Some(5_001));

@@ -175,6 +175,19 @@ fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
 }
 
 #[test]
+fn a_round_with_too_many_marks_does_not_raise_the_bound() {
+    let mut b = on_path(5e6, 5_000);
+    (b.phase, b.bounds.is_bw_probe_sample, b.bounds.inflight_longterm) = (Phase::ProbeBwUp, true, 50_000.0);
+    let s = AckSample { ecn: true, delivered: 1000, ce_bytes: 750, ..AckSample::default() };
+    b.bounds.marks.on_ack(&s, Some(5_000));
+    b.bounds.marks.end_round();
+    // the first ACK ends the probe at 40 kB, and a later segment of the probe was sent with 60 kB in flight
+    assert!(b.adapt_long_term_model(60_000.0, &s, &rate(40_000, 0, 40_000)));
+    b.adapt_long_term_model(60_000.0, &s, &rate(40_000, 0, 60_000));
+    assert_eq!((b.phase, b.bounds.inflight_longterm), (Phase::ProbeBwDown, 40_000.0));
+}
+
+#[test]
 fn cruising_leaves_fifteen_percent() {
     let mut b = on_path(5e6, 10_000);
     b.bounds.inflight_longterm = 100_000.0;
