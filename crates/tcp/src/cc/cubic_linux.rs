@@ -41,8 +41,8 @@ const BETA: f64 = 717.0 / 1024.0;
 pub(crate) struct CubicLinux {
     growth: Growth,
     hystart: HyStart,
-    /// The state of the first slow start, if `hystart` selects one of the algorithms in `first_start.rs`.
-    start: Option<FirstStart>,
+    /// The state of the first slow start.
+    start: FirstStart,
 }
 
 impl CubicLinux {
@@ -93,21 +93,17 @@ impl Control for CubicLinux {
 
     fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
         let growth = Growth::new(Law::new(stack.shared, BETA));
-        Self { growth, hystart: HyStart::new(stack), start: FirstStart::if_enabled(stack) }
+        Self { growth, hystart: HyStart::new(stack), start: FirstStart::new(stack) }
     }
 
     fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
-        if let Some(start) = &mut self.start {
-            start.on_handshake(now, us);
-        }
+        self.start.on_handshake(now, us);
         w.into()
     }
 
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
-        if let Some(start) = &mut self.start
-            && let Some(d) = start.on_any_ack(w, s)
-        {
+        if let Some(d) = self.start.on_any_ack(w, s) {
             return d;
         }
         if !s.rests {
@@ -123,12 +119,7 @@ impl Control for CubicLinux {
         if settled {
             self.hystart.on_ack(w, s);
         }
-        if let Some(start) = &mut self.start
-            && FirstStart::applies(w)
-        {
-            return start.on_ack(w, s, s.credit);
-        }
-        if !s.cwnd_limited {
+        if self.start.on_ack(w, s) || !s.cwnd_limited {
             return;
         }
         // Linux counts segments of any size, so a partly filled segment counts as a full segment
@@ -146,15 +137,13 @@ impl Control for CubicLinux {
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
         let beta = self.growth.law.backoff.left(w, kind);
         let d = Window { ssthresh: self.growth.reduce(beta, base), ..w }.into();
-        self.start.as_mut().map_or(d, |start| start.on_congestion(w, beta, d))
+        self.start.on_congestion(w, beta, d)
     }
 
     /// Resets everything except the state of the first slow start, which is needed again if the timeout proves spurious.
     fn on_rto(&mut self, _: Window) {
         self.hystart.restart();
-        if let Some(start) = &mut self.start {
-            start.on_rto();
-        }
+        self.start.on_rto();
         self.growth = Growth::new(self.growth.law);
     }
 
@@ -170,9 +159,7 @@ impl Control for CubicLinux {
     fn probe(&self, out: &mut Reading<'_>) {
         self.growth.probe(out);
         self.hystart.probe(out);
-        if let Some(start) = &self.start {
-            start.probe(out);
-        }
+        self.start.probe(out);
     }
 }
 

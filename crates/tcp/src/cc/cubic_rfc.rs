@@ -61,8 +61,8 @@ pub(crate) struct Cubic {
     /// that stage.
     after_rto: bool,
     hystart: HyStart,
-    /// The state of the first slow start, if `hystart` selects one of the algorithms in `first_start.rs`.
-    start: Option<FirstStart>,
+    /// The state of the first slow start.
+    start: FirstStart,
 }
 
 /// Returns K in seconds.   Source: RFC 9438 §4.2 figure 2.
@@ -127,23 +127,19 @@ impl Control for Cubic {
             law: Law::new(stack.shared, BETA),
             epoch_start: Time::NEVER,
             hystart: HyStart::new(stack),
-            start: FirstStart::if_enabled(stack),
+            start: FirstStart::new(stack),
             ..Self::default()
         }
     }
 
     fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
-        if let Some(start) = &mut self.start {
-            start.on_handshake(now, us);
-        }
+        self.start.on_handshake(now, us);
         w.into()
     }
 
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
-        if let Some(start) = &mut self.start
-            && let Some(d) = start.on_any_ack(w, s)
-        {
+        if let Some(d) = self.start.on_any_ack(w, s) {
             return d;
         }
         if !s.rests {
@@ -155,12 +151,7 @@ impl Control for Cubic {
     #[inline]
     fn grow(&mut self, w: &mut Window, s: &AckSample) {
         self.hystart.on_ack(w, s);
-        if let Some(start) = &mut self.start
-            && FirstStart::applies(w)
-        {
-            return start.on_ack(w, s, s.credit);
-        }
-        if !s.cwnd_limited {
+        if self.start.on_ack(w, s) || !s.cwnd_limited {
             return;
         }
         let mut credit = s.credit;
@@ -175,16 +166,14 @@ impl Control for Cubic {
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
         let beta = self.law.backoff.left(w, kind);
         let d = Window { ssthresh: self.ssthresh(beta, base), ..w }.into();
-        self.start.as_mut().map_or(d, |start| start.on_congestion(w, beta, d))
+        self.start.on_congestion(w, beta, d)
     }
 
     fn on_rto(&mut self, _: Window) {
         self.epoch_start = Time::NEVER;
         self.after_rto = true;
         self.hystart.restart();
-        if let Some(start) = &mut self.start {
-            start.on_rto();
-        }
+        self.start.on_rto();
     }
 
     /// Moves the start of the epoch forward by the length of the idle period, so that the cubic curve does not advance
@@ -203,9 +192,7 @@ impl Control for Cubic {
         out.segments("w_est", self.w_est);
         out.segments("cwnd_prior", self.cwnd_prior);
         self.hystart.probe(out);
-        if let Some(start) = &self.start {
-            start.probe(out);
-        }
+        self.start.probe(out);
     }
 }
 

@@ -9,27 +9,30 @@ use packet::Reading;
 use units::Time;
 
 /// The state of the first slow start of one flow. Boxed, because few flows have it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum FirstStart {
+    /// The controller's own growth.
+    #[default]
+    Off,
     HyStartPp(Box<HyStartPp>),
     Search(Box<Search>),
     RapidStart(Box<RapidStart>),
 }
 
 impl FirstStart {
-    /// Creates the state of a new connection, if the stack selects an algorithm for its first slow start.
-    pub(super) fn if_enabled(stack: &Stack<'_>) -> Option<Self> {
+    /// Creates the state of a new connection.
+    pub(super) fn new(stack: &Stack<'_>) -> Self {
         match stack.shared.hystart {
-            Axis::Off | Axis::Hystart => None,
-            Axis::Rfc9406 => Some(Self::HyStartPp(Box::new(HyStartPp::new(stack.paced)))),
-            Axis::Search => Some(Self::Search(Box::new(Search::new(stack)))),
-            Axis::RapidStart => Some(Self::RapidStart(Box::new(RapidStart::new(stack)))),
+            Axis::Off | Axis::Hystart => Self::Off,
+            Axis::Rfc9406 => Self::HyStartPp(Box::new(HyStartPp::new(stack.paced))),
+            Axis::Search => Self::Search(Box::new(Search::new(stack))),
+            Axis::RapidStart => Self::RapidStart(Box::new(RapidStart::new(stack))),
         }
     }
 
     /// Returns true during the first slow start, which ends when the algorithm, a loss or an ECN echo sets ssthresh.
     #[inline]
-    pub(super) fn applies(w: &Window) -> bool {
+    fn applies(w: &Window) -> bool {
         w.ssthresh.is_infinite()
     }
 
@@ -40,13 +43,18 @@ impl FirstStart {
         }
     }
 
-    /// Processes an ACK of the first slow start. `credit` is the number of segments that count for growth.
-    pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample, credit: f64) {
+    /// Processes an ACK of the first slow start. Returns false if no algorithm replaces its growth, or if it has ended; the
+    /// controller then grows the window.
+    #[inline]
+    pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample) -> bool {
+        let applies = Self::applies(w);
         match self {
-            Self::HyStartPp(start) => start.on_ack(w, s, credit),
-            Self::Search(search) => search.on_ack(w, s, credit),
-            Self::RapidStart(start) => start.on_ack(w, s, credit),
+            Self::HyStartPp(start) if applies => start.on_ack(w, s, s.credit),
+            Self::Search(search) if applies => search.on_ack(w, s, s.credit),
+            Self::RapidStart(start) if applies => start.on_ack(w, s, s.credit),
+            _ => return false,
         }
+        true
     }
 
     /// Processes an ACK before the controller does. Called for every ACK, even if the window must not grow. If the
@@ -83,6 +91,7 @@ impl FirstStart {
 
     pub(super) fn probe(&self, out: &mut Reading<'_>) {
         match self {
+            Self::Off => {}
             Self::HyStartPp(start) => start.probe(out),
             Self::Search(search) => search.probe(out),
             Self::RapidStart(start) => start.probe(out),

@@ -68,7 +68,7 @@ impl Control for Reno {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RenoFlow {
     reno: Reno,
-    start: Option<FirstStart>,
+    start: FirstStart,
 }
 
 impl Control for RenoFlow {
@@ -77,48 +77,34 @@ impl Control for RenoFlow {
     const NEEDS: Needs = Needs { beta_ecn: true, ..Needs::NONE };
 
     fn new(own: &NoParams, stack: &Stack<'_>) -> Self {
-        Self { reno: Reno::new(own, stack), start: FirstStart::if_enabled(stack) }
+        Self { reno: Reno::new(own, stack), start: FirstStart::new(stack) }
     }
 
     fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
-        if let Some(start) = &mut self.start {
-            start.on_handshake(now, us);
-        }
+        self.start.on_handshake(now, us);
         w.into()
     }
 
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
-        if let Some(start) = &mut self.start
-            && let Some(d) = start.on_any_ack(w, s)
-        {
+        if let Some(d) = self.start.on_any_ack(w, s) {
             return d;
         }
-        match &mut self.start {
-            Some(start) if FirstStart::applies(&w) && !s.rests => {
-                start.on_ack(&mut w, s, s.credit);
-                w.into()
-            }
-            _ => self.reno.on_ack(w, s),
-        }
+        if !s.rests && self.start.on_ack(&mut w, s) { w.into() } else { self.reno.on_ack(w, s) }
     }
 
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
         let d = self.reno.on_congestion(w, kind, base);
         let beta = self.reno.backoff.left(w, kind);
-        self.start.as_mut().map_or(d, |start| start.on_congestion(w, beta, d))
+        self.start.on_congestion(w, beta, d)
     }
 
     fn on_rto(&mut self, _: Window) {
-        if let Some(start) = &mut self.start {
-            start.on_rto();
-        }
+        self.start.on_rto();
     }
 
     fn probe(&self, out: &mut Reading<'_>) {
-        if let Some(start) = &self.start {
-            start.probe(out);
-        }
+        self.start.probe(out);
     }
 }
 
