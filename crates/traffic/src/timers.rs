@@ -44,8 +44,8 @@ impl Timers {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }
 
-    /// Sets the stop time to the stop time of `other`. The caller must not have taken a timer that is due at or after
-    /// the new stop time.
+    /// Sets the stop time to the stop time of `other`. No timer that is due at or after either stop time may have been
+    /// taken or dropped before.
     pub fn stop_as(&mut self, other: &Self) {
         self.stop = other.stop;
     }
