@@ -104,7 +104,8 @@ impl SuperSegments {
         let last = &self.last;
         let data = |p: &PacketMeta| !p.flags.any(Flags::PURE_ACK.with(Flags::SYN).with(Flags::FIN));
         // the packet is the next one in the stream if its sequence number exceeds that of `last` by the payload of
-        // `last`. The code accepts every difference below the size of `last`, which is its payload plus its headers
+        // `last`. The code accepts every difference below the size of `last`, which is its payload plus its headers, so
+        // only segments with less payload than headers can join across a hole
         let next = packet.seq > last.seq && packet.seq - last.seq < last.bytes();
         !self.held.is_empty()
             && self.taken < self.most
