@@ -8,7 +8,7 @@
 * Citations (an RFC, a draft, an arXiv number, or a name and a year) that docs/sources.md does not list.
 * Lines in a page that are too long, except in tables, code and addresses.
 
-Prints `file:line: advice: match: text`. Exit code 0: nothing found; 1: something found.
+Prints `file:line: advice: match: text`. Exit code 0: nothing found; 1: something found; 2: no such file.
 `codespell` checks the spelling.
 """
 
@@ -126,9 +126,12 @@ def findings(path: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *sys.argv[1:]]
-    names = subprocess.check_output(listing, cwd=ROOT, text=True).split()
-    paths = [ROOT / name for name in names if Path(name).suffix in READERS]
+    asked = [Path(name).absolute() for name in sys.argv[1:]]
+    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--error-unmatch", "--", *asked]
+    listed = subprocess.run(listing, cwd=ROOT, text=True, stdout=subprocess.PIPE, check=False)
+    if listed.returncode:  # the message is git's
+        sys.exit(2)
+    paths = [ROOT / name for name in listed.stdout.split() if Path(name).suffix in READERS]
     found = [line for path in paths for line in findings(path)]
     print("\n".join([*found, f"{len(found)} findings in {len(paths)} files"]))
     sys.exit(1 if found else 0)

@@ -62,3 +62,13 @@ def test_command_ends_with_its_count() -> None:
     command = [sys.executable, "tools/prose.py", "docs/sources.md", "tools/prose.py"]
     done = subprocess.run(command, cwd=HERE.parents[1], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "0 findings in 2 files\n")
+
+
+def test_paths_are_those_of_the_working_directory() -> None:
+    command = [sys.executable, "../tools/prose.py", "sources.md"]
+    done = subprocess.run(command, cwd=HERE.parents[1] / "docs", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "0 findings in 1 files\n")
+    done = subprocess.run(
+        [*command, "nosuch.md"], cwd=HERE.parents[1] / "docs", capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
