@@ -75,7 +75,10 @@ class Interval:
         return replace(self, low=max(self.low, 0.0)) if self.low < 0.0 <= self.mean else self
 
     def differs(self) -> bool:
-        """Returns whether the interval excludes 0, so a difference is significant. False if n < 2 or the width is 0."""
+        """Returns whether the interval excludes 0, so a difference is significant.
+
+        False if n < 2, or if all values are equal: then there is no scatter by which to judge a difference.
+        """
         return self.half > 0.0 and (self.low > 0.0 or self.high < 0.0)
 
 

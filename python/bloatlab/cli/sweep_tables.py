@@ -100,7 +100,7 @@ def compared(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], aga
 def _difference(of: Interval | None) -> TextCell:
     if of is None:
         return TextCell("-")
-    sure = of.n > 1 and of.differs()
+    sure = of.differs()
     return TextCell(f"{said(of)}{' *' if sure else '  '}", "marked" if sure else "plain")
 
 
