@@ -26,6 +26,7 @@ import bloatlab
 from bloatlab.cli.main import call
 from bloatlab.simulation import Result
 from bloatlab.studies import Batch, Options
+from bloatlab.studies.reproduce import points
 from bloatlab.studies.reproduce import run as run_batch
 from bloatlab.sweep import (
     Dask,
@@ -171,7 +172,7 @@ def test_a_study_runs_on_a_cluster(machines: Cluster, tmp_path: Path):
     def made(**how: Any) -> Any:
         options = Options(tmp_path, jobs=1, **how)
         batch = Batch(name="all cases", cases=["1mbit", "3mbit"], build=of_case, measure=Measure("voice", voice))
-        return run_batch(batch, range(1, 3), options).gathered
+        return run_batch(batch, points(batch, range(1, 3), options), options).gathered
 
     with client_of(machines) as client:
         there = made(executor=Dask(client))

@@ -21,13 +21,13 @@ from bloatlab import live
 from bloatlab.cli.main import call
 from bloatlab.plots import Panel, Series
 from bloatlab.report import Answer, Drawn, Point, figure_block
-from bloatlab.scenario import Scenario
+from bloatlab.scenario import Scenario, ScenarioError
 from bloatlab.simulation import Result
 from bloatlab.simulation import run as simulate
 from bloatlab.studies import STUDIES, Claim, Options, Results, Study, report, reproduce, study, study_in
 from bloatlab.studies.claims import median_of
 from bloatlab.studies.page import page
-from bloatlab.studies.reproduce import run
+from bloatlab.studies.reproduce import points, run
 from bloatlab.studies.study import Batch, OnKernels
 from bloatlab.studies.tables import claims_table, shares_table, statements_table
 from bloatlab.terminal import Console
@@ -223,6 +223,23 @@ def test_a_quick_look_has_no_verdict(tmp_path: Path, buffers: Study):
     assert told == ["simulations"]
 
 
+def test_a_scenario_of_a_later_batch_that_is_not_valid_is_refused_before_any_run(tmp_path: Path, buffers: Study):
+    (first,) = buffers.plan(Options(tmp_path))
+    begun: list[int] = []
+    watched = replace(
+        first.measure, run=lambda scenario, seed, progress: begun.append(seed) or simulate(scenario, seed)
+    )
+    assert first.build is not None
+    valid = first.build
+    batches = [
+        replace(first, measure=watched),
+        replace(first, name="later", build=lambda case, seed: valid(case, seed).with_sets(("duration", "0s"))),
+    ]
+    with pytest.raises(ScenarioError, match="duration"):
+        reproduce(replace(buffers, batches=lambda _: batches), Options(tmp_path, seeds=1, jobs=1))
+    assert begun == []
+
+
 def test_further_runs_are_made_from_their_number_of_seeds_on(tmp_path: Path, buffers: Study):
     asked: list[int] = []
 
@@ -280,7 +297,9 @@ def test_a_study_with_a_value_set_runs_changed_and_judges_nothing(tmp_path: Path
     console = Console(file=StringIO())
     options = Options(tmp_path, seeds=1, jobs=1, console=console, sets=(("duration", "2s"), ("record.warm_up", "0s")))
     (batch,) = buffers.plan(options)
-    assert {p.scenario.data["duration"] for p in run(batch, range(1, 2), options).gathered.points} == {"2s"}
+    assert {
+        p.scenario.data["duration"] for p in run(batch, points(batch, range(1, 2), options), options).gathered.points
+    } == {"2s"}
     done = reproduce(buffers, options)
     assert done.proves_nothing.startswith("Changed in every run: duration=2s, record.warm_up=0s.")
     assert done.met is None

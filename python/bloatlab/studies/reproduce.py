@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from bloatlab.simulated_and_live import invalid_because
 from bloatlab.studies.page import page
 from bloatlab.studies.study import Batch, Live, OnKernels, Options, Ran, Results, Study, StudyError
 from bloatlab.studies.tables import claims_table, misses, reached_table, shares_table
-from bloatlab.sweep import gather, watch
+from bloatlab.sweep import At, Point, gather, watch
 from bloatlab.tables import TextTable, counted
 from bloatlab.terminal import Console, show, wrapped
 
@@ -30,7 +30,7 @@ WIDTH = 80
 def reproduce(study: Study, options: Options) -> Results:
     """Runs the cases and requested experiments, compares the values, and writes the folder `options.out`.
 
-    Raises `ScenarioError` if a scenario is not valid, before any run of its batch; `StudyError` if a published value or
+    Raises `ScenarioError` if a scenario of the plan is not valid, before any run; `StudyError` if a published value or
     a claim needs a measure that no run has; and `live.LiveError` if live runs are not possible.
     """
     begun = time.perf_counter()
@@ -81,19 +81,23 @@ def _check_measures(results: Results) -> None:
 
 
 def _with(results: Results, batches: Iterable[Batch], seeds: range) -> Results:
-    """Adds the runs of additional batches to the results."""
-    further = {batch.name: run(batch, seeds, results.options) for batch in batches}
+    """Adds the runs of additional batches to the results. Makes all their scenarios first, to find invalid ones."""
+    planned = [(batch, points(batch, seeds, results.options)) for batch in batches]
+    further = {batch.name: run(batch, of, results.options) for batch, of in planned}
     return replace(results, ran={**results.ran, **further})
 
 
-def run(batch: Batch, seeds: range, options: Options) -> Ran:
-    """Runs every case of a batch with every seed, after changing the scenarios as requested with `--set`.
+def points(batch: Batch, seeds: range, options: Options) -> Sequence[Point[At]]:
+    """Returns every case of a batch with every seed. The scenarios are changed as requested with `--set`.
 
-    Raises `ScenarioError` before anything runs if a scenario is not valid.
+    Raises `ScenarioError` if a scenario is not valid.
     """
     points = batch.of_seeds(seeds).points()
-    if options.sets:
-        points = [replace(p, scenario=p.scenario.with_sets(*options.sets)) for p in points]
+    return [replace(p, scenario=p.scenario.with_sets(*options.sets)) for p in points] if options.sets else points
+
+
+def run(batch: Batch, points: Sequence[Point[At]], options: Options) -> Ran:
+    """Runs the points of a batch."""
     bar = watch(batch.name, options.console)
     gathered = gather(
         points, batch.measure, store=options.store, jobs=options.jobs, watch=bar, executor=options.executor
