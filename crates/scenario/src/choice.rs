@@ -36,7 +36,7 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     if !known.contains(&present.as_str()) {
         return Ok(()); // the choice is invalid, and the reader will report it
     }
-    let at = format!("{root}.{name}.{key}");
+    let at = if name.contains('.') { format!("{root}.\"{name}\".{key}") } else { format!("{root}.{name}.{key}") };
     if !rest.is_empty() && !known.contains(&chosen.as_str()) {
         // `path` continues after `chosen`, so `chosen` should be the name of a kind, but no kind has this name
         return Err(Problem::new(&at, crate::nearest::unknown_of("keyword", chosen, "valid", &known)));
@@ -45,7 +45,7 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
         format!("--set '{at}={}'", shown(&nested(chosen, rest, value)))
     } else {
         let parameter: Vec<&str> = path[3..].iter().map(String::as_str).collect();
-        format!("--set {at}.{present}.{}={}", shown(&parameter.join(".")), shown(value))
+        format!("--set '{at}.{present}.{}={}'", shown(&parameter.join(".")), shown(value))
     };
     Err(Problem::new(&at, format!("is \"{present}\", so \"{}\" cannot be set inside it; write {write}", shown(chosen))))
 }

@@ -25,13 +25,13 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
         }
         _ => Value::String(value.to_owned()),
     };
-    if path.is_empty() || path.split('.').any(str::is_empty) {
+    let parts = split_path(path);
+    if parts.iter().any(String::is_empty) {
         return Err(Problem::new(
             "",
             format!("--set needs path=value with a dotted path, not \"{}={}\"", shown(path), shown(value)),
         ));
     }
-    let parts = split_path(path);
     crate::choice::enter(tree, &parts, value)?;
     let mut place = tree;
     for part in parts {

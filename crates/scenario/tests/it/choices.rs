@@ -37,7 +37,19 @@ fn a_parameter_of_another_discipline_says_what_to_write() {
 #[test]
 fn a_parameter_without_its_discipline_says_where_it_goes() {
     let error = with("\"droptail\"", &[("link.up.queue.limit", "5p")]).unwrap_err();
-    assert!(error.ends_with("write --set link.up.queue.droptail.limit=5p"), "{error}");
+    assert!(error.ends_with("write --set 'link.up.queue.droptail.limit=5p'"), "{error}");
+}
+
+#[test]
+fn a_name_with_dots_is_quoted() {
+    let text =
+        "duration = \"10s\"\n[link.\"a..b\"]\nfrom = \"a\"\nto = \"b\"\nrate = \"5mbit\"\nqueue = \"droptail\"\n";
+    let with = |path: &str, value: &str| read::scenario(text, Format::Toml, &[(path.to_owned(), value.to_owned())]);
+    assert_eq!(with("link.\"a..b\".rate", "7mbit").unwrap().link["a..b"].rate, Some(units::BitRate(7_000_000)));
+    let error = with("link.\"a..b\".queue.limit", "5p").unwrap_err()[0].to_string();
+    assert!(error.ends_with("write --set 'link.\"a..b\".queue.droptail.limit=5p'"), "{error}");
+    let error = with("link.\"\".rate", "5mbit").unwrap_err()[0].to_string();
+    assert!(error.starts_with("--set needs path=value"), "{error}");
 }
 
 #[test]
