@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import polars as pl
 import pytest
 
-from bloatlab.judge import Judged, judged, names, suite, transports
+from bloatlab.judge import Judged, judged, measures, names, suite, transports
 from bloatlab.judge.page import write_pages
 from bloatlab.judge.suites import Criterion
 from bloatlab.judge.verdicts import ruling
@@ -65,6 +65,14 @@ def test_a_suite_writes_its_page_and_the_scenarios_that_were_run(say: Say, tmp_p
     assert '"title":"Phase"' in page
     assert "probe_bw_cruise" in page
     assert say("run", out / "scenarios" / "a3.toml")[0] == 0
+
+
+def test_a_figure_without_the_last_phases_says_so(say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measures, "MOST_STAYS", 3)
+    a3 = ("judge", "--suite", "bbr", "--cc", "bbr3", "--case", "A.3", "--no-store", "--jobs", "1")
+    assert say(*a3, "--out", tmp_path)[0] == 0
+    page = (tmp_path / "index.html").read_text()
+    assert '"title":"Phase (only the first 3 stays)"' in page
 
 
 def test_the_folder_has_the_last_run_only_and_others_are_refused(say: Say, tmp_path: Path) -> None:

@@ -31,9 +31,11 @@ _WORDS = ("app", "direction", "state")
 #: The links whose queue is shown in a case's figure.
 _SHOWN = ("forward", "bottleneck")
 
-#: A figure thins a longer table to at least this number of rows, and to less than twice this number. The table of
-#: phases is cut off after this number of rows instead.
+#: A figure thins a longer table to at least this number of rows, and to less than twice this number.
 _POINTS = 400
+
+#: The number of stays in a phase that a figure shows at most. It does not show later ones.
+MOST_STAYS = 400
 
 #: If a transport failed during a run, the summary contains the reason under this key.
 FAILURE = "failure"
@@ -122,7 +124,8 @@ def _frames(result: Result) -> dict[str, pl.DataFrame]:
     frames: dict[str, pl.DataFrame] = {}
     tables = _tables(result)
     if "visits" in tables:
-        frames["judge_phases"] = tables["visits"].select("phase", "start_s").head(_POINTS)
+        end = pl.col("end_s").fill_null(tables["flow"]["t_s"].max())
+        frames["judge_phases"] = tables["visits"].select("phase", "start_s", end).head(MOST_STAYS)
     if "trace_flows" in result.tables and (flow := tables["flow"]).height:
         own = [
             c

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from bloatlab import files
+from bloatlab.judge import measures
 from bloatlab.judge.suites import JudgeError
 from bloatlab.judge.verdicts import TONES, WORDS, Judged, Ruling, Tried, Word, junit
 from bloatlab.plots import Panel, Series
@@ -194,20 +195,21 @@ def _figures(section: str, frames: Mapping[str, Any]) -> Iterator[Block]:
     if queue is not None and queue.height:
         delay = Series("mean time in the queue", queue["t_s"].to_numpy(), queue["sojourn_ms_mean"].to_numpy(), "line")
         panels.append(Panel("Queue", "time (s)", "ms", [delay]))
-    if phases is not None and phases.height and flow is not None:
-        panels.append(_phases(phases, float(flow["t_s"].max())))  # type: ignore[arg-type]
+    if phases is not None and phases.height:
+        panels.append(_phases(phases))
     if panels:
         yield figure_block(Drawn("", f"case-{section}", f"Case {section}.", panels, min(2, len(panels)), section))
 
 
-def _phases(phases: pl.DataFrame, end_s: float) -> Panel:
+def _phases(phases: pl.DataFrame) -> Panel:
     """Draws the judged sender's phase over time, as a line with one step for each stay in a phase."""
     words = [str(phase) for phase in phases["phase"]]
     names = list(dict.fromkeys(words))
     places = [float(names.index(word)) for word in words]
-    stays = Series("phase", [*phases["start_s"], end_s], [*places, *places[-1:]], "step")
+    stays = Series("phase", [*phases["start_s"], phases["end_s"][-1]], [*places, *places[-1:]], "step")
+    title = "Phase" if len(words) < measures.MOST_STAYS else f"Phase (only the first {len(words)} stays)"
     ticks = [(float(place), name) for place, name in enumerate(names)]
-    return Panel("Phase", "time (s)", "", [stays], y_range=(-0.5, len(names) - 0.5), y_ticks=ticks)
+    return Panel(title, "time (s)", "", [stays], y_range=(-0.5, len(names) - 0.5), y_ticks=ticks)
 
 
 def matrix_page(done: Sequence[Judged]) -> Page:
