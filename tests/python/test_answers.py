@@ -138,4 +138,6 @@ def test_tolerances_print_what_they_judge():
     assert factor.words() == "a factor of 2 or 0.02 s, whichever is larger"
     assert (factor.band(1.0).low, factor.band(1.0).high) == (0.5, 2.0)
     assert factor.band(0.01).low == pytest.approx(-0.01)
+    with pytest.raises(ValueError, match="not both"):
+        Tolerance(share=0.35, factor=2.0)
     assert math.isclose(Tolerance(least=1925.0, unit="kB").band(385_000.0).width, 3850.0)

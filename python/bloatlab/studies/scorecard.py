@@ -90,14 +90,18 @@ class Band:
 class Tolerance:
     """The accepted difference from a published value.
 
-    It is a `share` of the published value. If there is a `factor`, the values from published / `factor` to published x
-    `factor` are accepted instead. In both cases, a difference of up to `least` (in `unit`) is accepted.
+    It is a `share` of the published value. With a `factor` instead of a share, the values from published / `factor` to
+    published x `factor` are accepted. In both cases, a difference of up to `least` (in `unit`) is accepted.
     """
 
     share: float = 0.0
     least: float = 0.0
     unit: str = ""
     factor: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.share and self.factor:
+            raise ValueError("a tolerance has a share or a factor, not both")
 
     def slack(self, published: float) -> float:
         """Returns the accepted difference from a published value, for a tolerance without a factor."""
