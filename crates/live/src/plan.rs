@@ -251,8 +251,9 @@ impl Plan {
     }
 }
 
-/// Returns the highest rate that a link has at any time during the run (for a link with a delivery model or trace, the
-/// mean rate). Returns `None` if the link has no rate.
+/// Returns the highest rate that a link has at any time during the run. For a link with a delivery model or trace, it is
+/// the mean rate: the rate of the busiest moments says little about the load on the bench, and packets that are late
+/// then make the run invalid. Returns `None` if the link has no rate.
 fn greatest_rate(link: &Link) -> Option<BitRate> {
     let wire = link.rate.map(|r| link.changes.iter().filter_map(|c| c.rate).fold(r, BitRate::max));
     let peak = match &link.service {
