@@ -108,7 +108,7 @@ pub(crate) struct Exits {
     /// Lateness of the packets that have left the bench.
     pub lateness: Histogram,
     /// For each packet that was read from a device, the time since this device was last known to be empty. The packet
-    /// may have waited in the device for this long.
+    /// may have waited in the device for this long and, if it ended a sleep, for the time of waking the thread.
     pub unread: Histogram,
     /// Time at which each device was last known to be empty.
     empty: [Time; 2],
@@ -213,7 +213,7 @@ impl<S: Sink> LinkThread<S> {
             } else if !busy && self.wait(clock, next)? {
                 slept = clock.now();
                 // both devices were empty when the sleep began, and an arriving packet ends the sleep, so they were
-                // empty until now
+                // empty until the kernel began to wake the thread. The time of waking is unknown, so it is left out
                 self.exits.empty = [slept; 2];
             }
         }
