@@ -308,3 +308,10 @@ def test_readings_are_judged_beside_the_study(as_published):
     runs["C05"] = [dict(seed) | {MOS: 3.0} for seed in runs["C05"]]
     table = pages.readings_table(card, {"live": STUDY.scorecard(runs)})
     assert [[cell.text for cell in row][2:4] for row in table.rows] == [["3", "88 of 88"], ["3", "87 of 88"]]
+
+
+def test_the_figure_of_the_answer_shows_every_page_load_time():
+    (_, loads) = pages.draw({D04.key: [{MEDIAN: 90.0, MOS: 1.0}] * 9 + [{MEDIAN: 170.0, MOS: 1.0}] * 3}).figure().axes
+    low, high = loads.get_ylim()
+    assert low == pytest.approx(0.8)
+    assert 170.0 < high < 400.0
