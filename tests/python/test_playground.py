@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import webbrowser
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import pytest
 from bloatlab import _core
 from bloatlab.cli import play
 from bloatlab.cli.main import call
-from bloatlab.scenario import Scenario, from_dict, load, parse
+from bloatlab.scenario import Scenario, from_dict, load, parse, schema
 
 ROOT = Path(__file__).resolve().parents[2]
 WASM = ROOT / "target/wasm32-unknown-unknown/web/bloatlab_web.wasm"
@@ -46,11 +48,11 @@ def native(scenario: Scenario) -> str:
     return _core.run(scenario.text)["summary"]
 
 
-def in_node(tool: str, given: str = "") -> Any:
-    """Runs a program in web/tools with the simulator built for WebAssembly, and returns the program's output."""
+def in_node(tool: str, given: str = "", *, wasm: bool = True) -> Any:
+    """Runs a program in web/tools and returns its output. With `wasm`, it needs the simulator built for WebAssembly."""
     if shutil.which("node") is None:
         pytest.skip("no Node: apt-get install nodejs, then make playground")
-    if not WASM.is_file() or not (ROOT / "web/node_modules/esbuild").is_dir():
+    if (wasm and not WASM.is_file()) or not (ROOT / "web/node_modules/esbuild").is_dir():
         pytest.skip("the simulator is not built for WebAssembly: make playground")
     command = ["node", str(ROOT / "web/tools" / tool), str(WASM)]
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=600)
@@ -89,6 +91,50 @@ def test_webassembly_refuses_what_the_native_core_refuses():
         _core.resolve(bad, "json")
     assert [f"{problem['path']}: {problem['message']}"] == refused.value.args[0]
     assert problem["path"] == "link.up.rate"
+
+
+#: An amount that is valid in all units of a kind of quantity.
+AMOUNTS = {"BitRate": "2", "Bytes": "2", "Duration": "2", "Limit": "2000", "Prob": ".02"}
+
+
+def spellings(kind: str) -> Iterator[str]:
+    """Yields an amount in every unit of a kind of quantity, as the schema's patterns list them."""
+    of = schema()["$defs"][kind]
+    patterns = next(p["pattern"] for p in [of, *of.get("anyOf", [])] if "pattern" in p)
+    for pattern in patterns.split("|^"):
+        if kind == "Limit" and "[sS]" in pattern:
+            continue  # a time, which is read as any other; a queue of 2000 ns or 2000 h is not valid
+        (units,) = re.findall(r"\\s\*\(([^0-9.()]*)\)", pattern)
+        for unit in units.split("|"):
+            for place in (r"\1", r"\2"):  # in lower case and in upper case, where both are valid
+                spelled = re.sub(r"\[(.)(.)\]", place, unit)
+                yield from (f"{AMOUNTS[kind]}{spelled}", f" {AMOUNTS[kind]}  {spelled} ")
+
+
+def test_the_page_reads_every_spelling_of_a_quantity():
+    link: Any = {"from": "a", "to": "b", "rate": "1mbit", "both_ways": True}
+    bare: Any = {
+        "duration": "1s",
+        "link": {"up": link},
+        "app": {"x": {"from": "a", "to": ["b"], "traffic": {"ftp": {}}}},
+    }
+    places = {
+        "BitRate": ("link", "up", "rate"),
+        "Bytes": ("app", "x", "traffic", "ftp", "size"),
+        "Duration": ("link", "up", "delay"),
+        "Limit": ("link", "up", "queue", "droptail", "limit"),
+        "Prob": ("link", "up", "loss"),
+    }
+    pairs: list[tuple[str, Any]] = []
+    for kind, path in places.items():
+        for text in spellings(kind):
+            found: Any = from_dict(bare, sets={".".join(path): text}).data
+            for key in path:
+                found = found[key]
+            pairs += [(kind, text), (kind, found)]
+    read = in_node("quantities.mjs", json.dumps(pairs), wasm=False)
+    assert len(pairs) > 300
+    assert read[::2] == pytest.approx(read[1::2])
 
 
 def test_presets_are_the_scenarios_that_they_name(tmp_path: Path):

@@ -1,4 +1,5 @@
-// Quantities with units, as scenarios write them: "5mbit", "250p", "64KB", "20ms", "1%".
+// Quantities with units, as scenarios write them: "5mbit", "250p", "64KB", "20ms", "1%". Every spelling in crates/units is accepted;
+// the simulator refuses other ones.
 
 export type Kind = "BitRate" | "Bytes" | "Duration" | "Limit" | "Prob";
 
@@ -8,42 +9,42 @@ export const isKind = (name: string): name is Kind => KINDS.includes(name);
 const SCALES: Record<string, number> = {
   "": 1, k: 1e3, K: 1e3, m: 1e6, M: 1e6, g: 1e9, G: 1e9, t: 1e12, T: 1e12,
 };
-const SECONDS: Record<string, number> = { s: 1, ms: 1e-3, us: 1e-6, ns: 1e-9, min: 60, h: 3600 };
+const SECONDS: Record<string, number> = { s: 1, ms: 1e-3, us: 1e-6, "µs": 1e-6, ns: 1e-9, min: 60, h: 3600 };
 
 export type LimitUnit = "p" | "B" | "s";
 
 /** Parses a rate to bit/s; NaN for any other string. */
 export function rate(text: string | number): number {
   if (typeof text === "number") return text;
-  const found = /^([0-9.]+) ?([kKmMgGtT]?)(bit(\/s)?|bps)?$/.exec(text.trim());
+  const found = /^([0-9.]+)\s*([kKmMgGtT]?)(bit|bps)?(\/s)?$/.exec(text.trim());
   return found === null ? NaN : Number(found[1]) * (SCALES[found[2] ?? ""] ?? NaN);
 }
 
 /** Parses a size to bytes; NaN for any other string. */
 export function bytes(text: string | number): number {
   if (typeof text === "number") return text;
-  const binary = /^([0-9.]+) ?([KMG])iB$/.exec(text.trim());
-  if (binary !== null) return Number(binary[1]) * 1024 ** ("KMG".indexOf(binary[2] ?? "") + 1);
-  const found = /^([0-9.]+) ?([kKmMgG]?)[bB]?$/.exec(text.trim());
+  const binary = /^([0-9.]+)\s*([kmg])ib$/i.exec(text.trim());
+  if (binary !== null) return Number(binary[1]) * 1024 ** ("kmg".indexOf((binary[2] ?? "").toLowerCase()) + 1);
+  const found = /^([0-9.]+)\s*([kKmMgG]?)[bB]?$/.exec(text.trim());
   return found === null ? NaN : Number(found[1]) * (SCALES[found[2] ?? ""] ?? NaN);
 }
 
 /** Parses a duration to seconds; NaN for any other string. */
 export function seconds(text: string): number {
-  const found = /^([0-9.]+) ?(s|ms|us|ns|min|h)$/.exec(text.trim());
-  return found === null ? NaN : Number(found[1]) * (SECONDS[found[2] ?? ""] ?? NaN);
+  const found = /^([0-9.]+)\s*(?:([mun]?s)(?:ecs?)?|(µs|min|h))$/.exec(text.trim().toLowerCase());
+  return found === null ? NaN : Number(found[1]) * (SECONDS[found[2] ?? found[3] ?? ""] ?? NaN);
 }
 
 /** Parses a share to a number from 0 to 1; NaN for any other string. */
 export function share(text: string | number): number {
   if (typeof text === "number") return text;
-  const found = /^([0-9.]+)(%?)$/.exec(text.trim());
+  const found = /^([0-9.]+)\s*(%?)$/.exec(text.trim());
   return found === null ? NaN : Number(found[1]) / (found[2] === "%" ? 100 : 1);
 }
 
 /** Parses a limit into its number and unit: packets, bytes or seconds. */
 export function limit(text: string): [number, LimitUnit] | null {
-  const packets = /^([0-9.]+) ?p$/.exec(text.trim());
+  const packets = /^([0-9.]+)\s*(?:p|pkt|packets)$/.exec(text.trim());
   if (packets !== null) return [Number(packets[1]), "p"];
   const time = seconds(text);
   if (!Number.isNaN(time)) return [time, "s"];
