@@ -23,6 +23,7 @@ export class Engine {
   private id = 0;
   private running: { id: number; since: number; tree: Tree } | null = null;
   private next: Tree | null = null;
+  private retry = 0;
   private readonly waiting = new Map<number, (answer: Answer) => void>();
 
   private constructor(private worker: Worker, private readonly make: () => Worker, private readonly wasm: ArrayBuffer, private readonly watch: Watch) {}
@@ -49,7 +50,10 @@ export class Engine {
     this.next = structuredClone(tree);
     if (this.running === null) return this.begin();
     if (performance.now() - this.running.since > PATIENCE_MS) this.send({ kind: "cancel" });
-    else setTimeout(() => this.next !== null && this.running !== null && this.run(this.next), PATIENCE_MS);
+    else {
+      clearTimeout(this.retry); // one timer is enough, however often a moving slider requests a run
+      this.retry = setTimeout(() => this.next !== null && this.running !== null && this.run(this.next), PATIENCE_MS);
+    }
   }
 
   /** Ends the run and all jobs at once, by replacing the worker with a new one. */
