@@ -79,7 +79,8 @@ export function filled(text: string, of: Source): string {
     const [expression, given] = parted(inside);
     const name = expression.replace(/^before\./, "");
     const format = given || parted(of.names[name] ?? "")[1] || formatOf(of.names[name] ?? expression);
-    return (FORMATS[format] ?? FORMATS["number"])?.(evaluate(expression, lookup(of))) ?? "–";
+    const x = evaluate(expression, lookup(of));
+    return Number.isNaN(x) && format !== "verdict" ? "–" : (FORMATS[format] ?? FORMATS["number"])?.(x) ?? "–";
   });
 }
 
