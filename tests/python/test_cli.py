@@ -197,6 +197,13 @@ def test_schema_and_lists_are_json(say):
     assert codel["limit"].startswith("1000p")
 
 
+def test_the_entry_of_a_discipline_is_listed_without_the_studies():
+    code = "import sys; from bloatlab.cli.main import call; call(['list', 'codel']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "bloatlab.cli.listing" in done.stdout.split()
+    assert "bloatlab.studies" not in done.stdout.split()
+
+
 def test_list_is_a_page_and_list_name_is_one_entry(say):
     code, out, _ = say("list")
     assert (code, max(map(len, out.splitlines())) <= 80, len(out.splitlines()) <= 90) == (0, True, True)

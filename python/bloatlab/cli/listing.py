@@ -47,17 +47,20 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
 def _kinds(what: str | None) -> dict[str, list[Entry]]:
     """Returns the entries of every kind, in the order in which `bloatlab list` shows the kinds.
 
-    If `what` names a kind other than studies, the list of studies is empty, because importing the studies takes longer
-    than everything else.
+    If `what` names another kind, or an entry of another kind, the list of studies is empty, because importing the
+    studies takes longer than everything else.
     """
     workloads = [
         {"name": w.name, "doc": w.words, "source": w.source, "params": dict(w.parameters)} for w in WORKLOADS.values()
     ]
     measures = [_of_measure(measure) for measure in declarations()]
-    ours = {"modems": _modems(), "measures": measures, "workloads": workloads, "studies": []}
-    if what == "studies" or what not in _TITLES:
-        ours["studies"] = _studies()
-    return {kind: (catalogue() | ours)[kind] for kind in _TITLES}
+    known = catalogue() | {"modems": _modems(), "measures": measures, "workloads": workloads, "studies": []}
+    others = {*_TITLES} - {"studies"} | {
+        name for entries in known.values() for entry in entries for name in _names(entry)
+    }
+    if what not in others:
+        known["studies"] = _studies()
+    return {kind: known[kind] for kind in _TITLES}
 
 
 def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -> None:
