@@ -7,7 +7,8 @@ from typing import Any, Literal, Self, TypeAlias, TypedDict, final
 import numpy as np
 from numpy.typing import NDArray
 
-Column: TypeAlias = NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint64] | list[str]
+#: A list of None is a counter that this run did not have.
+Column: TypeAlias = NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint64] | list[str] | list[None]
 
 class RunOutput(TypedDict):
     """The summary as JSON text, and tables as columns of equal length."""
@@ -343,7 +344,7 @@ class ControllerLoss:
 
 @final
 class Drive:
-    """The output of a controller. Values that are omitted stay as they were."""
+    """The output of a controller. Values that are omitted stay as they were, but `probing_delay` becomes false."""
 
     def __new__(
         cls,

@@ -212,7 +212,7 @@ pub(crate) struct ControllerLoss {
     adjoins: bool,
 }
 
-/// The output of a controller. Values that are omitted stay as they were.
+/// The output of a controller. Values that are omitted stay as they were, but `probing_delay` becomes false.
 #[pyclass(frozen, get_all, name = "Drive", module = "bloatlab._core")]
 pub(crate) struct PythonDrive {
     /// Congestion window, segments.
