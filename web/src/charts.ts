@@ -320,7 +320,7 @@ function curveLines(now: Charts, link: string, pinned: Charts | null, colour: Pa
     if (charts === null) return [];
     const mark = i === 1 ? "pinned: " : "";
     const queue = charts.links[link]?.cdf;
-    const apps = charts.delays.filter((d) => d.cdf.ms.length > 0 && (i === 0 || pinned !== null));
+    const apps = charts.delays.filter((d) => d.cdf.ms.length > 0);
     return [
       ...(queue ? [{ label: `${mark}queue`, colour: GREY, cdf: queue, dashed: i === 1 }] : []),
       ...apps.map((d) => ({ label: `${mark}${d.app}${d.direction === "reverse" ? " ↓" : ""}`, ...colour(d.app, 0, d.direction), cdf: d.cdf, dashed: i === 1 })),
