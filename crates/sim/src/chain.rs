@@ -287,11 +287,7 @@ impl Chained {
         } else {
             self.decide(at);
         }
-        let full = match self.capacity {
-            Capacity::Packets(n) => self.ahead.packets >= n,
-            Capacity::Bytes(n) => self.ahead.bytes + u64::from(size) > n,
-        };
-        if full {
+        if self.capacity.is_full(self.ahead, size) {
             self.drops += 1;
             self.log.push(Passage { at, start: since, left: at, flow, size, dropped: true, first });
             return None;

@@ -28,6 +28,17 @@ pub(crate) enum Capacity {
     Bytes(u64),
 }
 
+impl Capacity {
+    /// Returns true if a packet of `size` bytes must be dropped when `waiting` packets are in the queue.
+    #[inline(always)]
+    pub(crate) fn is_full(self, waiting: Backlog, size: u16) -> bool {
+        match self {
+            Self::Packets(n) => waiting.packets >= n,
+            Self::Bytes(n) => waiting.bytes + u64::from(size) > n,
+        }
+    }
+}
+
 /// Prefetch distance, in ring entries. Together, these entries take up a few cache lines.
 const LOOKAHEAD: usize = 8;
 
@@ -211,11 +222,7 @@ impl Fifo {
         let (size, bytes) = (packet.size(), u64::from(packet.size()));
         self.offered.add_size(size);
         self.catch_up(now, meter);
-        let full = match self.capacity {
-            Capacity::Packets(n) => self.waiting.packets >= n,
-            Capacity::Bytes(n) => self.waiting.bytes + bytes > n,
-        };
-        if full {
+        if self.capacity.is_full(self.waiting, size) {
             self.dropped.add_size(size);
             if let Some(meter) = meter {
                 meter.dropped(now);
