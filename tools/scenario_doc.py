@@ -35,8 +35,8 @@ HEAD = f"""\
 INTRODUCTION = """\
 A scenario describes a network and the traffic on it. It is a TOML file, or a JSON file if its name ends in `.json`. It
 contains links, applications and a duration. Each link names the nodes at its ends, and the applications run on these
-nodes. You choose the names of links and applications; the results use these names. A key has a default unless its table
-says "required".
+nodes. You choose the names of links and applications; the results use these names. The tables of keys say which keys
+are required; you can leave out all others.
 
     duration = "60s"
 
@@ -73,29 +73,30 @@ The option `--set path=value` replaces or adds a value: `--set link.up.rate=2mbi
 |---|---|
 | `queue = "fq_codel"` | a discipline with its defaults |
 | `queue.codel = { target = "5ms" }` | a discipline with a parameter |
-| `queue = "sfq_hss + pie"` | a fair discipline and the law of its queues: `queue.sfq_hss = { law = "pie" }` |
-| `queue = "fq_codel limit 1000p target 5ms ecn"` | in tc's syntax: `queue.fq_codel = { limit = "1000p", target = "5ms", ecn = true }` |
-| `queue = "pfifo limit 417"` | in tc's syntax: `queue.droptail = { limit = "417p" }` |
-| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's syntax: Linux's RED |
+| `queue = "sfq_hss + pie"` | a fair discipline and the law of its queues, the same as `queue.sfq_hss = { law = "pie" }` |
+| `queue = "fq_codel limit 1000p target 5ms ecn"` | in tc's syntax, the same as `queue.fq_codel = { limit = "1000p", target = "5ms", ecn = true }` |
+| `queue = "pfifo limit 417"` | in tc's syntax, the same as `queue.droptail = { limit = "417p" }` |
+| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's syntax; `red` with keywords is Linux's RED (`variant = "linux"`) |
 | `queue = "codel target 5ms variant linux"` | in tc's syntax, with a parameter that tc does not have |
-| `queue = "lred limit 100p"` | a discipline that tc does not have, with the names of its own parameters |
-| `queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }` | [your own law](adding-a-law-in-python.md) in Python, and its parameter |
+| `queue = "lred limit 100p"` | in tc's syntax, a discipline that tc does not have; its keywords are the names of its parameters |
+| `queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }` | [your own law](adding-a-law-in-python.md) in Python, with a value for its parameter `target` |
 | `queue.sfq_hss = { law = { python = { law = "mylaw.py:MyLaw" } } }` | the same law in each queue of a fair discipline |
 
 Where a value is a "keyword or table", the keyword stands for the table with its defaults: `scheduler = "drr"` is
 `scheduler = { drr = {} }`.
 
-tc's disciplines are pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red, cake and dualpi2, with tc's
-units: a bare limit is packets (bytes for bfifo and red), `kb` is 1024 bytes, and a time needs its unit. A whole command
-(`tc qdisc replace dev eth0 root codel limit 100`) or a line of `tc qdisc show` is also valid. In the other direction,
-`bloatlab tc FILE` prints the commands that configure a Linux machine like the links of a scenario.
+bloatlab knows these disciplines of tc: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red, cake and
+dualpi2. Units are as in tc (a limit without a unit counts packets, or bytes for bfifo and red; `kb` is 1024 bytes),
+except that a time needs its unit. A whole command (`tc qdisc replace dev eth0 root codel limit 100`) or a line of
+`tc qdisc show` is also valid. In the other direction, `bloatlab tc FILE` prints the commands that configure a Linux
+machine like the links of a scenario.
 
-Strict priority, as in tc's prio, is a combination of a classifier and a scheduler of `fair`:
+For strict priority, as in tc's prio, combine a classifier and a scheduler of `fair`:
 
     queue.fair = { classifier = "prio", scheduler = "strict_priority", queue_limit = "1000p" }
 
 The TOS byte of a packet selects its band. Band 0 is sent before band 1, and band 1 before band 2, so a busy band
-starves the bands after it. A filter assigns code points, ports or protocols to a band:
+starves the bands after it. A filter can put packets into another band by their code point, port or protocol:
 `classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]`.
 
 With the discipline `perfect`, each flow has a queue of its own. To make the flows of two applications share a queue,
@@ -130,9 +131,10 @@ Rates are in bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the s
 refused, because they mean bytes per second in tc and bits elsewhere. A bare `5` is 5 bit/s; runs and sweeps print a note
 about rates below 1 kbit/s. KB is 1000 bytes, KiB is 1024.
 
-In a column *default*, names in brackets are values of another key, mostly of `variant`, which selects a published version
-of an algorithm. A value followed by such names is the default of these variants, and a value without brackets is the
-default of all others: with `15ms, 30ms (draft2013)`, only the variant `draft2013` has 30 ms.
+Some defaults depend on another key, mostly on `variant`, which selects a published version of an algorithm. In the
+column *default*, a value followed by variants in brackets is the default for these variants, and a value without
+brackets is the default for all others. For example, `15ms, 30ms (draft2013)` means 30 ms for the variant `draft2013`
+and 15 ms for all others.
 """
 
 TABLES_NOTE = """\

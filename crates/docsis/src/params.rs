@@ -18,7 +18,9 @@ macro_rules! defaults {
 }
 pub(crate) use defaults;
 
-/// The rate shaping of one service flow by two token buckets, one for the sustained rate and one for the peak rate.
+/// Two token buckets that shape one service flow: one bucket for the sustained rate, and one for the peak rate. MULPI
+/// is the DOCSIS specification of these parameters (MAC and Upper Layer Protocols Interface). The TLV numbers are their
+/// codes in the modem's configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShaperParams {
@@ -61,7 +63,8 @@ impl ShaperParams {
 /// The model of the upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Model {
-    /// CableLabs 2012: packets pass from the managed queue through a shaper into a transmit queue, which requests grants.
+    /// CableLabs 2012: packets pass from the managed queue (the link's `queue`) through a shaper into a transmit queue,
+    /// which requests grants.
     #[default]
     #[serde(rename = "two_queue_2012")]
     TwoQueue2012,
@@ -86,8 +89,8 @@ pub enum MapClock {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestVector {
-    /// The bytes that were waiting and not yet requested at the previous MAP. A packet waits for the next MAP and two more
-    /// intervals, 4 to 6 ms.
+    /// The bytes that were waiting and not yet requested at the previous MAP. A packet waits until the next MAP, and
+    /// then for two more intervals: 4 to 6 ms with the default `map_interval`.
     #[default]
     Recorded,
     /// The bytes that are waiting and not yet requested at this MAP ("REQ(1) tracks the occupancy of the queue"). A packet
@@ -106,11 +109,12 @@ pub enum TransmitOverflow {
     Drop,
 }
 
-/// An upstream service flow: shaping, request/grant and the transmit queue. The link's `rate` is the channel's rate.
+/// The upstream service flow of a DOCSIS 3.0 modem: its rate shaping, its requests and grants, and its transmit queue.
+/// The link's `rate` is the channel's rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DocsisParams {
-    /// Rate shaping.
+    /// Rate shaping of the service flow.
     pub flow: ShaperParams,
     /// The model of the upstream.
     #[serde(default)]
@@ -124,12 +128,14 @@ pub struct DocsisParams {
     /// The clock that determines when MAPs are sent (2012 model).
     #[serde(default)]
     pub map_clock: MapClock,
-    /// The bytes in REQ(1), the second entry of the request vector (2012 model). Each MAP grants bytes from the first
-    /// entry, REQ(0), and then adds REQ(1) to REQ(0) for later MAPs.
+    /// Which bytes REQ(1) contains at a MAP (2012 model). The modem's request vector has two entries, REQ(0) and
+    /// REQ(1). Each MAP grants bytes from REQ(0), and then adds REQ(1) to REQ(0), so that later MAPs can grant these
+    /// bytes.
     #[serde(default)]
     pub request_vector: RequestVector,
-    /// Mean of the maximum grant size; null: no limit. Without a limit, the channel is uncongested; in the 2013 model, a
-    /// grant then has at most the bytes that the peak rate carries in an interval. In CableLabs 2012: `maxgrant_`. Unit: bytes.
+    /// Mean of the maximum grant size; null: no limit. Without a limit, the channel is uncongested. In the 2013 model,
+    /// a grant without a limit still has at most the bytes that the peak rate (if not set, the channel's rate) carries
+    /// in a MAP interval. In CableLabs 2012: `maxgrant_`. Unit: bytes.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
     /// Relative variation x of the maximum grant size: the maximum of each MAP is drawn uniformly from 1 - x to 1 + x times the

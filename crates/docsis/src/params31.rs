@@ -52,16 +52,17 @@ impl Default for LowLatencyParams {
     }
 }
 
-/// An upstream (or, with `downstream`, a downstream) of DOCSIS 3.1: a single service flow, or an aggregate of a Classic and a Low
-/// Latency service flow.
+/// A DOCSIS 3.1 upstream, or a downstream if the table `downstream` is given. It carries a single service flow, or an
+/// aggregate of a Classic and a Low Latency service flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Docsis31Params {
-    /// Rate shaping of the single service flow or of the aggregate, whose Maximum Sustained Rate is the AMSR. The rates
-    /// count Ethernet frames. Upstream, the CMTS counts tokens once per MAP, so the depth of each bucket is its burst
-    /// plus the tokens of a MAP interval.
+    /// Rate shaping of the single service flow or of the aggregate. For an aggregate, `max_sustained_rate` is the
+    /// Aggregate Maximum Sustained Rate (AMSR). The rates count Ethernet frames. Upstream, the CMTS updates the buckets
+    /// only once per MAP, so the depth of each bucket is its burst plus the tokens of a MAP interval.
     pub flow: ShaperParams,
-    /// The Low Latency service flow; null: a single service flow, with any discipline.
+    /// The Low Latency service flow of an aggregate, whose discipline must be `docsis_lld`; null: none. Without this
+    /// table, the link has a single service flow, with any other discipline.
     #[serde(default)]
     pub low_latency: Option<LowLatencyParams>,
     /// Makes the link a CMTS's downstream, without requests and grants; null: an upstream. The other keys that apply to
@@ -102,13 +103,14 @@ pub struct Docsis31Params {
     /// Time that the CMTS takes to generate a MAP.
     #[serde(default = "cmts_map_processing")]
     pub cmts_map_processing: Duration,
-    /// Round-trip time of the plant for which the CMTS allows: 1us per 100m. It is independent of the link's `delay`.
+    /// Round-trip time of the cable plant that the CMTS allows for: 1us per 100m of distance. It is independent of the
+    /// link's `delay`.
     #[serde(default = "plant_rtt")]
     pub plant_rtt: Duration,
     /// Delay of the downstream interleaver.
     #[serde(default = "downstream_interleaver")]
     pub downstream_interleaver: Duration,
-    /// Delay of the downstream transmitter and receiver: three symbols at 50 kHz.
+    /// Delay of the downstream transmitter and receiver: three symbols at a subcarrier spacing of 50 kHz.
     #[serde(default = "downstream_pipeline")]
     pub downstream_pipeline: Duration,
     /// Delay of the upstream receiver, in frames.

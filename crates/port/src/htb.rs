@@ -24,20 +24,20 @@ use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Problem, Time};
 use units::{require, within};
 
-/// The only class of a link shaped by HTB, with tc's names.
+/// HTB (Linux's hierarchical token bucket) with a single class. The keys have the names of tc's options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HtbParams {
-    /// Assured rate of the class; null: the link's `rate`. If this key is not set, transmission on the interface behind
-    /// the shaper takes no time. If this key is set, the link's `rate` is the rate of this interface, which sends one
-    /// packet after another.
+    /// Assured rate of the class; null: the link's `rate`. If this key is set, the link's `rate` is the speed of the
+    /// interface behind the shaper, which sends one packet after another. If it is not set, transmission on this
+    /// interface takes no time.
     pub rate: Option<BitRate>,
     /// Highest rate, used while `burst` lasts; null: the same as `rate`.
     pub ceil: Option<BitRate>,
-    /// Bytes that may be sent in excess of the rate, at `ceil`. The default is the value that tc computes for a rate below 8
-    /// Gbit/s and an MTU of 1500.
+    /// Number of bytes that may be sent at `ceil` beyond what `rate` allows. The default is the value that tc computes
+    /// for a rate below 8 Gbit/s and an MTU of 1500.
     pub burst: Bytes,
-    /// Bytes that may be sent in excess of `ceil`, at the interface's speed.
+    /// Number of bytes that may be sent at the interface's speed beyond what `ceil` allows.
     pub cburst: Bytes,
 }
 

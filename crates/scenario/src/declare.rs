@@ -26,9 +26,9 @@ pub struct Scenario {
     pub seed: u64,
     /// Simulated time.
     pub duration: Duration,
-    /// Width of the interval from which the start of each application is drawn, unless the application has its own
-    /// `start_spread`; null: depends on the traffic of each application. With `"0s"`, these applications start exactly
-    /// at their `start`.
+    /// The start of each application is drawn at random from an interval of this width, which begins at the
+    /// application's `start`; null: depends on the traffic of each application. With `"0s"`, applications start exactly
+    /// at their `start`. This key does not affect applications with their own `start_spread`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// Links, by name. Nodes are not declared: a node exists if a link begins or ends at it.
@@ -39,8 +39,8 @@ pub struct Scenario {
     /// User-defined TCP stacks, by name. Each has a preset and the parameters that differ from it.
     #[serde(default)]
     pub tcp: BTreeMap<String, Stack>,
-    /// Routes that replace the shortest path. The shortest path has the fewest links; among paths of equal length, the
-    /// link whose name sorts first is used.
+    /// Fixed next hops, which override the shortest path. The shortest path is the path with the fewest links. If
+    /// several paths have equally few, a node uses the link whose name sorts first.
     #[serde(default)]
     pub route: Vec<Route>,
     /// Measurements to record.
@@ -49,7 +49,7 @@ pub struct Scenario {
     /// Internal state to trace over time (docs/traces.md). No other result depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
-    /// Grading of the delay that load adds. Default: `scale = "p99"`.
+    /// How the delay that load adds is graded. Default: `scale = "p99"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
     /// Maximum number of packets in a run. A scenario that may need more is refused before it starts. Default:

@@ -68,15 +68,15 @@ fn limit() -> Limit {
 }
 
 params! {
-    /// Parameters of CBQ (class-based queueing). The defaults suit MMCN 1999's workload: three classes of 60 packets
-    /// each. TCP has 80 % of the link and is managed by RED. Datagrams tagged by DSCP have 15 %, because six
-    /// sessions of 210 kbit/s need 12.6 % of 10 Mbit/s. All other packets have 5 %.
+    /// Parameters of CBQ (class-based queueing). The defaults suit MMCN 1999's workload: three classes, each with a
+    /// limit of 60 packets. TCP has 80 % of the link and is managed by RED. Datagrams tagged by DSCP have 15 %, because
+    /// six sessions of 210 kbit/s need 12.6 % of 10 Mbit/s. All other packets have 5 %.
     pub struct CbqParams {
         /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class; if it matches several, it belongs to the narrowest: the one
-        /// whose packets are a subset of the others'. Matches that overlap without one containing the other are
-        /// refused.
+        /// The classes. Every packet must match a class. A packet that matches several classes belongs to the
+        /// narrowest, whose packets are a subset of the packets of each of the others. Two classes whose packets
+        /// overlap are refused unless one contains the other.
         classes: Vec<Class> = Class::of_mmcn1999(),
     }
 }

@@ -93,17 +93,17 @@ fn packets(most: u32) -> Test {
 }
 
 params! {
-    /// Parameters of CBT (class-based thresholds). The defaults are MMCN 1999's: TCP under RED (`min_th` 15p, `max_th`
-    /// 30p, `max_p` 0.1), datagrams tagged by DSCP with a threshold of 10 packets, all other packets with a threshold
-    /// of 2.
+    /// Parameters of CBT (class-based thresholds). The default classes are those of MMCN 1999: TCP is managed by RED
+    /// (`min_th` 15p, `max_th` 30p, `max_p` 0.1), datagrams tagged by DSCP have a threshold of 10 packets, and all
+    /// other packets have a threshold of 2 packets.
     pub struct CbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class; if it matches several, it belongs to the narrowest: the one
-        /// whose packets are a subset of the others'. Matches that overlap without one containing the other are
-        /// refused.
+        /// The classes. Every packet must match a class. A packet that matches several classes belongs to the
+        /// narrowest, whose packets are a subset of the packets of each of the others. Two classes whose packets
+        /// overlap are refused unless one contains the other.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), packets(10), packets(2)]),
     }
 }

@@ -24,28 +24,26 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Limit, Prob, Problem, ensure};
 
-/// What happens, while the average is at or above `max_th`, to a packet of a flow that holds no more than its share of
-/// the queue.
+/// Which packets are accepted while the average is at or above `max_th`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ManyFlows {
-    /// The flow may have up to two packets queued (the paper's extension for many flows).
+    /// Each flow may have up to two packets queued (the extension of Lin & Morris for many flows).
     TwoPackets,
-    /// Every arrival is dropped, as under RED (the paper's first form; J-Sim).
+    /// Every arrival is dropped, as under RED (the first form of Lin & Morris; J-Sim).
     DropAll,
 }
 
 params! {
-    /// Parameters of FRED (flow random early drop). The defaults of the limit and the thresholds are those of MMCN
-    /// 1999; all other defaults are those of Lin & Morris 1997.
+    /// Parameters of FRED (flow random early drop). The defaults of the limit and the thresholds are those of MMCN 1999
+    /// (Parris, Jeffay & Smith); all other defaults are those of Lin & Morris 1997.
     pub struct FredParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
         limit: Limit = Limit::Packets(60),
-        /// Average below which there are no random drops, in packets. It is also the maximum number of packets that one flow may
-        /// have queued.
+        /// Average, in packets, below which no packet is dropped at random. It is also the maximum number of packets
+        /// that one flow may have queued.
         min_th: Limit = Limit::Packets(15),
-        /// From this average (in packets) on, `many_flows` decides: a flow may have at most two packets queued, or every
-        /// arrival is dropped.
+        /// Average, in packets, at and above which `many_flows` decides which packets are accepted.
         max_th: Limit = Limit::Packets(30),
         /// Drop probability just below `max_th`.
         max_p: Prob = Prob::constant(0.1),
@@ -53,8 +51,7 @@ params! {
         weight: f64 = WEIGHT,
         /// Packets that a flow may have queued before random drops can hit it: 2 for small buffers, 4 for large buffers.
         minq: u32 = 2,
-        /// What happens, while the average is at or above `max_th`, to a packet of a flow that holds no more than its
-        /// share of the queue.
+        /// Which packets are accepted while the average is at or above `max_th`.
         many_flows: ManyFlows = ManyFlows::TwoPackets,
         /// Size of a typical packet. It determines how fast the average of an idle queue decays.
         packet: Bytes = Bytes(1000),

@@ -59,10 +59,10 @@ params! {
         memory_limit: Option<Bytes> = None,
         /// Target delay of the controller. The delay is the longer of the two heads' sojourn times.
         target: Duration = Duration::from_millis(15),
-        /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), none (linux). Those of
-        /// `tupdate`, `alpha` and `beta` that are not set are computed from it: `tupdate` = min(target, rtt_max/3),
-        /// `alpha` = 0.1 tupdate/rtt_max^2, `beta` = 0.3/rtt_max. If there is no such time (linux), they are the kernel's
-        /// constants.
+        /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), none (linux). If
+        /// `tupdate`, `alpha` or `beta` is not set, it is computed from this time: `tupdate` = min(target, rtt_max/3),
+        /// `alpha` = 0.1 tupdate/rtt_max^2, `beta` = 0.3/rtt_max. With variant linux and without `rtt_max`, their
+        /// defaults are the kernel's constants.
         rtt_max: Option<Duration> = None,
         /// Time between updates of the probability, at least 100us; null: 16ms, 15ms (rfc9332).
         tupdate: Option<Duration> = None => {
@@ -105,8 +105,8 @@ params! {
         drop_overload: bool = true,
         /// Applies the coupled law on arrival instead of at the head. The step and the ramp always apply at the head.
         drop_early: bool = false,
-        /// The coupled law neither marks nor drops while less than this is queued besides the packet itself; null: 3028B
-        /// (two frames), 0B (rfc9332).
+        /// The coupled law neither marks nor drops a packet while the other queued packets have fewer bytes than this.
+        /// 3028B are two frames; null: 3028B, 0B (rfc9332).
         least_backlog: Option<Bytes> = None => Bytes(if p.variant == Linux { 2 * FRAME } else { 0 }),
         /// Packets go to L if their ECN field has one of these bits: 1 selects ECT(1) and CE, 2 ECT(0) and CE, 3 all but Not-ECT.
         ecn_mask: u8 = 1,

@@ -33,8 +33,8 @@ pub trait LawFactory: Send + Sync {
     fn copy(&self) -> Arc<dyn LawFactory>;
 }
 
-/// An external law and its parameters. Every key other than those listed here is a parameter of the law, with the same
-/// name as in the law's class.
+/// A law of your own, written as a Python class, and its parameters. All keys that are not listed here are parameters
+/// of the law and have the same names as in the law's class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ForeignParams {

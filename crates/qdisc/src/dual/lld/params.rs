@@ -18,8 +18,8 @@ pub enum DelayEstimate {
     /// The time that the queued bytes take at MAX_RATE, which is the Maximum Sustained Rate of the aggregate or of the
     /// Low Latency service flow, whichever is lower. Used in a CMTS, and in modems before 2023.
     Bytes,
-    /// The delay of a virtual queue that drains at MAX_RATE. Bytes that wait only because the modem must request grants
-    /// from the CMTS do not count as delay.
+    /// The delay of a virtual queue that drains at MAX_RATE. This delay does not include the time that bytes wait only
+    /// because the modem must request grants from the CMTS.
     VirtualQueue,
 }
 
@@ -30,9 +30,9 @@ params! {
         /// Code points whose packets go to the Low Latency queue regardless of their ECN field: non-queue-building (NQB)
         /// traffic. Operators often add 46 (EF).
         l_dscp: Vec<u8> = vec![45],
-        /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. On a slow link
-        /// MAXTH is raised, so that the ramp never begins below the transmission time of two 2000-byte packets, or
-        /// 65.535ms if this time is longer.
+        /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. On a slow link, MAXTH is
+        /// raised so that the ramp does not begin below the transmission time of two 2000-byte packets. The raised ramp
+        /// begins at 65.535ms at most.
         max_th: Duration = Duration::from_micros(1000),
         /// LG_RANGE: the ramp of marks begins 2^lg_range ns below MAXTH.
         lg_range: u8 = 19,
@@ -55,8 +55,8 @@ params! {
         /// Classic queue; null: the effective MAXTH.
         critical_ql: Option<Duration> = None,
         /// CRITICALqLSCORE: a flow's score is the time in which its congested bytes age away (`lg_aging`). Its packets
-        /// move to the Classic queue when delay > CRITICALqL and delay x score > CRITICALqL x this value. So at twice
-        /// CRITICALqL, half this value is enough.
+        /// move to the Classic queue when delay > CRITICALqL and delay x score > CRITICALqL x CRITICALqLSCORE. So at a
+        /// delay of twice CRITICALqL, a score above half of CRITICALqLSCORE is enough.
         critical_ql_score: Duration = Duration::from_micros(4000),
         /// LG_AGING: a flow's congested bytes (the size of each packet times the ramp's probability) age away at
         /// 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s.
