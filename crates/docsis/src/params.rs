@@ -128,7 +128,7 @@ pub struct DocsisParams {
     /// The clock that determines when MAPs are sent (2012 model).
     #[serde(default)]
     pub map_clock: MapClock,
-    /// Which bytes REQ(1) contains at a MAP (2012 model). The modem's request vector has two entries, REQ(0) and
+    /// The bytes in REQ(1) when a MAP is made (2012 model). The modem's request vector has two entries, REQ(0) and
     /// REQ(1). Each MAP grants bytes from REQ(0), and then adds REQ(1) to REQ(0), so that later MAPs can grant these
     /// bytes.
     #[serde(default)]

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Limit, Prob, Problem, ensure};
 
-/// Which packets are accepted while the average is at or above `max_th`.
+/// The rule for accepting packets while the average is at or above `max_th`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ManyFlows {
@@ -51,7 +51,7 @@ params! {
         weight: f64 = WEIGHT,
         /// Packets that a flow may have queued before random drops can hit it: 2 for small buffers, 4 for large buffers.
         minq: u32 = 2,
-        /// Which packets are accepted while the average is at or above `max_th`.
+        /// The rule for accepting packets while the average is at or above `max_th`.
         many_flows: ManyFlows = ManyFlows::TwoPackets,
         /// Size of a typical packet. It determines how fast the average of an idle queue decays.
         packet: Bytes = Bytes(1000),
