@@ -51,9 +51,10 @@ impl Service {
     }
 }
 
-/// A random delay added to a packet's propagation delay, such as the lateness of a live run. The distribution is given
-/// by percentiles, and the delay is interpolated linearly between them; no delay exceeds the last percentile. Packets
-/// keep their order unless the link's `reorder` is true.
+/// A random delay added to a packet's propagation delay, for example to imitate the lateness of a live run, in which
+/// packets leave later than their exact times. The distribution is given by percentiles, and the delay is interpolated
+/// linearly between them; no delay exceeds the last percentile. Packets keep their order unless the link's `reorder` is
+/// true.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {

@@ -27,8 +27,8 @@ params! {
         shared_dscp: Vec<u8> = Vec::new(),
         /// Bytes that a queue may send in one turn; null: one packet per turn.
         quantum: Option<Bytes> = None,
-        /// The packets that are dropped when the shared memory is full. ARRIS 2013 does not specify them; read
-        /// literally, it means `tail`.
+        /// The packets that are dropped when the shared memory is full. ARRIS 2013 does not specify them; its
+        /// text, read literally, means `tail`.
         overflow: Overflow = Overflow::Tail,
         /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
         /// `{ lred = {..} }`; or "none".

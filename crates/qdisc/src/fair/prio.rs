@@ -34,7 +34,7 @@ params! {
     }
 }
 
-/// Packets that belong to a band.
+/// A filter, which sends the packets that it matches to a band.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PrioFilter")]

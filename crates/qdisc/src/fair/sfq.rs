@@ -28,7 +28,7 @@ use units::{Bytes, Duration, Limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SfqVariant {
-    /// The paper of 1990: packet round robin, drops from the longest queue in bytes.
+    /// The original (McKenney 1990): packet round robin, drops from the longest queue in bytes.
     Mckenney,
     /// ns-2: 16 queues, chosen by addresses only; its own overflow rule.
     Ns2,

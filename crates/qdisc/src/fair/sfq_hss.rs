@@ -30,8 +30,8 @@ params! {
         /// Time for which a flow keeps its queue after its last packet has left. With 0s, queues become free as early
         /// as possible, so the fewest flows collide.
         timeout: Duration = Duration::ZERO,
-        /// The packets that are dropped when the shared memory is full. ARRIS 2013 does not specify them; read
-        /// literally, it means `tail`.
+        /// The packets that are dropped when the shared memory is full. ARRIS 2013 does not specify them; its
+        /// text, read literally, means `tail`.
         overflow: Overflow = Overflow::Tail,
         /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
         /// `{ lred = {..} }`; or "none".

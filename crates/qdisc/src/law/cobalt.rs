@@ -49,9 +49,9 @@ params! {
         blue_threshold: Option<Duration> = None,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// True if, with the schedulers `drr_plus_plus` and `new_first`, a queue that was empty counts as new again
-        /// only when this law is at rest (count and BLUE's probability are 0), as in CAKE. Until then, `drr_plus_plus`
-        /// also keeps the queue's credit.
+        /// For the schedulers `drr_plus_plus` and `new_first`. True if a queue that was empty counts as new only when
+        /// this law is at rest (count and BLUE's probability are 0), as in CAKE. If the law is not at rest, the queue
+        /// joins the old queues, and `drr_plus_plus` lets the queue keep its remaining credit.
         holds_queue: bool = false,
     }
 }

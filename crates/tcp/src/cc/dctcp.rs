@@ -53,8 +53,8 @@ words! {
         /// trip that had marks. Between cuts it grows, even while marks arrive.
         /// Source: RFC 8257 §3.3.
         "rfc8257" Rfc8257,
-        /// As in Linux: alpha is a multiple of 1/1024, marks and cuts are counted in whole segments, and the window does not
-        /// grow in the round after a mark.
+        /// As in Linux: alpha, the moving average of the share of marks, is a multiple of 1/1024. Marks and cuts are
+        /// counted in whole segments, and the window does not grow in the round after a mark.
         "linux" Linux,
     }
 }

@@ -34,9 +34,9 @@ macro_rules! controllers {
             /// `ecn_feedback = "accecn"`.
             /// Source: draft-briscoe-iccrg-prague-congestion-control; Linux (L4STeam).
             "prague" Prague(prague::Prague),
-            /// A constant window of ssthresh, by default the initial window. Marks and losses do not change it, except
-            /// that after a timeout it grows from one segment back to ssthresh by slow start. For experiments, and for
-            /// programs that set the window from outside.
+            /// A constant window: the initial window or, if it is larger, `initial_ssthresh`, which the window reaches
+            /// by slow start. Marks and losses do not change the window, but after a timeout it grows from one segment
+            /// back to ssthresh by slow start. For experiments, and for programs that set the window from outside.
             /// Source: RFC 5681 §3.1 for slow start.
             "fixed" Fixed(fixed::Fixed),
             /// The class named in the table `python` (docs/adding-a-controller-in-python.md).

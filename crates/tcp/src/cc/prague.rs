@@ -79,18 +79,18 @@ words! {
         "scaled" Scaled,
         /// Like `scaled`, but after 500 rounds. Version 0.6.
         "scaled-late" ScaledLate,
-        /// The rate depends on all round-trip times: the window grows by one segment per round trip, as with DCTCP and Reno.
-        /// Version 0.5, which the L4S tests of 2020 measured.
+        /// The rate also depends on round-trip times below 25 ms: the window grows by one segment per round trip, as
+        /// with DCTCP and Reno. Version 0.5, which the L4S tests of 2020 measured.
         "own" Own,
     }
 
     /// Earliest time of the next cut of Prague's window.
     pub(crate) enum PragueCut {
-        /// At the first mark after each update of alpha. Rates follow the draft's formula.   Source:
-        /// draft-briscoe-iccrg-prague-congestion-control.
+        /// At the first mark after each update of alpha, the moving average of the share of marks. Rates follow the
+        /// draft's formula.   Source: draft-briscoe-iccrg-prague-congestion-control.
         "rounds" Rounds,
-        /// At the first mark after all data sent before the last cut has been acknowledged. Windows are up to a fifth larger.
-        /// Source: Linux (L4STeam).
+        /// At the first mark after all data sent before the last cut has been acknowledged. Windows are up to a fifth
+        /// larger than with `rounds`. Source: Linux (L4STeam).
         "marks" Marks,
     }
 }

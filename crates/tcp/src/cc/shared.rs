@@ -50,8 +50,8 @@ words! {
         /// SEARCH, only in the first slow start: slow start ends when deliveries no longer double from one round trip to the next.
         /// The congestion window returns to its value of two round trips earlier.   Source: draft-chung-ccwg-search (3.0).
         "search" Search,
-        /// Rapid Start: the window triples per round trip while no queue grows. The first recovery reduces the window
-        /// by one fraction of the data that arrived, and by another of the data that was lost. Source:
+        /// Rapid Start: the window triples per round trip while no queue grows. During the first recovery, the window
+        /// shrinks by a fraction of the data that arrives and a larger fraction of the data that is lost. Source:
         /// draft-kazuho-ccwg-rapid-start-02.
         "rapid-start" RapidStart,
     }

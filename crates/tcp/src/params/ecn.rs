@@ -19,9 +19,9 @@ group! {
         pub ect_on: Option<EctOn> = None,
         /// How ACKs report CE marks.
         pub ecn_feedback: EcnFeedback = EcnFeedback::Rfc3168,
-        /// Segments also carry AccECN's byte counters, without which marks cannot be counted if an ACK covers more than seven
-        /// segments. They take 12 bytes of options, so a packet of 1500 bytes carries 1436 bytes of payload. Needs `ecn_feedback =
-        /// "accecn"`.
+        /// Segments also carry AccECN's byte counters. Without these counters, marks cannot be counted if an ACK covers
+        /// more than seven segments. The counters take 12 bytes of options, so a packet of 1500 bytes carries 1436
+        /// bytes of payload. Needs `ecn_feedback = "accecn"`.
         /// Source: RFC 9768 §3.2.3.
         pub accecn_option: bool = false,
     }

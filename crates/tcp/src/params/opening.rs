@@ -7,7 +7,7 @@ group! {
     /// How a connection opens.
     pub struct OpeningParams {
         /// Connections have a three-way handshake and FINs. If off, as in ns-2's one-way agents, both ends are established at
-        /// once, no FIN is sent, and a closed side is done when all of its data is acknowledged.
+        /// once, no FIN is sent, and a side that has closed is finished when all of its data is acknowledged.
         pub handshake: bool = true,
         /// Maximum wait between two SYNs.
         pub max_syn_rto: Duration = Duration::from_secs(120),

@@ -134,7 +134,7 @@ pub struct MediaParams {
     pub key_size: f64,
     /// Standard deviation of the size of frames, as a fraction of the mean size. Default 0.1.
     pub size_spread: f64,
-    /// Delay until the first frame that obeys a new target of the controller. Default 100ms.
+    /// Time that the encoder needs to follow a new target rate of the controller. Default 100ms.
     pub encoder_lag: Duration,
     /// Largest packet in bytes on the wire, including 40 bytes of headers (IPv4, UDP, RTP). Default 1200.
     pub packet: Bytes,

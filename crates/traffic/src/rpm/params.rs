@@ -64,8 +64,8 @@ pub struct RpmParams {
     /// Largest share of the goodput that probes may use (PTC), counting 5000 bytes per foreign probe and 1000 per self probe.
     /// Default 0.05.
     pub probe_share: f64,
-    /// The test has two stages: first the goodput must become stable, then the responsiveness. A stage ends after this
-    /// many intervals even if it has not. Default 10.
+    /// Largest number of intervals in a stage. The test has two stages: the first lasts until the goodput is stable,
+    /// the second until the responsiveness is stable. Default 10.
     pub stage_intervals: u32,
     /// Unsent bytes kept in the socket of each load-generating connection. A self probe uses such a connection, so its
     /// message waits behind these bytes. Default 16KB.

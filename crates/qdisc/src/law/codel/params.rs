@@ -58,8 +58,8 @@ pub enum Entry {
     AtInterval,
     /// Enters at the first head strictly after the end of the interval (Linux).
     AfterInterval,
-    /// Enters after a second interval above target, or already after the first if less than an interval has passed
-    /// since the time for which the last cycle had scheduled its next drop (ACM Queue).
+    /// Enters after a second interval above target, or already after the first if the next drop of the last cycle was
+    /// due less than an interval ago (ACM Queue).
     AtSecondInterval,
 }
 
@@ -118,8 +118,8 @@ params! {
             Variant::Draft01 | Variant::AcmQueue => Reentry::MinusTwo,
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
-        /// Number of intervals for which CoDel remembers its count, from the time for which the last cycle had
-        /// scheduled its next drop. If CoDel enters the dropping state within this period, it resumes with the count
+        /// Number of intervals for which CoDel remembers its count after a cycle. They begin when the next drop of that
+        /// cycle would have been due. If CoDel enters the dropping state before they end, it resumes with the count
         /// that `reentry` gives; if it enters later, count starts at 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
