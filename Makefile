@@ -247,7 +247,9 @@ wheel: $(VENV)/.wheel-stamp
 	@echo "building the wheel and the sdist: some 6 minutes on two cores"
 	@$(BIN)/python tools/release.py dist $(HOST)
 
-release: $(VENV)/.wheel-stamp playground
+release:
+	@tools/preflight.sh $(PYTHON) python rust web $(TARGETS)
+	@$(MAKE) --no-print-directory $(VENV)/.wheel-stamp playground
 	@echo "building a wheel for each of $(words $(TARGETS)) targets, and the sdist: some 6 minutes each on two cores"
 	@$(BIN)/python tools/release.py dist $(TARGETS)
 

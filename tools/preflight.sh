@@ -1,6 +1,6 @@
 #!/bin/sh
 # Lists the programs that a build needs and this machine lacks, each with the Debian package that contains it.
-# Usage: tools/preflight.sh PYTHON python|rust|lint|web...
+# Usage: tools/preflight.sh PYTHON python|rust|lint|web|TARGET...   (TARGET: a target of Rust, such as wasm32-unknown-unknown)
 set -u
 python=$1
 shift
@@ -64,9 +64,18 @@ check_web() {
         node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18 ? 1 : 0)' ||
             lack "Node 18 or newer (node is $(node --version))" "nodejs"
     fi
-    [ -d "$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null)" ] ||
-        rust_lack "Rust's target wasm32-unknown-unknown" "rustup target add wasm32-unknown-unknown" "rustup" "then rustup target add wasm32-unknown-unknown"
+    check_target wasm32-unknown-unknown
 }
 
-for part in "$@"; do "check_$part"; done
+check_target() {
+    [ -d "$(rustc --print target-libdir --target "$1" 2>/dev/null)" ] ||
+        rust_lack "Rust's target $1" "rustup target add $1" "rustup" "then rustup target add $1"
+}
+
+for part in "$@"; do
+    case $part in
+    *-*) check_target "$part" ;;
+    *) "check_$part" ;;
+    esac
+done
 exit "$missing"

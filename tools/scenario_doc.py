@@ -85,7 +85,7 @@ The option `--set path=value` replaces or adds a value: `--set link.up.rate=2mbi
 Where a value is a "keyword or table", the keyword stands for the table with its defaults: `scheduler = "drr"` is
 `scheduler = { drr = {} }`.
 
-bloatlab knows these disciplines of tc: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red, cake and
+These disciplines of tc have an equivalent here: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red, cake and
 dualpi2. Units are as in tc (a limit without a unit counts packets, or bytes for bfifo and red; `kb` is 1024 bytes),
 except that a time needs its unit. A whole command (`tc qdisc replace dev eth0 root codel limit 100`) or a line of
 `tc qdisc show` is also valid. In the other direction, `bloatlab tc FILE` prints the commands that configure a Linux

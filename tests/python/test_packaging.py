@@ -116,7 +116,7 @@ def test_with_rustup_no_package_is_named_for_what_rustup_brings(tmp_path: Path):
         executable(tmp_path / tool, "exit 0")
     executable(tmp_path / "rustc", "echo rustc 1.1.0")
     executable(tmp_path / "cargo", "exit 1")
-    done = preflight("python3", "rust", "lint", "web", path=str(tmp_path))
+    done = preflight("python3", "rust", "lint", "web", "aarch64-unknown-linux-musl", path=str(tmp_path))
     assert done.returncode == 1
     assert "apt-get" not in done.stderr
     for command in (
@@ -124,6 +124,7 @@ def test_with_rustup_no_package_is_named_for_what_rustup_brings(tmp_path: Path):
         "component add rustfmt",
         "component add clippy",
         "target add wasm32-unknown-unknown",
+        "target add aarch64-unknown-linux-musl",
     ):
         assert f"Run: rustup {command}" in done.stderr
 

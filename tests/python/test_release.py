@@ -74,16 +74,6 @@ def test_a_wheel_for_musl_needs_no_library_of_glibc(tmp_path):
     assert "needs libc.so.6" in fault
 
 
-def test_a_target_that_is_not_installed_is_named_before_anything_is_built(tmp_path, monkeypatch, capsys):
-    kept = tmp_path / "dist" / "old.whl"
-    kept.parent.mkdir()
-    kept.write_text("of the last release")
-    monkeypatch.setattr(release, "installed", lambda target: target.startswith("x86_64"))
-    assert release.main(kept.parent, ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-musl"]) == 1
-    assert "rustup target add aarch64-unknown-linux-musl" in capsys.readouterr().out
-    assert kept.exists()
-
-
 def test_the_sbom_is_taken_from_the_wheel(tmp_path):
     wheel = tmp_path / "a.whl"
     with zipfile.ZipFile(wheel, "w") as archive:

@@ -32,7 +32,7 @@ macro_rules! laws {
                 "docsis_pie" DocsisPie(law::docsis_pie::DocsisPieParams), B, "RFC 8034",
                     "The PIE of cable modems: delay predicted from the flow's tokens";
                 "blue" Blue(law::blue::BlueParams), B, "Feng, Kandlur, Saha & Shin 1999",
-                    "Drops with a probability that rises on overflow and falls while the link is idle";
+                    "Drops at random: more often after overflow, less when the link idles";
                 "lred" Lred(law::lred::LredParams), B, "ARRIS 2013 Figure 10",
                     "Latency-based RED: drops heads with a probability that grows with their sojourn time";
             }
