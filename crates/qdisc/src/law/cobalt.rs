@@ -49,9 +49,9 @@ params! {
         blue_threshold: Option<Duration> = None,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// For the schedulers `drr_plus_plus` and `new_first`. True if a queue that was empty counts as new only when
-        /// this law is at rest (count and BLUE's probability are 0), as in CAKE. If the law is not at rest, the queue
-        /// joins the old queues, and `drr_plus_plus` lets the queue keep its remaining credit.
+        /// True if a queue that was empty counts as new only when this law is at rest (count and BLUE's probability are
+        /// 0), as in CAKE. Otherwise, the queue joins the old queues, and `drr_plus_plus` lets it keep its remaining
+        /// credit. Used only with the schedulers `drr_plus_plus` and `new_first`.
         holds_queue: bool = false,
     }
 }

@@ -56,11 +56,11 @@ params! {
         alpha: f64 = 0.25,
         /// B, the weight of the change since the last update, in 1/s.
         beta: f64 = 2.5,
-        /// MAX_BURST: time after the first drop of a burst during which nothing is dropped. A burst begins with the
-        /// first drop after the law has become active, or after the queue was quiet (two successive delays below half
+        /// MAX_BURST: after the first drop, nothing more is dropped for this time, so that a burst can pass. This applies
+        /// to the first drop after PIE has become active, or after the queue was quiet (two successive delays below half
         /// of `target`, and a probability of 0).
         max_burst: Duration = Duration::from_millis(142),
-        /// BURST_RESET_TIMEOUT: the law becomes inactive when the queue has been quiet (see `max_burst`) for longer
+        /// BURST_RESET_TIMEOUT: PIE becomes inactive when the queue has been quiet (see `max_burst`) for longer
         /// than this time.
         burst_reset_timeout: Duration = Duration::from_secs(1),
     }

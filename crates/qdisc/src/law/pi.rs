@@ -32,13 +32,13 @@ const SAFE_PROB: f64 = 0.2;
 pub enum Tuning {
     /// No scaling.
     None,
-    /// 1/8 below 0.01, 1/2 below 0.1, otherwise 1 (draft-pan-aqm-pie-00, 2013).
+    /// A factor of 1/8 below 0.01, of 1/2 below 0.1, otherwise of 1 (draft-pan-aqm-pie-00, 2013).
     Coarse,
-    /// 1/2048 below 1e-6, 1/512 below 1e-5, 1/128 below 1e-4, 1/32 below 0.001, 1/8 below 0.01, 1/2 below 0.1,
-    /// otherwise 1 (RFC 8033).
+    /// A factor of 1/2048 below 1e-6, 1/512 below 1e-5, 1/128 below 1e-4, 1/32 below 0.001, 1/8 below 0.01, 1/2 below
+    /// 0.1, otherwise of 1 (RFC 8033).
     Rfc8033,
-    /// Like `rfc8033` below 0.1; 2 below 1, 8 below 10, otherwise 32 (RFC 8034, where the probability is for a packet
-    /// of 1024 bytes and may exceed 1).
+    /// Like `rfc8033` below 0.1, then a factor of 2 below 1, of 8 below 10, otherwise of 32 (RFC 8034, where the
+    /// probability is for a packet of 1024 bytes and may exceed 1).
     Rfc8034,
 }
 

@@ -118,7 +118,7 @@ params! {
         /// True if the probability rises from `probability` at `max` to 1 at 2 × `max`; if false, it is 1 from `max`
         /// on. Null: false, true (ns2).
         gentle: Option<bool> = None => p.variant == Ns2,
-        /// No early drop while at most this many packets are queued; null: 0 (floyd93, linux), 1 (ns2, altq).
+        /// Packets are dropped early only while more than this many are queued; null: 0 (floyd93, linux), 1 (ns2, altq).
         min_queue: Option<u32> = None => u32::from(matches!(p.variant, Ns2 | Altq)),
         /// True if the first packet after the average has risen to `min` is never dropped early; null: true, false
         /// (floyd93).

@@ -58,8 +58,8 @@ pub enum Entry {
     AtInterval,
     /// Enters at the first head strictly after the end of the interval (Linux).
     AfterInterval,
-    /// Enters after a second interval above target, or already after the first if the next drop of the last cycle was
-    /// due less than an interval ago (ACM Queue).
+    /// Enters after a second interval above target, or already after the first if less than an interval has passed since
+    /// the next drop of the last cycle would have been due (ACM Queue).
     AtSecondInterval,
 }
 
@@ -99,8 +99,8 @@ params! {
         ecn: bool = false,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Packets to which `ce_threshold` applies, as the value and the mask of their DSCP and ECN byte; null: all packets.
-        /// "0x1/0x3" selects ECT(1).
+        /// "VALUE/MASK" limits `ce_threshold` to packets whose byte of DSCP and ECN, ANDed with MASK, is VALUE; null: all
+        /// packets. "0x1/0x3" selects ECT(1).
         ce_threshold_selector: Option<Selector> = None,
         /// The delay compared with `target`.
         sojourn: Sojourn = Sojourn::Queue,
@@ -108,8 +108,8 @@ params! {
         overflow_counts: bool = false,
         /// Published version. The defaults of some parameters depend on it.
         variant: Variant = Variant::Rfc8289,
-        /// Nothing is dropped while at most this many bytes are queued behind the head; null: 1514B; 511B (acm_queue);
-        /// the largest packet so far or 256B, whichever is larger (draft01, kmn).
+        /// Packets are dropped only while more than this many bytes are queued behind the head; null: 1514B; 511B
+        /// (acm_queue); the largest packet so far or 256B, whichever is larger (draft01, kmn).
         max_packet: Option<Bytes> = None,
         /// Count with which CoDel resumes if it enters the dropping state within `window`; null: delta, minus_two (draft01,
         /// acm_queue), minus_two_or_scaled (kmn).
@@ -118,8 +118,8 @@ params! {
             Variant::Draft01 | Variant::AcmQueue => Reentry::MinusTwo,
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
-        /// Number of intervals for which CoDel remembers its count after a cycle. They begin when the next drop of that
-        /// cycle would have been due. If CoDel enters the dropping state before they end, it resumes with the count
+        /// Number of intervals for which CoDel remembers its count after a cycle, from the time at which the next drop of
+        /// that cycle would have been due. If CoDel enters the dropping state within this time, it resumes with the count
         /// that `reentry` gives; if it enters later, count starts at 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
@@ -138,8 +138,8 @@ params! {
             Variant::AcmQueue => Entry::AtSecondInterval,
             _ => Entry::AtInterval,
         },
-        /// Shortens the wait before the first drop of a cycle from `interval` to interval / sqrt(count), if the delay
-        /// exceeds `target` again within `window`; null: false, true (kmn).
+        /// If the delay exceeds `target` again soon after a cycle (within `window`), CoDel waits only
+        /// interval / sqrt(count) before the first drop, instead of `interval`; null: false, true (kmn).
         partial_parole: Option<bool> = None => p.variant == Variant::Kmn,
         /// Computation of 1/sqrt(count); null: exact, newton16 (linux).
         inverse_sqrt: Option<InverseSqrt> = None => match p.variant {

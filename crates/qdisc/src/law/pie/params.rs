@@ -85,10 +85,11 @@ params! {
         bytemode: bool = false,
         /// MEAN_PKTSIZE, the mean packet size; null: 1000 bytes, 1514 (linux).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Linux { 1514 } else { 1000 }),
-        /// No early drop while at most this many bytes are queued; null: 2 × `avpkt`, one byte less (linux).
+        /// Packets are dropped early only while more than this many bytes are queued; null: 2 × `avpkt`, one byte less
+        /// (linux).
         spared: Option<Bytes> = None => Bytes(2 * p.avpkt().0 - u64::from(p.variant == Linux)),
-        /// The delay that is compared with half of `target` at an arrival: while this delay is lower and the
-        /// probability is below 0.2, every arrival is kept. Null: last_update, present (linux).
+        /// The delay that protects arrivals: while it is below half of `target` and the probability is below 0.2, no
+        /// arrival is dropped early. Null: last_update, present (linux).
         judged_by: Option<JudgedBy> = None => if p.variant == Linux { JudgedBy::Present } else { JudgedBy::LastUpdate },
         /// Events at which the remaining burst allowance (at first `max_burst`) is reduced; null: updates, departures
         /// (linux with `delay = "timestamp"`).
