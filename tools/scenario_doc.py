@@ -117,12 +117,15 @@ UNITS = {
     "ReceiveWindow": "size or keyword",
 }
 
-#: The text below LEAD on a page with a table that has the key `variant`, whose value changes defaults.
-BY_VARIANT = [
-    "In the column *default*, a value followed by variants in brackets is the default of those variants; a value without",
-    "brackets is the default of all others. For example, `0.1, 0.0625 (rfc9332)` means 0.0625 if `variant` is rfc9332,",
-    "otherwise 0.1.",
-]
+#: The text below LEAD on a page with a table that has the key `variant`, whose value changes defaults. The example is a
+#: default from this page.
+BY_VARIANT = (
+    "In the column *default*, a value followed by variants in brackets is the default of those variants; a value "
+    "without brackets is the default of all others. For example, `{usual}, {own} ({variant})` means {own} if `variant` "
+    "is {variant}, otherwise {usual}."
+)
+#: Matches a table's row with such a default that fits as an example.
+EXAMPLE = re.compile(r"\| (?P<usual>[\w.]+), (?P<own>[\w.]+) \((?P<variant>\w+)\) \|")
 #: The line under the heading of every page.
 LEAD = "[The scenario](../scenario.md) shows how a file is built, and how values and defaults are written."
 
@@ -301,6 +304,7 @@ def pages(schema: Node) -> dict[str, str]:
     index += [f"| {word} | {one_line(defs[name]['description'])} |" for name, word in UNITS.items()]
     index += ["", UNITS_NOTE, "## Top level\n", *table(schema, defs), "", "## All tables", "", TABLES_NOTE]
     found: dict[str, list[str]] = {}
+    explained: set[str] = set()
     page = ""
     for name, (title, where) in places.items():
         if title in PAGES:
@@ -316,14 +320,15 @@ def pages(schema: Node) -> dict[str, str]:
             index += ["", f"[{heading}]({page}):", ""]
         # all tables used to be on this page: the id keeps old links to them valid
         index.append(f'* <a id="{anchor(title)}"></a>[{title}]({page}#{anchor(title)}) {where}')
-        if "variant" in defs[name].get("properties", {}) and BY_VARIANT[0] not in found[page]:
-            at = found[page].index(LEAD) + 1
-            found[page][at:at] = ["", *BY_VARIANT]
         about = wrapped(f"{where}. {one_line(defs[name].get('description', ''))}")
-        found[page] += ["", f"## {title}", "", *about, ""]
-        found[page] += (
-            presets(defs[name], defs) if name == "Stack" else table(defs[name], defs, none=NONE.get(name, "none"))
-        )
+        rows = presets(defs[name], defs) if name == "Stack" else table(defs[name], defs, none=NONE.get(name, "none"))
+        found[page] += ["", f"## {title}", "", *about, "", *rows]
+        if "variant" in defs[name].get("properties", {}) and page not in explained:
+            example = EXAMPLE.search("\n".join(rows))
+            if example is not None:
+                explained.add(page)
+                at = found[page].index(LEAD) + 1
+                found[page][at:at] = ["", *wrapped(BY_VARIANT.format(**example.groupdict()))]
     found["scenario.md"] = index
     return {name: "\n".join(lines) + "\n" for name, lines in found.items()}
 
@@ -378,11 +383,19 @@ def presets(of: Node, defs: dict[str, Node]) -> list[str]:
     """Returns the key table of a TCP stack, and for each preset the values that differ from `STACK`."""
     stacks = {stack["name"]: stack for stack in catalogue()["tcp"]}
     base = stacks[STACK]["params"]
-    lines = [f"The column `{STACK}` shows the values of this preset, which applications use by default.", ""]
+    lines = wrapped(
+        f"The column `{STACK}` shows the values of this preset, which applications use by default. For keys that the "
+        "preset leaves unset, the column shows the key's own default."
+    )
+    lines.append("")
     lines += [*table(of, defs, base), "", "### TCP presets", ""]
-    lines += [f"The values of each preset that differ from `{STACK}`. `bloatlab list tcp` shows all values.", ""]
+    lines += wrapped(
+        f"The values of each preset that differ from `{STACK}`; `null` can be written only in JSON. `bloatlab list "
+        "NAME` shows all values of a preset."
+    )
+    lines.append("")
     for name, stack in stacks.items():
-        changed = [f"`{k} = {toml(v)}`" for k, v in stack["params"].items() if v != base[k]]
+        changed = [f"`{k} = {'null' if v is None else toml(v)}`" for k, v in stack["params"].items() if v != base[k]]
         lines += wrapped(
             f"* `{name}`: {one_line(stack['doc'])}.{' Changes: ' if changed else ''}{', '.join(changed)}", "  "
         )

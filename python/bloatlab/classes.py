@@ -50,7 +50,7 @@ class Kind:
     required: tuple[tuple[str, ...], ...]
     #: Forbidden modules, which would make two runs of one scenario differ, and what to use instead.
     instead: Mapping[str, str]
-    #: The argument of `bloatlab.run` that passes classes by name.
+    #: Name of the argument of `bloatlab.run` that maps names to the user's classes.
     argument: str
     #: Path of the table in a scenario that names the class, for error messages ("queue.python").
     written: str

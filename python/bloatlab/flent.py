@@ -229,7 +229,7 @@ def _series_meta(results: Mapping[str, list[float | None]]) -> dict[str, dict[st
 
 
 def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping[Way, int]) -> dict[str, Any]:
-    """Returns the metadata that flent stores with a test. Its time is fixed, so that equal results give equal files."""
+    """Returns the metadata that flent stores with a test. Its time is fixed, so equal results give equal files."""
     ends = {str(n) for app in result.scenario.data["app"].values() for n in [app["from"], *app["to"]]}
     nodes = sorted(ends - {local})
     begin = "1970-01-01T00:00:00.000000Z"

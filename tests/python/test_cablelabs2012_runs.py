@@ -112,7 +112,7 @@ def test_seeds_differ_in_starts_and_cases_share_them():
 
 
 def test_appendix_a_is_the_same_list_in_both_languages(tmp_path: Path):
-    """The core's list of the objects of a web page has the sizes of the paper's Appendix A.
+    """The objects of the core's web page have the sizes in the paper's Appendix A.
 
     If each object is sent once, a page load delivers 614 402 B of objects and 102 400 B of HTML.
     """

@@ -21,7 +21,7 @@ from conftest import interrupt
 
 @pytest.fixture
 def say(capsys: pytest.CaptureFixture[str]):
-    """Calls the command; returns exit code, standard output and standard error."""
+    """Runs the command; returns its exit code, standard output and standard error."""
 
     def command(*arguments: object) -> tuple[int, str, str]:
         code = call([str(a) for a in arguments])
@@ -189,7 +189,7 @@ def test_schema_and_lists_are_json(say):
     assert "cablelabs2012" in say("list", "studies")[1]
     assert "https://doi.org/10.1117/12.333807" in say("list", "mmcn1999")[1]
     assert "ocument 0" not in say("list", "-f", "json")[1]
-    # if a value is absent, the list shows the default of the variant or the law, instead of "none"
+    # for an absent value, the list shows the default of the variant or the law instead of "none"
     rows = [line.split(maxsplit=1) for line in say("list", "codel")[1].splitlines() if not line.startswith(" ")]
     codel = dict(row for row in rows if len(row) == 2)
     assert codel["reentry"].startswith("see meaning")

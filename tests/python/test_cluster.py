@@ -82,8 +82,8 @@ class Cluster:
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def worker(self, *paths: Path) -> subprocess.Popen[bytes]:
-        """Starts a worker with one thread and without a nanny. If `paths` are given, it imports bloatlab from the first
-        of them.
+        """Starts a single-threaded worker without a nanny. If `paths` are given, the worker imports bloatlab from the
+        first of them.
         """
         more = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60")
         started = self._start("worker", self.address, *more, paths=paths)

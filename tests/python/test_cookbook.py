@@ -25,7 +25,7 @@ def mbit(app: str, way: str) -> Callable[[Summary], float]:
     return lambda s: s["apps"][app][f"wire_bytes{way}"] * 8 / s["duration_s"] / 1e6
 
 
-#: Rows of a recipe's table: the value in the summary, and the number of decimals that the page shows.
+#: Rows of a recipe's table: where the value is in the summary, and how many decimals the page shows.
 ROWS: dict[str, tuple[Callable[[Summary], float], int]] = {
     "load adds (ms)": (lambda s: s["latency"]["induced_p99_ms"], 1),
     "call (MOS)": (lambda s: s["apps"]["call"]["voip"]["mos"], 2),

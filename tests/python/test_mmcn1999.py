@@ -44,7 +44,7 @@ def test_tcp_has_what_equal_loss_leaves(key: str):
     ours = measured(case(key))
     p = ours["udp_drop_percent"] / 100.0
     assert ours["tcp_kbs"] == pytest.approx(LINK_KBS - OFFERED_KBS * (1.0 - p), rel=0.05)
-    # the loss of the multimedia sessions differs from the flood's by less than 4 points
+    # the loss of the multimedia sessions is within 4 percentage points of the flood's
     assert ours["mm_drop_percent"] == pytest.approx(ours["blast_drop_percent"], abs=4.0)
 
 

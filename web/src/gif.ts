@@ -1,4 +1,4 @@
-// Writes an animated GIF: a palette of the 256 most frequent colours, and pictures compressed by LZW.   Source: CompuServe, GIF89a specification.
+// Writes an animated GIF with a palette of the 256 most frequent colours and LZW-compressed frames.   Source: CompuServe, GIF89a specification.
 
 const BITS = 8;
 const CLEAR = 1 << BITS;

@@ -38,10 +38,9 @@ impl Rounds {
         Self { quantum: [QUANTUM * weight, QUANTUM * (256 - weight)], deficit: [0; 2], turn: C }
     }
 
-    /// Returns the flow that sends next. `may` states for L and for C whether the flow may send. At least one of the
-    /// two values must be true.
+    /// Returns the flow that sends next. `may` states whether L and C, respectively, may send; at least one must be true.
     ///
-    /// Bound of the loop: no deficit is below minus one frame, and each turn adds at least 16 bytes.
+    /// Bound of the loop: a deficit is never more than one frame below zero, and each turn adds at least 16 bytes.
     fn pick(&mut self, may: [bool; 2]) -> usize {
         if may != [true; 2] {
             // when both may send again, L goes first
@@ -261,8 +260,8 @@ mod tests {
         }
     }
 
-    /// Returns the arrival time and the flow of each packet sent before `end`, if the queues selected by `wants` always hold
-    /// packets of 1500 bytes.
+    /// Returns the arrival time and the flow of each packet sent before `end`. The queues selected by `wants` always hold packets
+    /// of 1500 bytes.
     fn saturate(p: &Docsis31Params, wants: [bool; 2], end: Time) -> Vec<(Time, usize)> {
         let mut down = Downstream31::new(p);
         let mut out = Vec::new();

@@ -316,7 +316,7 @@ impl Modem31 {
         self.sent.len() + self.fragments.iter().flatten().count()
     }
 
-    /// Returns the counts of requested, granted and used bytes of L and C.
+    /// Returns the number of bytes requested, granted and used, for L and for C.
     pub fn counts(&self) -> [GrantCounts; 2] {
         self.counts
     }

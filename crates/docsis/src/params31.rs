@@ -36,7 +36,8 @@ pub struct LowLatencyParams {
     /// `docsis_lld`'s marking ramp is the Maximum Sustained Rate of this flow or of the aggregate, whichever is lower.
     pub flow: Option<ShaperParams>,
     /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. The buffer of the
-    /// Classic flow is 100ms at the higher of this flow's two rates, unless `classic.limit` of `docsis_lld` is set.
+    /// Classic flow is 100ms at the higher of its `max_sustained_rate` and `peak_rate`, unless `classic.limit` of
+    /// `docsis_lld` is set.
     pub classic_flow: Option<ShaperParams>,
 }
 

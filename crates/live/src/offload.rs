@@ -50,7 +50,7 @@ fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// The header in front of a packet. Its fields are in the machine's native byte order.
+/// The header that precedes each packet. Its fields are in native byte order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct VnetHeader {
     flags: u8,

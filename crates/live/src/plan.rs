@@ -146,7 +146,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Places the second end of every application that has one end placed, until no such application remains.
+    /// Places the other end of every application that has exactly one end placed, until no such application remains.
     ///
     /// Bound: each iteration places at least one host.
     fn spread(&mut self) -> Result<(), Problem> {

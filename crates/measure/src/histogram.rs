@@ -79,7 +79,7 @@ impl Histogram {
         self.page(bin / PAGE)[bin % PAGE] += 1;
     }
 
-    /// Returns a page, and allocates it if necessary.
+    /// Returns a page, allocating it if necessary.
     fn page(&mut self, number: usize) -> &mut [u64; PAGE] {
         if self.pages.len() <= number {
             self.pages.resize(number + 1, None);

@@ -168,7 +168,7 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Returns the packet's bytes on the wire.
+    /// Returns the packet's size on the wire, in bytes.
     #[inline(always)]
     pub fn size(self) -> u16 {
         self.rest as u16
@@ -205,7 +205,7 @@ impl PacketMeta {
         }
     }
 
-    /// Returns the packet's bytes on the wire.
+    /// Returns the packet's size on the wire, in bytes.
     #[inline]
     pub fn bytes(&self) -> u64 {
         u64::from(self.size)

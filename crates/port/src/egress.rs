@@ -23,7 +23,7 @@ pub(crate) enum Step {
     Room,
 }
 
-/// The parts of a port other than its server.
+/// Everything in a port except its server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Egress {
     pub link: LinkId,

@@ -228,8 +228,7 @@ pub(crate) struct PythonDrive {
     /// True if the sender itself reduces the window after congestion and idle periods; false if only the controller
     /// sets the window.
     reduction: Option<bool>,
-    /// True if the controller keeps the window small on purpose. Delivery rates do not show the bandwidth during that
-    /// time.
+    /// True while the controller deliberately keeps the window small. Delivery rates do not show the bandwidth then.
     probing_delay: bool,
 }
 

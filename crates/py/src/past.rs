@@ -59,7 +59,7 @@ impl Past {
 
 #[pymethods]
 impl Past {
-    /// Creates a `Past` at time 0, from which runs of the scenario (canonical JSON, see `resolve`) can start.
+    /// Creates a `Past` at time 0, from which runs can start. `resolved` is the scenario as canonical JSON (see `resolve`).
     #[new]
     fn new(resolved: &str) -> PyResult<Self> {
         Ok(Self { past: Mutex::new(sim::Past::new(&scenario_of(resolved)?).map_err(wrong)?) })

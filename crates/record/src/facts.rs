@@ -144,7 +144,7 @@ impl Mask {
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
-    /// Returns these kinds without the kinds of `other`.
+    /// Returns these kinds minus those in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)

@@ -152,7 +152,7 @@ impl Scenario {
 }
 
 impl Network {
-    /// Resolves every name.   Errors: the first unknown name. Reachability is not checked.
+    /// Resolves all names. Does not check reachability.   Errors: the first unknown name.
     pub(crate) fn resolve(scenario: &Scenario) -> Result<Self, Problem> {
         let declared = scenario.directed_links();
         let nodes = nodes(&declared);

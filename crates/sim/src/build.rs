@@ -42,7 +42,7 @@ impl World<()> {
 
 /// The tasks of a scenario and the start times of its applications, all of which are known before the run.
 pub(crate) struct Schedule {
-    /// The end of the warm-up and the link changes, latest first.
+    /// The link changes and the end of the warm-up, latest first.
     tasks: Vec<(Time, Task)>,
     /// The applications' start times.
     pub starts: Vec<Time>,

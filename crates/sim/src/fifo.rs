@@ -54,7 +54,7 @@ pub(crate) struct TxTime {
 }
 
 impl TxTime {
-    /// Returns an empty cache for a link with this rate. If `rate` is `None`, transmission takes no time.
+    /// Returns an empty cache for a link with this rate. If `rate` is `None`, transmission is instantaneous.
     pub(crate) fn new(rate: Option<BitRate>) -> Self {
         Self { rate, known: [(0, Duration::ZERO); SIZES] }
     }
@@ -114,7 +114,7 @@ pub(crate) enum Offered {
 }
 
 impl Fifo {
-    /// Returns an idle link. If `rate` is `None`, transmission takes no time.
+    /// Returns an idle link. If `rate` is `None`, transmission is instantaneous.
     pub(crate) fn new(rate: Option<BitRate>, delay: Duration, capacity: Capacity) -> Self {
         Self {
             ring: Ring::default(),

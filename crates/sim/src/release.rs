@@ -1,4 +1,4 @@
-//! Handles packets that a link drops, or that leave a host's device.
+//! Handles packets that are dropped by a link or that leave a host's device.
 
 use crate::codec::Bodies;
 use crate::event::{Events, Target};

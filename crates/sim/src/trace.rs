@@ -6,7 +6,7 @@
 //! packets           a row for each record of a selected link, and for each packet that reaches its host
 //! ```
 //!
-//! Tracing does not change the run: it adds no event and draws no random number.
+//! Tracing draws no random number and changes no result, except the number of events: on a traced link, each departure is an event.
 
 use packet::{FlowId, Item, Reading, Unit, Value};
 use record::trace::{Chunk, FateTable, NO_WORD, ReadingTable};

@@ -192,8 +192,8 @@ mod tests {
     #[test]
     fn a_device_holds_two_bursts_or_a_thousandth_of_a_second() {
         let p = params().with(|p| p.pacing.tsq = true);
-        // 60 Mbit/s at an RTT of 20 ms: a burst is 5 segments of 1500 bytes. The limit is the size of two bursts (15
-        // 000 bytes), which is more than the rate sends in 1/1024 s (7324 bytes)
+        // 60 Mbit/s at an RTT of 20 ms: a burst is 5 segments of 1500 bytes. The limit is the size of two bursts
+        // (15 000 bytes), because that is more than is sent in 1/1024 s at this rate (7324 bytes)
         let mut b = Bursts { rate: Some(7.5e6), min_rtt_us: 20_000, ..Bursts::new() };
         let full = |b: &mut Bursts, local, segments, again| {
             b.local = local;

@@ -36,7 +36,7 @@ presets! { p:
     /// later at least 200 ms, timers on a wheel with a tick of 1 ms
     "linux-6" {}
 
-    /// another name for linux-6, after its congestion control
+    /// alias for linux-6, named after its congestion control
     "cubic" {}
 
     /// linux-6 with Reno (RFC 5681) as congestion control
@@ -60,7 +60,7 @@ presets! { p:
     /// linux-6 with BBR version 3 of draft-ietf-ccwg-bbr, paced
     "bbr3" { p.control.choose("bbr3") }
 
-    /// another name for bbr3, after its variant
+    /// alias for bbr3, named after its variant
     "bbr3-draft" { p.control.choose("bbr3") }
 
     /// linux-6 with google/bbr's variant of BBR version 3, paced

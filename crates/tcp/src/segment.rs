@@ -111,7 +111,7 @@ pub struct Segment {
     /// In a packet with [`Flags::GSO`], the number of payload bytes in each segment that the packet contains; the last
     /// segment may have fewer. In all other packets, 0.
     pub gso_size: u16,
-    /// Time of sending, microseconds modulo 2^32.   Source: RFC 7323 §3.
+    /// Send time, microseconds modulo 2^32.   Source: RFC 7323 §3.
     pub ts_val: u32,
     /// Echo of the peer's `ts_val`, or 0 for none.
     pub ts_ecr: u32,
@@ -135,7 +135,7 @@ pub struct PlainData {
     pub seq: u64,
     /// Bytes of payload, at least 1.
     pub len: u32,
-    /// Time of sending, microseconds modulo 2^32.
+    /// Send time, microseconds modulo 2^32.
     pub ts_val: u32,
     /// ECN codepoint received.
     pub ecn: Ecn,
@@ -205,7 +205,7 @@ pub enum Event {
     },
     /// The peer's FIN has arrived in order, so nothing more will be received.
     PeerFinished,
-    /// Payload that this side sent has been acknowledged cumulatively.
+    /// Payload sent by this side has been acknowledged cumulatively.
     Acked {
         /// Number of bytes newly acknowledged.
         bytes: u64,

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, within};
 
-/// Maximum number of datagrams in a frame, which bounds the number sent at one time.
+/// Maximum number of datagrams in a frame. It bounds the size of a burst.
 const MAX_PACKETS: u64 = 1000;
 
 /// Audio and video of a video conference, in one direction.

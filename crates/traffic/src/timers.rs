@@ -56,7 +56,7 @@ impl Timers {
         self.heap.push(Reverse((at, self.set, Due::Timer(token))));
     }
 
-    /// Returns the time of the first timer, or [`Time::NEVER`] if there is none. That time may be later than
+    /// Returns the expiry time of the earliest timer, or [`Time::NEVER`] if there is none. It may be later than
     /// the stop time.
     pub fn next(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)

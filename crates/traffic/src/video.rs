@@ -250,8 +250,7 @@ impl Video {
             host.close(conn, Role::Client);
             host.close(conn, Role::Server);
         } else {
-            // one second of playback takes one second of video from the buffer, so the timer fires when the next
-            // segment fits
+            // playback drains the buffer in real time, so the timer fires when there is room for the next segment
             let room = self.params.buffer - self.params.segment;
             host.timer(now + self.player.level.saturating_sub(room), 0);
         }

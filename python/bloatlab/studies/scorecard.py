@@ -26,7 +26,7 @@ NOT_EXPLAINED = "not explained"
 
 
 class Origin(StrEnum):
-    """The source of a value or claim. Only the paper's values and claims count in shares."""
+    """The source of a value or claim. The reported share of agreement counts only the paper's values and claims."""
 
     #: Printed or stated in the paper.
     PAPER = "paper"
@@ -62,7 +62,7 @@ class Band:
 
     @property
     def width(self) -> float:
-        """The difference between the highest and lowest accepted value."""
+        """The difference between the highest and the lowest accepted value."""
         return self.high - self.low
 
     def holds(self, value: float) -> bool:

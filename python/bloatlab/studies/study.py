@@ -120,7 +120,7 @@ class Batch:
     columns: Mapping[str, str] | None = field(default_factory=dict[str, str])
 
     def of_seeds(self, seeds: range) -> Grid:
-        """Returns the grid of the batch's runs with these seeds, of which at most `most_seeds` are used."""
+        """Returns the grid of the batch's runs, with the first `most_seeds` of these seeds."""
         few = seeds if self.most_seeds is None else seeds[: self.most_seeds]
         if self.grid is not None:
             return self.grid(few)

@@ -35,7 +35,7 @@ __all__ = [
 
 
 class _Callable(ModuleType):
-    """Makes the package callable, as `bloatlab.sweep(...)`."""
+    """Makes the package itself callable, as in `bloatlab.sweep(...)`."""
 
     def __call__(self, *given: Any, **options: Any) -> Any:
         return grid_file.sweep(*given, **options)

@@ -204,7 +204,7 @@ impl Campaign<'_> {
         Ok(report)
     }
 
-    /// Tries one input. If it fails, reduces and saves it, and returns false.
+    /// Tries one input. If it fails, minimises the input, saves it, and returns false.
     fn one(&self, input: &[u8], report: &mut Report) -> io::Result<bool> {
         {
             let mut now = now();

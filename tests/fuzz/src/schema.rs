@@ -9,7 +9,7 @@ use units::{BitRate, Bytes, Duration, Limit};
 pub enum Range {
     /// Defaults and common values. Most scenarios are valid, and small enough to run.
     Usual,
-    /// Any value of the right type: zeros, the largest value of each type, powers of two and their neighbours.
+    /// Extreme values of the right type: zero, the largest value, powers of two and their neighbours.
     Wild,
 }
 

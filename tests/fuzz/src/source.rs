@@ -49,7 +49,7 @@ impl<'a> Source<'a> {
         self.number(8)
     }
 
-    /// Chooses a number from the range `0..n`; returns 0 if `n` is 0.
+    /// Returns a number from `0..n` that the input chooses, or 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         let bytes = match n {
             0..=1 => return 0,

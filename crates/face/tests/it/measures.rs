@@ -91,8 +91,8 @@ fn a_key_is_declared_once_and_a_declaration_is_a_key() {
     assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), of_summaries);
 }
 
-/// If a key's name ends in the suffix of a unit, the key's value has this unit. Conversely, if the value is in ms, s,
-/// Mbit/s or percent, the name ends in such a suffix, or the key is part of a key whose name contains `_mbit`.
+/// If a key's name ends in the suffix of a unit, the key's value has this unit. Conversely, the name of a key whose value
+/// is in ms, s, Mbit/s or percent ends in such a suffix. Keys inside an object whose name contains `_mbit` are exempt.
 #[test]
 fn a_name_that_ends_in_a_unit_has_it() {
     let all = declared();
@@ -103,8 +103,8 @@ fn a_name_that_ends_in_a_unit_has_it() {
             assert_eq!(d.unit, *unit, "{}", d.path);
         }
         if matches!(d.unit, Unit::Milliseconds | Unit::Seconds | Unit::Mbit | Unit::Percent) {
-            // the key of a single flow's rate has no suffix, but the key is part of `flow_goodput_mbit`, whose name
-            // contains the unit
+            // the key of a single flow's rate has no suffix, but it is inside the object `flow_goodput_mbit`, whose name
+            // has the unit
             let above = d.path.rsplit_once('.').map_or("", |(above, _)| above);
             assert!(ends.is_some() || above.contains("_mbit"), "{}", d.path);
         }

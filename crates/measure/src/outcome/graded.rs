@@ -55,7 +55,7 @@ measures! {
         "from": Kind::ONE, "from", "Source of the grade: `app.NAME` or `link.NAME`."
             => worst.map(|c| format!("{}.{}", c.kind, c.name));
     }
-    /// Measure that the summary's `latency` contains on every scale except `rpm`.
+    /// A measure in the summary's `latency`, on every scale except `rpm`.
     pub(super) const HIGH_PERCENTILE = fn high_percentile(p99: Option<Duration>) -> Value {
         "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
             "Delay added by load at the 99th percentile; absent on the scale `rpm`." => ms(p99);

@@ -131,7 +131,7 @@ fn a_debt_is_paid_at_the_new_rate() {
     b.burst(START, 2, 1001);
     b.run(ms(1004.0));
     b.port.change(ms(1004.0), Change { max_sustained_rate: Some(BitRate(4_000_000)), ..Change::default() });
-    // each packet of 1001 B takes 8.008 us on the interface of 1 Gbit/s
+    // each packet of 1001 B takes 8.008 us on the 1 Gbit/s interface
     assert_eq!(arrivals(&mut b, ms(2000.0)), [8_008, 5_008_008]);
 }
 

@@ -55,9 +55,10 @@ impl Isolation {
 }
 
 params! {
-    /// Parameters of CAKE, with tc's names and defaults.
+    /// Parameters of CAKE, with tc's defaults. `header`, `instances`, `limit` and `target` are not in tc; `diffserv`,
+    /// `framing` and `isolation` have tc's keywords as values, with `_` for `-`; `memory_limit` is tc's `memlimit`.
     pub struct CakeParams {
-        /// Rate of CAKE's own shaper, at most the link's rate; null: no shaper (CAKE sends at the link's rate).
+        /// Rate of CAKE's own shaper, at most the link's rate; null: no shaper, so CAKE sends at the link's rate.
         bandwidth: Option<BitRate> = None,
         /// The tins, and the assignment of code points to tins.
         diffserv: Diffserv = Diffserv::Diffserv3,
@@ -66,14 +67,14 @@ params! {
         /// The round-trip time assumed by the law: COBALT's interval. tc's keywords: datacentre 100us, lan 1ms, metro 10ms,
         /// regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
         rtt: Duration = Duration::from_millis(100),
-        /// Acceptable standing delay; null: a 20th of `rtt`. A slow tin uses the transmission time of 1.5 packets at its rate
-        /// instead, if that is longer.
+        /// Acceptable standing delay; null: 1/20 of `rtt`. A slow tin uses the transmission time of 1.5 packets at its
+        /// rate instead, if that is longer.
         target: Option<Duration> = None,
-        /// Bytes that the line adds to each IP packet, -64 to 256; null: packet sizes are used unchanged (raw).
+        /// Bytes that the line adds to each IP packet, -64 to 256; null: sizes stay unchanged, as with tc's `raw`.
         overhead: Option<i16> = None,
         /// Minimum size of a packet on the line in bytes, 0 to 256.
         mpu: u16 = 0,
-        /// The framing of the line: none, ATM cells, or PTM's extra byte for each 64.
+        /// The framing of the line: none, ATM cells, or PTM's extra byte per 64.
         framing: Framing = Framing::None,
         /// Bytes before the IP header that are part of each packet's size: 14 if packets are Ethernet frames. CAKE
         /// subtracts them from the size before it adds `overhead`. They have no effect if `overhead` is not set.
@@ -91,8 +92,8 @@ params! {
         /// Number of instances that share `bandwidth`, from 1 to 64 (Linux's cake_mq). Each instance serves one
         /// transmit queue of the device; a hash assigns flows to instances. Limits apply to each instance.
         instances: u16 = 1,
-        /// Maximum length of all tins in bytes, in addition to `limit`; null: four times the bytes that `bandwidth`
-        /// carries in `rtt`, at least 4 MiB.
+        /// Maximum length of all tins together in bytes, a second bound beside `limit`; null: four times the bytes that
+        /// `bandwidth` carries in `rtt`, at least 4 MiB.
         memory_limit: Option<Bytes> = None,
         /// Maximum length of all tins together.
         limit: Limit = Limit::Packets(10_240),

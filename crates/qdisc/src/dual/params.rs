@@ -98,7 +98,7 @@ params! {
         /// Serves both queues in order of arrival, as if each packet of L had arrived earlier by this time (RFC 9332:
         /// 50ms); null: none: `classic_protection` divides the link.
         time_shift: Option<Duration> = None,
-        /// How marks and drops are drawn with a given probability; null: independent, recur (rfc9332).
+        /// How marks and drops are drawn at a given probability; null: independent (linux), recur (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
         /// Drops on overload (k p' above 1): L drops packets with probability p'^2 and marks all others; C drops regardless of
         /// the ECN field. If false, p' is at most 1/k, and the queues may grow to the limit.

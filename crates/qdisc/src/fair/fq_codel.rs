@@ -30,7 +30,7 @@ use crate::law::codel::{CodelParams, Variant};
 use units::{Bytes, Duration, Limit};
 
 params! {
-    /// Parameters of fq_codel, with tc's names and defaults.
+    /// Parameters of fq_codel, with tc's names and defaults. `law_sees`, `overflow_counts` and `variant` are not in tc.
     pub struct FqCodelParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(10_240),
@@ -55,8 +55,7 @@ params! {
         drop_batch: u32 = 64,
         /// Published version of CoDel.
         variant: Variant = Variant::Rfc8289,
-        /// The backlog passed to CoDel: that of all queues together (Linux) or of the packet's own queue (RFC 8290).
-        /// CoDel does not drop while this backlog is at most one packet.
+        /// The backlog passed to CoDel, which does not drop while this backlog is at most one packet.
         law_sees: LawSees = LawSees::Total,
         /// Also increments CoDel's count for packets that are dropped at a limit (Linux).
         overflow_counts: bool = true,

@@ -23,10 +23,11 @@ use units::{Problem, ensure};
 pub enum Overflow {
     /// The arrival is dropped.
     Tail,
-    /// Packets of the longest queue are dropped until the arrival fits; the arrival counts as part of its queue.
+    /// Packets of the longest queue are dropped until the arrival fits; the arrival counts as part of its queue. The
+    /// keyword alone compares queues by bytes, and drops from the head.
     Longest(Longest),
-    /// ns-2's SFQ: the arrival is dropped if its queue holds at least half as many packets as there are free places. It
-    /// is also dropped if there are fewer free places than queues and its queue holds more than an equal share of the
+    /// ns-2's SFQ: the arrival is dropped if its queue holds at least half as many packets as there are free slots. It
+    /// is also dropped if there are fewer free slots than queues and its queue holds more than an equal share of the
     /// limit. Needs a limit in packets and a fixed number of queues.
     Ns2Sfq,
 }

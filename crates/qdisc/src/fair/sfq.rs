@@ -57,12 +57,12 @@ params! {
         key: Option<HashKey> = None => if p.variant == Ns2 { HashKey::Addresses } else { HashKey::FiveTuple },
         /// Time between changes of the hash's salt; null: never.
         perturb: Option<Duration> = None,
-        /// Bytes that a queue may send in one turn; null: one packet per turn; 1514B (linux).
+        /// Bytes that a queue may send in one turn; null: one packet per turn, 1514B (linux).
         quantum: Option<Bytes> = None,
         /// Maximum length of each queue; null: no such limit, 127p (linux).
         queue_limit: Option<Limit> = None,
-        /// The packets that are dropped when the shared memory is full; null: longest by bytes, ns2_sfq (ns2), longest by packets
-        /// (linux).
+        /// The packets that are dropped when the shared memory is full; null: `{ longest = { from = "tail" } }`,
+        /// ns2_sfq (ns2), `{ longest = { by = "packets", from = "tail" } }` (linux).
         overflow: Option<Overflow> = None => match p.variant {
             Mckenney => longest(Measure::Bytes),
             Ns2 => Overflow::Ns2Sfq,

@@ -37,7 +37,7 @@ params! {
         ecn: bool = false,
         /// Published version of CoDel.
         variant: Variant = Variant::Draft01,
-        /// Puts all UDP flows into one separate bin. ns-2's `isolate_` does so with constant-rate packets.
+        /// Puts all UDP flows into one separate bin. ns-2's `isolate_` does this for constant-rate packets.
         isolate_cbr: bool = false,
     }
 }

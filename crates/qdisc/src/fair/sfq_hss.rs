@@ -16,8 +16,8 @@ use crate::declared::params;
 use units::{Duration, Limit};
 
 params! {
-    /// Parameters of SFQ with hashing and serial search. The defaults are those of ARRIS 2013, which does not specify
-    /// `when_full`, `timeout` and `overflow`.
+    /// Parameters of SFQ with hashing and serial search. The defaults are those of ARRIS 2013, except those of
+    /// `when_full`, `timeout` and `overflow`, which it does not specify.
     pub struct SfqHssParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
@@ -30,8 +30,8 @@ params! {
         /// Time for which a flow keeps its queue after its last packet has left. With 0s, queues become free as early
         /// as possible, so the fewest flows collide.
         timeout: Duration = Duration::ZERO,
-        /// The packets that are dropped when the shared memory is full. ARRIS 2013 does not specify them; its
-        /// text, read literally, means `tail`.
+        /// The packets that are dropped when the shared memory is full. ARRIS 2013 states no rule; `tail` is closest to
+        /// its words.
         overflow: Overflow = Overflow::Tail,
         /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
         /// `{ lred = {..} }`; or "none".

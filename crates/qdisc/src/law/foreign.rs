@@ -43,7 +43,8 @@ pub struct ForeignParams {
     pub law: String,
     /// Maximum length of the queue, as in droptail; null: 1000p; in a fair discipline, none (its queues share one limit).
     pub limit: Option<Limit>,
-    /// Text of each file, by its path. Filled in when the scenario is read, so that a result contains the code that produced it.
+    /// Text of each source file, keyed by path. Filled in when the scenario is read, so that a result contains the code
+    /// that produced it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub source: BTreeMap<String, String>,
     /// The law's own parameters.

@@ -18,7 +18,7 @@ macro_rules! laws {
             { $($more)* }
             law {
                 "codel" Codel(law::codel::CodelParams), B, "RFC 8289; Nichols & Jacobson, ACM Queue 2012",
-                    "Controlled delay: drops heads while the sojourn is above the target";
+                    "Controlled delay: drops from the head while delay exceeds the target";
                 "cobalt" Cobalt(law::cobalt::CobaltParams), B, "CAKE; ns-3",
                     "CoDel whose count falls gradually, and BLUE for flows that do not respond to drops";
                 "red" Red(law::red::RedParams), B, "Floyd & Jacobson 1993; ns-2 queue/red.cc; ALTQ",
@@ -30,11 +30,11 @@ macro_rules! laws {
                 "pie" Pie(law::pie::PieParams), B, "RFC 8033; draft-pan-aqm-pie-00; Linux sch_pie",
                     "Proportional integral controller: drops arrivals to hold the delay at a target";
                 "docsis_pie" DocsisPie(law::docsis_pie::DocsisPieParams), B, "RFC 8034",
-                    "The PIE of cable modems: delay predicted from the flow's tokens";
+                    "The PIE of cable modems: predicts the delay from the token bucket";
                 "blue" Blue(law::blue::BlueParams), B, "Feng, Kandlur, Saha & Shin 1999",
-                    "Drops at random: more often after overflow, less when the link idles";
+                    "Drops at random: more after overflow, less when the link is idle";
                 "lred" Lred(law::lred::LredParams), B, "ARRIS 2013 Figure 10",
-                    "Latency-based RED: drops heads with a probability that grows with their sojourn time";
+                    "Latency-based RED: drops from the head with a probability that grows with the delay";
             }
             outside {
                 "python" Python(law::foreign::ForeignParams), B, "docs/adding-a-law-in-python.md",

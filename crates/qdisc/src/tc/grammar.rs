@@ -90,8 +90,8 @@ pub(super) struct Grammar {
     pub tc: &'static str,
     /// Name of the discipline in a scenario.
     pub name: &'static str,
-    /// Parameters that tc's name of the discipline implies, as JSON. They do not apply if the user writes only the
-    /// name, and `name` is the same as `tc`: `red` alone means our `red` with its own defaults.
+    /// Parameters that tc's name for the discipline implies, as JSON. Exception: where `name` equals `tc`, the name
+    /// alone implies none of them, so `red` alone means our `red` with its own defaults.
     pub base: &'static [(&'static str, &'static str)],
     /// The discipline's keywords, in groups shared by several disciplines.
     pub keywords: &'static [&'static [Keyword]],

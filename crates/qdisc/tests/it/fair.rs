@@ -507,7 +507,7 @@ fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
 #[test]
 fn linux_may_take_the_last_packet_of_a_queue_and_sfq_codel_never_does() {
     // Flow s has one packet at a time, which waits 10 ms; flow b has a standing queue. Each sends one packet of 1500 B
-    // per turn. So every packet of s has waited longer than the target when CoDel decides about it. If the backlog that
+    // per turn. So every packet of s has waited longer than the target when CoDel decides whether to drop it. If the backlog that
     // CoDel sees includes b's packets, CoDel drops some packets of s from 110 ms on.
     let last = |sees: &str| {
         let parts = r#""classifier":{"isolated":{}},"scheduler":{"drr_plus_plus":{"quantum":1500}}"#;

@@ -21,7 +21,7 @@ pub struct Belief {
 pub const NAMES: [&str; 7] =
     ["cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "srtt_ms", "rto_ms", "pacing_rate_mbit", "timeouts"];
 
-/// The names that a sender's probe has for these values, in the order of [`NAMES`].
+/// The names under which a sender's probe reports these values, in the order of [`NAMES`].
 const PROBED: [&str; NAMES.len()] = ["cwnd", "ssthresh", "in_flight", "srtt", "rto", "pacing_rate", "timeouts"];
 /// Index of `timeouts` in [`NAMES`].
 const TIMEOUTS: usize = NAMES.len() - 1;

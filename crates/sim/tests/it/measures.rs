@@ -169,8 +169,8 @@ fn the_utilisation_of_a_modem_is_that_of_its_service_flow() {
     // more than its capacity of 37.5 MB
     let all = run(&modem(60, UPSTREAM, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
     assert!((number(&all, "links.up.utilisation") - 47.5 / 37.5).abs() < 0.001);
-    // a shaper with the same rate gives the same capacity. The capacity of a plain link follows its rate: 30 s at 5 Mbit/s, and
-    // 30 s at 10 Mbit/s
+    // a shaper with the same rate gives the same capacity. The capacity of a plain link follows its rate: 5 Mbit/s for 30 s, then
+    // 10 Mbit/s for 30 s
     let shaper = "shaper = { max_sustained_rate = \"5mbit\" }";
     let shaped = run(&modem(60, shaper, &app("cbr", "cbr = { rate = \"30mbit\", size = 1250 }")));
     assert!((number(&shaped, "links.up.utilisation") - 1.0).abs() < 0.001);

@@ -127,7 +127,8 @@ pub struct ForeignParams {
     /// The class: "FILE.py:CLASS", with the file's path relative to the scenario's folder; or the name of a class passed to
     /// `bloatlab.run(scenario, controllers={NAME: CLASS})`.
     pub controller: String,
-    /// Text of each file, by its path. Filled in when the scenario is read, so that a result contains the code that produced it.
+    /// Text of each source file, keyed by path. Filled in when the scenario is read, so that a result contains the code
+    /// that produced it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub source: BTreeMap<String, String>,
     /// The controller's own parameters.

@@ -20,12 +20,14 @@ macro_rules! controllers {
             /// periodically.
             /// Source: draft-irtf-iccrg-ledbat-plus-plus-01.
             "ledbat++" LedbatPp(ledbat_pp::LedbatPp),
-            /// BBR version 1: paces by a model of the path.   Source: draft-cardwell-iccrg-bbr-congestion-control-00.
+            /// BBR version 1: paces according to a model of the path.
+            /// Source: draft-cardwell-iccrg-bbr-congestion-control-00.
             "bbr" Bbr(bbr::Bbr),
             /// BBR version 3, in the form that `bbr3_form` names: like version 1, but losses also bound the model.   Source:
             /// draft-ietf-ccwg-bbr-04; google/bbr v3.
             "bbr3" Bbr3(bbr3::Bbr3),
-            /// Westwood+: Reno that reduces the window to bandwidth times minimum RTT.   Source: Grieco & Mascolo 2004.
+            /// Westwood+: Reno, but a loss reduces the window to bandwidth times minimum RTT. Source: Grieco & Mascolo
+            /// 2004.
             "westwood" Westwood(westwood::Westwood),
             /// DCTCP, in the form that `dctcp_form` names: reduces the window in proportion to the share of packets marked. Needs
             /// `ecn`, with `ecn_feedback` `dctcp` or `accecn`.   Source: RFC 8257; Linux.
@@ -34,10 +36,11 @@ macro_rules! controllers {
             /// `ecn_feedback = "accecn"`.
             /// Source: draft-briscoe-iccrg-prague-congestion-control; Linux (L4STeam).
             "prague" Prague(prague::Prague),
-            /// A constant window: the initial window or, if it is larger, `initial_ssthresh`, which the window reaches
-            /// by slow start. Marks and losses do not change the window, but after a timeout it grows from one segment
-            /// back to ssthresh by slow start. For experiments, and for programs that set the window from outside.
-            /// Source: RFC 5681 §3.1 for slow start.
+            /// A constant window: the initial window or, if `initial_ssthresh` is set and larger, that threshold, to
+            /// which the window grows by slow start. Marks and losses do not change the window. After a timeout, it
+            /// grows by slow start from one segment to `initial_ssthresh` or, if that is not set, to the initial
+            /// window. For experiments, and for programs that set the window from outside. Source: RFC 5681 §3.1 for
+            /// slow start.
             "fixed" Fixed(fixed::Fixed),
             /// The class named in the table `python` (docs/adding-a-controller-in-python.md).
             "python" Python(foreign::Foreign),

@@ -282,8 +282,8 @@ mod tests {
     fn the_window_stays_above_the_initial_one() {
         let mut s = search();
         let (_, _, after) = run(&mut s, 0.0, 1e4, 3.0).unwrap();
-        // at 10 segments/s, 4.55 segments are delivered before the test, and the reduction is 1.75 segments, so the window is
-        // 10 + 4.55 - 1.75 = 12.8 segments
+        // at 10 segments/s, 4.55 segments are delivered before SEARCH tests the rate, and the reduction is 1.75 segments, so the
+        // window is 10 + 4.55 - 1.75 = 12.8 segments
         assert!((after - 12.8).abs() < 0.05, "{after}");
         // A reduction of a window that has not grown would make the window smaller than the initial window, so there is no
         // reduction.

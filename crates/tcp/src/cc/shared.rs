@@ -42,7 +42,8 @@ words! {
     pub enum HyStart {
         /// Slow start ends only at a loss, at a CE mark or at ssthresh.
         "off" Off,
-        /// Slow start also ends when ACKs arrive in a long train or the delay grows, as in Linux. Source: Ha & Rhee 2008.
+        /// Slow start also ends when a train of closely spaced ACKs lasts long enough or the delay grows, as in Linux.
+        /// Source: Ha & Rhee 2008.
         "hystart" Hystart,
         /// HyStart++, only in the first slow start: when the delay grows, the window grows more slowly, until the delay falls
         /// again.   Source: RFC 9406.

@@ -34,7 +34,7 @@ pub(crate) struct Fack {
     /// The scoreboard entry of a retransmitted segment stores the number of the retransmission in `skip`.
     resent: VecDeque<Again>,
     first: u32,
-    /// The highest number of a delivered retransmission, plus 1; 0 if none was delivered.
+    /// One more than the highest number of any delivered retransmission; 0 if none was delivered.
     delivered: u32,
     /// The value of `delivered` before the SACK blocks of this ACK were processed.
     delivered_before: u32,

@@ -12,7 +12,7 @@ group! {
         pub loss_detection: LossDetection = LossDetection::RackTlp,
         /// Number of duplicate ACKs, or of separate SACKed runs, that indicates a loss. Default 3.
         pub dupthresh: u8 = 3,
-        /// Limited transmit: each of the first two duplicate ACKs lets one new segment leave.   Source: RFC 3042.
+        /// Limited transmit: each of the first two duplicate ACKs releases one new segment.   Source: RFC 3042.
         pub limited_transmit: bool = true,
         /// SACK information is kept after a timeout, as in Linux; RFC 6675 §5.1 allows a sender to keep or to discard it.
         pub keep_sack_after_rto: bool = true,
@@ -62,13 +62,13 @@ words! {
         /// retransmission waits for the timeout.
         /// Source: RFC 5681 §3.2, RFC 6675 §4.
         "dupthresh" Dupthresh,
-        /// Like ns-2's Agent/TCP/Linux, with DupThresh 4. A segment is lost when the highest SACKed segment is DupThresh above
-        /// it, counting holes (FACK). A retransmission is lost when new data sent after it is SACKed, or when a later
-        /// retransmission is delivered and at least DupThresh other retransmissions were sent between the two. SACKed
-        /// data does not count against the window. A loss found after a timeout reduces the window again. When a
-        /// recovery ends, SACK information about higher data is discarded. When the repair after a timeout ends, the
-        /// window becomes ssthresh, but at most the data in flight + 3 segments. Needs recovery by SACK. Source: Mathis
-        /// & Mahdavi 1996; traces of ns-2 2.35.
+        /// Like ns-2's Agent/TCP/Linux, if `dupthresh` is 4. A segment is lost when the highest SACKed
+        /// segment is DupThresh above it, counting holes (FACK). A retransmission is lost when new data sent after it
+        /// is SACKed, or when a later retransmission is delivered and at least DupThresh other retransmissions were
+        /// sent between the two. SACKed data does not count against the window. A loss found after a timeout reduces
+        /// the window again. When a recovery ends, SACK information about higher data is discarded. When the repair
+        /// after a timeout ends, the window becomes ssthresh, but at most the data in flight + 3 segments. Needs
+        /// recovery by SACK. Source: Mathis & Mahdavi 1996; traces of ns-2 2.35.
         "forward-ack" ForwardAck,
         /// By time: a segment is lost when a later one has been delivered and a reordering window has passed. If no ACK arrives
         /// for two round trips, a tail loss probe is sent. Needs recovery by SACK.   Source: RFC 8985.

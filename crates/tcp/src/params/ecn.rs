@@ -14,8 +14,8 @@ group! {
         pub ecn: bool = false,
         /// ECN codepoint of ECN-capable packets. Default: `ect1` for prague, otherwise `ect0`.
         pub ect: Option<Ect> = None,
-        /// The packets that are sent as ECN-capable. Default: `all` for dctcp and prague, `established` with `ecn_feedback =
-        /// "accecn"` (as in Linux), otherwise `data`.
+        /// The packets that are sent as ECN-capable. Default: `all` for dctcp and prague; for other controllers,
+        /// `established` with `ecn_feedback = "accecn"` (as in Linux), otherwise `data`.
         pub ect_on: Option<EctOn> = None,
         /// How ACKs report CE marks.
         pub ecn_feedback: EcnFeedback = EcnFeedback::Rfc3168,
@@ -47,8 +47,8 @@ impl EcnParams {
 words! {
     /// How a receiver reports CE marks, if ECN is in use.
     pub enum EcnFeedback {
-        /// Only the presence of marks: from a mark on, every ACK carries ECE until the sender responds with CWR.   Source: RFC
-        /// 3168 §6.1.3.
+        /// Only the presence of marks: after a mark, every ACK carries ECE until the sender responds with CWR.
+        /// Source: RFC 3168 §6.1.3.
         "rfc3168" Rfc3168,
         /// Exact counts: ECE reflects the CE bit of the acknowledged segments. When the CE bit changes, two ACKs are sent at
         /// once: one for the segments before the change, and one for the segment with the changed bit.   Source: RFC 8257 §3.2.

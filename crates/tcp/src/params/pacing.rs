@@ -6,19 +6,18 @@ use units::Problem;
 group! {
     /// How segments leave.
     pub struct PacingParams {
-        /// Segments are paced with every controller, as with the queue discipline fq or with TCP's own pacing. The rate per
-        /// round trip is twice the window if the window is below half of ssthresh, otherwise 1.2 times the window. If the
-        /// controller sets a pacing rate, the controller's rate is used instead.
+        /// Paces segments even if the controller sets no pacing rate, as with the queue discipline fq or with TCP's own
+        /// pacing. The rate per round trip is then twice the window if the window is below half of ssthresh, otherwise
+        /// 1.2 times the window. A controller's own rate is always used.
         /// Source: Linux's tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
         pub paced: bool = false,
         /// How the pacing rate is kept.
         pub pacing: Pacing = Pacing::LinuxInternal,
-        /// Largest number of segments that a host passes to its device in one piece, which the device then splits. 1:
-        /// single segments. Linux: 65535. Above 1, TSO autosizing sets the size of bursts: the data of 1/1024 s at the
-        /// pacing rate, more at round-trip times below 5 ms, but at least two segments and at most 64 kB. If the
-        /// windows have no room for a whole burst, a sender usually waits for the next ACK instead of sending a smaller
-        /// burst.
-        /// Source: ip-link(8), gso_max_segs.
+        /// Maximum number of segments that a host passes to its device in one piece, which the device then splits. 1:
+        /// single segments. Linux: 65535. If above 1, bursts have the size of TSO autosizing, up to this maximum:
+        /// 1/1024 s worth of data at the pacing rate, more at round-trip times below 5 ms, but at least two segments
+        /// and at most 64 kB. If the windows have no room for a whole burst, a sender usually waits for the next ACK
+        /// instead of sending a smaller burst. Source: ip-link(8), gso_max_segs.
         pub gso_max_segs: u32 = 1,
         /// Segmentation offload: a burst leaves as one packet, which queues treat as a whole until it is split. The size of the
         /// packet includes the headers of all segments, and is at most 65535 bytes: 43 segments of 1448 bytes. (Linux counts one
@@ -26,7 +25,7 @@ group! {
         /// (GRO). Needs `gso_max_segs` above 1.
         pub tso: bool = false,
         /// TCP small queues: the first link of the sender's host holds (queued or in transmission) at most two bursts
-        /// of each connection, or the data of 1/1024 s at the pacing rate if that is more. For retransmissions, the
+        /// of each connection, or 1/1024 s worth of data at the pacing rate if that is more. For retransmissions, the
         /// limit is twice as high. All other data waits in the socket. Intended for a bottleneck in the sender's own
         /// host, where the program and the queue discipline run on one machine. Source: Linux's tcp_small_queue_check,
         /// tcp_limit_output_bytes (4 MB).
@@ -47,8 +46,8 @@ group! {
 words! {
     /// How a pacing sender keeps its rate. A sender paces if its controller needs pacing, or with `paced`.
     pub enum Pacing {
-        /// After a burst, the next one waits for the time that the burst's payload takes at the pacing rate. Source:
-        /// draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
+        /// After a burst, the next one is delayed by the time that the burst's payload takes at the pacing rate.
+        /// Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
         "exact" Exact,
         /// Linux's internal pacing, without the queue discipline fq. If a burst leaves late, because it waited for the
         /// window or an ACK, the wait for the next burst is shortened by this delay, but at most by half. The first ten

@@ -20,13 +20,13 @@ group! {
         pub ack_pushed: bool = false,
         /// The receiver reports duplicates in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
-        /// The receive window. A number of bytes: a constant window (applications read at once). `auto`: a buffer that begins
+        /// The receive window. A number of bytes: a constant window (applications read immediately). `auto`: a buffer that begins
         /// small and grows with the bytes read in a round trip; packets then carry the current window. Source: Linux's
         /// tcp_moderate_rcvbuf.
         // the default is the maximum in Linux's default tcp_rmem, 6 MiB
         pub receive_window: ReceiveWindow = ReceiveWindow::fixed(Bytes(6_291_456)),
-        /// Memory of the buffer with `receive_window = "auto"`. Default: 131072 bytes initially, at most 6291456.   Source:
-        /// Linux's tcp_rmem.
+        /// Size of the receive buffer with `receive_window = "auto"`. Default: initially 131072 bytes, at most 6291456.
+        /// Source: Linux's tcp_rmem.
         pub rmem: Option<Rmem> = None,
     }
 

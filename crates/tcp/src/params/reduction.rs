@@ -23,8 +23,10 @@ words! {
         /// The window becomes ssthresh at once, but the data in flight is reduced by one segment for every two ACKs until it
         /// fits into the window.   Source: ns-2's Agent/TCP/Linux.
         "held-rate-halving" HeldRateHalving,
-        /// Proportional rate reduction. Once the data in flight is below ssthresh, packets are conserved, and ACKs that show
-        /// progress raise the data in flight back to ssthresh by slow start. Source: RFC 9937; Linux.
+        /// Proportional rate reduction: the data sent is the share ssthresh / old window of the data delivered. Once
+        /// less than ssthresh is in flight, an ACK releases as much data as it reports delivered, and one segment more
+        /// if it acknowledges new data and reveals no further loss, until ssthresh is in flight again. Source: RFC
+        /// 9937; Linux.
         "prr" Prr,
     }
 }

@@ -8,12 +8,13 @@ group! {
     pub struct WindowParams {
         /// Maximum congestion window, segments (ns-2's `window_`). Absent: only the receiver's window limits it.
         pub window_clamp: Option<u32> = None,
-        /// Maximum number of segments for which one ACK grows the window: 1 in RFC 5681, 2 in RFC 3465.
+        /// Maximum number of segments that one ACK is credited with when the window grows: 1 in RFC 5681, 2 in RFC
+        /// 3465.
         // Linux counts every segment that an ACK covers, so the default is practically no limit
         pub abc_limit: u32 = 1 << 16,
         /// How much of the window must be used for the window to grow.
         pub cwnd_validation: CwndValidation = CwndValidation::Round,
-        /// Window after an idle period.
+        /// Window after an idle period longer than the RTO.
         pub idle_restart: IdleRestart = IdleRestart::Decay,
         /// Nagle's algorithm: small segments wait while any data is unacknowledged.   Source: RFC 896.
         pub nagle: bool = false,
@@ -56,10 +57,10 @@ words! {
         /// The window is halved for every RTO of idle time, but not below the initial window. ssthresh becomes at least 3/4 of
         /// the old window.   Source: RFC 2861; Linux.
         "decay" Decay,
-        /// cwnd = initial window, once an RTO has passed since the last data was acknowledged, instead of since the last segment
-        /// was sent.   Source: ns-2's Agent/TCP/Linux, whose timer keeps running when idle.
+        /// cwnd = initial window. The idle period begins when all data is acknowledged, not when the last segment is
+        /// sent. Source: ns-2's Agent/TCP/Linux, whose timer keeps running when idle.
         "initial-after-ack" InitialAfterAck,
-        /// cwnd = 1 segment, once an RTO has passed since the last data was acknowledged.   Source: ns-2's other one-way agents
+        /// cwnd = 1 segment. The idle period begins as with `initial-after-ack`. Source: ns-2's other one-way agents
         /// (`restart_bugfix_`).
         "one-after-ack" OneAfterAck,
     }

@@ -18,7 +18,7 @@ group! {
         /// Bytes of all options of a SYN or SYN-ACK: 20 in Linux, 10 in ns-2 with timestamps.
         // Linux's options take 20 bytes: MSS 4, SACK permitted 2, time stamps 10, NOP 1, window scale 3
         pub syn_option_bytes: u16 = 20,
-        /// SACK blocks take bytes on the wire: 4 + 8 n for n blocks.
+        /// SACK blocks take up space on the wire: 4 + 8 n bytes for n blocks.
         pub sack_on_wire: bool = true,
         /// Segments carry time stamps. Their echoes give RTT samples (see `rtt_source`) and reveal spurious retransmissions.
         /// Without time stamps, RTT samples use the send time of each segment and Karn's rule.   Source: RFC 7323.

@@ -73,7 +73,7 @@ pub(super) trait MediaController {
     fn on_sent(&mut self, _now: Time, _in_flight: u64) {}
     /// Returns the encoder's target, bit/s of payload.
     fn target(&self, cx: &Context) -> f64;
-    /// Returns the pacing rate, bit/s on the wire. If the rate is infinite, each frame is sent at once.
+    /// Returns the pacing rate, bit/s on the wire. If the rate is infinite, each frame is sent immediately.
     fn pacing_rate(&self, cx: &Context) -> f64;
     /// Returns the minimum time between two of the pacer's bursts.
     fn burst_interval(&self) -> Duration {

@@ -16,7 +16,7 @@
 //!
 //! Departs: in the first interval, the probe rate is derived from the goodput so far, and at least one pair per second is sent,
 //! regardless of PTC. After the result, probes end and the load continues to the end of the run. A failed load-generating
-//! connection is replaced in the next interval instead of ending the test.
+//! connection does not end the test; the next connection that is added takes its place.
 
 mod build;
 mod connection;

@@ -52,8 +52,7 @@ pub(super) struct Score {
 }
 
 impl RecentSamples {
-    /// Returns a list without samples. The list will keep the samples of the last `most` intervals, and drop older
-    /// ones.
+    /// Returns an empty list, which keeps the samples of the last `most` intervals and drops older ones.
     pub(super) fn new(most: u32) -> Self {
         Self { intervals: VecDeque::from([Interval::default()]), most: most as usize }
     }

@@ -96,7 +96,7 @@ def considered(line: Equipment, stack: Stack, what: Consideration) -> Case:
 
 
 def cases() -> list[Case]:
-    """Returns all cases: every load and every consideration on all equipment, with every TCP."""
+    """Returns every combination of load, consideration, equipment and TCP."""
     return _of(list(Stack), NUMBERS, list(Consideration))
 
 

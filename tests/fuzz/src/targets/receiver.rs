@@ -13,7 +13,7 @@ use packet::Flags;
 use tcp::{Endpoint, Event, Io, ReceiveWindow, SackBlock, Segment, TcpParams};
 use units::{Bytes, Duration, Time};
 
-/// Arbitrary segments, for a receiver with the parameters of any stack.
+/// Sends arbitrary segments to a receiver that has the parameters of any stack.
 pub(crate) const RECEIVER: Target = Target {
     name: "receiver",
     minute: 20_000,

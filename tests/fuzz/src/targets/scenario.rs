@@ -44,8 +44,7 @@ pub(crate) const BUILD: Target = Target {
     start: Vec::new,
 };
 
-/// Maximum number of simultaneous events in scenarios as small as these. If there are more, the test concludes that time does not
-/// advance.
+/// Maximum number of simultaneous events in scenarios this small. If there are more, the test concludes that time is not advancing.
 const MOST_AT_ONCE: u64 = 2_000_000;
 /// Number of events between two consistency checks of the links' packet counters.
 const AUDIT: u64 = 32;

@@ -13,14 +13,14 @@ pub enum Variant {
     /// RFC 8289 (2018): on re-entry within 16 intervals, count resumes with the number of drops after the first in the
     /// last cycle, but at least 1.
     Rfc8289,
-    /// Like RFC 8289, but 1/sqrt is computed by one Newton step with 16 bits, and the dropping state is entered strictly after the
-    /// interval.
+    /// Like RFC 8289, but 1/sqrt is computed with one 16-bit Newton step, and the dropping state begins only after the
+    /// end of the interval, not exactly at its end.
     Linux,
     /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel: on re-entry within 8 intervals, count resumes at its
     /// last value minus 2; maxpacket is learned from the packets.
     Draft01,
-    /// ns-2's codel.cc, "kmn" revision (2012-2013): like draft01, but with `partial_parole`, and a large count resumes
-    /// at 0.9844 times its last value.
+    /// ns-2's codel.cc, "kmn" revision (2012-2013): like draft01, but soon after a cycle, CoDel waits only
+    /// interval / sqrt(count) before the first drop, and a large count resumes at 0.9844 times its last value.
     Kmn,
     /// ACM Queue, May 2012: on re-entry within one interval, count resumes at its last value minus 2; the dropping state is
     /// entered after a second interval above target; at least 512 bytes must wait behind the head.
