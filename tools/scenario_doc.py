@@ -86,17 +86,17 @@ Where a value is a "keyword or table", the keyword stands for the table with its
 `scheduler = { drr = {} }`.
 
 These disciplines of tc have an equivalent here: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red, cake and
-dualpi2. Units are as in tc (a limit without a unit counts packets, or bytes for bfifo and red; `kb` is 1024 bytes),
-except that a time needs its unit. A whole command (`tc qdisc replace dev eth0 root codel limit 100`) or a line of
-`tc qdisc show` is also valid. In the other direction, `bloatlab tc FILE` prints the commands that configure a Linux
-machine like the links of a scenario.
+dualpi2. In this syntax, units are as in tc: a limit without a unit counts packets, or bytes for bfifo and red, and
+both `kb` and `KB` are 1024 bytes. But a time needs its unit. A line of `tc qdisc show` or a whole command
+(`tc qdisc replace dev eth0 root codel limit 100`) is also valid. In the other direction, `bloatlab tc FILE` prints the
+commands that configure a Linux machine like the links of a scenario.
 
 For strict priority, as in tc's prio, combine a classifier and a scheduler of `fair`:
 
     queue.fair = { classifier = "prio", scheduler = "strict_priority", queue_limit = "1000p" }
 
-The TOS byte of a packet selects its band. Band 0 is sent before band 1, and band 1 before band 2, so a busy band
-starves the bands after it. A filter can put packets into another band by their code point, port or protocol:
+The TOS byte of a packet selects its band: 0, 1 or 2. A packet is sent only while all bands with lower numbers are
+empty, so a busy band starves the bands after it. A filter can choose a band by code point, port, protocol or address:
 `classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]`.
 
 With the discipline `perfect`, each flow has a queue of its own. To make the flows of two applications share a queue,
@@ -132,10 +132,10 @@ LEAD = "[The scenario](../scenario.md) shows how a file is built, and how values
 UNITS_NOTE = """\
 Rates are in bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the same. `mbps` and `kbps` in lower case are
 refused, because they mean bytes per second in tc and bits elsewhere. A bare `5` is 5 bit/s; runs and sweeps print a note
-about rates below 1 kbit/s. KB is 1000 bytes, KiB is 1024.
+about rates below 1 kbit/s. Outside tc's syntax, KB is 1000 bytes; KiB is 1024.
 
 Some defaults depend on another key, mostly on `variant`, which selects a published version of an algorithm. In the
-column *default*, a value followed by variants in brackets is the default for these variants, and a value without
+column *default*, a value followed by keywords in brackets is the default for these keywords, and a value without
 brackets is the default for all others. For example, `15ms, 30ms (draft2013)` means 30 ms for the variant `draft2013`
 and 15 ms for all others.
 """
@@ -189,6 +189,7 @@ TABLES = {
     "TraceParams": ("Delivery: a recorded trace", "`link.NAME.delivery.trace`"),
     "App": ("Applications", "`app.NAME`"),
     "FtpParams": ("Traffic ftp", "`app.NAME.traffic.ftp`"),
+    "WriteRate": ("A limit of the application's rate", "`app.NAME.traffic.ftp.rates`, a list"),
     "WebParams": ("Traffic web", "`app.NAME.traffic.web`"),
     "Uniform": ("A page of equal objects", "`app.NAME.traffic.web.page.uniform`"),
     "Lognormal": ("A page of random sizes", "`app.NAME.traffic.web.page.lognormal`"),
@@ -204,11 +205,10 @@ TABLES = {
     "BittorrentParams": ("Traffic bittorrent", "`app.NAME.traffic.bittorrent`"),
     "VideoParams": ("Traffic video", "`app.NAME.traffic.video`"),
     "ShortParams": ("Traffic short", "`app.NAME.traffic.short`"),
-    "WriteRate": ("A limit of the application's rate", "`app.NAME.traffic.ftp.rates`, a list"),
     "Pareto": ("A Pareto distribution", "`app.NAME.traffic.short.size.pareto`"),
     "BurstParams": ("Traffic burst", "`app.NAME.traffic.burst`"),
     "PingParams": ("Traffic ping", "`app.NAME.traffic.ping`"),
-    "RpmParams": ("Traffic rpm", "`app.NAME.traffic.rpm`: responsiveness under load"),
+    "RpmParams": ("Traffic rpm", "`app.NAME.traffic.rpm`"),
     "Stack": ("TCP stacks", "`tcp.NAME`"),
     "PythonController": ("Controller in Python", "`tcp.NAME.python`"),
     "LedbatParams": ("LEDBAT", "`tcp.NAME.ledbat`"),
@@ -234,7 +234,7 @@ PAGES = {
     "Delivery: like LTE": ("delivery", "Links whose rate varies"),
     "Applications": ("applications", "Keys of applications"),
     "TCP stacks": ("tcp", "Keys of TCP stacks"),
-    "Routes": ("run", "Routes, records and grades"),
+    "Routes": ("run", "Routes, records, traces and grades"),
 }
 
 

@@ -128,14 +128,13 @@ pub struct DocsisParams {
     /// The clock that determines when MAPs are sent (2012 model).
     #[serde(default)]
     pub map_clock: MapClock,
-    /// The bytes in REQ(1) when a MAP is made (2012 model). The modem's request vector has two entries, REQ(0) and
-    /// REQ(1). Each MAP grants bytes from REQ(0), and then adds REQ(1) to REQ(0), so that later MAPs can grant these
-    /// bytes.
+    /// Bytes in REQ(1) when a MAP is made (2012 model). A MAP grants bytes from the first entry of the modem's request
+    /// vector, REQ(0), and then adds the second entry, REQ(1), to REQ(0), so that later MAPs can grant these bytes.
     #[serde(default)]
     pub request_vector: RequestVector,
     /// Mean of the maximum grant size; null: no limit. Without a limit, the channel is uncongested. In the 2013 model,
-    /// a grant without a limit still has at most the bytes that the peak rate (if not set, the channel's rate) carries
-    /// in a MAP interval. In CableLabs 2012: `maxgrant_`. Unit: bytes.
+    /// a grant is then still limited to the bytes that the peak rate (if not set, the channel's rate) carries in a MAP
+    /// interval. In CableLabs 2012: `maxgrant_`. Unit: bytes.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
     /// Relative variation x of the maximum grant size: the maximum of each MAP is drawn uniformly from 1 - x to 1 + x times the

@@ -36,8 +36,8 @@ pub struct LowLatencyParams {
     /// `docsis_lld`'s marking ramp is the Maximum Sustained Rate of this flow or of the aggregate, whichever is lower.
     pub flow: Option<ShaperParams>,
     /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. The buffer of the
-    /// Classic flow is 100ms at the higher of its `max_sustained_rate` and `peak_rate`, unless `classic.limit` of
-    /// `docsis_lld` is set.
+    /// Classic flow is 100ms at the higher of its `max_sustained_rate` and `peak_traffic_rate`, unless `classic.limit`
+    /// of `docsis_lld` is set.
     pub classic_flow: Option<ShaperParams>,
 }
 
@@ -62,8 +62,8 @@ pub struct Docsis31Params {
     /// Aggregate Maximum Sustained Rate (AMSR). The rates count Ethernet frames. Upstream, the CMTS updates the buckets
     /// only once per MAP, so the depth of each bucket is its burst plus the tokens of a MAP interval.
     pub flow: ShaperParams,
-    /// The Low Latency service flow of an aggregate, whose discipline must be `docsis_lld`; null: none. Without this
-    /// table, the link has a single service flow, with any other discipline.
+    /// The Low Latency service flow of an aggregate; null: none. An aggregate needs the discipline `docsis_lld`; a
+    /// single service flow needs any other.
     #[serde(default)]
     pub low_latency: Option<LowLatencyParams>,
     /// Makes the link a CMTS's downstream, without requests and grants; null: an upstream. The other keys that apply to
@@ -117,7 +117,7 @@ pub struct Docsis31Params {
     /// Delay of the upstream receiver, in frames.
     #[serde(default = "upstream_pipeline")]
     pub upstream_pipeline: u32,
-    /// Packet size that the CMTS assumes when it converts rates of Ethernet frames into rates with MAC headers (10 bytes per
+    /// Packet size with which the CMTS converts rates of Ethernet frames to rates with MAC headers (10 bytes per
     /// packet).
     #[serde(default = "mean_packet")]
     pub mean_packet: Bytes,

@@ -35,7 +35,7 @@ pub struct HtbParams {
     /// Highest rate, used while `burst` lasts; null: the same as `rate`.
     pub ceil: Option<BitRate>,
     /// Number of bytes that may be sent at `ceil` beyond what `rate` allows. The default is the value that tc computes
-    /// for a rate below 8 Gbit/s and an MTU of 1500.
+    /// for a rate below 8 Gbit/s.
     pub burst: Bytes,
     /// Number of bytes that may be sent at the interface's speed beyond what `ceil` allows.
     pub cburst: Bytes,

@@ -21,7 +21,7 @@ pub struct Impairments {
     pub policer: Option<Policer>,
     /// Losses in bursts (Gilbert-Elliott).
     pub burst_loss: Option<BurstLoss>,
-    /// Retransmission on the link, as on radio links: lost packets arrive late, and in order.
+    /// Retransmission on the link, as on radio links: failed transmissions delay a packet.
     pub retransmission: Option<Retransmission>,
     /// Holds back packets so that later ones overtake them.
     pub reordering: Option<Reordering>,
@@ -42,9 +42,9 @@ pub struct Policer {
     pub burst: Bytes,
 }
 
-/// The Gilbert-Elliott model: the wire is in a good or a bad state, which may change before each packet. At first, it is in
-/// the good state. The long-run loss is (r * `good_loss` + p * `bad_loss`) / (p + r), and the bad state lasts 1/r packets on
-/// average.
+/// The Gilbert-Elliott model: the wire is in a good or a bad state, which may change before each packet. It starts in
+/// the good state. The long-run loss is (r * `good_loss` + p * `bad_loss`) / (p + r), and the bad state lasts 1/r
+/// packets on average.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BurstLoss {

@@ -11,7 +11,7 @@ use units::{Duration, Problem, ensure, shown, within};
 pub struct App {
     /// Node of the client.
     pub from: String,
-    /// Nodes of the servers, in the order in which the application numbers them.
+    /// Nodes of the servers: server 1, server 2 and so on. Only `web` and `bittorrent` use more than one.
     pub to: Vec<String>,
     /// Earliest start. The actual start is random: it depends on `seed`, and lies between `start` and `start` +
     /// `start_spread`.

@@ -36,7 +36,7 @@ pub struct Scenario {
     /// Applications, by name.
     #[serde(default)]
     pub app: BTreeMap<String, App>,
-    /// User-defined TCP stacks, by name. Each has a preset and the parameters that differ from it.
+    /// User-defined TCP stacks, by name. Each consists of a preset and the parameters that differ from it.
     #[serde(default)]
     pub tcp: BTreeMap<String, Stack>,
     /// Fixed next hops, which override the shortest path. The shortest path is the path with the fewest links. If

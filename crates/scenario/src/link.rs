@@ -47,7 +47,7 @@ pub struct Link {
     /// 1. With `both_ways`, each direction counts its own packets.
     #[serde(default)]
     pub lose: Vec<u64>,
-    /// Further losses and delays on the wire: a policer, losses in bursts, retransmissions, reordering, batches.
+    /// Further impairments of the wire: a policer, losses in bursts, retransmissions, reordering, batches, duplicates.
     #[serde(default)]
     pub impairments: Option<port::Impairments>,
     /// The queue discipline.
@@ -117,14 +117,15 @@ pub struct Change {
     /// New loss probability.
     #[serde(default)]
     pub loss: Option<Prob>,
-    /// New Maximum Sustained Traffic Rate of the shaper or service flow; or, if `shaper.htb.rate` is set, its new
-    /// value.
+    /// New Maximum Sustained Traffic Rate of the shaper or service flow, or new `shaper.htb.rate`. The link must
+    /// already set the key that changes.
     #[serde(default)]
     pub max_sustained_rate: Option<BitRate>,
-    /// New Peak Traffic Rate of the shaper or service flow; or, if `shaper.htb.ceil` is set, its new value.
+    /// New Peak Traffic Rate of the shaper or service flow, or new `shaper.htb.ceil`. The link must already set the key
+    /// that changes.
     #[serde(default)]
     pub peak_traffic_rate: Option<BitRate>,
-    /// New value of the modem's `max_grant`: the maximum grant size, or its mean if `grant_variation` is set.
+    /// New `max_grant` of a DOCSIS 3.0 modem.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
 }

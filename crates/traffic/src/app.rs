@@ -175,7 +175,7 @@ macro_rules! applications {
 
 applications! {
     "ftp" Ftp(ftp::FtpParams), "tcp", "CableLabs 2012 §3.2.1, ARRIS 2013",
-        "File transfers: endless, repeated, or bursty with pauses",
+        "File transfers: endless, back to back, or with pauses",
         r#"{ "flows": 5, "direction": "up", "size": "10MB", "pause": "300ms" }"#;
     "game" Game(game::GameParams), "udp", "IEEE 802.11-18/2009r6 §4.1.4",
         "An online game: a player's updates and the server's snapshots",
@@ -193,7 +193,7 @@ applications! {
         "Small transfers with Poisson arrivals, each on its own connection",
         r#"{ "interval": "100ms", "size": { "fixed": "14KB" } }"#;
     "burst" Burst(burst::BurstParams), "tcp or udp", "ARRIS 2013, single large bursts",
-        "One large burst (or one per interval), sent at once",
+        "One large burst, or one per interval, over TCP or UDP",
         r#"{ "bytes": "1MB", "transport": "udp" }"#;
     "ping" Ping(ping::PingParams), "udp", "RFC 792, RFC 2681",
         "Echo requests and replies: round-trip times and losses",

@@ -40,7 +40,7 @@ pub enum Arrivals {
     RandomWalk,
 }
 
-/// UDP datagrams at a constant rate, numbered from 0.
+/// UDP datagrams at a constant mean rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CbrParams {
@@ -54,7 +54,7 @@ pub struct CbrParams {
     #[serde(default)]
     pub arrivals: Arrivals,
     /// Random delay of each datagram, as a fraction of the interval: 0 for none, 1 for up to one full interval. With
-    /// `random_walk`: the largest relative change of a gap. Default 0.
+    /// `random_walk`: the largest relative change of a gap. Not valid for `poisson`. Default 0.
     #[serde(default)]
     pub randomize: Prob,
     /// Number of datagrams; omitted: until the end of the run.

@@ -43,7 +43,7 @@ pub struct PingParams {
     /// True if the next request leaves when the answer to the last request arrives, instead of after an interval. Default
     /// false.
     pub after_answer: bool,
-    /// With `after_answer`: maximum wait for an answer. Default 1s.
+    /// With `after_answer`: time after which the next request leaves even without an answer. Default 1s.
     pub timeout: Duration,
 }
 

@@ -36,7 +36,7 @@ const MAX_OPEN: u32 = 65_536;
 pub enum Size {
     /// A fixed size.
     Fixed(Bytes),
-    /// Exponential with this mean; at least 1 byte.
+    /// An exponential distribution with this mean; at least 1 byte.
     Exponential(Bytes),
     /// Pareto: most transfers are small, a few are large.
     Pareto(Pareto),
@@ -52,7 +52,8 @@ pub struct Pareto {
     pub min: Bytes,
     /// Largest size. A larger draw is reduced to this size. Default 1MB.
     pub max: Bytes,
-    /// Exponent. From 1 to 2, the distribution without the cap has a mean but no variance. Default 1.2.
+    /// Exponent. Above 1 and up to 2, the distribution without the cap has a finite mean but no finite variance.
+    /// Default 1.2.
     pub shape: f64,
 }
 

@@ -45,7 +45,7 @@ pub struct VoipParams {
     pub interval: Duration,
     /// Number of frames; omitted: until the end of the run.
     pub count: Option<u64>,
-    /// A frame is late if its delay exceeds the minimum delay of the call by more than this time. Default 60ms.
+    /// A frame is late if its delay exceeds the minimum delay in its direction by more than this time. Default 60ms.
     pub late_after: Duration,
     /// Delay of the rest of the network. It is added to the measured delay in the E-model only. Default 20ms.
     pub network_delay: Duration,

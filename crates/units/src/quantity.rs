@@ -241,7 +241,7 @@ impl FromStr for Limit {
 }
 
 impl Text for Bytes {
-    const VALID: &str = "a size such as 1514, \"600KB\" (1000 bytes each), \"64KiB\" or \"10MB\"";
+    const VALID: &str = "a size such as 1514, \"600KB\" (KB: 1000 bytes), \"64KiB\" or \"10MB\"";
     const WHOLE: Option<fn(u64) -> Result<Self, ParseError>> = Some(Self::from_integer);
     fn pattern() -> String {
         with_unit(spellings(SIZES), "")

@@ -55,7 +55,8 @@ measures! {
         "unread_ms": Kind::MS, "live, unread",
             "Longest time for which a packet can have waited in a namespace's device until the bench read it: the time since the \
              device was last empty.", DELAYS => object(delays(v.unread));
-        "rtt_ms": Kind::MS, "live, round trip", "Least round-trip propagation time between hosts that communicate." => v.rtt.millis();
+        "rtt_ms": Kind::MS, "live, round trip",
+            "Shortest round-trip propagation time between two hosts that communicate." => v.rtt.millis();
         "real_time": Kind::ONE, "live, real time", "True if the packet thread ran under SCHED_FIFO." => v.real_time;
         "processors_awake": Kind::ONE, "live, processors awake", "True if processors were kept from going idle." => v.awake;
         "foreign_packets": Kind::PACKETS, "live, foreign",

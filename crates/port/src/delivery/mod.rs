@@ -113,7 +113,7 @@ deliveries! {
     "lte" Lte(LteParams => lte::Lte), "3GPP TS 36.321; stated parameters",
         "Like LTE: grants, blocks retransmitted after 8 ms, a varying rate, handovers";
     "wifi" Wifi(WifiParams => wifi::Wifi), "IEEE 802.11-2016 10.22; Bianchi 2000; stated parameters",
-        "Like Wi-Fi: an aggregate of packets in each turn that the link wins against other stations";
+        "Like Wi-Fi: competes with other stations for turns, and sends an aggregate in each turn";
     "starlink" Starlink(StarlinkParams => starlink::Starlink), "Mohan et al., WWW 2024; stated parameters",
         "Like Starlink: a new rate and delay every 15 s, outages";
 }

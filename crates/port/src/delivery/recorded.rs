@@ -14,20 +14,19 @@ const MS: u64 = 1_000_000;
 /// Rate assumed until the trace file has been read.
 const UNREAD: BitRate = BitRate(1_000_000_000);
 
-/// A recorded trace in mahimahi's format: a file in which each line is the time of an opportunity to send, in whole ms. The
-/// file is read together with the scenario.
+/// A recorded trace in mahimahi's format: a file in which each line is the time of an opportunity to send, in whole ms.
+/// The file is read together with the scenario. The trace repeats after its last line, and does not depend on the seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceParams {
-    /// Path of the file, relative to the scenario's folder.
+    /// Path of the file, relative to the scenario's folder; required unless `source` is given.
     pub file: String,
     /// Bytes of one opportunity; no packet may be larger. mahimahi's value is 1504: a packet of 1500 bytes and the 4 bytes of
     /// mahimahi's tunnel device.
     pub opportunity: Bytes,
-    /// Offset into the trace at which the run starts. The trace repeats after its last line. The
-    /// seed has no effect on the trace.
+    /// Offset into the trace at which the run starts.
     pub start: Duration,
-    /// Lines of the file in compact form ("+16 +1x3" is 16, 17, 17, 17). They are filled in when the scenario is read, so that a
+    /// Lines of the file in compact form ("+16 +1x3" is 16, 17, 17, 17). Reading the scenario fills them in, so that a
     /// result is complete without the file.
     #[serde(skip_serializing_if = "Lines::is_empty")]
     pub source: Lines,

@@ -39,7 +39,7 @@ impl ReceiveWindow {
 /// The maximum window, bytes.
 pub(crate) const MOST: u64 = 1 << 31;
 
-const VALID: &str = "\"auto\", or a size such as \"6291456B\", \"600KB\" (1000 bytes each) or \"64KiB\"";
+const VALID: &str = "\"auto\", or a size such as \"6291456B\", \"600KB\" (KB: 1000 bytes) or \"64KiB\"";
 
 impl fmt::Display for ReceiveWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

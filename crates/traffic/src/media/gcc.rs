@@ -75,9 +75,8 @@ const LOSS_WINDOW: Duration = Duration::from_secs(1);
 pub struct GccParams {
     /// After over-use, the rate is reduced to this share of the received rate (beta). Default 0.85.
     pub beta: f64,
-    /// Factor by which the rate grows per second (eta) before the first decrease. After a decrease, the rate grows
-    /// linearly, until the received rate exceeds the mean of the received rates at past decreases by more than three
-    /// standard deviations; then it grows by this factor again. Default 1.08.
+    /// Factor by which the rate grows per second (eta). After a decrease, the rate grows linearly instead, until the
+    /// received rate is more than three standard deviations above its mean at past decreases. Default 1.08.
     pub increase: f64,
     /// Initial threshold of the detector (del_var_th). Default 12.5ms.
     pub threshold: Duration,
@@ -85,9 +84,9 @@ pub struct GccParams {
     pub overuse_time: Duration,
     /// Coefficient with which the estimate of the noise variance is smoothed (chi), 0.001 to 0.1. Default 0.01.
     pub chi: f64,
-    /// The detector multiplies the estimated delay gradient by the number of packet groups received so far, capped at
-    /// `offset_gain`, and compares the product with `threshold`. With 1, the detector compares the gradient itself, as
-    /// in the draft. Default 60.
+    /// The detector multiplies the estimated delay gradient by the number of packet groups received so far, but at most
+    /// by `offset_gain`, and compares the product with the threshold. With 1, it compares the gradient itself, as in
+    /// the draft. Default 60.
     pub offset_gain: f64,
     /// Pacing rate as a multiple of the controller's rate. Default 2.5.
     pub pacing: f64,

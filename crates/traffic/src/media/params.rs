@@ -120,7 +120,7 @@ pub struct MediaParams {
     pub direction: Direction,
     /// Smallest rate of the encoder, bit/s of payload. Default 150kbit.
     pub min_rate: BitRate,
-    /// First rate of the encoder, bit/s of payload. Default 300kbit.
+    /// Initial rate of the encoder, bit/s of payload. Default 300kbit.
     pub start_rate: BitRate,
     /// Largest rate of the encoder, bit/s of payload. Default 1500kbit.
     pub max_rate: BitRate,

@@ -45,7 +45,7 @@ pub struct RpmParams {
     pub direction: Load,
     /// Load-generating connections at the start, per direction (INP). Default 1.
     pub initial: u32,
-    /// Load-generating connections added in each interval (INC). Default 1.
+    /// Load-generating connections added after each interval, per direction, until the test ends (INC). Default 1.
     pub add: u32,
     /// Largest number of load-generating connections, per direction (MNP). Default 16.
     pub most: u32,
@@ -59,7 +59,7 @@ pub struct RpmParams {
     /// A result is stable if the standard deviation of its last `moving_average` values is below this fraction of the
     /// newest value (SDT). Default 0.05.
     pub tolerance: f64,
-    /// Largest number of pairs of probes per second (MPS): a foreign probe and a self probe. Default 100.
+    /// Largest number of pairs of probes per second (MPS). A pair is a foreign probe and a self probe. Default 100.
     pub probes_per_second: u32,
     /// Largest share of the goodput that probes may use (PTC), counting 5000 bytes per foreign probe and 1000 per self probe.
     /// Default 0.05.
@@ -67,8 +67,8 @@ pub struct RpmParams {
     /// Largest number of intervals in a stage. The test has two stages: the first lasts until the goodput is stable,
     /// the second until the responsiveness is stable. Default 10.
     pub stage_intervals: u32,
-    /// Unsent bytes kept in the socket of each load-generating connection. A self probe uses such a connection, so its
-    /// message waits behind these bytes. Default 16KB.
+    /// Unsent bytes kept in the socket of each load-generating connection. The message of a self probe waits behind
+    /// these bytes. Default 16KB.
     pub notsent_lowat: Bytes,
     /// True if a TLS 1.3 handshake of one round trip follows each TCP handshake. Default true.
     pub tls: bool,

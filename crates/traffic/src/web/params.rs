@@ -189,14 +189,14 @@ pub struct WebParams {
     /// false, each object has its own connection; this fits CableLabs 2012 better (see the study `cablelabs2012`).
     /// Default false.
     pub persistent: bool,
-    /// When the client stops requesting objects from a server: after it has requested each object once (`asked`), or
-    /// when as many objects have arrived as the server has (`retrieved`). CableLabs 2012 says "until 25 objects have
-    /// been retrieved from each server", which can be read either way. Default `asked`.
+    /// When the client stops requesting objects from a server that has n objects: after n requests (`asked`), or after
+    /// n objects have arrived (`retrieved`). CableLabs 2012 says "until 25 objects have been retrieved from each
+    /// server", which can be read either way. Default `asked`.
     pub quota: Quota,
     /// Order in which the connections open: `interleaved` or `by_server`. Default `interleaved`.
     pub open_order: OpenOrder,
-    /// Event from which the page load time is measured: the connection for the HTML file is opened (`open`) or
-    /// established (`connected`). Default `open`.
+    /// Start of the page load time: when the connection for the HTML file is opened (`open`) or established
+    /// (`connected`). Default `open`.
     pub measure_from: MeasureFrom,
     /// Action when a connection fails: `retry` or `give_up`. Default `retry`.
     pub on_failure: OnFailure,
