@@ -126,7 +126,7 @@ def test_the_claim_of_the_document_is_checked():
             r"buffers.py:\d+: ValueError: study buffers: give measure, or batches",
         ),
         (("CASES = [0.25, ", "CASES = [0.5, "), r"2 cases are called '0.5'"),
-        (('"1.0", "utilisation"', '"2.0", "utilisation"'), r"claim 'full' is of case '2.0'; there is 0.25, 0.5, 1.0"),
+        (('case="1.0"', 'case="2.0"'), r"claim 'full' is of case '2.0'; there is 0.25, 0.5, 1.0"),
         (('["links"]["up"]', '["links"]["wan"]'), r"buffers.py:\d+: case=\S+ with seed 1: KeyError: 'wan'"),
         (("round(case * P)", "round(case / 0)"), r"buffers.py:\d+: ZeroDivisionError: "),
         (
