@@ -3,7 +3,7 @@
 #   make run      set up, reproduce the study with three seeds, say where the report is      (SEEDS=3 JOBS=2 OUT=runs/...)
 #   make study    the same with ten seeds, which the study's rules require; the runs of `make run` are not repeated   (STUDY=cablelabs2012)
 #   make test     Rust and Python tests
-#   make check    formats, lints, types, layers, documentation, then test: what CI runs
+#   make check    formats, lints, types, layers, documentation, then test (CI runs more: .ci/run)
 #   make bench    ns, instructions and bytes against the floor; beside ns-2 and ns-3 where they are installed
 #   make playground  build the playground, for `bloatlab play` (needs Node and Rust's target wasm32-unknown-unknown)
 #   make fuzz     fuzz every input, coverage-guided, ten minutes each              (TIME=600 or ROUNDS=10, SEED=1 JOBS=2)

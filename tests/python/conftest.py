@@ -75,6 +75,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Returns one worker more than there are cores, because tests often wait for a browser or another process."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the files that take longest first, so that the workers of `pytest -n` end at about the same time."""
     rank = {name: n for n, name in enumerate(LONG)}

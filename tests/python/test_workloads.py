@@ -75,6 +75,13 @@ def test_rrul_has_four_classes_each_way():
     }
 
 
+@pytest.mark.parametrize("segments", [3, 4, 10])
+def test_short_flows_begin_with_the_window_that_the_user_chooses(segments: int):
+    data = load("rfc7928-5.1.2", {"iw": str(segments)}).data
+    stacks = {app["tcp"] for name, app in data["app"].items() if name.startswith("short_")}
+    assert [data["tcp"][name]["initial_window"] for name in stacks] == [{"segments": segments}]
+
+
 def test_the_idle_line_answers_request_and_response_at_its_round_trip():
     result = bloatlab.run("rrul", sets={"length": "1ms"})
     ping = result.summary["apps"]["udp_BE"]["ping"]

@@ -14,7 +14,6 @@ use crate::tun::MTU;
 use port::Service;
 use scenario::{Link, Network, NetworkApp, Scenario};
 use std::collections::BTreeMap;
-use tcp::HyStart;
 use traffic::Traffic;
 use units::{BitRate, Bytes, Duration, Problem};
 
@@ -271,10 +270,6 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
 fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<String, String> {
     let kernel = tcp::TcpParams::default().with(|p| {
         p.control.congestion_control = stack.control.congestion_control;
-        // a kernel's HyStart has only these two settings
-        if let HyStart::Off | HyStart::Hystart = stack.control.shared.hystart {
-            p.control.shared.hystart = stack.control.shared.hystart;
-        }
         p.ecn.ecn = stack.ecn.ecn;
     });
     let tree = |p: &tcp::TcpParams| serde_json::to_value(p).unwrap_or_default();

@@ -265,7 +265,11 @@ impl Change {
         require(plain || self.rate != Some(BitRate(0)), "rate", message)?;
         let shaper = [("max_sustained_rate", self.max_sustained_rate), ("peak_traffic_rate", self.peak_traffic_rate)];
         for (path, rate) in shaper.into_iter().filter_map(|(path, rate)| Some((path, rate?))) {
-            require(!plain && !delivery, path, "the link is plain; expected service = shaper or docsis")?;
+            require(
+                !plain && !delivery,
+                path,
+                "the link has neither a shaper nor a modem; expected the key shaper, docsis or docsis31",
+            )?;
             positive(path, rate)?;
         }
         let message = "the shaper does not limit its peak rate; first set its peak_traffic_rate (htb: ceil)";

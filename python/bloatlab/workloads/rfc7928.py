@@ -67,12 +67,17 @@ def _ecn(p: Parameters) -> Data:
 
 
 def _short(p: Parameters) -> Data:
-    window = "iw10" if p.number("iw", 3, 10) == 10 else "reno"
+    segments = p.number("iw", 3, 10)
+    # the initial window of "reno" has three segments
+    tcp = "reno" if segments == 3 else f"iw{segments}"
     apps = {"bulk": _bulk()}
     for packets in (11, 33, 55, 77, 99):
         files = {"size": f"{packets * _SEGMENT}B", "pause": "100ms"}
-        apps[f"short_{packets}"] = app(("left", ["right"]), {"ftp": files}, tcp=window)
-    return _dumbbell(p, apps)
+        apps[f"short_{packets}"] = app(("left", ["right"]), {"ftp": files}, tcp=tcp)
+    made = _dumbbell(p, apps)
+    if segments != 3:
+        made["tcp"][tcp] = {**_RENO, "initial_window": {"segments": segments}}
+    return made
 
 
 def _unresponsive(share: float, *, beside: bool) -> Callable[[Parameters], Data]:

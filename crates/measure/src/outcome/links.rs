@@ -92,7 +92,7 @@ measures! {
             "Mean rate offered by a link with recorded or modelled delivery (docs/links.md)." => mbit(o.bytes, time);
         "opportunities": Kind::ONE, "opportunities",
             "Milliseconds with at least one opportunity, a time at which the link can send." => o.count;
-        "used": Kind::ONE, "used", "Opportunities in which packets were sent." => o.used;
+        "used": Kind::ONE, "used", "Milliseconds in which packets were sent." => o.used;
         "bytes": Kind::BYTES, "bytes", "Bytes that the opportunities could carry." => o.bytes;
         "used_bytes": Kind::BYTES, "used", "Bytes sent." => o.used_bytes;
         "wasted_bytes": Kind::BYTES, "wasted", "Bytes of opportunities that were not used." => o.bytes - o.used_bytes;

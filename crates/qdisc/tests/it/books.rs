@@ -260,7 +260,7 @@ proptest! {
 fn a_drop_tail_limit_in_time_is_checked_by_ns2s_convention() {
     let at = |ns2: bool| {
         let text = format!(r#"{{"droptail":{{"limit":"224us","ns2_off_by_one":{ns2}}}}}"#);
-        serde_json::from_str::<Spec>(&text).unwrap().validate_at(BitRate(1_000_000))
+        serde_json::from_value::<Spec>(text.parse().unwrap()).unwrap().validate_at(BitRate(1_000_000))
     };
     assert!(at(false).is_ok());
     assert!(at(true).unwrap_err().message.contains("nothing could wait"));

@@ -377,8 +377,8 @@ pub(crate) trait Control: Sized {
     /// Grows the window after an ACK. The default of [`Control::on_ack`] calls this method for ACKs that may grow the window.
     fn grow(&mut self, _w: &mut Window, _s: &AckSample) {}
 
-    /// Processes an ACK that delivers data or reports a mark. If `s.rests` is true, the window must not grow, and the result is
-    /// ignored.
+    /// Processes an ACK that delivers data or carries an ECN echo. If `s.rests` is true, the window must not grow, and the
+    /// result is ignored, unless it has [`Drive::converges`].
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
         if !s.rests {
