@@ -111,7 +111,7 @@ def finish(child: subprocess.Popen[str]) -> tuple[float, str]:
 
 
 def until(store: Path, runs: int, children: list[subprocess.Popen[str]]) -> None:
-    """Waits until the store contains this many runs, or a command has ended."""
+    """Waits until the store contains at least this many runs, or a command has ended."""
     while kept(store) < runs and all(child.poll() is None for child in children):
         time.sleep(0.1)
 

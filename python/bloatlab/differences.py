@@ -186,8 +186,8 @@ def difference(
 ) -> Difference:
     """Compares two results.
 
-    `scenarios` contains both scenarios as plain values; it is None if a result has no scenario. `measures` contains,
-    for each result, the values of its measures by path.
+    `scenarios` contains both scenarios as plain values; it is None if a result has no scenario. `measures` contains
+    the measures of each result, keyed by path.
     """
     settings = [] if scenarios is None else varying(scenarios)
     first, second = measures

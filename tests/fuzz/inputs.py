@@ -114,7 +114,7 @@ FLENT: dict[str, Any] = {
 
 
 def a_flent(chance: Chance, folder: Path) -> Path:
-    """Writes a flent data file, changed or corrupted."""
+    """Writes a flent data file that has been altered or corrupted."""
     tree: Any = FLENT
     for _ in range(chance.randrange(4)):
         tree = changed(tree, chance)

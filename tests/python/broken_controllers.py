@@ -58,10 +58,9 @@ class SmallBbr:
         "probe_bw_up": (1.25, 2.25),
         "probe_rtt": (1.0, 0.5),
     }
-    #: If a round loses more than the fraction `loss_threshold` of its bytes, a bound is lowered. In a phase that
-    #: probes, the bound of the bytes in flight falls to `beta` times the bytes in flight, but not below the
-    #: bandwidth-delay product. In other phases, the bound of the rate falls to `beta` times the rate, but not below the
-    #: measured rate.
+    #: If a round loses more than the fraction `loss_threshold` of its bytes, one of the bounds is lowered: in a probing
+    #: phase, the bound on bytes in flight, to `beta` times the bytes in flight, but not below the bandwidth-delay
+    #: product; in other phases, the bound on the rate, to `beta` times the rate, but not below the measured rate.
     beta, loss_threshold = 0.7, 0.02
 
     def __init__(self):

@@ -59,7 +59,7 @@ class Aimd:
 
 
 class Deaf(Aimd):
-    """Keeps its window after losses and marks."""
+    """Does not reduce its window after losses or marks."""
 
     kept = 1.0
 

@@ -75,9 +75,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Returns one worker more than there are cores, because tests often wait for a browser or another process."""
-    return (os.cpu_count() or 1) + 1
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Returns one worker more than there are cores, because tests often wait for a browser or another process. Returns
+    None if xdist's own variable sets the number.
+    """
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

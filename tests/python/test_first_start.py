@@ -1,4 +1,4 @@
-"""SEARCH and LEDBAT++ on a simulated link, compared with statements of their drafts and with closed forms."""
+"""SEARCH and LEDBAT++ on a simulated link, compared with statements in their drafts and with closed forms."""
 
 from __future__ import annotations
 

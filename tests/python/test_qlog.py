@@ -155,8 +155,8 @@ def test_losses_are_the_retransmissions_and_bytes_are_those_that_were_acknowledg
 
 
 def test_the_round_trip_is_that_of_the_packets(folder: Path):
-    # the queues are empty for the first segment, so its ACK arrives after 40 ms plus the transmission of a segment and
-    # of an ACK
+    # the first segment finds the queues empty, so its ACK arrives after 40 ms plus the transmission times of a segment
+    # and an ACK
     file = folder / "qlog" / "upload-1.sqlog"
     times = {data["header"]["packet_number"]: time for time, data in of_kind(file, "packet_sent") if "frames" in data}
     first = min(times)

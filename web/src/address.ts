@@ -78,7 +78,7 @@ export async function copy(text: string, button: HTMLElement, what: string): Pro
     await navigator.clipboard.writeText(text);
     button.textContent = `${what} copied`;
   } catch {
-    // some browsers deny the clipboard to a page opened from a file
+    // some browsers deny clipboard access to pages opened from a file
     const area = byId<HTMLTextAreaElement>("toml-text");
     area.value = text;
     byId<HTMLDialogElement>("toml").showModal();

@@ -1,4 +1,4 @@
-// Saves charts as files: SVG and PNG pictures, and CSV tables.
+// Saves charts to files: SVG and PNG pictures, and CSV tables.
 
 import { h } from "./dom";
 import type { Curve, Drawn } from "./charts";

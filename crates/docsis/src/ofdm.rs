@@ -10,7 +10,7 @@ use units::{BitRate, Duration, Problem, positive, within};
 pub struct DownstreamParams {
     /// Rate of the channel, MAC headers included. 1700mbit is about the net rate of 192 MHz with 4096-QAM after error correction.
     pub channel: BitRate,
-    /// Length of a symbol. 22.5us is 20us and a cyclic prefix of 2.5us.
+    /// Length of a symbol. 22.5us is 20us plus a cyclic prefix of 2.5us.
     pub symbol: Duration,
 }
 

@@ -255,7 +255,7 @@ impl<S: Sink> Bench<S> {
     pub fn drain(&mut self) -> usize {
         self.tasks.clear();
         // no packet enters, so at every deadline, either a packet moves or a timer fires. The timers of a stopped link may
-        // fire forever, so the number of deadlines is limited
+        // fire forever, so the loop is bounded
         for _ in 0..DRAIN {
             let at = self.deadline();
             if self.inside() == 0 || at == Time::NEVER {

@@ -1,4 +1,4 @@
-//! Builds real packets between numbered hosts, for tests of the bench on a fake clock.
+//! Builds real packets between numbered hosts, for testing the bench on a fake clock.
 
 use crate::tun;
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::tun::MTU;
 use port::Service;
 use scenario::{Link, Network, NetworkApp, Scenario};
 use std::collections::BTreeMap;
+use tcp::{CongestionControl, HyStart};
 use traffic::Traffic;
 use units::{BitRate, Bytes, Duration, Problem};
 
@@ -270,6 +271,10 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
 fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<String, String> {
     let kernel = tcp::TcpParams::default().with(|p| {
         p.control.congestion_control = stack.control.congestion_control;
+        // only CUBIC has HyStart in the kernel, so only CUBIC differs without it
+        if p.control.congestion_control != CongestionControl::Cubic && stack.control.shared.hystart == HyStart::Off {
+            p.control.shared.hystart = HyStart::Off;
+        }
         p.ecn.ecn = stack.ecn.ecn;
     });
     let tree = |p: &tcp::TcpParams| serde_json::to_value(p).unwrap_or_default();

@@ -184,7 +184,7 @@ impl Tally {
         }
     }
 
-    /// Adds the one-way delay to the row's series, if it has any.
+    /// Adds the one-way delay to the row's series, if the row has one.
     pub fn delay_series(&mut self, row: u32, direction: usize, now: Time, delay: Duration) {
         if let Some(series) = &mut self.rows[row as usize].directions[direction].series {
             series.delay.mean(now, delay.0);

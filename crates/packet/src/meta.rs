@@ -16,7 +16,7 @@ pub enum Ecn {
     NotEct = 0,
     /// ECN-capable transport ECT(1), which identifies L4S traffic.
     Ect1 = 1,
-    /// ECN-capable transport ECT(0), which classic ECN uses.
+    /// ECN-capable transport, ECT(0), as used by classic ECN.
     Ect0 = 2,
     /// Congestion experienced.
     Ce = 3,

@@ -282,7 +282,7 @@ impl Change {
             p.check_rate("max_sustained_rate", rate)?;
         }
         let Some(max_grant) = self.max_grant else { return Ok(()) };
-        let message = "only a modem of DOCSIS 3.0 has a max_grant; expected service = docsis";
+        let message = "only a modem of DOCSIS 3.0 has a max_grant; expected the key docsis";
         require(matches!(spec.service, Service::Docsis(_)), "max_grant", message)?;
         positive("max_grant", max_grant)
     }

@@ -177,8 +177,7 @@ impl Link {
         self.service.own_rate().or(self.rate)
     }
 
-    /// Returns the long-term rate of the link: the rate at which the queue is served, or the rate to which the queue shapes if
-    /// that is lower.
+    /// Returns the long-term rate of the link: the rate at which the queue is served or, if lower, the queue's own shaping rate.
     pub fn sustained_rate(&self) -> Option<BitRate> {
         self.served_rate().into_iter().chain(self.queue.shapes()).min()
     }

@@ -191,9 +191,9 @@ impl Sacks {
         Self { first: (start, NonZeroU32::new(len).expect("a block is not empty")), more, last }
     }
 
-    /// Returns [`Flags::SACK_WHOLE`] if the blocks certainly cover all data that the receiver has above holes. This is certain
-    /// only if there are one or two blocks (three blocks may be a selection from more), and the first block does not report a
-    /// duplicate, so it lies neither below the ACK nor within the second block.
+    /// Returns [`Flags::SACK_WHOLE`] if the blocks certainly cover all data that the receiver has above holes. Two conditions
+    /// must hold: there are only one or two blocks (three may be a selection from more), and the first block is not a D-SACK,
+    /// that is, it lies neither below the ACK nor within the second block.
     #[inline]
     fn whole(&self) -> Flags {
         let ((first, len), second) = ((self.first.0, self.first.1.get()), self.more[0]);

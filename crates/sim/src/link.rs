@@ -109,7 +109,7 @@ impl Carrier {
     }
 
     /// Updates the counters and the meter of a plain link up to the time `last`. Does nothing for a port, because `Net`
-    /// catches up its ports separately.
+    /// brings its ports up to date separately.
     pub(crate) fn catch_up(&mut self, last: Time, books: &mut Books<'_>) {
         match self {
             Self::Fifo(fifo) => fifo.catch_up(last, books.meter),

@@ -76,7 +76,7 @@ impl Timeline {
         let apps: Vec<&str> = network.apps.iter().map(|app| app.name.as_str()).collect();
         let series = |app: &scenario::NetworkApp| app.recorded && app.declared.traffic.rows() <= ROWS_WITH_SERIES;
         // three things depend on all applications together, even on those that start later: which links are in chains,
-        // in which order simultaneous arrivals are handled, and whether there are events that take samples
+        // in which order simultaneous arrivals are handled, and whether there are sampling events
         let counted = tsq::nodes(&network);
         let together = (chain::roles(&network, &counted, link::kind), counted, network.apps.iter().any(series));
         Ok(Some(Self { always: format!("{} {changing:?} {apps:?} {together:?}", rest.canonical()), acts }))

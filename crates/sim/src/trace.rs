@@ -6,7 +6,8 @@
 //! packets           a row for each record of a selected link, and for each packet that reaches its host
 //! ```
 //!
-//! Tracing draws no random number and changes no result, except the number of events: on a traced link, each departure is an event.
+//! Tracing draws no random number and changes no result, except the number of events: with a trace, departures are events on
+//! every link.
 
 use packet::{FlowId, Item, Reading, Unit, Value};
 use record::trace::{Chunk, FateTable, NO_WORD, ReadingTable};

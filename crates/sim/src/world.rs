@@ -216,8 +216,8 @@ impl<S: Sink> World<S> {
         ended
     }
 
-    /// Handles all events before `until`, which is at most the end. After each slice, calls `observe`; if it returns
-    /// false, the run stops.
+    /// Handles all events before `until`, which must not be later than the end of the run. Calls `observe` after each
+    /// slice, and stops if it returns false.
     pub fn run_before(&mut self, until: Time, mut observe: impl FnMut(&Self) -> bool) -> Ended {
         let Some(last) = until.0.checked_sub(1).map(Time) else { return Ended::Finished };
         loop {

@@ -90,7 +90,7 @@ impl Pacer {
         self.wake_at = self.next_at;
     }
 
-    /// Returns how long pacing still delays the next segment.
+    /// Returns how much longer pacing will hold back the next segment.
     pub(crate) fn held_back(&self, now: Time) -> Duration {
         if self.next_at > now { self.next_at.since(now) } else { Duration::ZERO }
     }

@@ -188,7 +188,7 @@ def sure(of: Recommendation) -> list[str]:
 
 
 def _behind(of: Recommendation, leader: str, settable: int) -> str:
-    """Says how many settings are clearly worse than the leader, and how many points the nearest of them is behind."""
+    """Says how many settings are clearly worse than the leader, and by how many points the nearest trails it."""
     behind, comparisons = of.behind, len(of.others)
     first = behind[0]
     nearest = ": " if len(behind) == 1 else "; the nearest is "

@@ -58,7 +58,7 @@ FASTEST = 1e11
 MEMORY = 10
 #: Size of the IP and TCP headers in bytes: in a data segment with timestamps (`HEADERS`), and in a SYN (`SYN`).
 HEADERS, SYN = 52, 60
-#: While a connection opens, its state is read at this interval, in s. The interval is shorter than a round trip, so
+#: While a connection opens, its state is polled at this interval, in s. The interval is shorter than a round trip, so
 #: that the first RTT sample is that of the handshake.
 LOOK = 0.001
 
@@ -125,7 +125,8 @@ class CongestionControl(DrivenEnv):
         try:
             return self._episodes.draw(self.np_random, sets)
         except ScenarioError:
-            # `sets` fails if the scenario has no application `app`; a draw without `sets` shows which names are valid
+            # the overrides in `sets` cannot be applied if the scenario has no application `app`, so draw again without
+            # them to list the valid names
             self.np_random.bit_generator.state = state
             apps = self._episodes.draw(self.np_random, []).scenario.data["app"]
             if self._app in apps:

@@ -81,7 +81,7 @@ class Drawn:
 
 
 def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str | None, options: Options) -> Drawn:
-    """Draws results like `plot`, but writes no file."""
+    """Draws results as `plot` does, but writes no file."""
     if options.width not in WIDTHS:
         raise Unfit(f"--width {options.width}: expected {', '.join(WIDTHS)}")
     for name, limits in (("xlim", options.xlim), ("ylim", options.ylim)):

@@ -94,7 +94,7 @@ def parts(folder: Path) -> list[Part]:
 
 
 def journals(folder: Path) -> list[Path]:
-    """Returns the journals of a folder."""
+    """Returns the journals in a folder."""
     return sorted(folder.glob(f"*{journal.SUFFIX}"))
 
 

@@ -1,4 +1,4 @@
-//! The compiler's coverage counters: one byte for each edge of the program.
+//! The compiler's coverage counters: one byte for each edge in the program.
 //!
 //! They exist only in a build with `-C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3 -C
 //! llvm-args=-sanitizer-coverage-inline-8bit-counters`, in which each module registers its counters before `main`.

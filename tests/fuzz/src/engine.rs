@@ -327,7 +327,7 @@ fn mutate(input: &mut Vec<u8>, other: &[u8], target: &Target, rng: &mut Rng) {
     }
 }
 
-/// Removes pieces of a failing input while it still fails; returns the reduced input and its message.
+/// Removes pieces of a failing input as long as it still fails; returns the reduced input and its message.
 fn smaller(target: &Target, mut input: Vec<u8>, mut message: String) -> (String, Vec<u8>) {
     let mut left = SMALLER;
     let mut piece = input.len() / 2;

@@ -9,7 +9,7 @@ use units::{BitRate, Bytes, Duration, Limit};
 pub enum Range {
     /// Defaults and common values. Most scenarios are valid, and small enough to run.
     Usual,
-    /// Extreme values of the right type: zero, the largest value, powers of two and their neighbours.
+    /// Any value of the right type, often an extreme one: zero, the largest value, a power of two or a neighbour of one.
     Wild,
 }
 

@@ -55,8 +55,9 @@ impl Isolation {
 }
 
 params! {
-    /// Parameters of CAKE, with tc's defaults. `header`, `instances`, `limit` and `target` are not in tc; `diffserv`,
-    /// `framing` and `isolation` have tc's keywords as values, with `_` for `-`; `memory_limit` is tc's `memlimit`.
+    /// Parameters of CAKE, with tc's defaults. `header`, `instances`, `limit` and `target` are not in tc.
+    /// `diffserv`, `framing` and `isolation` have tc's keywords as values, with `_` for `-`, except `framing = "none"`,
+    /// which is tc's `noatm`. `ack_filter` has values for tc's three keywords, and `memory_limit` is tc's `memlimit`.
     pub struct CakeParams {
         /// Rate of CAKE's own shaper, at most the link's rate; null: no shaper, so CAKE sends at the link's rate.
         bandwidth: Option<BitRate> = None,

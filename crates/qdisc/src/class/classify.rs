@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Problem, ensure};
 
-/// Maximum number of classes of one queue.
+/// Maximum number of classes per queue.
 const MAX_CLASSES: usize = 64;
 
 /// Transport protocols by name.

@@ -14,7 +14,7 @@ pub(crate) enum Listed {
     /// The queue is in no list, because it is idle.
     #[default]
     No,
-    /// The queue is in the list of queues that have just become active.
+    /// The queue is in the list of newly active queues.
     New,
     /// The queue is in the list of all other active queues.
     Old,

@@ -42,7 +42,7 @@ pub enum SchedulerSpec {
     ByteRoundRobin(Quantum),
     /// Deficit round robin: at most `quantum` bytes per turn, plus the unused bytes of earlier turns.
     Drr(Quantum),
-    /// DRR++ as in fq_codel: queues that have just become active go before the others, for one quantum.
+    /// DRR++ as in fq_codel: newly active queues go before the others, for one quantum.
     DrrPlusPlus(Quantum),
     /// Always serves the first band that has packets; later bands may starve (tc prio). Needs `classifier = "prio"`.
     StrictPriority,

@@ -98,7 +98,7 @@ impl Gains {
     }
 }
 
-/// Makes random drop decisions, but avoids drops in quick succession and long times without a drop.
+/// Makes random drop decisions, but avoids drops in quick succession and long stretches without a drop.
 ///
 /// accu_prob is the sum of the probabilities since the last drop. While it is below 0.85, nothing is dropped; at 8.5 or above,
 /// the packet is dropped for certain.   Source: RFC 8033 §5.4.

@@ -4,7 +4,8 @@
 use crate::common::{column, number, run, series};
 use sim::Column;
 
-/// Returns a scenario of 24 Mbit/s (2000 segments of 1500 bytes per second) with a round trip of 40 ms, so the BDP is 80 segments.
+/// Returns a scenario with a link of 24 Mbit/s (2000 segments of 1500 bytes per second) and an RTT of 40 ms, so the BDP is 80
+/// segments.
 fn path(buffer: u32, loss: f64, seconds: u32, apps: &[&str]) -> String {
     let mut toml = format!(
         "duration = \"{seconds}s\"\n[record]\nwarm_up = \"5s\"\ninterval = \"20ms\"\n\

@@ -23,7 +23,7 @@ words! {
         /// The window becomes ssthresh at once, but the data in flight is reduced by one segment for every two ACKs until it
         /// fits into the window.   Source: ns-2's Agent/TCP/Linux.
         "held-rate-halving" HeldRateHalving,
-        /// Proportional rate reduction: the data sent is the share ssthresh / old window of the data delivered. Once
+        /// Proportional rate reduction: for each byte delivered, ssthresh / old window bytes are sent. Once
         /// less than ssthresh is in flight, an ACK releases as much data as it reports delivered, and one segment more
         /// if it acknowledges new data and reveals no further loss, until ssthresh is in flight again. Source: RFC
         /// 9937; Linux.

@@ -76,7 +76,8 @@ pub struct GccParams {
     /// After over-use, the rate is reduced to this share of the received rate (beta). Default 0.85.
     pub beta: f64,
     /// Factor by which the rate grows per second (eta). After a decrease, the rate grows linearly instead, until the
-    /// received rate is more than three standard deviations above its mean at past decreases. Default 1.08.
+    /// received rate is more than three standard deviations above its mean at past decreases; then it grows by this
+    /// factor again. Default 1.08.
     pub increase: f64,
     /// Initial threshold of the detector (del_var_th). Default 12.5ms.
     pub threshold: Duration,

@@ -108,7 +108,7 @@ impl Connection {
         Step::Tcp(took)
     }
 
-    /// Handles `bytes` received by `role`. Appends the durations of finished self probes to `done`.
+    /// Handles the receipt of `bytes` bytes by `role`. Appends the durations of finished self probes to `done`.
     pub(super) fn received<H: Host>(
         &mut self,
         role: Role,

@@ -155,10 +155,10 @@ pub enum Quota {
     /// The client requests each object once, and the page waits for the slowest connection.
     #[default]
     Asked,
-    /// The client goes on until as many objects have arrived as the server has. When all have been requested, idle
-    /// connections request the objects again, from the first one on, and a repeated object counts. So if a connection
-    /// is stuck in its handshake, the server's other connections complete the page. Transfers still in progress when
-    /// the page is complete are not measured.
+    /// The page is complete when the number of objects received equals the number on the server. When every object has
+    /// been requested, idle connections request the objects again, starting with the first, and repeats count, too. So
+    /// if a connection is stuck in its handshake, the server's other connections complete the page. Transfers still in
+    /// progress when the page is complete are not measured.
     Retrieved,
 }
 

@@ -76,7 +76,7 @@ fn the_order_of_opening() {
         run(WebParams { open_order: order, pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
         let peers: Vec<usize> = fake.opened[1..7].iter().map(|o| o.peer).collect();
         assert_eq!(peers, first);
-        // the html's connection opens first, and 24 other connections open when the html is complete
+        // the HTML's connection opens first, and 24 more open once the HTML is complete
         assert!(fake.opened[1..25].iter().all(|o| o.at == Time(40 * MS)));
         assert!(fake.opened[25].at > Time(40 * MS));
     }

@@ -49,7 +49,7 @@ def keep(result: Result) -> Frames:
 
 
 def draw(frames: Mapping[str, Frames]) -> list[Drawn]:
-    """Draws Figures 2 to 9, and figures with all three queues. `frames` contains the series kept by `keep`, by case."""
+    """Draws Figures 2 to 9, and figures with all three queues. `frames` maps cases to the series kept by `keep`."""
     of = {queue: [frames[Case(n, queue).key] for n in _ROWS] for queue in Queue}
     every = list(zip(*of.values(), strict=True))
     drawn = [

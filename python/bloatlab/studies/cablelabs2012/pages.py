@@ -68,7 +68,7 @@ Column = tuple[str, Sequence[Cell | None]]
 
 
 def _columns(card: Scorecard, droptail: Queue, metrics: Sequence[str]) -> list[tuple[str, list[Column]]]:
-    """Returns the columns of one of Tables 3 to 8 by heading.
+    """Returns the columns of one of Tables 3 to 8, keyed by heading.
 
     Tables 7 and 8 are arranged by metric, the others by queue.
     """

@@ -161,7 +161,7 @@ def _paper_tables(results: Results) -> Iterable[TextTable | Block]:
     yield from pages.paper_tables(results.scorecard)
 
 
-#: For each section of the page, the function that makes the section's blocks. The keys are the sections' anchors.
+#: Maps the anchor of each section of the page to the function that makes the section's blocks.
 BLOCKS: Mapping[str, page.Blocks] = {
     "tables": _paper_tables,
     "differs": page.differences(DIGITS),

@@ -145,7 +145,7 @@ BLOCKS: Mapping[str, page.Blocks] = {
 
 # ----------------------------------------------------------------------------------------------------------- figures
 
-#: Series of one run, as kept by `measure.series`.
+#: Series of one run, as recorded by `measure.series`.
 Frames = Mapping[str, pl.DataFrame]
 
 #: Payload of a segment in bytes, used to convert congestion windows to segments in figures.

@@ -67,7 +67,7 @@ def measure(result: Result) -> dict[str, float]:
 
 
 def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """Measures all sessions whose names begin with `prefix`. Means are weighted by each session's received packets."""
+    """Measures all sessions whose names begin with `prefix`. Means are weighted by the packets each session received."""
     chosen = [a for name, a in sorted(apps.items()) if name.startswith(prefix)]
     sent, dropped = (sum(a[k] for a in chosen) for k in ("datagrams_sent", "dropped_packets"))
     arrived = sum(a["packets"] for a in chosen)

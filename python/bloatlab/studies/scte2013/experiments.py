@@ -54,8 +54,8 @@ SESSIONS = {1: "fig2-n1", 5: "fig2-n5", 10: "fig2", 50: "fig2-n50"}
 class Experiment:
     """A grid: its name, the question that it answers, its axes, the measures in its table, and how to make its cases.
 
-    `case` makes the case of a grid point; a grid point for which it returns None is left out. If the grid is `named`,
-    the names of its scenarios contain its name.
+    `case` makes the case of a grid point; a grid point for which it returns None is left out. If `named` is
+    set, the names of the grid's scenarios contain the grid's name.
     """
 
     name: str

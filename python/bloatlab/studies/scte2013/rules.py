@@ -54,8 +54,8 @@ from bloatlab.tables import Spread
 THEORY_SHARE, RESULT_SHARE = 1.0, 0.8
 
 
-#: How to judge a row. A rule is either a table of `statements.toml` or a mapping made in this module. The rule for a
-#: parameter in `readback.csv` has the key `place`.
+#: How to judge a row. A rule is either a table of `statements.toml` or a mapping made in this module. Rules for
+#: parameters that are listed in `readback.csv` contain the key `place`.
 Rule = Mapping[str, Any]
 
 
@@ -134,7 +134,7 @@ _SEARCH = "link.up.queue.sfq_hss"
 
 
 def _before_collision() -> float:
-    """Returns the smallest number of sessions in a group of queues for which two of the sessions must share a queue."""
+    """Returns how many sessions a group of queues must hold before two of them have to share a queue."""
     ways = round(read_back("fig14", f"{_SEARCH}.ways"))
     return float(next(n for n, p in enumerate(collision(1, ways, 2 * ways)) if p > 0))
 

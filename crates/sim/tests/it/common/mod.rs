@@ -263,7 +263,7 @@ impl Dice {
         }
     }
 
-    /// Returns a random network with its applications, for 6 s.
+    /// Returns a scenario of 6 s with a random network and random applications.
     pub(crate) fn scenario(&mut self) -> String {
         let mut text = self.head();
         let hosts = if self.rng.below(2) == 0 { self.dumbbell(&mut text) } else { self.mesh(&mut text) };
