@@ -241,6 +241,7 @@ def test_iperf3_sends_through(lab: Path, tmp_path: Path):
     [
         (["--", "no-such-program"], '"no-such-program": there is no such command'),
         (["--set", "app.long.tcp=rfc"], "exists only in simulation"),
+        (["--set", 'tcp.own={ preset = "linux-6", hystart = "search" }', "--set", "app.long.tcp=own"], "(hystart)"),
         (["--set", 'tcp.own={ preset = "linux-6", hystart = "off" }', "--set", "app.long.tcp=own"], "(hystart)"),
         (["--set", "link.wire.rate=10gbit"], "has been measured up to"),
         (["--set", "app.talk.traffic.voip.size=3000B"], "cannot be live"),
