@@ -37,8 +37,8 @@ class Kind:
     A kind defines how a scenario names such a class, which methods the class has, and the words in error messages.
     """
 
-    #: The noun for such a class ("law"). In the scenario's table for the class, the noun is also the key whose value
-    #: names the class.
+    #: The noun for such a class, for example "law". It is also the key that gives the class in a scenario:
+    #: `python = { law = "mine.py:Mine" }`.
     noun: str
     #: The keys of the scenario's table that belong to bloatlab itself; all other keys are parameters of the class.
     reserved: tuple[str, ...]

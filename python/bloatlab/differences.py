@@ -249,7 +249,7 @@ def _choices(values: Sequence[Any]) -> bool:
 def _chosen(value: Any, among: Sequence[Any]) -> str:
     """Formats the variant that `value` chooses: its name, its limit, and the parameters that vary.
 
-    A parameter varies if those values in `among` that choose the same variant differ in this parameter.
+    Only the values in `among` that choose the same variant are compared: a parameter varies if they differ in it.
     """
     if not isinstance(value, dict):
         return "-" if value is _NOTHING or value is None else value_text(value)

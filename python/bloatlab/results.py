@@ -208,7 +208,8 @@ def column_type(table: str, column: str) -> type[pl.DataType]:
     return pl.UInt64 if counted or column in {"flow", "connection", "count"} else pl.Float64
 
 
-#: The columns of each table except `links`. If a table has no rows, its JSON file does not contain them.
+#: The columns of each table except `links`. They are listed here because the JSON file of a table without rows does
+#: not contain its columns.
 _COLUMNS = {
     "flows": "app flow direction packets wire_bytes goodput_bytes goodput_mbit dropped_packets retransmits timeouts "
     "fast_recoveries",

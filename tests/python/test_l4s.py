@@ -223,8 +223,8 @@ def test_what_misses_has_the_experiment_that_moves_it_or_is_not_explained():
     own = replace(fifo, jittered=False)
     between = reason(own, "ratio", Band(0.23, 0.52), 0.1, {str(fifo): [{"ratio": 0.6}]})
     assert between.endswith("0.60, on the other side")
-    # the reason for a cell mentions the packet of queue C in transmission if the wait for this packet alone exceeds the
-    # limit
+    # if waiting for a single packet of queue C to be transmitted already takes longer than the limit, the reason that
+    # is given for the cell says so
     slow = c.beside(4.0, 1)
     of = {str(c.beside(4.0, 1, mss=c.SMALL)): [{"first_wait_p99_ms": 1.1}]}
     assert "99th percentile of 2.94 ms" in reason(slow, "first_wait_p99_ms", limits, 10.0, of)

@@ -37,7 +37,8 @@ def series(result: bloatlab.Result, after: float) -> dict[str, float]:
 
 
 def test_a_fixed_rate_above_the_line_fills_the_queue() -> None:
-    """3 Mbit/s of payload is 12 500 B per frame, in 10 packets of 1200 B and one of 940: 3.106 Mbit/s on the wire.
+    """3 Mbit/s of payload is 12 500 B per frame. It is sent in 10 packets of 1200 B and one of 940 B, of which 40 B
+    each are headers, so the rate on the wire is 3.106 Mbit/s.
 
     A line of 2 Mbit/s loses 35.6 % of this rate, and the packets that arrive have waited 300 ms in the full queue.
     """

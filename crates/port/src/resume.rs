@@ -24,8 +24,8 @@ pub struct PlainLink {
     pub delivered: Count,
 }
 
-/// The [`FateSink`] for the enqueuing of packets that the host's implementation had already accepted into its queue.
-/// All these packets fit, so a drop is a defect.
+/// The [`FateSink`] that is used when a port takes over packets that already were in another queue. All these packets
+/// fit, so a drop is a defect.
 struct Fits;
 
 impl FateSink for Fits {

@@ -62,8 +62,8 @@ impl Scenario {
     /// Refuses a scenario that never ends or needs too many packets. Names and routes must be valid.
     pub(crate) fn check_work(&self, network: &Network, problems: &mut Vec<Problem>) {
         let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
-        // groups the applications by the link that limits their rate. A value holds the number of packets of all
-        // applications in the group, and the number of packets and the name of the application that may send the most
+        // groups the applications by the link that limits their rate. A value has the number of packets of the whole
+        // group, then the number of packets of the application that may send the most, and this application's name
         let mut shared: BTreeMap<Option<usize>, (f64, f64, &str)> = BTreeMap::new();
         let mut at_once = None;
         for app in &network.apps {

@@ -158,8 +158,8 @@ struct Passage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub at: Time,
-    /// Time at which an event for this arrival would have been scheduled if every hop had events; zero if the arrival
-    /// is part of the event that is being handled.
+    /// If every hop had events, the event for this arrival would have been added to the event set at this time. Zero if
+    /// the arrival is part of the event that is being handled.
     pub since: Time,
     /// True if this event would precede all other events that were scheduled at the time `since`.
     pub first: bool,

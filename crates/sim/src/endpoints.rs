@@ -42,8 +42,8 @@ impl<S: Sink> Engine<S> {
             self.tally.marked(row, 0);
         }
         self.net.record_delivered(packet, delay);
-        // an application has a forward path and then a reverse path for each server. The receiver is the second end,
-        // which uses the reverse path
+        // the paths of an application come in pairs, one pair for each server: first the forward path, then the reverse
+        // path. The receiver is the second end, which uses the reverse path
         let end = &self.conns[packet.flow.slot()].ends[1];
         let peer = (end.path - self.apps[usize::from(path.app)].first_path) / 2;
         self.wakes.push(Wake::Datagram { app: path.app, peer, ecn: packet.ecn(), bytes });

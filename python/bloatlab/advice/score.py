@@ -23,8 +23,8 @@ from bloatlab.statistics import Interval, interval
 #: The numbers in a run's summary, by dotted path.
 Row = Mapping[str, Any]
 
-#: Points of a measure that fails completely: not 0, so that two settings that fail in it still differ in their other
-#: measures.
+#: Points of a measure that fails completely. It is not 0, because points are multiplied: two settings that fail in
+#: one measure would otherwise get the same score, whatever their other measures are.
 LEAST = 1.0
 
 #: The measure of time in the queue (ms), which tables show but which gives no points.

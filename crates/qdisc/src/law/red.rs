@@ -278,8 +278,8 @@ impl AtRate {
         let weight = match (p.weight, p.auto_weight()) {
             (Some(w), _) => w,
             (None, AutoWeight::OneSecond) => 1.0 - math::exp(-1.0 / c),
-            // the exponent is -1 / (10 rtt c), where 10 rtt c = 10 max(0.1 s, 3 / c) c = max(c, 30). The code uses
-            // max(c, 30), because this form is also defined for a stopped link (c = 0)
+            // the exponent is -1 / (10 rtt c), where rtt = max(0.1 s, 3 / c), so 10 rtt c = max(c, 30). The form
+            // max(c, 30) is also defined for a stopped link (c = 0)
             (None, AutoWeight::TenRtts) => 1.0 - math::exp(-1.0 / c.max(30.0)),
         };
         Self {

@@ -117,8 +117,8 @@ pub struct Lives {
     flows: Vec<DirectedFlow>,
     slots: Vec<Slot>,
     arriving: Option<Arriving>,
-    /// Row of the leg that began last, if no link has been read since (the reading shows which subqueue the packet has
-    /// entered); otherwise [`NONE`].
+    /// Row of the leg that began last. It is [`NONE`] once a link has been read, because this reading shows which
+    /// subqueue the packet of that leg has entered.
     entered: u32,
 }
 

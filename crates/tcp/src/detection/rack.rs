@@ -220,7 +220,8 @@ impl Rack {
         self.resent_lost(board, Some(newest), reo_wnd).max(self.sent_lost(board, Some(newest), reo_wnd))
     }
 
-    /// Returns true if there is a loss that no recovery handles yet: any loss, or, after a timeout, a lost retransmission.
+    /// Returns true if there is a loss that no recovery handles yet. After a timeout, this is only the loss of a
+    /// retransmission; otherwise, any loss.
     #[inline]
     pub(crate) fn has_lost(&self, after_timeout: bool) -> bool {
         if after_timeout { self.lost_again } else { self.lost > 0 }
@@ -305,9 +306,9 @@ impl Rack {
     }
 
     /// Marks as lost the overdue retransmissions that were sent before `newest`, or all overdue retransmissions if
-    /// `newest` is `None`. Returns the time in microseconds until all other retransmissions that were sent before
-    /// `newest` are overdue, too, or `None` if there are no others. The queue is in sending order, so the loop ends
-    /// at the first retransmission in flight that was not sent before `newest`.
+    /// `newest` is `None`. Some retransmissions that were sent before `newest` may not be overdue yet: returns the time
+    /// in microseconds until the last of them is, or `None` if there are none. The queue is in sending order, so the
+    /// loop ends at the first retransmission in flight that was not sent before `newest`.
     fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
         let mut wait = None;

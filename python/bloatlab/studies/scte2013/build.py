@@ -32,7 +32,10 @@ WARM_UP_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """The free parameters, one set for the study; `parameters.toml` gives the reason for each. Quantities are strings with units."""
+    """The free parameters, the same in every case of the study.
+
+    `parameters.toml` gives the reason for each. Quantities are strings with units.
+    """
 
     ack_every: int = 2
     min_rto: str = "1s"

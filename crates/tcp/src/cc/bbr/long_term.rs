@@ -144,8 +144,9 @@ mod tests {
     #[test]
     fn two_intervals_at_one_rate_are_a_policer_for_48_rounds() {
         let mut l = LongTerm::default();
-        // in each round, ten segments are delivered and two are lost. This is 51/256, which is above the limit of
-        // 50/256. The first loss begins an interval; a loss four rounds later ends this interval and begins the second
+        // in each round, ten segments are delivered and two are lost. Losses divided by deliveries are 51/256, which is
+        // above the limit of 50/256. The first loss begins an interval; a loss four rounds later ends this interval and
+        // begins the second
         for k in 1..=8 {
             round(&mut l, k, 2);
             assert_eq!(l.rate(), None, "round {k}");

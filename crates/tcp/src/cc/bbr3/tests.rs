@@ -160,7 +160,7 @@ fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
     }
     // in the first round, the bound grows by 1 segment. In the next three rounds, it would grow by 2, 4 and 8 segments
     // if a whole window were acknowledged per round. But each round here acknowledges only 50 segments, and the window
-    // is now larger, so in each round the bound may grow by up to one segment less than that
+    // is now larger, so the growth in a round may be up to one segment smaller
     assert_eq!(grown[0], 1.0);
     for (grown, want) in grown.iter().zip([1.0, 2.0, 4.0, 8.0]) {
         assert!((want - 1.0..=want).contains(grown), "{grown} {want}");
