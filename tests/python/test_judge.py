@@ -12,8 +12,10 @@ from xml.etree import ElementTree as ET
 import polars as pl
 import pytest
 
+from bloatlab import ScenarioError
 from bloatlab.judge import Judged, judged, measures, names, suite, transports
 from bloatlab.judge.page import write_pages
+from bloatlab.judge.subjects import subject
 from bloatlab.judge.suites import Criterion
 from bloatlab.judge.verdicts import ruling
 from bloatlab.sweep import Point, Store, Threads
@@ -159,6 +161,12 @@ def test_a_queue_is_judged_against_drop_tail(say: Say) -> None:
     # drop-tail is compared with itself, so its queue cannot be shorter than its rival's
     code, text, _ = say("judge", "--suite", "aqm", "--queue", "droptail", "--case", "RFC 7928 8.2.3", "--no-store")
     assert (code, text[:24]) == (1, "droptail: 0 met, 1 not m")
+
+
+def test_a_suite_names_one_place_as_a_string_or_in_a_list() -> None:
+    assert subject("red", "link.up.queue") == subject("red", ["link.up.queue"])
+    with pytest.raises(ScenarioError, match="nosuch"):
+        subject("nosuch", "link.up.queue")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bloatlab.errors import nearest
-from bloatlab.judge.suites import QUEUE, STACK, JudgeError, Suite
+from bloatlab.judge.suites import STACK, JudgeError, Suite, of_queues
 from bloatlab.judge.transports import Transport, is_transport, transport
 from bloatlab.scenario import catalogue, load, parse, schema
 
@@ -82,7 +82,7 @@ def subject(name: str, place: str | Sequence[str] = STACK) -> Subject:
     Raises `JudgeError`, `ScenarioError`.
     """
     if place != STACK:
-        return queue(name) if place[0].endswith(QUEUE) else Subject(name, name)
+        return queue(name) if of_queues(place) else Subject(name, name)
     file, _, part = name.rpartition(":")
     if file.endswith((".py", ".toml", ".json")):
         return _in_file(name, file, part)

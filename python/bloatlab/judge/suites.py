@@ -47,6 +47,11 @@ class JudgeError(InputError):
     """A suite, case or controller does not exist, or a suite is invalid; the message is one line."""
 
 
+def of_queues(place: str | Sequence[str]) -> bool:
+    """Returns true if the paths in `place`, or the only one, are those of queues."""
+    return all(path.endswith(QUEUE) for path in ([place] if isinstance(place, str) else place))
+
+
 @dataclass(frozen=True, slots=True)
 class Criterion:
     """A number from a run, and the condition that it must meet.
@@ -126,9 +131,7 @@ class Suite:
     @property
     def queues(self) -> bool:
         """Whether the suite judges queues."""
-        return all(
-            place.endswith(QUEUE) for place in ([self.subject] if isinstance(self.subject, str) else self.subject)
-        )
+        return of_queues(self.subject)
 
     @property
     def option(self) -> str:
