@@ -70,7 +70,7 @@ class Recording:
         if link not in data["link"]:
             raise RecordingError(f"--link {link}: {of.name} has no such link ({', '.join(data['link'])})")
         table = data["link"][link]
-        taken = next((key for key in ("changes", "shaper", "docsis", "delivery") if table.get(key)), None)
+        taken = next((key for key in ("changes", "shaper", "docsis", "docsis31", "delivery") if table.get(key)), None)
         if taken:
             raise RecordingError(f"--link {link}: has {taken}; expected a link that has only a rate")
         end = quantity(of.data["duration"])

@@ -17,6 +17,8 @@ from bloatlab import captures, flent
 from bloatlab.cli.main import call
 from bloatlab.recordings import RecordingError, of_file
 
+ROOT = Path(__file__).resolve().parents[2]
+
 #: A line of 10, then 4, then 8 Mbit/s, and an upload that fills it.
 LINE = """
 duration = "30s"
@@ -157,6 +159,8 @@ def test_what_is_no_recording_is_one_line(tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "line.toml").write_text(LINE)
     with pytest.raises(RecordingError, match="has changes; expected a link"):
         of_file(good, step=1.0).laid_into(bloatlab.load(tmp_path / "line.toml"), "up")
+    with pytest.raises(RecordingError, match="has docsis31; expected a link"):
+        of_file(good, step=1.0).laid_into(bloatlab.load(ROOT / "examples/low-latency-docsis.toml"), "up")
     with pytest.raises(RecordingError, match=r"no such link \(down, up\)"):
         of_file(good, step=1.0).laid_into(bloatlab.load(tmp_path / "line.toml"), "upp")
 
