@@ -7,7 +7,8 @@
     sim.flow("upload").cwnd = 30_000
     result = sim.finish()
 
-If nothing is changed, the result is byte for byte that of `bloatlab.run`, and so is the result of each fork.
+If nothing is changed, the result is byte for byte that of `bloatlab.run`, and so is the result of each fork. Only the
+number of `events` can differ, because `bloatlab.run` needs no events between links that follow one another.
 See docs/driving.md.
 """
 

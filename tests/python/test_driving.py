@@ -17,7 +17,7 @@ import pytest
 
 import bloatlab
 from bloatlab import LawError, Result, ScenarioError, Simulation
-from bloatlab.scenario import problems
+from bloatlab.scenario import from_dict, problems
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -87,6 +87,16 @@ def test_a_run_that_nothing_changes_has_the_bytes_of_run(queue: str):
     result = sim.finish()
     assert digest(result) == digest(straight)
     assert result.scenario == straight.scenario
+
+
+def test_where_links_follow_one_another_only_the_number_of_events_differs():
+    line = {"rate": "5mbit", "delay": "1ms"}
+    hops = {f"{a}{b}": {"from": a, "to": b} | line for a, b in ("hr", "rs", "sn", "ns", "sr", "rh")}
+    upload = {"from": "h", "to": ["n"], "traffic": "ftp"}
+    scenario = from_dict({"duration": "3s", "link": hops, "app": {"upload": upload}})
+    straight, driven = bloatlab.run(scenario), bloatlab.open(scenario).finish()
+    assert digest(driven, events=False) == digest(straight, events=False)
+    assert driven.summary["events"] > straight.summary["events"]
 
 
 @pytest.mark.parametrize("link", ["up", "down"])
