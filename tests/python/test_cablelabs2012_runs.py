@@ -194,24 +194,3 @@ def test_a_stranger_finds_the_answer_on_the_first_screen(browser: Any, quick: Pa
         ]
         assert on.page.evaluate("document.documentElement.scrollWidth") <= width
         assert serious(on.page) == []
-
-
-def test_workers_change_no_byte(quick: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    arguments = [
-        "reproduce",
-        "cablelabs2012",
-        "--quick",
-        "-o",
-        str(tmp_path),
-        "-e",
-        "bytes",
-        "--jobs",
-        "1",
-        "--no-store",
-    ]
-    assert call([*arguments, "-f", "json"]) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads((quick / "scorecard.json").read_text())
-    ours = {p.relative_to(quick) for p in quick.rglob("*") if p.is_file()}
-    assert ours == {p.relative_to(tmp_path) for p in tmp_path.rglob("*") if p.is_file()}
-    differ = {str(p) for p in ours if (quick / p).read_bytes() != (tmp_path / p).read_bytes()}
-    assert differ == {"provenance.json"}

@@ -260,8 +260,19 @@ def test_what_the_lab_and_the_study_refuse(capsys: pytest.CaptureFixture[str], t
         assert words in capsys.readouterr().err
 
 
-def test_a_quick_look_leaves_a_whole_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert call(["reproduce", "csc458", "--quick", "-o", str(tmp_path), "-f", "json", "--no-store"]) == 0
-    assert '"claims"' in capsys.readouterr().out
-    assert (tmp_path / "report.html").stat().st_size > 100_000
-    assert len(list((tmp_path / "figures").glob("*.svg"))) == 4
+def test_a_quick_look_leaves_a_whole_folder_of_the_same_bytes_with_one_worker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    quick, serial = tmp_path / "quick", tmp_path / "serial"
+    arguments = ["reproduce", "csc458", "--quick", "-f", "json", "--no-store"]
+    assert call([*arguments, "-o", str(quick)]) == 0
+    printed = capsys.readouterr().out
+    assert '"claims"' in printed
+    assert (quick / "report.html").stat().st_size > 100_000
+    assert len(list((quick / "figures").glob("*.svg"))) == 4
+    assert call([*arguments, "-o", str(serial), "--jobs", "1"]) == 0
+    assert capsys.readouterr().out == printed
+    ours = {p.relative_to(quick) for p in quick.rglob("*") if p.is_file()}
+    assert ours == {p.relative_to(serial) for p in serial.rglob("*") if p.is_file()}
+    differ = {str(p) for p in ours if (quick / p).read_bytes() != (serial / p).read_bytes()}
+    assert differ == {"provenance.json"}

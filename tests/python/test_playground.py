@@ -11,6 +11,7 @@ import subprocess
 import webbrowser
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,13 @@ _spec.loader.exec_module(playground_presets)
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 CASES = {f"{study}: {title}": scenario for study, title, scenario in playground_presets.studies()}
-PRESETS = {f"{p['group']}: {p['title']}": p["toml"] for p in playground_presets.presets()}
+NAMES = [*(f"Examples: {load(file).name}" for file in EXAMPLES), *CASES]
+
+
+@cache
+def presets() -> dict[str, str]:
+    """Returns the TOML of each preset by its name in `NAMES`."""
+    return {f"{p['group']}: {p['title']}": p["toml"] for p in playground_presets.presets()}
 
 
 def one_of_each() -> dict[str, Scenario]:
@@ -63,7 +70,7 @@ def in_node(tool: str, given: str = "", *, wasm: bool = True) -> Any:
 @pytest.fixture(scope="module")
 def by_wasm() -> dict[str, str]:
     """Returns each preset's summary as text, from WebAssembly in Node. TOML is read and then run, as on the page."""
-    return dict(zip(PRESETS, in_node("summaries.mjs", json.dumps(list(PRESETS.values()))), strict=True))
+    return dict(zip(presets(), in_node("summaries.mjs", json.dumps(list(presets().values()))), strict=True))
 
 
 def test_there_is_a_case_of_each_study_and_every_example():
@@ -72,7 +79,7 @@ def test_there_is_a_case_of_each_study_and_every_example():
     assert len(EXAMPLES) >= 6
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_preset_runs_in_the_page(name: str, by_wasm: dict[str, str]):
     summary = json.loads(by_wasm[name])
     assert "problems" not in summary
@@ -140,8 +147,8 @@ def test_the_page_reads_every_spelling_of_a_quantity():
 def test_presets_are_the_scenarios_that_they_name(tmp_path: Path):
     # the folder is empty, so a preset that names a file fails; the page could not read such a file either
     for name, scenario in (CASES | one_of_each()).items():
-        assert parse(PRESETS[name], folder=tmp_path) == scenario
-    assert [p for p in PRESETS if p.startswith("Examples: ")] == [f"Examples: {load(f).name}" for f in EXAMPLES]
+        assert parse(presets()[name], folder=tmp_path) == scenario
+    assert list(presets()) == NAMES
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda f: f.name)

@@ -26,8 +26,9 @@ MARKUP = "\"><img src=x onerror=alert(1)><svg onload=alert(2)>'`${alert(3)}"
 def bomb() -> str:
     """Returns a short fragment that unpacks to 300 MB of blanks."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    parts = [packer.compress(b" " * 1_000_000) for _ in range(300)]
-    return "#1=" + base64.urlsafe_b64encode(b"".join(parts) + packer.flush()).decode().rstrip("=")
+    # after a full flush, the packed megabyte refers to no byte before it, so it can be repeated
+    megabyte = packer.compress(b" " * 1_000_000) + packer.flush(zlib.Z_FULL_FLUSH)
+    return "#1=" + base64.urlsafe_b64encode(300 * megabyte + packer.flush()).decode().rstrip("=")
 
 
 LINKS = {f"l{i}": {"from": "a", "to": "b", "rate": "1mbit"} for i in range(500)}
