@@ -102,9 +102,9 @@ class Aqm(DrivenEnv):
         """Prepares the environment; `scenario` and `axes` are the distribution of episodes (`bloatlab.gym.episodes`).
 
         `link` is the link whose queue the agent controls, by default the slowest. Its queue becomes a FIFO with the
-        limit `limit` ("1000p", "100KB", "100ms"). `interval` is the length of a step, and `half` is the queueing delay
-        that halves the reward; each is a number of seconds, or a string such as "20ms". `reward` computes the reward
-        from its parts.
+        limit `limit` ("1000p", "100KB", "100ms"). `interval` is the length of a step. `half` is the queueing
+        delay at which the part `delay` of the reward is 1/2. Each of the two is a number of seconds, or a string such
+        as "20ms". `reward` computes the reward from its parts.
 
         Raises `ScenarioError`, `GridError` for the axes, `OSError` for a file, `ValueError` for the other arguments.
         """
