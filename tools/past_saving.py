@@ -1,4 +1,4 @@
-"""Measures the CPU time that a sweep saves by common pasts: the table in docs/sweeps.md.
+"""Measures the CPU time that a sweep saves by common pasts: the figures in docs/sweeps.md.
 
 A common past is an initial segment shared by several runs; it is simulated once for all of them.
 
