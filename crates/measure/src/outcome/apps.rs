@@ -104,7 +104,8 @@ measures! {
     /// Measures of an application with several flows.
     pub(super) const SEVERAL = fn several(greedy: bool, index: f64, f: &Flows<'_>) -> Value {
         "fairness": Kind::scale("0 to 1").more(), "Jain's fairness",
-            "Jain's index over the goodput of its flows, if there are at least two; null unless they always have more to send."
+            "Jain's index over the goodput of the application's flows. Absent for a single flow; null if the flows \
+             do not always have more to send."
             => greedy.then_some(index);
         "flow_goodput_mbit": Kind::MBIT.more(), "flow goodput", "", RATES => object(rates(f));
     }
@@ -177,11 +178,12 @@ measures! {
             => 100.0 * lost as f64 / (echoes.rtt().count() + lost) as f64;
         "rtt_ms": Kind::MS.less().rank_by("p99", 11), "round trip", "Round-trip time.", DELAYS => object(delays(echoes.rtt()));
         "induced_ms": Kind::MS.less(), "delay added by load",
-            "Delay added by load: mean of `ping.rtt_ms` minus the least round trip of the whole run; the scales `waveform` and \
-             `vrecipes` define it differently (see Fairness and grade, below)."
+            "Mean delay added by load: mean of `ping.rtt_ms` minus the shortest round trip of the whole run. The \
+             scales `waveform` and `vrecipes` define it differently (see Fairness and grade, below)."
             => ms(grade.added);
         "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
-            "Delay added by load at the 99th percentile: `ping.rtt_ms.p99` minus the least round trip of the whole run."
+            "Delay added by load at the 99th percentile: `ping.rtt_ms.p99` minus the shortest round trip of the \
+             whole run."
             => ms(grade.p99);
         "grade": Kind::scale("A+ to F"), "grade", "Grade on the scale of the scenario." => grade.grade;
     }

@@ -48,11 +48,11 @@ measures! {
     /// Measures of every run.
     pub(super) const LATENCY = fn latency(worst: Option<&Candidate<'_>>, grade: Option<&str>) -> Value {
         "induced_ms": Kind::MS.less().rank(21), "delay added by load",
-            "Largest mean delay that load adds to a ping that is not background; without pings, to the packets of a recorded queue (see \
-             Fairness and grade, below)." => ms(worst.and_then(|c| c.added));
+            "Mean delay that load adds to the ping or queue that determines the grade (see Fairness and grade, \
+             below)." => ms(worst.and_then(|c| c.added));
         "grade": Kind::scale("A+ to F"), "grade",
-            "Grade of the added delay at the 99th percentile; other scales grade another quantity (see below)." => grade;
-        "from": Kind::ONE, "from", "Source of the grade: `app.NAME` or `link.NAME`."
+            "Grade of the run (see Fairness and grade, below)." => grade;
+        "from": Kind::ONE, "from", "Application or link that determines the grade: `app.NAME` or `link.NAME`."
             => worst.map(|c| format!("{}.{}", c.kind, c.name));
     }
     /// A measure in the summary's `latency`, on every scale except `rpm`.
@@ -63,13 +63,15 @@ measures! {
     /// Measures of the `rpm` scale.
     pub(super) const PER_MINUTE = fn per_minute(rpm: Option<f64>) -> Value {
         "rpm": Kind::ONE.more(), "round trips per minute",
-            "Round trips per minute, graded on the scale `rpm`: the result of an application `rpm`, or 60 000 over the mean round trip of \
-             the slowest ping in ms."
+            "Round trips per minute, on the scale `rpm`: the result of an application `rpm`. Without such an \
+             application, 60 000 divided by the mean round trip under load, in ms, of the slowest ping."
             => rpm;
     }
     /// Measure that the summary's `latency` contains if the scenario names a scale.
     pub(super) const SCALE = fn scale(name: &str) -> Value {
-        "scale": Kind::ONE, "scale", "Name of the scale (`own`: a list of limits); absent if the scenario names none." => name;
+        "scale": Kind::ONE, "scale",
+            "Name of the scale that the scenario sets; `own` if it sets a list of grades. Absent if it sets none."
+            => name;
     }
     /// Measure that the summary's `latency` contains only if the grade had to be taken from a background application.
     /// That happens if no other application has a grade.

@@ -21,9 +21,11 @@ measures! {
             "Packets dropped by the queue, the transmit queue or the link." => m.dropped.packets;
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => m.dropped.bytes;
         "drops": Kind::PACKETS, "drops",
-            "Drops by reason: `tail_full`, `head_full`, `push_out` (no room: the arrival, the head of a queue, or another packet is dropped), \
-             `early_tail`, `early_head` (a decision of the discipline), `transmit_queue_full` (modem), `ack_filter` (CAKE: an \
-             ACK that a newer one makes redundant; absent while 0), `link_loss` (random loss), `flow_gone`.", REASONS
+            "Drops by reason. Without room in the queue, the arriving packet (`tail_full`), the packet at the head \
+             (`head_full`) or a packet at the tail (`push_out`) is dropped. The control law drops the arriving \
+             packet (`early_tail`) or the packet at the head (`early_head`). Other reasons: `transmit_queue_full` \
+             (modem), `ack_filter` (CAKE: an ACK that a newer one makes redundant; absent while 0), `link_loss` \
+             (random loss), `flow_gone` (the connection no longer existed).", REASONS
             => drops(m);
         "marked_packets": Kind::PACKETS.rank(26), "marked", "Packets marked with ECN instead of dropped." => m.marked;
         "at_start_packets": Kind::PACKETS, "at start",
@@ -35,9 +37,9 @@ measures! {
             "Packets on their way at the end of the run: being sent, in a modem's transmit queue, or on the wire."
             => m.in_flight;
         "utilisation": Kind::scale("0 to 1").rank(24), "use of the rate",
-            "Delivered bits as a share of the bits that the rate could carry. The rate of a shaper or modem is its sustained rate; bursts \
-             come on top, so the share may exceed 1. A changing rate counts with its value at each moment; a link with recorded or \
-             modelled delivery counts the bytes of its opportunities. Null without a rate."
+            "Delivered bits as a share of the bits that the link could carry. If the rate changes, its value at each \
+             moment counts. For a shaper or modem, the sustained rate counts; bursts come on top, so the share may \
+             exceed 1. For recorded or modelled delivery, `delivery.bytes` counts. Null without a rate."
             => l.utilisation(m);
     }
     /// Measures of a recorded link.
@@ -45,8 +47,8 @@ measures! {
         "sojourn_ms": Kind::MS.less().rank_by("p99", 22), "time in queue",
             "Queueing delay of the packets that left the queue.", DELAYS => object(delays(&full.sojourn));
         "grade": Kind::scale("A+ to F"), "grade",
-            "Grade of the 99th percentile of `sojourn_ms`, the delay that this queue adds to its packets; null if more packets wait at the \
-             end than have left." => grade;
+            "Grade of `sojourn_ms`, the delay that this queue adds to its packets (see Fairness and grade, below). \
+             Null if more packets wait at the end than have left." => grade;
         "queue_packets": Kind::PACKETS.less().rank_by("max", 23), "queue length", "Length of the queue.", LENGTHS
             => object(lengths(&full.queue));
     }

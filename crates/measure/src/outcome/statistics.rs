@@ -46,7 +46,8 @@ measures! {
     pub(super) const LENGTHS = fn lengths(queue: &TimeWeighted) -> Value {
         "mean": Kind::SAME, "mean", "Length of the queue, averaged over time." => queue.mean();
         "max": Kind::SAME, "maximum",
-            "Longest queue. Every segment counts, so it may exceed a limit that counts several as one (`droptail.super_segment`)."
+            "Longest queue. With `droptail.super_segment`, the limit counts several segments as one packet. This value \
+             counts every segment, so it may exceed the limit."
             => queue.max();
     }
 }

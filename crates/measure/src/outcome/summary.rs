@@ -45,8 +45,8 @@ measures! {
         "flow_gone_packets": Kind::PACKETS, "flow gone", "Packets that arrived for a connection that no longer existed."
             => a.tally.flow_gone;
         "fairness": Kind::scale("0 to 1").more().rank(20), "Jain's fairness",
-            "Jain's index over the goodput of all flows that always have more to send; null for fewer than two (see Fairness and grade, \
-             below)." => a.fairness();
+            "Jain's index over the goodput of all flows that always have more to send (see Fairness and grade, \
+             below). Null for fewer than two such flows." => a.fairness();
     }
     /// Measures of a live run (docs/live.md).
     pub(super) const LIVE = fn live(v: &Verdict<'_>) -> Value {
