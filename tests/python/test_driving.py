@@ -91,8 +91,8 @@ def test_a_run_that_nothing_changes_has_the_bytes_of_run(queue: str):
 
 def test_where_links_follow_one_another_only_the_number_of_events_differs():
     line = {"rate": "5mbit", "delay": "1ms"}
-    hops = {f"{a}{b}": {"from": a, "to": b} | line for a, b in ("hr", "rs", "sn", "ns", "sr", "rh")}
-    upload = {"from": "h", "to": ["n"], "traffic": "ftp"}
+    hops: Any = {f"{a}{b}": {"from": a, "to": b} | line for a, b in ("hr", "rs", "sn", "ns", "sr", "rh")}
+    upload: Any = {"from": "h", "to": ["n"], "traffic": "ftp"}
     scenario = from_dict({"duration": "3s", "link": hops, "app": {"upload": upload}})
     straight, driven = bloatlab.run(scenario), bloatlab.open(scenario).finish()
     assert digest(driven, events=False) == digest(straight, events=False)
