@@ -264,7 +264,7 @@ def test_a_quick_look_leaves_a_whole_folder_of_the_same_bytes_with_one_worker(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     quick, serial = tmp_path / "quick", tmp_path / "serial"
-    arguments = ["reproduce", "csc458", "--quick", "-f", "json", "--no-store"]
+    arguments = ["reproduce", "csc458", "--quick", "-e", "jitter", "-f", "json", "--no-store"]
     assert call([*arguments, "-o", str(quick)]) == 0
     printed = capsys.readouterr().out
     assert '"claims"' in printed
