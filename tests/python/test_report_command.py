@@ -58,6 +58,8 @@ traffic.ping = {}
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
+    (folder / "video.toml").write_text(SCENARIO.replace("[app.call]", "[app.camera]").replace("voip", "media"))
+    assert call(["run", str(folder / "video.toml"), "-o", str(folder / "video")]) == 0
     for name, of in (("plain", "file"), ("evil", EVIL)):
         scenario = folder / f"{name}.toml"
         scenario.write_text(SCENARIO.replace("NAME", of))
@@ -97,6 +99,11 @@ def test_a_run_says_what_happened(ran: Path):
     assert len({chart["link"] for chart in data_of(html)}) == 2
     assert "seed 7" in html
     assert f"Grade of the delay that load adds: plain: {summary['latency']['grade']} (p99)." in html
+
+
+def test_every_series_of_a_run_has_a_titled_panel(ran: Path):
+    titles = {panel["title"] for chart in data_of(made(ran, "video").read_text()) for panel in chart["panels"]}
+    assert {"Target rate of live video", "Frame delay of live video", "Queue"} <= titles
 
 
 def test_two_runs_lie_in_one_chart_and_differ(ran: Path):

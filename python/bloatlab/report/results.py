@@ -39,6 +39,8 @@ _TITLES = {
     "sojourn": "Time in the queue",
     "cwnd": "Congestion window",
     "rtt": "Round-trip time",
+    "target_mbit": "Target rate of live video",
+    "frame_delay_ms": "Frame delay of live video",
 }
 
 
@@ -208,7 +210,9 @@ def _differences(runs: Sequence[Run]) -> list[Block]:
     if len(runs) == 2:
         both = difference((names[0], names[1]), None, [grid_file.flat(run.summary) for run in runs])
         blocks += [TableBlock(table) for table in both.tables(MOST_CHANGES)]
-    return blocks or [Prose(["The scenarios are the same."])]
+    if not blocks and len(scenarios) == len(runs):
+        return [Prose(["The scenarios are the same."])]
+    return blocks
 
 
 #: Maximum number of measures in the differences table.

@@ -102,8 +102,8 @@ impl LredProfile {
     /// Checks this profile, which is one of the profiles in the law's parameters `of`.   Errors: the first invalid
     /// parameter.
     fn validate(&self, of: &LredParams) -> Result<(), Problem> {
-        let one = self.dscp.is_some() || self.precedence.is_some();
-        ensure!(one, "dscp", "neither dscp nor precedence is given; expected one");
+        let one = self.dscp.is_some() != self.precedence.is_some();
+        ensure!(one, "", "expected either dscp or precedence, to say whose thresholds these are");
         within("dscp", self.dscp.unwrap_or(0), 0, 63)?;
         within("precedence", self.precedence.unwrap_or(0), 0, 7)?;
         let (min, own) = (self.min_th, of.min_th);

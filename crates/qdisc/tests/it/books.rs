@@ -78,6 +78,7 @@ const MORE: &[&str] = &[
         {"name":"c","test":{"share":{"slack":1.0}},"weight":0.1}]}}"#,
     r#"{"dualpi2":{"variant":"rfc9332","limit":"13p"}}"#,
     r#"{"dualpi2":{"variant":"rfc9332","limit":"9KB","time_shift":"5ms","target":"1ms","rtt_max":"10ms"}}"#,
+    r#"{"docsis_lld":{"l_limit":"4p","max_th":"200us","queue_protection":false}}"#,
     r#"{"docsis_lld":{"l_dscp":[1],"max_th":"100us","lg_range":10,"critical_ql":"1us","critical_ql_score":"1us","bucket_id_size":1,
         "l_limit":"9KB","classic":{"limit":"9KB","target":"1ms"}}}"#,
     r#"{"dualpi2":{"limit":"50ms","drop_early":true,"target":"1ms","alpha":20,"beta":200,"l_dscp":[1]}}"#,
@@ -124,8 +125,9 @@ fn flows() -> FlowTable {
     table
 }
 
+/// The dropped packets, and the number of the packet marked last.
 #[derive(Default)]
-struct Gone(Vec<(u64, DropReason, Point)>);
+struct Gone(Vec<(u64, DropReason, Point)>, Option<u64>);
 
 impl FateSink for Gone {
     fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point) {
@@ -133,6 +135,7 @@ impl FateSink for Gone {
     }
     fn marked(&mut self, packet: &PacketMeta, _: MarkReason, _: Point) {
         assert_eq!(packet.tos & 3, 3);
+        self.1 = Some(packet.seq);
     }
 }
 
@@ -169,6 +172,7 @@ fn run(spec: &Spec, ops: &[Op]) -> (Queue, Vec<PacketMeta>, Gone) {
                     g.0 == seq && matches!(g.1, DropReason::TailFull | DropReason::EarlyTail) && g.2 == Point::Enqueue
                 });
                 assert_eq!(kept, !refused, "{spec:?}");
+                assert!(kept || gone.1 != Some(seq), "{spec:?} marks a packet that it drops");
                 let pushed = gone.0.len() - lost - usize::from(refused);
                 let backlog = queue.backlog();
                 assert!(!refused || pushed > 0 || backlog == before, "{spec:?}");

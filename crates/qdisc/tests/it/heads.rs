@@ -307,7 +307,9 @@ fn refusals() {
             r#"{{"lred":{{"profiles":[{{"min_th":"1ms","max_th":"2ms","p_min":0.1,"p_max":0.2{more}}}]}}}}"#
         ))
     };
-    assert!(profile("").starts_with("lred.profiles.0.dscp: neither dscp nor precedence"));
+    for which in ["", r#","dscp":32,"precedence":4"#] {
+        assert!(profile(which).starts_with("lred.profiles.0: expected either dscp or precedence"));
+    }
     assert!(profile(r#","dscp":64"#).starts_with("lred.profiles.0.dscp: 64 is not valid"));
     assert!(profile(r#","precedence":8"#).starts_with("lred.profiles.0.precedence: 8 is not valid"));
     let kinds = r#"{"lred":{"profiles":[{"dscp":1,"min_th":"1p","max_th":"2p","p_min":0.1,"p_max":0.2}]}}"#;

@@ -7,7 +7,7 @@ seeds. Vague terms (a knee, "nearly constant") are defined here; the definitions
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,20 +135,17 @@ def line(curve: Curve, least_ms: float = BDP_MS) -> tuple[float, float]:
     return float(slope), 1.0 - residual / total if total else math.nan
 
 
-def knee_ms(rate: Curve) -> float:
-    """Returns the smallest buffer size in ms beyond which the rate stays above 98 % of its last value.
+def knee_ms(rate: Curve, sizes: Sequence[float] = BUFFERS_MS) -> float:
+    """Returns the smallest of the buffer `sizes` in ms beyond which the rate stays above 98 % of its last value.
 
     The size is interpolated between the sizes that were run. If all rates are above 98 %, returns the smallest size.
     """
     wanted = KNEE_SHARE * rate[-1]
     below = np.flatnonzero(rate < wanted)
     if not len(below):
-        return float(_SIZES[0])
+        return float(sizes[0])
     last = int(below[-1])
-    if last == len(rate) - 1:
-        return math.inf
-    part = (wanted - rate[last]) / (rate[last + 1] - rate[last])
-    return float(_SIZES[last] + part * (_SIZES[last + 1] - _SIZES[last]))
+    return float(np.interp(wanted, rate[last : last + 2], sizes[last : last + 2]))
 
 
 def flatness(curve: Curve, least_ms: float = BDP_MS) -> float:

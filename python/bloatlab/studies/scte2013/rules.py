@@ -45,7 +45,7 @@ from bloatlab.studies.scte2013 import theory
 from bloatlab.studies.scte2013.build import buffer_bytes, build
 from bloatlab.studies.scte2013.claims import CLAIMS, NAMES, drops_ratio
 from bloatlab.studies.scte2013.experiments import ASKED, SERIES
-from bloatlab.studies.scte2013.readings import KNEE_SHARE, Reading, point
+from bloatlab.studies.scte2013.readings import Reading, knee_ms, point
 from bloatlab.tables import Spread
 
 #: The shares of statements that should be within tolerance: `THEORY_SHARE` for the statements that arithmetic decides,
@@ -254,9 +254,7 @@ def _knees(runs: Runs) -> list[float] | None:
         ]
         if len(rate) < len(KNEE_MS):
             return None
-        wanted = KNEE_SHARE * rate[-1]
-        last = max(i for i, share in enumerate(rate[:-1]) if share < wanted)
-        found.append(float(np.interp(wanted, rate[last : last + 2], KNEE_MS[last : last + 2])))
+        found.append(knee_ms(np.array(rate), KNEE_MS))
     return found
 
 

@@ -251,7 +251,7 @@ impl DocsisLld {
         {
             return true;
         }
-        if hit && packet.ecn() != Ecn::NotEct {
+        if hit && packet.ecn() != Ecn::NotEct && self.has_room() {
             // the mark is attributed to the law that gave the larger probability: the ramp (`Step`) or the coupled law
             // (`Law`)
             let reason = if native >= self.p_cl { MarkReason::Step } else { MarkReason::Law };
