@@ -571,3 +571,13 @@ fn a_trace_names_what_there_is() {
         assert!(line(trace).starts_with(part), "{trace}: {}", line(trace));
     }
 }
+
+#[test]
+fn a_key_that_a_table_of_a_link_lacks_is_named() {
+    for (table, error) in [
+        ("docsis = {}", "link.up.docsis: the key \"flow\" is missing"),
+        ("docsis31 = { flow = {} }", "link.up.docsis31.flow: the key \"max_sustained_rate\" is missing"),
+    ] {
+        assert_eq!(refused("rate = \"5mbit\"", table), [error]);
+    }
+}
