@@ -167,7 +167,7 @@ TABLES = {
     "PrioFilter": ("Which packets go to a band", "`filters` of `classifier.prio`, a list"),
     "Quantum": ("Fair queueing: byte schedulers", "`link.NAME.queue.fair.scheduler.NAME`"),
     "Longest": ("Fair queueing: longest queue", "`overflow.longest` of fair, sfq, sfq_hss, perfect and drr"),
-    "CbtClass": ("A class of cbt and dcbt", "`link.NAME.queue.cbt.classes`, a list"),
+    "CbtClass": ("A class of cbt and dcbt", "`link.NAME.queue.cbt.classes`, `link.NAME.queue.dcbt.classes`, lists"),
     "CbqClass": ("A class of cbq", "`link.NAME.queue.cbq.classes`, a list"),
     "Match": (
         "Which packets belong to a class",

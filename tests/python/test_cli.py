@@ -212,8 +212,7 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     codel = say("list", "codel")[1]
     assert [line.split()[:2] for line in codel.splitlines() if line.startswith("target")][-1] == ["target", "5ms"]
     words = (
-        "Time at which count is incremented; null: with_drop, if_still_above (draft01, kmn)."
-        " Values: with_drop, if_still_above."
+        "When count is incremented; null: with_drop, if_still_above (draft01, kmn). Values: with_drop, if_still_above."
     )
     assert words in " ".join(codel.split())
     assert list(json.loads(say("list", "codel", "-f", "json")[1])) == ["qdiscs"]

@@ -24,12 +24,15 @@ pub(crate) use defaults;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShaperParams {
-    /// Maximum Sustained Traffic Rate: the token rate. MULPI C.2.2.7.2 (TLV 24.8, 25.8). Unit: bit/s.
+    /// Maximum Sustained Traffic Rate: the long-term rate, at which tokens arrive. MULPI C.2.2.7.2 (TLV 24.8, 25.8).
+    /// Unit: bit/s.
     pub max_sustained_rate: BitRate,
-    /// Maximum Traffic Burst: depth of the token bucket. MULPI C.2.2.7.3 (TLV 24.9, 25.9). Unit: bytes. Default 3044.
+    /// Maximum Traffic Burst: depth of the sustained rate's bucket. MULPI C.2.2.7.3 (TLV 24.9, 25.9). Unit: bytes.
+    /// Default 3044.
     #[serde(default = "max_traffic_burst")]
     pub max_traffic_burst: Bytes,
-    /// Peak Traffic Rate: limits the rate while tokens last; null for no limit. MULPI C.2.2.7.10 (TLV 24.27, 25.27). Unit: bit/s.
+    /// Peak Traffic Rate: highest rate while the sustained rate's bucket has tokens; null for no limit. MULPI
+    /// C.2.2.7.10 (TLV 24.27, 25.27). Unit: bit/s.
     #[serde(default)]
     pub peak_traffic_rate: Option<BitRate>,
     /// Depth of the peak rate's bucket. MULPI C.2.2.7.10. Unit: bytes. The default, 1522, is the largest Ethernet
@@ -109,8 +112,9 @@ pub enum TransmitOverflow {
     Drop,
 }
 
-/// The upstream service flow of a DOCSIS 3.0 modem: its rate shaping, its requests and grants, and its transmit queue.
-/// The link's `rate` is the channel's rate.
+/// The upstream service flow of a DOCSIS 3.0 modem: its rate shaping, its requests and grants, and its transmit
+/// queue. The CMTS, at the operator's end of the cable, grants bytes to the modem in messages called MAPs. The link's
+/// `rate` is the channel's rate. Keys marked "2012 model" have no effect with `model = "docsis_link_2013"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DocsisParams {
@@ -128,21 +132,23 @@ pub struct DocsisParams {
     /// The clock that determines when MAPs are sent (2012 model).
     #[serde(default)]
     pub map_clock: MapClock,
-    /// Bytes in REQ(1) when a MAP is made (2012 model). A MAP grants bytes from the first entry of the modem's request
-    /// vector, REQ(0), and then adds the second entry, REQ(1), to REQ(0), so that later MAPs can grant these bytes.
+    /// Bytes in REQ(1), the second entry of the modem's request vector, when a MAP is made (2012 model). The MAP
+    /// grants bytes from the first entry, REQ(0). It then adds REQ(1) to REQ(0), so that later MAPs can grant these
+    /// bytes.
     #[serde(default)]
     pub request_vector: RequestVector,
-    /// Mean of the maximum grant size; null: no limit. Without a limit, the channel is uncongested. In the 2013 model,
-    /// a grant is then still limited to the bytes that the peak rate (if not set, the channel's rate) carries in a MAP
-    /// interval. In CableLabs 2012: `maxgrant_`. Unit: bytes.
+    /// Mean of the maximum grant size; null: no limit. Without a limit, the channel is uncongested; a low limit
+    /// models a congested channel. In the 2013 model, null still limits a grant: to the bytes that the peak rate or, if
+    /// it is not set, the channel's rate carries in a MAP interval. In CableLabs 2012: `maxgrant_`. Unit: bytes.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
-    /// Relative variation x of the maximum grant size: the maximum of each MAP is drawn uniformly from 1 - x to 1 + x times the
-    /// mean. In CableLabs 2012: `mgvar_`.
+    /// Relative variation x of the maximum grant size: the maximum of each MAP is drawn uniformly from 1 - x to 1 + x
+    /// times the mean. Needs `max_grant` in the 2012 model. In CableLabs 2012: `mgvar_`.
     #[serde(default)]
     pub grant_variation: Prob,
-    /// Limit of the transmit queue, in packets or bytes (2012 model). The default, 32p, is the value of CableLabs 2012. A
-    /// packet waits 4 to 6 ms for its grant, so 32 packets are enough for 64 to 96 Mbit/s; a faster modem needs more.
+    /// Limit of the transmit queue, in packets or bytes (2012 model). The default, 32p, is the value of CableLabs
+    /// 2012. A packet waits 4 to 6 ms for its grant, so 32 packets of 1500 bytes are enough for 64 to 96 Mbit/s; a
+    /// faster modem needs more.
     #[serde(default = "transmit_limit")]
     pub transmit_limit: Limit,
     /// Behaviour of a full transmit queue (2012 model). Default `back_pressure`.

@@ -26,8 +26,8 @@ pub struct LowLatencyParams {
     /// Guaranteed Grant Rate: the rate that is granted without requests, whether it is used or not (proactive grant service,
     /// PGS); null: no proactive grants, only requests, as for the Classic flow. Unit: bit/s.
     pub guaranteed_grant_rate: Option<BitRate>,
-    /// Guaranteed Grant Interval: longest time between two proactive grants, rounded down to whole frames; null: the MAP
-    /// interval.
+    /// Guaranteed Grant Interval: longest time between two proactive grants, rounded down to whole frames; null: the
+    /// MAP interval. Needs `guaranteed_grant_rate`.
     pub guaranteed_grant_interval: Option<Duration>,
     /// Share of the Low Latency service flow while both flows have packets, in 256ths. Upstream, this is a share of the grants
     /// in a MAP that cannot satisfy all requests; downstream, a share of the bytes.
@@ -54,7 +54,8 @@ impl Default for LowLatencyParams {
 }
 
 /// A DOCSIS 3.1 upstream, or a downstream if the table `downstream` is given. It carries a single service flow, or an
-/// aggregate of a Classic and a Low Latency service flow.
+/// aggregate of a Classic and a Low Latency service flow. The CMTS, at the operator's end of the cable, grants bytes
+/// to the modem in messages called MAPs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Docsis31Params {
@@ -66,8 +67,8 @@ pub struct Docsis31Params {
     /// single service flow needs any other.
     #[serde(default)]
     pub low_latency: Option<LowLatencyParams>,
-    /// Makes the link a CMTS's downstream, without requests and grants; null: an upstream. The other keys that apply to
-    /// a downstream are `flow`, `low_latency`, `downstream_interleaver` and `downstream_pipeline`.
+    /// Makes the link a CMTS's downstream, without requests and grants; null: an upstream. A downstream accepts only
+    /// this key, `flow`, `low_latency`, `downstream_interleaver` and `downstream_pipeline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downstream: Option<DownstreamParams>,
     /// Time between MAPs, rounded to whole frames: 2ms is rounded to 15 frames of 135us, and 1ms to 7.
@@ -79,10 +80,10 @@ pub struct Docsis31Params {
     /// Length of an OFDMA frame. 135us are 6 symbols of 20us, each with a cyclic prefix of 2.5us.
     #[serde(default = "frame")]
     pub frame: Duration,
-    /// Symbols in a frame, K.
+    /// Number of symbols in a frame (K).
     #[serde(default = "symbols")]
     pub symbols: u32,
-    /// Minislots in a frame. 235 minislots of 48 bytes make a channel of 668 Mbit/s.
+    /// Number of minislots in a frame. 235 minislots of 48 bytes make a channel of 668 Mbit/s.
     #[serde(default = "minislots")]
     pub minislots: u32,
     /// Bytes in a minislot.
@@ -91,8 +92,8 @@ pub struct Docsis31Params {
     /// Mean capacity that other modems leave unused; null: the whole channel. Unit: bit/s.
     #[serde(default)]
     pub free_capacity: Option<BitRate>,
-    /// Relative variation x of the free capacity: the free capacity of each MAP is drawn uniformly from 1 - x to 1 + x times its
-    /// mean.
+    /// Relative variation x of the free capacity: the free capacity of each MAP is drawn uniformly from 1 - x to 1 +
+    /// x times its mean. Needs `free_capacity`.
     #[serde(default)]
     pub free_capacity_variation: Prob,
     /// Time before a frame at which the modem prepares its burst. Packets that arrive later miss the frame.
@@ -117,8 +118,8 @@ pub struct Docsis31Params {
     /// Delay of the upstream receiver, in frames.
     #[serde(default = "upstream_pipeline")]
     pub upstream_pipeline: u32,
-    /// Packet size with which the CMTS converts rates of Ethernet frames to rates with MAC headers (10 bytes per
-    /// packet).
+    /// Packet size that the CMTS assumes when it converts rates of Ethernet frames to rates with MAC headers (10
+    /// bytes per packet).
     #[serde(default = "mean_packet")]
     pub mean_packet: Bytes,
 }

@@ -93,7 +93,7 @@ pub static SCALES: [Scale; 5] = [
     },
     Scale {
         name: "dslreports",
-        words: "A+ to F; the delay that a download and an upload add to the mean round trip",
+        words: "A+ to F; the mean round trip under load minus the minimum round trip",
         compares: Compares::Added(Idle::Least),
         bands: Cow::Borrowed(LETTERS),
     },
@@ -105,7 +105,7 @@ pub static SCALES: [Scale; 5] = [
     },
     Scale {
         name: "vrecipes",
-        words: "A+ to F, with higher limits; the mean round trip under load minus the median round trip of the idle line",
+        words: "A+ to F; like waveform, but with higher limits",
         compares: Compares::Added(Idle::Median),
         bands: Cow::Borrowed(MILDER),
     },

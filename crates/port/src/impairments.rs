@@ -17,7 +17,7 @@ use units::{BitRate, Bytes, Duration, Prob, Problem, Rng, Time, positive, positi
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Impairments {
-    /// Drops packets that exceed a rate, without a queue. The drops count as `link_loss`.
+    /// Drops packets that exceed a rate, instead of queueing them. The drops count as `link_loss`.
     pub policer: Option<Policer>,
     /// Losses in bursts (Gilbert-Elliott).
     pub burst_loss: Option<BurstLoss>,
@@ -32,7 +32,7 @@ pub struct Impairments {
     pub duplicates: Prob,
 }
 
-/// A token bucket, which drops each packet for which it has too few tokens.
+/// A token bucket. A packet for which it has too few tokens is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
@@ -48,9 +48,9 @@ pub struct Policer {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BurstLoss {
-    /// Probability of a change from good to bad.
+    /// Probability that the state changes from good to bad before a packet.
     pub p: Prob,
-    /// Probability of a change from bad to good.
+    /// Probability that the state changes from bad to good before a packet; above 0.
     pub r: Prob,
     /// Probability of a loss in the bad state.
     #[serde(default = "always")]
@@ -64,8 +64,8 @@ fn always() -> Prob {
     Prob::constant(1.0)
 }
 
-/// Retransmits each packet until a transmission succeeds, with at most `attempts` transmissions. Later packets wait for
-/// this packet, unless the link's `reorder` is true.
+/// Retransmits each packet until a transmission succeeds, with at most `attempts` transmissions. Later packets wait
+/// for a packet that is being retransmitted, unless the link's `reorder` is true.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retransmission {

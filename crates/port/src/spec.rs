@@ -230,7 +230,7 @@ impl PortSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Change {
-    /// Rate of the link. Zero stops a plain link until the next change.
+    /// Rate of the link. Zero stops a plain link until the next change of rate.
     pub rate: Option<BitRate>,
     /// Propagation delay of the packets that leave from now on.
     pub delay: Option<Duration>,

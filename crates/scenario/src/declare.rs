@@ -21,14 +21,14 @@ pub struct Scenario {
     /// Name of the scenario, which is stored in its results.
     #[serde(default = "default_name")]
     pub name: String,
-    /// Seed of all random streams.
+    /// Seed of all random streams. Another seed repeats the run with other random numbers.
     #[serde(default = "default_seed")]
     pub seed: u64,
     /// Simulated time.
     pub duration: Duration,
-    /// The start of each application is drawn at random from an interval of this width, which begins at the
-    /// application's `start`; null: depends on the traffic of each application. With `"0s"`, applications start exactly
-    /// at their `start`. This key does not affect applications with their own `start_spread`.
+    /// Width of the interval from which the start of each application is drawn at random; null: depends on the
+    /// traffic of each application. The interval begins at the application's `start`. With `"0s"`, applications start
+    /// exactly at their `start`. This key does not affect applications with their own `start_spread`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// Links, by name. Nodes are not declared: a node exists if a link begins or ends at it.
@@ -40,7 +40,7 @@ pub struct Scenario {
     #[serde(default)]
     pub tcp: BTreeMap<String, Stack>,
     /// Fixed next hops, which override the shortest path. The shortest path is the path with the fewest links. If
-    /// several paths have equally few, a node uses the link whose name sorts first.
+    /// several paths have equally few links, a node uses the link whose name sorts first.
     #[serde(default)]
     pub route: Vec<Route>,
     /// Measurements to record.
@@ -49,11 +49,11 @@ pub struct Scenario {
     /// Internal state to trace over time (docs/traces.md). No other result depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
-    /// How the delay that load adds is graded. Default: `scale = "p99"`.
+    /// Grading of the delay that load adds. Default: `scale = "p99"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
     /// Maximum number of packets in a run. A scenario that may need more is refused before it starts. Default:
-    /// 100000000000, which takes some hours of computing.
+    /// 100000000000, some hours of computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packets: Option<u64>,
     /// Expected values of measures. Each key is the dotted path of a measure in the summary (`*` matches any name), and
@@ -90,11 +90,11 @@ pub struct Record {
     /// Width of a bin of the time series. Default: 1/6000 of the duration.
     #[serde(default)]
     pub interval: Option<Duration>,
-    /// Links for which time series and distributions are recorded (counters are kept for all links). Default: every
+    /// Links for which time series and distributions are recorded. Counters are kept for all links. Default: every
     /// link that can hold a queue, that is, with a rate, a shaper, a modem or a `delivery`.
     #[serde(default)]
     pub links: Option<Vec<String>>,
-    /// Applications for which time series of each flow are recorded (windows, rates). Default: all.
+    /// Applications whose flows are recorded in time series (windows, rates). Default: all.
     #[serde(default)]
     pub apps: Option<Vec<String>>,
     /// Time at the start of the run that the summary excludes from every counter, rate and distribution. Time series

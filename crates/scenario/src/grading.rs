@@ -28,8 +28,8 @@ const LONGEST: usize = 24;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grade {
-    /// The scale: a name, or your own list of grades, best first. Your own grades apply to the delay that load adds to
-    /// the minimum round trip.
+    /// The scale: a name, or your own list of grades, best first. Your own grades apply to the mean delay that load
+    /// adds to the minimum round trip.
     pub scale: Choice,
 }
 
@@ -48,7 +48,8 @@ pub enum Choice {
 pub struct OwnGrade {
     /// A letter or a word.
     pub grade: String,
-    /// Upper limit of the delay, exclusive. The last grade has no limit, and covers all higher delays.
+    /// Upper limit of the delay, exclusive. Every grade but the last needs one. The last has none, and covers all
+    /// higher delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Duration>,
 }

@@ -14,9 +14,9 @@ use units::{BitRate, Bytes, Duration, Prob, Problem, shown};
 #[serde(deny_unknown_fields, remote = "Self")]
 #[schemars(transform = crate::service::one_service)]
 pub struct Link {
-    /// Node where the queue is.
+    /// Node at the sending end, where the queue is.
     pub from: String,
-    /// Node at the far end.
+    /// Node at the receiving end.
     pub to: String,
     /// Adds a second link with the same parameters in the opposite direction. The name of the second link is the name of this
     /// link with `~` in front.
@@ -35,22 +35,22 @@ pub struct Link {
     /// (`summary.live.lateness_ms`).
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
-    /// Lets a packet overtake earlier packets if jitter, `lateness`, a retransmission or a change of `delay` gives it
-    /// less delay. If false, a packet that would overtake waits until the packets sent before it have arrived. Packets
-    /// sent in quick succession may therefore arrive at the same time.
+    /// True if a packet may overtake earlier packets. It does so if jitter, `lateness`, a retransmission or a change
+    /// of `delay` gives it less delay. If false, a packet that would overtake waits until the packets sent before it
+    /// have arrived, so several packets may arrive at the same time.
     #[serde(default)]
     pub reorder: bool,
     /// Probability that a packet is lost on the wire, after leaving the queue.
     #[serde(default)]
     pub loss: Prob,
-    /// Numbers of the packets that are lost on the wire, independent of `loss`. The first packet that leaves the queue has number
-    /// 1. With `both_ways`, each direction counts its own packets.
+    /// Numbers of the packets that are lost on the wire, in ascending order and independent of `loss`. The first
+    /// packet that leaves the queue has number 1. With `both_ways`, each direction counts its own packets.
     #[serde(default)]
     pub lose: Vec<u64>,
     /// Further impairments of the wire: a policer, losses in bursts, retransmissions, reordering, batches, duplicates.
     #[serde(default)]
     pub impairments: Option<port::Impairments>,
-    /// The queue discipline.
+    /// The queue discipline: a keyword, a table, or a line in tc's syntax (docs/scenario.md).
     #[serde(default = "default_queue")]
     pub queue: qdisc::Spec,
     /// The service that takes packets from the queue.
@@ -105,7 +105,8 @@ fn default_queue() -> qdisc::Spec {
 pub struct Change {
     /// Time of the change.
     pub at: Duration,
-    /// New rate of the link, and of its HTB unless `shaper.htb.rate` is set.
+    /// New rate of the link, which must already have a rate. An HTB without a `rate` of its own changes with the
+    /// link. The rate 0 stops a link until the next change of rate; a link with a shaper or modem refuses it.
     #[serde(default)]
     pub rate: Option<BitRate>,
     /// New propagation delay of packets that leave from then on.

@@ -38,9 +38,9 @@ pub(crate) struct Keys<'a> {
     /// A DOCSIS 3.0 upstream service flow between the queue and the wire.
     #[serde(default)]
     docsis: Option<&'a DocsisParams>,
-    /// A DOCSIS 3.1 upstream between the queue and the wire or, with `downstream`, a CMTS's downstream. It carries one
-    /// service flow, or an aggregate of a Classic and a Low Latency service flow. Its channel has its own rate, so the
-    /// link has no `rate`.
+    /// A DOCSIS 3.1 upstream between the queue and the wire, or a downstream if the table `downstream` is given. It
+    /// carries one service flow, or an aggregate of a Classic and a Low Latency service flow. Its channel has its own
+    /// rate, so the link must have no `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     docsis31: Option<&'a Docsis31Params>,
     /// Transmission opportunities instead of a `rate`: a recorded trace, or a model of a radio link (docs/links.md).

@@ -37,7 +37,8 @@ const CHOKE: u64 = 5;
 const REQUEST: u64 = 17;
 const PIECE_HEADER: u64 = 13;
 
-/// One member of a swarm, at `from`; the member's peers are distributed over the servers.
+/// One member of a swarm, at `from`; the member's peers are distributed over the servers. A peer may request blocks
+/// while the member has unchoked it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BittorrentParams {
@@ -58,7 +59,8 @@ pub struct BittorrentParams {
     pub download: bool,
     /// Delay between the openings of successive peers' connections at the start. Default 100ms.
     pub stagger: Duration,
-    /// Number of servers over which the peers are distributed. Default 1.
+    /// Number of servers over which the peers are distributed. The application's `to` must name at least as many.
+    /// Default 1.
     pub servers: u32,
 }
 

@@ -49,12 +49,13 @@ pub struct CbrParams {
     /// Size of a datagram in bytes on the wire, including headers. Default 1000.
     #[serde(default = "default_size")]
     pub size: Bytes,
-    /// Departure times: `constant`, at equal intervals; `poisson`, at random, with `rate` as the mean; `random_walk`,
-    /// at gaps that vary by up to the fraction `randomize`. Default `constant`.
+    /// Times at which datagrams leave: at equal intervals (`constant`), at random with the mean rate `rate`
+    /// (`poisson`), or at gaps that vary by up to the fraction `randomize` (`random_walk`). Default `constant`.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// Random delay of each datagram, as a fraction of the interval: 0 for none, 1 for up to one full interval. With
-    /// `random_walk`: the largest relative change of a gap. Not valid for `poisson`. Default 0.
+    /// Maximum random delay of a datagram, as a fraction of the interval: 0 for no delay, 1 for up to a full
+    /// interval. With `random_walk`, it is instead the largest deviation of a gap from the mean gap, as a fraction of
+    /// the mean gap. Not valid for `poisson`. Default 0.
     #[serde(default)]
     pub randomize: Prob,
     /// Number of datagrams; omitted: until the end of the run.

@@ -48,7 +48,7 @@ const BLOCK: u64 = 1448;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteRate {
-    /// Time of the change, from the start of the flow.
+    /// Time at which the limit takes effect, from the start of the flow.
     pub at: Duration,
     /// Rate of payload from this time on; 0 is a pause. Omitted: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ pub struct WriteRate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FtpParams {
-    /// Parallel flows, each with its own files. Default 1.
+    /// Number of parallel flows, each with its own files. Default 1.
     pub flows: u32,
     /// Direction of the files. Default `up`.
     pub direction: Direction,
@@ -68,19 +68,20 @@ pub struct FtpParams {
     /// Duration of a transfer without a size; omitted: until the end of the run. Cannot be combined with `size`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<Duration>,
-    /// Limits of the rate at which the application writes, in chronological order. Until the first of them takes
-    /// effect, the application writes without a limit. Cannot be combined with `size`. Default none.
+    /// Scheduled limits of the rate at which the application writes, in chronological order. Until the first limit
+    /// takes effect, the application writes without a limit. Cannot be combined with `size`. Default none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<WriteRate>,
-    /// Files per flow; omitted: no limit; files go on until the end of the run. Needs `size`.
+    /// Number of files per flow; omitted: until the end of the run. Needs `size`.
     pub count: Option<u64>,
     /// Pause between the end of a file and the start of the next file in the same flow. Needs `size`. Default 0s.
     pub pause: Duration,
-    /// Additional pause before each file except the first, drawn uniformly from [0, `pause_spread`]. Needs `size`. Default 0s.
+    /// Additional pause before each file except the first, drawn uniformly from zero to `pause_spread`. Needs `size`.
+    /// Default 0s.
     pub pause_spread: Duration,
-    /// Files at fixed times: file k of a flow (the first is file 0) starts k intervals after the first file, or as soon
-    /// as the previous file is finished, if that is later. Needs `size`; excludes `pause` and `pause_spread`. Default
-    /// none.
+    /// Time from the start of a file to the start of the next file in the same flow. If a file takes longer, the next
+    /// file starts as soon as it is finished; later files keep to the original times. Needs `size`; excludes `pause`
+    /// and `pause_spread`. Default none.
     pub interval: Option<Duration>,
     /// True if each file has a new connection. If false, all files of a flow share one connection, and after a pause
     /// TCP may shrink its window (idle restart). Default true.

@@ -52,8 +52,7 @@ pub struct Pareto {
     pub min: Bytes,
     /// Largest size. A larger draw is reduced to this size. Default 1MB.
     pub max: Bytes,
-    /// Exponent. Above 1 and up to 2, the distribution without the cap has a finite mean but no finite variance.
-    /// Default 1.2.
+    /// Exponent of the distribution. The smaller it is, the more transfers are large. Default 1.2.
     pub shape: f64,
 }
 
@@ -107,13 +106,13 @@ impl Size {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShortParams {
-    /// Mean time between arrivals. Default 100ms.
+    /// Mean time between arrivals of transfers. Default 100ms.
     pub interval: Duration,
     /// Distribution of sizes. Default `{ fixed = "14KB" }`, ten segments.
     pub size: Size,
     /// Direction of the transfers. Default `down`.
     pub direction: Direction,
-    /// Payload of the request for a download; 0 for no request. Default 300B.
+    /// Size of the request for a download in bytes of payload; 0 for no request. Default 300.
     pub request: Bytes,
     /// Number of transfers; omitted: until the end of the run.
     pub count: Option<u64>,

@@ -35,15 +35,17 @@ const MAX_LADDER: usize = 64;
 pub struct VideoParams {
     /// Length of a segment. Default 4s.
     pub segment: Duration,
-    /// Available rates, lowest first. Default 350kbit, 600kbit, 1mbit, 1.5mbit, 2.5mbit, 4mbit, 6mbit, 8mbit.
+    /// Rates at which every segment is available, lowest first. Default 350kbit, 600kbit, 1mbit, 1.5mbit, 2.5mbit,
+    /// 4mbit, 6mbit, 8mbit.
     pub ladder: Vec<BitRate>,
     /// Largest amount of video in the buffer; at least one segment. Default 30s.
     pub buffer: Duration,
     /// Amount of buffered video at which playback begins, and at which it resumes after a stall. Default 4s.
     pub startup: Duration,
-    /// Largest share of the predicted throughput that a rate may use. The lowest rate is always allowed. Default 0.8.
+    /// Largest share of the predicted throughput that the rate of a segment may use. The lowest rate is always
+    /// allowed. Default 0.8.
     pub safety: f64,
-    /// Payload of a GET. Default 300B.
+    /// Size of a GET in bytes of payload. Default 300.
     pub request: Bytes,
     /// Number of segments; omitted: until the end of the run.
     pub segments: Option<u64>,

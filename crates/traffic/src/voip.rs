@@ -47,7 +47,8 @@ pub struct VoipParams {
     pub count: Option<u64>,
     /// A frame is late if its delay exceeds the minimum delay in its direction by more than this time. Default 60ms.
     pub late_after: Duration,
-    /// Delay of the rest of the network. It is added to the measured delay in the E-model only. Default 20ms.
+    /// Delay of the parts of the network that the scenario does not contain. Only the E-model adds it to the measured
+    /// delay. Default 20ms.
     pub network_delay: Duration,
     /// Direction of the speech: `up`, `down` or `both`. Default `up`.
     pub direction: Speech,

@@ -30,33 +30,33 @@ const AGAIN: u32 = 3;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
-    /// To the phone: a grant every ms.
+    /// To the phone: by default, a grant every ms.
     #[default]
     Down,
-    /// From the phone: a grant every 5 to 20 ms.
+    /// From the phone: by default, a grant every 5 to 20 ms.
     Up,
 }
 
-/// A link like LTE. Its random numbers depend only on the scenario's seed and the link's name.
+/// A link like LTE. Data leaves in blocks, one at each grant; a block that fails is sent again, at most three times.
+/// The link's random numbers depend only on the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LteParams {
     /// Direction of the data, which determines the default interval between grants.
     pub way: Way,
-    /// Mean rate of the grants, including retransmitted blocks.
+    /// Mean rate of the grants. The link delivers less, because of retransmissions and handovers.
     pub rate: BitRate,
-    /// Ratio of the highest to the lowest rate. With 10, the rate may change by a factor of up to 10 from one draw to the next;
-    /// with 1, it is constant.
+    /// Ratio of the highest to the lowest rate; 1 gives a constant rate.
     pub swing: f64,
-    /// Time between two draws of the rate.
+    /// Time for which the rate stays the same, until a new rate is drawn.
     pub change_every: Duration,
-    /// Shortest time between grants; null: 1ms (down), 5ms (up).
+    /// Shortest time between grants; null: 1ms if `way` is `down`, 5ms if it is `up`.
     pub grant_min: Option<Duration>,
-    /// Longest time between grants; null: 1ms (down), 20ms (up).
+    /// Longest time between grants; null: 1ms if `way` is `down`, 20ms if it is `up`.
     pub grant_max: Option<Duration>,
-    /// Probability that a block fails and is retransmitted.
+    /// Probability that a transmission of a block fails.
     pub block_error: Prob,
-    /// Time from a block to its retransmission.
+    /// Time from a failed transmission of a block to its retransmission.
     pub harq: Duration,
     /// Mean time from the end of a handover to the start of the next; 0s: no handovers. Each time is drawn uniformly from 0.5
     /// to 1.5 times the mean.

@@ -26,8 +26,9 @@ pub struct TraceParams {
     pub opportunity: Bytes,
     /// Offset into the trace at which the run starts.
     pub start: Duration,
-    /// Lines of the file in compact form ("+16 +1x3" is 16, 17, 17, 17). Reading the scenario fills them in, so that a
-    /// result is complete without the file.
+    /// Lines of the file in compact form: each word is the step in ms from the previous word and, after an x, the
+    /// number of lines ("+16 +1x3" is 16, 17, 17, 17). Reading the scenario fills them in, so that a result is
+    /// complete without the file.
     #[serde(skip_serializing_if = "Lines::is_empty")]
     pub source: Lines,
 }

@@ -25,11 +25,12 @@ use units::{require, within};
 /// Frames per second.
 const FRAMES: u64 = 750;
 
-/// A link like Starlink. Its random numbers depend only on the scenario's seed and the link's name.
+/// A link like Starlink. Rate and delay change after each `interval`, and some intervals begin with an outage. Its
+/// random numbers depend only on the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StarlinkParams {
-    /// Mean rate over all intervals.
+    /// Mean of the rates of all intervals. The link delivers less, because of outages.
     pub rate: BitRate,
     /// Ratio of the highest to the lowest rate; 1 gives a constant rate.
     pub swing: f64,
@@ -38,11 +39,11 @@ pub struct StarlinkParams {
     /// Upper bound on a delay that is added to the link's `delay`. For each interval, the added delay is drawn uniformly from
     /// zero to this bound.
     pub delay_swing: Duration,
-    /// Probability that an interval begins without service.
+    /// Probability that an interval begins with an outage, a time without service.
     pub outage: Prob,
-    /// Shortest time without service.
+    /// Shortest outage.
     pub outage_min: Duration,
-    /// Longest time without service.
+    /// Longest outage.
     pub outage_max: Duration,
 }
 

@@ -26,11 +26,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AckFilter {
-    /// No filter.
+    /// No filter (tc's `no-ack-filter`).
     Off,
-    /// Keeps two ACKs of each flow, for senders that count duplicate ACKs.
+    /// Keeps two ACKs of each flow, for senders that count duplicate ACKs (tc's `ack-filter`).
     Normal,
-    /// Keeps one ACK of each flow.
+    /// Keeps one ACK of each flow (tc's `ack-filter-aggressive`).
     Aggressive,
 }
 

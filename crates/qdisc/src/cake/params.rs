@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Limit};
 
-/// The tins, and the assignment of code points to tins.
+/// The tins (classes of traffic), and the assignment of code points to tins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Diffserv {
@@ -41,8 +41,9 @@ pub enum Isolation {
     DualSrchost,
     /// A queue for each flow; receiving hosts have equal shares.
     DualDsthost,
-    /// A queue for each flow; sending hosts and receiving hosts have equal shares. A flow's turn is divided by the number of bulk
-    /// flows of its sending or its receiving host, whichever is larger.
+    /// A queue for each flow; sending hosts and receiving hosts have equal shares. Each turn of a flow is divided by
+    /// the number of bulk flows of its sending or its receiving host, whichever is larger. A flow is bulk once it has
+    /// packets after its first turn.
     TripleIsolate,
 }
 
@@ -55,45 +56,47 @@ impl Isolation {
 }
 
 params! {
-    /// Parameters of CAKE, with tc's defaults. `header`, `instances`, `limit` and `target` are not in tc.
-    /// `diffserv`, `framing` and `isolation` have tc's keywords as values, with `_` for `-`, except `framing = "none"`,
-    /// which is tc's `noatm`. `ack_filter` has values for tc's three keywords, and `memory_limit` is tc's `memlimit`.
+    /// Parameters of CAKE, with tc's defaults. `header`, `instances`, `limit` and `target` are not in tc. The values of
+    /// `diffserv`, `framing` and `isolation` are tc's keywords, with `_` for `-`, except `framing = "none"`, which is
+    /// tc's `noatm`. `memory_limit` is tc's `memlimit`.
     pub struct CakeParams {
         /// Rate of CAKE's own shaper, at most the link's rate; null: no shaper, so CAKE sends at the link's rate.
         bandwidth: Option<BitRate> = None,
-        /// The tins, and the assignment of code points to tins.
+        /// The tins (classes of traffic), and the assignment of code points to tins.
         diffserv: Diffserv = Diffserv::Diffserv3,
         /// The packets that share a queue, and the hosts that get equal shares.
         isolation: Isolation = Isolation::TripleIsolate,
-        /// The round-trip time assumed by the law: COBALT's interval. tc's keywords: datacentre 100us, lan 1ms, metro 10ms,
-        /// regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
+        /// Round-trip time for which the law is tuned: COBALT's interval. tc's keywords: datacentre 100us, lan 1ms,
+        /// metro 10ms, regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
         rtt: Duration = Duration::from_millis(100),
-        /// Acceptable standing delay; null: 1/20 of `rtt`. A slow tin uses the transmission time of 1.5 packets at its
-        /// rate instead, if that is longer.
+        /// Acceptable standing delay; null: 1/20 of `rtt`. A slow tin uses the transmission time of 1.5 full frames at
+        /// its rate instead, if that is longer.
         target: Option<Duration> = None,
         /// Bytes that the line adds to each IP packet, -64 to 256; null: sizes stay unchanged, as with tc's `raw`.
         overhead: Option<i16> = None,
-        /// Minimum size of a packet on the line in bytes, 0 to 256.
+        /// Minimum size of a packet on the line, 0 to 256 bytes.
         mpu: u16 = 0,
-        /// The framing of the line: none, ATM cells, or PTM's extra byte per 64.
+        /// Framing of the line: the bytes that ATM cells or PTM add to each packet.
         framing: Framing = Framing::None,
-        /// Bytes before the IP header that are part of each packet's size: 14 if packets are Ethernet frames. CAKE
-        /// subtracts them from the size before it adds `overhead`. They have no effect if `overhead` is not set.
+        /// Bytes before the IP header that the packet sizes already include, 0 to 256: 14 if packets are Ethernet
+        /// frames. CAKE subtracts these bytes before it adds `overhead`. If `overhead` is not set, this key has no
+        /// effect.
         header: u16 = 0,
         /// Filter that drops ACKs made redundant by newer ACKs.
         ack_filter: AckFilter = AckFilter::Off,
-        /// Ingress mode, for a shaper behind the bottleneck: dropped packets count as sent, because they have used the
-        /// bottleneck, and each bulk flow may keep two packets queued.
+        /// Ingress mode, for a shaper behind the bottleneck. Dropped packets count as sent, because they have already
+        /// used the bottleneck. Each bulk flow may keep two packets queued; a flow is bulk once it has packets after
+        /// its first turn.
         ingress: bool = false,
         /// Sets the code point of each packet to 0 once the packet is assigned to a tin.
         wash: bool = false,
-        /// Splits packets of several segments (`tso`) on arrival. If false, such a packet stays whole in its queue, and is
-        /// charged the overhead of every segment.
+        /// Splits packets of several segments (`tcp.NAME.tso`) on arrival. If false, such a packet stays whole in its
+        /// queue, and is charged the overhead of every segment.
         split_gso: bool = true,
-        /// Number of instances that share `bandwidth`, from 1 to 64 (Linux's cake_mq). Each instance serves one
+        /// Number of instances of CAKE that share `bandwidth`, from 1 to 64 (Linux's cake_mq). Each instance serves one
         /// transmit queue of the device; a hash assigns flows to instances. Limits apply to each instance.
         instances: u16 = 1,
-        /// Maximum length of all tins together in bytes, a second bound beside `limit`; null: four times the bytes that
+        /// Maximum length of all tins together in bytes, in addition to `limit`; null: four times the bytes that
         /// `bandwidth` carries in `rtt`, at least 4 MiB.
         memory_limit: Option<Bytes> = None,
         /// Maximum length of all tins together.

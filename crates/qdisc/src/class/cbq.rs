@@ -44,15 +44,16 @@ pub struct Class {
     /// The packets that belong to the class; by default, all packets that no other class matches.
     #[serde(rename = "match", default)]
     pub matches: Match,
-    /// Guaranteed share of the link; the shares of all classes add up to 1.
+    /// Guaranteed share of the link, at least 0.001. The shares of all classes add up to 1.
     pub share: Prob,
-    /// Lets the class also use capacity that other classes leave unused. Default true.
+    /// Lets the class also use capacity that other classes leave unused. If false, the class is limited to its share.
+    /// Default true.
     #[serde(default = "yes")]
     pub borrow: bool,
     /// Maximum length of the class's queue. Default 60p.
     #[serde(default = "limit")]
     pub limit: Limit,
-    /// RED on the class's own occupancy; by default, drops at the tail only.
+    /// RED on the average length of the class's queue; by default, drops at the tail only.
     #[serde(default)]
     pub red: Option<RedTest>,
     /// Weight of a sample in RED's average. Default 0.002.
@@ -74,9 +75,8 @@ params! {
     pub struct CbqParams {
         /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class. A packet that matches several classes belongs to the
-        /// narrowest, whose packets are a subset of the packets of each of the others. Two classes whose packets
-        /// overlap are refused unless one contains the other.
+        /// The classes. Every packet must match a class. A class may match a part of another class's packets; these
+        /// packets belong to the narrower class. Classes that overlap in any other way are refused.
         classes: Vec<Class> = Class::of_mmcn1999(),
     }
 }

@@ -36,8 +36,9 @@ pub enum Test {
     Red(RedTest),
     /// Drops while the class's average is at or above this threshold, in packets ("10p") or bytes ("10KB").
     Threshold(Limit),
-    /// Drops while the class's average is at or above `slack` times the class's share (dcbt only). A class's share is the whole
-    /// queue's average × its active flows / all active flows.
+    /// Only in dcbt: drops while the class's average is at or above `slack` times the class's share, and the whole
+    /// queue's average is at or above `min_th`. A class's share is the whole queue's average × the class's active flows
+    /// / all active flows.
     Share {
         /// Number of fair shares that the class may have queued.
         slack: f64,
@@ -97,13 +98,12 @@ params! {
     /// (`min_th` 15p, `max_th` 30p, `max_p` 0.1), datagrams tagged by DSCP have a threshold of 10 packets, and all
     /// other packets have a threshold of 2 packets.
     pub struct CbtParams {
-        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
+        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class. A packet that matches several classes belongs to the
-        /// narrowest, whose packets are a subset of the packets of each of the others. Two classes whose packets
-        /// overlap are refused unless one contains the other.
+        /// The classes. Every packet must match a class. A class may match a part of another class's packets; these
+        /// packets belong to the narrower class. Classes that overlap in any other way are refused.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), packets(10), packets(2)]),
     }
 }

@@ -69,7 +69,7 @@ impl EcnField {
 
 /// The packets of a class or filter. A packet matches if every list contains the packet's value. A list that is omitted
 /// (or empty) matches every packet. If several classes match a packet, the packet belongs to the class with the
-/// narrowest match, whose packets are a subset of the packets of each of the other matches.
+/// narrowest match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {

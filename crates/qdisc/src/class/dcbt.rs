@@ -27,26 +27,25 @@ fn share(slack: f64) -> Test {
 }
 
 params! {
-    /// Parameters of D-CBT (class-based thresholds that follow the number of active flows). The default classes are
-    /// those of MMCN 1999: TCP is managed by RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), datagrams tagged by DSCP
-    /// have a threshold of twice their share (`slack` 2), and all other packets have a threshold of their share
-    /// (`slack` 1). A class's share is the average length of the whole queue times the fraction of the active flows
-    /// that belong to the class. With `slack` 2, the average of a class may reach twice its share.
+    /// Parameters of D-CBT (class-based thresholds that follow the number of active flows). A class's share is the
+    /// average length of the whole queue times the fraction of the active flows that belong to the class. The default
+    /// classes are those of MMCN 1999: TCP is managed by RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), datagrams
+    /// tagged by DSCP have a threshold of twice their share (`slack` 2), and all other packets have a threshold of
+    /// their share (`slack` 1).
     pub struct DcbtParams {
-        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
+        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// Average of the whole queue at and above which classes are limited to their shares. Shares have the same unit
-        /// as this threshold, packets or bytes.
+        /// Average length of the whole queue at and above which classes are limited to their shares. Its unit, packets
+        /// or bytes, is also the unit of the shares.
         min_th: Limit = Limit::Bytes(Bytes(15_000)),
-        /// Weight of a sample in the average of the whole queue.
+        /// Weight of a sample in the average length of the whole queue.
         weight: f64 = WEIGHT,
         /// Time for which a flow counts as active after its last packet.
         active_for: Duration = Duration::from_secs(1),
-        /// The classes. Every packet must match a class. A packet that matches several classes belongs to the
-        /// narrowest, whose packets are a subset of the packets of each of the others. Two classes whose packets
-        /// overlap are refused unless one contains the other.
+        /// The classes. Every packet must match a class. A class may match a part of another class's packets; these
+        /// packets belong to the narrower class. Classes that overlap in any other way are refused.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), share(2.0), share(1.0)]),
     }
 }

@@ -38,18 +38,19 @@ params! {
     /// Parameters of FRED (flow random early drop). The defaults of the limit and the thresholds are those of MMCN 1999
     /// (Parris, Jeffay & Smith); all other defaults are those of Lin & Morris 1997.
     pub struct FredParams {
-        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's rate.
+        /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
-        /// Average, in packets, below which no packet is dropped at random. It is also the maximum number of packets
-        /// that one flow may have queued.
+        /// Average queue length, in packets, below which no packet is dropped at random. `min_th` is also the maximum
+        /// number of packets that one flow may have queued.
         min_th: Limit = Limit::Packets(15),
-        /// Average, in packets, at and above which `many_flows` decides which packets are accepted.
+        /// Average queue length, in packets, at and above which `many_flows` applies.
         max_th: Limit = Limit::Packets(30),
         /// Drop probability just below `max_th`.
         max_p: Prob = Prob::constant(0.1),
-        /// Weight of a sample in the average.
+        /// Weight of a sample in the average queue length.
         weight: f64 = WEIGHT,
-        /// Packets that a flow may have queued before random drops can hit it: 2 for small buffers, 4 for large buffers.
+        /// Number of queued packets below which a flow is safe from random drops: 2 for small buffers, 4 for large
+        /// buffers.
         minq: u32 = 2,
         /// The rule for accepting packets while the average is at or above `max_th`.
         many_flows: ManyFlows = ManyFlows::TwoPackets,

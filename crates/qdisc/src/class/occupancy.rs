@@ -20,12 +20,12 @@ pub(crate) fn weight() -> f64 {
 }
 
 params! {
-    /// RED on one class's own occupancy. Both thresholds are in packets ("15p"), or both in bytes ("15KB"). The defaults are MMCN
-    /// 1999's.
+    /// RED on the average length of one class's part of the queue. Both thresholds are in packets ("15p"), or both in
+    /// bytes ("15KB"). The defaults are MMCN 1999's.
     pub struct RedTest {
-        /// Average below which there is no early drop.
+        /// Average queue length of the class below which there is no early drop.
         min_th: Limit = Limit::Packets(15),
-        /// Average at and above which every arrival is dropped.
+        /// Average queue length of the class at and above which every arrival is dropped.
         max_th: Limit = Limit::Packets(30),
         /// Drop probability just below `max_th`.
         max_p: Prob = Prob::constant(0.1),

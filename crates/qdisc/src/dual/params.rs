@@ -22,8 +22,8 @@ const MOST_GAIN: f64 = 1e4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dualpi2Variant {
-    /// Linux sch_dualpi2 (6.17): integer arithmetic, a step of 1 ms after the coupled law, independent draws, a share of
-    /// 10 % for C, and no coupled marks or drops while the remaining backlog is less than two frames.
+    /// Linux sch_dualpi2 (6.17): integer arithmetic, a step of 1 ms in addition to the coupled law, independent draws,
+    /// a share of 10 % for C, and no coupled marks or drops while the remaining backlog is less than two frames.
     Linux,
     /// RFC 9332 Appendix A: real numbers, a ramp from 0.8 to 1.2 ms, evenly spaced marks, a share of 1/16 for C, a limit
     /// of 250 ms.
@@ -42,14 +42,14 @@ pub enum Native {
 
 params! {
     /// Parameters of DualPI2, with tc's names and defaults. L is the low-latency queue, and C the classic queue. Some
-    /// defaults depend on `variant`. The controller computes a probability p'. The *coupled law* marks packets of L with
-    /// probability k p' (k is `coupling_factor`), and marks or drops packets of C with probability p'^2. In addition,
-    /// `native` (a step or a ramp) marks packets of L for their own delay.
+    /// defaults depend on `variant`. The controller computes a probability p'. The *coupled law* marks packets of L
+    /// with probability k p' (k is `coupling_factor`), and marks or drops packets of C with probability p'^2. In
+    /// addition, `native` (a step or a ramp) marks packets of L because of L's own delay.
     pub struct Dualpi2Params as p {
         /// Published version. The defaults of some parameters depend on it.
         variant: Dualpi2Variant = Linux,
-        /// Maximum length of both queues together; null: 10000p (linux), 250ms (rfc9332). With rfc9332, each arrival needs room
-        /// for at least 1500 bytes.
+        /// Maximum length of both queues together; null: 10000p (linux), 250ms (rfc9332). With rfc9332, each arrival
+        /// needs room for at least 1500 bytes, even if it is smaller.
         limit: Option<Limit> = None => match p.variant {
             Linux => Limit::Packets(10_000),
             Rfc9332 => Limit::Time(Duration::from_millis(250)),
@@ -57,12 +57,12 @@ params! {
         /// Maximum length of both queues together in bytes, in addition to `limit`; null: two frames of 1514 bytes for each
         /// packet of `limit` (linux), no such limit (rfc9332).
         memory_limit: Option<Bytes> = None,
-        /// Target delay of the controller. The delay is the longer of the two heads' sojourn times.
+        /// Target delay of the controller. The delay is the sojourn time of L's or C's head, whichever is longer.
         target: Duration = Duration::from_millis(15),
-        /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), none (linux). If
-        /// `tupdate`, `alpha` or `beta` is not set, it is computed from this time: `tupdate` = min(target, rtt_max/3),
-        /// `alpha` = 0.1 tupdate/rtt_max^2, `beta` = 0.3/rtt_max. With variant linux and without `rtt_max`, their
-        /// defaults are the kernel's constants.
+        /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), none (linux). This
+        /// time determines the defaults of three keys: `tupdate` = min(target, rtt_max/3), `alpha` = 0.1
+        /// tupdate/rtt_max^2, `beta` = 0.3/rtt_max. With variant linux and without `rtt_max`, these defaults are the
+        /// kernel's constants.
         rtt_max: Option<Duration> = None,
         /// Time between updates of the probability, at least 100us; null: 16ms, 15ms (rfc9332).
         tupdate: Option<Duration> = None => {
@@ -76,10 +76,11 @@ params! {
         },
         /// Weight of the delay's change since the last update, in 1/s; null: 819/256 = 3.2, 3 (rfc9332).
         beta: Option<f64> = None => p.rtt_max().map_or(819.0 / 256.0, |rtt| 0.3 / rtt.secs()),
-        /// k: if p' is the controller's probability, packets in L are marked with probability k p', and packets in C
-        /// are marked or dropped with probability p'^2. With `variant` linux: a whole number from 1 to 255.
+        /// Coupling factor k, above 0 and at most 255; with `variant` linux, a whole number. If p' is the controller's
+        /// probability, packets of L are marked with probability k p', and packets of C are marked or dropped with
+        /// probability p'^2.
         coupling_factor: f64 = 2.0,
-        /// How packets of L are marked for L's own delay; null: step (linux), ramp (rfc9332).
+        /// How packets of L are marked because of L's own delay; null: step (linux), ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
         /// If `native` is step: sojourn time above which a packet of L is marked. A number of packets ("5p") is also valid: a
         /// packet is marked if more packets than this number remain in L after it.
@@ -95,28 +96,34 @@ params! {
         th_len: u32 = 1,
         /// C's share of the bytes sent while both queues have packets; null: 0.1, 0.0625 (rfc9332).
         classic_protection: Option<Prob> = None => Prob::constant(if p.variant == Linux { 0.1 } else { 0.0625 }),
-        /// Serves both queues in order of arrival, as if each packet of L had arrived earlier by this time (RFC 9332:
-        /// 50ms); null: none: `classic_protection` divides the link.
+        /// Time by which packets of L are preferred: both queues are served in order of arrival, as if each packet of L
+        /// had arrived earlier by this time (RFC 9332: 50ms). Not valid with `classic_protection`. Null: none:
+        /// `classic_protection` divides the link.
         time_shift: Option<Duration> = None,
         /// How marks and drops are drawn at a given probability; null: independent (linux), recur (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
-        /// Drops on overload (k p' above 1): L drops packets with probability p'^2 and marks all others; C drops regardless of
-        /// the ECN field. If false, p' is at most 1/k, and the queues may grow to the limit.
+        /// Drops packets on overload, when k p' reaches 1. L then drops packets with probability p'^2 and marks all
+        /// others; C drops packets with the same probability, even if they are ECN-capable. If false, p' is at most
+        /// 1/k, and the queues may grow to the limit.
         drop_overload: bool = true,
-        /// Applies the coupled law on arrival instead of at the head. The step and the ramp always apply at the head.
+        /// Applies the coupled law on arrival instead of at the head. The step still applies at the head. Not valid if
+        /// `native` is ramp.
         drop_early: bool = false,
-        /// The coupled law neither marks nor drops a packet while the other queued packets have fewer bytes than this.
-        /// 3028B are two frames; null: 3028B, 0B (rfc9332).
+        /// Backlog below which neither the coupled law nor the ramp marks or drops a packet. The packet itself does not
+        /// count. 3028B are two frames. Null: 3028B, 0B (rfc9332).
         least_backlog: Option<Bytes> = None => Bytes(if p.variant == Linux { 2 * FRAME } else { 0 }),
-        /// Packets go to L if their ECN field has one of these bits: 1 selects ECT(1) and CE, 2 ECT(0) and CE, 3 all but Not-ECT.
+        /// Bits of the ECN field that send a packet to L: 1 selects ECT(1) and CE, 2 selects ECT(0) and CE, 3 selects
+        /// all but Not-ECT.
         ecn_mask: u8 = 1,
-        /// Differentiated services code points whose packets go to L regardless of the ECN field, such as 45, non-queue-building
-        /// (NQB).
+        /// Code points (DSCPs, 0 to 63) whose packets go to L regardless of their ECN field. Code point 45 is
+        /// non-queue-building (NQB) traffic.
         l_dscp: Vec<u8> = Vec::new(),
-        /// Packets that are in L because of their code point alone are neither marked nor dropped (Linux's class 2). If false,
-        /// they are subject to L's law (linux) or C's law (rfc9332).
+        /// Exempts packets that are in L because of their code point alone (`l_dscp`) from marks and early drops, like
+        /// Linux's class 2. If false, these packets are treated like other packets of L (linux) or like packets of C
+        /// (rfc9332). Needs `l_dscp`.
         l_dscp_exempt: bool = false,
-        /// Splits packets of several segments (`tso`) on arrival. If false, such a packet stays whole in its queue.
+        /// Splits packets of several segments (`tcp.NAME.tso`) on arrival. If false, such a packet stays whole in its
+        /// queue.
         split_gso: bool = true,
     }
 }

@@ -36,7 +36,7 @@ const MOST_QUEUES: u64 = 1 << 20;
 pub enum ClassifierSpec {
     /// A hash chooses among a number of queues.
     Hash(HashParams),
-    /// A hash chooses a group. A flow takes the first unused queue in the group, and keeps that queue while it is
+    /// A hash chooses a group. A flow takes the first unused queue in the group, and keeps this queue while the flow is
     /// active.
     SerialSearch(SerialSearchParams),
     /// Every flow has a queue of its own.
@@ -49,13 +49,13 @@ pub enum ClassifierSpec {
 units::word_or_table!(ClassifierSpec);
 
 params! {
-    /// Parameters of plain hashing.
+    /// Parameters of plain hashing: a hash of header fields selects a packet's queue.
     pub struct HashParams {
         /// Number of queues.
         queues: u32 = 1024,
-        /// Header fields that are hashed.
+        /// Header fields whose hash selects a packet's queue.
         key: HashKey = HashKey::FiveTuple,
-        /// Time between changes of the hash's salt; null: never.
+        /// Time between changes of the hash's salt, after which flows are hashed to other queues; null: never.
         perturb: Option<Duration> = None,
         /// Reserves the last queue for UDP datagrams. All other packets are hashed among the other queues.
         datagrams_apart: bool = false,
@@ -75,9 +75,10 @@ pub enum WhenFull {
 }
 
 params! {
-    /// Parameters of hashing with serial search.
+    /// Parameters of hashing with serial search: a hash selects a group, and a new flow takes the first unused queue of
+    /// this group.
     pub struct SerialSearchParams {
-        /// Number of groups among which the hash chooses.
+        /// Number of groups of queues; a hash assigns each flow to a group.
         groups: u32 = 64,
         /// Number of queues in each group.
         ways: u32 = 4,
@@ -86,13 +87,13 @@ params! {
         /// Time for which a flow keeps its queue after its last packet has left. With 0s, queues become free as early
         /// as possible, so the fewest flows collide. ARRIS 2013 does not specify this time.
         timeout: Duration = Duration::ZERO,
-        /// Header fields that are hashed.
+        /// Header fields whose hash selects a flow's group.
         key: HashKey = HashKey::FiveTuple,
     }
 }
 
 params! {
-    /// Parameters of perfect isolation.
+    /// Parameters of perfect isolation: each flow has a queue of its own.
     pub struct IsolatedParams {
         /// Code points (`app.NAME.dscp`, 0 to 63) that force collisions: all flows with the same listed code point
         /// share one queue.

@@ -21,12 +21,12 @@ params! {
         limit: Limit = Limit::Bytes(Bytes(25_000)),
         /// Number of queues.
         queues: u32 = 10,
-        /// Bytes that a queue may send in one turn; unused bytes are kept for its next turn. A larger packet takes several
-        /// turns.
+        /// Bytes that a queue may send in one turn. Unused bytes are added to its next turn, so a packet larger than
+        /// the quantum waits for several turns.
         quantum: Bytes = Bytes(250),
-        /// Header fields that are hashed.
+        /// Header fields whose hash selects a packet's queue.
         key: HashKey = HashKey::FiveTuple,
-        /// The packets that are dropped when the shared memory is full.
+        /// The packets that are dropped when all queues together reach `limit`.
         overflow: Overflow = Overflow::Longest(Longest { by: Measure::Bytes, from: End::Head, batch: 1 }),
         /// The AQM of each queue: the name of a law, such as "codel"; a table with its parameters, such as
         /// `{ codel = {..} }`; or "none".

@@ -38,7 +38,8 @@ params! {
         flows: u32 = 1024,
         /// CoDel's acceptable standing delay.
         target: Duration = Duration::from_millis(5),
-        /// CoDel's interval.
+        /// CoDel's interval: time for which the delay must stay above `target` before the first drop; roughly the
+        /// longest expected round-trip time.
         interval: Duration = Duration::from_millis(100),
         /// Bytes that a queue may send in one turn.
         quantum: Bytes = Bytes(1514),
@@ -46,18 +47,20 @@ params! {
         ecn: bool = true,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Packets to which `ce_threshold` applies, as the value and the mask of their DSCP and ECN byte; null: all packets.
-        /// "0x1/0x3" selects ECT(1), which keeps the queues of L4S flows short.
+        /// Packets to which `ce_threshold` applies, as "VALUE/MASK": those whose DSCP and ECN byte, ANDed with MASK, is
+        /// VALUE; null: all packets. "0x1/0x3" selects ECT(1), the packets of L4S flows.
         ce_threshold_selector: Option<Selector> = None,
         /// Maximum length of all queues together in bytes, in addition to `limit`.
         memory_limit: Bytes = Bytes(32_000_000),
         /// Maximum number of packets dropped at once when a limit is reached.
         drop_batch: u32 = 64,
-        /// Published version of CoDel.
+        /// Published version of CoDel. The versions differ mainly in count, from which the time between drops follows:
+        /// `interval` / sqrt(count).
         variant: Variant = Variant::Rfc8289,
-        /// The backlog passed to CoDel, which does not drop while this backlog is at most one packet.
+        /// The backlog that CoDel takes into account: CoDel drops nothing while this backlog is at most one packet.
         law_sees: LawSees = LawSees::Total,
-        /// Also increments CoDel's count for packets that are dropped at a limit (Linux).
+        /// Also increments CoDel's count, and with it the drop rate, when a packet is dropped because a limit was
+        /// reached, as in Linux.
         overflow_counts: bool = true,
     }
 }

@@ -30,7 +30,7 @@ params! {
         memory_limit: Bytes = Bytes(32_000_000),
         /// Maximum number of packets dropped at once when a limit is reached.
         drop_batch: u32 = 64,
-        /// PIE's own parameters, as in the discipline `pie`. Its `limit` applies to each queue.
+        /// Parameters of PIE, with the same keys as the discipline `pie`. The `limit` among them applies to each queue.
         pie: PieParams = PieParams::default(),
     }
 }

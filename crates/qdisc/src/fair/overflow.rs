@@ -23,12 +23,12 @@ use units::{Problem, ensure};
 pub enum Overflow {
     /// The arrival is dropped.
     Tail,
-    /// Packets of the longest queue are dropped until the arrival fits; the arrival counts as part of its queue. The
+    /// Packets of the longest queue are dropped until the arrival fits. The arrival counts as part of its queue. The
     /// keyword alone compares queues by bytes, and drops from the head.
     Longest(Longest),
-    /// ns-2's SFQ: the arrival is dropped if its queue holds at least half as many packets as there are free slots. It
-    /// is also dropped if there are fewer free slots than queues and its queue holds more than an equal share of the
-    /// limit. Needs a limit in packets and a fixed number of queues.
+    /// ns-2's SFQ: the arrival is dropped if its queue holds at least half as many packets as still fit within `limit`.
+    /// It is also dropped if fewer packets fit than there are queues, and its queue holds more than an equal share of
+    /// `limit`. Needs a limit in packets and a fixed number of queues.
     Ns2Sfq,
 }
 
@@ -55,15 +55,15 @@ pub enum End {
 }
 
 params! {
-    /// Parameters of longest-queue drop.
+    /// Parameters of the overflow rule that drops packets of the longest queue.
     #[derive(Copy, Eq)]
     pub struct Longest {
         /// The unit by which queues are compared.
         by: Measure = Measure::Bytes,
         /// The end of the queue from which packets are dropped.
         from: End = End::Head,
-        /// Maximum number of packets dropped at once. Dropping stops earlier once half of the queue's bytes are gone.
-        /// With 1, packets are dropped one at a time.
+        /// Maximum number of packets that are dropped from a queue at once. Dropping stops earlier when half of the
+        /// queue's bytes are gone. With 1, packets are dropped one at a time.
         batch: u32 = 1,
     }
 }

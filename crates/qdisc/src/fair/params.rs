@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Limit};
 
-/// The backlog passed to a queue's law.
+/// The backlog that a queue's law takes into account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LawSees {
@@ -37,9 +37,9 @@ params! {
         /// The AQM of each queue: the name of a law, such as "codel"; a table with its parameters, such as
         /// `{ codel = {..} }`; or "none".
         law: LawSpec = LawSpec::None,
-        /// The backlog passed to a queue's law.
+        /// The backlog that a queue's law takes into account.
         law_sees: LawSees = LawSees::Own,
-        /// The packets that are dropped when the shared memory is full.
+        /// The packets that are dropped when all queues together reach `limit` or `memory_limit`.
         overflow: Overflow = Overflow::Tail,
     }
 }

@@ -18,17 +18,17 @@ use crate::declared::params;
 use units::{Bytes, Limit};
 
 params! {
-    /// Parameters of perfect isolation.
+    /// Parameters of perfect isolation: each flow has a queue of its own.
     pub struct PerfectParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
-        /// Code points (`app.NAME.dscp`, 0 to 63) that force collisions: flows that carry the same listed code point
+        /// Code points (`app.NAME.dscp`, 0 to 63) that force collisions: all flows with the same listed code point
         /// share one queue.
         shared_dscp: Vec<u8> = Vec::new(),
         /// Bytes that a queue may send in one turn; null: one packet per turn.
         quantum: Option<Bytes> = None,
-        /// The packets that are dropped when the shared memory is full. ARRIS 2013 states no rule; `tail` is closest to
-        /// its words.
+        /// The packets that are dropped when all queues together reach `limit`. ARRIS 2013 states no rule; `tail` is
+        /// closest to its words.
         overflow: Overflow = Overflow::Tail,
         /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
         /// `{ lred = {..} }`; or "none".

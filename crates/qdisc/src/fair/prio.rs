@@ -27,9 +27,9 @@ params! {
     pub struct PrioParams {
         /// Number of bands, 1 to 16; band 0 is served first.
         bands: u32 = 3,
-        /// The band of each of the 16 priorities to which the TOS byte is mapped.
+        /// Band of each of 16 priorities. A packet's TOS byte determines its priority, as in tc-prio(8).
         priomap: Vec<u8> = vec![1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
-        /// Filters that override the map. The first filter that matches a packet applies.
+        /// Filters that override `priomap`. The first filter that matches a packet applies.
         filters: Vec<Filter> = Vec::new(),
     }
 }

@@ -51,7 +51,7 @@ pub enum SchedulerSpec {
 units::word_or_table!(SchedulerSpec);
 
 params! {
-    /// Parameters of schedulers that count bytes.
+    /// Parameters of the schedulers that count bytes: `byte_round_robin`, `drr` and `drr_plus_plus`.
     #[derive(Copy, Eq)]
     pub struct Quantum {
         /// Bytes that a queue may send in one turn.

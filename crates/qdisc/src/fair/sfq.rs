@@ -53,16 +53,16 @@ params! {
             Ns2 => 16,
             Linux => 1024,
         },
-        /// Header fields that are hashed; null: five_tuple, addresses (ns2).
+        /// Header fields whose hash selects a packet's queue; null: five_tuple, addresses (ns2).
         key: Option<HashKey> = None => if p.variant == Ns2 { HashKey::Addresses } else { HashKey::FiveTuple },
-        /// Time between changes of the hash's salt; null: never.
+        /// Time between changes of the hash's salt, after which flows are hashed to other queues; null: never.
         perturb: Option<Duration> = None,
         /// Bytes that a queue may send in one turn; null: one packet per turn, 1514B (linux).
         quantum: Option<Bytes> = None,
         /// Maximum length of each queue; null: no such limit, 127p (linux).
         queue_limit: Option<Limit> = None,
-        /// The packets that are dropped when the shared memory is full; null: `{ longest = { from = "tail" } }`,
-        /// ns2_sfq (ns2), `{ longest = { by = "packets", from = "tail" } }` (linux).
+        /// The packets that are dropped when all queues together reach `limit`; null: `{ longest = { from = "tail" }
+        /// }`, ns2_sfq (ns2), `{ longest = { by = "packets", from = "tail" } }` (linux).
         overflow: Option<Overflow> = None => match p.variant {
             Mckenney => longest(Measure::Bytes),
             Ns2 => Overflow::Ns2Sfq,

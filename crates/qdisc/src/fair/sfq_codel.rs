@@ -21,7 +21,8 @@ use crate::law::codel::{CodelParams, Variant};
 use units::{Bytes, Duration, Limit};
 
 params! {
-    /// Parameters of SFQ-CoDel. The defaults for bins and CoDel are ns-2's; the limit of 1000 packets is from tc-codel(8).
+    /// Parameters of SFQ-CoDel, whose queues are called bins. The defaults of bins and CoDel are ns-2's; the limit of
+    /// 1000 packets is from tc-codel(8).
     pub struct SfqCodelParams {
         /// Maximum length of all bins together.
         limit: Limit = Limit::Packets(1000),
@@ -31,11 +32,13 @@ params! {
         quantum: Option<Bytes> = None,
         /// CoDel's acceptable standing delay.
         target: Duration = Duration::from_millis(5),
-        /// CoDel's interval.
+        /// CoDel's interval: time for which the delay must stay above `target` before the first drop; roughly the
+        /// longest expected round-trip time.
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false,
-        /// Published version of CoDel.
+        /// Published version of CoDel. The versions differ mainly in count, from which the time between drops follows:
+        /// `interval` / sqrt(count).
         variant: Variant = Variant::Draft01,
         /// Puts all UDP flows into one separate bin. ns-2's `isolate_` does this for constant-rate packets.
         isolate_cbr: bool = false,

@@ -17,11 +17,11 @@ use units::{Duration, Limit};
 
 params! {
     /// Parameters of SFQ with hashing and serial search. The defaults are those of ARRIS 2013, except those of
-    /// `when_full`, `timeout` and `overflow`, which it does not specify.
+    /// `when_full`, `timeout` and `overflow`, which ARRIS 2013 does not specify.
     pub struct SfqHssParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
-        /// Number of groups among which the hash chooses.
+        /// Number of groups of queues; a hash assigns each flow to a group.
         groups: u32 = 64,
         /// Number of queues in each group.
         ways: u32 = 4,
@@ -30,8 +30,8 @@ params! {
         /// Time for which a flow keeps its queue after its last packet has left. With 0s, queues become free as early
         /// as possible, so the fewest flows collide.
         timeout: Duration = Duration::ZERO,
-        /// The packets that are dropped when the shared memory is full. ARRIS 2013 states no rule; `tail` is closest to
-        /// its words.
+        /// The packets that are dropped when all queues together reach `limit`. ARRIS 2013 states no rule; `tail` is
+        /// closest to its words.
         overflow: Overflow = Overflow::Tail,
         /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
         /// `{ lred = {..} }`; or "none".

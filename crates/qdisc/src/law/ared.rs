@@ -39,19 +39,20 @@ pub enum Adaptation {
 }
 
 params! {
-    /// Parameters of Adaptive RED, which adapts the max_p of ns-2's gentle RED. Where Floyd, Gummadi & Shenker 2001
-    /// gives no default, the default is ns-2's.
+    /// Parameters of Adaptive RED, which is ns-2's gentle RED with a max_p that follows the load. max_p is the drop
+    /// probability at the upper threshold. Where Floyd, Gummadi & Shenker 2001 gives no default, the default is ns-2's.
     pub struct AredParams {
         /// The rule that adapts max_p.
         adaptation: Adaptation = Adaptation::Floyd2001,
         /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
-        /// Average at which early drops begin; null: the larger of 5 × `avpkt` and what the link sends in half of
-        /// `target`, in bytes.
+        /// Average queue length at which early drops begin; null: the larger of 5 × `avpkt` and what the link sends in
+        /// half of `target`, in bytes.
         min: Option<Limit> = None,
-        /// Average at which the drop probability is max_p and the gentle ramp begins; null: 3 × `min`.
+        /// Average queue length at which the drop probability is max_p. From there, the probability rises to 1 at 2 ×
+        /// `max`. Null: 3 × `min`.
         max: Option<Limit> = None,
-        /// Target delay from which automatic thresholds are derived.
+        /// Target delay, from which the default of `min` is derived.
         target: Duration = Duration::from_millis(5),
         /// max_p at the start.
         probability: Prob = Prob::constant(0.1),
@@ -72,11 +73,13 @@ params! {
         top: Prob = Prob::constant(0.5),
         /// Lower bound of max_p.
         bottom: Prob = Prob::constant(0.01),
-        /// Factor by which max_p is multiplied on each adaptation while the average is below the target band (floyd2001).
+        /// Factor by which max_p is multiplied on each adaptation while the average is below the band midway between
+        /// the thresholds (floyd2001).
         beta: Prob = Prob::constant(0.9),
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops packets while the average is above the ramp, even if they are ECN-capable.
+        /// Drops even ECN-capable packets while the average is at or above 2 × `max`. If false, `ecn` also marks these
+        /// packets.
         harddrop: bool = true,
     }
 }

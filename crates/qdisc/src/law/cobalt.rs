@@ -29,29 +29,31 @@ use units::{Duration, Limit, Prob, Problem, Rng, Time, positive};
 
 params! {
     /// Parameters of COBALT, which combines CoDel with BLUE. BLUE drops packets at random, to limit flows that do not
-    /// respond to CoDel: its probability rises when the queue overflows, and falls when the queue is empty. The
+    /// respond to CoDel: BLUE's drop probability rises when the queue overflows, and falls when the queue is empty. The
     /// defaults are CAKE's.
     pub struct CobaltParams {
         /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
         /// Acceptable standing delay.
         target: Duration = Duration::from_millis(5),
-        /// Time that the delay may stay above `target` before the first drop; of the order of a round-trip time.
+        /// Time for which the delay may stay above `target` before the first drop; roughly the longest expected
+        /// round-trip time.
         interval: Duration = Duration::from_millis(100),
-        /// CoDel marks ECN-capable packets instead of dropping them (BLUE always drops).
+        /// Marks ECN-capable packets instead of dropping them. This applies to CoDel only; BLUE always drops.
         ecn: bool = false,
-        /// BLUE's step up: the increase of its probability when the queue overflows.
+        /// Increase of BLUE's drop probability when the queue overflows.
         p_inc: Prob = Prob::constant(1.0 / 256.0),
-        /// BLUE's step down: the decrease of its probability when the queue is empty.
+        /// Decrease of BLUE's drop probability when the queue is empty.
         p_dec: Prob = Prob::constant(1.0 / 4096.0),
-        /// Sojourn time above which BLUE increases its probability even if the queue does not overflow; ns-3 uses
+        /// Sojourn time above which BLUE's drop probability increases even if the queue does not overflow; ns-3 uses
         /// 400ms. Null: never, as in CAKE.
         blue_threshold: Option<Duration> = None,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// True if a queue that was empty counts as new only when this law is at rest (count and BLUE's probability are
-        /// 0), as in CAKE. Otherwise, the queue joins the old queues, and `drr_plus_plus` lets it keep its remaining
-        /// credit. Used only with the schedulers `drr_plus_plus` and `new_first`.
+        /// True if a queue that was empty counts as new only when its law is at rest, as in CAKE. The law is at rest
+        /// when CoDel's count and BLUE's drop probability are 0. Until then, the queue joins the old queues and, with
+        /// `drr_plus_plus`, keeps its remaining credit. If false, every queue that was empty counts as new. Used only
+        /// with the schedulers `drr_plus_plus` and `new_first`, which serve new queues first.
         holds_queue: bool = false,
     }
 }

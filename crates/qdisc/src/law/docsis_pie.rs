@@ -50,18 +50,19 @@ params! {
         limit: Option<Limit> = None,
         /// LATENCY_TARGET, the target delay.
         target: Duration = Duration::from_millis(10),
-        /// INTERVAL, the time between updates; at least 100us.
+        /// INTERVAL, the time between updates of the probability, at least 100us.
         interval: Duration = Duration::from_millis(16),
-        /// A, the weight of the distance from the target, in 1/s.
+        /// A, the weight of the delay's distance from the target, in 1/s.
         alpha: f64 = 0.25,
-        /// B, the weight of the change since the last update, in 1/s.
+        /// B, the weight of the delay's change since the last update, in 1/s.
         beta: f64 = 2.5,
         /// MAX_BURST: after the first drop, nothing more is dropped for this time, so that a burst can pass. This applies
         /// to the first drop after PIE has become active, or after the queue was quiet (two successive delays below half
         /// of `target`, and a probability of 0).
         max_burst: Duration = Duration::from_millis(142),
-        /// BURST_RESET_TIMEOUT: PIE becomes inactive when the queue has been quiet (see `max_burst`) for longer
-        /// than this time.
+        /// BURST_RESET_TIMEOUT: when the queue has been quiet for longer than this time, PIE becomes inactive: it drops
+        /// nothing early until a third of the buffer is filled again. The queue is quiet while two successive delays
+        /// are below half of `target` and the probability is 0.
         burst_reset_timeout: Duration = Duration::from_secs(1),
     }
 }

@@ -91,8 +91,8 @@ pub(crate) fn weight(name: &str, w: f64) -> Result<(), Problem> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleDecay {
-    /// avg <- (1 - w)^m avg, where m is the length of the idle period in units of `packet_time`, a real number. The
-    /// period begins when the queue becomes empty, which is when its last packet begins to leave (Floyd & Jacobson).
+    /// avg <- (1 - w)^m avg, where m is the length of the idle period in units of `packet_time`, not rounded. The
+    /// period begins when the last packet begins to leave the queue (Floyd & Jacobson).
     Decay,
     /// Like `decay`, but m is rounded down, and the idle period begins when the link polls the queue and finds it
     /// empty. The arriving packet then adds a sample of 0, so avg is multiplied by 1 - w once more (ns-2, ALTQ).
@@ -232,8 +232,7 @@ pub enum Spacing {
     Wait,
     /// One draw u from [0, 1) for each gap; the gap ends when count p >= u (Linux). At a constant p, the gap is uniform
     /// on 1 ... 1/p, as with `uniform`. If p changes, the new p applies to the whole gap, including packets already
-    /// counted. For example, if p rises from 0.02 to 0.05 after 10 packets, 35 % of all gaps end at the next packet,
-    /// instead of 8 % with `uniform`.
+    /// counted.
     OneDraw,
 }
 
@@ -280,9 +279,10 @@ impl Spacing {
 pub enum ByteMode {
     /// Packet mode: the probability does not depend on a packet's size.
     Off,
-    /// p_b is multiplied by size / avpkt, before the spacing (Floyd & Jacobson).
+    /// The ramp's probability, p_b, is multiplied by size / `avpkt` before `spacing` is applied (Floyd & Jacobson).
     Scaled,
-    /// count grows by size / avpkt per packet, and p_a is multiplied by size / avpkt, after the spacing (ns-2 `bytes_`).
+    /// Each packet adds size / `avpkt` to count instead of 1, and p_a, the result of `spacing`, is multiplied by size /
+    /// `avpkt` (ns-2 `bytes_`).
     Counted,
 }
 

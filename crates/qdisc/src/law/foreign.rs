@@ -38,8 +38,8 @@ pub trait LawFactory: Send + Sync {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ForeignParams {
-    /// The class: "FILE.py:CLASS", with the file's path relative to the scenario's folder; or the name of a class passed to
-    /// `bloatlab.run(scenario, laws={NAME: CLASS})`.
+    /// The class of the law: "FILE.py:CLASS", with the file's path relative to the scenario's folder, or the NAME of a
+    /// class passed to `bloatlab.run(scenario, laws={NAME: CLASS})`.
     pub law: String,
     /// Maximum length of the queue, as in droptail; null: 1000p; in a fair discipline, none (its queues share one limit).
     pub limit: Option<Limit>,

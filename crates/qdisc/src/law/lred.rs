@@ -51,7 +51,8 @@ pub enum Curve {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LredProfile {
-    /// Code point (DSCP) of the packets, 0 to 63. A profile with a code point overrides a profile with a precedence.
+    /// Code point (DSCP) of the packets, 0 to 63. A profile has a code point or a precedence, not both. If profiles of
+    /// both kinds match a packet, the one with the code point applies.
     #[serde(default)]
     pub dscp: Option<u8>,
     /// IP precedence of the packets (the upper three bits of the DSCP), 0 to 7.
@@ -74,8 +75,8 @@ params! {
         limit: Option<Limit> = None,
         /// Curve of ARRIS 2013 Figure 10: the drop probability as a function of the sojourn time or the queue length.
         curve: Curve = Curve::C10,
-        /// MINth, below which nothing is dropped. A time is compared with the head's sojourn time; packets or bytes are
-        /// compared with the queue length.
+        /// MINth, below which the curve's probability is 0. A time is compared with the sojourn time of the packet at
+        /// the head; packets or bytes are compared with the queue length.
         min_th: Limit = Limit::Time(Duration::from_millis(200)),
         /// MAXth, the value at which the ramp ends, in the unit of `min_th`.
         max_th: Limit = Limit::Time(Duration::from_millis(400)),
@@ -86,9 +87,9 @@ params! {
         /// Weight of the newest sample in the average to which the curve is applied. Each packet at the head gives one
         /// sample. With 1, there is no averaging.
         weight: f64 = 1.0,
-        /// Gain in 1/s of an integral term, which is added to the curve's probability; 0: no such term, as in ARRIS
-        /// 2013. With this term, MINth is the target of the delay or the queue length, not only the value at which
-        /// drops begin.
+        /// Gain in 1/s, from 0 to 1, of an integral term that is added to the curve's probability. With 0, as in ARRIS
+        /// 2013, there is no such term. With a gain above 0, `min_th` is the target of the delay or the queue length,
+        /// not only the value at which drops begin.
         integral: f64 = 0.0,
         /// The delay compared with `min_th` and `max_th`, if these are times.
         sojourn: Sojourn = Sojourn::Queue,

@@ -45,8 +45,8 @@ pub enum RedVariant {
     /// (ALTQ's own thresholds are 5 and 15.)
     Altq,
     /// Linux: one draw per gap, idle times counted from the time at which the link found the queue empty, and
-    /// ECN-capable packets are marked even above max if `ecn` is set. Names and defaults are those of tc-red(8): max is
-    /// a quarter of the limit, min a third of max, burst (2 min + max) / (3 avpkt), probability 0.02.
+    /// ECN-capable packets are marked even above `max` if `ecn` is set. The defaults are those of tc-red(8): `max` is a
+    /// quarter of `limit`, `min` a third of `max`, `burst` (2 `min` + `max`) / (3 `avpkt`), `probability` 0.02.
     Linux,
 }
 
@@ -54,11 +54,11 @@ pub enum RedVariant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutoWeight {
-    /// w = 1 - exp(-1 / c), where c is the link's rate in mean packets per second. This is a time constant of 1 s (ns-2
-    /// `q_weight_` 0).
+    /// w = 1 - exp(-1 / c), where c is the link's rate in packets of `avpkt` bytes per second. This is a time constant
+    /// of 1 s (ns-2 `q_weight_` 0).
     OneSecond,
-    /// w = 1 - exp(-1 / (10 rtt c)), where rtt = max(100 ms, 3 / c). This is a time constant of ten round-trip times (ns-2
-    /// `q_weight_` -1, its default).
+    /// w = 1 - exp(-1 / (10 rtt c)), where c is as for `one_second` and rtt = max(100 ms, 3 / c). This is a time
+    /// constant of ten round-trip times (ns-2 `q_weight_` -1, its default).
     TenRtts,
 }
 
@@ -69,22 +69,23 @@ params! {
         variant: RedVariant = Floyd93,
         /// Maximum length of the queue, as in droptail; null: 1000p (floyd93, linux), 50p (ns2), 60p (altq).
         limit: Option<Limit> = None,
-        /// Average at which early drops begin: packets, bytes or time at the link's rate. The average has the unit of
-        /// the thresholds. Null: 5p (floyd93); 15p (altq); the larger of 5 × `avpkt` and what the link sends in 2.5 ms,
-        /// in bytes (ns2); a third of `max` (linux).
+        /// Average queue length at which early drops begin: packets, bytes or time at the link's rate. The average is
+        /// in packets if the thresholds are in packets, otherwise in bytes. Null: 5p (floyd93); 15p (altq); the larger
+        /// of 5 × `avpkt` and what the link sends in 2.5 ms, in bytes (ns2); a third of `max` (linux).
         min: Option<Limit> = None,
-        /// Average at which every packet is dropped, or, with `gentle`, at which the second ramp begins; null: 15p
-        /// (floyd93), 30p (altq), 3 × `min` (ns2, linux), a quarter of `limit` (linux without `min`).
+        /// Average queue length at and above which every packet is dropped. With `gentle`, the second ramp begins here
+        /// instead. Null: 15p (floyd93), 30p (altq), 3 × `min` (ns2, linux), a quarter of `limit` (linux without
+        /// `min`).
         max: Option<Limit> = None,
-        /// max_p, the probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
+        /// max_p, the drop probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
         probability: Option<Prob> = None => Prob::constant(if matches!(p.variant, Floyd93 | Linux) { 0.02 } else { 0.1 }),
         /// w, the weight of a sample in the average; null: the first of these that applies: derived from `burst`, if it
         /// is given or the variant is linux; derived from the link's rate by `auto_weight`, if it is given or the
         /// variant is ns2; 0.002.
         weight: Option<f64> = None,
-        /// Number of packets that an empty queue accepts in one burst without drops. As in tc, `weight` (w) is computed
-        /// from this number: w is the largest power of 1/2 with `burst + 1 - min / avpkt <= (1 - (1 - w)^burst) / w`.
-        /// Null: none (floyd93, ns2, altq), (2 × `min` + `max`) / 3 in packets (linux).
+        /// Number of packets that an empty queue accepts in one burst without drops. If `weight` (w) is not given, it
+        /// is computed from this number as in tc: w is the largest power of 1/2 with `burst + 1 - min / avpkt <= (1 -
+        /// (1 - w)^burst) / w`. Null: none (floyd93, ns2, altq), (2 × `min` + `max`) / 3 in packets (linux).
         burst: Option<u32> = None,
         /// How `weight` (w) is derived from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2).
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
@@ -118,15 +119,16 @@ params! {
         /// True if the probability rises from `probability` at `max` to 1 at 2 × `max`; if false, it is 1 from `max`
         /// on. Null: false, true (ns2).
         gentle: Option<bool> = None => p.variant == Ns2,
-        /// Packets are dropped early only while more than this many are queued; null: 0 (floyd93, linux), 1 (ns2, altq).
+        /// Number of queued packets up to which RED drops no arrival, whatever the average. With 0, there is no such
+        /// exception. Null: 0 (floyd93, linux), 1 (ns2, altq).
         min_queue: Option<u32> = None => u32::from(matches!(p.variant, Ns2 | Altq)),
         /// True if the first packet after the average has risen to `min` is never dropped early; null: true, false
         /// (floyd93).
         first_passes: Option<bool> = None => p.variant != Floyd93,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops packets while the average is above the ramp, even if they are ECN-capable. The ramp ends at `max`, or
-        /// with `gentle` at 2 × `max`. Null: false (floyd93, linux), true (ns2, altq).
+        /// Drops even ECN-capable packets while the average is at or above `max` (with `gentle`, 2 × `max`). If false,
+        /// `ecn` also marks these packets. Null: false (floyd93, linux), true (ns2, altq).
         harddrop: Option<bool> = None => matches!(p.variant, Ns2 | Altq),
     }
 }

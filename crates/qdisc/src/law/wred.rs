@@ -30,17 +30,18 @@ use units::{BitRate, Bytes, Limit, Prob, Problem, Rng, Time, ensure, positive, w
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Code point (DSCP) of the packets, 0 to 63. A profile with a code point overrides a profile with a precedence.
+    /// Code point (DSCP) of the packets, 0 to 63. A profile has a code point or a precedence, not both. If profiles of
+    /// both kinds match a packet, the one with the code point applies.
     #[serde(default)]
     pub dscp: Option<u8>,
     /// IP precedence of the packets (the upper three bits of the DSCP), 0 to 7.
     #[serde(default)]
     pub precedence: Option<u8>,
-    /// Average at which early drops begin.
+    /// Average queue length at which early drops begin.
     pub min: Limit,
-    /// Average at and above which every packet is dropped.
+    /// Average queue length at and above which every packet is dropped.
     pub max: Limit,
-    /// max_p, the probability just below `max`.
+    /// max_p, the drop probability just below `max`.
     pub probability: Prob,
 }
 
@@ -60,11 +61,11 @@ pub struct Rio {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RampParams {
-    /// Average at which early drops begin.
+    /// Average queue length at which early drops begin.
     pub min: Limit,
-    /// Average at and above which every packet is dropped.
+    /// Average queue length at and above which every packet is dropped.
     pub max: Limit,
-    /// max_p, the probability just below `max`.
+    /// max_p, the drop probability just below `max`.
     pub probability: Prob,
 }
 
@@ -73,19 +74,20 @@ params! {
     pub struct WredParams {
         /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
-        /// Maximum threshold of packets that have no entry in `profiles`: at this average, every such packet is
-        /// dropped. Their early drops begin at `ladder_max` × (9 + precedence) / 18, rounded down, so a higher
-        /// precedence has a higher threshold.
+        /// Upper threshold for packets without an entry in `profiles`: the average queue length at and above which all
+        /// of them are dropped. Their early drops begin at `ladder_max` × (9 + precedence) / 18, rounded down, so they
+        /// begin later for a higher precedence. Precedence is the upper three bits of the DSCP.
         ladder_max: Limit = Limit::Packets(40),
-        /// max_p of packets that have no entry in `profiles` (Cisco's mark probability denominator 10).
+        /// max_p, the drop probability just below the upper threshold, for packets without an entry in `profiles`.
+        /// Cisco's default is a mark probability denominator of 10.
         probability: Prob = Prob::constant(0.1),
         /// w, the weight of a sample in the average: 2^-n for Cisco's exponent n, which is 9 by default.
         weight: f64 = 1.0 / 512.0,
-        /// Thresholds for packets with a given DSCP or precedence; they replace the thresholds given by `ladder_max`,
-        /// and have its unit (packets, bytes or time).
+        /// Thresholds for packets with a given DSCP or precedence. They replace the thresholds that follow from
+        /// `ladder_max`, and must have its unit (packets, bytes or time).
         profiles: Vec<Profile> = Vec::new(),
-        /// RIO (RED with In and Out): one ramp for packets in profile and one for packets out of profile. RIO replaces
-        /// `ladder_max` and `profiles`; null: off.
+        /// RIO (RED with In and Out): one ramp for packets whose DSCP is listed in `in_dscp`, and one for all others.
+        /// With RIO, `ladder_max` and `probability` are not used, and `profiles` is refused. Null: off.
         rio: Option<Rio> = None,
         /// Mean packet size, for idle times and `byte_mode`.
         avpkt: Bytes = Bytes(1000),
@@ -96,7 +98,8 @@ params! {
         byte_mode: ByteMode = ByteMode::Off,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops packets while the average is above `max`, even if they are ECN-capable.
+        /// Drops even ECN-capable packets while the average is at or above their upper threshold. If false, `ecn` also
+        /// marks these packets.
         harddrop: bool = true,
     }
 }

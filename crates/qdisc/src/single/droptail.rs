@@ -31,13 +31,13 @@ params! {
     pub struct DroptailParams {
         /// Maximum length of the queue: packets ("417p"), bytes ("600KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(1000),
-        /// Stores one packet (or byte) less than `limit`, like ns-2's DropTail, which tests `q + 1 >= limit`.
+        /// Stores one packet less than `limit` (one byte less if `limit` is in bytes or time), like ns-2's DropTail.
         ns2_off_by_one: bool = false,
         /// Drops packets from the head to make room, instead of dropping the arrival.
         drop_head: bool = false,
-        /// Largest number of consecutive segments of one TCP flow, all of the same size, that count together as one
-        /// packet of the limit, 1 (off) to 45. A Linux queue counts a super-segment of segmentation offload in this
-        /// way. Needs a limit in packets.
+        /// Maximum number of consecutive TCP segments that `limit` counts as one packet, 1 (off) to 45. A Linux queue
+        /// counts in this way if the sender uses segmentation offload. The segments must belong to one flow and have
+        /// the same size. A value above 1 needs a `limit` in packets.
         super_segment: u8 = 1,
     }
 }

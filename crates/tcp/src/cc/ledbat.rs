@@ -66,7 +66,8 @@ group! {
         pub base_history: u32 = 10,
         /// CURRENT_FILTER: the current delay is the minimum of this number of samples. Default 4.
         pub current_filter: u32 = 4,
-        /// Begins with slow start, until a loss or until the queueing delay reaches the target. Default false.
+        /// True if a connection begins with slow start, which lasts until a loss or until the queueing delay reaches
+        /// the target. Default false.
         pub slow_start: bool = false,
     }
 

@@ -18,7 +18,8 @@ group! {
         pub fast_convergence: bool = true,
         /// If true, CUBIC never grows more slowly than Reno would.   Source: RFC 9438 §4.3.
         pub tcp_friendliness: bool = true,
-        /// How slow start ends.
+        /// How slow start ends with cubic or reno. With reno, `hystart` has the same effect as `off`. Other controllers
+        /// ignore this key.
         pub hystart: HyStart = HyStart::Hystart,
     }
 
@@ -45,8 +46,8 @@ words! {
         /// Slow start also ends when a train of closely spaced ACKs lasts long enough or the delay grows, as in Linux.
         /// Source: Ha & Rhee 2008.
         "hystart" Hystart,
-        /// HyStart++, only in the first slow start: when the delay grows, the window grows more slowly, until the delay falls
-        /// again.   Source: RFC 9406.
+        /// HyStart++, only in the first slow start: when the delay grows, the window grows more slowly. If the delay
+        /// falls again, slow start resumes; otherwise it ends after five rounds.   Source: RFC 9406.
         "rfc9406" Rfc9406,
         /// SEARCH, only in the first slow start: slow start ends when deliveries no longer double from one round trip to the next.
         /// The congestion window returns to its value of two round trips earlier.   Source: draft-chung-ccwg-search (3.0).

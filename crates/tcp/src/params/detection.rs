@@ -10,7 +10,9 @@ group! {
         pub recovery: Recovery = Recovery::Sack,
         /// Loss detection.
         pub loss_detection: LossDetection = LossDetection::RackTlp,
-        /// Number of duplicate ACKs, or of separate SACKed runs, that indicates a loss. Default 3.
+        /// DupThresh: number of duplicate ACKs, or of segments SACKed above a missing segment, that indicates a loss.
+        /// With `rack-tlp`, this number of SACKed segments sets the reordering window to zero, unless reordering has
+        /// been seen. Default 3.
         pub dupthresh: u8 = 3,
         /// Limited transmit: each of the first two duplicate ACKs releases one new segment.   Source: RFC 3042.
         pub limited_transmit: bool = true,

@@ -53,9 +53,9 @@ words! {
         /// Exact counts: ECE reflects the CE bit of the acknowledged segments. When the CE bit changes, two ACKs are sent at
         /// once: one for the segments before the change, and one for the segment with the changed bit.   Source: RFC 8257 §3.2.
         "dctcp" Dctcp,
-        /// Exact counts, by a 3-bit counter in every segment. The handshake negotiates AccECN. If the peer does not
-        /// support AccECN, RFC 3168's feedback is used. ECN is off if the peer does not support ECN at all, or if the
-        /// controller needs AccECN, as prague does. Source: RFC 9768.
+        /// Exact counts, by a 3-bit counter in every segment. The handshake negotiates AccECN. If the peer supports
+        /// only RFC 3168, the feedback is that of RFC 3168, but ECN is off if the controller needs AccECN, as prague
+        /// does. ECN is also off if the peer does not support ECN. Source: RFC 9768.
         "accecn" Accecn,
     }
 

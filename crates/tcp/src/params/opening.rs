@@ -6,12 +6,14 @@ use units::{Duration, Problem};
 group! {
     /// How a connection opens.
     pub struct OpeningParams {
-        /// Connections have a three-way handshake and FINs. If off, as in ns-2's one-way agents, both ends are established at
-        /// once, no FIN is sent, and a side that has closed is finished when all of its data is acknowledged.
+        /// Connections have a three-way handshake and FINs. If false, as in ns-2's one-way agents, both ends are
+        /// established at once, no FIN is sent, and a side that has closed is finished when all of its data is
+        /// acknowledged.
         pub handshake: bool = true,
         /// Maximum wait between two SYNs.
         pub max_syn_rto: Duration = Duration::from_secs(120),
-        /// Number of timeouts of the active side's SYN that neither double the wait nor count as retries (Linux since 6.5: 4).
+        /// Number of timeouts of the client's SYN, counted from the first, that do not double the wait. They do not
+        /// count in `syn_retries` either. Linux since 6.5: 4.
         pub syn_linear_timeouts: u32 = 4,
         /// Number of SYN retransmissions before the connection fails; null (in a JSON file): unlimited.
         pub syn_retries: Option<u32> = Some(6),

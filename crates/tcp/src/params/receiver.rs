@@ -7,11 +7,11 @@ use units::{Bytes, Duration, Problem};
 group! {
     /// ACK policy of the receiver, and size of its window.
     pub struct ReceiverParams {
-        /// Every n-th data segment is acknowledged at once; 1: every segment. A segment that is out of order or fills a hole is
-        /// always acknowledged at once.
+        /// Number n of data segments per ACK: every n-th segment is acknowledged at once. A segment that is out of
+        /// order or fills a hole is always acknowledged at once.
         pub ack_every: u32 = 2,
-        /// Maximum delay of an ACK that waits for more segments, because `ack_every` is above 1 or, with ns-2's
-        /// FullTcp, because the segment was short.
+        /// Maximum delay of an ACK that waits for more segments. ACKs wait if `ack_every` is above 1. With the preset
+        /// ns2-fulltcp-sack, they wait after a short segment.
         pub delayed_ack: Duration = Duration::from_millis(40),
         /// Number of ACKs at the start of a connection that leave at once (Linux's quickack).
         pub quick_acks: u32 = 16,
@@ -20,9 +20,9 @@ group! {
         pub ack_pushed: bool = false,
         /// The receiver reports duplicates in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
-        /// The receive window. A number of bytes: a constant window (applications read immediately). `auto`: a buffer that begins
-        /// small and grows with the bytes read in a round trip; packets then carry the current window. Source: Linux's
-        /// tcp_moderate_rcvbuf.
+        /// The receive window. With a number of bytes, the window is constant, as if applications read immediately.
+        /// With `auto`, the receive buffer begins small and grows with the bytes read in a round trip, and packets
+        /// carry the current window. Source: Linux's tcp_moderate_rcvbuf.
         // the default is the maximum in Linux's default tcp_rmem, 6 MiB
         pub receive_window: ReceiveWindow = ReceiveWindow::fixed(Bytes(6_291_456)),
         /// Size of the receive buffer with `receive_window = "auto"`. Default: initially 131072 bytes, at most 6291456.

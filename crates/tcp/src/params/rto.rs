@@ -6,7 +6,8 @@ use units::{Duration, Problem};
 group! {
     /// Round trips and the retransmission timer.
     pub struct RtoParams {
-        /// Clock granularity G. ns-2's `tcpTick_` is 10 ms.
+        /// Clock granularity G of RFC 6298, used with `min_rto_bounds = "total"`. The ns-2 presets also round RTT
+        /// samples to multiples of G. ns-2's `tcpTick_` is 10 ms.
         pub clock_granularity: Duration = Duration::from_millis(1),
         /// Tick of the stack's timer wheel. The wheel makes timers expire late, by up to an eighth of their length. Linux: 1 ms
         /// at HZ 1000. 0s: timers are exact.
@@ -14,7 +15,7 @@ group! {
         pub timer_tick: Duration = Duration::from_millis(1),
         /// Minimum RTO.
         pub min_rto: Duration = Duration::from_millis(200),
-        /// The quantity that `min_rto` bounds.
+        /// The quantity that `min_rto` bounds: the whole RTO, or only its variation.
         pub min_rto_bounds: MinRto = MinRto::Variation,
         /// Maximum RTO of data, including backoff.
         pub max_rto: Duration = Duration::from_secs(120),
@@ -22,7 +23,7 @@ group! {
         pub backoff_doublings: u8 = 16,
         /// Source of round-trip samples.
         pub rtt_source: RttSource = RttSource::SendTime,
-        /// RTO before the first sample, and the wait before the first retransmission of a SYN.
+        /// RTO before the first round-trip sample. It is also the wait before the first retransmission of a SYN.
         pub initial_rto: Duration = Duration::from_secs(1),
         /// Number of consecutive timeouts of the same data before the connection fails; null (in a JSON file):
         /// unlimited.

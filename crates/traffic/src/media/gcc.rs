@@ -69,11 +69,12 @@ const RATE_WINDOW: [Duration; 2] = [Duration::from_millis(500), Duration::from_s
 /// time.   Ours, after WebRTC.
 const LOSS_WINDOW: Duration = Duration::from_secs(1);
 
-/// Parameters of GCC (draft-ietf-rmcat-gcc-02). Names in brackets are the draft's.
+/// Parameters of GCC (draft-ietf-rmcat-gcc-02). A detector compares the estimated delay gradient with a threshold.
+/// Growing delay counts as over-use of the path, and the rate is reduced. Names in brackets are the draft's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GccParams {
-    /// After over-use, the rate is reduced to this share of the received rate (beta). Default 0.85.
+    /// Share of the received rate to which over-use reduces the rate (beta). Default 0.85.
     pub beta: f64,
     /// Factor by which the rate grows per second (eta). After a decrease, the rate grows linearly instead, until the
     /// received rate is more than three standard deviations above its mean at past decreases; then it grows by this
@@ -81,13 +82,14 @@ pub struct GccParams {
     pub increase: f64,
     /// Initial threshold of the detector (del_var_th). Default 12.5ms.
     pub threshold: Duration,
-    /// Time for which the estimate must exceed the threshold to count as over-use (overuse_time_th). Default 10ms.
+    /// Time for which the detector's value must exceed the threshold before it counts as over-use (overuse_time_th).
+    /// Default 10ms.
     pub overuse_time: Duration,
-    /// Coefficient with which the estimate of the noise variance is smoothed (chi), 0.001 to 0.1. Default 0.01.
+    /// Smoothing coefficient of the estimated noise variance (chi), 0.001 to 0.1. Default 0.01.
     pub chi: f64,
-    /// The detector multiplies the estimated delay gradient by the number of packet groups received so far, but at most
-    /// by `offset_gain`, and compares the product with the threshold. With 1, it compares the gradient itself, as in
-    /// the draft. Default 60.
+    /// Largest factor by which the detector multiplies the estimated delay gradient before the comparison with the
+    /// threshold. The factor is the number of packet groups received so far. With 1, the gradient itself is compared,
+    /// as in the draft. Default 60.
     pub offset_gain: f64,
     /// Pacing rate as a multiple of the controller's rate. Default 2.5.
     pub pacing: f64,

@@ -99,13 +99,13 @@ impl MediaController for Controller {
     }
 }
 
-/// A pause of the sender: no frame is captured in [`from`, `to`).
+/// A pause of the sender: no frame is captured at or after `from` and before `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
-    /// Beginning, since the start of the run.
+    /// Beginning of the pause, from the start of the run.
     pub from: Duration,
-    /// End, since the start of the run.
+    /// End of the pause, from the start of the run.
     pub to: Duration,
 }
 
@@ -114,7 +114,7 @@ pub struct Pause {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MediaParams {
-    /// Controller of the rate. Default `gcc`.
+    /// Controller of the encoder's rate. Default `gcc`.
     pub control: Control,
     /// Direction of the video. Default `up`.
     pub direction: Direction,

@@ -43,21 +43,23 @@ impl Load {
 pub struct RpmParams {
     /// Direction of the load: `up`, `down` or `both`. Default `both`.
     pub direction: Load,
-    /// Load-generating connections at the start, per direction (INP). Default 1.
+    /// Number of load-generating connections at the start, per direction (INP). Default 1.
     pub initial: u32,
-    /// Load-generating connections added after each interval, per direction, until the test ends (INC). Default 1.
+    /// Number of load-generating connections added after each interval, per direction, until the test ends (INC).
+    /// Default 1.
     pub add: u32,
     /// Largest number of load-generating connections, per direction (MNP). Default 16.
     pub most: u32,
-    /// Length of an interval (ID). Tools that follow older drafts use 1s. Default 5s.
+    /// Length of an interval (ID). After each interval, the test computes new values and adds connections. Tools that
+    /// follow older drafts use 1s. Default 5s.
     pub interval: Duration,
-    /// Number of intervals that each value of the goodput and of the RPM covers, and the number of successive values
-    /// that must agree before a result counts as stable (MAD). Default 4.
+    /// Number of intervals that each value of the goodput and of the RPM covers (MAD). A result is stable when this
+    /// many successive values agree. Default 4.
     pub moving_average: u32,
     /// Percentile above which samples are discarded before the mean is computed (TMP). Default 95.
     pub trim: f64,
-    /// A result is stable if the standard deviation of its last `moving_average` values is below this fraction of the
-    /// newest value (SDT). Default 0.05.
+    /// Largest relative deviation of a stable result (SDT). A result is stable if the standard deviation of its last
+    /// `moving_average` values is below this fraction of the newest value. Default 0.05.
     pub tolerance: f64,
     /// Largest number of pairs of probes per second (MPS). A pair is a foreign probe and a self probe. Default 100.
     pub probes_per_second: u32,
@@ -72,13 +74,13 @@ pub struct RpmParams {
     pub notsent_lowat: Bytes,
     /// True if a TLS 1.3 handshake of one round trip follows each TCP handshake. Default true.
     pub tls: bool,
-    /// Payload of the TLS ClientHello. Default 517.
+    /// Size of the TLS ClientHello in bytes of payload. Default 517.
     pub client_hello: Bytes,
-    /// Payload of the server's answer to the ClientHello: keys and certificates. Default 3000.
+    /// Size of the server's answer to the ClientHello, with keys and certificates, in bytes of payload. Default 3000.
     pub server_hello: Bytes,
-    /// Payload of a GET. Default 300.
+    /// Size of a GET in bytes of payload. Default 300.
     pub request: Bytes,
-    /// Payload of the response: headers and one byte. Default 200.
+    /// Size of the response, headers and one byte of content, in bytes of payload. Default 200.
     pub response: Bytes,
 }
 

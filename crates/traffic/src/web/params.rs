@@ -95,8 +95,8 @@ pub struct Lognormal {
     pub log10_sd: f64,
     /// Sum of the sizes of all objects. The sizes of every page are scaled to it. Default 614400.
     pub total: Bytes,
-    /// When the sizes are drawn: once, before the first page (`once`, because Appendix A lists a single set), or again
-    /// before each page (`each_page`). Default `once`.
+    /// Time at which the sizes are drawn: only before the first page (`once`), or again before each page
+    /// (`each_page`). Appendix A lists a single set, as with `once`. Default `once`.
     pub draw: Draw,
 }
 
@@ -189,9 +189,9 @@ pub struct WebParams {
     /// false, each object has its own connection; this fits CableLabs 2012 better (see the study `cablelabs2012`).
     /// Default false.
     pub persistent: bool,
-    /// When the client stops requesting objects from a server that has n objects: after n requests (`asked`), or after
-    /// n objects have arrived (`retrieved`). CableLabs 2012 says "until 25 objects have been retrieved from each
-    /// server", which can be read either way. Default `asked`.
+    /// The event after which the client requests no more objects from a server that has n objects: n requests
+    /// (`asked`), or the arrival of n objects (`retrieved`). CableLabs 2012 says "until 25 objects have been
+    /// retrieved from each server", which can be read either way. Default `asked`.
     pub quota: Quota,
     /// Order in which the connections open: `interleaved` or `by_server`. Default `interleaved`.
     pub open_order: OpenOrder,

@@ -27,16 +27,16 @@ params! {
     /// Parameters of the two coupled queues of Low Latency DOCSIS. The aggregate is the Classic and the Low Latency
     /// service flow together. The rates come from the modem or shaper behind the queues.
     pub struct DocsisLldParams {
-        /// Code points whose packets go to the Low Latency queue regardless of their ECN field: non-queue-building (NQB)
-        /// traffic. Operators often add 46 (EF).
+        /// Code points (DSCPs, 0 to 63) whose packets go to the Low Latency queue regardless of their ECN field. Code
+        /// point 45 is non-queue-building (NQB) traffic; operators often add 46 (EF).
         l_dscp: Vec<u8> = vec![45],
         /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. On a slow link, MAXTH is
         /// raised so that the ramp does not begin below the transmission time of two 2000-byte packets. The raised ramp
         /// begins at 65.535ms at most.
         max_th: Duration = Duration::from_micros(1000),
-        /// LG_RANGE: the ramp of marks begins 2^lg_range ns below MAXTH.
+        /// LG_RANGE: the ramp of marks begins 2^lg_range ns below MAXTH (`max_th`); 19 gives 0.52 ms.
         lg_range: u8 = 19,
-        /// Estimation of the Low Latency queue's delay; null: virtual_queue in a modem (which must request grants),
+        /// How the Low Latency queue's delay is estimated; null: virtual_queue in a modem (which must request grants),
         /// otherwise bytes.
         delay_estimate: Option<DelayEstimate> = None,
         /// k: packets of the Low Latency queue are marked with a probability of at least k times the square root of the Classic
@@ -52,23 +52,25 @@ params! {
         /// queue.
         queue_protection: bool = true,
         /// CRITICALqL: while the Low Latency queue's delay is at most this, queue protection moves no packet to the
-        /// Classic queue; null: the effective MAXTH.
+        /// Classic queue; null: MAXTH, including the raise on a slow link (`max_th`).
         critical_ql: Option<Duration> = None,
-        /// CRITICALqLSCORE: a flow's score is the time in which its congested bytes age away (`lg_aging`). Its packets
-        /// move to the Classic queue when delay > CRITICALqL and delay x score > CRITICALqL x CRITICALqLSCORE. So at a
-        /// delay of twice CRITICALqL, a score above half of CRITICALqLSCORE is enough.
+        /// CRITICALqLSCORE, the score above which a flow's packets move to the Classic queue if the delay is just above
+        /// CRITICALqL. The longer the delay, the lower the score that is enough: packets move when delay > CRITICALqL
+        /// and delay × score > CRITICALqL × CRITICALqLSCORE. A flow's score is the time in which the flow's congested
+        /// bytes age away (`lg_aging`).
         critical_ql_score: Duration = Duration::from_micros(4000),
-        /// LG_AGING: a flow's congested bytes (the size of each packet times the ramp's probability) age away at
-        /// 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s.
+        /// LG_AGING: a flow's congested bytes age away at 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s. Each packet
+        /// of the flow adds the packet's size times the ramp's probability to the congested bytes.
         lg_aging: u8 = 19,
-        /// BI_SIZE: 2^bucket_id_size buckets hold one flow each. One more bucket is shared by all flows that find no free
-        /// bucket.
+        /// BI_SIZE: queue protection keeps the scores of flows in 2^bucket_id_size buckets, one flow in each. One more
+        /// bucket is shared by all flows that find no free bucket.
         bucket_id_size: u8 = 5,
-        /// ATTEMPTS: number of buckets tried for a flow.
+        /// ATTEMPTS: number of buckets in which queue protection looks for room for a flow, 1 to 8. `attempts` ×
+        /// `bucket_id_size` is at most 32.
         attempts: u8 = 2,
-        /// DOCSIS-PIE on the Classic queue. If `limit` is not set, the limit is 100ms at the Classic queue's highest
-        /// rate: the higher of the two rates (MSR, peak) of the Classic service flow, or the peak rate of the aggregate
-        /// if this flow has no rates of its own. MSR is the Maximum Sustained Rate.
+        /// Parameters of DOCSIS-PIE on the Classic queue. If `limit` is not set, the limit is 100ms at the sustained or
+        /// the peak rate of the Classic service flow, whichever is higher. If this flow has no rates of its own, the
+        /// peak rate of the aggregate is used.
         classic: DocsisPieParams = DocsisPieParams::default(),
     }
 }

@@ -10,20 +10,23 @@ use units::{Bytes, Duration, Limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Variant {
-    /// RFC 8289 (2018): on re-entry within 16 intervals, count resumes with the number of drops after the first in the
-    /// last cycle, but at least 1.
+    /// RFC 8289 (2018): if drops begin again within 16 intervals, count resumes with the number of drops after the
+    /// first in the last cycle, but at least 1.
     Rfc8289,
-    /// Like RFC 8289, but 1/sqrt is computed with one 16-bit Newton step, and the dropping state begins only after the
-    /// end of the interval, not exactly at its end.
+    /// Like RFC 8289, but 1/sqrt(count) is computed with one 16-bit Newton step, and drops begin only after the end of
+    /// the interval, not exactly at its end.
     Linux,
-    /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel: on re-entry within 8 intervals, count resumes at its
-    /// last value minus 2; maxpacket is learned from the packets.
+    /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel: if drops begin again within 8 intervals, count
+    /// resumes at its last value minus 2. Nothing is dropped while the bytes queued behind the head are at most the
+    /// size of the largest packet so far.
     Draft01,
-    /// ns-2's codel.cc, "kmn" revision (2012-2013): like draft01, but soon after a cycle, CoDel waits only
-    /// interval / sqrt(count) before the first drop, and a large count resumes at 0.9844 times its last value.
+    /// ns-2's codel.cc, "kmn" revision (2012-2013): like draft01, but if the delay exceeds the target again within 8
+    /// intervals, CoDel waits only interval / sqrt(count) before the first drop, and a large count resumes at 0.9844
+    /// times its last value.
     Kmn,
-    /// ACM Queue, May 2012: on re-entry within one interval, count resumes at its last value minus 2; the dropping state is
-    /// entered after a second interval above target; at least 512 bytes must wait behind the head.
+    /// ACM Queue, May 2012: if drops begin again within one interval, count resumes at its last value minus 2.
+    /// Otherwise, drops begin only after a second interval above target. Nothing is dropped while fewer than 512 bytes
+    /// are queued behind the head.
     AcmQueue,
 }
 
@@ -44,9 +47,9 @@ pub enum Reentry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CountStep {
-    /// With every drop, before the next head is examined (RFC 8289, Linux, ACM Queue).
+    /// At every drop, before the next packet is examined (RFC 8289, Linux, ACM Queue).
     WithDrop,
-    /// After a drop, only if the next head is still above target (draft-01, kmn).
+    /// After a drop, but only if the delay of the next packet is still above `target` (draft-01, kmn).
     IfStillAbove,
 }
 
@@ -54,12 +57,12 @@ pub enum CountStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
-    /// Enters at the first head at or after the end of the interval (RFC 8289, draft-01, kmn).
+    /// At the first packet at or after the end of `interval` (RFC 8289, draft-01, kmn).
     AtInterval,
-    /// Enters at the first head strictly after the end of the interval (Linux).
+    /// At the first packet strictly after the end of `interval` (Linux).
     AfterInterval,
-    /// Enters after a second interval above target, or already after the first if less than an interval has passed since
-    /// the next drop of the last cycle would have been due (ACM Queue).
+    /// After a second `interval` above `target` (ACM Queue). The first `interval` is enough if less than `interval` has
+    /// passed since the next drop of the last cycle would have been due.
     AtSecondInterval,
 }
 
@@ -84,8 +87,10 @@ pub enum Sojourn {
 }
 
 params! {
-    /// Parameters of CoDel. Some defaults depend on `variant`. The variables count and lastcount are RFC 8289's: in the
-    /// dropping state, the time between drops is `interval` / sqrt(count). A cycle is one stay in the dropping state.
+    /// Parameters of CoDel. Some defaults depend on `variant`. CoDel enters its dropping state when the delay has been
+    /// above `target` for `interval`, and leaves it when the delay falls below `target` or the queue is almost empty
+    /// (`max_packet`). In the dropping state, the time between drops is `interval` / sqrt(count), and count grows with
+    /// the drops. A cycle is one stay in the dropping state.
     #[derive(Copy)]
     pub struct CodelParams as p {
         /// Maximum length of the queue, as in droptail: arrivals beyond it are dropped. Null: 1000p; in a fair discipline, none
@@ -93,53 +98,54 @@ params! {
         limit: Option<Limit> = None,
         /// Acceptable standing delay.
         target: Duration = Duration::from_millis(5),
-        /// Time that the delay must stay above `target` before the first drop; of the order of a round-trip time.
+        /// Time for which the delay must stay above `target` before the first drop; roughly the longest expected
+        /// round-trip time.
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// "VALUE/MASK" limits `ce_threshold` to packets whose byte of DSCP and ECN, ANDed with MASK, is VALUE; null: all
-        /// packets. "0x1/0x3" selects ECT(1).
+        /// Packets to which `ce_threshold` applies, as "VALUE/MASK": those whose DSCP and ECN byte, ANDed with MASK, is
+        /// VALUE; null: all packets. "0x1/0x3" selects ECT(1), the packets of L4S flows.
         ce_threshold_selector: Option<Selector> = None,
         /// The delay compared with `target`.
         sojourn: Sojourn = Sojourn::Queue,
-        /// Also increments count for packets that are dropped at a limit (Linux fq_codel).
+        /// Also increments count when a packet is dropped because a limit was reached, as in Linux's fq_codel.
         overflow_counts: bool = false,
         /// Published version. The defaults of some parameters depend on it.
         variant: Variant = Variant::Rfc8289,
-        /// Packets are dropped only while more than this many bytes are queued behind the head; null: 1514B; 511B
+        /// Backlog up to which nothing is dropped. The packet at the head does not count. Null: 1514B; 511B
         /// (acm_queue); the largest packet so far or 256B, whichever is larger (draft01, kmn).
         max_packet: Option<Bytes> = None,
-        /// Count with which CoDel resumes if it enters the dropping state within `window`; null: delta, minus_two (draft01,
-        /// acm_queue), minus_two_or_scaled (kmn).
+        /// Count with which a cycle begins if it begins within `window` of the last cycle; null: delta, minus_two
+        /// (draft01, acm_queue), minus_two_or_scaled (kmn).
         reentry: Option<Reentry> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => Reentry::Delta,
             Variant::Draft01 | Variant::AcmQueue => Reentry::MinusTwo,
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
-        /// Number of intervals for which CoDel remembers its count after a cycle, from the time at which the next drop of
-        /// that cycle would have been due. If CoDel enters the dropping state within this time, it resumes with the count
-        /// that `reentry` gives; if it enters later, count starts at 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
+        /// Time for which CoDel remembers its count after a cycle, as a number of intervals. This time begins when the
+        /// next drop of that cycle would have been due. If a new cycle begins within this time, count starts as
+        /// `reentry` specifies; if it begins later, count starts at 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
             Variant::Draft01 | Variant::Kmn => 8,
             Variant::AcmQueue => 1,
         },
-        /// Time at which count is incremented; null: with_drop, if_still_above (draft01, kmn).
+        /// When count is incremented; null: with_drop, if_still_above (draft01, kmn).
         count_step: Option<CountStep> = None => match p.variant {
             Variant::Draft01 | Variant::Kmn => CountStep::IfStillAbove,
             _ => CountStep::WithDrop,
         },
-        /// Condition for entering the dropping state once the delay has been above `target` for `interval`; null:
-        /// at_interval, after_interval (linux), at_second_interval (acm_queue).
+        /// When the dropping state begins after the delay has risen above `target`; null: at_interval, after_interval
+        /// (linux), at_second_interval (acm_queue).
         entry: Option<Entry> = None => match p.variant {
             Variant::Linux => Entry::AfterInterval,
             Variant::AcmQueue => Entry::AtSecondInterval,
             _ => Entry::AtInterval,
         },
-        /// If the delay exceeds `target` again soon after a cycle (within `window`), CoDel waits only
-        /// interval / sqrt(count) before the first drop, instead of `interval`; null: false, true (kmn).
+        /// Shortens the wait before the first drop from `interval` to `interval` / sqrt(count) if the delay exceeds
+        /// `target` again within `window` of the last cycle; null: false, true (kmn).
         partial_parole: Option<bool> = None => p.variant == Variant::Kmn,
         /// Computation of 1/sqrt(count); null: exact, newton16 (linux).
         inverse_sqrt: Option<InverseSqrt> = None => match p.variant {

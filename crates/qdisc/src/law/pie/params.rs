@@ -15,8 +15,8 @@ pub enum PieVariant {
     Rfc8033,
     /// Linux sch_pie: like RFC 8033, with these differences. Drops are de-randomised. While there is no delay, each
     /// update reduces the probability by 1/64 (RFC 8033: by 2 %). While the delay exceeds 250 ms, each update adds
-    /// 0.02. The decision on an arrival uses the current delay. avpkt is 1514 bytes, and there is no early drop while
-    /// fewer than 2 × avpkt bytes are queued. Departures use up the burst allowance.
+    /// 0.02. The decision on an arrival uses the current delay. `avpkt` is 1514 bytes, and there is no early drop while
+    /// fewer than 2 × `avpkt` bytes are queued. Departures use up the burst allowance.
     Linux,
     /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: target 20 ms, updates every 30 ms, bursts of 100
     /// ms, the delay from the departure rate (in cycles of 10 KB), +0.02 per update while the delay exceeds 200 ms, and only two
@@ -50,8 +50,8 @@ pub enum JudgedBy {
 pub enum AllowanceClock {
     /// Each update subtracts `tupdate` (RFC 8033 §4.4).
     Updates,
-    /// Each departure subtracts the time since the previous departure, so an idle time counts only at the next departure (Linux;
-    /// needs `delay = "timestamp"`).
+    /// Each departure subtracts the time since the previous departure (Linux). So an idle time counts only at the next
+    /// departure. Needs `delay = "timestamp"`.
     Departures,
 }
 
@@ -70,43 +70,44 @@ params! {
         target: Option<Duration> = None => ms(if p.variant == Draft2013 { 20 } else { 15 }),
         /// T_UPDATE, the time between updates of the probability, at least 100us; null: 15ms, 30ms (draft2013).
         tupdate: Option<Duration> = None => ms(if p.variant == Draft2013 { 30 } else { 15 }),
-        /// Weight of the distance from the target, in 1/s. tc's unit is 1/16 per second: 0.125 is tc's 2.
+        /// Weight of the delay's distance from the target, in 1/s. tc's unit is 1/16 per second: 0.125 is tc's 2.
         alpha: f64 = 0.125,
-        /// Weight of the change since the last update, in 1/s; 1.25 is tc's 20.
+        /// Weight of the delay's change since the last update, in 1/s; 1.25 is tc's 20.
         beta: f64 = 1.25,
-        /// MAX_BURST: time during which there is no early drop, at the start and after a quiet period (two successive
-        /// delays below half of `target`, and a probability of 0); null: 150ms, 100ms (draft2013).
+        /// MAX_BURST: time without early drops, at the start and after a quiet update. An update is quiet if the
+        /// probability is 0, and the delays at this update and the previous one are below half of `target`. Null:
+        /// 150ms, 100ms (draft2013).
         max_burst: Option<Duration> = None => ms(if p.variant == Draft2013 { 100 } else { 150 }),
         /// Marks ECN-capable packets instead of dropping them, while the probability is below `mark_ecnth`.
         ecn: bool = false,
         /// Probability at and above which even ECN-capable packets are dropped.
         mark_ecnth: Prob = Prob::new(0.1).unwrap_or_default(),
-        /// Scales the probability by packet size / avpkt.
+        /// Multiplies the drop probability of each packet by the packet's size / `avpkt`.
         bytemode: bool = false,
-        /// MEAN_PKTSIZE, the mean packet size; null: 1000 bytes, 1514 (linux).
-        avpkt: Option<Bytes> = None => Bytes(if p.variant == Linux { 1514 } else { 1000 }),
-        /// Packets are dropped early only while more than this many bytes are queued; null: 2 × `avpkt`, one byte less
+        /// MEAN_PKTSIZE, the mean packet size, for `bytemode` and the default of `spared`; null: 1000 bytes, 1514
         /// (linux).
+        avpkt: Option<Bytes> = None => Bytes(if p.variant == Linux { 1514 } else { 1000 }),
+        /// Backlog up to which nothing is dropped early; null: 2 × `avpkt`, one byte less (linux).
         spared: Option<Bytes> = None => Bytes(2 * p.avpkt().0 - u64::from(p.variant == Linux)),
-        /// The delay that protects arrivals: while it is below half of `target` and the probability is below 0.2, no
-        /// arrival is dropped early. Null: last_update, present (linux).
+        /// The delay that protects arrivals: while this delay is below half of `target` and the probability is below
+        /// 0.2, no arrival is dropped early. Null: last_update, present (linux).
         judged_by: Option<JudgedBy> = None => if p.variant == Linux { JudgedBy::Present } else { JudgedBy::LastUpdate },
-        /// Events at which the remaining burst allowance (at first `max_burst`) is reduced; null: updates, departures
-        /// (linux with `delay = "timestamp"`).
+        /// Events that reduce the burst allowance. The burst allowance is the remaining time without early drops; it
+        /// starts at `max_burst`. Null: updates, departures (linux with `delay = "timestamp"`).
         allowance: Option<AllowanceClock> = None => match (p.variant, p.delay()) {
             (Linux, DelayEstimate::Timestamp) => AllowanceClock::Departures,
             _ => AllowanceClock::Updates,
         },
-        /// Estimation of the delay; null: timestamp, departure_rate (draft2013).
+        /// How the delay is estimated; null: timestamp, departure_rate (draft2013).
         delay: Option<DelayEstimate> = None => match p.variant {
             Draft2013 => DelayEstimate::DepartureRate,
             _ => DelayEstimate::Timestamp,
         },
-        /// Minimum backlog for measuring the departure rate, and the number of bytes in a measuring cycle; null: 16384B, 10000B
-        /// (draft2013).
+        /// If `delay` is departure_rate: number of bytes in a cycle that measures the departure rate, and the minimum
+        /// backlog at which a cycle starts; null: 16384B, 10000B (draft2013).
         dq_threshold: Option<Bytes> = None => Bytes(if p.variant == Draft2013 { 10_000 } else { 1 << 14 }),
-        /// Weight of the newest measuring cycle in the average time per byte; null: 0.25, 0.5 (draft2013). RFC 8033
-        /// computes it as DQ_THRESHOLD/2^16.
+        /// If `delay` is departure_rate: weight of the newest measuring cycle in the average time per byte; null: 0.25,
+        /// 0.5 (draft2013). RFC 8033 computes this weight as DQ_THRESHOLD/2^16.
         dq_weight: Option<f64> = None => if p.variant == Draft2013 { 0.5 } else { 0.25 },
         /// De-randomises drops: nothing is dropped while the sum of the probabilities since the last drop is below 0.85, and a
         /// packet is dropped for certain when the sum reaches 8.5; null: false, true (linux).
@@ -114,8 +115,8 @@ params! {
         /// Share of `limit` that the backlog must reach before PIE becomes active (RFC 8033 §5.3: 1/3). A share above 0
         /// needs an explicit `limit`. With 0, PIE is always active.
         activation: Prob = Prob::default(),
-        /// The table of factors by which a step of the probability is multiplied; the factor depends on the current
-        /// probability. Null: rfc8033, coarse (draft2013).
+        /// Table of the factors by which the steps of the probability are multiplied. The factor depends on the current
+        /// probability, so that steps are small while the probability is small. Null: rfc8033, coarse (draft2013).
         tuning: Option<Tuning> = None => if p.variant == Draft2013 { Tuning::Coarse } else { Tuning::Rfc8033 },
         /// Delay above which each update adds 0.02 to the probability; null: never (rfc8033), 250ms (linux), 200ms
         /// (draft2013).
