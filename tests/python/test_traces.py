@@ -180,6 +180,15 @@ def test_a_law_in_python_reports_its_state():
         law("{ python = { law = 'mine' } }", laws={"mine": Mute})
 
 
+@pytest.mark.parametrize("control", ["fixed", "gcc", "screamv2"])
+def test_live_video_is_drawn_without_tcp(control: str):
+    text = LINE.replace("app.long", "app.camera").replace("ftp = { flows = 2 }", f"media.control = '{control}'")
+    result = bloatlab.run(bloatlab.parse(text, sets=[("trace.flows", "true")]))
+    labels = [axes.get_ylabel() for axes in plot(result, kind="trace").axes]
+    assert labels[0].startswith("camera: ")
+    assert "target (Mbit/s)" in " ".join(labels)
+
+
 def test_a_trace_is_drawn_and_others_are_refused(tmp_path: Path):
     result = bloatlab.run(traced(links=True, flows=True, interval="change"))
     figure = plot(result, kind="trace", output=tmp_path / "trace.svg")

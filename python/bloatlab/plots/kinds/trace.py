@@ -1,4 +1,4 @@
-"""The plot kind trace: the state of a control law and of a TCP sender, one panel per quantity, sharing a time axis."""
+"""The plot kind trace: the state of a control law and of a sender, one panel per quantity, sharing a time axis."""
 
 from __future__ import annotations
 
@@ -38,11 +38,13 @@ _QUEUES = {"delay_l_ms": "L", "qdelay_l_ms": "L", "delay_c_ms": "C"}
 #: If there are more drops or marks than this, they are drawn as a rate, because their ticks would merge.
 _MOST_TICKS = 300
 
-#: Panels of a sender: label, columns, and their scale factor.
+#: Panels of a sender, over TCP or of live video: label, columns, and their scale factor.
 _SENDER = (
-    ("window (kB)", ("cwnd_bytes", "ssthresh_bytes", "in_flight_bytes"), 1e-3),
+    ("window (kB)", ("cwnd_bytes", "ssthresh_bytes", "ref_wnd_bytes", "send_window_bytes", "in_flight_bytes"), 1e-3),
+    ("target (Mbit/s)", ("target_mbit", "delay_based_mbit", "loss_based_mbit", "received_mbit"), 1.0),
     ("pace (Mbit/s)", ("pacing_rate_mbit", "btl_bw_mbit", "bwe_mbit"), 1.0),
-    ("round trip (ms)", ("srtt_ms", "min_rtt_ms", "rt_prop_ms", "queuing_delay_ms"), 1.0),
+    ("round trip (ms)", ("srtt_ms", "min_rtt_ms", "rt_prop_ms", "queuing_delay_ms", "qdelay_ms"), 1.0),
+    ("delay variation (ms)", ("m_ms", "threshold_ms"), 1.0),
     ("gain", ("pacing_gain", "cwnd_gain"), 1.0),
 )
 
@@ -127,7 +129,8 @@ def _sender(run: Run, of: str | None) -> list[TimePanel]:
     key = ["app", "connection", "direction"]
     chosen = mine.group_by(key, maintain_order=True).len().sort("len", descending=True, maintain_order=True).row(0)
     rows = mine.filter(*(pl.col(column) == value for column, value in zip(key, chosen, strict=False)))
-    again = rows.filter(pl.col("retransmits").diff() > 0)["t_s"].to_numpy()
+    # live video retransmits nothing
+    again = rows.filter(pl.col("retransmits").diff() > 0)["t_s"].to_numpy() if "retransmits" in rows.columns else ()
     events = [Ticks("sent again", again, style.DROP)] if len(again) else []
     return _titled(list(_panels(rows, _SENDER)), chosen[0], events)
 
@@ -153,7 +156,7 @@ def _word(column: str) -> str:
 
 KIND = Kind(
     "trace",
-    "the state of a law and a TCP sender; needs a trace (bloatlab run --trace links,flows)",
+    "the state of a law and a sender; needs a trace (bloatlab run --trace links,flows)",
     "runs",
     unfit,
     draw,
