@@ -395,10 +395,10 @@ def test_the_report_is_readable(browser: Any, small: Path, tmp_path: Path):
     ("words", "told"),
     [
         (["--up", "10M"], '--up "10M" is not valid; expected a rate in bits per second; write "10mbit"'),
-        (["--up", "1bit"], "--up 1bit: is not within 64kbit and 10gbit"),
+        (["--up", "1bit"], "--up 1bit: is not between 64kbit and 10gbit"),
         (["--rtt", "50"], "--rtt 50 has no unit"),
         (["--rtt", "200ms..20ms"], "begins with the shorter round trip"),
-        (["--rtt", "1ms"], "is not within 4 ms and 5 s"),
+        (["--rtt", "1ms"], "is not between 4 ms and 5 s"),
         (["--rtt", "1ms..2ms..3ms"], "a round trip (50ms), a range (20ms..200ms) or a list"),
         (["--peak", "20mbit"], "--peak and --burst"),
         (["--peak", "1mbit", "--burst", "1MB"], "--peak 1mbit: is not above --up 2mbit"),
@@ -429,7 +429,7 @@ def test_the_report_is_readable(browser: Any, small: Path, tmp_path: Path):
         ),
         (["--objective", "scte2013", "--load", "home"], "wants messages, and load home has none of these"),
         (["--seeds", "1"], "seeds"),
-        (["--seconds", "0"], "--seconds 0: is not within 1 and 36000"),
+        (["--seconds", "0"], "--seconds 0: is not between 1 and 36000"),
     ],
 )
 def test_bad_input_is_one_line(words: list[str], told: str, capsys: pytest.CaptureFixture[str]):

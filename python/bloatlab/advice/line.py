@@ -71,7 +71,7 @@ def rtts(text: str) -> list[float]:
     for value in given:
         if not LEAST_RTT_S <= value <= MOST_RTT_S:
             within = f"{LEAST_RTT_S * 1e3:g} ms and {MOST_RTT_S:g} s"
-            raise AdviceError(f"--rtt {text}: {value * 1e3:g} ms is not within {within}")
+            raise AdviceError(f"--rtt {text}: {value * 1e3:g} ms is not between {within}")
     if ranged and given[0] >= given[1]:
         raise AdviceError(f"--rtt {text}: a range begins with the shorter round trip")
     if ranged and given[1] > 2.0 * given[0]:
@@ -113,10 +113,10 @@ def line(up: str, rtt: str, down: str | None = None, peak: str | None = None, bu
     """Makes a line from the values of the options --up, --rtt, --down, --peak and --burst. Raises `AdviceError`."""
     up_bps = amount("--up", up, "a rate")
     if not 64e3 <= up_bps <= 10e9:
-        raise AdviceError(f"--up {up}: is not within 64kbit and 10gbit")
+        raise AdviceError(f"--up {up}: is not between 64kbit and 10gbit")
     down_bps = 5.0 * up_bps if down is None else amount("--down", down, "a rate")
     if not 64e3 <= down_bps <= 100e9:
-        raise AdviceError(f"--down {down}: is not within 64kbit and 100gbit")
+        raise AdviceError(f"--down {down}: is not between 64kbit and 100gbit")
     if (peak is None) != (burst is None):
         raise AdviceError("--peak and --burst: a burst has a rate and a size; give both or none")
     peak_bps = None if peak is None else amount("--peak", peak, "a rate")
@@ -124,7 +124,7 @@ def line(up: str, rtt: str, down: str | None = None, peak: str | None = None, bu
     if peak_bps is not None and not up_bps < peak_bps <= 10e9:
         raise AdviceError(f"--peak {peak}: is not above --up {up} (and at most 10gbit)")
     if burst_bytes is not None and not 1522 <= burst_bytes <= 1e9:
-        raise AdviceError(f"--burst {burst}: is not within 1522B and 1GB")
+        raise AdviceError(f"--burst {burst}: is not between 1522B and 1GB")
     return Line(up_bps, down_bps, rtts(rtt), peak_bps, burst_bytes)
 
 

@@ -84,14 +84,14 @@ class Asked:
         Raises `AdviceError`, and `OSError` if a file cannot be read.
         """
         if not 2 <= self.seeds <= MOST_SEEDS:
-            raise AdviceError(f"--seeds {self.seeds}: is not within 2 and {MOST_SEEDS}; an interval needs two")
+            raise AdviceError(f"--seeds {self.seeds}: is not between 2 and {MOST_SEEDS}; an interval needs two")
         if self.runs is not None and not 1 <= self.runs <= MOST_RUNS:
-            raise AdviceError(f"--runs {self.runs}: is not within 1 and {MOST_RUNS}")
+            raise AdviceError(f"--runs {self.runs}: is not between 1 and {MOST_RUNS}")
         device, load = catalogue.device(self.device), catalogue.load(self.load)
         line = line_of.line(self.up, self.rtt, self.down, self.peak, self.burst)
         if self.seconds is not None:
             if not 1.0 <= self.seconds <= 36000.0:
-                raise AdviceError(f"--seconds {self.seconds:g}: is not within 1 and 36000")
+                raise AdviceError(f"--seconds {self.seconds:g}: is not between 1 and 36000")
             load = replace(load, seconds=self.seconds, warm_up=load.warm_up * self.seconds / load.seconds)
         objective = catalogue.objective(self.objective).weighted(weights)
         today(device, line)
