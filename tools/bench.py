@@ -90,7 +90,7 @@ def ns3_program() -> str | None:
 
 
 def show_peer(o: dict[str, Any], ours: dict[tuple[str, int], float]) -> str:
-    """Returns a peer's row: its nanoseconds per forwarded packet and their ratio to ours, or why they are missing."""
+    """Returns a peer's row: nanoseconds per forwarded packet and the ratio to our time, or why there is no result."""
     case = f"{o['peer']:<18} {o['scenario']:<4} {o['n']:>6}"
     if "cpu_ns_per_pkt" not in o:
         return f"{case}  not run: more than {PEER_CPU_SECONDS} s of CPU time, or {o.get('failed', 'no result')}"

@@ -56,7 +56,7 @@ def high(times: list[float]) -> float:
 
 
 def slider(page: Any) -> str:
-    """Returns the time from moving a slider to the new charts, while the stage records."""
+    """Returns the time from moving a slider to the new charts, while the stage is also recording packets."""
     took = page.evaluate(
         """async () => {
           const times = [];

@@ -40,7 +40,10 @@ traffic.cbr = {{ rate = "{12 * RHO}mbit", size = 1500, arrivals = "poisson" }}
 
 
 def repetitions(count: int, seeds: int, first: int) -> pl.DataFrame:
-    """Runs `count` sweeps of `seeds` runs, starting at seed `first`; returns one row per sweep, with both intervals."""
+    """Runs `count` sweeps of `seeds` runs, starting at seed `first`.
+
+    Returns one row per sweep, with two intervals: by Student's t and by the bootstrap.
+    """
 
     def build(rho: float, seed: int) -> Scenario:  # noqa: ARG001
         return parse(QUEUE, sets=[("seed", str(seed))])
@@ -55,12 +58,12 @@ def repetitions(count: int, seeds: int, first: int) -> pl.DataFrame:
 
 
 def covered(of: pl.DataFrame, method: str) -> int:
-    """Counts the intervals that contain the true value."""
+    """Counts the intervals by `method` that contain the true value."""
     return of.filter((pl.col(f"{method}_low") <= WAIT_MS) & (pl.col(f"{method}_high") >= WAIT_MS)).height
 
 
 def main() -> int:
-    """Prints the coverage of both intervals; returns the exit code."""
+    """Prints how often each of the two intervals contains the true value; returns the exit code."""
     parser = argparse.ArgumentParser(description="Coverage of 95 % intervals on M/D/1.")
     parser.add_argument("-n", "--repetitions", type=int, default=500)
     parser.add_argument("--seeds", type=int, default=10)

@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def sweep(folder: Path, name: str, *more: str) -> subprocess.Popen[str]:
-    """Starts the command with its own store."""
+    """Starts the sweep called `name`, with a store and a table of its own."""
     where = ["--store", str(folder / name), "-o", str(folder / f"{name}.csv")]
     command = [COMMAND, "sweep", str(folder / "grid.toml"), *where, *more]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -76,7 +76,7 @@ def disturb(child: subprocess.Popen[str], client: Any, store: Path, every: float
 
 
 def kill(client: Any, address: str) -> bool:
-    """Kills the worker at this address with SIGKILL; returns whether there was one."""
+    """Kills the worker at this address with SIGKILL; returns false if no worker has this address."""
     pids = [nanny.pid for nanny in client.cluster.workers.values() if nanny.worker_address == address and nanny.pid]
     for pid in pids:
         os.kill(pid, signal.SIGKILL)

@@ -189,8 +189,8 @@ def python_imports(files: dict[Module, ast.Module]) -> dict[Module, set[Module]]
 
     edges: dict[Module, set[Module]] = {}
     for module, tree in files.items():
-        # `from bloatlab import _core` resolves only to the package `bloatlab`, because _core is not a Python file. Such
-        # an import is left out: it needs nothing but the package itself, which Python imports before any of its modules
+        # _core is not a Python file, so `from bloatlab import _core` resolves only to the package `bloatlab`. Such an
+        # import does not count, because Python imports the package before any of its modules
         targets = {to for path in named[module].values() if len(to := resolve(path)) > 1 or path == to}
         loaded = _loaded(tree)
         targets |= {known for known in files for text in loaded if re.fullmatch(text, ".".join(known))}

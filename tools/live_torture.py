@@ -115,7 +115,7 @@ def _processes() -> list[tuple[int, str, str]]:
 
 
 def _ours(pid: int) -> bool:
-    """Returns whether a run or this program started the process; other processes on the machine do not count."""
+    """Returns true if a live run or this program started the process; other processes on the machine do not count."""
     try:
         environment = (Path("/proc") / str(pid) / "environ").read_bytes()
     except OSError:
@@ -167,7 +167,8 @@ def main() -> int:
     if os.geteuid() != 0 or not Path("/dev/net/tun").exists():
         print("live-torture: needs root and /dev/net/tun", file=sys.stderr)
         return 2
-    # a program that a shell starts in the background ignores SIGINT, and so would its children
+    # a program that a shell starts in the background ignores SIGINT, and its children would inherit this. A handler of
+    # our own prevents it
     signal.signal(signal.SIGINT, signal.default_int_handler)
     chance = random.Random(arguments.seed)  # noqa: S311  not used for secrets
     bad = 0

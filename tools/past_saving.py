@@ -20,8 +20,8 @@ from bloatlab.scenario import Scenario
 from bloatlab.sweep import gather, grid_file, pasts
 
 GRID = Path(__file__).resolve().parents[1] / "examples" / "sweeps" / "falling-rate.toml"
-#: The sweep is measured this number of times with common pasts, and the same number of times without them. The minimum
-#: with and the minimum without common pasts are printed.
+#: The sweep is measured this number of times with common pasts, and as often without them. The minimum of each kind is
+#: printed.
 ROUNDS = 3
 
 planned = pasts.planned

@@ -90,7 +90,7 @@ def profile(folder: Path, target: str) -> Path | None:
 
 
 def sbom(wheel: Path) -> bytes:
-    """Returns the list of Rust crates put into a wheel by maturin (PEP 770)."""
+    """Returns the list of Rust crates that maturin has stored in a wheel (PEP 770)."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [n for n in archive.namelist() if re.search(r"\.dist-info/sboms/.*\.cyclonedx\.json$", n)]
         return archive.read(name)
@@ -105,8 +105,8 @@ def notes(changelog: str, version: str) -> str:
 def dishonest(wheel: Path) -> str | None:
     """Returns an error message if a wheel's module needs a newer C library than its tag promises, otherwise None."""
     if "musllinux" in wheel.name:
-        # auditwheel needs musl's own library, which machines with glibc lack, so the list of libraries is checked
-        # instead
+        # auditwheel needs musl's own library, which machines with glibc lack. So the list of libraries that the module
+        # needs is checked here instead
         extra = libraries(wheel) - {"libc.so"}
         return f"{wheel.name}: its module needs {', '.join(sorted(extra))} besides musl's libc.so" if extra else None
     audit = json.loads(output(sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)))
@@ -124,7 +124,7 @@ def libraries(wheel: Path) -> set[str]:
 
 
 def oldest(tag: str) -> tuple[str, int, int] | None:
-    """Returns the C library named by a tag such as `manylinux_2_17_x86_64`; if it names several, the oldest."""
+    """Returns the oldest C library that a tag such as `manylinux_2_17_x86_64` names, or None if it names none."""
     found = [(kind, int(a), int(b)) for kind, a, b in re.findall(r"(many|musl)linux_(\d+)_(\d+)_", tag)]
     return min(found, default=None)
 

@@ -117,14 +117,14 @@ UNITS = {
     "ReceiveWindow": "size or keyword",
 }
 
-#: The text below LEAD on a page with a table that has the key `variant`, whose value changes defaults. The example is a
-#: default from this page.
+#: The text below LEAD on a page that has a table with the key `variant`. The value of this key changes the defaults of
+#: other keys. The example in the text is taken from the page.
 BY_VARIANT = (
     "In the column *default*, a value followed by variants in brackets is the default of those variants; a value "
     "without brackets is the default of all others. For example, `{usual}, {own} ({variant})` means {own} if `variant` "
     "is {variant}, otherwise {usual}."
 )
-#: Matches a table's row with such a default that fits as an example.
+#: Matches a table's row with a default that depends on `variant` and can serve as the example in BY_VARIANT.
 EXAMPLE = re.compile(r"\| (?P<usual>[\w.]+), (?P<own>[\w.]+) \((?P<variant>\w+)\) \|")
 #: The line under the heading of every page.
 LEAD = "[The scenario](../scenario.md) shows how a file is built, and how values and defaults are written."
@@ -469,7 +469,7 @@ def default(node: Node, defs: dict[str, Node]) -> tuple[str, str]:
 
 
 def named_parts(value: Any) -> dict[str, str]:
-    """Returns the other keys of each table, by the table's name, if the default `value` is a list of named tables.
+    """Returns the keys of each table except `name`, by the table's name, if the default is a list of named tables.
 
     For any other default, the result is empty.
     """

@@ -30,7 +30,7 @@ async function bundle(entry) {
 /** Escapes text so that it cannot end the script that contains it. */
 const inScript = (text) => text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
 
-/** Entries of docs/glossary.md by the words used for them on the page. */
+/** Returns the meaning of each word in `used`, from docs/glossary.md. Some have another name there (`aliases`). */
 async function glossary(used) {
   const aliases = { droptail: "drop-tail", codel: "AQM", fq_codel: "fair queueing", "99th percentile": "p99" };
   const rows = (await readFile(here("../docs/glossary.md"), "utf8")).matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm);

@@ -27,7 +27,7 @@ const FOLDER = new URL("essays/", import.meta.url);
 const PARTS = ["guess", "look", "try"];
 const LOOKS = ["delay", "call", "rate", "cdf", "cards"];
 
-/** Paragraphs as one line each; lists remain lists. */
+/** Splits a text into its paragraphs. */
 const paragraphs = (text) => text.split(/\n\s*\n/).map((p) => p.trim()).filter((p) => p !== "");
 const joined = (text) => text.split("\n").map((line) => line.trim()).join(" ");
 
@@ -42,7 +42,7 @@ function settings(text, where) {
   }
 }
 
-/** The value at a dotted path, set or (undefined) removed, in a copy. */
+/** Returns a copy of `tree` in which the value at a dotted path is set or, if `value` is undefined, removed. */
 function changed(tree, path, value) {
   const copy = structuredClone(tree);
   const parts = path.split(".");
@@ -101,7 +101,7 @@ export function essay(id, text) {
   return { id, title: title.replace(/^# /, ""), summary: summary.map(joined).join(" "), names, steps };
 }
 
-/** All essays, in file name order (`1-bloat.md`), and the questions for a class (`class.md`). */
+/** Returns all essays, in the order of their file names (`1-bloat.md`), and the questions for a class (`class.md`). */
 export async function essays() {
   const files = (await readdir(FOLDER)).filter((name) => name.endsWith(".md")).sort();
   const read = async (file) => essay(file.replace(/^\d+-|\.md$/g, ""), await readFile(new URL(file, FOLDER), "utf8"));

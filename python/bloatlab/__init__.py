@@ -75,8 +75,8 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-# methods such as `Result.plot` call functions of higher layers; `public.find` gives them these functions by name, so
-# that their modules need not import the higher layers
+# methods such as `Result.plot` call functions of higher layers. They get these functions by name from `public.find`, so
+# their modules import no higher layer
 public.find = __getattr__
 
 

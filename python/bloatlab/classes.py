@@ -27,7 +27,7 @@ from bloatlab.errors import line_in, nearest
 
 
 class ClassError(_core.ScenarioError):
-    """A user's class that is invalid, or that failed in a run. `args[0]` is one line; the cause is chained."""
+    """A user's class is invalid, or failed in a run. `args[0]` is a list of one line; the cause is chained."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Kind:
     noun: str
     #: The keys of the scenario's table that belong to bloatlab itself; all other keys are parameters of the class.
     reserved: tuple[str, ...]
-    #: The owner of the reserved keys in messages, as a possessive: "the queue's".
+    #: The part of a scenario to which the reserved keys belong, as a possessive for error messages: "the queue's".
     owner: str
     #: The methods and their arguments after `self`.
     methods: Mapping[str, tuple[str, ...]]
@@ -255,7 +255,7 @@ def loaded(kind: Kind, label: str, name: str, source: str, at: str) -> UserClass
     return UserClass(kind, of, label, file)
 
 
-#: Held while a text is parsed and the garbage collector is off.
+#: A lock held while a text is parsed; the garbage collector is off during this time.
 _PARSING = threading.Lock()
 
 
@@ -280,8 +280,8 @@ def _steady(kind: Kind, tree: ast.Module, label: str, at: str) -> None:
     """Raises `ClassError` if the file of a class imports a module that a class must not use.
 
     The modules in `kind.instead`, such as clocks and random numbers, are forbidden because equal seeds would not give
-    equal runs. Unless `kind.modules` is set, modules that are not installed packages, such as other files of the user,
-    are forbidden too.
+    equal runs. Modules that are not installed packages, such as other files of the user, are allowed only if
+    `kind.modules` is set.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -57,7 +57,7 @@ def collision(groups: int, ways: int, sessions: int) -> list[Fraction]:
 
 
 def given_session(groups: int, ways: int, sessions: int) -> Fraction:
-    """Returns the exact probability that a given one of `sessions` sessions is in an overfull group.
+    """Returns the exact probability that one given session, among `sessions` sessions, is in an overfull group.
 
     Raises `ValueError`.
     """

@@ -3,8 +3,8 @@
     tcp.mine = { preset = "linux-6", python = { controller = "mine.py:Mine", gain = 2 } }   # in a scenario
     bloatlab.run(scenario, controllers={"mine": Mine})                                      # for controller = "mine"
 
-The path is relative to the scenario's folder. When a scenario is read, the file's source and every parameter of the
-class are copied into it, as for laws. See docs/adding-a-controller-in-python.md.
+The path is relative to the scenario's folder. When a scenario is read, it gets a copy of the file's source and of
+every parameter of the class, as for laws. See docs/adding-a-controller-in-python.md.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from typing import Any
 from bloatlab import _core
 from bloatlab.classes import ClassError, Kind
 
-#: What a controller's method returns if it does not return a number or None.
+#: The object that a controller's method may return instead of a number or None.
 Drive = _core.Drive
 
 #: The types of the arguments that are passed to a controller's methods.

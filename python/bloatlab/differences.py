@@ -48,7 +48,7 @@ class Change:
 
     @property
     def difference(self) -> float | None:
-        """Second minus first."""
+        """The second value minus the first; None if a value is missing."""
         return None if self.first is None or self.second is None else self.second - self.first
 
     @property
@@ -94,7 +94,7 @@ class Difference:
 
     @property
     def equal(self) -> bool:
-        """Whether no setting and no measure differs."""
+        """Whether all settings and all measures are equal."""
         return not self.settings and all(c.size == 0.0 for c in self.changes)
 
     def as_data(self) -> dict[str, Any]:
@@ -200,8 +200,8 @@ def difference(
 def _order(change: Change) -> tuple[int, float]:
     """Returns a measure's sort key.
 
-    Better or worse measures come first, then other differences, each group by size; then measures that only one result
-    has; then equal measures.
+    Measures that changed for better or worse come first, then other changed measures, both sorted by size; then
+    measures that only one result has; then equal measures.
     """
     if change.difference is None:
         return 2, 0.0
@@ -249,7 +249,7 @@ def _choices(values: Sequence[Any]) -> bool:
 def _chosen(value: Any, among: Sequence[Any]) -> str:
     """Formats the variant that `value` chooses: its name, its limit, and the parameters that vary.
 
-    Only the values in `among` that choose the same variant are compared: a parameter varies if they differ in it.
+    A parameter varies if it differs between the values in `among` that choose the same variant.
     """
     if not isinstance(value, dict):
         return "-" if value is _NOTHING or value is None else value_text(value)
@@ -332,7 +332,7 @@ def _note(hidden: int, same: int, *, every: bool) -> str:
 
 
 def _text(value: float | None, significant: int = 4, *, sign: bool = False) -> str:
-    """Formats a whole number exactly, any other with `significant` digits."""
+    """Formats a whole number exactly, and any other number with `significant` digits; "-" for None."""
     if value is None:
         return "-"
     digits = 0 if value == int(value) else max(0, min(6, significant - 1 - math.floor(math.log10(abs(value)))))

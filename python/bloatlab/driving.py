@@ -129,14 +129,14 @@ class Simulation:
     """
 
     def __init__(self, scenario: Scenario, factories: outside.Factories, run: _core.DrivenRun) -> None:
-        """Wraps a run of the core. Use `bloatlab.open` instead."""
+        """Wraps a run of the core. Call `bloatlab.open` instead of this constructor."""
         self._opened, self._core = scenario, Core(run, factories)
         #: The end of the run, in s.
         self.duration = quantity(scenario.data["duration"])
 
     @property
     def now(self) -> float:
-        """The time in s. All events before this time have happened; no event at this time or later has."""
+        """The time in s. All events before this time have happened, but no event at this time or later."""
         with self._core.use() as run:
             return run.now_ns / 1e9
 
@@ -200,7 +200,7 @@ class Simulation:
         return self.fork()
 
     def __reduce__(self) -> str:
-        """Refuses to be pickled."""
+        """Raises `TypeError`, because a simulation cannot be pickled."""
         raise TypeError("a simulation cannot be pickled or sent to a process; send its scenario, and open it there")
 
     def snapshot(self) -> Snapshot:
@@ -355,7 +355,7 @@ class Flow(_Part):
     )  # fmt: skip
 
     def __init__(self, core: Core[_core.DrivenRun], app: str, number: int) -> None:
-        """Refers to a flow of an application. Use `Simulation.flow` instead, which checks that the flow exists."""
+        """Refers to a flow of an application. Call `Simulation.flow` instead, which checks that the flow exists."""
         super().__init__(core, app)
         object.__setattr__(self, "_number", number)
 

@@ -23,7 +23,7 @@ MOST_BYTES = 256 << 20
 #: Suffix of a file that is still being written.
 WRITING = ".writing"
 
-#: Control characters except tab and newline, zero-width characters, and bidirectional controls.
+#: Matches control characters (except tab and newline), zero-width characters and bidirectional controls.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )

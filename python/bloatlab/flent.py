@@ -50,8 +50,8 @@ STEP = 0.2
 
 Way = Literal["upload", "download"]
 
-#: `_SERIES` maps a flent test to the pattern from which the series of TCP flows are named. It is used for a scenario
-#: that is not itself one of flent's tests. `_PLAIN` is the pattern of most of these tests.
+#: A scenario that is not one of flent's own tests is written as one of the tests in `_SERIES`. `_SERIES` maps each test
+#: to a pattern for the names of TCP flows; `_PLAIN` is the pattern of most tests.
 _PLAIN = "TCP {way}::{number}"
 _SERIES = {"tcp_nup": _PLAIN, "tcp_ndown": _PLAIN, "rrul_be_nflows": "TCP {way} BE::{number}", "ping": _PLAIN}
 
@@ -272,7 +272,7 @@ class Measured:
     def measures(self) -> dict[str, float]:
         """Returns the numbers to compare, measured from the first TCP payload to the last.
 
-        If there is no TCP payload, they cover all data.
+        If there is no TCP payload, the numbers cover all data.
         """
         found: dict[str, float] = {}
         for way, app in self.summary["apps"].items():
@@ -361,7 +361,7 @@ def _apps(pings: pl.DataFrame, flows: pl.DataFrame, seconds: float) -> dict[str,
 
 
 def _read_pings(data: Mapping[str, Any], x: NDArray[np.float64]) -> pl.DataFrame:
-    """Reads every round-trip time, from the raw values, or from the results in a file without raw values."""
+    """Reads every round-trip time: from the raw values or, if a series has none, from the results."""
     old = int(data.get("version", 1))
     raw, begin = _raw(data)
     rows: list[tuple[float, float]] = []
@@ -394,7 +394,7 @@ def _raw(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
 def _round_trip(name: str, of: Mapping[str, Any], old: int) -> float:
     """Converts a raw value to a round-trip time in ms.
 
-    Before version 4, the values of netperf's UDP_RR test, which have a `dur`, are in transactions/s.
+    A UDP ping with a `dur` was measured by netperf's UDP_RR test, whose values are in transactions/s before version 4.
     """
     value = float(of["val"])
     if old < VERSION and "UDP" in name and "dur" in of:

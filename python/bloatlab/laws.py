@@ -3,9 +3,9 @@
     queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }   # in a scenario; path relative to its folder
     bloatlab.run(scenario, laws={"mine": MyLaw})                # for queue.python = { law = "mine" }
 
-When a scenario is read, the file's source and every parameter of the class are copied into it, so a change of the file
-makes it a new scenario. Results and stores record the law itself, and a cluster's workers need no file. Each run
-executes the source again. See docs/adding-a-law-in-python.md.
+When a scenario is read, it gets a copy of the file's source and of every parameter of the class, so it counts as new if
+the file has changed. Results and stores record the law itself, and a cluster's workers need no file. Each run executes
+the source again. See docs/adding-a-law-in-python.md.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
 
 
 class LawError(ClassError):
-    """A Python law that is invalid, or that failed in a run. `args[0]` is one line; the cause is chained."""
+    """A Python law is invalid, or failed in a run. `args[0]` is a list of one line; the cause is chained."""
 
 
 def _tables(tree: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:

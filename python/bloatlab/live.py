@@ -2,7 +2,8 @@
 
 The part of bloatlab that makes live runs is called the bench. It needs Linux with TUN and permission to create network
 namespaces (root, or a user namespace). Builds for other systems do not include it, and `available` then returns False.
-A run cleans up after itself, however it ends, unless it is killed with `kill -9`; `clean` then ends its processes.
+A run cleans up after itself, however it ends, unless it is killed with `kill -9`. `clean` then ends the processes that
+remain.
 """
 
 import contextlib
@@ -48,7 +49,7 @@ class Command:
     side: Side = "left"
     #: A command for the other side (a server), started first and stopped at the end of the run.
     serve: Sequence[str] = ()
-    #: True if the run lasts until the command ends, whatever the scenario's duration.
+    #: If true, the run lasts until the command ends, but at most a day or, if longer, the scenario's duration.
     unbounded: bool = False
 
 

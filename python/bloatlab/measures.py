@@ -120,10 +120,9 @@ def _by_key() -> Mapping[str, Measure]:
 def _looked_up(path: str) -> tuple[Name, Measure | None]:
     """Returns the label of a column, and its declaration if there is one.
 
-    If the column's name is a path in the summary, the label declared for this path is used; otherwise, the label
-    declared for the last key of the name. If no label is declared for this key either, the label is the column's name
-    without its suffix, and the suffix gives the unit. The name of another program's measure (`_OTHERS`) is used
-    unchanged.
+    The label is the first of these that exists: the label declared for the name as a path in the summary; the label
+    declared for the last key of the name; the name without its suffix, which gives the unit. The name of another
+    program's measure (`_OTHERS`) is used unchanged.
     """
     parts = path.split(".")
     found = next(((m, match.groups()) for pattern, m in _patterns() if (match := pattern.fullmatch(path))), None)

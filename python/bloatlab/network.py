@@ -117,7 +117,7 @@ class Network:
 
     @property
     def now(self) -> float:
-        """The time in s. All events before this time have happened; no event at this time or later has."""
+        """The time in s. All events before this time have happened, but no event at this time or later."""
         with self._core.use() as run:
             return run.now_ns / 1e9
 

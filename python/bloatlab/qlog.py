@@ -34,7 +34,8 @@ RECORD_SEPARATOR = "\x1e"
 #: Schema of the events, including the draft number.
 EVENTS = "urn:ietf:params:qlog:events:quic-12"
 
-#: For each qlog metric, the column of `trace_flows`, and the factor between their units.
+#: For each qlog metric: the column of `trace_flows` that contains its values, and the factor that converts them to the
+#: metric's unit.
 _METRICS: Mapping[str, tuple[str, float]] = {
     "congestion_window": ("cwnd_bytes", 1),
     "bytes_in_flight": ("in_flight_bytes", 1),
@@ -116,7 +117,7 @@ def _sent(packets: pl.LazyFrame) -> pl.DataFrame:
     first = of.group_by(_SENDER).agg(pl.col("link").first())
     columns = ["t_s", *_SENDER, "seq", "size_bytes"]
     of = of.join(first, on=[*_SENDER, "link"], how="semi", maintain_order="left")
-    # `unique`, because an AQM may drop a packet at the moment it is enqueued, which gives two rows
+    # an AQM may drop a packet at the moment it is enqueued, which gives two rows; `unique` keeps only the first
     return of.select(columns).unique(["t_s", *_SENDER, "seq"], keep="first", maintain_order=True).collect()
 
 
@@ -155,7 +156,7 @@ def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[st
 
 
 def _ns(row: Mapping[str, Any]) -> int:
-    """Returns the time of a trace row in ns. The rows of both traces contain the time in s, as a float."""
+    """Returns the time in ns of a row of the flow trace or packet trace, which contains the time in s as a float."""
     return round(row["t_s"] * 1e9)
 
 
@@ -175,7 +176,7 @@ def _state(row: Mapping[str, Any]) -> str:
         return row["state"]
     if row.get("bbr_mode"):
         return row["bbr_mode"]
-    # a missing threshold is infinite
+    # an infinite threshold is NaN in the trace, and no number is at least NaN
     return "congestion_avoidance" if row["cwnd_bytes"] >= row["ssthresh_bytes"] else "slow_start"
 
 

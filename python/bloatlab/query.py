@@ -2,7 +2,7 @@
 
     runs         one row per stored run: scenario_hash, seed, name, measure, written (UTC), scenario (JSON)
     summaries    one row per run of a sweep's measure: scenario_hash, seed, name, and every number under its dotted path
-    sweeps       one row per run of each sweep: sweep, place, scenario_hash, seed, kept
+    sweeps       one row per run of each sweep: sweep, place (from 1), scenario_hash, seed, kept (true if it is stored)
     series       the stored tables of all runs, concatenated: scenario_hash, seed, measure, "table", and their columns
     "NAME"       a sweep by its name, in its order: its axes, seed, scenario_hash, and the columns of summaries
     "TABLE"      a stored table by its name, such as queue_series: scenario_hash, seed, and its columns
@@ -35,8 +35,8 @@ from bloatlab.sweep import Store, parquet, sweeps
 from bloatlab.sweep.kept_runs import FRAME, RUN, tables
 from bloatlab.sweep.store import Stock, current, reading
 
-#: `bloatlab sweep` stores summaries under names that match this. Each row contains the numbers of one summary, in
-#: columns that are named after the dotted paths of the numbers.
+#: Matches the names of the measures that contain the summaries of a sweep's runs. In these measures, a row contains
+#: all numbers of one summary, and each column is named after the dotted path of a number.
 SUMMARIES = re.compile(r"summary[-.]")
 
 
@@ -143,7 +143,8 @@ class Views:
     def _link(self, file: Path) -> Path:
         """Makes a symbolic link to a file in the store.
 
-        DuckDB expands wildcards in paths. A stored file's path may contain such characters; the link's does not.
+        DuckDB expands wildcards in paths. The path of a stored file may contain wildcard characters; the path of the
+        link does not.
         """
         link = self._free()
         self._files.append(file.resolve())

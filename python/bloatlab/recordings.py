@@ -81,7 +81,8 @@ class Recording:
 def of_file(path: Path, *, step: float, way: Way | None = None, to: str | None = None) -> Recording:
     """Reads a recording. Raises `RecordingError` or `OSError`.
 
-    `way` selects the direction in flent data. `to` selects the packets in a capture by their destination address.
+    `way` selects the direction in flent data. `to` is the destination address of the packets to use from a capture, by
+    default the address that receives the most bytes.
     """
     if step < 1e-3:
         raise RecordingError("--step: expected at least 1ms")

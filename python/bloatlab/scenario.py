@@ -69,7 +69,7 @@ class Scenario:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the canonical text, in hexadecimal; without `trace`, which changes no result."""
+        """SHA-256 of the canonical text, in hexadecimal. The key `trace` is left out, because it changes no result."""
         text = self.text
         if '"trace":' in text:
             rest = {key: value for key, value in self.data.items() if key != "trace"}
@@ -77,7 +77,7 @@ class Scenario:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def traces(self, what: str) -> bool:
-        """Returns whether `trace` enables the trace `what`: "links", "queues", "flows" or "packets"."""
+        """Returns whether the scenario turns on the trace `what`: "links", "queues", "flows" or "packets"."""
         return bool(self.data.get("trace", {}).get(what, False))
 
     def as_toml(self) -> str:
@@ -127,7 +127,7 @@ def parse(
 def load(path: str | Path, sets: Sets = ()) -> Scenario:
     """Loads the scenario in the file `path` (JSON if it ends in `.json`, else TOML), with the overrides `sets`.
 
-    If there is no such file, `path` may be the name of a workload: "rrul", "rfc7928-5.1.1".
+    If there is no such file, `path` may be the name of a workload, such as "rrul" or "rfc7928-5.1.1".
     Raises `ScenarioError`, and `OSError` or `UnicodeDecodeError` if the file cannot be read as text.
     """
     return opened(path)(sets, str(path))

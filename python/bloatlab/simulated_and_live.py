@@ -277,8 +277,9 @@ def lateness(real: Result) -> Lateness:
 def late(scenario: Scenario, real: Result) -> Scenario:
     """Returns a copy of `scenario` in which the links into its hosts have the lateness measured in the live run `real`.
 
-    With `both_ways`, a link has this lateness in both directions. A link that already has a lateness is not changed. A
-    link that may reorder packets gets no lateness, because packets that leave the live bench late keep their order.
+    A link whose `both_ways` is true has this lateness in both directions. A link that already has a lateness is not
+    changed. A link that may reorder packets gets no lateness, because packets that leave the live bench late keep their
+    order.
     """
     measured = lateness(real)
     if not measured:

@@ -203,7 +203,7 @@ def summary_of(text: str) -> dict[str, Any]:
 def _round(part: Any, digits: int | None = None) -> None:
     """Rounds the values in a part of the summary to the resolution of their unit.
 
-    A value without a unit of its own is rounded in its parent's unit.
+    A value without a unit of its own is rounded to the resolution of its parent's unit.
     """
     # written for speed, because a sweep calls it for every part of every run
     if type(part) is dict:
@@ -229,9 +229,9 @@ def frames(
     """Returns the core's tables as frames.
 
     Even a column without values has a type, so the frames of two runs can be concatenated. A list becomes a column of
-    strings, or, if it contains only nulls because the run did not have the counter, a column of counts. A frame is made
-    on first access, which saves time in a sweep that needs only the summary. `made` contains additional frames from the
-    caller. Numbers are rounded to the resolution of their unit.
+    strings. The exception is a list of nulls for a counter that the run did not have: it becomes a column of counts.
+    A frame is made on first access, which saves time in a sweep that needs only the summary. `made` contains additional
+    frames from the caller. Numbers are rounded to the resolution of their unit.
     """
     fine = {
         name: frame.with_columns(
@@ -264,7 +264,7 @@ class _Frames(Mapping[str, "pl.DataFrame"]):
         return len(self._names)
 
 
-#: String columns; all others are numeric.
+#: The names of the columns that contain strings. All other columns are numeric.
 TEXT = frozenset({"app", "direction", "dst", "link", "mode", "protocol", "src"})
 
 

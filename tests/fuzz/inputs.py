@@ -305,7 +305,7 @@ class Targets:
     def name(self, chance: Chance) -> None:
         """Runs the commands that show a result, for a result with unusual names.
 
-        The names are either those of the scenario that was run, or they are written into the result of an ordinary run.
+        Either the scenario that is run has these names, or the names are written into the result of an ordinary run.
         """
         file, out = self.folder / "x.json", self.folder / "out"
         plain = ["here", "there", "up", "one", "other", "named"]

@@ -1,4 +1,7 @@
-"""Controllers that break a rule on purpose, for the tests of `bloatlab judge`. Each is AIMD or BBR with one defect."""
+"""Controllers for the tests of `bloatlab judge`.
+
+`Sound` (AIMD) and `SmallBbr` keep the rules. The others are derived from these two, and break a rule on purpose.
+"""
 
 from typing import ClassVar
 
@@ -58,19 +61,19 @@ class SmallBbr:
         "probe_bw_up": (1.25, 2.25),
         "probe_rtt": (1.0, 0.5),
     }
-    #: If a round loses more than the fraction `loss_threshold` of its bytes, one of the bounds is lowered: in a probing
-    #: phase, the bound on bytes in flight, to `beta` times the bytes in flight, but not below the bandwidth-delay
-    #: product; in other phases, the bound on the rate, to `beta` times the rate, but not below the measured rate.
+    #: A round that loses more than the fraction `loss_threshold` of its bytes lowers one of the bounds. In a probing
+    #: phase, the bound on bytes in flight becomes `beta` times the bytes in flight, but at least the bandwidth-delay
+    #: product. In other phases, the bound on the rate becomes `beta` times the rate, but at least the measured rate.
     beta, loss_threshold = 0.7, 0.02
 
     def __init__(self):
         self.phase, self.since_ns, self.rounds, self.first_round = "startup", 0, 0, 0
-        self.max_bw = [0.0, 0.0]  # bit/s, of the last cycle and of this one
-        self.latest_bw = 0.0  # bit/s, of this round
+        self.max_bw = [0.0, 0.0]  # in the last cycle and in the present cycle, bit/s
+        self.latest_bw = 0.0  # in the present round, bit/s
         self.min_rtt_us, self.min_rtt_ns = 0, 0  # the smallest round trip (0: unknown), and the time of its sample
         self.full_bw, self.flat_rounds, self.full_bw_reached = 0.0, 0, False
-        self.delivered = self.lost = 0  # bytes of this round
-        self.bw_shortterm = self.inflight_longterm = float("inf")  # bit/s, bytes
+        self.delivered = self.lost = 0  # in the present round, bytes
+        self.bw_shortterm = self.inflight_longterm = float("inf")  # the bounds, in bit/s and in bytes
 
     def begin(self, start):
         """Starts a connection."""
@@ -78,12 +81,12 @@ class SmallBbr:
 
     @property
     def bw(self):
-        """The rate to send at, bit/s."""
+        """The estimated bandwidth in bit/s."""
         return min(max(self.max_bw), self.bw_shortterm)
 
     @property
     def bdp(self):
-        """The number of bytes that fit into the path."""
+        """The bandwidth-delay product in bytes."""
         return self.bw * self.min_rtt_us / 8e6
 
     def enter(self, phase, now_ns):
@@ -157,7 +160,7 @@ class SmallBbr:
             self.enter("probe_bw_down", now_ns)
 
     def on_congestion(self, moment, kind, base):
-        """Keeps the threshold."""
+        """Leaves the slow-start threshold as it is."""
         return moment.ssthresh
 
     def probe(self):

@@ -1,4 +1,4 @@
-"""Transports for the tests of `bloatlab judge`: one that responds to losses, and two that do not."""
+"""Transports for the tests of `bloatlab judge`: one that responds to losses, one that does not, and one that fails."""
 
 from __future__ import annotations
 

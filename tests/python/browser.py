@@ -52,8 +52,8 @@ def opened(
     motion: Literal["reduce", "no-preference"] = "reduce",
     fragment: str = "",
 ) -> Generator[Opened]:
-    """Opens the file in a fresh context without a network, and checks the page at the end. `fragment` is the end of
-    the page's address.
+    """Opens the file in a fresh context without a network, and checks the page at the end. `fragment` is appended to
+    the file's address.
     """
     context = browser.new_context(
         viewport={"width": width, "height": height},

@@ -1,6 +1,4 @@
-"""Fixtures and helpers that tests share, such as a small dumbbell scenario and a study's results, of which each test
-gets a copy of its own.
-"""
+"""Fixtures and helpers that tests share, such as a small dumbbell scenario and results that agree with a paper."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ Say = Callable[..., tuple[int, str, str]]
 TURN, RUNNING = Path(__file__).with_name("kernel.py"), Path(__file__)
 
 
-#: The files that take longest.
+#: The test files that take longest, in the order in which they start.
 LONG = (
     "test_playground_page.py",
     "test_stage.py",
@@ -187,7 +185,7 @@ def scenario_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def as_published() -> Callable[[], dict[str, list[Measures]]]:
-    """Returns a function that makes the measures of three seeds, which agree with the paper in every cell."""
+    """Returns a function that makes measures of three seeds; they agree with the paper in every cell."""
 
     def make() -> dict[str, list[Measures]]:
         runs: dict[str, list[Measures]] = {}

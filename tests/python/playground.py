@@ -17,7 +17,7 @@ from browser import Opened, opened
 
 #: A name that would act as markup if the page did not escape it.
 NASTY = "<script>alert(1)</script>"
-#: One upload and a call.
+#: A scenario with one upload and a call.
 HOME: dict[str, Any] = {
     "name": NASTY,
     "duration": "20s",
@@ -75,7 +75,7 @@ def runs(found: Opened) -> int:
     return int(found.page.evaluate("document.body.dataset.runs"))
 
 
-#: True once the current experiment has been run and drawn, or refused.
+#: An expression in JavaScript that is true once the current experiment has been run and drawn, or refused.
 SETTLED = "document.body.dataset.state === 'settled'"
 
 

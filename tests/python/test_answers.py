@@ -27,8 +27,8 @@ Runs = dict[str, list[Measures]]
 def test_cable_of_the_papers_own_numbers(as_published: Callable[[], Runs]):
     said = cable.answer(as_published(), 3)
     assert said.question == "Is CoDel better than a 50 ms buffer, and for whom?"
-    # in Tables 4, 6 and 8, pages load faster with CoDel in all 8 loads, the MOS differs by at most 0.2 in all of them,
-    # and the FTP transfers differ by at most 2 %
+    # in each of the 8 loads in Tables 4, 6 and 8, pages load faster with CoDel, the MOS differs by at most 0.2, and the
+    # FTP transfers differ by at most 2 %
     assert said.sentence.startswith("Yes, for web pages; no difference for calls and uploads.")
     assert [(p.who, p.verdict) for p in said.points] == [
         ("For pages", "CoDel is better:"),

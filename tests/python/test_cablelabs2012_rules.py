@@ -1,5 +1,5 @@
-"""The rules of the study `cablelabs2012`: values on both sides of each tolerance's limits, which are computed by hand,
-and which cells are counted.
+"""The rules of the study `cablelabs2012`: which cells are counted, and values on both sides of the limits of each
+tolerance. The limits are computed by hand.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def test_what_is_counted(as_published):
     # have 5 x 8 = 40 of these cells, and two other cells, both MADs, are not published
     assert kinds[Verdict.CALIBRATION] == 40
     assert kinds[Verdict.WITHIN] == 216 - 40 - 2
-    # for each of 9 loads, Tables 7 and 8 compare CoDel with two DropTail buffers by a difference and two ratios:
-    # 2 x 3 = 6 cells. They also repeat the page time of each load, once for each DropTail buffer and twice for CoDel:
-    # 9 x 4 = 36 cells. The two MADs that are not published also have the verdict "derived"
+    # for each of 9 loads, Tables 7 and 8 compare CoDel with each of two DropTail buffers by a difference and two
+    # ratios: 9 x 2 x 3 = 2 x 27 cells. They also repeat the page time of each load, once for each DropTail buffer and
+    # twice for CoDel: 9 x 4 = 36 cells. The two MADs that are not published also have the verdict "derived"
     assert kinds[Verdict.DERIVED] == 2 + 2 * 27 + 36
     summary = card.as_data()["summary"]
     assert summary["cells"] == 174
@@ -123,7 +123,7 @@ def test_blocked_pages(as_published):
     for seed in runs["D04/21"]:
         seed[PAGES], seed[MEDIAN] = 3.0, 84.0
     median = find(STUDY.scorecard(runs), "D04/21", MEDIAN)
-    assert median.verdict is Verdict.WITHIN  # a row with at most 3 pages is treated as blocked
+    assert median.verdict is Verdict.WITHIN  # ">600" allows at most 3 pages
     assert (median.as_data()["published"], median.as_data()["accepted"]) == (">600", [])
     # the paper has 0 pages in this cell, so the tolerance of 10 % is 0
     assert find(STUDY.scorecard(runs), "D04/21", PAGES).verdict is Verdict.OUTSIDE
@@ -136,16 +136,18 @@ def test_blocked_pages(as_published):
 def test_ftp_needs_its_difference_too(as_published):
     runs = as_published()
     for seed in runs["D04/417"]:
-        seed[FTP] += 1900.0  # within 0.5 % of the ceiling; and 6758 + 1900 is within 30 % of 6758
+        # 1900 kB is within 0.5 % of the ceiling. The difference from C04 grows from 6758 to 8658 kB (within 30 %)
+        seed[FTP] += 1900.0
     assert find(STUDY.scorecard(runs), "D04/417", FTP).verdict is Verdict.WITHIN
     for seed in runs["C04"]:
-        seed[FTP] -= 1900.0  # now the two differ by 10 558 kB, which is 56 % more than Tables 7 and 8 publish
+        # now D04/417 and C04 differ by 10 558 kB, 56 % more than the 6758 kB in Tables 7 and 8
+        seed[FTP] -= 1900.0
     card = STUDY.scorecard(runs)
     for key in ("D04/417", "C04"):
         found = find(card, key, FTP)
         assert found.verdict is Verdict.OUTSIDE
         assert "D04/417 minus C04 is +10,558 kB" in found.reason
-    # our value is 11 284 kB, which is 20 % above the published 9384 kB
+    # the difference between D04/21 and C04 is 11 284 kB, 20 % above the published 9384 kB
     assert find(card, "D04/21", FTP).verdict is Verdict.WITHIN
 
 
@@ -174,7 +176,7 @@ def test_derived_columns(as_published):
     assert find(card, "C04 vs 417", "FTP CoDel/DropTail").ours == pytest.approx(100 * 369714 / 376472)
     assert find(card, "C04 vs 417", "MOS delta CoDel-DropTail").ours == pytest.approx(2.5)
     ratio = find(card, "C04 vs 21", "median PLT CoDel/DropTail")
-    assert ratio.ours == 0.0  # "<0.6" is published because pages behind one of the queues never finished
+    assert ratio.ours == 0.0  # DropTail's ">600" s counts as infinite; the paper prints the ratio as "<0.6"
     assert find(card, "C01 vs 21", "FTP CoDel/DropTail").as_data()["ours"] is None  # the ratio would be 0 / 0
 
 
@@ -241,11 +243,11 @@ def test_a_claim_that_differs_is_shown_without_pages_and_keeps_its_verdict():
     told = {c.ident: c for c in without_pages(check_all(CLAIMS, runs), alone)}
     assert told["plateau"].holds is False
     assert told["plateau"].why == "without pages 75 %, holds"
-    assert told["spike-codel"].why == ""  # the claim holds with pages
-    assert told["ramp-417"].why == ""  # the claim was not run
+    assert told["spike-codel"].why == ""  # the claim holds with pages, so nothing needs an explanation
+    assert told["ramp-417"].why == ""  # its case was not run
     runs, alone = {"D05/21": [{"page_load_max_s": 133.0}]}, {"D05/21": [{"page_load_max_s": math.inf}]}
     told = {c.ident: c for c in without_pages(check_all(CLAIMS, runs), alone)}
-    assert (told["longest-d05"].holds, told["longest-d05"].why) == (False, "")  # the claim is about pages
+    assert (told["longest-d05"].holds, told["longest-d05"].why) == (False, "")  # runs without pages cannot test it
 
 
 def test_three_values_follow_the_papers_words_and_have_their_readings():

@@ -43,7 +43,8 @@ def test_the_system_of_figure_1():
         "peak_traffic_rate": "20mbit",
         "peak_burst": "1522B",
     }
-    # a round trip of 100 ms is twice 1 + 49 ms; the round trips to the web servers are 20, 30, 50 and 100 ms
+    # a round trip of 100 ms is 2 x (1 + 49) ms: in each direction, 1 ms on the modem's link and 49 ms on the link to
+    # the server. The round trips to the web servers are 20, 30, 50 and 100 ms
     assert links["ftp"]["delay"] == "49ms"
     assert [links[f"web{n}"]["delay"] for n in range(1, 5)] == ["9ms", "14ms", "24ms", "49ms"]
     assert links["phone"]["delay"] == links["cbr"]["delay"] == "0ms"
@@ -99,7 +100,7 @@ def test_free_parameters_are_one_set_with_arguments():
     companions = {"file_pause_spread", "down_link_rate", "ftp_start"}
     # the paper states the values of these parameters, but experiments vary them nevertheless
     stated = {"transmit_queue", "sojourn_both", "page", "limit", "target", "queue", "round_trip_step_ms", "seconds"}
-    stated |= {"bursty_window", "bulk_ack_every"}  # their default is the value of the TCP stack
+    stated |= {"bursty_window", "bulk_ack_every"}  # by default, the same as `bulk_window` and `ack_every`
     assert {f for f in Setup.__slots__ if f not in named} == companions | stated
 
 

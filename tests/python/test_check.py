@@ -165,8 +165,8 @@ def test_a_sweep_is_judged_with_the_seeds_and_the_warm_up_that_it_asks_for(scena
 
 
 def test_no_interval_of_a_count_reaches_below_nothing():
-    # the mean and the standard error are 1, and t(1, 97.5 %) = 12.7, so the interval would begin at -11.7 if it were
-    # not cut off at 0
+    # the mean and the standard error are both 1, and t(1, 97.5 %) = 12.7, so the interval would begin at -11.7 if it
+    # were not cut off at 0
     (kept,) = judge("", {"links.up.dropped_packets": ">= 0"}, [{"links.up.dropped_packets": n} for n in (0, 2)])
     assert (kept.low, kept.kept) == (0.0, True)
     assert kept.high == pytest.approx(1.0 + 12.7062, abs=1e-3)

@@ -19,9 +19,7 @@ TEXT = Path(__file__).with_name("broken_controllers.py").read_text(encoding="utf
 
 @pytest.fixture
 def switching() -> Iterator[None]:
-    """Makes the interpreter switch threads as often as possible, and lets it switch them during garbage collection,
-    too.
-    """
+    """Makes the interpreter switch threads as often as possible, even during garbage collection."""
 
     def anything(_phase: str, _about: dict[str, int]) -> None:
         sum(range(50))
@@ -38,7 +36,7 @@ def switching() -> Iterator[None]:
 
 @pytest.mark.usefixtures("switching")
 def test_threads_parse_at_the_same_time() -> None:
-    # with `ast.parse` itself, some of these calls raise SystemError in CPython 3.11
+    # with `ast.parse` instead of `parsed`, some of these calls raise SystemError in CPython 3.11
     with ThreadPoolExecutor(4) as threads:
         trees = list(threads.map(parsed, [TEXT] * 100))
     assert {len(tree.body) for tree in trees} == {len(parsed(TEXT).body)}
@@ -46,7 +44,7 @@ def test_threads_parse_at_the_same_time() -> None:
 
 @pytest.mark.usefixtures("switching")
 def test_another_thread_may_format_a_traceback() -> None:
-    # to place its carets, a traceback calls `ast.parse` itself
+    # to place its carets, a traceback calls `ast.parse`
     done = threading.Event()
 
     def formats() -> None:

@@ -189,7 +189,8 @@ def test_schema_and_lists_are_json(say):
     assert "cablelabs2012" in say("list", "studies")[1]
     assert "https://doi.org/10.1117/12.333807" in say("list", "mmcn1999")[1]
     assert "ocument 0" not in say("list", "-f", "json")[1]
-    # for an absent value, the list shows the default of the variant or the law instead of "none"
+    # if a default is null, the list shows the meaning of null, such as "off", or refers to the description that
+    # explains it ("see meaning")
     rows = [line.split(maxsplit=1) for line in say("list", "codel")[1].splitlines() if not line.startswith(" ")]
     codel = dict(row for row in rows if len(row) == 2)
     assert codel["reentry"].startswith("see meaning")
@@ -276,7 +277,7 @@ def test_help_of_all_loads_no_command_and_says_their_first_lines(say):
         of = app[name]
         whole = (of.default_command.__doc__ if of.default_command is not None else of.help) or ""
         assert f" {name} {whole.split(chr(10))[0]} " in flat, name
-        # the help of the command itself contains the whole description, up to its last words
+        # a command's own help contains its whole description, so the last words of the description are there
         if of.default_command is not None:
             last = whole.split("Args:")[0].split()[-3:]
             assert " ".join(last).replace("`", "") in " ".join(say(name, "--help")[1].replace("│", " ").split()), name
@@ -320,7 +321,7 @@ def test_what_a_room_says_of_its_input_is_the_line(say, monkeypatch: pytest.Monk
 #: Scenarios that run for minutes. In `rateless`, everything happens at the same time; in `idle`, nothing happens for a
 #: long time.
 ENDLESS = {
-    # whole windows of packets arrive at the same time
+    # the link has no rate, so whole windows of packets arrive at the same time
     "rateless": (
         "4s",
         'delay = "10us"\n[app.bulk]\nfrom = "x"\nto = ["y"]\ntraffic.ftp = { flows = 20 }\n',
@@ -363,8 +364,8 @@ def test_a_window_that_nothing_slows_down_is_refused(say, tmp_path: Path):
 
 @pytest.mark.parametrize(("what", "after_s"), [("run", 0.05), ("run", 1), ("reproduce", 1)])
 def test_ctrl_c_ends_with_130_and_a_word(what: str, after_s: float, scenario_file: Path, tmp_path: Path):
-    """Ctrl-C ends a command with exit code 130 and one word: after 1 s, when the simulation is running (or about to
-    start, on a slow machine), and after 0.05 s, before it has started.
+    """Ctrl-C ends a command with exit code 130 and one word: after 0.05 s, before the simulation has started, and after
+    1 s, when it is running (or, on a slow machine, about to start).
     """
     arguments = {
         "run": ["run", scenario_file, "--set", "duration=100000s", "--set", "record.interval=100s"],

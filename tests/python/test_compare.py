@@ -76,8 +76,8 @@ def test_a_simulation_is_as_late_as_the_live_run(scenario_file: Path):
     assert found == {"back": as_written, "down": None, "nic": None, "up": as_written}
     nothing: dict[str, float | None] = dict.fromkeys(measured)
     assert late(ideal, as_if_live(ideal, nothing, "h1", "h2")) == ideal
-    # if a link is used in both directions, it also delivers packets to the host at its `from` end, so `late` gives it
-    # the measured lateness if this host is in the live run; a link that may reorder packets gets no lateness
+    # with `both_ways`, a link also delivers packets to the host at its `from` end. If this host is in the live run,
+    # `late` gives the link the measured lateness. A link that may reorder packets gets no lateness
     both: Any = load(scenario_file).data
     up = both["link"]["up"]
     up["both_ways"] = True
@@ -95,7 +95,7 @@ def test_what_a_run_has_to_compare(scenario_file: Path):
     assert set(names) == {"long throughput", "page time", "ping RTT", "up queue"}
     # 3 ms at 10 Mbit/s is 2.5 packets of 1500 bytes
     assert names["up queue"].least == pytest.approx(2.5)
-    # the reverse direction of a link has the same rate
+    # a link with `both_ways` has a queue in each direction: `~up` is the reverse direction of `up`
     both: Any = load(scenario_file).data
     both["link"]["up"]["both_ways"] = True
     del both["link"]["down"]
@@ -122,7 +122,7 @@ def test_on_this_machine_s_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_saved_live_runs_are_judged_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """A simulation that is stored as a live run agrees in every bit with the one that `compare --exact` runs."""
+    """A simulation that is stored as a live run agrees in every bit with the simulation that `compare --exact` runs."""
     simulated = run(build(Case("reno", 20), 1, Lab(seconds=8)))
     percentiles = {"min": 0.0, "p50": 0.01, "p90": 0.02, "p95": 0.03, "p99": 0.1, "p99_9": 1.0, "max": 2.0}
     facts = {

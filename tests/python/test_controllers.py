@@ -202,7 +202,7 @@ def test_every_moment_comes_with_its_facts(written: Write):  # noqa: C901  a met
     reordered = {"tcp.mine.python": {"controller": "watching"}, "link.up.jitter": "15ms", "link.up.reorder": True}
     bloatlab.run(written(""), sets=reordered, controllers={"watching": Watching})
     assert seen["undo"]
-    # a file of 100 kB, and a second of silence after it
+    # the upload sends a file of 100 kB, pauses for a second, and repeats this
     sets = {
         "tcp.mine.python": {"controller": "watching"},
         "app.upload.traffic": {"ftp": {"size": "100KB", "pause": "1s", "pause_spread": "0s", "new_connection": False}},
@@ -225,7 +225,7 @@ def test_a_controller_that_names_rates_is_paced_by_its_own(written: Write):
             return Drive(cwnd=1000, pacing_rate=self.rate, reduction=False)
 
         def on_ack(self, sample: Any) -> None:
-            # Linux does not pace the first ten packets
+            # the first second is left out, because Linux does not pace the first ten packets
             if sample.rate is not None and sample.now_ns > 10**9:
                 rate = 8e9 * sample.rate.bytes / sample.rate.interval_ns
                 assert rate < 1.3 * self.rate

@@ -80,7 +80,7 @@ _SERVICES = {
     "docsis31": {"flow": _FLOW},
     "delivery": "lte",
 }
-#: Values of `queue` and of `traffic` for which only one key is valid.
+#: Values of `queue` and of `traffic`. A value is valid only if it has a single key.
 _CHOICES = [
     ("link", "queue", {"codel": {}}),
     ("link", "queue", {"codel": {}, "pie": {}}),
@@ -113,7 +113,7 @@ def test_schema_and_resolve_refuse_two_choices_at_once(table: str, key: str, val
     _agree({"duration": "1s", "link": {"up": link}, "app": {"call": app}}, len(value) == 1)
 
 
-#: Valid and invalid spellings of each kind of quantity, separated by "|".
+#: For each kind of quantity, a string of valid spellings and a string of invalid ones, each separated by "|".
 _SPELLINGS = {
     "duration": (
         (
@@ -264,7 +264,8 @@ def test_result_has_a_summary_and_frames(result: bloatlab.Result):
 def test_books_balance(result: bloatlab.Result):
     """Every offered packet is delivered, dropped, queued or on the wire.
 
-    The wire holds at most the 40-byte packets sent in 10 ms, plus one.
+    A packet has at least 40 bytes. So the wire holds at most the packets of 40 bytes that the link sends in 10 ms, its
+    propagation delay, and the packet that is being sent.
     """
     for name, rate in (("up", 5e6), ("down", 20e6)):
         link = result.summary["links"][name]
@@ -389,7 +390,7 @@ def test_emodel_is_the_formula_of_the_paper():
     r, mos = emodel(0.0911, 0.0)
     wanted = 94.2 - 30.0 * np.log(1.0 + 15.0 * 0.0911)
     assert r == pytest.approx(wanted)
-    assert mos == pytest.approx(3.5, abs=0.05)  # the value of C04 in Table 7
+    assert mos == pytest.approx(3.5, abs=0.05)  # the MOS of C04 in Table 7 of CableLabs 2012
     assert emodel(0.0, 177.3)[0] == pytest.approx(94.2 - 0.024 * 177.3)
     assert emodel(0.0, 200.0)[0] == pytest.approx(94.2 - 0.024 * 200.0 - 0.11 * 22.7)
 
@@ -431,7 +432,7 @@ def test_values_that_toml_has_no_place_for_are_refused():
 
 
 def test_tables_of_two_runs_concatenate(dumbbell: bloatlab.Scenario):
-    """Only BBR has rows in `model_series`; ping has rows in `pings`."""
+    """`one` has empty tables: only BBR has rows in `model_series`, and only pings have rows in `pings`."""
     one = bloatlab.run(dumbbell)
     two = bloatlab.run(dumbbell, sets={"app.file.tcp": "bbr", "app.voip.traffic": {"ping": {}}})
     assert one.table("model_series").is_empty()

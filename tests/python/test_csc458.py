@@ -108,8 +108,8 @@ def test_every_number_of_the_report_is_judged():
     assert numbers <= {want.metric for want in PUBLISHED}
     card = STUDY.scorecard(as_published())
     assert card.met
-    # the CSC458 report prints six fetch times and the result of its first equation; bloatlab computes the three values
-    # of its second equation
+    # the 7 counted cells are those that the CSC458 report prints: six fetch times and the result of the first equation.
+    # The three values of the second equation are our own
     counted = [c for c in card.cells if c.counted]
     assert [c.verdict for c in counted] == [Verdict.WITHIN] * 7
     assert {c.case for c in card.cells if c.origin is Origin.OURS} == {"Q=5", "Q=20", "Q=100"}
@@ -121,9 +121,9 @@ def test_what_was_chosen_on_judged_cells_is_calibration_and_stands_beside_the_ot
     fetches = [c for c in card.cells if "fetch" in c.metric]
     assert [c.verdict for c in fetches] == [Verdict.WITHIN, Verdict.CALIBRATION] * 6
     assert [c.case.endswith("dupthresh") for c in fetches] == [False, True] * 6
-    # the study has two readings of the lab's kernel, which differ in how the sender detects losses. In the first
-    # reading, it does so as its preset says, as in all other cases; in the second reading, it relies on duplicate ACKs
-    # alone, as TCP did before RACK
+    # the study has two readings of the lab's kernel. In the first reading, as in all other cases, the sender detects
+    # losses as its preset says. In the second reading, the sender relies on duplicate ACKs alone, as TCP did before
+    # RACK
     stacks = {str(c): build(c, 1).data["tcp"]["lab"] for c in (*kit(), *second_reading())}
     assert "loss_detection" not in stacks["Q=20 reno x2"]
     assert stacks["Q=20 reno x2 dupthresh"]["loss_detection"] == "dupthresh"

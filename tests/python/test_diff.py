@@ -67,9 +67,9 @@ def test_what_people_feel_comes_before_what_is_counted_and_what_nobody_notices()
         dict(zip(paths, of, strict=True)) for of in ((0.5, 1.0, 0.0, 10.0), (2.0, 99.0, 1e-6, 15.0))
     ]
     found = difference(("x", "y"), None, measures)
-    # changes are sorted by the ratio of the two values, after a small constant is added to each value: goodput 2.01 /
-    # 0.51 = 3.9, the median 15.1 / 10.1 = 1.5, the minimum 0.100001 / 0.1. Drops come last, because neither a higher
-    # nor a lower number of them counts as better
+    # changes are sorted by the ratio of the two values, both increased by the smallest noticeable step (0.01 Mbit/s or
+    # 0.1 ms): goodput 2.01 / 0.51 = 3.9, the median 15.1 / 10.1 = 1.5, the minimum 0.100001 / 0.1. Drops come last,
+    # because neither a higher nor a lower number of them counts as better
     assert [c.path for c in found.changes] == [
         "apps.a.goodput_mbit", "links.up.sojourn_ms.p50", "links.up.sojourn_ms.min", "links.up.dropped_packets",
     ]  # fmt: skip

@@ -155,9 +155,9 @@ def test_ways_to_write_a_queue_are_what_the_page_says():
 
 
 def documented(heading: str) -> dict[str, set[str]]:
-    """Returns the keys that the tables in a chapter of docs/results.md document, by the title of the section.
+    """Returns the keys listed in each section of a chapter of docs/results.md, by the title of the section.
 
-    The keys are in the first columns, in backquotes.
+    The keys are in the first columns of the tables, in backquotes.
     """
     text = (ROOT / "docs" / "results.md").read_text()
     chapter = re.split(r"^## ", text, flags=re.MULTILINE)

@@ -21,7 +21,8 @@ from bloatlab.scenario import from_dict, problems
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: A call beside an upload. `down` is a plain link, so the core computes when a packet will leave while enqueuing it.
+#: A call beside an upload. `down` is a plain link: when the core enqueues a packet there, it also computes the time at
+#: which the packet will leave.
 HOME = """
 name = "home"
 duration = "4s"
@@ -149,7 +150,7 @@ def test_the_queue_of_a_link_is_read():
     assert link.offered_packets == (
         link.delivered_packets + link.dropped_packets + link.packets + link.in_flight_packets
     )
-    # one transmission time later, the first packet has left and another packet is first
+    # in 3 ms, the link sends one full packet, give or take one
     state = link.read()
     sim.run_until(2.003)
     assert link.delivered_packets - state["delivered_packets"] in (0, 1, 2)

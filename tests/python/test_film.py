@@ -1,4 +1,4 @@
-"""`bloatlab film`: the stage as WebM and GIF, from Chromium on PATH."""
+"""`bloatlab film`: the playground's animation (the stage) as WebM and GIF, from Chromium on PATH."""
 
 from __future__ import annotations
 

@@ -130,5 +130,5 @@ def test_rapid_start_fills_a_long_path_sooner_and_recovers_to_beta_of_what_the_p
     flow = rapid["result"].trace("flows").filter(pl.col("direction") == "forward")
     during = flow.filter(pl.col("first_recovery"))
     assert during["cwnd_bytes"][-1] / 1448 == pytest.approx(0.7 * 2.0 * BDP, rel=0.1)
-    # the sender's own reduction has not reduced the window further, so the flow still fills the link
+    # the congestion controller does not reduce the window a second time, so the flow still fills the link
     assert rapid["summary"]["apps"]["up"]["goodput_mbit"] > 0.95 * slow["summary"]["apps"]["up"]["goodput_mbit"]

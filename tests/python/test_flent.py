@@ -154,7 +154,7 @@ def test_what_others_measured_is_read_with_the_means_of_their_tools(theirs: Path
         pings = flent.read(file).tables["pings"]
         assert abs(float(pings["t_s"].min())) < 2.0  # type: ignore[arg-type]
         assert float(pings["t_s"].max()) < float(meta["TOTAL_LENGTH"]) + 2.0  # type: ignore[arg-type]
-    # in this file all pings are ICMP, so they are compared with the statistics of ping
+    # in this file all pings are ICMP, so they are compared with the statistics of the program ping
     icmp = theirs / "unittests" / "test_data" / "test-rrul-icmp.flent.gz"
     told = json.loads(gzip.decompress(icmp.read_bytes()))["metadata"]["SERIES_META"]["Ping (ms) ICMP"]
     rtts = flent.read(icmp).tables["pings"]["rtt_ms"]

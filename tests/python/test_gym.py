@@ -153,7 +153,7 @@ def test_a_window_of_one_bandwidth_delay_product_has_the_whole_power():
     late = [one for one in episode(env, 1)[1:] if one[4]["time"] > 2]
     assert len(late) > 100
     for observation, reward, *_, info in late:
-        # about 40 packets arrive in an interval of 40 ms; one more or fewer changes the throughput by 1 / 40
+        # about 40 packets arrive in an interval of 40 ms; one packet more or less changes the throughput by 1 / 40
         assert info["throughput"] == pytest.approx(41 / 41.035, abs=1 / 40)
         assert (info["loss"], info["cwnd"]) == (0.0, 41 * 1448)
         assert info["delay"] == pytest.approx(1.0, abs=0.001)

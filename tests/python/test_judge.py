@@ -1,4 +1,6 @@
-"""`bloatlab judge`: verdicts, moments, cases that do not apply, and controllers that must fail."""
+"""`bloatlab judge`: verdicts, moments (times that a first run determines), cases that do not apply, and controllers
+that must fail.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,7 @@ def test_the_folder_has_the_last_run_only_and_others_are_refused(say: Say, tmp_p
     fixed = ("--suite", "bbr", "--cc", "fixed", "--no-store", "--out", out)
     say("judge", *fixed, "--case", "A.3")
     say("judge", *fixed, "--case", "A.4")
-    assert [path.name for path in (out / "scenarios").iterdir()] == []  # A.4 needs DRAIN
+    assert [path.name for path in (out / "scenarios").iterdir()] == []  # without the phase DRAIN, A.4 has no second run
     say("judge", *fixed, "--case", "A.1")
     assert [path.name for path in (out / "scenarios").iterdir()] == ["a1.toml"]
     (tmp_path / "mine.txt").write_text("mine")
@@ -121,7 +123,7 @@ def test_a_figure_is_compared_with_the_reference_that_does_worse() -> None:
     assert (one.figure, one.measured) == (0.5, "0.5 (1 / 2)")
     none = [{"apps.x.rate": 0.0}, {"apps.x.rate": 0.0}]
     assert ruling(criterion, [own], [none], []).word == "cannot be judged here"
-    # 0.5 and 0.7 have a mean of 0.6, but the confidence interval of the mean reaches below 0.5
+    # the ratios of the two seeds are 1 / 2 and 1.4 / 2: their mean is 0.6, but its interval begins below 0.5
     over = ruling(criterion, [own, own | {"apps.x.rate": 1.4}], [rivals, rivals], [])
     assert (over.figure, over.word) == (pytest.approx(0.6), "not met")
 

@@ -30,8 +30,8 @@ from bloatlab.tables import Spread
 
 def test_closed_forms_by_hand():
     # the base round trip is 10 ms. With the wait in its queue, the classic flow has a round trip of 10 + 15 ms, and
-    # Prague has a round trip of 10 + 1 ms, so the ratio of their rates is 25 / 11 / 1.2247. With RTT scaling, Prague
-    # grows as it would at 25 ms, so the ratio is 25 / 25 / 1.2247
+    # Prague has a round trip of 10 + 1 ms, so the ratio of their rates is 25 / 11 / 1.2247, where 1.2247 = sqrt(3/2) is
+    # Reno's constant. With RTT scaling, Prague grows as it would at 25 ms, so the ratio is 25 / 25 / 1.2247
     assert theory.scalable_over_classic(10.0, scaled=False) == pytest.approx(1.856, abs=0.001)
     assert theory.scalable_over_classic(20.0, scaled=False) == pytest.approx(1.361, abs=0.001)
     assert theory.scalable_over_classic(80.0, scaled=False) == pytest.approx(0.958, abs=0.001)
@@ -40,11 +40,11 @@ def test_closed_forms_by_hand():
     assert theory.window(20.0, 20.0) == pytest.approx(58.33, abs=0.01)
     assert theory.reno_drops(20.0, 20.0) == pytest.approx(1.5 / 58.33**2, rel=1e-3)
     # if datagrams arrive at 1.1 times the link's rate, the link cannot send 9.09 % of them, so p' = sqrt(0.0909) =
-    # 0.3015, and 60.3 % of the packets in queue L are marked
+    # 0.3015, and 2 p' = 60.3 % of the packets in queue L are marked
     assert theory.excess(1.1) == pytest.approx(0.0909, abs=1e-4)
     assert theory.coupled(theory.excess(1.1)) == pytest.approx(0.603, abs=1e-3)
-    # at a round trip of 5 ms, each of ten flows grows by (5 / 25)^2 = 0.04 segments per round trip; at 20 ms, each
-    # grows by 0.64 segments
+    # in each round trip of 5 ms, each of ten flows adds (5 / 25)^2 = 0.04 segments, and a segment takes 0.24 ms to
+    # send: 10 x 0.04 x 0.24 = 0.096 ms. At 20 ms, each flow adds 0.64 segments
     assert theory.overshoot(10, 5.0, 0.24, scaled=True) == pytest.approx(0.096)
     assert theory.overshoot(10, 20.0, 0.24, scaled=True) == pytest.approx(1.536)
     assert theory.overshoot(10, 5.0, 0.24, scaled=False) == pytest.approx(2.4)
@@ -106,7 +106,8 @@ def test_the_tests_are_run_as_their_scripts_have_them():
 
 
 def test_red_has_the_thresholds_that_tc_gives_it():
-    # for a limit of 400000, max is 100000 and min is 33333; burst is (2 x 33333 + 100000) / 3000 = 55 packets
+    # for a limit of 400000 bytes, max is 1/4 of the limit, 100000, and min is 1/3 of max, 33333. For packets of 1000
+    # bytes (avpkt), burst is (2 x 33333 + 100000) / (3 x 1000) = 55 packets
     red = c.TEST_QUEUES["red(400000b)"]
     assert isinstance(red, dict)
     assert (red["ared"]["max"], red["ared"]["min"]) == ("100000B", "33333B")
@@ -123,7 +124,7 @@ def test_netems_slots_are_a_trace():
     steps = [part.removeprefix("+").split("x") for part in source.split()]
     assert {packets for _, packets in steps} == {"16"}
     assert {int(ms) for ms, _ in steps} <= {0, 1, 2, 3, 4, 5}
-    # each of netem's slots begins 0.8 to 5 ms after the previous slot, 2.9 ms on average; the trace has whole ms
+    # each of netem's slots begins 0.8 to 5 ms after the previous slot, 2.9 ms on average; the trace counts in whole ms
     assert sum(int(ms) for ms, _ in steps) / len(steps) == pytest.approx(2.9, abs=0.1)
     assert source != slots("slots", 2, 60) != slots("slots back", 2, 60)
 
@@ -223,13 +224,12 @@ def test_what_misses_has_the_experiment_that_moves_it_or_is_not_explained():
     own = replace(fifo, jittered=False)
     between = reason(own, "ratio", Band(0.23, 0.52), 0.1, {str(fifo): [{"ratio": 0.6}]})
     assert between.endswith("0.60, on the other side")
-    # if waiting for a single packet of queue C to be transmitted already takes longer than the limit, the reason that
-    # is given for the cell says so
+    # if the transmission of a single packet of queue C already takes longer than the limit, the cell's reason says so
     slow = c.beside(4.0, 1)
     of = {str(c.beside(4.0, 1, mss=c.SMALL)): [{"first_wait_p99_ms": 1.1}]}
     assert "99th percentile of 2.94 ms" in reason(slow, "first_wait_p99_ms", limits, 10.0, of)
-    # with small packets and half the round trip, the wait falls from 16 to 2.1 ms. It exceeded the limit of 2 ms by 14
-    # ms and now exceeds it by 0.1 ms, less than a quarter of that, so the experiment explains most of the excess
+    # with small packets and half the round trip, the wait falls from 16 to 2.1 ms. The excess over the limit of 2 ms
+    # falls from 14 to 0.1 ms, which is less than a quarter of 14 ms, so the experiment explains most of the excess
     slow = c.alone(4.0, 4)
     of = {str(c.alone(4.0, 4, c.HALF, mss=c.SMALL)): [{"first_wait_p99_ms": 2.1}]}
     assert reason(slow, "first_wait_p99_ms", limits, 16.0, of).startswith("for the most part: 4 flows")

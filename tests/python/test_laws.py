@@ -197,7 +197,7 @@ def test_a_scenario_holds_the_file_and_every_parameter(written: Write, tmp_path:
     )
     bloatlab.save(result, tmp_path / "kept")
     assert bloatlab.open_result(tmp_path / "kept").scenario == found
-    # a changed text is a different scenario
+    # if the text of the law changes, the scenario counts as a different one
     (tmp_path / "law.py").write_text(law + "# changed\n")
     assert bloatlab.load(file).hash != found.hash
 

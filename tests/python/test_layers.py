@@ -109,9 +109,8 @@ def test_python_imports_go_down_only():
 
 
 def test_only_simulation_py_runs_the_core():
-    """Only these modules import the core. Only `simulation` runs it in one call.
-
-    Only `driving` runs it step by step, and only `network` runs endpoints.
+    """Only the modules listed here import the core. Only `simulation` runs the core in one call, only `driving` runs it
+    step by step, and only `network` runs endpoints.
     """
     knowing = {
         "scenario.py",

@@ -401,8 +401,8 @@ def test_clean_without_anything_to_clean(capsys: pytest.CaptureFixture[str]):
 
 @bench
 def test_a_run_in_another_pid_namespace_is_left_alone(lab: Path):
-    """In another PID namespace, the owner of a run has a different PID or none at all, but `--clean` and other runs
-    still spare its processes.
+    """If a run is in another PID namespace, the run's owner has a different PID here, or none. Even so, `--clean` and
+    other runs leave the processes of the run alone.
     """
     unshare = [shutil.which("unshare") or "unshare", "--pid", "--fork", "--mount-proc"]
     try:

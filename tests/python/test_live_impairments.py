@@ -110,8 +110,9 @@ def agrees(count: int, of: int, share: float, *, spread: float = 1.0) -> bool:
     ("link", "lost", "spread"),
     [
         ("loss = 0.1", 0.1, 1.0),
-        # the state changes with the probabilities p (to bad) and r (to good), so it is bad for p / (p + r) of the time.
-        # Its autocorrelation falls by the factor 1 - p - r per packet
+        # the state changes with the probabilities p (to bad) and r (to good), so it is bad for p / (p + r) = 1 / 11 of
+        # the time. Its autocorrelation falls by the factor a = 1 - p - r = 0.78 per packet, so the variance of the
+        # losses is (1 + a) / (1 - a) = 1.78 / 0.22 times that of independent losses
         ("impairments.burst_loss = { p = 0.02, r = 0.2 }", 1 / 11, 1.78 / 0.22),
         # a datagram is lost if both of its transmissions fail
         ("impairments.retransmission = { failure = 0.3, delay = '1ms', attempts = 2 }", 0.09, 1.0),
@@ -127,7 +128,8 @@ def test_losses_agree_with_the_parameter(link: str, lost: float, spread: float, 
     if "burst" in link:  # a burst lasts 1 / r packets on average, and its length is geometric
         assert abs(sum(missing) / bursts - 5) <= Z * math.sqrt(0.8 / 0.2**2 / bursts)
     if "retransmission" in link:
-        # among the datagrams that arrived, those that were sent twice are at least 1 ms late
+        # a datagram arrives at least 1 ms late if its first transmission fails (0.3) and its second succeeds (0.7),
+        # which has a probability of 0.21
         late = sum(delay >= BASE_NS + 1_000_000 for delay in run.delays.values())
         assert late >= SENT * 0.21 - Z * math.sqrt(SENT * 0.21 * 0.79)
 

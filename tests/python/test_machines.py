@@ -178,8 +178,8 @@ def test_ecn_is_given_and_told_by_code_or_word():
 
 
 def test_a_sender_knows_its_handshake_and_reports_its_state():
-    """RACK's reordering window is a quarter of the round trip, so a single SACK indicates a loss only after 100 / 4 + 2
-    ms (RFC 8985).
+    """The round trip is 100 ms. RACK's reordering window is a quarter of it (RFC 8985), to which Linux adds 2 ms, so a
+    segment counts as lost 100 / 4 + 2 ms after a SACK for a later segment.
     """
     sender = machines.tcp_sender("linux-6", mss=1000, congestion_control="reno", timer_tick="0s")
     assert (sender.srtt_ms, sender.rto_ms, sender.state) == (100.0, 300.0, "open")

@@ -94,8 +94,8 @@ def test_at_most_five_free_slots_of_21():
 
 
 def test_a_drop_tail_of_21_as_ns2_has_it_stores_20():
-    """In a queue with room for 20 packets, at most 5 slots are free when 15 or more packets wait; with room for 21,
-    when 16 or more wait.
+    """In a queue with room for 20 packets, at most 5 slots are free if at least 15 packets wait. If the queue had room
+    for 21 packets, at least 16 would have to wait.
     """
     assert measure.queueing(made_up(np.full(300, 20.0), ns2=True))["free5_share"] == pytest.approx(1.0)
 

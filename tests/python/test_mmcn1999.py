@@ -75,8 +75,8 @@ def test_every_row_of_the_slides_has_its_place_and_reason():
     assert all(c.reason for c in cells)
     assert Counter(c.verdict for c in cells) == {
         Verdict.PARAMETER: 14,  # values that are read back from the scenario
-        Verdict.OUTSIDE: 23,  # values of the chart, which are far from the constant 1 kB/s
-        Verdict.UNTESTED: 5,  # two axes and a list of names; the two small networks were not run here
+        Verdict.OUTSIDE: 23,  # values of the chart, which are all far above the 1 kB/s of `_constant`
+        Verdict.UNTESTED: 5,  # two axes and a list of names, and two small networks, which were not run here
     }
     charts = [c for c in cells if c.metric.startswith("TCP throughput")]
     assert len(charts) == 23

@@ -44,7 +44,7 @@ def printed(cell: Any) -> Sequence[str]:
 
 
 def said(cell: Any) -> list[str]:
-    """Returns the lines that a notebook cell must print, which its comments give after "# prints"."""
+    """Returns the lines that a notebook cell must print: the text after "# prints" in the cell's comments."""
     comments = [
         t.string for t in tokenize.generate_tokens(io.StringIO(cell.source).readline) if t.type == tokenize.COMMENT
     ]

@@ -134,8 +134,8 @@ def test_a_node_of_today_is_new_enough(tmp_path: Path):
     for version, enough in (("v20.20.2", True), ("v16.1.0", False)):
         node = tmp_path / "node"
         number = version.removeprefix("v").partition(".")[0]
-        # stands for node; it exits with 0 or 1 only if the script passes a number to `process.exit`, because new
-        # versions of node refuse a boolean there
+        # this script replaces node. Like a new version of node, it fails (7) if `process.exit` gets a boolean; if
+        # `process.exit` gets a number, the script succeeds from version 18 on
         node.write_text(
             f'#!/bin/sh\ncase "$1" in --version) echo {version};; '
             f'*) case "$2" in *"? 1 : 0"*) [ {number} -ge 18 ];; *) exit 7;; esac;; esac\n'

@@ -37,7 +37,7 @@ NAMES = [*(f"Examples: {load(file).name}" for file in EXAMPLES), *CASES]
 
 @cache
 def presets() -> dict[str, str]:
-    """Returns the TOML of each preset by its name in `NAMES`."""
+    """Returns the TOML of each preset, keyed by the preset's group and title, as in `NAMES`."""
     return {f"{p['group']}: {p['title']}": p["toml"] for p in playground_presets.presets()}
 
 
@@ -110,7 +110,7 @@ def spellings(kind: str) -> Iterator[str]:
     patterns = next(p["pattern"] for p in [of, *of.get("anyOf", [])] if "pattern" in p)
     for pattern in patterns.split("|^"):
         if kind == "Limit" and "[sS]" in pattern:
-            continue  # a time, which is read as any other; a queue of 2000 ns or 2000 h is not valid
+            continue  # a limit that is a time: "Duration" tests its units, and 2000 ns or 2000 h is no valid limit
         (units,) = re.findall(r"\\s\*\(([^0-9.()]*)\)", pattern)
         for unit in units.split("|"):
             for place in (r"\1", r"\2"):  # in lower case and in upper case, where both are valid

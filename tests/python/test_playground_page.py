@@ -96,7 +96,7 @@ def test_a_slider_says_its_value_with_a_unit(page: Open):
 
 
 def test_the_round_trip_goes_to_the_server_behind_the_link(page: Open):
-    # the slow link is on the path to the last server only: 10 ms and 30 ms, there and back
+    # only the path to the last server, "d", contains the slow link: its round trip is 2 x (10 + 30) = 80 ms
     both = {"both_ways": True, "queue": {"droptail": {"limit": "250p"}}}
     links = {
         "access": {"from": "home", "to": "net", "rate": "50mbit", "delay": "10ms", **both},

@@ -253,7 +253,7 @@ def test_ellipse_is_the_covariance():
     x, y = along.contour()
     assert np.allclose(y, 2.0 * x)
     assert np.max(x) == pytest.approx(2.0 + 1.0, rel=1e-3)  # the standard deviation of 1, 2, 3 is 1
-    # x and y are independent with equal variances: the ellipse is a circle with a radius of one standard deviation
+    # x and y are independent, each with variance 4 / 3: the ellipse is a circle with a radius of one standard deviation
     square = Cloud("x", np.array([0.0, 0.0, 2.0, 2.0]), np.array([0.0, 2.0, 0.0, 2.0]))
     x, y = square.contour()
     assert np.allclose(np.hypot(x - 1.0, y - 1.0), np.sqrt(4.0 / 3.0))
@@ -292,7 +292,7 @@ def test_a_sequence_has_every_segment_and_drop_of_its_flow(folders: tuple[Path, 
     # After every drop in this run, a later packet arrived, so all drops are counted with certainty. Packets that wait
     # at the end do not count as dropped.
     assert counts["dropped"] == flow["dropped_packets"][0] > 0
-    # these are all packets that arrived, except the SYN, which has no data
+    # "sent" and "sent again" together count all packets that arrived, except the SYN, which has no data
     assert counts["sent"] + counts["sent again"] == flow["packets"][0] - 1
     link = result.summary["links"]["up"]
     assert 0 < counts["not arrived"] <= link["backlog_packets"] + link["in_flight_packets"]
@@ -303,7 +303,7 @@ def test_lines_are_means_and_intervals_over_seeds(table: pl.DataFrame):
     figure = plot(table, kind="lines")
     x, y = line(figure, 0, 0)
     assert list(x) == [1.0, 5.0, 20.0]  # sorted by the rate, not by its text
-    assert list(y) == [2.0, 3.0, 4.0]  # codel's points are the means of i + 1, i + 2, i + 3
+    assert list(y) == [2.0, 3.0, 4.0]  # with codel, the seeds have i + 1, i + 2 and i + 3 at rate i (0, 1, 2)
     band = figure.axes[0].collections[0].get_paths()[0].vertices
     # three seeds have the values 1, 2, 3 at one rate, and 3, 4, 5 at the other. Both intervals are mean -+ t / sqrt(3)
     # with t(2, 97.5 %) = 4.3027, and the lower interval is cut off at 0
@@ -382,7 +382,7 @@ def test_any_name_is_text_everywhere(name: str, tmp_path: Path, recwarn: pytest.
     plot(folder, kind="series", output=tmp_path / "x.png")
     drawn = [t.get_text() for t in texts(plot(folder, kind="series"))]
     assert any(name[:12].strip() in text for text in drawn)
-    # only warnings from the drawing in this test are counted
+    # a font may lack glyphs for the name; no other warnings are allowed
     assert [str(w.message) for w in recwarn if "Glyph" not in str(w.message)] == []
 
 

@@ -54,7 +54,8 @@ def test_an_ellipse_stays_within_what_was_measured(pair: tuple[Result, Result]):
         assert x.max() <= 900.0
     drawn = plot(*pair, kind="ellipse").axes[0]
     most = max(float(np.max(np.asarray(of.get_ydata(), dtype=float))) for of in drawn.lines)
-    assert most <= 2.0 * 1.05  # the line's rate; a window may include the end of a packet that began before it
+    # 2 Mbit/s is the line's rate; a window may also include the end of a packet that began before the window
+    assert most <= 2.0 * 1.05
 
 
 def test_the_scale_is_logarithmic_where_values_span_two_decades():

@@ -69,7 +69,7 @@ def test_panels_of_the_same_quantity_have_the_same_scale():
 
 
 def overlap(drawn: Figure) -> list[tuple[str, str]]:
-    """Returns the pairs of mark labels that overlap."""
+    """Returns the pairs of overlapping labels of marks (reference lines)."""
     drawn.draw_without_rendering()
     found = [(t.get_text(), t.get_window_extent()) for axes in drawn.axes for t in axes.texts]
     return [(a, b) for i, (a, one) in enumerate(found) for b, two in found[i + 1 :] if one.overlaps(two)]

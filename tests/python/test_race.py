@@ -132,7 +132,7 @@ def test_near_equals_go_on_while_the_beaten_stop():
     assert done.end == "seeds"
     assert list(course.seeds.values()) == [12, 12, 1, 1]
     near = next(c for c in done.others if c.judged.option.name in {o.name for o in course.options[:2]})
-    assert near.verdict == "not separated"  # too few seeds are never a reason for "tied"
+    assert near.verdict == "not separated"  # "tied" needs enough seeds for a proof
 
 
 def test_a_race_ends_at_its_budget():
@@ -184,7 +184,8 @@ def test_a_tie_keeps_what_is_on_then_what_the_standard_names():
     # 100 ms is the default of DOCSIS 3.1 and the value in its standard
     assert preferred(course.question, done).option.name == "docsis-pie 100 ms"
     old = Course([90.0, 89.8, 89.9, 89.9, 89.7, 89.0], scatter=0.5)
-    # CM-GL-Buffer recommends 50 ms; the default buffer of 1 s is not among the six smallest, which are the options here
+    # CM-GL-Buffer recommends 50 ms. The default buffer of 1 s is not an option here, because the options are the six
+    # smallest buffers
     assert preferred(old.question, old.run(seeds=5)).option.name == "droptail 50 ms"
     far = Course([90.0, 90.0 - CLOSE - 3.0], scatter=4.0, device="docsis3.1")
     far.options.reverse()

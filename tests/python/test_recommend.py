@@ -27,7 +27,7 @@ from bloatlab.sweep import Store
 from browser import opened, serious
 from judged import by_discipline, mean
 
-#: A device with few options, so that `quick` can answer its questions with one round trip and short runs.
+#: A device with few options, for questions that `quick` answers with one round trip and short runs.
 SMALL = """
 words = "small modem"
 link = "modem"
@@ -75,7 +75,8 @@ def test_what_comes_with_bloatlab_is_whole_and_says_its_sources():
 @pytest.mark.parametrize(("up", "burst"), [("256kbit", {}), ("1gbit", {"peak": "2gbit", "burst": "10MB"})])
 def test_every_option_of_every_device_is_a_scenario(device: str, load: str, up: str, burst: dict[str, Any]):
     question = asked(up=up, rtt="5ms..300ms", device=device, load=load, **burst)
-    assert len(options(question.device, question.line)) >= 2  # `asked` has built a scenario for each option
+    # `asked` has built a scenario for each option, and none of them was refused
+    assert len(options(question.device, question.line)) >= 2
 
 
 def test_a_router_with_cake_shapes_by_itself_and_its_line_is_printed():
@@ -259,7 +260,7 @@ def test_leader_and_choice_have_different_words(small: Path):
     assert "The leader" not in " ".join(sure(done))
     notes = [options_table(of, of.judged).note for of in (done, other)]
     assert ["Leader: " in note for note in notes] == [False, True]
-    assert not any("±" in note for note in notes)  # two seeds have no interval
+    assert not any("±" in note for note in notes)  # with two seeds, tables show no interval
 
 
 def test_a_fast_modem_carries_its_rate(small: Path):
@@ -300,7 +301,7 @@ def test_an_objective_and_a_load_of_ones_own(small: Path, tmp_path: Path):
     ours, theirs = (mean(j.values["ping"]) for j in (done.best, done.behind[0].judged))
     assert (
         30.0 <= ours <= 30.0 + 50.0 + 20.0 < theirs
-    )  # the round trip without load, the buffer, and the delay of the modem itself
+    )  # 30 ms round trip without load, 50 ms of buffer, and at most 20 ms in the modem itself
 
 
 @pytest.mark.parametrize(

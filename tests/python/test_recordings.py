@@ -1,5 +1,5 @@
-"""Tests link rates that are read from flent's data or from a capture. They are compared with bytes over time computed
-by hand, and with a simulation that is recorded and replayed.
+"""Tests link rates that are read from flent's data or from a capture. They are compared with rates computed by hand,
+and with a simulation that is recorded and replayed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def capture(path: Path, packets: list[tuple[float, str, int]], *, link: int = 10
 
 @pytest.mark.parametrize(("link", "order"), [(101, "<"), (1, "<"), (101, ">")])
 def test_bytes_of_a_capture_by_hand(tmp_path: Path, link: int, order: str) -> None:
-    # packets of 1000 B arrive every 10 ms for 1 s, then every 5 ms, and then one more; replies of 40 B do not count
+    # packets of 1000 B arrive every 10 ms for 1 s, then every 5 ms for 1 s, and once more at 2 s; replies of 40 B do
+    # not count
     packets = [(100.0 + k * 0.01, "10.0.0.2", 1000) for k in range(100)]
     packets += [(101.0 + k * 0.005, "10.0.0.2", 1000) for k in range(200)]
     packets += [(100.5 + k * 0.01, "10.0.0.1", 40) for k in range(50)]

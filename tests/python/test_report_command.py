@@ -79,7 +79,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(ran: Path, *of: str) -> Path:
-    """Returns the report of these results, which is written once."""
+    """Returns the report of these results, and writes it if it does not exist yet."""
     out = ran / f"{'-'.join(of)}.html"
     if not out.exists():
         assert call(["report", *(str(ran / name) for name in of), "-o", str(out)]) == 0

@@ -199,7 +199,7 @@ def test_identities_of_a_run():
     """
     found = measure(bloatlab.run(build(Case("sfq", buffer_ms=960, seconds=60), 1)))
     assert found["gamer_p1_ms"] == pytest.approx(25.0 + 11 * 2.4, rel=1 / 64)
-    # a message has 7 segments
+    # a message has 7 segments, and one of them is sent in each round
     assert found["gamer_p99_ms"] <= 25.0 + 7 * 11 * 2.4
     assert found["rate_mbit"] == pytest.approx(5.0, rel=1e-3)
     # every packet's latency includes half the round trip and the packet's own service time

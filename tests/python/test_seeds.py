@@ -1,4 +1,4 @@
-"""Seeds: a new seed gives a different run, unless nothing in the scenario is random."""
+"""Seeds: another seed changes the run of every example, but not the run of a scenario in which nothing is random."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Tests of studies, which are defined in one file each. The complete study in docs/adding-a-study.md is run here.
 
 The published values of this study are computed with a closed form (Villamizar & Song 1994), which leaves out the
-recovery after a loss. A recovery takes one or two of the P/2 or more round trips of a cycle (P is the bandwidth-delay
-product in packets). The tolerance was two points at first; it was set to half a point after the first run, which
-differed by 0.26, 0.23 and 0.00 points.
+recovery after a loss. A cycle from one loss to the next has at least P/2 round trips (P is the bandwidth-delay product
+in packets), and the recovery takes one or two round trips. The tolerance was two points at first; it was set to half a
+point after the first run, whose three values differed from the closed form by 0.26, 0.23 and 0.00 points.
 """
 
 from __future__ import annotations

@@ -126,7 +126,9 @@ def test_wrapping_loses_nothing_but_blanks(text: str, width: int):
 
 @pytest.mark.parametrize("columns", ["80", "40", None])
 def test_a_run_is_printed_whole_on_a_pipe(columns: str | None, scenario_file: Path):
-    """The output has every number of the summary's first link in full, both without COLUMNS and with 80 columns."""
+    """No value is cut off on a pipe. The table of links is split into blocks only at 40 columns, not at 80 columns or
+    without COLUMNS.
+    """
     command = [sys.executable, "-c", "from bloatlab.cli import main; main()", "run", str(scenario_file)]
     env = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | ({"COLUMNS": columns} if columns else {})
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)

@@ -176,8 +176,8 @@ def lost_percent(game: dict[str, Any]) -> float:
 
 
 def test_uploads_of_2012_are_locked_out_by_cake_when_a_packet_waits_longer_than_its_target():
-    """With N uploads, a packet waits for N x 2.573 ms minus the round trip of 20 ms. With 12 uploads or more, this
-    exceeds 4 x 2.55 ms, the time of four full packets, below which CAKE does not drop.
+    """With N uploads, a packet waits for N x 2.573 ms minus the round trip of 20 ms. CAKE drops no packet that has
+    waited for less than the time of four full packets, 4 x 2.55 ms. With 12 uploads or more, packets wait longer.
     """
 
     def goodput(changes: dict[str, str]) -> float:
@@ -227,8 +227,8 @@ def test_a_call_of_which_nothing_arrives_has_an_infinite_delay():
 
 
 def test_fifty_pragues_keep_four_segments_each_and_forty_fewer():
-    """Fifty Prague flows keep 4 segments each in flight, and the line takes 511 ms to send these 200 segments. Forty
-    flows keep fewer, because it takes 45 flows at Prague's minimum rate of 100 kbit/s to fill the line.
+    """At Prague's minimum rate of 100 kbit/s, 45 flows fill the line. Fifty flows keep 4 segments each in flight, and
+    the line takes 511 ms to send these 200 segments. Forty flows do not fill the line at this rate, so they keep fewer.
     """
 
     def median(flows: int) -> float:
@@ -274,8 +274,8 @@ def test_the_answer_is_computed_from_the_runs():
     runs |= {Case(Equipment.CAKE, Stack.BBR3, n).key: rows(9.0) for n in LOADED}
     runs |= {Case(Equipment.LLD, stack, n).key: rows(6.0) for stack in Stack for n in LOADED}
     said = answer(runs, 2)
-    # the sentence names the equipment whose largest delay over all TCPs is the smallest: the largest delay is 11 ms
-    # with Low Latency, and 25 ms with CAKE (14 to 25 ms)
+    # the sentence names the equipment with the smallest worst case over all TCPs. At worst, the delay is 11 ms with Low
+    # Latency, and 25 ms with CAKE (CUBIC 25, BBRv3 14, Prague 25)
     assert said.sentence.startswith(
         "DOCSIS 3.1, Low Latency (CUBIC, BBRv3 or Prague): 99 of 100 packets of a game take 11 instead of 805 ms"
     )

@@ -27,7 +27,8 @@ to = "b"
 rate = "{}mbit"
 """
 
-#: The standard deviation of the runs at each rate, with a mean of 10. Each rate needs a different number of seeds.
+#: For each rate, the standard deviation of the measured values, whose mean is 10. So each rate needs a different number
+#: of seeds.
 DEVIATIONS = {1: 0.1, 2: 1.0, 3: 3.0, 4: 30.0}
 
 

@@ -363,7 +363,7 @@ def test_metrics_by_hand():
     found = measure(Result(Scenario('{"name":"x","seed":1,"app":{"page":{}}}'), summary, tables), one(given))
     assert found["mark_frac"] == pytest.approx(0.2)
     assert (found["pi_marks"], found["step_marks"], found["mark_per_l_pkt"]) == (9, 20, 0.29)
-    # the two flows together deliver 20 segments of 1448 bytes, of which 2 (a share of 0.1) are marked
+    # in the table `flows`, the two flows deliver 20 segments of 1448 bytes, of which 2 (a share of 0.1) are marked
     assert (found["g0_retrans"], found["g0_ce_frac"]) == (7, 0.1)
     assert found["goodput_Mbps"] == pytest.approx((10_000 + 30_000) * 8e-6 / 0.5)
     # Jain's index of the rates 1 and 3 is (1 + 3)^2 / (2 x (1^2 + 3^2)) = 16 / (2 x 10)

@@ -200,8 +200,8 @@ def blocks(section: str) -> list[str]:
     return ["\n".join(line[4:] for line in block.strip("\n").splitlines()) + "\n" for block in found]
 
 
-#: Subcommands that the tests do not take from running text, because they take minutes, need a certain kernel, or have
-#: their own test below.
+#: Subcommands that the tests do not run if they are named only within a sentence, because these subcommands take
+#: minutes, need a certain kernel, or have their own test below.
 LONG = frozenset({"compare", "lab", "validate", "live"})
 
 #: A word in capitals, a placeholder that the reader replaces.

@@ -37,7 +37,7 @@ def test_flows_for_a_loss_are_those_of_the_rfc():
     # packets. For S = 166 packets and the three loss ratios below, n is 6.02, 13.46 and 19.04
     assert [flows_for(loss, 166) for loss in (0.001, 0.005, 0.01)] == [6, 13, 19]
     assert flows_for(0.001, 2) == 1
-    # 10 Mbit/s x 100 ms is 83.3 packets; with a buffer of the same size, S = 2 x 84 = 168
+    # 10 Mbit/s x 100 ms is 83.3 packets, rounded up to 84; with a buffer of the same size, S = 2 x 84 = 168
     for name, flows in (("rfc7928-8.2.2", 6), ("rfc7928-8.2.3", 14), ("rfc7928-8.2.4", 19)):
         data = load(name).data
         assert data["app"]["bulk"]["traffic"]["ftp"]["flows"] == flows

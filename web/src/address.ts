@@ -5,7 +5,8 @@ import { decode, encode, type Experiment } from "./fragment";
 import type { Lab } from "./lab";
 import { bottleneck } from "./topology";
 
-/** Opens what an address names: an essay step or a preset. Both functions return false if the page has nothing with that name. */
+/** The functions that open the essay step or the preset that an address names. They return false if the page has no
+ * step or preset of this name. */
 export interface Places {
   essay(id: string, step: number): boolean;
   preset(id: string): Promise<boolean>;
@@ -45,8 +46,8 @@ export class Address {
     document.body.dataset["address"] = "new";
   }
 
-  /** Opens what the address contains; returns false if it contains nothing new.
-   *   Errors: the link is damaged, or the page has no essay step or preset of this name. */
+  /** Opens the experiment, essay step or preset in the address; returns false if the address contains nothing new.
+   * Errors: the link is damaged, or the page has no essay step or preset of this name. */
   async restore(): Promise<boolean> {
     const { hash } = location;
     this.seen = hash;
@@ -71,7 +72,8 @@ export class Address {
   }
 }
 
-/** Copies text to the clipboard and confirms it on the button. If the browser refuses, shows the text, selected. */
+/** Copies text to the clipboard, and confirms this on the button. If the browser refuses, shows the text already
+ * selected, in a dialog. */
 export async function copy(text: string, button: HTMLElement, what: string): Promise<void> {
   const label = button.textContent;
   try {

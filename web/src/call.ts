@@ -13,7 +13,7 @@ const HEIGHT = 92;
 const WAVE = 62;
 const ROW = 12;
 
-/** The call drawn on the page: the first with frames. */
+/** Returns the call that is drawn on the page: the first call with frames. */
 export const callOf = (result: Result): CallFrames | null => result.charts.calls[0] ?? null;
 
 let drawn: { call: CallFrames; end: number } | null = null;
@@ -35,8 +35,8 @@ export function drawCall(result: Result, pinned: Result | null): void {
   paint();
 }
 
-/** Returns a sentence: "1690 of 2000 pieces of 20 ms are played; 250 come too late, 60 are lost."
- * The numbers are from the summary, as on the call's card. */
+/** Returns a sentence such as "1690 of 2000 pieces of 20 ms are played; 250 come too late, 60 are lost." The numbers
+ * are from the summary, as on the call's card. */
 function counted(call: CallFrames, summary: Summary): string {
   const of = (key: string) => number(summary.apps[call.app], call.direction === "reverse" ? "voip_reverse" : "voip", key) ?? 0;
   const all = of("judged");
@@ -100,7 +100,7 @@ function hatch(ctx: CanvasRenderingContext2D, x: number, top: number): void {
   }
 }
 
-/** The time under a pointer, in s. */
+/** Returns the time in the run at the position of a pointer, in s. */
 export function timeAt(event: MouseEvent): number {
   const box = canvas().getBoundingClientRect();
   return ((event.clientX - box.left) / box.width) * (drawn?.end ?? 0);

@@ -34,7 +34,8 @@ const digits = (x: number | null, most = 1, least = 0): string =>
   x === null ? "–" : x.toLocaleString("en", { maximumFractionDigits: most, minimumFractionDigits: least });
 const ms = (s: number | null): number | null => (s === null ? null : s * 1000);
 
-/** How satisfied callers are at a given MOS.   Source: ITU-T G.107 Annex B, table B.1. */
+/** Returns how satisfied callers are at a given MOS, and the tone of this verdict.   Source: ITU-T G.107 Annex B, table
+ * B.1. */
 export function satisfaction(mos: number | null): [string, Card["tone"]] {
   if (mos === null) return ["no call", "plain"];
   if (mos >= 4.34) return ["very satisfied", "good"];
@@ -58,7 +59,7 @@ function latency(summary: Summary): Card {
 
 type Make = (app: Tree, summary: Summary) => Omit<Card, "app" | "kind">;
 
-/** The function that makes the card for each kind of application. Kinds not listed show their goodput. */
+/** The function that makes the card, for each kind of application. The card of any other kind shows the goodput. */
 const KINDS: Record<string, Make> = {
   voip: (app) => {
     const mos = number(app, "voip", "mos");
@@ -104,13 +105,13 @@ const transfers: Make = (app, summary) => {
     lines: [wire === null ? "" : `${digits((8e-6 * wire) / (summary.duration_s - summary.warm_up_s), 2, 2)} Mbit/s with headers`, took === null ? "" : `${digits(took, 2)} s per file (median)`, fairness === null ? "" : `Jain's index of ${digits(number(app, "flows"), 0)} flows ${digits(fairness, 2)}`] };
 };
 
-/** A card for the link's delay and one per application. */
+/** Returns a card for the link's delay, and one for each application. */
 export function cards(summary: Summary): Card[] {
   const apps = Object.entries(summary.apps).filter(([, app]) => isTable(app));
   return [latency(summary), ...apps.map(([name, app]) => ({ ...(KINDS[String(app["kind"])] ?? transfers)(app, summary), app: name, kind: String(app["kind"]) }))];
 }
 
-/** The elements of the cards of `summary`, each with the value of the pinned run's card. */
+/** Returns the elements of the cards of `summary`. Each also shows the value on the same card of the pinned run. */
 export function cardsOf(summary: Summary, pinned: Summary | null): HTMLElement[] {
   const before = new Map((pinned === null ? [] : cards(pinned)).map((card) => [`${card.app} ${card.title}`, card]));
   return cards(summary).map((card) => {
@@ -124,7 +125,8 @@ export function cardsOf(summary: Summary, pinned: Summary | null): HTMLElement[]
   });
 }
 
-/** A comparison such as ", now better (▼ lower)", whose arrow shows how the number moved. Empty if both cards show the same value. */
+/** Returns a comparison with the pinned run's card `other`, such as ", now better (▼ lower)". The arrow shows whether
+ * the number is higher or lower now. Empty if both cards show the same value. */
 function comparison(card: Card, other: Card): string {
   if (card.number === null || other.number === null || card.value === other.value) return "";
   const risen = card.number > other.number;
@@ -133,15 +135,17 @@ function comparison(card: Card, other: Card): string {
 
 /** The queue that a sentence describes. */
 export interface Queue {
-  /** The name of its link. */
+  /** Name of the queue's link. */
   link: string;
-  /** Its discipline and buffer: "droptail, 250 packets". */
+  /** The queue's discipline and buffer: "droptail, 250 packets". */
   name: string;
-  /** The type of its discipline in the catalogue: A for a queue per flow, B for active queue management, C for a plain queue. */
+  /** The type of the discipline in the catalogue: A for a queue per flow, B for active queue management, C for a plain
+   * queue. */
   type: string;
 }
 
-/** The result of the run in plain words: how the call fared (without a call, how long packets wait), and why. */
+/** Describes the result of the run in plain words: the quality of the call and the reason for it or, without a call,
+ * how long packets wait. */
 export function why(summary: Summary, queue: Queue): string {
   const apps = Object.entries(summary.apps);
   const call = apps.find(([, app]) => app["kind"] === "voip");
@@ -156,7 +160,7 @@ export function why(summary: Summary, queue: Queue): string {
 
 const half = (app: Tree): string => `${digits(number(app, "voip", "delay_ms", "p50"), 0)} ms`;
 
-/** The reason why a call is clear. */
+/** Returns the reason why a call is clear. */
 function clear(app: Tree, queue: Queue, loads: string[]): string {
   if (loads.length === 0) return ": nothing else uses the link, so its packets do not wait";
   const [discipline] = queue.name.split(",");
@@ -164,7 +168,7 @@ function clear(app: Tree, queue: Queue, loads: string[]): string {
   return ` although ${loads.length === 1 ? `${loads[0]} uses` : "others use"} the link: ${reasons[queue.type] ?? "the queue is short"}, so half of the call's packets arrive within ${half(app)}`;
 }
 
-/** The reason why a call is broken: some packets are late, some are lost, or all are slow. */
+/** Returns the reason why a call is broken: some packets are late, some are lost, or all are slow. */
 function broken(app: Tree, queue: Queue, loads: string[]): string {
   const [late, lost, missing] = ["late_percent", "lost_percent", "plr_percent"].map((key) => number(app, "voip", key) ?? 0) as [number, number, number];
   const behind = loads.length === 0 ? "" : ` behind those of ${loads.length === 1 ? `“${loads[0]}”` : "others"}`;
@@ -173,7 +177,7 @@ function broken(app: Tree, queue: Queue, loads: string[]): string {
   return `its packets wait${behind} in one queue (${queue.name}). Half of them take more than ${half(app)}, and ${digits(missing)} % ${lost < 0.05 ? "" : "are lost or "}come too late to be played`;
 }
 
-/** The wait in one sentence, for a run without a call. */
+/** Describes in one sentence how long packets wait, for a run without a call. */
 function waits(summary: Summary, { link, name }: Queue): string {
   const mean = number(summary.links[link], "sojourn_ms", "mean");
   if (!mean) return `Packets do not wait in the queue of link ${link}.`;
@@ -181,14 +185,15 @@ function waits(summary: Summary, { link, name }: Queue): string {
   return mean >= 100 ? `Whatever uses this link reacts slowly: ${held}.` : mean >= 20 ? `Packets queue: ${held}.` : `The link stays quick: ${held}.`;
 }
 
-/** A sentence that says which part of the run the summary covers. */
+/** Returns a sentence that says which part of the run the summary covers. */
 export const span = (summary: Summary): string =>
   summary.warm_up_s > 0 ? `All numbers are of seconds ${digits(summary.warm_up_s)} to ${digits(summary.duration_s)} of the run.` : `All numbers are of the whole run of ${digits(summary.duration_s)} s.`;
 
 /** Kinds of applications whose purpose is goodput. */
 const BULK = ["ftp", "short", "burst", "bittorrent"];
 
-/** A one-sentence summary of the run: the wait in the queue of `link`, which `queue` describes, and what applications get. */
+/** Summarises the run in one sentence: the wait in the queue of `link`, the quality of the call, the page load time and
+ * the rate of transfers. `queue` is the queue's discipline and buffer, for the sentence. */
 export function sentence(summary: Summary, link: string, queue: string): string {
   const parts = cards(summary);
   const call = parts.find((c) => c.kind === "voip");

@@ -10,16 +10,16 @@ import type { Charts, FlowCurve } from "./types";
 const LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6a00"];
 const DARK = ["#6ab4ee", "#e69f00", "#1db98c", "#dd94bd", "#b5e2ff", "#f0793a", "#b8a545"];
 const colours = (): string[] => (isDark() ? DARK : LIGHT);
-/** The colour of the queue itself, as opposed to those of flows. */
+/** The colour of the queue's own curves, and of flows that have no colour. */
 const GREY = "#8c8c8c";
 const DROP = "#d55e00";
 const MARK = "#7f6a00";
-/** The dashes of curves: once all colours are used, they are used again with the next dashes. */
+/** The dashes of curves. Once all colours are used, the colours are used again with the next dashes. */
 const STROKES: (number[] | null)[] = [null, [2, 3], [9, 3, 2, 3]];
 /** The dashes of a pinned run. */
 const DASH = [6, 5];
 
-/** The border of a curve's box in the legend. */
+/** Returns the border style of a curve's box in the legend. */
 const border = (line: Curve | undefined): CSSStyleDeclaration["borderStyle"] =>
   line?.dashed || line?.dash === STROKES[2] ? "dashed" : line?.dash === STROKES[1] ? "dotted" : "solid";
 
@@ -30,11 +30,11 @@ export interface Curve {
   dash?: number[] | null;
   dashed?: boolean;
   faint?: boolean;
-  /** Whether the values are packets per bin, drawn as ticks at the top of the chart instead of as a curve. */
+  /** True if the values are packets per bin. They are drawn as ticks at the top of the chart, not as a curve. */
   ticks?: boolean;
 }
 
-/** Keeps only the ticks at powers of ten on a logarithmic axis. */
+/** Keeps only the ticks at powers of ten, for a logarithmic axis. */
 const decades = (_u: uPlot, ticks: number[]): (number | null)[] =>
   ticks.map((t) => (Math.abs(Math.log10(t) - Math.round(Math.log10(t))) < 1e-6 ? t : null));
 
@@ -48,7 +48,8 @@ const style = (): Style => {
   return { ink: of.getPropertyValue("--muted").trim(), grid: of.getPropertyValue("--grid").trim() };
 };
 
-/** Draws a row of ticks for drops and one for marks at the top of the chart. A darker tick means more packets in its bin. */
+/** At the top of the chart, draws a row of ticks for drops and a row for marks. The more packets in a bin, the darker
+ * the bin's tick. */
 function rugs(u: uPlot, lines: Curve[]): void {
   const { ctx, bbox } = u;
   const x = u.data[0];
@@ -190,7 +191,7 @@ export class Board {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (this.last !== null) this.draw(...this.last); });
   }
 
-  /** The content of a chart, in the light theme's colours; null before the first run. */
+  /** Returns the content of a chart, in the light theme's colours; null before the first run. */
   drawn(name: "delay" | "rate" | "cdf", title: string): Drawn | null {
     const found = { delay: this.delay, rate: this.rates, cdf: this.curves }[name].drawn(title);
     return found && { ...found, lines: found.lines.map((line) => ({ ...line, colour: LIGHT[DARK.indexOf(line.colour)] ?? line.colour })) };
@@ -217,13 +218,13 @@ export class Board {
     this.rates.move(second);
   }
 
-  /** The colour of a flow's curve. ACKs have the colour of the data they acknowledge. */
+  /** Returns the colour of a flow's curve. ACKs have the colour of the data that they acknowledge. */
   colourOf(app: string, flow: number, reverse: boolean): string {
     return this.paint.of(app, flow, reverse ? "reverse" : "forward");
   }
 }
 
-/** The times of both runs, merged, in ascending order. */
+/** Returns the times of both runs, merged, in ascending order. */
 function axis(now: Charts, pinned: Charts | null): number[] {
   return pinned === null ? now.t_s : [...new Set([...now.t_s, ...pinned.t_s])].sort((a, b) => a - b);
 }
@@ -239,7 +240,8 @@ function onto(grid: number[], charts: Charts, values: (number | null)[]): (numbe
   });
 }
 
-/** The curves of the delay chart: the mean wait (for a dual queue, one in the L queue and one in the C queue), the longest wait, drops and marks. */
+/** Returns the curves of the delay chart: the mean wait (for a dual queue, one in the L queue and one in the C queue),
+ * the longest wait, drops and marks. */
 function delayLines(charts: Charts, link: string, grid: number[]): Curve[] {
   const of = charts.links[link];
   if (of === undefined) return [];
@@ -264,11 +266,13 @@ const asPinned = (line: Curve): Curve => ({ ...line, label: `pinned: ${line.labe
 
 interface Paint {
   (app: string, flow: number | null, direction: string): Pick<Curve, "colour" | "dash">;
-  /** Returns only the colour. A flow without a curve has the colour of its other direction, or of its application if there is none. */
+  /** Returns only the colour. A flow without a curve has the colour of its other direction or, if that direction has no
+   * curve either, the colour of its application. */
   of(app: string, flow: number, direction: string): string;
 }
 
-/** Gives each application, flow and direction a colour, the same in both runs, and dashes once the colours are used up. */
+/** Gives each application, flow and direction a colour and, once all colours are used, dashes. Both runs use the same
+ * colours. */
 function paint(charts: (Charts | null)[]): Paint {
   const names = new Map<string, number>();
   const palette = colours();
@@ -288,11 +292,12 @@ function paint(charts: (Charts | null)[]): Paint {
 const label = (line: FlowCurve): string =>
   `${line.app}${line.flows > 1 ? (line.flow === null ? ` (${line.flows} flows)` : ` ${line.flow + 1}`) : ""}${line.direction === "reverse" ? " ↓" : ""}`;
 
-/** The time over which rates are averaged, in s. Over a shorter time, single packets would show. */
+/** Returns the time over which rates are averaged, in s. With a shorter time, single packets would be visible in the
+ * curve. */
 export const window = (charts: Charts): number =>
   charts.width_s * Math.ceil(Math.max(0.5, (charts.width_s * charts.t_s.length) / 120) / charts.width_s);
 
-/** The running mean over `window(charts)`, centred on each bin. */
+/** Returns the running mean over `window(charts)`, centred on each bin. */
 function smooth(charts: Charts, values: number[]): number[] {
   const [before, bins] = [Math.floor(window(charts) / charts.width_s / 2), Math.round(window(charts) / charts.width_s)];
   return values.map((_, i) => {
@@ -301,8 +306,8 @@ function smooth(charts: Charts, values: number[]): number[] {
   });
 }
 
-/** The flows of the rate chart: each sends more than 5 % of the bytes sent by its application's largest flow. This leaves out
- * requests and ACKs, but also a starved transfer. */
+/** Returns the flows of the rate chart: each sends more than 5 % of the bytes sent by its application's largest flow.
+ * So requests and ACKs are left out, but so is a starved transfer. */
 function watched(charts: Charts): FlowCurve[] {
   const greatest = new Map<string, number>();
   const sum = (line: FlowCurve) => line.mbit.reduce((a, b) => a + b, 0);
@@ -314,7 +319,7 @@ function rateLines(charts: Charts, grid: number[], colour: Paint): Curve[] {
   return watched(charts).map((line) => ({ label: label(line), ...colour(line.app, line.flow, line.direction), values: onto(grid, charts, smooth(charts, line.mbit)) }));
 }
 
-/** Distribution curves in percent, on a common grid of delays. */
+/** Returns the distribution curves in percent, on a common grid of delays. */
 function curveLines(now: Charts, link: string, pinned: Charts | null, colour: Paint): [number[], Curve[]] {
   const curves = [now, pinned].flatMap((charts, i) => {
     if (charts === null) return [];

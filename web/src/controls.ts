@@ -112,7 +112,8 @@ export class Controls {
     return field;
   }
 
-  /** The current discipline, or the default: name, parameters, schema. */
+  /** Returns the name, parameters and schema of the link's discipline, or of the default discipline if the link has
+   * none. */
   private queue(): { name: string; params: Tree; schema: Tree | null } {
     const field = this.linkField("queue");
     const given = choice(this.table["queue"]) ?? choice(field["default"]) ?? { name: "", params: {} };
@@ -126,7 +127,7 @@ export class Controls {
     return found ?? {};
   }
 
-  /** The schema of a discipline's `limit`; null if it has no limit that a slider can set. */
+  /** Returns the schema of a discipline's `limit`; null if the discipline has no limit that a slider can set. */
   private limitOf(schema: Tree | null): Tree | null {
     const shape = schema === null ? null : this.schema.shape(schema);
     const field = shape?.is === "table" ? shape.fields.find(([name]) => name === "limit")?.[1] : undefined;
@@ -222,7 +223,7 @@ export class Controls {
     this.store.change(["link", this.key, "queue"], { [name]: params }, true);
   }
 
-  /** The choice of what sets the queue's rate: the link itself, a cable modem or a shaper. */
+  /** Returns the control that selects what sets the queue's rate: the link itself, a cable modem or a shaper. */
   private service(): HTMLElement {
     const base = ["link", this.key];
     const modem = MODEMS.find((key) => isTable(this.table[key]));
@@ -247,7 +248,7 @@ export class Controls {
     const sustained = showRate(this.speed() || 5e6);
     for (const key of [...MODEMS, "shaper"]) delete table[key];
     if (kind === "docsis31") {
-      // a link with a DOCSIS 3.1 modem has no `rate`, because the modem's channel has its own
+      // a link with a DOCSIS 3.1 modem has no `rate`, because the modem's channel has its own rate
       delete table["rate"];
       table["docsis31"] = { flow: { max_sustained_rate: sustained }, ...(this.queue().name === "docsis_lld" ? { low_latency: {} } : {}) };
     } else if (kind === "docsis") {
@@ -265,7 +266,7 @@ export class Controls {
     this.desk.changed(true);
   }
 
-  /** The link's remaining keys. */
+  /** Returns the controls for the link's remaining keys. */
   private wire(): HTMLElement {
     const without = ["from", "to", "both_ways", "rate", "queue", ...MODEMS, "shaper"];
     return details("wire", "delay, jitter, loss, changes over time", ...this.form.fields(this.schema.definition("Link"), ["link", this.key], without));
@@ -284,7 +285,7 @@ export class Controls {
         h("button", { type: "button", onclick: () => this.add(kind) }, `+ ${label}`)), add));
   }
 
-  /** A choice of one TCP stack for all applications. */
+  /** Returns the control that selects one TCP stack for all applications. */
   private everyTcp(apps: [string, Tree][]): HTMLElement {
     const used = new Set(apps.map(([, app]) => String(app["tcp"] ?? "")));
     const select = this.stacks(used.size === 1 ? ([...used][0] ?? "") : "*", (value) => {
@@ -326,7 +327,7 @@ export class Controls {
         ...(schema === null ? [] : this.form.fields(schema, [...path, "traffic", kind], flows === null ? [] : ["flows"]))));
   }
 
-  /** The control for the number of flows, if the application has this parameter. */
+  /** Returns the control for the number of flows, if the application has this parameter. */
   private flows(schema: Tree, path: Path): HTMLElement | null {
     const shape = this.schema.shape(schema);
     const field = shape.is === "table" ? shape.fields.find(([name]) => name === "flows")?.[1] : undefined;
@@ -349,7 +350,8 @@ export class Controls {
     this.desk.changed(true);
   }
 
-  /** The parameters for a newly added application: one server, and a rate if the schema has no default for it. */
+  /** Returns the parameters for a newly added application: one server, and a rate if the schema has no default for the
+   * rate. */
   private needed(kind: string): Tree {
     const schema = this.schema.variants(this.schema.definition("Traffic")).find((v) => v.name === kind)?.params;
     const shape = schema ? this.schema.shape(schema) : null;
@@ -377,7 +379,7 @@ export class Controls {
   }
 }
 
-/** Applications with their own button; all others are in a list. */
+/** Applications that have a button each; all other applications are in a list. */
 const QUICK: [string, string][] = [["ftp", "upload"], ["voip", "call"], ["web", "pages"], ["game", "game"], ["video", "video"]];
 
 const around = (scale: Scale, value: number): Scale =>

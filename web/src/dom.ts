@@ -3,7 +3,7 @@
 type Child = Node | string | null | undefined | false;
 type Props = Record<string, unknown>;
 
-/** An element with attributes, listeners (`onclick`) and children. */
+/** Makes an element with attributes, listeners (`onclick`) and children. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
@@ -16,7 +16,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return element;
 }
 
-/** Whether the page is using its dark colours. */
+/** Returns true if the page uses its dark colours. */
 export const isDark = (): boolean => matchMedia("(prefers-color-scheme: dark)").matches;
 
 /** Replaces the children of an element. */

@@ -3,7 +3,7 @@
 
 import type { Answer, Description, Job, Json, Problem, Request, Result, Tree } from "./types";
 
-/** A run that takes longer than this is cancelled when another is requested. */
+/** A run that takes longer than this is cancelled when another run is requested. */
 const PATIENCE_MS = 250;
 const POINTS = 400;
 
@@ -14,7 +14,7 @@ export interface Watch {
   bug(message: string, tree: Tree): void;
 }
 
-/** A job without its number. */
+/** A job that has no number yet. */
 type Wish = Job extends infer J ? (J extends Job ? Omit<J, "id"> : never) : never;
 
 type Reading = { tree?: Tree; resolved?: Json; problems?: Problem[] };
@@ -77,7 +77,8 @@ export class Engine {
     return JSON.parse(await this.ask((id) => ({ kind: "toml", id, tree: JSON.stringify(tree) })));
   }
 
-  /** Records the packets of a window, as soon as no run is in progress. Returns null if the simulator refuses, or the window is no longer wanted. */
+  /** Records the packets of a window, as soon as no run is in progress. Returns null if the simulator refuses the
+   * scenario, or if the window is no longer wanted. */
   async window(tree: Tree, from: number, until: number, most: number, stop: AbortSignal): Promise<ArrayBuffer | null> {
     const answer = await this.job({ kind: "window", scenario: JSON.stringify(tree), from, until, most }, stop);
     return answer.kind === "table" ? answer.bytes : null;

@@ -23,7 +23,7 @@ export interface Step {
   title: string;
   text: string[];
   scenario: Tree;
-  /** Whether the previous step's run is pinned for comparison. The text may then use its numbers. */
+  /** True if the previous step's run is pinned for comparison. The text may then use the numbers of that run. */
   compare: boolean;
   /** Statements about the run, checked by a test in the browser. */
   claims: string[];
@@ -104,7 +104,8 @@ export class Essays {
     return true;
   }
 
-  /** Opens the experiment of a step. If the step compares, first runs the previous experiment and pins it. */
+  /** Opens the experiment of a step. If the step compares two runs, first runs the experiment of the step `before`, and
+   * pins this run. */
   run(step: Step, before: Step | undefined): void {
     this.lab.pinned = null;
     this.lab.open(step.scenario, step.compare ? { against: before?.scenario } : {});
@@ -168,7 +169,7 @@ export class Essays {
     if (of !== undefined) byId(FIGURES[of]).classList.add("looked-at");
   }
 
-  /** The numbers for the text; null until this step's run is done. */
+  /** Returns the numbers for the text; null until this step's run is done. */
   private source(step: Step): Source | null {
     const { shown, pinned } = this.lab;
     if (shown === null || this.lab.stale || !same(shown.tree, step.scenario) || (step.compare && pinned === null)) return null;
@@ -184,8 +185,8 @@ export class Essays {
       const place = this.panel.querySelector(`[data-part=${part}]`);
       if (place !== null) put(place, ...(lines ?? []).map((line) => h("p", {}, ...explained(filled(line, of)))));
     };
-    // even before the step has been run, its text and question can use values from its scenario and, if the previous
-    // step's run is being shown, from that run
+    // before the step has been run, its text and question can already use values from the step's scenario. If the
+    // previous step's run is being shown, they can also use values from that run
     const old = essay.steps[this.at - 1];
     const past = lab.shown !== null && old !== undefined && same(lab.shown.tree, old.scenario) ? { summary: lab.shown.result.summary, scenario: old.scenario } : null;
     const early: Source = { summary: {} as Source["summary"], scenario: step.scenario, before: past, names: essay.names };
@@ -220,7 +221,7 @@ export class Essays {
   }
 }
 
-/** The questions for a class, as a dialog. */
+/** Fills the dialog that contains the questions for a class. */
 export function fillClass(essays: Essays): void {
   const dialog = byId<HTMLDialogElement>("class");
   byId("show-class").addEventListener("click", () => dialog.showModal());

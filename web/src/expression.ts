@@ -75,5 +75,5 @@ class Reader {
   }
 }
 
-/** The value of an expression. A claim has the value 1 if it holds, otherwise 0. */
+/** Returns the value of an expression. A claim has the value 1 if it holds, otherwise 0. */
 export const evaluate = (text: string, lookup: Lookup): number => new Reader(text, lookup).whole();

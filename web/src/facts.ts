@@ -33,8 +33,8 @@ const FORMATS: Record<string, (x: number) => string> = {
   number: (x) => trimmed(x, 3),
 };
 
-/** Returns the format of the number at `path`.
- * The unit is the end of the last key or, if that has none, of the key before it: "apps.call.delay_ms.p50" is in ms. */
+/** Returns the format of the number at `path`. The unit is the suffix of the last key or, if the last key has none, of
+ * the key before. So "apps.call.delay_ms.p50" is in ms. */
 function formatOf(path: string): string {
   const parts = path.split(".").reverse().slice(0, 2);
   for (const part of parts) {
@@ -84,5 +84,5 @@ export function filled(text: string, of: Source): string {
   });
 }
 
-/** Whether a claim such as "mos < before.mos" holds. */
+/** Returns true if a claim such as "mos < before.mos" holds. */
 export const holds = (claim: string, of: Source): boolean => evaluate(claim, lookup(of)) === 1;

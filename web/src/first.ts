@@ -1,4 +1,5 @@
-// The visitor's first minute. Each button is one step: a call, an upload that breaks it, and two queues that repair it.
+// The visitor's first minute on the page. Each button is one step: a call, an upload that disturbs the call, and two
+// queues that repair the call.
 
 import type { StageWindow } from "./essays";
 import FIRST from "../essays/first.json";
@@ -38,7 +39,7 @@ function mended(queue: Tree): Tree {
 export class First {
   private readonly root = byId("first");
   private readonly next: HTMLElement;
-  /** Whether the visitor has just pressed the button that starts the upload. */
+  /** True if the visitor has just pressed the button that starts the upload. */
   private started = false;
   private readonly steps: { label: string; tree: Tree; button: HTMLButtonElement }[];
 
@@ -63,8 +64,8 @@ export class First {
     this.lab.open(tree, mends ? { against: broken() } : {});
   }
 
-  /** After the upload starts, the stage shows how the queue fills. After a repair, it shows a part of the run in which both queues have
-   * settled; before that, CoDel's queue is as long as the drop-tail queue. */
+  /** After the upload starts, makes the stage show how the queue fills. After a repair, makes the stage show a late
+   * part of the run, in which both queues have settled: earlier, CoDel's queue is as long as the drop-tail queue. */
   private shown(ms: number | null): void {
     const mends = this.steps.slice(2).some((s) => this.lab.shown !== null && same(s.tree, this.lab.shown.tree));
     if (ms === null || !(mends || this.started)) return;

@@ -27,7 +27,7 @@ const RANGES: Record<Kind, Scale> = {
 };
 const LIMIT_RANGES = { p: RANGES.Limit, B: { lo: 1e3, hi: 1e8, zero: false }, s: { lo: 1e-3, hi: 10, zero: false } };
 
-/** A row of a form: label, controls and a line for errors, including errors at paths below its own. */
+/** Returns a row of a form: a label, controls, and a line for errors at the row's path or at paths below it. */
 export function row(label: string, doc: string, path: Path, ...controls: HTMLElement[]): HTMLElement {
   const own = controls.find((c) => c.matches("input, select, textarea")) ?? controls[0]?.querySelector("input, select");
   const id = `f-${path.join("-").replace(/[^\w-]/g, "_")}`;
@@ -39,7 +39,7 @@ export function row(label: string, doc: string, path: Path, ...controls: HTMLEle
 export class Form {
   constructor(private readonly schema: Schema, private readonly store: Store) {}
 
-  /** Rows for every field of a table except those in `without`. */
+  /** Returns a row for every field of a table except the fields in `without`. */
   fields(schema: Tree, path: Path, without: readonly string[] = []): HTMLElement[] {
     const shape = this.schema.shape(schema);
     if (shape.is !== "table") return [this.field(path[path.length - 1] ?? "", schema, path)];
@@ -68,7 +68,7 @@ export class Form {
     return input;
   }
 
-  /** A text field with the unit, and a slider. */
+  /** Returns a text field for a quantity with its unit, and a slider. */
   private quantity(shape: Shape, kind: Kind, path: Path): HTMLElement[] {
     const numeric = kind === "Prob" || kind === "BitRate" || kind === "Bytes";
     const input = this.text(shape, path, (t) => (numeric && t !== "" && !Number.isNaN(Number(t)) ? Number(t) : t));
@@ -110,7 +110,8 @@ export class Form {
     return box;
   }
 
-  /** A choice among keywords and tables of one key. The chosen variant's parameters are below it. */
+  /** Returns a row with a list of keywords and tables of one key, to choose one. The parameters of the chosen variant
+   * are below the list. */
   private choice(label: string, shape: Shape, variants: Variant[], path: Path): HTMLElement {
     const given = choice(this.store.value(path));
     const fallback = choice(shape.fallback ?? undefined);
@@ -135,7 +136,7 @@ export class Form {
     return field;
   }
 
-  /** A table within a table; an optional one has a checkbox. */
+  /** Returns the controls for a table within a table. An optional table has a checkbox. */
   private group(label: string, shape: Shape, schema: Tree, path: Path): HTMLElement {
     const there = isTable(this.store.value(path)) || isTable(shape.fallback);
     const meant = "$ref" in schema || !Array.isArray(schema["anyOf"]) ? schema : referred(schema);
@@ -150,7 +151,7 @@ export class Form {
     return field;
   }
 
-  /** A value without its own kind of control, as JSON. */
+  /** Returns a text field for the JSON of a value whose type has no special control. */
   private raw(shape: Shape, path: Path): HTMLElement {
     const area = h("textarea", {
       rows: "2", spellcheck: "false", value: shown(this.store.value(path)), placeholder: shown(shape.fallback),
@@ -182,7 +183,8 @@ function scale(kind: Kind, shape: Shape, current: string): Scale {
   return value > 0 ? { ...near, lo: Math.min(near.lo, value / 2), hi: value > near.hi / 3 && kind !== "Prob" ? value * 5 : near.hi } : near;
 }
 
-/** A slider over a scale. `said` returns the text read out by screen readers for a value. The event `sync` moves the slider to the current value. */
+/** Returns a slider over a scale. `said` returns the text read out by screen readers for a value. The event `sync`
+ * moves the slider to the current value. */
 export function range(scale: () => Scale, current: () => number, moved: (value: number) => void, label: string, said: (value: number) => string): HTMLInputElement {
   let fixed = scale();
   const say = (value: number) => slider.setAttribute("aria-valuetext", Number.isNaN(value) ? "not set" : said(value));
@@ -204,7 +206,8 @@ export function range(scale: () => Scale, current: () => number, moved: (value: 
   return slider;
 }
 
-/** Shows every problem at the field it names or at the nearest enclosing field; returns the rest. */
+/** Shows every problem at the field that the problem names, or at the nearest enclosing field; returns the problems
+ * that have no such field. */
 export function mark(root: ParentNode, problems: Problem[]): Problem[] {
   for (const place of root.querySelectorAll(".error")) place.textContent = "";
   for (const place of root.querySelectorAll("[aria-invalid]")) place.removeAttribute("aria-invalid");

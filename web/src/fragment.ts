@@ -9,7 +9,7 @@ export interface Experiment {
   link?: string;
   /** The scenario with which the experiment is compared. */
   pinned?: Tree;
-  /** Disciplines that run beside the experiment on the stage. */
+  /** Disciplines with which the experiment also runs, for comparison on the stage. */
   beside?: string[];
 }
 
@@ -22,7 +22,7 @@ const MOST_BYTES = 2_000_000;
 const MOST_TABLES = 400;
 /** Maximum nesting depth of tables. */
 const DEEPEST = 24;
-/** Maximum number of disciplines run beside an experiment. */
+/** Maximum number of disciplines with which an experiment also runs, for comparison. */
 export const MOST_BESIDE = 3;
 
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformStream): Promise<Uint8Array<ArrayBuffer>> {
@@ -45,7 +45,7 @@ export async function encode(experiment: Experiment): Promise<string> {
   return PREFIX + btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** Inflates a text of at most `MOST_BYTES` bytes; stops reading as soon as it exceeds this. */
+/** Inflates a text. Fails, without reading further, as soon as the text exceeds `MOST_BYTES` bytes. */
 async function inflated(packed: Uint8Array<ArrayBuffer>): Promise<string> {
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw") as ReadableWritablePair<Uint8Array<ArrayBuffer>, BufferSource>);
   const reader = stream.getReader();
@@ -65,14 +65,15 @@ async function inflated(packed: Uint8Array<ArrayBuffer>): Promise<string> {
 const DAMAGED = "the link is damaged: its end, which holds the experiment, cannot be read";
 const LARGE = "the link is too large: it holds more than an experiment";
 
-/** Whether a tree is small enough for controls to be built for it. */
+/** Returns true if a tree is so small that controls can be built for it. */
 function fits(tree: Tree): boolean {
   const size = (of: unknown): number => (isTable(of as Json) ? Object.keys(of as Tree).length : 0);
   const depth = (of: Json, left: number): boolean => left > 0 && (typeof of !== "object" || of === null || Object.values(of).every((v) => depth(v, left - 1)));
   return size(tree["link"]) + size(tree["app"]) <= MOST_TABLES && depth(tree, DEEPEST);
 }
 
-/** The experiment in a fragment; null for an empty one.   Errors: the fragment is damaged or too large. */
+/** Returns the experiment in a fragment; null if the fragment is empty.
+ * Errors: the fragment is damaged or too large. */
 export async function decode(fragment: string): Promise<Experiment | null> {
   if (fragment === "" || fragment === "#") return null;
   if (fragment.length > MOST_CHARACTERS) throw new Error(LARGE);

@@ -2,7 +2,7 @@
 
 const BITS = 8;
 const CLEAR = 1 << BITS;
-/** Codes have at most 12 bits. */
+/** Number of different codes: a code has at most 12 bits. */
 const MOST = 4096;
 
 const word = (n: number): number[] => [n & 255, n >> 8];
@@ -13,7 +13,7 @@ const coarse = (data: Uint8ClampedArray, i: number): number => (((data[i] ?? 0) 
 interface Palette {
   /** Red, green and blue of each of 256 colours. */
   colours: number[];
-  /** The index in `colours` of the colour closest to a coarse colour. */
+  /** Returns the index in `colours` of the colour closest to the coarse colour `key`. */
   place(key: number): number;
 }
 
@@ -42,7 +42,7 @@ function palette(pictures: ImageData[]): Palette {
   return { colours: [...chosen.flat(), ...new Array<number>(3 * (256 - chosen.length)).fill(0)], place };
 }
 
-/** The index of each pixel's colour in the palette. */
+/** Returns the index of each pixel's colour in the palette. */
 function indexed({ data }: ImageData, { place }: Palette): Uint8Array {
   const out = new Uint8Array(data.length / 4);
   for (let i = 0; i < out.length; i++) out[i] = place(coarse(data, 4 * i));

@@ -17,7 +17,7 @@ export interface Shown extends Run {
 
 /** Events that parts of the page can listen to. */
 export interface Events {
-  /** The scenario has changed. `rebuild` is true if it needs different controls. */
+  /** The scenario has changed. `rebuild` is true if the scenario now needs different controls. */
   changed(rebuild: boolean): void;
   /** Another run or link is shown, or the pinned run has changed. `ms` is the duration of a new run, null if there is no new run. */
   shown(ms: number | null): void;
@@ -30,17 +30,17 @@ export class Lab implements Desk, Watch {
   tree: Tree;
   shown: Shown | null = null;
   pinned: Run | null = null;
-  /** Disciplines that run beside the experiment on the stage. */
+  /** Disciplines with which the experiment also runs, for comparison on the stage. */
   beside: string[] = [];
-  /** Whether the current scenario was refused, so that `shown` belongs to an earlier one. */
+  /** True if the current scenario was refused or stopped. `shown` is then the run of an earlier scenario. */
   stale = false;
   engine!: Engine;
-  /** Whether the current scenario has yet to be run, refused or stopped. */
+  /** True until the current scenario has been run, refused or stopped. */
   busy = false;
-  /** Whether the visitor stopped the current scenario's run. */
+  /** True if the visitor has stopped the current scenario's run. */
   stopped = false;
   private chosen: string;
-  /** The scenario to run next; the result of the run in progress is then pinned. */
+  /** The scenario to run once the result of the run in progress has been pinned; null if there is none. */
   private then: Tree | null = null;
   private readonly listeners: Partial<Events>[] = [];
   private waiting: { done: (summary: Summary) => void; failed: (error: Error) => void }[] = [];
@@ -73,7 +73,7 @@ export class Lab implements Desk, Watch {
     for (const l of this.listeners) l.shown?.(null);
   }
 
-  /** Replaces the scenario. If `against` is given, runs that scenario first and pins its result. */
+  /** Replaces the scenario. If `against` is given, first runs the scenario `against`, and pins its result. */
   open(next: Tree, { look, against }: { look?: string | undefined; against?: Tree | undefined } = {}): void {
     this.tree = structuredClone(next);
     this.chosen = look ?? bottleneck(next);
@@ -91,7 +91,7 @@ export class Lab implements Desk, Watch {
     for (const l of this.listeners) l.shown?.(null);
   }
 
-  /** Runs these disciplines beside the experiment on the stage. */
+  /** Sets the disciplines with which the experiment also runs, for comparison on the stage. */
   compare(disciplines: string[]): void {
     this.beside = disciplines;
     for (const l of this.listeners) l.changed?.(false);
@@ -111,7 +111,7 @@ export class Lab implements Desk, Watch {
     this.problems([{ path: "", message: "The run was stopped. Change the scenario, or open another one, to go on." }], this.tree);
   }
 
-  /** The summary of the current scenario, once it has run. */
+  /** Returns the summary of the current scenario, once the scenario has run. */
   settled(): Promise<Summary> {
     return new Promise((done, failed) => { this.waiting.push({ done, failed }); });
   }

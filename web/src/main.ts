@@ -31,7 +31,8 @@ function listenToScrolling(): void {
   addEventListener("resize", fade);
 }
 
-/** With `?embed` in the address, shows only the result, for a frame in another page, and a link to the whole page. */
+/** With `?embed` in the address, shows only the result and a link to the whole page, so that another page can show the
+ * result in a frame. */
 function embed(lab: Lab): void {
   if (!new URLSearchParams(location.search).has("embed")) return;
   document.body.classList.add("embedded");
@@ -97,7 +98,8 @@ async function start(): Promise<void> {
   document.body.dataset["ready"] = "true";
 }
 
-/** Opens the experiment in the address; without one, a call with the line to itself. */
+/** Opens the experiment in the address or, if the address contains none, the first experiment: a call that has the line
+ * to itself. */
 async function begin(lab: Lab, address: Address): Promise<void> {
   try {
     if (await address.restore()) return;

@@ -19,7 +19,7 @@ function node(tag: string, attributes: Attributes, ...children: (Node | string)[
 const round = (x: number): string => x.toFixed(1);
 const text = (x: number, y: number, words: string, more: Attributes = {}): SVGElement => node("text", { x: round(x), y: round(y), ...more }, words);
 
-/** Round numbers that divide an axis into about five parts. */
+/** Returns round numbers that divide an axis into about five parts. */
 function ticks(low: number, high: number): number[] {
   const rough = (high - low) / 6;
   if (!(rough > 0)) return [low];
@@ -56,7 +56,7 @@ function scales({ x, lines, kind }: Drawn): Scales {
   };
 }
 
-/** The points of a curve, without gaps, as drawn by uPlot. */
+/** Returns the SVG path of a curve. As in uPlot, the curve continues across missing values. */
 function path(x: number[], values: (number | null)[], at: Scales, steps: boolean): string {
   let [d, last] = ["", 0];
   values.forEach((value, i) => {
@@ -105,7 +105,7 @@ export function svgOf(drawn: Drawn): string {
   return new XMLSerializer().serializeToString(root);
 }
 
-/** The data of a chart: one column for x and one for each curve. */
+/** Returns the data of a chart as CSV: one column for x and one for each curve. */
 export function csvOf({ x, lines, kind }: Drawn): string {
   // names are quoted, and a name that a spreadsheet would treat as a formula gets a leading quote
   const cell = (name: string): string => `"${name.replace(/^(?=[=+\-@])/, "'").replaceAll('"', '""')}"`;
@@ -114,7 +114,7 @@ export function csvOf({ x, lines, kind }: Drawn): string {
   return `${[head, ...x.map((t, i) => [t, ...lines.map((l) => l.values[i])].map(number).join(","))].join("\r\n")}\r\n`;
 }
 
-/** A chart as a PNG at twice the SVG's size. */
+/** Returns a chart as a PNG of twice the SVG's size. */
 export async function pngOf(drawn: Drawn): Promise<Blob> {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgOf(drawn))}`;

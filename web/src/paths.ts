@@ -45,7 +45,7 @@ export function set(tree: Tree, path: Path, value: Json | undefined): void {
   }
 }
 
-/** The name and the parameters of a choice, which is a keyword or a table of one key. */
+/** Returns the name and the parameters of a choice (a keyword or a table of one key); null for any other value. */
 export function choice(value: Json | undefined): { name: string; params: Tree } | null {
   if (typeof value === "string") return { name: value, params: {} };
   if (!isTable(value)) return null;

@@ -1,5 +1,5 @@
-// Quantities with units, as scenarios write them: "5mbit", "250p", "64KB", "20ms", "1%". Every spelling in crates/units is accepted;
-// the simulator refuses other ones.
+// Quantities with units, as scenarios write them: "5mbit", "250p", "64KB", "20ms", "1%". Every spelling that
+// crates/units reads is accepted; the simulator refuses all other spellings.
 
 export type Kind = "BitRate" | "Bytes" | "Duration" | "Limit" | "Prob";
 
@@ -104,7 +104,7 @@ export function show(kind: Kind, value: number, like = "p"): string | number {
   }
 }
 
-/** Numbers with three digits and a unit, for people: "5.06 Mbit/s", "1.5 s", "250 packets"; "–" for NaN. */
+/** Formats a number with three digits and a unit, for people: "5.06 Mbit/s", "1.5 s", "250 packets"; "–" for NaN. */
 const withUnit = (x: number, units: readonly [number, string][]): string => {
   const [scale, unit] = units.find(([s]) => rounded(x) >= s) ?? units[units.length - 1] ?? [1, ""];
   return Number.isNaN(x) ? "–" : `${plain(rounded(x) / scale)} ${unit}`;

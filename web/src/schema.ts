@@ -17,7 +17,7 @@ interface Common {
   nullable: boolean;
 }
 
-/** The kind of control needed for a value, and the data for it. */
+/** The kind of control that a value needs, and the data for this control. */
 export type Shape = Common &
   (
     | { is: "quantity"; kind: Kind }
@@ -62,7 +62,7 @@ export class Schema {
     const types = Array.isArray(meant["type"]) ? meant["type"] : [meant["type"] ?? ""];
     if (types.includes("boolean")) return { ...common, is: "flag" };
     if (types.includes("integer") || types.includes("number")) return { ...common, ...numeric(meant, types) };
-    // tables come before choices, because a table's "oneOf" only says which of its keys are mutually exclusive
+    // "properties" is looked up before "oneOf": a table has both if some of its keys are mutually exclusive
     if (isTable(meant["properties"])) {
       const required = Array.isArray(meant["required"]) ? meant["required"].map(String) : [];
       const fields = Object.entries(meant["properties"]).filter((f): f is [string, Tree] => isTable(f[1]));
@@ -73,7 +73,7 @@ export class Schema {
     return types.includes("string") ? { ...common, is: "text" } : { ...common, is: "other" };
   }
 
-  /** The variants of a choice: keywords, and tables of one key. */
+  /** Returns the variants of a choice: keywords, and tables of one key. */
   variants(schema: Tree): Variant[] {
     const found: Variant[] = [];
     for (const one of tables(schema["oneOf"])) {

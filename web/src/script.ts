@@ -9,17 +9,17 @@ export interface Script {
   readonly version: string;
   /** Returns a copy of the current scenario. */
   scenario(): Tree;
-  /** Sets a value by its dotted path; undefined removes it. Nothing runs yet. */
+  /** Sets a value by its dotted path; undefined removes the value. The scenario does not run until `run` is called. */
   set(path: string, value?: Json): void;
   /** Runs the given or the current scenario; returns its summary.   Errors: the simulator refuses the scenario. */
   run(scenario?: Tree): Promise<Summary>;
-  /** The summary of the run shown on the page; null before the first run. */
+  /** Returns the summary of the run shown on the page; null before the first run. */
   summary(): Summary | null;
-  /** The data of the charts for the run shown on the page. */
+  /** Returns the data of the charts for the run shown on the page; null before the first run. */
   charts(): Charts | null;
-  /** The list of presets and essays, as in the element #index. */
+  /** Returns the list of presets and essays, as in the element #index. */
   index(): Json;
-  /** A film of the stage, in base64.   Errors: as for `film` in film.ts. */
+  /** Returns a film of the stage, in base64.   Errors: as for `film` in film.ts. */
   film(request: FilmRequest): Promise<string>;
 }
 

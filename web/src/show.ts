@@ -13,13 +13,13 @@ import type { Charts, Entry, Problem, Tree } from "./types";
 
 export const board = new Board(byId("delay-chart"), byId("rate-chart"), byId("cdf-chart"));
 
-/** The link shown in the charts: the chosen link, or the run's first link if it has no link of that name. */
+/** Returns the link shown in the charts: the chosen link or, if the run has no link of this name, its first link. */
 export function shownLink(charts: Charts, link: string): string {
   return Object.hasOwn(charts.links, link) ? link : (Object.keys(charts.links)[0] ?? "");
 }
 
 let types = new Map<string, string>();
-/** A discipline's type in the catalogue. */
+/** Returns the type, in the catalogue, of the discipline in a queue's description ("droptail, 250 packets"). */
 const typeOf = (queue: string): string => types.get(queue.split(",")[0] ?? "") ?? "";
 
 export function watch(lab: Lab, disciplines: Entry[]): void {
@@ -109,7 +109,7 @@ function redraw(lab: Lab): void {
   drawCall(shown.result, pinned?.result ?? null);
 }
 
-/** A queue as a string: "droptail, 250 packets". */
+/** Returns the description of a link's queue: "droptail, 250 packets". */
 export function queueName(of: Tree, name: string): string {
   const queue = choice(get(of, ["link", name.replace(/^~/, ""), "queue"]));
   const size = queue?.params["limit"];

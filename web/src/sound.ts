@@ -5,15 +5,15 @@ import { byId } from "./dom";
 import type { Lab } from "./lab";
 import { samples } from "./speech";
 
-/** Length of the played part of a run. It ends when the load has made the call worse. */
+/** Duration of the part of a run that is played. By the end of this part, the load has made the call worse. */
 const LENGTH_S = 9;
-/** Start of that part, before the load begins. */
+/** Start of the part that is played, before the load begins. */
 const FROM_S = 3;
 
 export class Sound {
   private context: AudioContext | null = null;
   private playing: { source: AudioBufferSourceNode; since: number; from: number } | null = null;
-  /** Whether the next run will also be played. */
+  /** True if the next run will be played too, because sound was on when the scenario changed. */
   private again = false;
   private readonly button = byId("hear");
 

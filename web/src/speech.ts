@@ -8,13 +8,13 @@ const VOWELS = [[730, 1090], [270, 2290], [570, 840], [530, 1840], [300, 870]] a
 const PITCH_HZ = 118;
 const HARMONICS = 22;
 
-/** A pseudo-random number in [0, 1) for each whole number, the same in every browser. */
+/** Returns a pseudo-random number in [0, 1) for each whole number, the same in every browser. */
 function noise(n: number): number {
   const x = Math.sin(n * 127.1 + 11.7) * 43758.5453;
   return x - Math.floor(x);
 }
 
-/** Loudness at a time, from 0 to 1: syllables, with a breath after every seventh. */
+/** Returns the loudness at a time, from 0 to 1. After every six syllables, a breath takes the time of a syllable. */
 export function envelope(t: number): number {
   const n = Math.floor(t / SYLLABLE_S);
   if (n % 7 === 6) return 0.03;
@@ -22,7 +22,7 @@ export function envelope(t: number): number {
   return (0.45 + 0.55 * noise(n)) * Math.sin(Math.PI * Math.min(1, part * 1.15)) ** 0.7;
 }
 
-/** Samples of the voice starting at `from` s, as a listener hears them: each frame is played or silent. */
+/** Returns samples of the voice from `from` s on, as a listener receives them: each frame is played or silent. */
 export function samples(call: CallFrames, from: number, length: number, rate: number): Float32Array<ArrayBuffer> {
   const out = new Float32Array(Math.round(length * rate));
   let open = 0;

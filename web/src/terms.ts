@@ -2,7 +2,7 @@
 
 import { byId, h, put } from "./dom";
 
-/** The entries of docs/glossary.md needed by the page, by word; build.mjs puts them here. */
+/** The entries of docs/glossary.md that the page needs, by word. build.mjs writes them into the page. */
 const GLOSSARY = JSON.parse(byId("glossary").textContent ?? "{}") as Record<string, string>;
 const WORDS = new RegExp(`(?<![\\w-])(?:${Object.keys(GLOSSARY).join("|")})(?![\\w-])`, "g");
 
@@ -22,12 +22,13 @@ export function explained(text: string): (string | HTMLElement)[] {
   return [...parts, text.slice(end)];
 }
 
-/** Replaces the text of an element. Leaves identical text as it is, so that a button in it keeps the focus. */
+/** Replaces the text of an element. If the text is the same as before, leaves the element as it is, so that a button in
+ * it keeps the focus. */
 export function explain(element: HTMLElement, text: string): void {
   if (element.textContent !== text) put(element, ...explained(text));
 }
 
-/** Shows the entry of a word while it has the pointer or the focus; Escape hides it. */
+/** Shows the entry of a word while the pointer or the focus is on the word; Escape hides the entry. */
 export function listenToTerms(): void {
   const tip = byId("tip");
   // screen readers read this description along with a term

@@ -35,7 +35,7 @@ export function listenToToml(lab: Lab): void {
 /** Opens a scenario dropped on the page. For any other file, calls `refuse` with a line that says why. */
 export function listenToFiles(lab: Lab, refuse: (line: string) => void): void {
   const carries = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
-  // without this, the browser would leave the page and show the file
+  // without this listener, the browser would leave the page and show a file that is dropped on it
   document.addEventListener("dragover", (event) => {
     if (!carries(event)) return;
     event.preventDefault();
@@ -84,7 +84,7 @@ export class Presets {
     lab.listen({ changed: () => { select.value = ""; } });
   }
 
-  /** Opens a preset by its id; returns false if there is none. */
+  /** Opens the preset `id`; returns false if there is no such preset. */
   async open(id: string): Promise<boolean> {
     const chosen = this.all.find((p) => p.id === id);
     if (chosen === undefined) return false;

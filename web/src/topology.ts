@@ -5,7 +5,7 @@ import { rate, seconds, showSeconds } from "./quantities";
 import type { Json, Tree } from "./types";
 
 export interface Directed {
-  /** The name in results. For the reverse direction of a link with `both_ways`, it begins with ~. */
+  /** The name in results. For the reverse direction of a link with `both_ways`, the name begins with ~. */
   name: string;
   /** The key of the link's table in the scenario. */
   key: string;
@@ -30,7 +30,8 @@ export function directed(tree: Tree): Directed[] {
 /** Cable modems that a link may have: DOCSIS 3.0 and 3.1. */
 export const MODEMS = ["docsis", "docsis31"] as const;
 
-/** The path of the key that sets a link's long-term rate: the rate of its modem or shaper, or the link's own rate without either. */
+/** Returns the path of the key that sets a link's long-term rate: the rate of its modem or shaper or, without a modem
+ * and a shaper, the link's own rate. */
 export function ratePath(link: Tree, key: string): Path {
   const base = ["link", key];
   const modem = MODEMS.find((kind) => isTable(link[kind]));
@@ -41,7 +42,7 @@ export function ratePath(link: Tree, key: string): Path {
   return [...base, "rate"];
 }
 
-/** Long-term rate of a link, in bit/s; NaN without a rate. */
+/** Returns the long-term rate of a link, in bit/s; NaN if the link has no rate. */
 export function linkRate(tree: Tree, key: string): number {
   const link = get(tree, ["link", key]);
   if (!isTable(link)) return NaN;
@@ -54,7 +55,8 @@ export function linkRate(tree: Tree, key: string): number {
 const quantity = (value: Json | undefined, read: (text: string) => number): number =>
   typeof value === "string" ? read(value) : typeof value === "number" ? value : NaN;
 
-/** The links of the shortest route from one node to another. Among routes with the same number of links, the first by name. */
+/** Returns the links of the shortest route from one node to another; among routes with equally many links, the route
+ * that is first by name. */
 export function route(links: Directed[], from: string, to: string): Directed[] | null {
   const before = new Map<string, Directed | null>([[from, null]]);
   const line = [from];
@@ -79,7 +81,7 @@ export interface BothWays {
   back: Directed[];
 }
 
-/** The links from an application's client to each of its servers, and back. */
+/** Returns the links from an application's client to each of its servers, and back. */
 const ways = (links: Directed[], app: Tree): BothWays[] => {
   const servers = Array.isArray(app["to"]) ? app["to"] : [];
   const from = String(app["from"] ?? "");
@@ -111,7 +113,7 @@ const delay = (tree: Tree, link: Directed): number => {
   return typeof value === "string" ? seconds(value) : 0;
 };
 
-/** The round-trip time without queueing, in s. */
+/** Returns the round-trip time through a link without queueing, in s. */
 export const baseRtt = (tree: Tree, name: string): number =>
   roundTrip(tree, name).reduce((sum, link) => sum + delay(tree, link), 0);
 
@@ -139,7 +141,8 @@ const showFine = (time: number): string => {
   return us % 1000 === 0 ? showSeconds(us / 1e6) : `${us / 1000}ms`;
 };
 
-/** The directed link shown first: a link with a delivery process if there is one, otherwise the slowest; among equally slow links, one carrying data from an application's client. */
+/** Returns the directed link that is shown first: a link with a delivery process or, if there is none, the slowest
+ * link. Among equally slow links, a link that carries data from an application's client is preferred. */
 export function bottleneck(tree: Tree): string {
   const clients = new Set(tables(tree, "app").map(([, app]) => String(app["from"])));
   const order = directed(tree)

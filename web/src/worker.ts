@@ -29,7 +29,7 @@ let core: Exports;
 let current: { id: number; points: number; busy: number } | null = null;
 
 let jobs: Job[] = [];
-/** Whether the first job in the list has begun. */
+/** True if the first job in the list has begun. */
 let begun = false;
 
 const reply = (answer: Answer, transfer: Transferable[] = []) => postMessage(answer, { transfer });
@@ -48,7 +48,7 @@ function instantiate(): void {
   core.bl_describe();
 }
 
-/** Calls the simulator. After a trap, its memory may be corrupt, so a new instance replaces it. */
+/** Calls the simulator. After a trap, its memory may be corrupt, so the simulator is instantiated again. */
 function guarded(id: number, act: () => void): void {
   try {
     act();
@@ -179,8 +179,8 @@ onmessage = (event: MessageEvent<Request>) => {
     case "run":
       return guarded(request.id, () => {
         const since = performance.now();
-        // the core holds one run at a time. This run therefore replaces the run of a `beside` job in progress, and the
-        // job begins again afterwards
+        // the core holds one run at a time. So if a job of the kind `beside` (a run for comparison) is in progress,
+        // this run replaces the job's run, and the job begins again afterwards
         if (jobs[0]?.kind === "beside") begun = false;
         write(request.scenario);
         core.bl_begin();

@@ -32,7 +32,7 @@ export async function engine(file) {
       call("bl_toml");
       return JSON.parse(output());
     },
-    /** Runs a scenario given as JSON text; the answer is also text: what is refused, or the summary and charts. */
+    /** Runs a scenario, given as JSON text. Returns JSON text: the scenario's problems, or the summary and charts. */
     run(text, points = 400) {
       give(text);
       call("bl_begin");

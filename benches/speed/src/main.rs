@@ -200,9 +200,8 @@ fn codel(case: &Case) -> String {
     format!("codel = {{ limit = \"{}p\" }}", case.buffer / 1500)
 }
 
-/// Of all memory samples of a run, the sample with the most heap bytes. `live` is the number of heap bytes that have
-/// been allocated since the run began. `in_flight` holds the number of segments in flight, and the number of bytes that
-/// they use.
+/// The memory sample with the most heap bytes in a run. `live` is the number of heap bytes that have been allocated
+/// since the run began. `in_flight` holds the number of segments in flight, and the number of bytes that they use.
 #[derive(Clone, Copy, Default)]
 struct Fullest {
     live: usize,

@@ -41,7 +41,7 @@ struct Proactive {
     /// Number of frames from one grant to the next.
     every: u64,
     slots: u64,
-    /// Frame of the next grant, counted from the start of the first MAP.
+    /// Number of the frame that holds the next grant, counted from the start of the first MAP.
     next: u64,
 }
 
@@ -128,10 +128,9 @@ impl Cmts {
         self.requests[flow] += bytes;
     }
 
-    /// Settles a grant of `flow` that has ended. Requested bytes were charged when they were granted, so those that
-    /// were not used are refunded. Proactive bytes have not been charged, so those that were used are charged now. The
-    /// grant contains `proactive` proactive bytes. `unused` bytes of the grant were not used; they count as proactive
-    /// bytes first, and as requested bytes only if there are more of them.
+    /// Settles a grant of `flow` that has ended, with `unused` bytes left. The grant contains `proactive` proactive
+    /// bytes. Unused bytes count as proactive bytes first, and the rest as requested bytes. Unused requested bytes are
+    /// refunded, because requested bytes were charged when they were granted. Used proactive bytes are charged now.
     pub(crate) fn grant_ended(&mut self, flow: usize, proactive: u64, unused: u64) {
         for buckets in std::iter::once(&mut self.aggregate).chain(&mut self.flows[flow]) {
             buckets.charge(proactive.saturating_sub(unused));
@@ -330,7 +329,7 @@ mod tests {
     #[test]
     fn requests_are_granted_at_the_aggregates_rate() {
         // C always has requests. L has 5 Mbit/s of proactive grants, which are not charged because L uses none of them.
-        // So C gets all of the 52.5 Mbit/s, which are the rate of 50 Mbit/s with MAC headers
+        // So C gets the whole aggregate rate of 50 Mbit/s, or 52.5 Mbit/s with MAC headers
         let mut m = cmts(50, pgs(5, 2025));
         let mut rng = Rng::named(1, "mac");
         let (mut c, maps) = (0, 1000);

@@ -20,8 +20,7 @@ use crate::{Action, C, Docsis31Params, L, ShaperParams, TokenBucket};
 use packet::{PacketMeta, ServiceFlow, docsis_frame, ethernet_frame};
 use units::{BitRate, Bytes, Duration, Time};
 
-/// At each turn of a flow, the flow's deficit grows by this number of bytes for every 1/256 of weight that the flow
-/// has.
+/// Number of bytes by which a flow's deficit grows at each turn of the flow, for every 1/256 of the flow's weight.
 const QUANTUM: i64 = 16;
 
 /// Deficit round robin between L and C.
@@ -38,7 +37,7 @@ impl Rounds {
         Self { quantum: [QUANTUM * weight, QUANTUM * (256 - weight)], deficit: [0; 2], turn: C }
     }
 
-    /// Returns the flow that sends next. `may` states whether L and C, respectively, may send; at least one must be true.
+    /// Returns the flow that sends next. `may` holds true for each of L and C that may send; at least one must be true.
     ///
     /// Bound of the loop: a deficit is never more than one frame below zero, and each turn adds at least 16 bytes.
     fn pick(&mut self, may: [bool; 2]) -> usize {
@@ -121,8 +120,9 @@ impl Downstream31 {
     }
 
     /// Chooses the flow from which the caller must dequeue the next packet. `now` must be [`Downstream31::deadline`].
-    /// `heads` holds the sizes in bytes of the next IP packets of L and C, or 0 for an empty queue. Without a low-
-    /// latency flow there is only C's queue, and the caller may pass any positive number for a queue that is not empty.
+    /// `heads` holds the sizes in bytes of the next IP packets of L and C, or 0 for an empty queue. Without a
+    /// low-latency flow, there is only C's queue, and the caller may pass any positive number if this queue is not
+    /// empty.
     pub fn advance(&mut self, now: Time, heads: [u64; 2]) -> Action {
         debug_assert!(now == self.dequeue_at);
         let mut may = [false; 2];
@@ -147,7 +147,7 @@ impl Downstream31 {
         Action::Dequeue(if flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
     }
 
-    /// Sends the packet that [`Action::Dequeue`] requested, if there is one. Returns it with its arrival time.
+    /// Sends the packet that [`Action::Dequeue`] requested, if there is one. Returns the packet with its arrival time.
     pub fn dequeued(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
         let chosen = self.chosen.take();
         let (Some((flow, may)), Some(packet)) = (chosen, packet) else {

@@ -25,7 +25,7 @@ use crate::{DocsisParams, TokenBucket};
 use packet::PacketMeta;
 use units::{BitRate, Bytes, Duration, Rng, Time};
 
-/// What the caller must do after [`GrantedLink::advance`] or [`GrantedLink::send`].
+/// The caller's next step after [`GrantedLink::advance`] or [`GrantedLink::send`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
     /// Do nothing until the next [`GrantedLink::deadline`].
@@ -183,8 +183,8 @@ impl GrantedLink {
         self.fragment.as_ref().map(|f| &f.0)
     }
 
-    /// Returns the number of whole bytes for which the bucket of the Maximum Sustained Rate has tokens at `now`. Only
-    /// the peak rate limits the requests for these bytes.
+    /// Returns the number of whole bytes for which the bucket of the Maximum Sustained Rate has tokens at `now`.
+    /// Requests for these bytes are limited by the peak rate only.
     pub fn tokens(&self, now: Time) -> Bytes {
         self.msr.tokens(now)
     }
@@ -210,7 +210,7 @@ impl GrantedLink {
         self.rate = Some(rate);
     }
 
-    /// Changes the mean about which the maximum grant size varies from MAP to MAP.
+    /// Changes the mean of the maximum grant size, which varies from MAP to MAP.
     pub fn set_max_grant(&mut self, mean: Bytes) {
         self.max_grant.set_mean(mean);
     }

@@ -215,8 +215,9 @@ impl Mac {
         let live = self.requests == RequestVector::Live;
         let steps = if live { 1 } else { 2 };
         let more = self.max_grant.mean().map_or(0, |mean| {
-            // a packet that enters now is in neither REQ(0) nor REQ(1). With recorded requests, the next two MAPs can grant only
-            // bytes that are in REQ(0) or REQ(1) now. With live requests, this is so for the next MAP alone, and REQ(1) is 0
+            // a packet that enters now is in neither REQ(0) nor REQ(1). With recorded requests, the next two MAPs can
+            // grant only bytes that are in REQ(0) or REQ(1) now. With live requests, only the next MAP is limited to
+            // these bytes, and REQ(1) is 0
             let after_first = if live { self.req[0] } else { self.req[0].saturating_sub(mean) + self.req[1] };
             (after_first.saturating_sub(mean) + self.unrequested) / mean
         });
@@ -228,7 +229,7 @@ impl Mac {
         self.rate = Some(rate);
     }
 
-    /// Changes the mean about which the maximum grant size varies from MAP to MAP.
+    /// Changes the mean of the maximum grant size, which varies from MAP to MAP.
     pub fn set_max_grant(&mut self, mean: Bytes) {
         self.max_grant.set_mean(mean);
     }
@@ -274,7 +275,7 @@ mod tests {
             assert!((4000..=6000).contains(&(leaves - arrival)));
             assert_eq!(mac.next_map(), Time::NEVER, "no MAP events while idle");
         }
-        // the offset shifts the clock's phase
+        // with an offset of 300 us, MAPs are sent at 0.3, 2.3, 4.3 ... ms
         let mut mac = Mac::new(&DocsisParams { map_offset: Duration::from_micros(300), ..params() }, None);
         mac.push(Time(301_000), packet(0, 50)).unwrap();
         assert_eq!(run(&mut mac, &mut rng, Time(1 << 40)), [(0, 6300)]);

@@ -22,7 +22,7 @@ use packet::{GrantCounts, PacketMeta, ServiceFlow, docsis_frame};
 use std::collections::VecDeque;
 use units::{BitRate, Bytes, Duration, Rng, Time};
 
-/// What the caller must do after [`Modem31::advance`] or `Downstream31::advance`.
+/// The caller's next step after [`Modem31::advance`] or `Downstream31::advance`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Do nothing until the next `deadline`.
@@ -112,7 +112,7 @@ impl Modem31 {
         t.0.saturating_sub(self.params.map_offset.0).div_ceil(self.map.0)
     }
 
-    /// Returns the time at which the next MAP is scheduled.
+    /// Returns the time at which the CMTS schedules the next MAP.
     fn schedule_at(&self) -> Time {
         Time(self.map_at(self.next_map).0.saturating_sub(self.min_req_gnt.0))
     }
@@ -270,7 +270,7 @@ impl Modem31 {
         }
     }
 
-    /// Dequeues packets while the burst has room.
+    /// Requests the next packet for a burst with `left` free bytes. If no byte is free, ends the burst instead.
     fn fill(&mut self, burst: Burst, left: u64) -> Action {
         if left == 0 {
             self.end(&burst, 0);
@@ -301,7 +301,7 @@ impl Modem31 {
         self.cmts.grant_ended(burst.flow, burst.proactive, unused);
     }
 
-    /// Sends as much of a packet as fits into `room`; returns the room that is left.
+    /// Sends the remaining `bytes` of a packet, or as many of them as fit into `room`; returns the room that is left.
     fn send(&mut self, burst: &Burst, packet: PacketMeta, bytes: u64, room: u64) -> u64 {
         if bytes > room {
             self.fragments[burst.flow] = Some((packet, bytes - room));
@@ -331,8 +331,8 @@ impl Modem31 {
         self.params.low_latency.is_some()
     }
 
-    /// Returns the number of whole bytes for which the aggregate's sustained bucket has tokens at `now`, so that the
-    /// aggregate may use its peak rate for them.
+    /// Returns the number of whole bytes for which the aggregate's sustained bucket has tokens at `now`. These bytes
+    /// may leave at the peak rate.
     pub fn tokens(&self, now: Time) -> Bytes {
         self.cmts.tokens(now)
     }

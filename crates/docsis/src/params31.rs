@@ -253,10 +253,10 @@ mod tests {
     #[test]
     fn the_loop_takes_twelve_frames() {
         let p = params(50);
-        // MinReqGntDelay: 600 + 157.5 + 80 + 45 + 200 + 60 = 1142.5 us is 8.46 frames, rounded up to 9, and the upstream pipeline
-        // adds 3
+        // the times in MinReqGntDelay add up to 600 + 157.5 + 80 + 45 + 200 + 60 = 1142.5 us. That is 8.46 frames,
+        // rounded up to 9, and the upstream pipeline adds 3 frames
         assert_eq!((p.min_req_gnt_frames(), p.min_req_gnt()), (12, Duration::from_micros(1620)));
-        // 235 minislots x 48 B x 8 bit / 135 us
+        // the channel's rate is 235 minislots x 48 B x 8 bit / 135 us
         assert_eq!(p.channel(), BitRate(668_444_444));
         assert_eq!((p.frames_per_map(), p.map()), (15, Duration::from_micros(2025)));
         let short = Docsis31Params { map_interval: Duration::from_millis(1), ..params(50) };

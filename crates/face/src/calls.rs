@@ -7,8 +7,8 @@
 //!   played           = d <= minimum delay + late_after            (measure::VoipMeter)
 //! ```
 //!
-//! The nearest frame is the correct frame only if bins are at most T/2 wide. Longer runs have wider bins, so no fates are
-//! reported for them.
+//! The nearest frame is the correct frame only if bins are at most T/2 wide. In long runs, the bins are wider, so no
+//! fates are reported.
 
 use crate::tables::{numbers, runs, table, texts};
 use scenario::Scenario;
@@ -87,7 +87,7 @@ impl Span {
         Self { low: self.low - by, high: self.high - by }
     }
 
-    /// Returns the intersection with `other`, or `self` if there is none.
+    /// Returns the intersection with `other`, or `self` if the intersection is empty.
     fn narrowed(self, other: Self) -> Self {
         let both = Self { low: self.low.max(other.low), high: self.high.min(other.high) };
         if both.low <= both.high { both } else { self }
@@ -130,8 +130,8 @@ impl Series<'_> {
     }
 }
 
-/// Marks frames as dropped: first the missing frames between frames that arrived, then frames after the last frame that
-/// arrived.
+/// Marks `dropped` frames as dropped: first frames that are missing between frames that arrived, then frames after the
+/// last frame that arrived.
 fn fill(letters: &mut Vec<u8>, dropped: usize) {
     let mut left = dropped;
     for letter in letters.iter_mut().filter(|l| **l == b'-').take(dropped) {

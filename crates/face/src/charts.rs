@@ -175,8 +175,9 @@ fn delays(outcome: &Outcome) -> Value {
     curves.into_iter().map(curve).collect()
 }
 
-/// Returns the cumulative distribution of each histogram in a table, by the texts in the columns `names`. `ms` holds upper
-/// limits of the histogram's bins, and `share` the fraction of all values up to each of these limits.
+/// Returns the cumulative distribution of each histogram in a table. The keys are the texts in the columns `names`,
+/// which identify a histogram. In a distribution, `ms` holds upper limits of bins, and `share` the fraction of all
+/// values up to each limit.
 fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
     let (upper, count) = (numbers(of, "upper_ms"), counts(of, "count"));
     let mut bins: BTreeMap<Vec<String>, Vec<(f64, u64)>> = BTreeMap::new();

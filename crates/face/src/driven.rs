@@ -102,8 +102,8 @@ impl Driven {
     /// Changes a link at the current time. If the link is declared with `both_ways`, both directions change. `change`
     /// is JSON with the same keys as an entry of the link's `changes`, but without `at`.
     ///
-    /// Errors: the run has ended; an unknown link, key or value; the reverse direction of a link; a change that this
-    /// link cannot make.
+    /// Errors: the run has ended; the link or a key is unknown; a value is invalid; `name` is a reverse link (`~up`);
+    /// the link cannot make this change.
     pub fn set_link(&mut self, name: &str, change: &str) -> Result<(), Problem> {
         self.going()?;
         self.link_number(name)?;

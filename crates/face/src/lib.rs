@@ -41,7 +41,8 @@ pub fn format(name: &str) -> Result<Format, Problem> {
     }
 }
 
-/// Reads, overrides, validates and completes a scenario; returns its canonical JSON.
+/// Reads a scenario, applies the overrides `sets`, validates and completes the scenario, and returns its canonical
+/// JSON.
 pub fn resolve(text: &str, format: Format, sets: &[(String, String)]) -> Result<String, Vec<Problem>> {
     read::scenario(text, format, sets).map(|s| s.canonical())
 }

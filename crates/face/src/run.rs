@@ -1,4 +1,4 @@
-//! Runs scenarios, at once or in slices.
+//! Runs scenarios, in a single call or in slices.
 
 use crate::charts::charts;
 use scenario::Scenario;
@@ -6,7 +6,7 @@ use sim::{Ended, Outcome, Sinks, World};
 use units::Problem;
 
 /// Runs a scenario to its end, or until `progress` returns false. Records of the run go to `sinks`, which are returned.
-/// `progress` receives the fraction done, 0 to 1.
+/// `progress` receives the fraction of the run that is done, from 0 to 1.
 pub fn simulate<'a>(
     scenario: &Scenario,
     sinks: Sinks<'a>,
@@ -26,7 +26,7 @@ pub fn measure(scenario: &Scenario, progress: &mut dyn FnMut(f64) -> bool) -> Re
     Ok((ended, world.outcome(scenario)))
 }
 
-/// Writes the summary as JSON. All interfaces call this function, so they all write equal summaries as the same bytes.
+/// Writes the summary as JSON. All interfaces call this function, so equal summaries have equal bytes in all of them.
 pub fn summary(outcome: &Outcome) -> String {
     outcome.summary.to_string()
 }

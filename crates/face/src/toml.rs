@@ -7,11 +7,10 @@ use units::{Problem, shown};
 
 /// Writes a tree of tables and values as TOML.
 ///
-/// Plain values come first, then a section for each link, application and stack. If a table inside a section has only
-/// one key, which holds another table, the key is the name of a choice, and the table is written as
-/// `queue.codel = { ... }`. Other tables inside a section are written on one line. Keys with the value null are
-/// omitted, because TOML has no null. If a scenario's tree may have such keys, write the tree that [`sparse`] returns
-/// for the scenario instead.
+/// Plain values come first, then a section for each link, application and stack. A table inside a section is written on
+/// one line. If the table has a single key, and this key holds another table, the key is the name of a choice and is
+/// written before the equals sign: `queue.codel = { ... }`. Keys with the value null are omitted, because TOML has no
+/// null. If a scenario's tree may have such keys, write the tree that [`sparse`] returns for the scenario instead.
 ///
 /// Errors: a value that TOML cannot represent, such as an integer of more than 63 bits; a root that is not a table.
 pub fn text(tree: &Value) -> Result<String, Problem> {
@@ -91,7 +90,7 @@ fn key(name: &str) -> String {
     if bare { name.to_owned() } else { quoted(name) }
 }
 
-/// Returns a basic string. TOML has the same escapes as JSON, and also requires an escape for DEL.
+/// Returns `text` as a basic string of TOML. TOML has the same escapes as JSON, and also requires an escape for DEL.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -231,7 +231,7 @@ impl Columns {
     fn u8(&mut self, name: &str, values: impl Iterator<Item = u8>) {
         self.put(name, "u8", values.map(|v| [v]));
     }
-    /// Returns the table in binary form: the head, then the columns.
+    /// Returns the table in binary form: the length of the head, the head as JSON, and the columns.
     fn after(self, head: &Value) -> Vec<u8> {
         let mut text = head.to_string();
         while !(text.len() + 4).is_multiple_of(8) {

@@ -70,7 +70,7 @@ impl AppCounters {
         self.claims.insert(ports, owner);
     }
 
-    /// Assigns flow `slot`, seen for the first time, to its owner.
+    /// Assigns flow `slot` to its owner. The flow is new, or a SYN shows that its ports are in use again.
     pub(crate) fn appeared(&mut self, slot: usize, key: &Key) {
         let ports = Ports { protocol: key.protocol, client: key.sport, server: key.dport };
         if self.owners.len() <= slot {

@@ -118,7 +118,8 @@ pub enum Arrival {
         /// True for a client's SYN.
         syn: bool,
     },
-    /// The packet is not addressed to a host on the other side (multicast, another address, not IP), and is discarded.
+    /// The packet is discarded: it has no route to a host on the other side (for example multicast, or a packet that is
+    /// not IP), or is longer than the MTU.
     Foreign,
 }
 
@@ -147,7 +148,7 @@ pub struct Bench<S: Sink = ()> {
     scratch: Vec<PacketMeta>,
     /// Drops that the caller has not yet processed.
     pub drops: Vec<DroppedPacket>,
-    /// Packets not addressed to any host.
+    /// Packets discarded as [`Arrival::Foreign`].
     pub foreign: u64,
     /// The receiver of every record.
     pub sink: S,
@@ -293,8 +294,8 @@ impl<S: Sink> Bench<S> {
             let ports = (0..).zip(&self.links).map(|(i, l)| (l.carrier.deadline(), i));
             let (at, link) = ports.min().unwrap_or((Time::NEVER, 0));
             let next = at.min(task);
-            // if the warm-up and other work are due at the same time, the warm-up ends first. So a warm-up that is due
-            // at `now` ends in this call even if `inclusive` is false
+            // if the end of the warm-up and other work are due at the same time, the warm-up ends first. So a warm-up
+            // that ends at `now` ends in this call even if `inclusive` is false
             let begins = next == task && matches!(self.tasks.last(), Some((_, Task::Begin)));
             if next == Time::NEVER || next > now || (next == now && !inclusive && !begins) {
                 return;

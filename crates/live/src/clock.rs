@@ -15,7 +15,8 @@ pub(crate) struct Clock {
 #[allow(clippy::disallowed_methods, reason = "the one place where a clock is read")]
 fn read(id: ClockId) -> u64 {
     let t = clock_gettime(id);
-    // both clocks have their origin in the past, so seconds and nanoseconds are never negative
+    // the monotonic and the real-time clock count from a moment in the past, so seconds and nanoseconds are never
+    // negative
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 

@@ -131,7 +131,7 @@ struct Tagged {
     namespace: Option<u64>,
 }
 
-/// Lists all other processes. The list is empty if /proc belongs to another PID namespace.
+/// Lists all processes except this one. The list is empty if /proc belongs to another PID namespace.
 fn processes() -> Vec<Tagged> {
     use std::os::unix::fs::MetadataExt;
     if !proc_is_ours() {
@@ -154,8 +154,8 @@ fn processes() -> Vec<Tagged> {
         .collect()
 }
 
-/// Terminates the remaining processes of this run, which are found by its tag or its namespaces: SIGTERM first, SIGKILL a second
-/// later.
+/// Terminates the remaining processes of this run, identified by the run's tag or namespaces: SIGTERM first, SIGKILL a
+/// second later.
 pub(crate) fn end_all(namespaces: &[u64]) {
     let tag = own_tag();
     end(|p| p.tag.as_ref() == Some(&tag) || p.namespace.is_some_and(|s| namespaces.contains(&s)));

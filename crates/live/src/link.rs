@@ -108,7 +108,8 @@ pub(crate) struct Exits {
     /// Lateness of the packets that have left the bench.
     pub lateness: Histogram,
     /// For each packet that was read from a device, the time since this device was last known to be empty. The packet
-    /// may have waited in the device for this long and, if it ended a sleep, for the time of waking the thread.
+    /// may have waited in the device for this long. A packet that ended a sleep may also have waited while the thread
+    /// was woken.
     pub unread: Histogram,
     /// Time at which each device was last known to be empty.
     empty: [Time; 2],
@@ -274,7 +275,8 @@ impl<S: Sink> LinkThread<S> {
         }
     }
 
-    /// Waits until shortly before `until`, or until a packet arrives. Returns false at once if `until` is too near.
+    /// Waits until shortly before `until`, until a packet arrives, or for 100 ms; then returns true. Returns false
+    /// without waiting if `until` is too near.
     fn wait(&self, clock: Clock, until: Time) -> io::Result<bool> {
         let left = until.since(clock.now()).saturating_sub(SPIN);
         if left.is_zero() {

@@ -87,7 +87,7 @@ impl VnetHeader {
     }
 }
 
-/// The parts of a TCP packet.
+/// The positions of the TCP header and of the payload in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
     v6: bool,
@@ -204,7 +204,8 @@ impl<'a> Segments<'a> {
         let (sent, end) = (self.next - payload, self.next + size);
         self.next = end;
         if payload + size > out.len() {
-            // the packet is longer than the MTU, so the bench discards it
+            // the segment is longer than the MTU. `MTU` + 1 zeros are returned in its place, and the bench discards
+            // them
             out.fill(0);
             return out.len();
         }
@@ -224,8 +225,8 @@ impl<'a> Segments<'a> {
         if end < self.packet.len() {
             out[tcp + 13] &= !(FIN | PSH);
         }
-        // the field holds the sum of the pseudo-header of the whole packet, including the length of its TCP part. Adding the
-        // one's complement of this length removes it from the sum
+        // the checksum field holds the sum of the pseudo-header of the whole packet, including the length of the
+        // packet's TCP part. Adding the one's complement of this length removes the length from the sum
         let whole = !((self.packet.len() - tcp) as u16);
         let pseudo = u32::from(u16_at(out, tcp + TCP_CHECKSUM)) + u32::from(whole) + (out.len() - tcp) as u32;
         put_u16(out, tcp + TCP_CHECKSUM, 0);

@@ -136,9 +136,9 @@ impl Plan {
         if self.apps.is_empty() {
             return self.take_leaves();
         }
-        // each iteration places one host on the left, and then every host that applications connect to this host,
-        // directly or through other hosts. So no application connects the next host to a host that is already placed,
-        // and either side is possible for the next host
+        // each iteration places one host on the left, and then all hosts that applications connect to this host,
+        // directly or through other hosts. No application connects an unplaced host to a placed host after that, so the
+        // first host of the next iteration may be on either side
         while let Some(app) = self.apps.iter().find(|a| self.side[usize::from(a.placed.from)].is_none()) {
             self.side[usize::from(app.placed.from)] = Some(Side::Left);
             self.spread()?;
@@ -251,9 +251,9 @@ impl Plan {
     }
 }
 
-/// Returns the highest rate that a link has at any time during the run. For a link with a delivery model or trace, it is
-/// the mean rate: the rate of the busiest moments says little about the load on the bench, and packets that are late
-/// then make the run invalid. Returns `None` if the link has no rate.
+/// Returns the highest rate that a link has at any time during the run; `None` if the link has no rate. A link with a
+/// delivery model or trace counts with its mean rate, because the rate of its busiest moments says little about the
+/// load on the bench. (If packets are late in these moments, the run becomes invalid.)
 fn greatest_rate(link: &Link) -> Option<BitRate> {
     let wire = link.rate.map(|r| link.changes.iter().filter_map(|c| c.rate).fold(r, BitRate::max));
     let peak = match &link.service {
@@ -271,7 +271,8 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
 fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<String, String> {
     let kernel = tcp::TcpParams::default().with(|p| {
         p.control.congestion_control = stack.control.congestion_control;
-        // only CUBIC has HyStart in the kernel, so only CUBIC differs without it
+        // in the kernel, only CUBIC has HyStart. So for any other control, a stack without HyStart does not
+        // differ from the kernel's stack
         if p.control.congestion_control != CongestionControl::Cubic && stack.control.shared.hystart == HyStart::Off {
             p.control.shared.hystart = HyStart::Off;
         }

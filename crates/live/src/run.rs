@@ -91,8 +91,8 @@ impl From<io::Error> for Failure {
 /// Number of polls of 20 ms between two calls of the progress function.
 const PROGRESS_POLLS: u64 = 5;
 
-/// Maximum duration of a run that lasts until its command ends. If the scenario's duration is longer, that duration is
-/// the maximum instead. The series of such a run have bins for the whole maximum duration.
+/// Maximum duration of a run that lasts until its command ends. A scenario with a longer duration raises the maximum to
+/// that duration. The series have bins for the whole maximum duration.
 const SHELL: Duration = Duration::from_secs(24 * 3600);
 
 /// Runs `scenario` on the wall clock.
@@ -114,7 +114,7 @@ pub fn run(
     tun::available().map_err(Failure::Cannot)?;
     let duration = if options.until_command_ends { SHELL.max(scenario.duration) } else { scenario.duration };
     let mut scenario = scenario.clone();
-    // a shell may stay open for a day, so the bins are made long enough that a series has at most about 100 000 of them
+    // a shell may stay open for a day, so the bins are made long enough that a series has at most about 100 000 bins
     scenario.record.interval = Some(scenario.bin().max(Duration(duration.0 / 100_000)));
     let namespaces = make_namespaces()?;
     let inodes = [namespaces[0].inode()?, namespaces[1].inode()?];
@@ -198,8 +198,8 @@ fn inside(
     let app_counters = AppCounters::new(crate::app_counters::tally(scenario, plan, duration)?);
     let mut link = LinkThread::new(bench, tuns, app_counters, captures);
     let awake = PmQosRequest::make();
-    // the closure takes ownership of `stop`: even if the closure returns an error, `stop` is dropped, and so the
-    // threads are signalled to stop, before the scope waits for them
+    // the closure owns `stop`, so `stop` is dropped even if the closure returns an error. The drop signals the threads
+    // to stop before the scope waits for them
     let stop = StopOnDrop(&shared);
     let (programs, code) = thread::scope(|scope| -> Result<_, Failure> {
         let stop = stop;

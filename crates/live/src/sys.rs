@@ -147,7 +147,7 @@ pub(crate) fn spawn_bound(command: &mut std::process::Command) -> io::Result<std
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-            // the owner may have died after the fork, but before the previous line
+            // the owner may have died after the fork, but before the call above; the kernel then sends no signal
             if rustix::process::getppid() == Some(owner) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
         });
     }

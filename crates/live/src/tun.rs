@@ -16,8 +16,9 @@ pub(crate) const MTU: usize = 1500;
 /// Name of the device in each namespace.
 const NAME: &str = "bl0";
 
-/// Maximum number of packets that the kernel may hold until the bench reads them. The bench reads them at once, so they are not
-/// part of the modelled queue. The limit is large enough for a burst of a whole receive window (6 MB).
+/// Maximum number of packets that the kernel may hold until the bench reads them. The bench reads packets without
+/// delay, so this queue stays short and is not part of the modelled queue. The limit is large enough for a burst of a
+/// whole receive window (6 MB).
 const TX_QUEUE_LEN: i32 = 10_000;
 
 /// Maximum time for which an IPv6 address may be tentative, as a number of polls of 20 ms.
@@ -74,7 +75,8 @@ impl Tun {
         let mut request = named(NAME);
         put(&mut request, &((libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16).to_ne_bytes());
         step("create the TUN device", sys::ioctl(&file, Ioctl::TUN_SET_IFF, &mut request).map_err(no_right))?;
-        // if the kernel refuses the offloads, it splits packets and computes checksums before the bench reads them
+        // if the kernel refuses the offloads, the kernel itself splits packets and computes checksums before the bench
+        // reads them
         let _ = sys::set_offload(&file, libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN);
         crate::fault::at("sysctl")?;
         for (path, value) in SYSCTLS {
@@ -182,7 +184,7 @@ fn up(control: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     set(control, name, Ioctl::SET_FLAGS, &flags.to_ne_bytes())
 }
 
-/// Returns a `struct sockaddr_in` without a port.
+/// Returns the first 8 bytes of a `struct sockaddr_in` with port 0; the other 8 bytes are always zero.
 fn sockaddr(address: Ipv4Addr) -> [u8; 8] {
     let [a, b] = (libc::AF_INET as u16).to_ne_bytes();
     let [w, x, y, z] = address.octets();

@@ -165,7 +165,8 @@ mod tests {
             let score = mos(f64::from(r) / 10.0);
             assert!((1.0..=4.5).contains(&score), "{r}: {score}");
         }
-        // the cubic term is 1 where (R - 60)(100 - R) = -5000, at R = 80 - sqrt(5400) = 6.515
+        // the formula gives a score of 1 where (R - 60)(100 - R) = -5000, at R = 80 - sqrt(5400) = 6.515. Lower ratings
+        // also score 1
         assert_eq!((mos(3.1), mos(6.51)), (1.0, 1.0));
         assert!(mos(6.53) > 1.0 && mos(6.53) < 1.001);
         assert_eq!(mos(f64::NEG_INFINITY), 1.0);

@@ -81,10 +81,10 @@ const CLASSES: &[Band] =
 /// The predefined scales; the first is the default.
 ///
 /// Source: dslreports.com/faq/17930; v.recipes/bufferbloat; draft-ietf-ippm-responsiveness for RPM (the names of the
-/// classes are Apple's). Only second-hand sources say that Waveform compares a median with a mean.
+/// classes are Apple's). Only second-hand sources say that Waveform compares the idle median with the mean under load.
 pub static SCALES: [Scale; 5] = [
-    // the 99th percentile: a mean would hide the delays that users notice, and the goal of L4S is also stated for this
-    // percentile (RFC 9330 §1)
+    // this scale grades the 99th percentile, because a mean would hide the delays that users notice. RFC 9330 §1 states
+    // the goal of L4S for the same percentile
     Scale {
         name: "p99",
         words: "A+ to F, with the limits of dslreports; the 99th percentile of the round trip under load minus the minimum",

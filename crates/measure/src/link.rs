@@ -77,8 +77,8 @@ impl LinkMeter {
     /// Records a packet that finds an empty queue and an idle link: it is enqueued and dequeued at once.
     #[inline]
     pub fn passed(&mut self, now: Time, size: u16) {
-        // the queue is empty before and after, so the time at length 0 goes on. It is counted later, when the queue's
-        // length changes. Only the maximum length may change now
+        // the queue is empty before and after, so only its maximum length may change now. The time at length 0 is
+        // counted when the length changes
         self.queue.peak(1);
         self.left(now, size, Duration::ZERO);
     }

@@ -36,12 +36,12 @@ pub(crate) struct LinkSeries {
     /// The current bin.
     bin: usize,
     bin_start: Time,
-    /// End of the current bin. When the end of the last bin is reached, this becomes [`Time::NEVER`], so that the last
-    /// bin stays the current bin.
+    /// End of the current bin. When the end of the last bin is reached, this field becomes [`Time::NEVER`], so that the
+    /// last bin stays the current bin.
     bin_end: Time,
     /// Current queue length, packets.
     level: u32,
-    /// Time up to which the areas of the bins include `level`.
+    /// Time up to which the queue length has been added to the areas of the bins.
     since: Time,
 }
 
@@ -95,7 +95,7 @@ impl LinkSeries {
         self.at(now).marked += 1;
     }
 
-    /// Includes the current queue length up to `now` in the bins. Must be called at the end of the run.
+    /// Adds the queue length from `since` to `now` to the areas of the bins. Must be called at the end of the run.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         self.at(now);

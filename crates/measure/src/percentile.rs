@@ -120,8 +120,8 @@ mod tests {
             (None, Some(5), Some(5), Some(5))
         );
         assert_eq!(median(&[u64::MAX, u64::MAX]), Some(u64::MAX));
-        // A textbook example: the values 1, 1, 2, 2, 4, 6 and 9 have a median of 2. The distances 1, 1, 0, 0, 2, 4 and 7 have a
-        // median of 1.
+        // A textbook example: the values 1, 1, 2, 2, 4, 6 and 9 have a median of 2. Their distances from 2, which are
+        // 1, 1, 0, 0, 2, 4 and 7, have a median of 1.
         assert_eq!(median_absolute_deviation(&[1, 1, 2, 2, 4, 6, 9]), Some(1));
         assert_eq!(median_absolute_deviation(&[]), None);
     }

@@ -18,7 +18,7 @@ impl Rows {
         Self { first: first as u32, used: vec![false; rows], full: 0 }
     }
 
-    /// Moves the application's rows to another tally, in which row `first` is the first of them. Rows in use stay in use.
+    /// Moves the application's rows to another tally, where they begin at row `first`. Rows in use stay in use.
     #[must_use]
     pub fn moved(self, first: usize) -> Self {
         Self { first: first as u32, ..self }

@@ -71,7 +71,8 @@ impl Series {
         })
     }
 
-    /// Adds `value` at `now` to a channel of any kind. Each of the functions below is for one kind only, so it needs no `match`.
+    /// Adds `value` at `now` to a channel of any kind. Each function below serves one kind of channel, so it needs no
+    /// `match`.
     #[inline]
     pub(crate) fn put(&mut self, now: Time, value: u64) {
         match self.channel {

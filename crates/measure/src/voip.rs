@@ -26,7 +26,7 @@ use crate::Histogram;
 use crate::emodel::{self, Codec};
 use units::{Duration, Time};
 
-/// Number of bins for the delays that may or may not be late, depending on the minimum delay of the call.
+/// Number of bins for the delays that are late or on time depending on the minimum delay of the call.
 const BINS: usize = 65_536;
 
 /// Measures a call's quality packet by packet.
@@ -185,9 +185,9 @@ impl VoipMeter {
     /// far.
     fn late(&self) -> u64 {
         let Some(min) = self.delays.min() else { return 0 };
-        // Bin i counts the delays for which delay - late_after is in (i width, (i+1) width]. A packet is late if delay
-        // - late_after is larger than the minimum delay. In the bin whose range contains the minimum delay, late
-        // packets cannot be distinguished from others, so all packets of this bin count as on time.
+        // Bin i counts the delays for which x = delay - late_after is in (i width, (i+1) width]. A packet is late if x
+        // is larger than the minimum delay. In the bin whose range contains the minimum delay, late packets cannot be
+        // distinguished from others, so all packets of this bin count as on time.
         let from = (min.0.div_ceil(self.width) as usize).min(BINS);
         self.bins[from..].iter().map(|&n| u64::from(n)).sum::<u64>() + self.above
     }

@@ -12,7 +12,8 @@ const BINS: u32 = 65_536;
 /// the limit count in the last bin. The mean and the maximum do not depend on the bins, so they are exact for values
 /// above the limit as well.
 ///
-/// Needed for CableLabs 2012 Figure 9 (distribution of the queue's length) and "98.5 % of the time at most 5 free places".
+/// Needed for two results of CableLabs 2012: Figure 9 (distribution of the queue's length), and "98.5 % of the time at
+/// most 5 free places".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeWeighted {
     /// Nanoseconds in each bin.
@@ -40,8 +41,7 @@ impl TimeWeighted {
         Self { bins, limit, shift, last: start, start, value: 0, max: 0, area: 0 }
     }
 
-    /// Sets the value from `now` on. If `now` is earlier than the time of the last call, the time of that call is used
-    /// instead.
+    /// Sets the value from `now` on. If `now` is earlier than the last recorded time, that time is used instead.
     #[inline]
     pub(crate) fn set(&mut self, now: Time, value: u32) {
         self.advance(now);
@@ -57,8 +57,8 @@ impl TimeWeighted {
         self.max = self.max.max(value);
     }
 
-    /// Counts the time between the last call and `now` as time spent at the current value. Must be called at the end of
-    /// the run.
+    /// Counts the time from the last recorded time to `now` as time spent at the current value. Must be called at the
+    /// end of the run.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         let span = now.since(self.last).0;
@@ -69,7 +69,7 @@ impl TimeWeighted {
     }
 
     /// Discards everything recorded before `now`, at the end of a warm-up, but keeps the current value. If `now` is
-    /// earlier than the time of the last call, the time of that call is used instead.
+    /// earlier than the last recorded time, that time is used instead.
     pub(crate) fn restart(&mut self, now: Time) {
         let now = now.max(self.last);
         self.bins.fill(0);
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn long_queues_share_bins() {
         let mut w = TimeWeighted::new(Time::ZERO, 1_000_000);
-        // with 16 lengths per bin, the lengths 0 to 999 999 need 62 500 bins, and the limit itself needs one more
+        // with 16 lengths per bin, the lengths 0 to 999 999 need 62 500 bins, and the limit itself needs one more bin
         assert_eq!((1 << w.shift, w.bins.len()), (16, 62_501));
         w.set(Time(0), 999_999);
         w.set(Time(10), 5_000_000);

@@ -5,8 +5,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Time;
 
-/// Maximum number of timeouts for an endpoint at one moment. A correct stack needs only a few calls to handle all timers that
-/// are due.
+/// Maximum number of timeouts for an endpoint at one moment. A correct stack needs only a few timeouts to handle
+/// all timers that are due.
 pub const MOST_TIMEOUTS: u32 = 1000;
 /// Maximum number of datagrams that an endpoint may send at one moment. If a datagram has 1200 bytes, this is a window
 /// of about 80 MB.
@@ -36,7 +36,8 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// A panic payload with which an endpoint reports its own failure. The endpoint passes a `Fault` to
-/// `std::panic::resume_unwind`, and its text becomes [`Failure::action`]. Adapters for other languages use this type.
+/// `std::panic::resume_unwind`. The text of the `Fault` becomes [`Failure::action`]. Adapters for other languages use
+/// this type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(pub String);
 

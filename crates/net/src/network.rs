@@ -180,7 +180,7 @@ impl<S: Sink> Network<S> {
         Ok(address)
     }
 
-    /// Returns the scenario. After [`Network::build`], each endpoint is one of its applications.
+    /// Returns the scenario. After [`Network::build`], the scenario contains an application for each endpoint.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
@@ -190,7 +190,7 @@ impl<S: Sink> Network<S> {
         self.world.as_ref().map_or(Time::ZERO, World::now)
     }
 
-    /// Builds the network, if it has not run yet.   Errors: the first problem of the scenario, or of the sink.
+    /// Builds the network, unless it is built already.   Errors: the first problem of the scenario, or of the sink.
     pub fn build(&mut self) -> Result<(), Problem> {
         if let Some(problem) = &self.refused {
             return Err(problem.clone());
@@ -221,7 +221,7 @@ impl<S: Sink> Network<S> {
 
     /// Runs until `t`, or until the end of the scenario if that is earlier. All events up to `t` are processed.
     ///
-    /// Errors: an endpoint misbehaved, which ended the run. Every later call returns the same error.
+    /// Errors: an endpoint misbehaved, so the run has ended. Every later call returns the same error.
     ///
     /// Panics if the network cannot be built. [`Network::build`] returns the problem instead.
     pub fn run_until(&mut self, t: Time) -> Result<(), Failure> {
@@ -254,8 +254,9 @@ impl<S: Sink> Network<S> {
         self.run_until(Time::NEVER)
     }
 
-    /// Returns the result of the run so far, with the summary and the tables that every run has. If an endpoint has ended the
-    /// run, both cover the time until its error. Returns `None` before the network is built.
+    /// Returns the result of the run so far, with the summary and the tables that every run has. If the error of an
+    /// endpoint has ended the run, the result covers the time until the error. Returns `None` before the network is
+    /// built.
     pub fn outcome(&self) -> Option<Outcome> {
         Some(self.world.as_ref()?.outcome(&self.scenario))
     }
@@ -282,8 +283,8 @@ impl<S: Sink + Clone> Network<S> {
         self.fork_with(copies)
     }
 
-    /// Does the same as [`Network::fork`], but with copies of the endpoints that the caller made, in the order in which
-    /// the endpoints were added.
+    /// Like [`Network::fork`], but the caller supplies the copies of the endpoints, in the order in which the endpoints
+    /// were added.
     ///
     /// Errors: those of [`Network::build`].   Panics if the number of copies differs from the number of endpoints.
     pub fn fork_with(&mut self, copies: Vec<Box<dyn Endpoint + Send>>) -> Result<Self, Problem> {

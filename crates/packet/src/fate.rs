@@ -1,5 +1,5 @@
-//! The fate of a packet in a queue: a drop or a mark, with its reason. The crate `tcp` counts the losses that a sender
-//! infers.
+//! The fate of a packet in a queue: a drop or a mark, with its reason. Losses that a sender infers are counted in the
+//! crate `tcp`.
 
 use crate::PacketMeta;
 use units::Time;

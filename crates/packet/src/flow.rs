@@ -11,7 +11,7 @@ impl FlowId {
     /// Number of slots.
     pub const SLOTS: usize = 1 << 20;
 
-    /// Combines a slot, below 2^20, and a generation, taken modulo 2^12.
+    /// Combines a slot, which must be below 2^20, and a generation, of which only the value modulo 2^12 is kept.
     #[inline]
     pub const fn new(slot: u32, generation: u32) -> Self {
         Self(slot | generation << 20)

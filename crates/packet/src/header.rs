@@ -172,10 +172,9 @@ fn option_flags(options: &[u8], ack: u32) -> Flags {
     flags
 }
 
-/// Returns [`Flags::SACK_WHOLE`] if the blocks cover all data that the receiver holds out of order. This is certain
-/// only if the option has one or two blocks, because an option with three blocks may have had no room for a fourth. In
-/// addition, the first block must not report a duplicate. A block that reports a duplicate lies below the ACK or within
-/// the second block (RFC 2883).
+/// Returns [`Flags::SACK_WHOLE`] if the blocks certainly cover all data that the receiver holds out of order. The
+/// option must have one or two blocks, because an option with three blocks may have had no room for a fourth. And the
+/// first block must not report a duplicate: such a block lies below the ACK or within the second block (RFC 2883).
 fn sack_whole(option: &[u8], ack: u32) -> Flags {
     let length = usize::from(option.get(1).copied().unwrap_or_default()).min(option.len());
     let block = |i: usize| (u32_at(option, 2 + 8 * i), u32_at(option, 6 + 8 * i));

@@ -29,7 +29,7 @@ pub enum Better {
     More,
     /// Smaller values are better.
     Less,
-    /// Neither larger nor smaller values are better in themselves. Other measures show whether a change of the value is
+    /// Neither larger nor smaller values are better in themselves. Only other measures can show that a change is
     /// harmful.
     Neither,
 }

@@ -144,7 +144,7 @@ pub struct PacketMeta {
     pub dst: NodeId,
     /// ECN in the lower two bits, DSCP in the upper six, as in the IP header.
     pub tos: u8,
-    /// Traffic class, written once by a port's ingress classifier.
+    /// Class that a discipline gave the packet on arrival. Some disciplines do not use this field.
     pub class: u8,
     /// Flags.
     pub flags: Flags,
@@ -155,8 +155,8 @@ const _: () = assert!(size_of::<PacketMeta>() == 32);
 /// A packet without its `stamp`, packed into three integers for speed.
 ///
 /// If the fields of a packet have just been written one by one, the CPU cannot copy the packet until all the fields
-/// have reached the cache. The three integers avoid this wait, because they stay in registers all the way from the
-/// sender to the slot in a link's ring.
+/// have reached the cache. The three integers avoid this wait, because they stay in registers from the sender to the
+/// slot in a link's ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packed {
     /// [`PacketMeta::seq`].
@@ -316,8 +316,8 @@ mod tests {
         t.set_frames(flow, [1514, 600]);
         let packet = |flow, size, flags| PacketMeta { flow, size, flags, ..Default::default() };
         let counted = |p: PacketMeta| (p.segments(&t), p.frame(&t));
-        // the first packet holds three full segments. The second packet also holds a fourth segment, which has 66 bytes
-        // of headers and 1 byte of payload
+        // the first packet holds three full segments. The second holds three full segments and a fourth segment of 67
+        // bytes: 66 bytes of headers and 1 byte of payload
         assert_eq!(counted(packet(flow, 3 * 1514, Flags::GSO)), (3, 1514));
         assert_eq!(counted(packet(flow, 3 * 1514 + 67, Flags::GSO)), (4, 1514));
         assert_eq!(counted(packet(flow, 1200, Flags::GSO.with(Flags::REVERSE))), (2, 600));

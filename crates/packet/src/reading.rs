@@ -37,7 +37,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The units with a suffix.
+    /// The units that add a suffix to a column's name.
     pub const NAMED: [Self; 7] =
         [Self::Packets, Self::Bytes, Self::Segments, Self::Milliseconds, Self::Seconds, Self::Mbit, Self::Percent];
 
@@ -56,7 +56,7 @@ impl Unit {
         }
     }
 
-    /// Returns the suffix of a column's name.
+    /// Returns the suffix that the unit adds to a column's name, such as "_ms".
     pub const fn suffix(self) -> &'static str {
         self.row().0
     }
@@ -94,7 +94,7 @@ pub enum Value<'a> {
 pub enum Item<'a> {
     /// The start of a section. The name is that of the queue or class whose values follow.
     Queue(&'a str),
-    /// A value and its name, without the unit.
+    /// The name of a value (without the unit's suffix), its unit, and the value.
     Value(&'a str, Unit, Value<'a>),
 }
 
@@ -138,9 +138,9 @@ pub struct Reading<'a> {
 
 /// The callback that receives the values or the samples of a [`Reading`].
 enum Instrument<'a> {
-    /// Takes every value.
+    /// Receives every value, but no samples.
     Values(&'a mut dyn FnMut(Item<'_>)),
-    /// Takes samples only.
+    /// Receives the samples, but no values.
     Samples(&'a mut dyn FnMut(Sample)),
 }
 
@@ -162,7 +162,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reports a sample for a table or plot. Samples are not part of a trace.
+    /// Reports a sample for a table or plot. A reading that collects values ignores samples.
     pub fn sample(&mut self, sample: Sample) {
         if let Instrument::Samples(to) = &mut self.to {
             to(sample);

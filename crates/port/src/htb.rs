@@ -98,8 +98,8 @@ impl Htb {
         self.at = now;
     }
 
-    /// Takes tokens for a packet of `bytes` bytes, sent at `now`, from both buckets. Returns how long the next packet
-    /// must wait; the wait is zero if neither bucket is in debt.
+    /// Takes from both buckets the tokens for a packet of `bytes` bytes that is sent at `now`. Returns how long the
+    /// next packet must wait; the wait is zero if neither bucket is in debt.
     #[inline]
     pub(crate) fn charge(&mut self, now: Time, bytes: u64) -> Duration {
         self.refill(now);

@@ -200,7 +200,7 @@ impl Impaired {
         self.spec.duplicates.get() > 0.0
     }
 
-    /// Draws whether the packet that has just arrived arrives a second time.
+    /// Draws at random whether the packet that has just arrived is duplicated.
     pub(crate) fn duplicates(&mut self) -> bool {
         self.duplicates_rng.chance(self.spec.duplicates.get())
     }

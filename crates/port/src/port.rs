@@ -168,9 +168,9 @@ impl Port {
         self.server.is_plain() && self.is_ordered()
     }
 
-    /// Returns true if the link becomes free at `now` while packets wait, and an event-driven host would have scheduled
-    /// the event for this before `since`. Such a host schedules the event when the packet in transmission is dequeued
-    /// or, if the queue is empty then, when the next packet arrives.
+    /// Returns true if the link becomes free at `now` while packets wait, and if an event-driven host would have
+    /// scheduled the event of the link becoming free before `since`. Such a host schedules this event when the packet
+    /// in transmission is dequeued or, if the queue is empty then, when the next packet arrives.
     pub fn is_free_before(&self, now: Time, since: Time) -> bool {
         let Egress { idle, free_at, served_at, .. } = self.egress;
         let waiting = self.head_arrival().unwrap_or(served_at);

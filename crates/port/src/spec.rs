@@ -145,8 +145,8 @@ pub struct PortSpec {
 }
 
 impl PortSpec {
-    /// Returns the first invalid field of the wire: a percentile of `lateness` below its predecessor, a number in `lose` below 1 or
-    /// not above its predecessor, or a field of `impairments`.
+    /// Checks the fields of the wire. The error names the first invalid field: a percentile of `lateness` below its
+    /// predecessor, a number in `lose` that is 0 or not above its predecessor, or a field of `impairments`.
     pub fn validate_wire(&self) -> Result<(), Problem> {
         if let Some(lateness) = &self.lateness {
             lateness.validate().map_err(|p| p.under("lateness"))?;
@@ -166,7 +166,7 @@ impl PortSpec {
         Ok(())
     }
 
-    /// Returns the first invalid field, with its path.
+    /// Checks the specification. The error names the path of the first invalid field.
     pub fn validate(&self) -> Result<(), Problem> {
         let message = "0bit is not valid; expected a positive rate, or no rate for an infinite one";
         require(self.rate != Some(BitRate(0)), "rate", message)?;
@@ -175,7 +175,8 @@ impl PortSpec {
         self.validate_service()
     }
 
-    /// Returns the first invalid key of the service, or the first key of the link that is invalid with this service.
+    /// Checks the service. The error names the first invalid key of the service, or the first key of the link that is
+    /// invalid with this service.
     pub fn validate_service(&self) -> Result<(), Problem> {
         match &self.service {
             Service::Plain => Ok(()),

@@ -38,8 +38,8 @@ pub(crate) fn scenario_of(resolved: &str) -> PyResult<Scenario> {
     face::scenario(resolved).map_err(|p| refuse("", &p))
 }
 
-/// Locks a mutex, even if a thread panicked while it held the lock. The data must be of a kind that such a panic cannot
-/// leave invalid.
+/// Locks a mutex, even if a thread panicked while it held the lock. Must be used only for data that stays valid if a
+/// panic interrupts a change.
 pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -77,7 +77,7 @@ impl LawView {
     }
 }
 
-/// Inserts a Python law into each link of `scenario` whose queue names one; returns true if any law was inserted.
+/// Inserts the Python law of each queue in `scenario` that names such a law; returns true if any law was inserted.
 /// `find` returns the class for a key of the form "link.NAME".   Errors: the class of a law is missing.
 pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Class>) -> Result<bool, Problem> {
     let mut any = false;

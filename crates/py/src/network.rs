@@ -247,9 +247,9 @@ impl NetworkRun {
         }
     }
 
-    /// Adds an endpoint; returns the endpoint's address and the name of its application. `name` is this name. If it is
-    /// `None`, the application gets the node's name, with a number appended if that name is taken. `endpoint` has the
-    /// methods handle, poll_transmit, next_timeout and on_timeout.
+    /// Adds an endpoint; returns the endpoint's address and the name of its application. The application is called
+    /// `name`. If `name` is `None`, the application gets the node's name, with a number appended if the node's name is
+    /// taken. `endpoint` has the methods handle, poll_transmit, next_timeout and on_timeout.
     #[pyo3(signature = (node, endpoint, name, mtu, whole_packets))]
     fn add_endpoint(
         &mut self,

@@ -99,8 +99,8 @@ fn pass_on(to: &Py<PyAny>, chunk: Chunk, error: &FirstError) {
     }
 }
 
-/// Runs a scenario. If `trace` is given, sends the trace to it. If the folder `captures` is given, writes captures of
-/// the link named `link` (by default, the slowest link) to this folder.
+/// Runs a scenario, and records a trace if `trace` is given. If the folder `captures` is given, writes captures of the
+/// link named `link` (by default, the slowest link) to this folder.
 fn recorded(
     scenario: &Scenario,
     trace: Option<Trace<Chunks<'_>>>,

@@ -9,6 +9,7 @@ pub struct ClassProbe<'a> {
     pub name: &'a str,
     /// Counts of the class's offered, delivered and dropped packets.
     pub counts: ClassCount,
-    /// Number of marks for each reason (law, step); `None` for a class that never marks.
+    /// Number of marks for each reason, in the order of [`packet::MarkReason`]: law, step. `None` for a class that
+    /// never marks.
     pub marked: Option<[u64; 2]>,
 }

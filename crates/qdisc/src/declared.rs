@@ -1,8 +1,8 @@
 //! The macro `params!`, which declares the parameters of disciplines and laws.
 
-/// Names the value type of a parameter that may be omitted: `T` if the parameter has type `Option<T>`.
+/// The type `Option<T>` of a parameter that may be omitted. The trait gives the macro a name for `T`.
 pub(crate) trait Omittable {
-    /// The type of the parameter's value.
+    /// The type of the parameter's value, `T`.
     type Value;
 }
 

@@ -43,8 +43,8 @@ impl Room {
     }
 
     /// Refuses a limit under which no packet could ever be queued: less than a packet, or less than [`LEAST_BYTES`]. A
-    /// limit in time is refused here only if it is zero. The number of bytes that it allows depends on the link's rate,
-    /// so [`Room::validate_at`] checks that number once the rate is known.
+    /// limit in time is refused here only if it is zero, because its number of bytes depends on the link's rate.
+    /// [`Room::validate_at`] checks this number once the rate is known.
     pub(crate) fn validate(limit: Limit, ns2_off_by_one: bool) -> Result<(), Problem> {
         let short = u64::from(ns2_off_by_one);
         let (holds, least) = match limit {

@@ -17,9 +17,9 @@ const LAST: usize = (1 << NUMBER_BITS) - 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lengths {
     lengths: Vec<u64>,
-    /// A max-heap with one key for each queue. The key is the queue's [`standing`] at the time when the key was last
-    /// set. If the queue has shrunk since then, the key is larger than the queue's current standing. No entry i of the
-    /// heap is larger than its parent, which is entry `(i - 1) / 2`.
+    /// A max-heap with one key for each queue: the queue's [`standing`] when the key was last set. The key is larger
+    /// than the present standing if the queue has shrunk since then. No entry i of the heap is larger than its parent,
+    /// which is entry `(i - 1) / 2`.
     heap: Vec<u64>,
     /// Position of each queue in the heap.
     places: Vec<u32>,

@@ -77,7 +77,8 @@ impl<D: QueueDiscipline> Queue<D> {
         Self { backlog: discipline.backlog(), discipline, counters: Counters::default(), wake }
     }
 
-    /// Offers `packet`. Returns false if the packet was refused. To make room for it, other packets may have been dropped.
+    /// Offers `packet`. Returns false if the discipline refused the packet. The discipline may have dropped other
+    /// packets to make room.
     #[inline]
     pub fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) -> bool {
         packet.stamp = cx.now;
@@ -89,8 +90,8 @@ impl<D: QueueDiscipline> Queue<D> {
         self.counters.refused() == refused
     }
 
-    /// Fills an empty queue with the packets in `waiting`, which are in order of arrival and keep their stamps. None of these
-    /// packets may be refused. `counters` counts all packets so far, including these.
+    /// Fills an empty queue with the packets in `waiting`, which are in order of arrival and keep their stamps. The
+    /// discipline must accept all of them. `counters` counts all packets so far, including these.
     pub fn refill(&mut self, waiting: &[PacketMeta], counters: Counters, cx: &mut Context<'_>) {
         for packet in waiting {
             self.backlog.add(packet.bytes());

@@ -123,8 +123,8 @@ impl Spec {
         self.params().service_flows()
     }
 
-    /// Returns true if packets of several segments must be split on arrival. The discipline cannot split them, because it
-    /// sees only their metadata, so they are split before they reach it.
+    /// Returns true if packets of several segments must be split before they reach the discipline. The discipline sees
+    /// only a packet's metadata, so it cannot split packets itself.
     pub fn split_gso(&self) -> bool {
         self.params().split_gso()
     }
@@ -139,7 +139,8 @@ impl Spec {
         self.params().limit()
     }
 
-    /// Returns the path and the parameters of the external law in this discipline, if there is one.
+    /// Returns the external law in this discipline, if there is one: the path of its key below the link's `queue`, and
+    /// its parameters.
     pub fn outside(&self) -> Option<(String, law::foreign::ForeignParams)> {
         match self {
             Self::Python(p) => Some((self.name().to_owned(), p.clone())),
@@ -150,7 +151,7 @@ impl Spec {
         }
     }
 
-    /// Makes the external law with the parameters `p` the law of this discipline. A discipline whose law cannot be
+    /// Sets the external law with the parameters `p` as the law of this discipline. A discipline whose law cannot be
     /// chosen is returned unchanged.
     #[must_use]
     pub fn with_outside(self, p: law::foreign::ForeignParams) -> Self {

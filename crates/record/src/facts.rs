@@ -84,8 +84,7 @@ pub enum Record {
         /// One-way delay from the sending host, with a resolution of 1 us.
         delay: Duration,
     },
-    /// The state of one end of a TCP connection, as far as it concerns sending. There is a record after every event
-    /// that may have changed this state.
+    /// The state of the sender at one end of a TCP connection, after an event that may have changed this state.
     Sender {
         /// The sender's flow.
         flow: FlowId,
@@ -219,7 +218,7 @@ pub trait Probed {
     fn own(&self, out: &mut Reading<'_>);
 }
 
-/// Returns one record of each kind, in the order of their bits.
+/// Returns one record of each kind, in the order of the bits in [`Mask`].
 #[cfg(test)]
 pub(crate) fn samples() -> [Record; 6] {
     let (link, flow) = (LinkId(2), FlowId(3));

@@ -28,8 +28,8 @@ pub trait Sink {
     fn next_reading(&self) -> Time {
         Time::NEVER
     }
-    /// Tells the sink that the reading at [`Sink::next_reading`] is complete. The sink then sets the time of the next
-    /// reading.
+    /// Notifies the sink that the reading at [`Sink::next_reading`] is complete. The sink then sets the time of the
+    /// next reading.
     fn reading_done(&mut self) {}
     /// Returns true if the sink reads the state of this link or sender. `changed` is true after an event that may have changed
     /// the state, and false at the times of [`Sink::next_reading`].

@@ -7,8 +7,8 @@ const LISTED: usize = 48;
 
 /// Returns the known name nearest to `given`, if `given` is so close to it that it may be a typing error.
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
-    // limited to 100 characters, because the time to compute the distance grows with the product of both lengths, and a
-    // longer name is not a typing error
+    // the name is cut to 100 characters, because the time to compute a distance grows with the product of both lengths,
+    // and a longer name is not a typing error
     let given = given.chars().take(100).collect::<String>().to_lowercase();
     known
         .iter()

@@ -77,7 +77,7 @@ fn queue_bins(queue: &qdisc::Spec) -> u32 {
     }
 }
 
-/// An application whose names of nodes and TCP stacks have been replaced by numbers.
+/// An application, with numbers in place of the names of its nodes and TCP stacks.
 #[derive(Clone, Debug)]
 pub struct NetworkApp {
     /// Name of the application.

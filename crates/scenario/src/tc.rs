@@ -17,7 +17,7 @@ use port::{Service, Shaper};
 use std::fmt::Write;
 use units::{BitRate, Duration, Problem, shown};
 
-/// Size of the smallest frame on the wire in bytes, which limits the number of frames in flight.
+/// Size of the smallest frame on the wire, bytes. It determines the maximum number of frames in flight.
 const LEAST_FRAME: u64 = 64;
 /// Minimum netem `limit`, in packets: netem's default.
 const LEAST_HELD: u64 = 1000;

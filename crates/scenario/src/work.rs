@@ -25,7 +25,8 @@ use units::{BitRate, Bytes, Duration, Problem};
 
 /// Default of [`Scenario::max_packets`]: about as many as a run can process in a few hours.
 const MOST_PACKETS: u64 = 100_000_000_000;
-/// Maximum number of packets that may arrive at the same moment. The simulator processes them in one step, which cannot be cancelled.
+/// Maximum number of packets that may arrive at the same moment. The simulator processes them in one step, and a step
+/// cannot be cancelled.
 const MOST_TOGETHER: f64 = 100_000.0;
 /// Maximum memory in bytes that may be allocated for a scenario before it starts.
 const MOST_BYTES: u64 = 1_000_000_000;
@@ -62,8 +63,8 @@ impl Scenario {
     /// Refuses a scenario that never ends or needs too many packets. Names and routes must be valid.
     pub(crate) fn check_work(&self, network: &Network, problems: &mut Vec<Problem>) {
         let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
-        // groups the applications by the link that limits their rate. A value has the number of packets of the whole
-        // group, then the number of packets of the application that may send the most, and this application's name
+        // groups the applications by the link that limits their rate. A value holds the packets of the whole group,
+        // then the packets and the name of the application that may send the most
         let mut shared: BTreeMap<Option<usize>, (f64, f64, &str)> = BTreeMap::new();
         let mut at_once = None;
         for app in &network.apps {
@@ -85,8 +86,8 @@ impl Scenario {
         let mut sum = 0.0;
         for (slowest, (packets, largest, name)) in shared {
             let carried = slowest.map_or(f64::INFINITY, |i| self.carried(&network.links[i].declared));
-            // an application sends its datagrams even if the link cannot carry them, so the bound for the group is
-            // never lower than the number of packets of its largest application
+            // an application sends its datagrams even if the link cannot carry them, so a group may send more than
+            // `carried`. The bound for the group is at least the number of packets of its largest application
             sum += packets.min(carried.max(largest));
             if sum > most {
                 let message = format!(
@@ -142,9 +143,9 @@ impl Scenario {
         let span = Duration(app.stop.map_or(self.duration.0, |s| s.0.min(self.duration.0)).saturating_sub(start));
         let [client, server] = placed.stacks.map(|stack| &network.stacks[usize::from(stack)]);
         let segment = u64::from(client.wire.mss.min(server.wire.mss));
-        // the rates of a path must be upper bounds on the mean rates from the application's start to the end of the
-        // run, because transfers in progress at `stop` continue. Upper bounds on the mean rates of the whole run could
-        // be too low, because a recorded trace of a link may carry most of its bytes near the end of the run
+        // the rates of a path are upper bounds on the mean rates from the application's start to the end of the run,
+        // because transfers in progress at `stop` continue. Bounds on the mean rates of the whole run could be too low,
+        // because a recorded trace of a link may carry most of its bytes near the end
         let left = Duration(self.duration.0.saturating_sub(start));
         let paths: Vec<Path> = placed.to.iter().map(|to| path(network, placed.from, *to, left)).collect();
         let round = paths.iter().map(|p| p.round).min().unwrap_or_default();

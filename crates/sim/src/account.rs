@@ -30,7 +30,8 @@ impl<S: Sink> World<S> {
         .outcome()
     }
 
-    /// Returns the bits that link `name` can carry after the warm-up. The reverse of a link has the same rate.
+    /// Returns the number of bits that link `name` can carry after the warm-up; `None` without a rate. The reverse of
+    /// link `x` is named `~x`, and has the same rate.
     fn capacity(&self, scenario: &Scenario, name: &str) -> Option<f64> {
         let link = scenario.link.get(name.trim_start_matches('~'))?;
         link.capacity(scenario.record.warm_up, Duration(self.end.0))

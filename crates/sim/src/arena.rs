@@ -2,8 +2,8 @@
 
 use units::prefetch;
 
-/// Slots for values, each of which is stored once and taken once. The free list is last-in first-out, so the slot
-/// reused next is probably still in the cache.
+/// Slots for values. Each value is stored once and taken once. The free list is last-in first-out, so the slot reused
+/// next is probably still in the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Arena<T> {
     slots: Vec<Option<T>>,

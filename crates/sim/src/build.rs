@@ -23,8 +23,8 @@ use traffic::{Application, Timers};
 use units::{Problem, Rng, Time};
 
 impl World<()> {
-    /// Builds a world without a sink: it computes the measures, but records nothing else. Its state can be read at any
-    /// time, but its links cannot be changed.
+    /// Builds a world without a sink. Such a world computes the measures and records nothing else. Its state can be
+    /// read at any time, but its links cannot be changed.
     ///
     /// Errors: the first problem found in the scenario.
     pub fn build(scenario: &Scenario) -> Result<Self, Problem> {
@@ -40,7 +40,7 @@ impl World<()> {
     }
 }
 
-/// The tasks of a scenario and the start times of its applications, all of which are known before the run.
+/// The events that are known before the run: the tasks of a scenario and the start times of its applications.
 pub(crate) struct Schedule {
     /// The link changes and the end of the warm-up, latest first.
     tasks: Vec<(Time, Task)>,
@@ -51,8 +51,8 @@ pub(crate) struct Schedule {
 impl<S: Sink> World<S> {
     /// Builds a world whose records go to `sink`.
     ///
-    /// With a sink that requests records of links or packets, plain links do not use their fast path. All results stay the
-    /// same.
+    /// If `sink` requests records of links or packets, plain links do not use their fast path. This does not change the
+    /// results.
     pub fn with_sink(scenario: &Scenario, sink: S) -> Result<Self, Problem> {
         let (mut world, schedule) = Self::unscheduled(scenario, sink, true)?;
         world.schedule(&schedule, Time::ZERO..Time::NEVER);
@@ -162,7 +162,8 @@ impl<S: Sink> World<S> {
         Ok(())
     }
 
-    /// Adds the forward and reverse paths between application `i` and each of its servers; returns the index of the first path.
+    /// Adds the forward and reverse paths between application `i` and each of its servers; returns the index of the
+    /// first path. `counts` is the value of [`Path::counts`] for all of them.
     fn add_paths(&mut self, i: u16, app: &NetworkApp, counts: bool) -> Result<u16, Problem> {
         let engine = &mut self.engine;
         let first = engine.paths.len();
@@ -170,8 +171,8 @@ impl<S: Sink> World<S> {
             let message = "too many servers; expected at most 32767 for all applications together".to_owned();
             return Err(Problem::new(format!("app.{}.to", app.name), message));
         }
-        // the rows of this application have just been added, so the last row is one of them. Either all rows of an
-        // application have series, or none of them has
+        // the last row belongs to this application, because the application's rows have just been added. Either all
+        // rows of an application have series, or none of them has
         let series = engine.tally.rows.last().is_some_and(|row| row.directions[0].series.is_some());
         let [header, server_header] = app.stacks.map(|stack| engine.headers[usize::from(stack)]);
         let reads = app.stacks.map(|stack| engine.stacks[usize::from(stack)].reads_ack_time());

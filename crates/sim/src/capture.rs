@@ -61,8 +61,8 @@ struct App {
 
 impl<W: Write> Capture<W> {
     /// Returns a sink that captures at both ends of `link`, and writes the headers of both files. The node `from` of
-    /// the link is on the left. `None` chooses the slowest link (by its shaper or modem), or the first of several such
-    /// links.
+    /// the link is on the left. `None` chooses the slowest link, or the first of several such links. A link is as slow
+    /// as its shaper or modem.
     ///
     /// Errors: an unknown link; a file that cannot be written. [`Capture::finish`] reports later write errors.
     pub fn new(scenario: &Scenario, link: Option<&str>, files: [W; 2], kept: u32) -> Result<Self, Problem> {
@@ -102,7 +102,8 @@ fn unknown(name: &str, links: &[NetworkLink]) -> Problem {
     Problem::new("capture", format!("unknown link \"{name}\"{hint} (known: {})", known.join(", ")))
 }
 
-/// Returns the link with the lowest sustained rate, or the first of several such links.
+/// Returns the link with the lowest rate, or the first of several such links. The rate is the link's sustained rate or,
+/// if lower, its own `rate`.
 fn slowest(links: &[NetworkLink]) -> Option<&NetworkLink> {
     let rate = |l: &Link| l.sustained_rate().into_iter().chain(l.rate).min().unwrap_or(BitRate(u64::MAX));
     // a reverse link such as "~up" precedes "up" in `links`, but "up" must be chosen
@@ -187,7 +188,7 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
     }
     let mut options = Options::new();
     if syn {
-        // the scenario's MSS excludes the time stamp option of every segment; the MSS option includes it
+        // the scenario's MSS does not count the 12 bytes of the time stamp option; the MSS option does
         let stamp = if stack.wire.timestamps { 12 } else { 0 };
         options.mss((stack.wire.mss + stamp).min(65_535) as u16);
     }

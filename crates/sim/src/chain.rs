@@ -35,30 +35,30 @@ use scenario::{NO_LINK, Network, NetworkLink};
 use std::collections::BTreeSet;
 use units::{BitRate, Duration, Time};
 
-/// Maximum rate of a link in a chain, unless the link is plain and has a propagation delay. The limit is necessary
-/// because a packet must take time on every link.
+/// Maximum rate of a link in a chain. The limit is necessary because a packet must take time on every link. It does not
+/// apply to a plain link that has a propagation delay.
 const FASTEST: BitRate = BitRate(10_000_000_000);
 /// Prefetch distance, in ring entries.
 const LOOKAHEAD: usize = 8;
 
-/// The kind of a link that sends all packets at the same rate, delays them by the same time and drops packets only in
-/// its queue. Other links have no kind.
+/// The kind of a link, as far as chains need it. Only a link with a constant rate and a constant delay that drops
+/// packets only in its queue has a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The queue is first-in first-out, so departures can be computed at enqueue.
     Plain,
-    /// The link has any other queue.
+    /// The queue is of any other type.
     Managed,
 }
 
 /// A link's role in a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Role {
-    /// True if every packet that reaches the far end continues over a link that receives packets from this link only.
+    /// True if every packet that reaches the far end continues over a link that only this link feeds.
     pub onward: bool,
-    /// True if an arrival at the far end is handled before all other events that have the same time and were scheduled
-    /// at the same moment as the arrival's event. This is the case if this link has a tail. It is also the case if this
-    /// link is plain and only one link feeds it, and that feeding link is onward or has a tail.
+    /// True if an arrival at the far end precedes all other events that have the same time and were scheduled at the
+    /// same moment. This is the case if this link has a tail, or if this link is plain and its only feeder is onward or
+    /// has a tail.
     pub fed: bool,
     /// The links behind this link, if this link is a port and all packets that leave the port follow the same chain of
     /// links to their host.
@@ -140,8 +140,8 @@ pub(crate) fn roles(
 struct Passage {
     /// Time at which the packet arrives at the queue.
     at: Time,
-    /// Start of the packet's transmission. If the packet is dropped: the time at which an event for its arrival at the
-    /// queue would have been scheduled, as in [`Arrival::since`].
+    /// For a packet that is sent, the start of its transmission. For a dropped packet, the time at which an event for
+    /// its arrival at the queue would have been scheduled, as in [`Arrival::since`].
     start: Time,
     /// Time at which the packet leaves the link: it arrives at the far end, or is dropped.
     left: Time,
@@ -150,18 +150,18 @@ struct Passage {
     flow: u32,
     size: u16,
     dropped: bool,
-    /// True if an event for the packet's arrival at the queue would have preceded all other events that were scheduled
-    /// at the same time as this event.
+    /// The value of [`Arrival::first`] for the packet's arrival at the queue.
     first: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub at: Time,
-    /// If every hop had events, the event for this arrival would have been added to the event set at this time. Zero if
-    /// the arrival is part of the event that is being handled.
+    /// Time at which the event for this arrival would have been scheduled if every hop had an event. Zero if the
+    /// arrival is part of the event that is being handled.
     pub since: Time,
-    /// True if this event would precede all other events that were scheduled at the time `since`.
+    /// True if the event for this arrival would precede all other events scheduled at the time `since` for the same
+    /// time.
     pub first: bool,
 }
 
@@ -181,8 +181,8 @@ pub(crate) struct Chained {
     tx: TxTime,
     delay: Duration,
     capacity: Capacity,
-    /// The packets on their way to the far end, if each of them has an arrival event there. On an onward link, arrivals
-    /// at the far end have no events, and the ring is empty.
+    /// The packets on their way to the far end. On an onward link the ring is always empty, because arrivals at its far
+    /// end have no events.
     ring: Ring<Last>,
     free_at: Time,
     /// Time at which the packet that was accepted last arrives at the far end; zero if no packet has been accepted.
@@ -200,7 +200,7 @@ pub(crate) struct Chained {
     settled: Time,
     /// Packets that arrived at the far end up to `settled`.
     delivered: Count,
-    /// Dropped packets that have been removed from the log. The packets still in the log are not included.
+    /// Dropped packets that have been removed from the log.
     dropped: Count,
     /// Number of the first packet whose arrival has not yet been reported to the meter and to the flows' drop counts.
     entered: u64,
@@ -212,8 +212,8 @@ pub(crate) struct Chained {
 /// Records which packets in a link's log have been reported to the link's meter.
 #[derive(Clone, Debug)]
 struct Seen {
-    /// Number of the first packet that still waits in the queue, as far as the meter has been informed. If no packet
-    /// waits, this is the number of the next packet whose arrival will be reported.
+    /// Number of the first packet that still waits in the queue according to the meter. If no packet waits, the number
+    /// of the next packet whose arrival will be reported.
     started: u64,
     /// Time at which the transmission of packet `started` begins, if this packet waits in the queue; otherwise `NEVER`.
     next_start: Time,
@@ -259,7 +259,7 @@ impl Chained {
         self.log.get((number - self.front) as usize)
     }
 
-    /// Removes the packets from `ahead` whose transmission has started by the time `at`.
+    /// Removes from `ahead` the packets whose transmission has started by the time `at`.
     #[inline]
     fn decide(&mut self, at: Time) {
         // bounded: each iteration removes one of the packets that were waiting
@@ -276,8 +276,9 @@ impl Chained {
         }
     }
 
-    /// Accepts or drops a packet that arrives at the queue. Returns the start of its transmission and its arrival at the far end;
-    /// `None` if it is dropped. Packets must be offered in the order of their arrival.
+    /// Accepts or drops a packet that arrives at the queue. Returns the start of the packet's transmission and the
+    /// packet's arrival at the far end; `None` if the packet is dropped. Packets must be offered in the order of their
+    /// arrival.
     #[inline(always)]
     pub(crate) fn offer(&mut self, arrival: Arrival, size: u16, flow: u32) -> Option<(Time, Arrival)> {
         let Arrival { at, since, first } = arrival;
@@ -311,7 +312,7 @@ impl Chained {
         Some((start, Arrival { at: left, since, first: self.role.fed }))
     }
 
-    /// Returns true if no packet is on the way to the far end.
+    /// Returns true if no packet is in the ring.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
@@ -377,7 +378,8 @@ impl Chained {
         }
     }
 
-    /// Reports the next packet's arrival to the meter.
+    /// Reports the next packet's arrival to the meter. If the packet was dropped, adds it to the drop count of its
+    /// flow.
     #[inline]
     fn enter(&mut self, books: &mut Books<'_>) {
         let Some(&Passage { at, start, flow, size, dropped, .. }) = self.passage(self.entered) else { return };
@@ -460,7 +462,7 @@ impl Chained {
         self.tx.rate
     }
 
-    /// Returns the packets in the log that have arrived by the time `settled`.
+    /// Returns the packets in the log that arrived at the queue by the time `settled`.
     fn entered(&self) -> impl Iterator<Item = &Passage> {
         (0..).map_while(|i| self.log.get(i)).take_while(|of| of.at <= self.settled)
     }

@@ -30,7 +30,7 @@ const SPECIAL: Flags = Flags(MORE.0 | Flags::ECN.0 | Flags::ACE.0);
 
 /// The flags that hold AccECN's counter.
 const COUNTED: Flags = Flags(Flags::ACE.0 | Flags::ECN.0);
-/// The flags that plain data keeps when it is encoded.
+/// The flags that plain data still has after it is decoded.
 const KEPT: Flags = Flags(COUNTED.0 | Flags::PSH.0);
 /// Flags not set in any segment of the SACK form.
 const NOT_SACK: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACCECN_OPTION.0 | Flags::WINDOW.0);
@@ -167,8 +167,8 @@ struct Body {
 struct Sacks {
     first: (u32, NonZeroU32),
     more: [(u32, u32); 2],
-    /// The fourth block, if there is one. Otherwise, the first number is the echoed stamp. The second number is then
-    /// the time from that stamp to the ACK's own stamp in microseconds, with the bit [`Sacks::STAMPS`] set.
+    /// Either the fourth block, or the stamps: the echoed stamp, and the time from the echoed stamp to the ACK's own
+    /// stamp in microseconds, with the bit [`Sacks::STAMPS`] set.
     last: (u32, u32),
 }
 
@@ -218,8 +218,8 @@ impl Sacks {
     }
 }
 
-/// Returns [`Flags::SACK_WHOLE`], which queues read, if the segment is an ACK that carries a window, and its SACK
-/// blocks certainly cover all data that the receiver has above holes. Otherwise returns no flags.
+/// Returns [`Flags::SACK_WHOLE`], a flag for queues, if the segment is an ACK that carries a window and its SACK blocks
+/// certainly cover all data that the receiver has above holes. Otherwise returns no flags.
 fn sack_flags(segment: &Segment) -> Flags {
     let blocks = segment.flags.has(Flags::WINDOW.with(Flags::SACK)) && segment.flags.has(Flags::PURE_ACK);
     if blocks { Sacks::new(segment).whole() } else { Flags::default() }
@@ -237,7 +237,7 @@ pub(crate) fn has_bytes(flags: Flags) -> bool {
     flags.and(Flags::BYTES.with(Flags::PURE_ACK)) == Flags::BYTES
 }
 
-/// Returns true if a segment is plain except for AccECN's counter.
+/// Returns true if a segment carries AccECN's counter and is otherwise plain.
 #[inline]
 fn counts(flags: Flags) -> bool {
     flags.has(Flags::ACE) && !flags.any(MORE)
@@ -442,8 +442,8 @@ mod tests {
         assert!(seen.iter().all(|n| *n > 500), "{seen:?}");
     }
 
-    /// Returns a random segment: data, with or without a FIN, or a pure ACK, with or without SACK blocks. Either may
-    /// carry an ECN echo or AccECN's counter, and has a random ECN field.
+    /// Returns a random segment: data, with or without a FIN, or a pure ACK, with or without SACK blocks. Data and ACKs
+    /// may carry an ECN echo or AccECN's counter, and have a random ECN field.
     fn random_segment(rng: &mut Rng, sent: Time) -> Segment {
         let ack = if rng.below(2) == 0 { 1 } else { 1 << 33 | rng.below(1 << 33) };
         let mut s = Segment {

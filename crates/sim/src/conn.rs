@@ -103,8 +103,9 @@ impl End {
     }
 }
 
-/// A slot in the connection table. Its size is an odd number of cache lines, so that the hot lines of all connections spread over
-/// all sets of a cache. (If it were sixteen lines, eight per end, the first lines would use only one set in sixteen.)
+/// A slot in the connection table. Its size is an odd number of cache lines, so that the hot lines of all connections
+/// spread over all sets of a cache. (With sixteen lines, eight per end, the first lines of all connections would share
+/// one sixteenth of the sets.)
 #[derive(Clone, Debug)]
 pub(crate) struct Conn {
     pub ends: [End; 2],
@@ -123,7 +124,7 @@ impl Conn {
         self.ends[0].used
     }
 
-    /// Adds the final counters of both ends to the connection's row.
+    /// Adds the final counters of both ends to the connection's row of counters.
     pub(crate) fn retire(&self, tally: &mut Tally) {
         for (direction, end) in self.ends.iter().enumerate() {
             let (rx, sender) = end.account();

@@ -12,8 +12,8 @@ use units::{Duration, Time, prefetch};
 
 /// Number of connections that fit in the second-level cache. If there are more, the connections of the next packets are prefetched.
 const IN_CACHE: usize = 128;
-/// Prefetch distances, in packets on a link. A packet's connection is prefetched at the first distance, and the cache
-/// lines to which the connection refers at the second, which is shorter.
+/// Prefetch distances, in packets on a link. The first distance is for a packet's connection. The second, shorter
+/// distance is for the cache lines to which the connection refers.
 const LOOKAHEAD: [usize; 2] = [5, 2];
 
 impl<S: Sink> Engine<S> {

@@ -29,7 +29,7 @@ pub struct LinkState {
     /// Time for which the packet at the head of the queue has waited. If the discipline has several queues, this is the
     /// longest of the times at their heads. `None` if no packet waits, or if the time is not known.
     pub head_sojourn: Option<Duration>,
-    /// The link's current rate; `None` without a rate.
+    /// The link's current rate; `None` if the link has no rate.
     pub rate: Option<BitRate>,
 }
 
@@ -125,8 +125,8 @@ impl World {
         })
     }
 
-    /// At `now`, sets a value of the sender that [`World::sender`] returns, and sends the segments that the new value allows.
-    /// All events before `now` must have been handled. Returns false if no connection is open.
+    /// At `now`, sets a value of the sender that [`World::sender`] returns, and sends the segments that the new value
+    /// allows. All events before `now` must have been handled. Returns false if the connection is not open.
     pub fn steer(&mut self, now: Time, app: usize, row: usize, set: Steer) -> bool {
         let Some((slot, side)) = self.connection(app, row) else { return false };
         self.engine.net.events.advance(now);

@@ -110,7 +110,8 @@ impl<S: Sink> World<S> {
         self.engine.net.send(path.at, packet);
     }
 
-    /// Ends the run early: brings all counters and series up to date, and shortens the run to the time so far.
+    /// Ends the run early, at the current time (but not before the end of the warm-up), and brings all counters and
+    /// series up to date.
     pub fn stop(&mut self) {
         if !self.over {
             self.end = self.now().max(Time(self.engine.tally.warm_up.0)) + Duration::from_nanos(1);
@@ -118,9 +119,8 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Ends the run, and brings all counters and series up to date, if no wake is pending and no event of the run is
-    /// left. If an event is left and no wake is pending, this function processes the event instead. Returns true if the
-    /// run is over.
+    /// Does nothing if a wake is pending. Otherwise processes the next event of the run or, if no event is left, ends
+    /// the run and brings all counters and series up to date. Returns true if the run is over.
     pub fn finish_if_done(&mut self) -> bool {
         if !self.over && self.engine.wakes.is_empty() && self.advance(self.last()) == 0 {
             self.finish();

@@ -49,7 +49,7 @@ pub(crate) struct Engine<S> {
     pub deferred_acks: Vec<(NodeId, PacketMeta)>,
     pub tally: Tally,
     pub next_port: u16,
-    /// The endpoints that the program must call.
+    /// Pending reasons for the program to call an endpoint.
     pub wakes: Vec<Wake>,
 }
 
@@ -126,8 +126,8 @@ impl<S: Sink> Engine<S> {
         flow
     }
 
-    /// Adds a connection's drops to its row, including packets dropped after the connection has ended (such as a
-    /// repeated FIN).
+    /// Adds the drops of a connection's packets to the connection's row of counters, including drops after the
+    /// connection has ended (such as that of a repeated FIN).
     pub(crate) fn collect_drops(&mut self, slot: usize) {
         let now = self.net.now();
         let row = self.conns[slot].info.row;

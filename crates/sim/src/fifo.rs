@@ -18,10 +18,10 @@ use packet::{Backlog, Count, DropReason, Packed, PacketMeta};
 use port::PlainLink;
 use units::{BitRate, Duration, Time};
 
-/// A link's series and distributions, if it is recorded.
+/// The series and distributions of a link; `None` if the link is not recorded.
 pub(crate) type Meter = Option<Box<LinkMeter>>;
 
-/// The limit of the queue. It does not include the packet in transmission.
+/// The limit of the queue. The packet in transmission does not count towards the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capacity {
     Packets(u32),
@@ -39,7 +39,7 @@ impl Capacity {
     }
 }
 
-/// Prefetch distance, in ring entries. Together, these entries take up a few cache lines.
+/// Prefetch distance, in ring entries. Eight entries take up a few cache lines.
 const LOOKAHEAD: usize = 8;
 
 /// Number of cached transmission times.
@@ -88,7 +88,7 @@ pub(crate) struct Fifo {
     ring: Ring<Transmission>,
     /// Sojourn times of the waiting packets, if the link has a meter.
     sojourns: Ring<Duration>,
-    /// Number of packets, at the front of the ring, whose transmission has started.
+    /// The cursor: the number of packets at the front of the ring whose transmission has started.
     started: usize,
     /// Start of the next transmission; `NEVER` if no packet waits.
     next_start: Time,
@@ -133,7 +133,7 @@ impl Fifo {
     }
 
     /// Returns the counters and the backlog as of the latest offer, arrival or [`Self::catch_up`]. This function does
-    /// not advance the cursor, so packets whose transmission has started since then still count as waiting.
+    /// not advance `started`, so packets whose transmission has started since then still count as waiting.
     pub(crate) fn counts(&self) -> LinkCounts {
         let mut drops = [0; DropReason::ALL.len()];
         drops[DropReason::TailFull as usize] = self.dropped.packets;
@@ -148,7 +148,7 @@ impl Fifo {
         }
     }
 
-    /// Returns the cache of transmission times, which includes the link's rate, and the link's delay and capacity.
+    /// Returns the link's cache of transmission times (with the link's rate), its delay and its capacity.
     pub(crate) fn parameters(&self) -> (TxTime, Duration, Capacity) {
         (self.tx.clone(), self.delay, self.capacity)
     }
@@ -183,8 +183,8 @@ impl Fifo {
         PlainLink { now, free_at, waiting, in_flight, offered, dropped, delivered }
     }
 
-    /// Moves the cursor (`started`) past all packets whose transmission has started by `now`, and reports these packets
-    /// to the meter.
+    /// Advances `started` past all packets whose transmission has started by `now`, and reports these packets to the
+    /// meter.
     #[inline]
     pub(crate) fn catch_up(&mut self, now: Time, meter: &mut Meter) {
         // bounded: each iteration takes one waiting packet

@@ -1,4 +1,5 @@
-//! The state of a port in a chain: its inbox, and how far its packets have been passed on. `through` uses it.
+//! The state of a port in a chain, used by the module `through`: the port's inbox, and how far its packets have been
+//! passed on.
 
 use crate::chain::Tail;
 use crate::fifo::TxTime;
@@ -17,7 +18,7 @@ pub(crate) struct Inbound {
     pub packet: Packed,
 }
 
-/// A port's place in a chain.
+/// The state of a port that has a tail.
 #[derive(Clone, Debug)]
 pub(crate) struct Through {
     pub tail: Tail,
@@ -28,7 +29,7 @@ pub(crate) struct Through {
     pub entered: usize,
     /// Time at which the last packet that was passed on to the tail arrives at the far end of the port's link.
     pub last_arrival: Time,
-    /// Time of the latest arrival at the far end of the port's link that has been handled.
+    /// Time of the latest handled arrival at the far end of the port's link.
     pub arrived: Time,
     tx: TxTime,
     delay: Duration,

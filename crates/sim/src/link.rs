@@ -35,20 +35,20 @@ pub(crate) enum Carrier {
         /// Time of the earliest event that is scheduled for an arrival at the far end; [`Time::NEVER`] if there is
         /// none.
         armed: Time,
-        /// True if no event is scheduled for the port's work while a packet is in flight. Any due work is then done
-        /// when the next packet arrives at either end of the link, or before the link's counts are read. This requires
-        /// [`Port::can_wait`], and that no sink receives the port's records.
+        /// True if the port's work has no event of its own while a packet is in flight. Work that falls due is then
+        /// postponed until a packet arrives at either end of the link, or until the link's counts are read. A port is
+        /// lazy only if [`Port::can_wait`] is true and no sink receives the port's records.
         lazy: bool,
         /// True if packets of several segments (GSO) are split before they enter the port.
         cuts: bool,
-        /// The port's place in a chain, if it has one.
+        /// The state of a port with a tail; `None` for a port without a tail.
         through: Option<Box<Through>>,
     },
 }
 
 /// Builds link number `i` in its idle state. If possible, the link is a [`Fifo`], or a [`Chained`] if the link has a
-/// role in a chain. If `observed` is true, a sink records the link's packets, or TCP small queues count them. Such a
-/// link is always a port.
+/// role in a chain. If `observed` is true (a sink records the link's packets, or TCP small queues count them), the link
+/// is always a port.
 pub(crate) fn build(
     link: &NetworkLink,
     i: u16,

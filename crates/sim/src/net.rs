@@ -26,7 +26,7 @@ pub(crate) struct Net<S> {
     pub links: Vec<Link>,
     pub routes: Routes,
     pub bodies: Bodies,
-    /// Whole segments of packets in flight. Used only if the sink captures packets.
+    /// The whole segment of each packet in flight. Used only if the sink captures packets.
     pub tags: SegmentTags,
     pub flows: FlowTable,
     pub sink: S,
@@ -189,8 +189,7 @@ impl<S: Sink> Net<S> {
         self.act_in_chain(i, |port, _, env| act(port, now, env))
     }
 
-    /// Calls `act` for a port. `act` also receives the port's state as part of a chain; this state is `None` for a port
-    /// outside a chain.
+    /// Calls `act` for a port. `act` also receives the port's [`Through`], which is `None` for a port without a tail.
     #[inline(always)]
     pub(crate) fn act_in_chain<T>(
         &mut self,
@@ -266,8 +265,8 @@ impl<S: Sink> Net<S> {
     }
 
     /// Handles the arrival event of link `i`. If the packet has reached its host, returns the packet; otherwise
-    /// forwards it and returns `None`. If several packets arrive together, also returns `None`: the packets for this
-    /// host are then in `arrived`, and the others have been forwarded.
+    /// forwards it and returns `None`. If several packets arrive together, also returns `None`: the packets for the
+    /// link's far node are then in `arrived`, and the others have been forwarded.
     #[inline(always)]
     pub(crate) fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
         let now = self.events.now();
@@ -340,7 +339,7 @@ impl<S: Sink> Net<S> {
         None
     }
 
-    /// Handles all packets that reach the far end of link `i` at the same time in a single event, so no other event
+    /// Handles in a single event all packets that reach the far end of link `i` at the same time, so no other event
     /// comes between their arrivals. (For example, 24 SYNs sent at once reach the next queue together, not one by one.)
     #[cold]
     #[inline(never)]
@@ -472,8 +471,9 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Lets a lazy port that becomes free at `now` send its next packet, if an event for this would precede the current
-    /// event, which was scheduled at `since`. (A lazy port has no such event while a packet is in flight.)
+    /// Lets a lazy port that becomes free at `now` send its next packet, if an event for the port's work would precede
+    /// the current event, which was scheduled at `since`. (A lazy port has no event for its work while a packet is in
+    /// flight.)
     fn free_before(&mut self, i: u16, now: Time, since: Time) {
         let Carrier::Port { port, lazy: true, .. } = &self.links[usize::from(i)].carrier else { return };
         if port.is_free_before(now, since) {

@@ -43,7 +43,7 @@ impl QueueDelays {
 mod tests {
     use super::*;
 
-    /// A dual-queue discipline whose probe has its own names for the two delays.
+    /// A made-up dual-queue discipline, whose probe has its own names for the two delays.
     struct Third;
 
     impl Probed for Third {

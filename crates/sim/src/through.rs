@@ -89,9 +89,8 @@ impl<S: Sink> Net<S> {
                 through.inbox.pop();
                 port.offer(at, packet.at(at), env);
             }
-            // for a port outside a chain, the arrival of a packet at the far end is an event, and the port also does
-            // its work in this event. This port has no such event. If it would precede the current event, the port
-            // works here
+            // a port outside a chain also works in the event of a packet's arrival at the far end. This port has no
+            // such event, so it works here if the event would precede the current event
             if port.in_flight(0).is_some_and(|packet| packet.stamp == now && through.since(packet) <= since) {
                 port.work(now, env);
             }
@@ -121,8 +120,8 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Schedules the work of port `i`, unless packets are on the last link of the port's tail. In that case the port
-    /// works when these packets arrive.
+    /// Schedules the work of port `i` if no packet is on the last link of the port's tail. While packets are on that
+    /// link, the port works when they arrive.
     #[inline]
     pub(crate) fn wake_through(&mut self, i: u16) {
         let Some(Through { tail, .. }) = self.through(i) else { return };

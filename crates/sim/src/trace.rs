@@ -22,7 +22,7 @@ struct TracedLink {
     law: bool,
     queues: bool,
     packets: bool,
-    /// Sojourn time of the last packet that left.
+    /// Sojourn time of the last packet that left the link's queue.
     sojourn: Option<Duration>,
     seen: LastValues,
 }

@@ -41,8 +41,8 @@ impl Tsq {
     }
 }
 
-/// Returns the nodes with TCP small queues: at least one endpoint on the node limits the number of its bytes in the
-/// node's device.
+/// Returns the nodes with TCP small queues: nodes with an endpoint that limits the number of its bytes in the node's
+/// device.
 pub(crate) fn nodes(network: &Network) -> BTreeSet<u16> {
     let counts = |stack: u16| network.stacks[usize::from(stack)].pacing.tsq;
     let of = |app: &scenario::NetworkApp| {

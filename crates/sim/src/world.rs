@@ -27,7 +27,7 @@ pub struct World<S: Sink = ()> {
     pub(crate) apps: Vec<traffic::App>,
     pub(crate) engine: Engine<S>,
     pub(crate) end: Time,
-    /// True once [`World::run`] has reached the end.
+    /// True once the run has ended.
     pub(crate) over: bool,
     pub(crate) bin: Duration,
     pub(crate) next_sample: Time,
@@ -49,7 +49,7 @@ pub struct Books {
     pub dropped: u64,
     /// Packets in the link's queue now.
     pub queued: u64,
-    /// Packets being sent, in a modem's transmit queue, or on the wire.
+    /// Packets that wait in a modem's transmit queue, are being sent, or are on the wire.
     pub in_flight: u64,
 }
 
@@ -94,7 +94,7 @@ impl<S: Sink> World<S> {
         &self.engine.net.sink
     }
 
-    /// Ends the world; returns the sink of the run.
+    /// Consumes the world; returns the sink of the run.
     pub fn into_sink(self) -> S {
         self.engine.net.sink
     }
@@ -156,8 +156,9 @@ impl<S: Sink> World<S> {
         self.advance(self.last()) > 0
     }
 
-    /// Processes the next event if it is due by `last`. Returns the amount of work: 0 if no event was due, otherwise 1, or the
-    /// number of packets if the event delivers several at once.
+    /// Processes the next event if it is due by `last`. Returns the amount of work: 0 if no event was due; the number
+    /// of packets if the event delivers several at once; a whole slice if idle links count their missed opportunities;
+    /// otherwise 1.
     #[inline(always)]
     pub(crate) fn advance(&mut self, last: Time) -> u32 {
         let Some(target) = self.engine.net.events.take(last) else { return 0 };
@@ -201,8 +202,8 @@ impl<S: Sink> World<S> {
         work
     }
 
-    /// Runs to the end of the scenario. After each slice, calls `progress` with the fraction done; if it returns false,
-    /// the run stops.
+    /// Runs to the end of the scenario. After each slice, calls `progress` with the fraction done; the run stops if
+    /// `progress` returns false.
     pub fn run(&mut self, mut progress: impl FnMut(f64) -> bool) -> Ended {
         self.run_observed(|world| progress(world.now().secs() / world.end.secs()))
     }
@@ -217,7 +218,7 @@ impl<S: Sink> World<S> {
     }
 
     /// Handles all events before `until`, which must not be later than the end of the run. Calls `observe` after each
-    /// slice, and stops if it returns false.
+    /// slice, and stops if `observe` returns false.
     pub fn run_before(&mut self, until: Time, mut observe: impl FnMut(&Self) -> bool) -> Ended {
         let Some(last) = until.0.checked_sub(1).map(Time) else { return Ended::Finished };
         loop {
@@ -235,7 +236,7 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Returns the last moment of the run, which covers [0, duration).
+    /// Returns the last nanosecond of the run. The run covers [0, duration).
     pub(crate) fn last(&self) -> Time {
         Time(self.end.0 - 1)
     }
@@ -300,8 +301,8 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Handles the world's own clock: scheduled tasks, samples and idle links. Returns the amount of work, as for
-    /// [`World::advance`].
+    /// Handles the world's own clock: scheduled tasks, samples and idle links. Returns the amount of work: a whole
+    /// slice if idle links count their missed opportunities, otherwise 1.
     fn clock(&mut self) -> u32 {
         let now = self.now();
         while let Some((at, task)) = self.tasks.pop_if(|(at, _)| *at <= now) {

@@ -1,4 +1,5 @@
-//! Memory stays small and does not grow with simulated time. The test has its own allocator, which counts live bytes.
+//! Tests that memory stays small and does not grow with simulated time. The test has its own allocator, which counts
+//! live bytes.
 #![allow(unsafe_code, reason = "an allocator that counts bytes needs unsafe code")]
 
 #[path = "it/common/mod.rs"]

@@ -230,9 +230,9 @@ fn safe(d: u32, delta: u32) -> u32 {
     d - d.wrapping_sub(delta) % ACE
 }
 
-/// Returns the number of segments that were marked. The ACE field has three bits, so it gives this number only modulo 8
-/// (`delta`). The result is the candidate that is nearest to `marked` bytes, counted in segments of `bytes / d` bytes,
-/// but at most `safe(d, delta)`.
+/// Estimates the number of marked segments from the `marked` bytes, as if every segment had `bytes / d` bytes. The
+/// result is the nearest number that is congruent to `delta` mod 8 (the ACE field has three bits), but at most
+/// `safe(d, delta)`.
 fn nearest(d: u32, delta: u32, marked: u64, bytes: u64) -> u32 {
     // converts `marked` bytes to segments of `bytes / d` bytes, rounded to the nearest whole number
     let segments = (2 * marked * u64::from(d) + bytes) / (2 * bytes).max(1);
@@ -261,7 +261,8 @@ mod tests {
         // delivered, 3 is the only possible number
         let one = Counts { s_cep: 6, ..Counts::default() };
         assert_eq!(one.clone().newly(&ack(1), 5, 5000).0, 3);
-        // 3, 11 or 19 of the 20 segments delivered were marked; the safe value is 20 - ((20 - 3) mod 8) = 19
+        // if 20 segments are delivered, 3, 11 or 19 of them were marked. Without the option, the safe value is used,
+        // 20 - ((20 - 3) mod 8) = 19
         assert_eq!(one.clone().newly(&ack(1), 20, 20_000).0, 19);
         // the option reports 11 448 marked bytes in segments of 1000, so 11 were marked
         let option = AccEcnOption { fields: 3, ceb: 11_448, ..AccEcnOption::default() };
@@ -308,7 +309,7 @@ mod tests {
         client.stamp(&mut third, None);
         assert_eq!(third.flags.ace(), 0b110);
         assert!(server.on_answer(third.flags.ace()));
-        // the later ACKs do not report the marks of the handshake again
+        // in later segments, ACE is 6 on both sides, which reports no new marks
         let (mut up, mut down) = (Segment::default(), Segment::default());
         client.stamp(&mut up, None);
         server.stamp(&mut down, None);
@@ -321,8 +322,8 @@ mod tests {
     fn acks_leave_for_the_first_mark_and_for_every_second() {
         let mut c = Counts::default();
         let at_once = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].map(|ecn| c.on_data(ecn, 1, 1000));
-        // no ACK leaves between the segments of this test, so the marks remain unreported. From the second mark on,
-        // every segment therefore triggers an ACK, whether the segment is marked or not
+        // an ACK is due from the second unreported mark on, and no ACK leaves between these segments. So after the
+        // second mark, every segment triggers an ACK, even if the segment itself is not marked
         assert_eq!(at_once, [false, true, true, true, true, true]);
         let mut s = Segment::default();
         c.stamp(&mut s, Some(28));

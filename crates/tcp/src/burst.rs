@@ -47,7 +47,8 @@ const WIN_DIVISOR: u64 = 3;
 /// A sender that has sent nothing for longer than this time does not wait for a larger burst.
 const RECENT: Duration = Duration::from_millis(1);
 
-/// Returns the pacing rate in payload bytes per second, for `segments` segments per `srtt`. `None` before the first RTT sample.
+/// Returns the pacing rate in payload bytes per second: `segments` segments per `srtt`, times the ratio for the window
+/// `cwnd` ([`RATIO`]). `None` before the first RTT sample.
 pub(crate) fn pacing_rate(p: &TcpParams, segments: f64, ssthresh: f64, cwnd: f64, srtt: Duration) -> Option<f64> {
     if srtt.is_zero() {
         return None;
@@ -121,8 +122,8 @@ impl Bursts {
         std::mem::take(&mut self.throttled)
     }
 
-    /// Returns true if the host's queue and device hold too much for another burst of `segments`, and records that a segment
-    /// waits. `again` is true if the burst is a retransmission.
+    /// Returns true if the host's queue and device hold too many bytes for another burst of `segments`. If so, records
+    /// that a segment waits. `again` is true if the burst is a retransmission.
     pub(crate) fn device_is_full(&mut self, p: &TcpParams, segments: u64, again: bool) -> bool {
         let rate = self.rate.map_or(0.0, |rate| rate / PER_SECOND) as u64;
         let most = if p.pacing.paced { u64::MAX / 2 } else { LIMIT_OUTPUT };
@@ -201,11 +202,10 @@ mod tests {
         };
         assert_eq!([14_999, 15_000].map(|local| full(&mut b, local, 5, false)), [false, true]);
         assert_eq!([29_999, 30_000].map(|local| full(&mut b, local, 5, true)), [false, true], "to repair a loss");
-        // if a burst is one segment, two bursts (3000 bytes) are less than the rate sends in 1/1024 s, so the limit is
-        // 7324 bytes
+        // if a burst is one segment, two bursts are 3000 bytes. The rate sends more in 1/1024 s: 7324 bytes, which is
+        // the limit
         assert_eq!([7323, 7324].map(|local| full(&mut b, local, 1, false)), [false, true]);
-        // the first departure reports that a segment was waiting. The second does not, because no segment is waiting
-        // any more
+        // the first departure reports that a segment was waiting; at the second departure, none is waiting any more
         assert_eq!([1500, 1500].map(|bytes| b.left(bytes)), [true, false]);
         assert_eq!(b.local, 4324);
         // at 100 Gbit/s, 12.2 MB leaves in 1/1024 s, but an unpaced flow is limited to 4 MB

@@ -66,8 +66,8 @@ pub(crate) struct Sampler {
 }
 
 impl Arrived {
-    /// Adds a segment to the data that the ACK delivers. The segment becomes `newest` unless another segment was sent later. A FIN
-    /// without data delivers nothing.
+    /// Adds a segment to the data that the ACK delivers. If no other segment delivered by this ACK was sent later, the
+    /// segment becomes `newest`. A FIN without data delivers nothing.
     fn take(&mut self, s: Sent, bytes: u64, again: bool) {
         if bytes == 0 {
             return;
@@ -129,8 +129,8 @@ impl Sampler {
         }
     }
 
-    /// Reports newly lost segments in sequence order. Bound: a call visits each entry of the scoreboard once. It is
-    /// called only after an ACK that reports a loss, after a timeout, or at the end of a reordering window.
+    /// Reports newly lost segments in sequence order. Called only after an ACK that reports a loss, after a timeout, or
+    /// at the end of a reordering window. Bound: a call visits each entry of the scoreboard once.
     pub(crate) fn report_losses(&mut self, board: &Scoreboard, mut report: impl FnMut(&LostSegment)) {
         let mut adjoins = false;
         for (s, e) in self.sent.iter_mut().zip(board.iter()) {
@@ -232,8 +232,8 @@ mod tests {
         (1..5).for_each(|at| s.on_sacked(at, 1000, false));
         let (newly, sample) = s.on_ack(Time(20 * MS));
         assert_eq!(newly, 2000);
-        // the last of the five segments was sent at 8 ms, when nothing had been delivered yet, and its flight began
-        // at 0 ms. The sample therefore covers all 4000 bytes, which were delivered in the 20 ms since then
+        // segments 1 to 4 (4000 bytes) are delivered. Segment 4 was sent at 8 ms, before anything was delivered, in a
+        // flight that began at 0 ms. The sample therefore covers all 4000 bytes and the 20 ms since 0 ms
         assert_eq!(
             sample.unwrap(),
             RateSample {

@@ -150,11 +150,10 @@ impl Detection {
         true
     }
 
-    /// Returns true if, while duplicate ACKs arrive, the window limits all outstanding bytes, and false if it limits
-    /// only the bytes in flight. Without limited transmit, the result is always true. With limited transmit (RFC
-    /// 3042), the result is true only in stacks that use DupThresh; these stacks may send two segments beyond the
-    /// window. FACK and RACK do not need this allowance: they do not count SACKed bytes, so every SACK makes room in
-    /// the window.
+    /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, and false if it limits only
+    /// the bytes in flight. Without limited transmit (RFC 3042), the result is always true. With limited transmit, the
+    /// result is true only in stacks that use DupThresh; these stacks may send two segments beyond the window. FACK and
+    /// RACK do not need this allowance: they do not count SACKed bytes, so every SACK makes room in the window.
     pub(crate) fn counts_outstanding(&self, p: &TcpParams) -> bool {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }
@@ -166,7 +165,8 @@ impl Detection {
         p.detection.recovery == Recovery::Sack && matches!(self, Self::Dupack)
     }
 
-    /// Ends a recovery, or the repair after a timeout. Returns true if the SACK information about higher data was discarded.
+    /// Ends a recovery, or the repair after a timeout. FACK then clears the marks SACKED, LOST and RETX of all
+    /// outstanding segments, and the result is true. The other algorithms do nothing, and the result is false.
     pub(crate) fn end_repair(&mut self, board: &mut Scoreboard) -> bool {
         let Self::Fack(fack) = self else { return false };
         fack.end_recovery(board);

@@ -89,8 +89,8 @@ impl Endpoint {
         }
     }
 
-    /// Ends the stream: a FIN follows the data written. The last data segment carries the FIN if it has not been sent
-    /// yet, unless `fin_after_data` is set. An endless stream ends after the data already sent.
+    /// Ends the stream: a FIN follows the data written. If the last data segment has not been sent yet, it carries the
+    /// FIN, unless `fin_after_data` is set. An endless stream ends after the data already sent.
     pub fn close(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.tx.close();
         self.rx.quiet = false;
@@ -181,7 +181,7 @@ impl Endpoint {
     }
 
     /// Resumes quick ACKs if the peer paused for longer than the RTO before it sent the segment with the time stamp
-    /// `ts_val`. The pause is the difference between the peer's time stamps.
+    /// `ts_val`. The pause is the difference between `ts_val` and the stored time stamp of an earlier segment.
     #[inline]
     fn note_pause(&mut self, p: &TcpParams, ts_val: u32) {
         if p.quirks.quick_acks_return
@@ -329,8 +329,8 @@ impl Endpoint {
     }
 
     /// Returns the number of segments in flight from this endpoint, and the number of heap bytes that its scoreboard
-    /// and its receiving half use. The receiving half allocates memory for ranges above holes that do not fit inline,
-    /// for AccECN, for D-SACK and for a variable receive window.
+    /// and its receiving half use. The receiving half allocates memory for AccECN, for D-SACK, for a variable receive
+    /// window, and for ranges above holes if there are too many to be stored inline.
     pub fn footprint(&self) -> (usize, usize) {
         let (segments, bytes) = self.tx.board.footprint();
         (segments, bytes + self.rx.heap_bytes())

@@ -31,7 +31,7 @@ pub(crate) struct Pacer {
     next_at: Time,
     /// Time at which the waiting segment may leave; [`Time::NEVER`] if none waits.
     pub(crate) wake_at: Time,
-    /// Delay with which the current burst left. When a later wait is shortened, this value shrinks by the same amount.
+    /// Time by which the current burst left late, minus the time by which waits have been shortened since then.
     credit: Duration,
     /// Number of segments that may still leave unpaced.
     unpaced: u32,

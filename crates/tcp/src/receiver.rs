@@ -29,7 +29,8 @@ const ON_HEAP: u8 = u8::MAX;
 /// because no segment can have arrived before.)
 const AT_ONCE: Time = Time::ZERO;
 
-/// Shortest gap between two segments that counts as a pause by the sender, microseconds. Usual RTOs are longer.
+/// A gap between two segments counts as a pause by the sender only if it is longer than this, in microseconds. Only
+/// pauses longer than the RTO matter, and usual RTOs are longer than this limit.
 const PAUSE: u32 = 100_000;
 /// Number of ACKs that leave at once after a CE mark that makes ACKs carry ECE.   Source: Linux.
 const QUICK_AFTER_CE: u32 = 2;
@@ -118,7 +119,8 @@ struct Rare {
     space: Option<Space>,
 }
 
-/// Returns the number of segments of a packet but one, at most 255: zero, unless the packet is a GSO packet.
+/// Returns the number of segments in a packet minus one, at most 255. The result is zero unless the packet is a GSO
+/// packet.
 fn run_before_last(segment: &Segment) -> u8 {
     (segment.segments() - 1).min(u8::MAX.into()) as u8
 }
@@ -281,8 +283,8 @@ impl Receiver {
         self.unacked > run_before_last(segment)
     }
 
-    /// Adds all segments of a GSO packet but one to the count of unacknowledged segments. [`Receiver::on_data`] adds the
-    /// last one, so the packet is acknowledged once (GRO).
+    /// Adds all but one of a GSO packet's segments to the count of unacknowledged segments. [`Receiver::on_data`] adds
+    /// the last one, so the packet is acknowledged once (GRO).
     #[inline]
     pub(crate) fn await_run(&mut self, segment: &Segment) {
         self.unacked = self.unacked.saturating_add(run_before_last(segment));

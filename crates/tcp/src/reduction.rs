@@ -95,15 +95,15 @@ impl ReductionState {
         if self.out == 0 { sndcnt.max(mss) } else { sndcnt }
     }
 
-    /// Responds to the expiry of a timer that marked `lost` more bytes as lost: the window does not change, so the sender
-    /// may send `lost` more bytes.   Source: Linux.
+    /// Processes the expiry of a timer that marked `lost` bytes as lost. The window does not change, so PRR allows
+    /// `lost` more bytes to be sent.   Source: Linux.
     pub(crate) fn on_timer(&mut self, p: &TcpParams, lost: u64) {
         if p.reduction.reduction == Reduction::Prr {
             self.sndcnt = self.sndcnt.saturating_add(narrow(lost));
         }
     }
 
-    /// Returns the bytes that PRR still allows, or `None` for the other algorithms.
+    /// Returns the number of bytes that PRR still allows to be sent, or `None` if another algorithm is in use.
     #[inline]
     pub(crate) fn room(&self, p: &TcpParams) -> Option<u64> {
         (p.reduction.reduction == Reduction::Prr).then_some(self.sndcnt.into())
@@ -177,9 +177,10 @@ mod tests {
                 sent.push(ack);
             }
         }
-        // ACK 4 is the second ACK of the reduction: sndcnt = ceil(2 / 2) - 1 = 0. At ACK 5, sndcnt is
-        // ceil(3 / 2) - 1 = 1, and it is 1 again at every second ACK after that. At ACK 15, pipe = 17 - 12 + 5 = 10
-        // equals ssthresh, so nothing is sent. From then on, every ACK lets one segment leave
+        // ACK 4 is the second ACK of the reduction, and one segment was sent: sndcnt = ceil(2 / 2) - 1 = 0. At ACK 5,
+        // sndcnt is ceil(3 / 2) - 1 = 1, and it is 1 again at every second ACK after that. From ACK 4 to ACK 15,
+        // 12 ACKs arrive and 5 segments are sent. So at ACK 15, pipe = 17 - 12 + 5 = 10 equals ssthresh, and nothing is
+        // sent. From then on, every ACK lets one segment leave
         assert_eq!(sent, [5, 7, 9, 11, 13, 16, 17, 18, 19]);
         assert_eq!(pipe, 10 * MSS);
         s.end(&p, &mut w);
@@ -219,8 +220,8 @@ mod tests {
 
     #[test]
     fn prr_forces_the_first_retransmission() {
-        // one of four segments is lost. With the segments sent by limited transmit, pipe is 2, which equals ssthresh. So only the
-        // first retransmission may be sent
+        // one of four segments is lost, and three are SACKed. Limited transmit has sent two more, so pipe is 2, which
+        // equals ssthresh. PRR then allows only the first retransmission
         let p = params(Reduction::Prr);
         let mut w = Window { cwnd: 4.0, ssthresh: 2.0 };
         let mut s = ReductionState::default();

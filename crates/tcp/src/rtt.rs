@@ -24,8 +24,8 @@ pub(crate) struct Rtt {
     /// RTO without backoff.
     base: Duration,
     /// Number of times that the RTO is doubled, at most `backoff_doublings`. This is the number of timeouts since the
-    /// last RTT sample. With `backoff_until_new_data`, RTT samples do not end the backoff; an ACK of data that was
-    /// first sent after the last timeout does.
+    /// last RTT sample. With `backoff_until_new_data`, the backoff ends with an ACK of data that was first sent after
+    /// the last timeout, instead of with an RTT sample.
     backoff: u8,
     /// End of the data sent before the last timeout (SND.NXT at that time), stored as the low 32 bits of the stream
     /// offset. Used only with `backoff_until_new_data`.

@@ -291,8 +291,8 @@ impl Scoreboard {
         self.advance(self.lost_to)
     }
 
-    /// Returns the lowest segment below the highest SACKed one that is neither SACKed nor retransmitted, whether it is lost or
-    /// not.   Source: RFC 6675 NextSeg (3).
+    /// Returns the lowest segment that lies below the highest SACKed segment and is neither SACKed nor retransmitted,
+    /// whether it is lost or not.   Source: RFC 6675 NextSeg (3).
     pub(crate) fn next_hole(&mut self) -> Option<Piece> {
         self.advance(self.high)
     }

@@ -235,8 +235,8 @@ pub trait Io {
         self.send(segment);
     }
     /// Marks the end of a burst of new data. A host passes all segments of a burst to its device together. A burst
-    /// consists of the new segments sent since the host called into the endpoint or, if that is more recent, since the
-    /// previous call of this method.
+    /// consists of the new segments sent since the host called into the endpoint, or since the previous call of this
+    /// method, whichever is later.
     fn burst_ends(&mut self) {}
     /// Reports an event.
     fn event(&mut self, event: Event);

@@ -19,7 +19,7 @@ use crate::cc::control::Window;
 use crate::params::{TcpParams, Undo as UndoAxis};
 use crate::segment::{SackBlock, Segment};
 
-/// State for undoing the last reduction of the window, from the recovery or timeout that caused the reduction.
+/// State for undoing the reduction of the window by the last recovery or timeout.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Undo {
     /// SND.UNA when the recovery or timeout began; `None` if there is nothing to undo.
@@ -60,8 +60,8 @@ impl Undo {
     }
 
     /// Records that a fast recovery or a timeout begins while SND.UNA is `una`. `out` is the number of earlier
-    /// retransmissions that are still in flight, because D-SACKs may report those as well. `before` is the window
-    /// before the reduction, or `None` if the window is not reduced.
+    /// retransmissions that are still in flight; later D-SACKs may report them. `before` is the window before the
+    /// reduction, or `None` if the window is not reduced.
     pub(crate) fn begin(&mut self, una: u64, out: u32, before: Option<Window>) {
         *self = Self {
             marker: Some(una),

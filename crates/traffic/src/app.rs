@@ -73,8 +73,8 @@ macro_rules! applications {
             pub fn servers(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.servers(),)+ Self::Endpoint(p) => p.servers() }
             }
-            /// Returns an upper bound on the application's demand in a run that lasts `span`. The bound assumes that
-            /// every request takes at least `round`, the shortest RTT of the application's paths, to be answered.
+            /// Returns an upper bound on the application's demand in a run that lasts `span`. The bound assumes that no
+            /// request is answered in less than `round`, the shortest RTT of the application's paths.
             pub fn demand(&self, span: Duration, round: Duration) -> Demand {
                 match self { $(Self::$Variant(p) => p.demand(span, round),)+ Self::Endpoint(p) => p.demand(span, round) }
             }

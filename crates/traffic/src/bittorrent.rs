@@ -361,7 +361,8 @@ mod tests {
         // the peer first sends five requests, and then one request for each block
         let requested = fake.writes.iter().filter(|w| w.role == Role::Server).map(|w| w.bytes).sum::<u64>();
         assert_eq!(requested, 17 * (5 + 498 * 5));
-        // with `download`, about the same number of blocks is sent in the other direction
+        // with `download`, the peer also sends blocks: more than four fifths of the number of blocks that the member
+        // sends
         let mut fake = Fake::new(&[20 * MS]);
         let mut app = BittorrentParams { download: true, ..params }.build();
         fake.run(&mut app, Time(10 * S));

@@ -224,7 +224,7 @@ impl Application for Burst {
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, _: &mut H) {
-        // the connection is still in the map only if it ended before its burst had arrived
+        // a connection leaves the map when its burst has arrived, so a connection that is still in the map has failed
         if let Some(place) = self.place(conn) {
             self.unfinished.remove(place);
             self.failed += 1;

@@ -128,7 +128,7 @@ impl Spacing {
 
     /// Returns the duration of `k + shift` spacings in nanoseconds, rounded down. `shift` is a fraction of a spacing.
     fn at(self, k: u64, shift: f64) -> u64 {
-        // the fraction is converted to 32 bits, so that all later arithmetic uses integers
+        // `part` is the shift as a multiple of 2^-32, so that all later arithmetic uses integers
         let part = (shift * 4_294_967_296.0) as u128;
         let ns = (u128::from(k) * u128::from(self.bits) * 1_000_000_000) / u128::from(self.rate);
         let more = ((u128::from(self.bits) * 1_000_000_000 * part) >> 32) / u128::from(self.rate);

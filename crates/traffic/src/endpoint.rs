@@ -1,8 +1,8 @@
 //! A transport that the program supplies (`bloatlab-net`): this application represents the transport in a scenario.
 //!
-//! The program's code sends and receives the datagrams between `from` and the nodes in `to`. The application itself sends
-//! nothing: it only notifies the program's code when it starts and when its timer expires. A program that has no such code
-//! refuses the scenario.
+//! The program's code sends and receives the datagrams between `from` and the nodes in `to`. The application itself
+//! sends nothing: at its start, and whenever its timer expires, it notifies the program's code. A program that has no
+//! such code refuses the scenario.
 //!
 //! Source: none; the user supplies the transport.
 
@@ -49,7 +49,8 @@ impl Params for EndpointParams {
     }
 
     fn demand(&self, _: Duration, _: Duration) -> Demand {
-        // the program's code determines the number of packets, so no bound can be computed
+        // the program's code determines the number of packets. No bound is known, so the application's packets do not
+        // count
         Demand::datagrams(0.0)
     }
 

@@ -75,8 +75,8 @@ impl Default for GameParams {
 }
 
 impl GameParams {
-    /// Returns one factor for the client and one for the server. The gaps drawn from the distributions of IEEE
-    /// 802.11-18/2009r6 are multiplied by this factor, so that the mean packet rate is the requested rate.
+    /// Returns the factors for the gaps of the client and of the server. A factor stretches the gap distribution of
+    /// IEEE 802.11-18/2009r6, so that the mean packet rate is the requested rate.
     fn stretch(&self) -> [f64; 2] {
         let rates = [self.updates_per_s, self.snapshots_per_s];
         [0, 1].map(|i: usize| rates[i].map_or(1.0, |rate| 1000.0 / rate / GAPS[i].mean()))

@@ -103,8 +103,8 @@ pub trait Host {
     /// Reports a probe. If `rtt` is `None`, probe `number` (0, 1, 2, ...) is being sent now. Otherwise, probe `number`
     /// has been answered, and `rtt` is the time from its departure to the answer. A probe is answered at most once.
     fn probe(&mut self, number: u64, rtt: Option<Duration>);
-    /// Makes the host call the program's own code, which implements a transport ([`endpoint`](crate::endpoint)), because
-    /// the application has started or its timer has expired. Hosts without such code do nothing.
+    /// Makes the host call the program's own transport code ([`endpoint`](crate::endpoint)). The application calls this
+    /// function when it has started, and when its timer has expired. Hosts without such code do nothing.
     fn wake(&mut self) {}
 }
 
@@ -141,11 +141,12 @@ pub trait Application {
     /// Lists that describe the values returned by `figures` and `words`. The summary contains either all the values of
     /// a list or none of them.
     const MEASURES: &'static [&'static [Measure]] = &[];
-    /// Returns the application's own numbers for the summary, under names that end in their unit. NaN means no value.
+    /// Returns the application's own numbers for the summary, each with its key; NaN means no value. If a number has a
+    /// unit, the key ends in the unit.
     fn figures(&self, _now: Time) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
-    /// Returns the application's own words for the summary.
+    /// Returns the application's own text values for the summary, each with its key.
     fn words(&self) -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }

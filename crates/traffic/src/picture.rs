@@ -45,7 +45,8 @@ impl Picture {
         self.sent += 1;
     }
 
-    /// Handles the arrival of a datagram. If it completes a frame, returns the time since the capture of the frame.
+    /// Handles the arrival of a datagram. If the datagram completes a frame, returns the time since the capture of the
+    /// frame.
     pub(crate) fn arrived(&mut self, number: u64, now: Time, interval: Duration) -> Option<Duration> {
         let i = self.frames.iter().position(|f| (f.numbers[0]..f.numbers[1]).contains(&number))?;
         self.frames[i].missing -= 1;
@@ -61,7 +62,7 @@ impl Picture {
         Some(delay)
     }
 
-    /// Counts the time since the last whole frame as a freeze if it is long enough.
+    /// If the time since the last whole frame is long enough, counts this time as a freeze.
     pub(crate) fn gap(&mut self, now: Time, interval: Duration) {
         let gap = self.last.map_or(Duration::ZERO, |last| now.since(last));
         if gap > (interval * 3).max(interval + Duration::from_millis(150)) {
@@ -102,7 +103,7 @@ mod tests {
         whole(&mut p, 5, 550);
         whole(&mut p, 8, 851);
         assert_eq!((p.whole, p.freezes, p.frozen), (4, 1, Duration::from_millis(301)));
-        // the time from the last whole frame to the end also counts: another 1000 ms, unless the sender has paused in this
+        // at the end, the 1000 ms since the last whole frame are a freeze, but not if the sender has paused in this
         // time
         let mut paused = p.clone();
         p.gap(ms(1851), Duration::from_millis(100));

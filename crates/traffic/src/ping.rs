@@ -128,7 +128,8 @@ impl Application for Ping {
         match role {
             Role::Server => host.datagram(0, Role::Server, self.params.size.0 as u16, number),
             Role::Client if self.params.after_answer => {
-                // an answer that arrives after its timeout does not count
+                // only the answer to the newest request counts. Once a timeout has caused the next request, an answer
+                // to the old request is too late
                 if number + 1 == self.next {
                     host.probe(number, Some(host.now().since(self.sent)));
                     // the next request is due now, but it is sent by a timer: the host drops timers that are due at the
@@ -197,7 +198,8 @@ mod tests {
         assert_eq!(requests, [0, 50, 100, 400, 450]);
         let rtts: Vec<_> = fake.probes.iter().filter_map(|p| p.1.map(|rtt| (p.0, rtt.0 / MS))).collect();
         assert_eq!(rtts, [(0, 50), (1, 50), (3, 50), (4, 50)]);
-        // an answer that arrives after its timeout does not count
+        // each answer arrives 10 ms after the timeout of its request. By then, the next request has left, so the answer
+        // does not count. Only the answer to the last request, number 2, counts
         let mut fake = Fake::new(&[50 * MS]);
         let params = PingParams { timeout: Duration::from_millis(40), count: Some(3), ..params };
         fake.run(&mut params.build(), Time(10_000 * MS));

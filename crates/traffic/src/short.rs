@@ -303,11 +303,13 @@ mod tests {
         let mut rng = Rng::named(3, "short");
         let mut mean = |size: &Size| (0..100_000).map(|_| size.draw(&mut rng)).sum::<u64>() as f64 / 1e5;
         assert_eq!(mean(&Size::Fixed(Bytes(5))), 5.0);
-        // the mean is 20 000 with a standard error of 63; rounding down to whole bytes lowers the mean by half a byte
+        // the mean of 100 000 samples is 20 000, with a standard error of 63; rounding down to whole bytes lowers the
+        // mean by half a byte
         assert!((mean(&Size::Exponential(Bytes(20_000))) - 20_000.0).abs() < 320.0);
-        // the mean of a Pareto distribution truncated at M is a m / (a-1) - m^a M^(1-a) / (a-1). With a = 2, m = 1000 and M =
-        // 100 000, this mean is 2000 - 1000^2/100 000 = 1990. The second moment is m^2 (1 + 2 ln(M/m)) = 10.2e6, so the standard
-        // error is sqrt(10.2e6 - 1990^2)/316 = 7.9
+        // a Pareto distribution with the shape a and the minimum m, capped at M, has the mean
+        // (a m - m^a M^(1-a)) / (a - 1). With a = 2, m = 1000 and M = 100 000, this is 2000 - 1000^2/100 000 = 1990.
+        // The second moment is m^2 (1 + 2 ln(M/m)) = 10.2e6, so the standard error of 100 000 samples is
+        // sqrt(10.2e6 - 1990^2)/316 = 7.9
         let pareto = Pareto { min: Bytes(1000), max: Bytes(100_000), shape: 2.0 };
         let m = mean(&Size::Pareto(pareto));
         assert!((m - 1990.0).abs() < 40.0, "{m}");

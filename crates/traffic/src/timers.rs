@@ -44,8 +44,8 @@ impl Timers {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }
 
-    /// Sets the stop time to the stop time of `other`. No timer that is due at or after either stop time may have been
-    /// taken or dropped before.
+    /// Sets the stop time to the stop time of `other`. Must be called before a timer that is due at the earlier of the
+    /// two stop times, or later, is taken or dropped.
     pub fn stop_as(&mut self, other: &Self) {
         self.stop = other.stop;
     }

@@ -241,8 +241,8 @@ impl Video {
         }
         self.throughputs.push_back(self.bytes() as f64 * 8.0 / took.secs());
         let last = self.params.segments.is_some_and(|n| self.done >= n);
-        // `advance` must count the playback up to now before `complete` is set, because after that it takes an empty
-        // buffer for the end of the video, not for a stall
+        // `complete` is set after `advance` has counted the playback up to now: once `complete` is true, `advance`
+        // takes an empty buffer for the end of the video, not for a stall
         self.player.advance(now);
         self.player.complete = last;
         self.player.arrived(self.params.segment, self.params.startup, now);
@@ -374,10 +374,10 @@ mod tests {
 
     #[test]
     fn a_slow_line_stalls_and_the_account_is_exact() {
-        // The only rate is 1 Mbit/s, so a segment of 2 s is 250 kB long and arrives in 250 pieces, 12 ms apart. Its download
-        // takes 10 ms for the GET, 10 ms for the first piece and 249 x 12 ms for the others: 3.008 s. The first segment also
-        // waits 20 ms for the handshake. So playback begins at 3.028 s, stalls at 5.028 s and resumes at 6.036 s, which is 1.008
-        // s of stalling per segment.
+        // The only rate is 1 Mbit/s, so a segment of 2 s is 250 kB long and arrives in 250 pieces, 12 ms apart. Its
+        // download takes 10 ms for the GET, 10 ms for the first piece and 249 x 12 ms for the others: 3.008 s. The
+        // first segment also waits 20 ms for the handshake. So playback begins at 3.028 s, stalls at 5.028 s and
+        // resumes at 6.036 s: each segment adds 1.008 s of stalling.
         let mut fake = Fake::new(&[20 * MS]);
         (fake.piece, fake.gap) = (1000, 12 * MS);
         let params = VideoParams {

@@ -96,8 +96,7 @@ impl Params for VoipParams {
     }
 
     fn build(&self) -> Voip {
-        // `Spacing` is a time of `bits / rate` seconds, so with n for `bits` and 1e9 for `rate`, it is exactly n
-        // nanoseconds
+        // a `Spacing` is `bits / rate` seconds. If `rate` is 1e9, this is exactly `bits` nanoseconds
         let spacing = Spacing { bits: self.interval.0, rate: 1_000_000_000 };
         let role = if self.direction == Speech::Down { Role::Server } else { Role::Client };
         let mut call = Cbr::new(role, self.size, spacing, self.count);

@@ -28,7 +28,7 @@ const RATES: &Units = &[
     (&["gbit", "Gbit", "Gbps"], 1_000_000_000),
     (&["tbit", "Tbit", "Tbps"], 1_000_000_000_000),
 ];
-/// Units of a probability in a scenario. The number beside each unit is how probability 1 is written in it (1 or 100%).
+/// Units of a probability in a scenario. The number beside each unit expresses probability 1 in that unit: 1 or 100%.
 const SHARES: &Units = &[(&[""], 1), (&["%"], 100)];
 /// Unit suffixes of packet counts in a scenario.
 const PACKETS: &[&str] = &["p", "pkt", "packets"];
@@ -131,8 +131,8 @@ impl Prob {
     }
 }
 
-/// Prints `value` in the first of `units` that divides it without remainder (they are sorted, largest first). If none
-/// does, or if `value` is 0, prints the number as it is, followed by `bare`, the name of the base unit.
+/// Prints `value` in the first of `units` (largest first) that divides it without remainder. If `value` is 0, or no
+/// unit divides it, prints the number itself, followed by `bare`, the name of the base unit.
 fn print_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)], bare: &str) -> fmt::Result {
     match units.iter().find(|(_, k)| value != 0 && value.is_multiple_of(*k)) {
         Some((unit, k)) => write!(f, "{}{unit}", value / k),

@@ -49,7 +49,8 @@ pub(crate) fn unit_value(units: &Units, spelling: &str) -> Option<u64> {
     units.iter().find(|(spellings, _)| spellings.contains(&spelling)).map(|(_, value)| *value)
 }
 
-/// Regular expression of the numbers that [`split_number`] reads. It also matches numbers too large for that function.
+/// Regular expression of the numbers that [`split_number`] reads. The expression also matches numbers that are too
+/// large for this function.
 const NUMBER: &str = r"([0-9]+\.?[0-9]*|\.[0-9]+)";
 /// Regular expression of the whole numbers that [`split_number`] reads.
 const WHOLE_NUMBER: &str = r"([0-9]+(\.0*)?|\.0+)";

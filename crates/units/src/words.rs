@@ -44,7 +44,7 @@ pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     }
 }
 
-/// A deserializer that reads an enum from a keyword or from a one-key table. It reads all other types as `D` does.
+/// A deserializer that reads an enum from a keyword or from a one-key table, and all other types like `D`.
 #[doc(hidden)]
 pub struct WordOrTable<D>(pub D);
 

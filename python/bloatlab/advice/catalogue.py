@@ -343,7 +343,7 @@ class _Table:
         self._taken: dict[str, Any] = {}
 
     def take(self, key: str, kind: str, default: Any = MISSING) -> Any:
-        """Removes a key from the table and returns its value. A second call with this key returns the same value.
+        """Returns the value of a key, or `default` if the key is missing. From then on, the key counts as known.
 
         `kind` is a key of `_KINDS`, which gives the types that the value may have. Raises `AdviceError`.
         """

@@ -4,7 +4,9 @@ A discipline's `buffers` may contain:
 
     around      1/4 of the minimum BDP, doubled until 8 times the maximum is reached, and the BDP of each round trip
     4bdp        four times the maximum BDP
-    50ms        at the sustained rate; 417p: packets of 1500 bytes (1514 in tc); 60KB
+    50ms        the bytes that the line sends in 50 ms at the sustained rate
+    417p        417 packets of 1500 bytes (1514 in tc)
+    60KB        60 000 bytes
 
 A size is at least two full packets. If two sizes are within a twelfth of each other, only one is kept, preferably a
 BDP or a size given in packets or bytes.

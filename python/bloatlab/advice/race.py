@@ -34,7 +34,7 @@ RUNS, FIRST_LOOKS = 66, 1.5
 #: buffer, an AQM that never drops is like no AQM.
 EQUAL_SEEDS = 3
 
-#: The leader and the setting in `kept` get at least this many seeds, because one seed gives no interval.
+#: The leader and the setting `kept` (see `race`) get at least this many seeds, because one seed gives no interval.
 LEAST_SEEDS = 2
 
 #: Number of seeds for a setting not offered by the device. Such a setting cannot win, so more seeds would not

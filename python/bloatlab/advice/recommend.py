@@ -20,9 +20,9 @@ from bloatlab.advice.runs import Runs
 from bloatlab.advice.score import Judged, front
 from bloatlab.sweep import Executor, Store, Watch, silent
 
-#: The cost of a wrong round trip is simulated at each round trip that the user gave, with at most `WRONG_SEEDS` seeds.
-#: If the user gave only one round trip, the cost is simulated at the products of this round trip and each number in
-#: `WRONG` instead.
+#: The cost of a wrong round trip is simulated at each round trip that the user gave. If the user gave only one, the
+#: cost is simulated at the products of this round trip and each number in `WRONG`. Each setting gets at most
+#: `WRONG_SEEDS` seeds.
 WRONG, WRONG_SEEDS = (0.25, 1.0, 4.0), 2
 
 

@@ -80,7 +80,7 @@ class Recommendation:
 
     @property
     def open(self) -> Sequence[Compared]:
-        """The available settings that are not known to be either worse than the leader or tied with it."""
+        """The available settings left undecided by the race: neither clearly worse than the leader nor tied with it."""
         return self._with("not separated")
 
     @property

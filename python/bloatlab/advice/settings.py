@@ -8,10 +8,10 @@
       .1        AQM Disable: 0 leaves the AQM on, 1 turns it off; 1 octet
       .2        AQM Latency Target, ms; 1 octet
 
-The Target Buffer is the size of the chosen setting. Starting there, the Minimum Buffer is found by going down through
-the simulated sizes of the same discipline for as long as each size is as good, the Maximum Buffer by going up. A size
-counts as good if it leads, is tied with the leader, or is on average at most five points behind the leader and not
-separated from it (see `race`).
+The Target Buffer is the size of the chosen setting. The Minimum Buffer is found by going down from there through the
+simulated sizes of the same discipline, and stopping before the first size that is not good; the Maximum Buffer, by
+going up. A size is good if it leads, is tied with the leader, or is on average at most five points behind the leader
+and not separated from it (see `race`).
 """
 
 from dataclasses import dataclass

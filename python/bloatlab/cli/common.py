@@ -78,7 +78,7 @@ def say_notes(console: Console, *scenarios: Scenario, quiet: bool = False) -> No
 
 
 def reading(path: Path, read: Callable[[], T]) -> T:
-    """Returns `read()`. Raises `BadInput` if the file cannot be read."""
+    """Calls `read` and returns its result. Raises `BadInput` if the file cannot be read."""
     try:
         return read()
     except OSError as error:
@@ -91,7 +91,7 @@ def reading(path: Path, read: Callable[[], T]) -> T:
 
 
 def writing(path: Path, write: Callable[[], T]) -> T:
-    """Returns `write()`. Raises `BadInput` if the path cannot be written."""
+    """Calls `write` and returns its result. Raises `BadInput` if the path cannot be written."""
     try:
         return write()
     except OSError as error:

@@ -143,7 +143,7 @@ def _compare(
 ) -> Compared:
     """Runs each case live and then simulates it, one case after another; nothing runs in parallel.
 
-    Unless `exact` is true, the simulated links into hosts deliver packets with the lateness measured in the live run.
+    If `exact` is false, the simulated links into hosts deliver packets with the lateness measured in the live run.
     """
     cells: list[Cell] = []
     invalid: dict[str, str] = {}

@@ -78,7 +78,7 @@ def _suites(asked: str | None, cc: str | None, queue: str | None, case: str | No
         raise BadInput(f"judge: --suite {asked} does not judge queues; {valid}, and {asked} takes --cc")
     if queue is not None:
         suites = [one for one in suites if one.queues]
-    elif asked == "all" and cc != "all":  # the other suites do not judge TCP controllers
+    elif asked == "all" and cc != "all":  # only these suites judge TCP controllers
         suites = [one for one in suites if one.subject == STACK]
     return suites if case is None else [one.only(case) for one in suites]
 

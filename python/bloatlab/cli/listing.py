@@ -47,8 +47,8 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
 def _kinds(what: str | None) -> dict[str, list[Entry]]:
     """Returns the entries of every kind, in the order in which `bloatlab list` shows the kinds.
 
-    If `what` names another kind, or an entry of another kind, the list of studies is empty, because importing the
-    studies takes longer than everything else.
+    The list of studies stays empty if `what` names one of the other kinds or one of their entries, because importing
+    the studies takes longer than everything else.
     """
     workloads = [
         {"name": w.name, "doc": w.words, "source": w.source, "params": dict(w.parameters)} for w in WORKLOADS.values()
@@ -102,7 +102,7 @@ _TITLES = {
 }
 
 
-#: The kinds of which only the names are printed if all kinds are listed.
+#: If all kinds are listed, only the names of the entries of these kinds are printed.
 _BY_NAME = {"links", "modems", "grades"}
 
 
@@ -267,7 +267,8 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
 def _default(parameter: Entry) -> str:
     """Returns a parameter's default as text.
 
-    If the default is null, the text is the explanation of null in the description, if there is a short one.
+    For a null default, the text is the explanation of null in the parameter's description, or "see meaning" if this
+    explanation is long. Without an explanation, the text is "required" or "none".
     """
     if parameter["default"] is not None:
         return _value(parameter["default"])

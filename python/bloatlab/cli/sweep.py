@@ -107,7 +107,7 @@ def command(
                 watch=lambda runs: watch(counted(runs, "run"), console),
             )  # fmt: skip
         _note(kept, grid, sets, done.gathered.points)
-    except grid_file.GridError as error:  # `until` names an unknown column
+    except grid_file.GridError as error:  # raised if `until` names an unknown column
         raise BadInput(f"{grid}: {error}") from None
     seconds = time.perf_counter() - begun
     frame = done.gathered.frame()

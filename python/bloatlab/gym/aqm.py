@@ -32,7 +32,7 @@ HOME: Mapping[str, Any] = {
     "app": {"uploads": {"from": "home", "to": ["net"], "traffic": {"ftp": {"flows": 2}}}},
     "record": {"interval": "1s", "links": [], "apps": []},
 }
-#: The settings of `HOME` that vary: for each episode, a value of each is drawn from its range or list.
+#: The values of `HOME` that are drawn for each episode, each from its range or list.
 HOME_AXES: Mapping[str, Any] = {
     "link.up.rate": {"from": "2mbit", "to": "50mbit", "log": True},
     "link.up.delay": {"from": "2ms", "to": "50ms", "log": True},
@@ -102,9 +102,9 @@ class Aqm(DrivenEnv):
         """Prepares the environment; `scenario` and `axes` are the distribution of episodes (`bloatlab.gym.episodes`).
 
         `link` is the link whose queue the agent controls, by default the slowest. Its queue becomes a FIFO with the
-        limit `limit` ("1000p", "100KB", "100ms"). `interval` is the length of a step. `half` is the queueing
-        delay at which the part `delay` of the reward is 1/2. Each of the two is a number of seconds, or a string such
-        as "20ms". `reward` computes the reward from its parts.
+        limit `limit` ("1000p", "100KB", "100ms"). `interval` is the length of a step. `half` is the queueing delay at
+        which the part `delay` of the reward is 1/2. Both `interval` and `half` are a number of seconds, or a string
+        such as "20ms". `reward` computes the reward from its parts.
 
         Raises `ScenarioError`, `GridError` for the axes, `OSError` for a file, `ValueError` for the other arguments.
         """

@@ -47,7 +47,7 @@ LINE_AXES: Mapping[str, Any] = {
     "link.line.queue.droptail.limit": {"from": "20ms", "to": "500ms", "log": True},
 }
 
-#: If `interval` is not given, a step lasts as long as the minimum round trip so far, but at least this long, in s.
+#: If `interval` is not given, a step lasts one round trip (the minimum measured so far), but at least this time in s.
 SHORTEST = 0.01
 #: The smallest window that an action can set, in segments (`LEAST`), and the largest, in bytes (`MOST`). After a
 #: timeout, the window is one segment (RFC 5681 §3.1).
@@ -189,8 +189,8 @@ class CongestionControl(DrivenEnv):
         mss, srtt = self._state["mss"], self._state["srtt"]
         if self._control == "rate":
             self._pace = min(max(self._pace * 2**action, mss / self._least), FASTEST)
-            # If the agent controls the rate, the window only limits the data in flight on a stalled path. It is twice
-            # the data that this rate sends in a round trip.
+            # If the agent controls the rate, the window only limits the data in flight on a stalled path. The window is
+            # then twice the data that the agent's rate sends in a round trip.
             self._window = min(max(2 * self._pace * srtt / 8, 2 * LEAST * mss), MOST)
             self._flow.pacing_rate = int(self._pace)
         else:
@@ -211,7 +211,8 @@ class CongestionControl(DrivenEnv):
             state[key] - (0 if fresh else before[key])
             for key in ("delivered", "sacked", "retransmits", "timeouts", "marks")
         )
-        # a timeout may discard SACK information: `sacked` then falls, and the sum of both differences may be negative
+        # a timeout may discard SACK information: `sacked` is then negative, and so may be the sum of `delivered` and
+        # `sacked`
         delivered = max(delivered + sacked, 0)
         srtt, mss = state["srtt"] or before["srtt"], state["mss"]
         self._state = {**state, "srtt": srtt}

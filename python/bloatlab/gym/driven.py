@@ -17,7 +17,7 @@ from bloatlab.errors import nearest
 from bloatlab.gym.episodes import Episode, Episodes, Given
 from bloatlab.scenario import Scenario, ScenarioError, amount, quantity
 
-#: Observations and actions.
+#: The type of observations and actions.
 Vector = NDArray[np.float32]
 
 

@@ -34,7 +34,7 @@ class Episode:
 
 
 class Episodes:
-    """Draws episodes."""
+    """A distribution of episodes (see the module docstring), from which `draw` takes one."""
 
     def __init__(self, given: Given, axes: Mapping[str, Any]) -> None:
         """Reads the scenario files and the axes. Raises `GridError`, `OSError`, `ValueError` for an empty list."""

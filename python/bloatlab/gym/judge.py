@@ -11,8 +11,8 @@ import polars as pl
 
 from bloatlab.gym.driven import DrivenEnv, Vector
 
-#: Either an agent, which is a function from an observation to an action; or the name of a built-in controller or law,
-#: or a table that contains the law and its parameters.
+#: An agent, which is a function from an observation to an action; or the name of a built-in controller or law; or a
+#: table that contains a law and its parameters.
 Policy = Callable[[Vector], Vector] | str | Mapping[str, Any]
 
 

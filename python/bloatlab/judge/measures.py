@@ -31,16 +31,18 @@ _WORDS = ("app", "direction", "state")
 #: The links whose queue is shown in a case's figure.
 _SHOWN = ("forward", "bottleneck")
 
-#: A figure thins a longer table to at least this number of rows, and to less than twice this number.
+#: A table for a figure is thinned if it has at least twice this number of rows. At least this number remains, but less
+#: than twice as many.
 _POINTS = 400
 
-#: The number of stays in a phase that a figure shows at most. It does not show later ones.
+#: Maximum number of stays in a phase that a figure shows; later stays are left out.
 MOST_STAYS = 400
 
 #: If a transport failed during a run, the summary contains the reason under this key.
 FAILURE = "failure"
 
-#: If a query uses a column that the controller does not trace, its result is this string and the column's name.
+#: If a query uses a column that the controller does not trace, the result of the query is this string, followed by the
+#: column's name.
 MISSING = "no column "
 
 

@@ -120,7 +120,7 @@ def queue(text: str) -> Subject:
         except tomllib.TOMLDecodeError as error:
             raise JudgeError(f"judge: --queue {text[:80]}: not a table of TOML ({error})") from None
     known = _resolved(value, text, folder)
-    if isinstance(value, str):  # in tc's syntax; parameters at their defaults are left out
+    if isinstance(value, str):  # from tc's syntax, only the parameters that differ from their defaults are kept
         ((name, table),) = known.items()
         usual = _resolved(name, text, None)[name] if name in _queues() else {}
         own = {key: of for key, of in table.items() if key not in usual or of != usual[key]}

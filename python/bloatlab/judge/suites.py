@@ -48,7 +48,7 @@ class JudgeError(InputError):
 
 
 def of_queues(place: str | Sequence[str]) -> bool:
-    """Returns true if the paths in `place`, or the only one, are those of queues."""
+    """Returns true if `place`, which is a path or a sequence of paths, contains only paths of queues."""
     return all(path.endswith(QUEUE) for path in ([place] if isinstance(place, str) else place))
 
 

@@ -37,7 +37,7 @@ from bloatlab.simulation import Progress, Result
 #: A run is divided into this number of parts. Progress is reported between parts, so that Ctrl-C is handled.
 PARTS = 100
 
-#: Each flow starts at a random time within an interval of this length if the case sets no `start_spread`. The traffic
+#: If a case sets no `start_spread`, each flow starts at a random time within an interval of this length. The traffic
 #: `ftp` has the same default.
 _START_SPREAD = "100ms"
 
@@ -56,8 +56,8 @@ _AGAIN = " flow "
 #: In a receiver's name, the text between the name of the application and the number of the flow.
 _RECEIVER = " receiver "
 
-#: A lock held during each run, because two runs in parallel could change the same global variables of a library. In any
-#: case, threads cannot run Python code in parallel.
+#: A lock held during each run, because two runs in parallel could change the same global variables of a library. The
+#: lock costs little time, because threads cannot run Python code in parallel anyway.
 _ALONE = threading.Lock()
 
 KIND = Kind(

@@ -114,7 +114,7 @@ class Judged:
 
     @property
     def count(self) -> Mapping[Word, int]:
-        """The number of cases for each verdict."""
+        """The number of cases for each verdict. Each section in `outside` counts as "cannot be judged here"."""
         words = [*(one.word for one in self.tried), *("cannot be judged here" for _ in self.outside)]
         return {word: words.count(word) for word in WORDS}
 

@@ -24,7 +24,7 @@ from bloatlab.plots import style
 from bloatlab.plots.labels import safe
 from bloatlab.plots.style import Axes, Figure
 
-#: A line with more points is thinned: each pixel column keeps its minimum and maximum.
+#: A line with more points than this is thinned: each pixel column keeps its minimum and maximum.
 MAX_POINTS = 1600
 
 
@@ -211,7 +211,7 @@ def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS)
 
 
 def visible(series: Series, x_range: tuple[float | None, float | None]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns the part of a series within the panel, plus the next point on each side, so that it spans the panel."""
+    """Returns the part of a series within the panel, plus a point on each side, so that the line spans the panel."""
     x, y = np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float)
     low, high = (limit if limit is not None else edge for limit, edge in zip(x_range, (-np.inf, np.inf), strict=True))
     shown = np.flatnonzero((x >= low) & (x <= high))

@@ -1,4 +1,4 @@
-"""Sums up runs in one sentence, and the quality of each application in a few rows."""
+"""Summarises runs in one sentence (the headline), and in a small table (the scores)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from bloatlab.tables import listed, number
 class Score:
     """A measure of an application, and how it is shown in the scores table and in the headline.
 
-    `path` is the path of the measure in the summary.
+    `path` is the path of the measure in the application's summary. `row` labels the measure in the table, and `clause`
+    introduces its value in the headline; in both, `{}` stands for the application's name.
     """
 
     path: str
@@ -30,8 +31,8 @@ class Score:
         return f"{number(value, self.digits)}{self.unit}"
 
 
-#: The scores of applications, in the order of the table's rows. The sentence gives the first score that the runs have;
-#: a score without a phrase appears only in the table.
+#: The scores of applications, in the order of the table's rows. The headline gives the first score that all runs have
+#: and that has a `clause`. A score without a `clause` appears only in the table.
 _SCORES = (
     Score("voip.mos", "{}: MOS (1 to 4.5)", 2, "{} is worth MOS"),
     Score("web.page_load_s.median", "{}: median page (s)", 2, "a page of {} takes", " s"),
@@ -60,7 +61,7 @@ def _common(runs: Sequence[Run]) -> list[str]:
 def _found(runs: Sequence[Run]) -> list[tuple[Score, str, list[float]]]:
     """Returns (score, application, values), with one value per run.
 
-    A score of an application is included only if every run has it.
+    An application's score is included only if every run has that score.
     """
     found: list[tuple[Score, str, list[float]]] = []
     for score in _SCORES:
@@ -109,8 +110,9 @@ def _rate(value: float | None) -> str:
 def headline(runs: Sequence[Run]) -> str:
     """Summarises the runs in one sentence.
 
-    For one run, the sentence gives the wait, the first score and the rate; for several runs, the first score and the
-    rates.
+    For one run, the sentence gives the wait at the bottleneck, the first score with a `clause`, and the goodput of the
+    application with the highest goodput. For two to four runs, it gives this score and this goodput of each run. For
+    more runs, it gives only the range of the score. If several runs have no score in common, it gives their waits.
     """
     clauses = _of_one(runs[0]) if len(runs) == 1 else _of_several(runs)
     if not clauses:

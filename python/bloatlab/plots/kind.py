@@ -17,7 +17,7 @@ class Options:
     #: What to draw, if a run has several candidates. For delay distributions, this is a link, an application, or one of
     #: the quantities sojourn, delay and rtt; for a trace, a link or an application; for a sequence, an application.
     of: str | None = None
-    #: The axis of a sweep to put on the x axis.
+    #: The sweep's axis that is drawn along x.
     x: str | None = None
     #: The columns of the sweep to draw, as names or wildcard patterns such as `links.*.utilisation`.
     columns: Sequence[str] = ()
@@ -28,13 +28,13 @@ class Options:
     #: `xlim` and `ylim`: axis limits in the axis's unit, for the first panel and the panels that share its axis.
     xlim: tuple[float, float] | None = None
     ylim: tuple[float, float] | None = None
-    #: The logarithmic axes; with None, this depends on the values of each axis.
+    #: The axes with a logarithmic scale. With None, the values on each axis determine its scale.
     log: Log | None = None
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of plot: its name, its description, its subject, and the function that draws it.
+    """A kind of plot: its name, its description, its input (runs or a sweep), and the function that draws it.
 
     `unfit` returns one line that says why this kind cannot draw the given runs or sweep, or None if it can.
     """

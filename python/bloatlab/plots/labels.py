@@ -18,9 +18,10 @@ def safe(text: str, most: int = LONGEST) -> str:
 
 
 def distinct_labels(names: Sequence[str], scenarios: Sequence[Mapping[str, Any] | None]) -> list[str]:
-    """Returns a label for each result: the settings in which it differs from the others, or its name if there are none.
+    """Returns a label for each result: the one or two settings in which the results differ, or the result's name.
 
-    Repeated names are numbered.
+    Names are used if a result has no scenario, if the results differ in no setting or in more than two (without the
+    seed), or if labels made of settings would be too long or not unique. Repeated names are numbered.
     """
     labels = _by_settings(scenarios) if len(names) > 1 and all(s is not None for s in scenarios) else None
     seen = Counter[str]()

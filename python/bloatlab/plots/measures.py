@@ -61,9 +61,9 @@ class Distribution:
 
 
 def window(run: Run) -> float:
-    """Returns the width of the windows in s: 1, 2 or 5 times a power of ten.
+    """Returns the width in s of the windows for rates over time: 1, 2 or 5 times a power of ten.
 
-    The run then has about `BINS` windows.
+    The run then has at most about `BINS` windows, and at least 0.4 times as many.
     """
     target = run.end / BINS
     power = 10.0 ** np.floor(np.log10(target))
@@ -109,7 +109,10 @@ def recorded(run: Run) -> list[str]:
 
 
 def busy(run: Run) -> list[str]:
-    """Returns the recorded links whose mean wait is at least 1 ms and at least a tenth of the longest mean wait."""
+    """Returns the recorded links whose mean wait is at least 1 ms and at least a tenth of the longest mean wait.
+
+    If no mean wait reaches 1 ms, returns only the link with the longest.
+    """
     found = recorded(run)
     return [n for n in found if _mean_wait(run, n) >= max(1.0, 0.1 * _mean_wait(run, found[0]))] or found[:1]
 
@@ -144,7 +147,7 @@ def rate(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve:
 
 @dataclass(frozen=True)
 class Flow:
-    """A direction in which a flow carries data."""
+    """One direction of a flow. `frame` contains the flow's rows of the table `flow_series` in this direction."""
 
     app: str
     number: int

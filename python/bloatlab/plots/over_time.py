@@ -23,16 +23,17 @@ EVENTS = {"dropped_packets": ("drops", style.DROP), "marked_packets": ("marks", 
 #: Height of each panel in a stack, relative to the figure's width.
 _HEIGHT = {"column": 0.36, "page": 0.2, "slide": 0.16}
 
-#: Panels of live video: the title of each, by the column of the table `media` that it shows.
+#: Panels of live video: for each column of the table `media` that is drawn, the label of the panel's y axis.
 _VIDEO = {"target_mbit": "target (Mbit/s)", "frame_delay_ms": "frame delay (ms)"}
 
-#: If an application has more flows than this, their sum is drawn.
+#: Maximum number of flows drawn one by one. If a run has more flows, the rate panel shows the sum for each application,
+#: and the panels for windows and round trips show only the first flows.
 MOST_FLOWS = 6
 
 
 @dataclass(frozen=True)
 class Ticks:
-    """Times, drawn as ticks at the top edge."""
+    """The times of events, drawn as ticks at the top edge of a panel."""
 
     label: str
     times: measures.Array
@@ -50,7 +51,10 @@ class TimePanel:
 
 
 def time_panels(runs: Sequence[Run]) -> list[TimePanel]:
-    """Makes every panel for which there is data: one line per flow or link of one run, or one line per run."""
+    """Makes every panel for which there is data.
+
+    The panels of a single run have one line per flow or link; the panels of several runs have one line per run.
+    """
     found = _of_run(runs[0]) if len(runs) == 1 else _of_runs(runs)
     return [panel for panel in found if any(np.isfinite(line.y).any() for line, _ in panel.lines)]
 
@@ -104,7 +108,8 @@ def _rtts(
 def _of_runs(runs: Sequence[Run]) -> list[TimePanel]:
     """Makes panels with one line per run.
 
-    They show the bottleneck's queue, the combined rate of all flows, their mean window, and the pings.
+    The panels show the combined rate of all flows, the bottleneck's queue, the mean window of the flows, the round-trip
+    times, and live video.
     """
     link = measures.bottleneck(runs)
     of = safe(link, 12) if link else ""
@@ -165,7 +170,10 @@ def _by_app(whole: Sequence[measures.Flow]) -> dict[str, pl.DataFrame]:
 
 
 def ticks(run: Run, link: str, column: str, times: measures.Array) -> Ticks:
-    """Makes ticks at `times` for the events of `column` (a key of `EVENTS`), labelled with the summary's count."""
+    """Makes ticks at `times` for the events of `column` (a key of `EVENTS`).
+
+    The label of the ticks contains the number of events, which is read from the summary.
+    """
     word, colour = EVENTS[column]
     return Ticks(f"{run.links.get(link, {}).get(column, 0):,} {word}".replace(",", "\u202f"), times, colour)
 
@@ -225,9 +233,10 @@ def stacked(runs: Sequence[Run], options: Options, found: Sequence[TimePanel], *
 
 
 def needs_log(panel: TimePanel, runs: Sequence[Run], log: Log | None) -> bool:
-    """Returns whether the medians or the maxima of the results are too far apart for a linear axis.
+    """Returns whether a panel's y axis is logarithmic.
 
-    Rates always have a linear axis, which shows a flow that gets no throughput at the bottom.
+    By default, the axis is logarithmic if there are several results, and their medians and maxima together span two
+    decades. Rates always have a linear axis, because a logarithmic axis cannot show a flow that gets no throughput.
     """
     if panel.name == "rate" or (len(runs) == 1 and log is None):
         return False

@@ -75,7 +75,10 @@ class Drawn:
     narrow: Callable[[], Figure] | None = None
 
     def write(self, output: str | Path) -> None:
-        """Writes a file in its suffix's format; equal figures give equal bytes. Raises `OSError` if writing fails."""
+        """Writes the figure in the format that the suffix of `output` selects. Raises `OSError` if writing fails.
+
+        Equal figures give equal bytes.
+        """
         with drawing(self.width):
             _write(self, Path(output), suffix_of(output))
 
@@ -105,7 +108,7 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
 
 
 def _labelled(found: list[Run] | Sweep, labels: Sequence[str]) -> list[Run] | Sweep:
-    """Gives the results these labels. Raises `Unfit` if there are more or fewer labels than results."""
+    """Gives the runs these labels, if any. Raises `Unfit` for a sweep, or for more or fewer labels than runs."""
     if not labels:
         return found
     if isinstance(found, Sweep):

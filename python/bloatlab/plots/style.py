@@ -53,7 +53,7 @@ RC: dict[str, Any] = {
 #: The axes with a logarithmic scale; `none` means neither axis.
 Log = Literal["x", "y", "xy", "none"]
 
-#: Values get a logarithmic scale if they span more than this factor.
+#: By default, an axis is logarithmic if its largest value is more than this multiple (two decades) of its smallest.
 DECADES = 100.0
 
 
@@ -80,9 +80,9 @@ _TICKS = {"size": 3.5, "width": 0.7, "pad": 3.5}
 
 
 def rc(width: Width | None) -> dict[str, Any]:
-    """Returns the style for one width, or for panels sized in inches.
+    """Returns the style for a width, or the style for panels sized in inches if `width` is None.
 
-    Names are plain text, never maths between dollar signs.
+    All text is plain: dollar signs in names never begin a formula.
     """
     if width is None:
         from cycler import cycler  # noqa: PLC0415  comes with matplotlib

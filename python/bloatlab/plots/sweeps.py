@@ -32,7 +32,10 @@ DEFAULT_COLUMNS = (
 
 
 def measures(of: Sweep, columns: Sequence[str], most: int = 4) -> list[str]:
-    """Returns the columns to draw: all that match the patterns, or by default the first `most`. Raises `Unfit`."""
+    """Returns the columns to draw: all columns that match a pattern, or by default the first `most` that vary.
+
+    Raises `Unfit` if a pattern matches no column.
+    """
     known = of.values
     some = ", ".join(known[:6]) + (" ..." if len(known) > 6 else "")
     found: dict[str, None] = {}
@@ -119,7 +122,7 @@ def axis(of: Sweep, name: str) -> Axis:
 
 
 def axes(of: Sweep) -> list[Axis]:
-    """Returns the axes with several values, or the first axis if there are none."""
+    """Returns the axes with several values, or only the first axis if every axis has a single value."""
     found = [axis(of, name) for name in of.axes]
     return [a for a in found if len(a.values) > 1] or found[:1]
 

@@ -1,7 +1,7 @@
 """Pages as data, and their rendering as HTML: an answer, sections of blocks, provenance.
 
-This module does not depend on the contents. A page is one file that loads nothing: it opens without a network, and its
-pictures and tables work without JavaScript.
+This module does not depend on what a page contains. A page is one file that loads nothing: it opens without a network,
+and its pictures and tables work without JavaScript.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Page:
     provenance: Provenance = Provenance(())
 
     def contents(self) -> list[Section]:
-        """Returns the sections to which the answer's table has no link."""
+        """Returns the sections for the table of contents: those to which the answer's table has no link."""
         rows = self.answer.table.rows if self.answer is not None and self.answer.table is not None else []
         linked = {cell.link for cells in rows for cell in cells}
         return [section for section in self.sections if f"#{section.anchor}" not in linked]

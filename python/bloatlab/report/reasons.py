@@ -1,8 +1,8 @@
-"""The reasons behind table cells, opened by touch or keyboard. A part shared by several cells is printed only once.
+"""The reasons behind table cells, opened by touch or keyboard. Text shared by several reasons is printed only once.
 
-An example of a hint is "off by +0.6; experiment live: 0.67 %, within: the paper's words allow both interpretations".
-The part before the last colon belongs to this cell alone, but other cells have hints with the same ending. The shared
-ending becomes a numbered explanation, which lists its cells.
+An example of a reason is "off by +0.6; experiment live: 0.67 %, within: the paper's words allow both interpretations".
+The part before the last colon belongs to a single cell, but the reasons of other cells have the same ending. The shared
+ending becomes a numbered explanation, which lists the cells that share it.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def _places(table: TextTable) -> Iterator[tuple[str, str]]:
         label = " ".join(cell.text for cell in row[: min(2, table.left)])
         for place, cell in enumerate(row):
             if cell.hint:
-                # a column "ours" follows the column with the published values, which is headed by the name of the
-                # quantity, so a cell in "ours" is labelled with the heading of the previous column
+                # the column before "ours" contains the published values and is headed by the name of the quantity, so
+                # cells in "ours" are labelled with that heading
                 column = table.columns[place - (table.columns[place] == "ours")]
                 words = (label, groups[place], column) if place else (label,)
                 yield cell.hint, ", ".join(word for word in words if word)

@@ -26,7 +26,7 @@ from bloatlab.summaries import tables_of
 from bloatlab.sweep import grid_file
 from bloatlab.tables import TextTable, listed, row
 
-#: Maximum number of runs drawn in different colours, and maximum number of lines for one run.
+#: The maximum number of runs in a chart, and of delay distributions in a panel (but at least one for each run).
 MOST_RUNS, MOST_LINES = len(style.COLOURS), 6
 
 #: The `link` of all charts over time. Charts with the same `link` zoom together.
@@ -108,7 +108,7 @@ def _answer(question: str, runs: Sequence[Run]) -> Answer:
 
 
 def _overlay(runs: Sequence[Run]) -> Drawn:
-    """Draws all runs in one figure: the longest waits at the bottleneck, and below them the link's rate."""
+    """Draws the runs (at most `MOST_RUNS`) in one figure: the longest waits at the bottleneck, and the link's rate."""
     link = of_runs.bottleneck(runs)
     if link is None:
         empty = Panel("Nothing recorded", "time (s)", "wait (ms)", [Series("nothing", [0.0, 1.0], [0.0, 0.0])])
@@ -199,7 +199,7 @@ def _distributions(runs: Sequence[Run]) -> list[Block]:
 
 
 def _differences(runs: Sequence[Run]) -> list[Block]:
-    """Makes tables of the settings that differ between the scenarios, and of the measures that changed most."""
+    """Makes a table of the settings that differ, and for two runs also a table of the measures that changed most."""
     blocks: list[Block] = []
     scenarios = [run.scenario for run in runs if run.scenario is not None]
     names = [run.label for run in runs]

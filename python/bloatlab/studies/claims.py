@@ -2,8 +2,8 @@
 
 Our value is the median over seeds, with the interval that contains the central 80 % of the seeds. A published value has
 a range of accepted values (a band). A claim holds if our median lies in a band, or if an expression over several values
-is true. Published values and claims contain none of our results. Our results are an argument (`runs`) of the functions
-that check them.
+is true. Published values and claims contain none of our results. The functions that check published values and claims
+receive our results as the argument `runs`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A claim and our values. `holds` is None if the runs it needs were not made.
+    """A claim and our values. `holds` is None if runs that the claim needs were not made.
 
     `why` is the result of an experiment that explains a difference; empty if there is none.
     """

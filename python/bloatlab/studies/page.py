@@ -57,7 +57,7 @@ def _section(of: PageSection, results: Results) -> Section:
 
 
 def _unjudged(section: Section) -> Section:
-    """Removes the verdicts from a section, and the tables that contain only verdicts, for a quick look."""
+    """Removes the verdicts from a section, and the tables that contain only verdicts, for runs that prove nothing."""
     blocks: list[Block] = []
     for block in section.blocks:
         if not isinstance(block, TableBlock):
@@ -86,7 +86,10 @@ def statements(results: Results) -> Iterable[TextTable]:
 
 
 def differences(digits: Mapping[str, int]) -> Blocks:
-    """Returns the table of every counted value outside its tolerance. `digits` gives the number of digits for each metric."""
+    """Returns a function that makes the table of every counted value outside its tolerance.
+
+    `digits` gives the number of digits for each metric.
+    """
 
     def blocks(results: Results) -> Iterable[TextTable | Block]:
         table = outside_table(results.scorecard, digits)

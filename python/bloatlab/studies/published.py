@@ -2,8 +2,8 @@
 
 `published.csv` in a study's folder contains every quantitative statement in its paper, and none of our measurements. A
 note begins with the row's kind: parameter, theory (computable), result, claim in prose, or observation.
-`parameters.toml` contains the parameters that the paper leaves open, `readback.csv` the paths of its stated parameters in
-our scenarios.
+`parameters.toml` contains the parameters that the paper leaves open. `readback.csv` contains the parameters that the
+paper states, each with its path in our scenarios.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def places(study: str) -> Sequence[Place]:
 
 
 def parameters(study: str, resolved: Callable[[str], Any]) -> Mapping[tuple[str, str], Callable[[], float]]:
-    """Returns a function for each row of a study's `readback.csv`, which reads the parameter from our scenario.
+    """Returns, for each row of a study's `readback.csv`, a function that reads the parameter from our scenario.
 
     The functions are keyed by case and metric. `resolved` returns the resolved scenario of a given name.
     """
@@ -109,7 +109,8 @@ class Unknown:
 def unknowns(study: str, ours: object) -> tuple[Unknown, ...]:
     """Reads the parameters in a study's `parameters.toml`.
 
-    The value that we use for a parameter is the field of `ours` with the parameter's name. The string "none" means None.
+    The value that we use for a parameter is the field of `ours` with the parameter's name. In the file's lists of other
+    values, the string "none" means None.
     """
 
     def unknown(field: str, what: str, why: str, others: list[Any], calibrated: bool = True) -> Unknown:

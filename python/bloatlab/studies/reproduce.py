@@ -81,7 +81,10 @@ def _check_measures(results: Results) -> None:
 
 
 def _with(results: Results, batches: Iterable[Batch], seeds: range) -> Results:
-    """Adds the runs of additional batches to the results. Makes all their scenarios first, to find invalid ones."""
+    """Adds the runs of additional batches to the results.
+
+    All scenarios of these batches are made before the first run, so that an invalid scenario stops the study at once.
+    """
     planned = [(batch, points(batch, seeds, results.options)) for batch in batches]
     further = {batch.name: run(batch, of, results.options) for batch, of in planned}
     return replace(results, ran={**results.ran, **further})

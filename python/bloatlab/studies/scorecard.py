@@ -39,7 +39,7 @@ class Origin(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The verdict on a published value. Only the first two are counted."""
+    """The verdict on a published value. Only values with one of the first two verdicts are counted."""
 
     WITHIN = "within"
     OUTSIDE = "outside"
@@ -287,9 +287,9 @@ def share_of(name: str, cells: Sequence[Cell], wanted: float | None = None) -> S
 
 
 def by_table(cells: Sequence[Cell]) -> Mapping[str, Share]:
-    """Returns the share for each of the paper's tables.
+    """Returns the share of values within tolerance for each of the paper's tables.
 
-    A value printed in two tables appears in both, and once in the total.
+    A value printed in two tables counts in both.
     """
     numbers = sorted({n for cell in cells for n in cell.tables})
     return {str(n): share_of(str(n), [c for c in cells if n in c.tables]) for n in numbers}

@@ -60,7 +60,7 @@ class Options:
 
     @property
     def workers(self) -> str:
-        """The workers, for the first line of a reproduction."""
+        """A phrase for the first line that a reproduction prints: "4 workers", "on a cluster"."""
         return "on a cluster" if self.executor is not None else counted(self.jobs or default_jobs(), "worker")
 
 
@@ -86,8 +86,8 @@ class About:
 class Quick:
     """A quick look: the number of seeds, and a sentence saying why the result proves nothing.
 
-    A study without `batches` may limit the quick look to `cases`, and to runs of `seconds`, which `build` takes as a
-    third argument.
+    A study without `batches` may limit the quick look to `cases`, and to runs of `seconds`, which `build` must take as
+    an argument with this name.
     """
 
     seeds: int = 1
@@ -229,7 +229,8 @@ class Study:
     experiments: Mapping[str, str] = field(default_factory=dict[str, str])
     on_kernels: OnKernels | None = None
     #: `further` returns batches that depend on the results so far. It is called if there are at least `further_from`
-    #: seeds. `explain_cells` and `explain_claims` use the results to add reasons to the cells and claims.
+    #: seeds, but not in a quick look. `explain_cells` and `explain_claims` use the results to add reasons to the cells
+    #: and claims.
     further: Callable[[Results], Sequence[Batch]] | None = None
     further_from: int = 1
     explain_cells: Callable[[Results, Sequence[Cell]], Sequence[Cell]] = lambda _, cells: cells
@@ -263,7 +264,11 @@ class Study:
             self._check_cases()
 
     def _check_cases(self) -> None:
-        """Rejects a study without `batches` if one of `cases`, `build` and `measure` is missing, or a case is unknown or repeated."""
+        """Checks a study without `batches`: it needs `cases`, `build` and `measure`, and must not have experiments.
+
+        Each case must have its own key, and published values and claims must refer to known cases. Otherwise, raises
+        `ValueError`.
+        """
         missing = [what for what in ("cases", "build", "measure") if not getattr(self, what)]
         if missing:
             raise ValueError(f"study {self.name}: give {' and '.join(missing)}, or batches")
@@ -278,7 +283,7 @@ class Study:
                 raise ValueError(f"study {self.name}: {what} is of case {key!r}; there is {', '.join(keys)}")
 
     def compared(self) -> Iterator[tuple[str, str, str]]:
-        """Yields (name, case, measure) for each published value and each claim about a single measure."""
+        """Yields (name, case, measure) for each published value, and for each pair (case, measure) in a claim."""
         yield from ((f"published {p.metric!r}", p.run, p.measure) for p in self.published)
         for claim in self.claims:
             of = [(claim.case, claim.measure)] if isinstance(claim, Quantity) else []
@@ -372,7 +377,7 @@ class Results:
 
     @property
     def met(self) -> bool | None:
-        """Whether the study's goals are met; None for a quick look."""
+        """Whether the study's goals are met; None if the runs prove nothing."""
         return self.scorecard.met
 
     @property

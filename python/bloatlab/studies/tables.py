@@ -43,7 +43,7 @@ def verdict_with_reason(cell: Cell) -> str:
 
 
 def judged_cell(cell: Cell, text: str, hint: str = "") -> TextCell:
-    """Makes a table cell with our value in the colour of its verdict, and the verdict as a word unless it is muted."""
+    """Makes a table cell with our value in the colour of its verdict; adds the verdict as a word unless it is muted."""
     word = str(cell.verdict) if TONES[cell.verdict] != "muted" else ""
     return TextCell(text, TONES[cell.verdict], hint, word)
 
@@ -71,7 +71,7 @@ def medians_table(
     note: str = "",
     groups: Sequence[tuple[str, int]] = (),
 ) -> TextTable:
-    """Makes a table of medians over seeds, for the cases run.
+    """Makes a table of medians over seeds, for the cases that were run.
 
     Each of `rows` is a case, or a pair (labels, case). Each of `columns` is (measure, heading, number of decimals).
     """
@@ -137,8 +137,8 @@ def reached_table(card: Scorecard, claims: Sequence[Checked]) -> TextTable:
 def misses(card: Scorecard, claims: Sequence[Checked], *, explained_from: int | None = None) -> list[str]:
     """Returns lines for a terminal: the metrics with the most values outside their tolerance, and the differing claims.
 
-    Only the paper's claims are listed. With few seeds, a study does not look for explanations of its differences; then
-    `explained_from` is the number of seeds from which it does.
+    Only the paper's claims are listed. If a study has too few seeds to look for explanations of its differences,
+    `explained_from` is the number of seeds that it needs.
     """
     outside = [cell for cell in card.cells if cell.verdict is Verdict.OUTSIDE and (cell.counted or not card.shares)]
     found: list[str] = []
@@ -265,7 +265,7 @@ def between(cell: Cell, digits: int) -> str:
 
 
 def with_interval(cell: Cell) -> str:
-    """Formats our value with its interval in brackets if it has one; "-" if it was not run."""
+    """Formats our value with its interval, if any, in brackets; "-" if there is no value."""
     if math.isnan(cell.ours):
         return "-"
     interval = "" if cell.low == cell.high else f" ({significant(cell.low)} to {significant(cell.high)})"

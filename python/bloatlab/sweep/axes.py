@@ -62,7 +62,7 @@ class Between:
     def drawn(self, share: float) -> float | int | str:
         """Returns a value drawn from the range with the random number `share` in [0, 1).
 
-        Unless the range is logarithmic, all of its whole numbers are equally likely.
+        In a linear range of whole numbers, all numbers are equally likely.
         """
         low, high = self.low.value, self.high.value
         if self.high.kind == "a whole number" and not self.log:
@@ -91,9 +91,8 @@ class Axes:
     ) -> Grid:
         """Makes the grid. `read` makes its scenarios from overrides.
 
-        The order of the overrides is `fixed`, then the overrides of the grid point, then `last`.
-
-        Raises `GridError` if `fixed` sets a value that an axis varies. `source` names the grid in messages.
+        The order of the overrides is `fixed`, then the overrides of the grid point, then `last`. `source` names the
+        grid in messages. `fixed` and `last` must not set the seed or a value that an axis varies (see `refuse`).
         """
 
         @functools.cache

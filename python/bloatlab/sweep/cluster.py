@@ -45,9 +45,8 @@ AHEAD = 2
 LOOK_SECONDS = 1.0
 #: Seconds to wait for the scheduler's first answer.
 CONNECT_SECONDS = 10
-#: Number of failed batches that a run may be in. A batch fails when Dask has lost several workers that ran it. A run
-#: that has been in more failed batches, and was alone in the last of them, is taken to be the cause, and the sweep
-#: fails.
+#: A batch fails when Dask has lost several workers that ran it. A run that has been in more than `MOST_DEATHS` failed
+#: batches, and was alone in the last of these batches, is taken to be the cause, and the sweep fails.
 MOST_DEATHS = 1
 
 #: The settings that Dask needs to connect to a scheduler over TLS.
@@ -376,7 +375,7 @@ class _Sending:
         self.seconds = mean if self.seconds is None else 0.7 * self.seconds + 0.3 * mean
 
     def _failed(self, batch: Sequence[int], error: BaseException) -> None:
-        """Handles a batch whose workers died, or that no worker could start.
+        """Handles a batch that failed because its workers died. For any other error, raises `Stopped`.
 
         One run of the batch may be the cause, so each run is sent again in its own batch.
         """

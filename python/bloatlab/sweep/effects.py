@@ -40,7 +40,10 @@ LOG_FROM = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A source of variance. "seeds" and "rest" have no `axes`. `p` is NaN for them and wherever no test is possible."""
+    """A source of variance.
+
+    `axes` is empty for "seeds" and "rest". `p` is NaN for these two sources, and for any source that cannot be tested.
+    """
 
     name: str
     axes: tuple[str, ...]
@@ -80,7 +83,7 @@ def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequ
 
 
 def levels(frame: pl.DataFrame, axis: str, column: str) -> Mapping[str, float]:
-    """Returns the main effect of an axis: for each of its values, the mean of `column` over its runs."""
+    """Returns the main effect of an axis: the mean of `column` over the runs with each value of the axis."""
     of = frame.group_by(axis, maintain_order=True).agg(pl.col(column).cast(pl.Float64).mean().alias("mean"))
     return {str(value): mean for value, mean in of.iter_rows() if mean is not None}
 

@@ -159,7 +159,7 @@ def _source(name: str, own: set[str]) -> Path | None:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """Finds a module. Unlike `importlib.util.find_spec`, does not import the packages around it."""
+    """Finds a module. Unlike `importlib.util.find_spec`, does not import the packages that contain the module."""
     if name in sys.modules:
         return getattr(sys.modules[name], "__spec__", None)
     above = name.rpartition(".")[0]

@@ -48,8 +48,8 @@ class Grid:
     `axes` maps the name of each axis to its values. These names become table columns, in which an
     `Enum` appears by its name, and objects other than numbers, strings and None as `str(value)`. `build` is called with
     one keyword argument per axis, and `seed`; it returns the scenario. Every point is run with the same seeds, so that
-    runs can be compared in pairs. `keeps` excludes combinations. `given` lists the points if they are not all
-    combinations (zipped axes, samples).
+    runs can be compared in pairs. Combinations for which `keeps` returns false are left out. `given` lists the points
+    if they are not all combinations (zipped axes, samples).
     """
 
     axes: Mapping[str, Sequence[Any]]
@@ -83,9 +83,9 @@ class Grid:
         return Point(at, self.build(**at, seed=seed), seed)
 
     def with_(self, *, seeds: Sequence[int] | None = None, **axes: Sequence[Any]) -> Grid:
-        """Returns this grid with other seeds, or with other values of some axes, in every combination.
+        """Returns this grid with other seeds, or with other values of some axes. Raises `KeyError` for an unknown axis.
 
-        Raises `KeyError` for an unknown axis.
+        If `axes` are given, the new grid ignores `given`: it has every combination of values that `keeps` accepts.
         """
         for name in axes:
             if name not in self.axes:

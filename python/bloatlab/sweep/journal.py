@@ -165,7 +165,7 @@ def lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
 def abandoned(path: Path) -> Generator[bool]:
     """Yields true if the writer of a journal is gone. This process then holds the journal's lock within the context.
 
-    Yields false if the journal has been removed or cannot be opened.
+    Yields false if another process has the lock, or if the journal has been removed or cannot be opened.
     """
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -34,8 +34,9 @@ def known(values: pl.Series) -> list[float]:
 def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], against: str = "") -> pl.DataFrame:
     """Makes a table with one row per grid point and column: n, mean, sd, cv, median, both 95 % intervals of the mean.
 
-    With a baseline `against`, such as "queue=codel", the table also contains the mean difference from the baseline over
-    the seeds that both have, and both 95 % intervals of this difference. Raises `ValueError` for an unknown baseline.
+    With a baseline `against`, such as "queue=codel", the table also contains the mean difference from the baseline and
+    both 95 % intervals of this difference, over the seeds for which both runs have a value. Raises `ValueError` for an
+    unknown baseline.
     """
     less_by_place = {column: paired(frame, axes, column, against) if against else {} for column in columns}
     rows: list[dict[str, Any]] = []
@@ -70,7 +71,7 @@ def _ends(values: Sequence[float], prefix: str = "") -> dict[str, float | None]:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """The mean difference from the baseline at one grid point, over the seeds that both have."""
+    """The mean difference from the baseline at one grid point, over the seeds for which both runs have a value."""
 
     place: Mapping[str, Any]
     interval: Interval

@@ -133,7 +133,7 @@ class Threads:
                 _wait(futures)
                 _raise_first(points, futures)
             except BaseException:
-                # the pool cancels the futures, because Ctrl-C during `submit` leaves `futures` unassigned
+                # `futures` is unassigned if Ctrl-C came during `submit`, so the pool itself cancels the futures
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 _stop(running)

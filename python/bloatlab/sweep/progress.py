@@ -56,10 +56,10 @@ class _Bar(Watch):
 
 
 def silent() -> Watch:
-    """Shows nothing."""
+    """Returns a watch that shows nothing."""
     return Watch()
 
 
 def watch(what: str, console: Console) -> Watch:
-    """Returns a progress bar if `console` is a terminal."""
+    """Returns a progress bar, or a watch that shows nothing if `console` is not a terminal."""
     return _Bar(what, console) if console.is_terminal else Watch()

@@ -48,7 +48,7 @@ class Asked:
 def measure(tables: Sequence[str] = ()) -> Measure:
     """Returns the measure that a sweep stores for each run.
 
-    The measure contains all numbers in the run's summary. It also contains those of `tables` that the run has.
+    The measure contains all numbers in the run's summary, and each table named in `tables` if the run has this table.
 
     Raises `GridError` for an unknown table.
     """

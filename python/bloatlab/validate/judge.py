@@ -51,7 +51,7 @@ def explanations() -> dict[tuple[str, str], Explanation]:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A metric in a scenario. `ours` is NaN and `within` None if bloatlab does not measure it."""
+    """A metric in a scenario. `ours` is NaN and `within` None if bloatlab does not measure the metric."""
 
     scenario: str
     metric: str
@@ -119,7 +119,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """All scenarios of all files."""
+    """The judged scenarios of all reference files."""
 
     scenarios: Sequence[Judged]
     seeds: int

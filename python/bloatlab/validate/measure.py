@@ -48,12 +48,13 @@ from bloatlab.validate.reference import Entry
 Floats = NDArray[np.float64]
 Window = tuple[float, float]
 
-#: The thirds of a run in group d (METHOD.md). Each lasts for 30 s, but its first 5 s are not measured.
+#: The thirds of a run in group d (METHOD.md), which is not group D. Each lasts for 30 s, but its first 5 s are not
+#: measured.
 THIRDS: Mapping[str, Window] = {"first": (5.0, 30.0), "middle": (35.0, 60.0), "last": (65.0, 90.0)}
 
 #: Possible numbers of bins between two queue samples: 10 to 30 ms.
 LOOKS = (1, 2, 3)
-#: The metrics of group D describe the beginning of a run. This is its length in s.
+#: Length of the beginning of a run, in s. Scenarios of group D (METHOD.md) have metrics for the beginning.
 BEGINNING_S = 5.0
 #: Number of bins between two congestion window samples: 100 ms.
 CWND_EVERY = round(0.1 / BIN_S)
@@ -202,7 +203,7 @@ def jain(shares: Sequence[float]) -> float:
 
 
 def pings(result: Result, entry: Entry, window: Window) -> dict[str, float]:
-    """Returns round-trip time metrics for each stream."""
+    """Returns round-trip time metrics for each stream of pings."""
     found: dict[str, float] = {}
     table = result.table("pings")
     for i in range(len(entry.pings)):

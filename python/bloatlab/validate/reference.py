@@ -79,7 +79,7 @@ class Entry:
     rest: Mapping[str, Any]
 
 
-#: `_NEEDED`: keys that an entry must have. `_READ`: all keys read by this module. `_COMMENTS`: keys it ignores.
+#: `_NEEDED`: keys that an entry must have. `_READ`: all keys read by this module. `_COMMENTS`: keys that are ignored.
 _NEEDED = ("qdisc", "rate_bps", "rtt_ms", "duration_s", "warmup_s", "flows", "metrics")
 _READ = (*_NEEDED, "group", "udp", "pings")
 _COMMENTS = ("twin", "seeds", "gso1", "htb", "note")

@@ -13,7 +13,7 @@ from bloatlab.errors import InputError, nearest
 
 #: A scenario's values, or a part of them.
 Data = dict[str, Any]
-#: (path, value) pair that overrides a scenario value.
+#: A (path, value) pair that overrides a value of a scenario.
 Override = tuple[str, str]
 
 #: Packet size in bytes, used to convert bandwidth-delay products to packets.

@@ -69,7 +69,7 @@ class Setup:
     transmit_queue: str = "drop"
     #: Whether CoDel's sojourn time also includes the time in the transmit queue.
     sojourn_both: bool = False
-    #: The page to use instead of the paper's.
+    #: The page to use instead of the paper's; None: the paper's page.
     page: str | Mapping[str, Any] | None = None
     #: The queue's limit; if not None, it replaces the limit in the case.
     limit: str | None = None
@@ -143,7 +143,9 @@ def _set_modem(links: dict[str, Data], case: Case, setup: Setup) -> None:
         "transmit_limit": "31p" if setup.ns2_droptail else "32p",
         "transmit_queue": setup.transmit_queue,
     }
-    if case.congested:  # borderline: mean grant = MSR x MAP interval, varied by 20 % (CableLabs 2012 §3.1.3)
+    # borderline congestion: the mean grant is the sustained rate x the MAP interval, varied by 20 % (CableLabs 2012
+    # §3.1.3)
+    if case.congested:
         links[UP]["docsis"] |= {"max_grant": "1250B", "grant_variation": "20%"}
     links[DOWN] |= {"rate": setup.down_link_rate, "queue": {"droptail": {"limit": setup.down_limit}}}
 

@@ -143,7 +143,7 @@ _SQUARE = (("bbr_1", "bbr", 0), ("cubic_2", "cubic", 1), ("cubic_3", "cubic", 5)
 def _squarewave(p: Parameters) -> Data:
     """Describes flows that each last for `length`. The first flow starts at the beginning of the run.
 
-    flent sends no ICMP in this test; it is added here.
+    flent sends no ICMP pings in this test; they are an addition.
     """
     apps = {name: {**_tcp(p, "up"), "tcp": tcp, "start": ns(SILENCE * at)} for name, tcp, at in _SQUARE}
     return {**_line(p, beside=6.0 * SILENCE), "app": {**apps, "ping": _icmp()}}

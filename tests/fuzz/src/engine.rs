@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use units::Rng;
 
-/// If an input takes longer than this, it is a finding, even on a busy machine; most inputs take milliseconds.
+/// An input that takes longer than this is a finding, even on a busy machine; most inputs take milliseconds.
 const HANG: Duration = Duration::from_secs(300);
 /// Maximum duration of a round. On an idle machine, the inputs of a round take a minute. A longer round is cut short with a
 /// message.
@@ -51,14 +51,14 @@ pub struct Report {
     pub finding: Option<(String, PathBuf)>,
     /// True if the rounds took too long, so that some of their inputs were not tried.
     pub cut_short: bool,
-    /// Maximum time for one input.
+    /// The longest time that an input has taken.
     pub slowest: Duration,
 }
 
 /// The name of the current target, the current input, and the folder for failing inputs. The watchdog and the allocator
 /// need them to save the input before they end the process.
 static NOW: Mutex<(String, Vec<u8>, PathBuf)> = Mutex::new((String::new(), Vec::new(), PathBuf::new()));
-/// Start of the current input in milliseconds since the start of the process, plus 1; 0 between inputs.
+/// Number of inputs begun so far. The watchdog measures for how long the number does not change.
 static BEGAN: AtomicU64 = AtomicU64::new(0);
 
 fn now() -> MutexGuard<'static, (String, Vec<u8>, PathBuf)> {

@@ -9,7 +9,8 @@ use units::{BitRate, Bytes, Duration, Limit};
 pub enum Range {
     /// Defaults and common values. Most scenarios are valid, and small enough to run.
     Usual,
-    /// Any value of the right type, often an extreme one: zero, the largest value, a power of two or a neighbour of one.
+    /// Any value of the right type, often an extreme one: zero, the largest value, or a number at or next to a power of
+    /// two.
     Wild,
 }
 
@@ -21,7 +22,7 @@ pub struct Schema {
 
 /// Maximum depth of nested tables and lists.
 const DEEPEST: u32 = 12;
-/// Integers at and next to critical limits.
+/// Integers at which code often fails: zero, and numbers at and next to powers of two and other limits.
 const EDGES: &[u64] = &[
     0,
     1,
@@ -74,7 +75,7 @@ impl Schema {
         if let Some(only) = schema.get("const") {
             return only.clone();
         }
-        // "oneOf" in the schema of a table says which of its keys exclude one another; it does not list alternative values
+        // in the schema of a table, "oneOf" says which keys exclude one another; elsewhere, it lists alternative values
         let choices = if schema["properties"].is_object() { &[][..] } else { &["enum", "oneOf", "anyOf"] };
         for key in choices {
             let Some(choices) = schema[key].as_array() else { continue };
@@ -108,7 +109,8 @@ impl Schema {
         Value::Object(map)
     }
 
-    /// Returns a value for a property. In the range `Usual`, this is often the default, scaled by 1/16 to 16.
+    /// Returns a value for a property. In the range `Usual`, this is often the default, multiplied by a power of two
+    /// between 1/16 and 16.
     fn property(&self, schema: &Value, s: &mut Source<'_>, range: Range, depth: u32) -> Value {
         let default = &schema["default"];
         if range == Range::Usual && !default.is_null() && s.chance(160) {
@@ -128,7 +130,7 @@ impl Schema {
     }
 }
 
-/// Scales `value` by a power of two between 1/16 and 16, if it is a quantity or a number.
+/// If `value` is a quantity or a number, scales it by a power of two between 1/16 and 16.
 fn near(value: &Value, s: &mut Source<'_>) -> Value {
     let shift = s.below(9) as i32 - 4;
     let scale = |v: u64| if shift < 0 { v >> -shift } else { v.saturating_mul(1 << shift) };
@@ -164,8 +166,8 @@ fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     let number = |s: &mut Source<'_>, least: u64, most: u64| {
         if wild && s.chance(128) { edge(s) } else { s.spread(least, most) }
     };
-    // The units in a pattern show which quantity the pattern describes. The pattern of a limit also contains the units of
-    // sizes and times, so limits are checked first.
+    // The units in a pattern show which quantity the pattern describes. The pattern of a limit also contains the units
+    // of sizes and times, so limits are checked first.
     if pattern.contains("packets") {
         return match s.below(3) {
             0 => number(s, 1, 2_000).to_string() + "p",
@@ -192,7 +194,7 @@ fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     if pattern.starts_with("^(none|") {
         return (*s.pick(qdisc::LawSpec::NAMES)).to_owned();
     }
-    // a discipline's pattern matches either its name alone, or the name of a fair discipline followed by a law
+    // the pattern of a discipline matches a discipline's name, alone or (for a fair discipline) followed by a law
     let names: Vec<&str> = qdisc::QDISCS.iter().map(|q| q.name).collect();
     let (host, law) = (*s.pick(&names.iter().collect::<Vec<_>>()), s.pick(qdisc::LawSpec::NAMES));
     if s.chance(64) { format!("{host} + {law}") } else { host.to_owned() }

@@ -1,7 +1,7 @@
 //! Choices read from the bytes of an input.
 
-/// Reads choices from bytes. After the last byte, every choice is the first option. So shorter inputs encode simpler choices,
-/// and an input can be reduced by truncating it.
+/// Reads choices from bytes. After the last byte, every choice is the first option. So shorter inputs encode simpler
+/// choices, and an input can be reduced by truncating it.
 #[derive(Clone, Debug)]
 pub struct Source<'a> {
     left: &'a [u8],
@@ -61,7 +61,7 @@ impl<'a> Source<'a> {
         self.number(bytes) % n
     }
 
-    /// Chooses an index into a list of `n`; 0 if the list is empty.
+    /// Chooses an index into a list of `n` elements; 0 if the list is empty.
     pub fn index(&mut self, n: usize) -> usize {
         self.below(n as u64) as usize
     }
@@ -71,7 +71,7 @@ impl<'a> Source<'a> {
         of[self.index(of.len())]
     }
 
-    /// Returns true with a probability of `part` in 256; returns false when no byte is left.
+    /// Returns true with probability `part` / 256; returns false if no byte is left.
     pub fn chance(&mut self, part: u8) -> bool {
         self.byte() > 255 - part
     }

@@ -91,7 +91,7 @@ fn link(from: &str, to: &str, both_ways: bool, s: &mut Source<'_>, range: Range)
         let kept = s.pick(&served);
         served.iter().filter(|key| **key != kept).for_each(|key| drop(link.remove(*key)));
     }
-    // no file can be read here, so the lines of the trace are included
+    // the fuzzer reads no files, so the scenario itself contains the lines of the trace
     if let Some(trace) = link.get_mut("delivery").and_then(|d| d.get_mut("trace"))
         && (range == Range::Usual || s.chance(200))
     {

@@ -1,8 +1,8 @@
 //! Compares the simulator with the live bench.
 //!
-//! The arrivals at a simulation's queues are replayed through the live bench, as real packets on a fake clock. The simulator
-//! and the bench run the same ports with the same random streams. So every record of every link (arrivals, departures, drops
-//! and marks with their reasons and times) must be equal.
+//! The arrivals at a simulation's queues are replayed through the live bench, as real packets on a fake clock. The
+//! simulator and the bench run the same code for queues and links (the crate `port`) with the same random streams. So
+//! every record of every link (arrivals, departures, drops and marks with their reasons and times) must be equal.
 
 use live::bench::Leaving;
 use live::{Bench, Plan, Side, craft};
@@ -41,7 +41,8 @@ type Arrival = (Time, LinkId, FlowId, u16);
 fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
     match *record {
         Record::Enqueued { link, packet, .. } => Some((*at, link, packet.flow, packet.size)),
-        // for these reasons, an arriving packet is dropped; for any other reason, the dropped packet was in the queue
+        // a packet that is dropped for one of these reasons has just arrived; a packet that is dropped for any other
+        // reason was in the queue, so its arrival is already recorded
         Record::Dropped {
             link,
             packet,
@@ -53,8 +54,8 @@ fn arrival((at, record): &TimedRecord) -> Option<Arrival> {
     }
 }
 
-/// Returns the live bench's records for the same arrivals. `tuples` holds the flows, in the order of the simulator's slots. The
-/// scenario must have two nodes with one link in each direction.
+/// Returns the live bench's records for the same arrivals. `tuples[n]` is the 5-tuple of the flow with index n (slot)
+/// in the simulator's flow table. The scenario must have two nodes with one link in each direction.
 pub fn replayed(scenario: &Scenario, arrivals: &[TimedRecord], tuples: &[FlowTuple]) -> Vec<TimedRecord> {
     let plan = Plan::new(scenario, None, BitRate(u64::MAX)).expect("a scenario that can run live");
     let mut bench = Bench::build(scenario, &plan, scenario.duration, LinkRecords::default()).expect("as the simulator");
@@ -88,8 +89,8 @@ pub fn replayed(scenario: &Scenario, arrivals: &[TimedRecord], tuples: &[FlowTup
     bench.sink.0.records
 }
 
-/// Returns the simulator's 5-tuple for the flow in slot `slot`. `app` is the application's number in the
-/// order of names.
+/// Returns the simulator's 5-tuple for the flow with index `slot` in the flow table. `app` is the application's number
+/// in the order of names.
 pub fn tuple(slot: usize, app: usize, from: u32, to: u32, dscp: u8) -> FlowTuple {
     FlowTuple {
         src: 0x0a00_0000 | from,

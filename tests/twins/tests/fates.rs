@@ -1,5 +1,5 @@
-//! Under every discipline, the simulator and the live bench produce the same records: on a plain link, with a shaper, and behind a
-//! modem.
+//! Under every discipline, the simulator and the live bench produce the same records: on a plain link, with a shaper,
+//! and behind a modem.
 
 use record::{LinkId, Record};
 use scenario::Scenario;
@@ -12,8 +12,7 @@ use units::Time;
 fn overload(link: &str) -> Scenario {
     let mut text = format!("seed = 5\nduration = '4s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
     text += "[link.down]\nfrom = 'b'\nto = 'a'\nrate = '50mbit'\ndelay = '3ms'\n";
-    // the order of the applications' names is also the order in which they start, so slots and applications have the
-    // same numbers
+    // applications start in the order of their names, so the flow of application n has index (slot) n in the flow table
     for (i, (rate, size)) in [("4mbit", 1400), ("3.2mbit", 700), ("6.8mbit", 1000)].iter().enumerate() {
         text += &format!(
             "[app.a{i}]\nfrom = 'a'\nto = ['b']\nstart = '{}ms'\ndscp = {}\n\

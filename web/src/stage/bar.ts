@@ -17,7 +17,8 @@ const ARROW = 2.5e8;
 
 export class Bar {
   readonly root: HTMLElement;
-  /** Whether the visitor has moved the clock or changed its speed. From then on, only the visitor changes them. */
+  /** True once the visitor has moved the clock or changed the speed. From then on, only the visitor changes time and
+   * speed. */
   touched = false;
   private readonly play = h("button", { type: "button", class: "play", onclick: () => this.toggle() });
   private readonly speed = h("select", { "aria-label": "speed", onchange: () => this.setSpeed(SPEEDS[this.speed.selectedIndex] ?? 1) });
@@ -60,7 +61,7 @@ export class Bar {
     this.clock.request();
   }
 
-  /** Shows a line of text, announced by screen readers. */
+  /** Shows a line of text, which screen readers announce. */
   say(words: string): void {
     this.said.textContent = words;
   }

@@ -6,7 +6,8 @@ export const SPEEDS = [1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 /** Number of packets per second of screen time that the eye can follow. */
 const EASY_TO_FOLLOW = 25;
 
-/** The speed at which a visitor can follow a link with this many packets per simulated second. */
+/** Returns a speed at which a visitor can follow the packets on a link that carries this number of packets per
+ * simulated second. */
 export const easySpeed = (packetsPerSecond: number): number =>
   SPEEDS.find((speed) => packetsPerSecond * speed <= EASY_TO_FOLLOW * 1.5) ?? 0.001;
 

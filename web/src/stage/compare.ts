@@ -9,7 +9,7 @@ import type { Shown } from "./pane";
 const ms = (x: number | null): string => (x === null ? "–" : `${x < 10 ? x.toFixed(1) : x.toFixed(0)} ms`);
 const count = (x: number | null): string => (x === null ? "–" : x.toLocaleString("en"));
 
-/** The name and value of each measure of a run. */
+/** Returns the name and value of each measure of a run. */
 function measures({ result: { summary }, link }: Shown): [string, string][] {
   const of = summary.links[link];
   return [
@@ -22,7 +22,7 @@ function measures({ result: { summary }, link }: Shown): [string, string][] {
   ];
 }
 
-/** A table of the measures in which the runs differ. */
+/** Returns a table of the measures in which the runs differ. */
 export function differences(runs: Shown[]): HTMLElement {
   const all = runs.map((run) => new Map(measures(run)));
   const names = [...new Set(all.flatMap((of) => [...of.keys()]))];

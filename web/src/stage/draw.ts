@@ -25,7 +25,7 @@ export function inkOf(element: Element): Ink {
   return { ink: read("ink"), muted: read("muted"), line: read("line"), grid: read("grid"), paper: read("paper"), soft: read("soft"), bad: read("bad"), late: read("late"), accent: read("accent") };
 }
 
-/** Packets fade step by step. These are the fractions of their colour remaining at each step, in the light and the dark theme. */
+/** Packets fade in steps. The values are the opacities of a packet after 0, 1, 2 ... steps, in each theme. */
 const SHADES = { light: [1, 0.86, 0.72, 0.6, 0.5], dark: [1, 0.9, 0.8, 0.72, 0.65] };
 /** The ages at which a packet fades by a step.   Unit: ms. */
 const AGES_MS = [25, 75, 200, 500];
@@ -36,13 +36,13 @@ export class Painter {
   private readonly still: CanvasRenderingContext2D;
   private readonly moving: CanvasRenderingContext2D;
   private ratio = 1;
-  /** The style of each packet in the scene. The array is reused in every frame. */
+  /** The style (colour and opacity) of each packet in the scene. The array is reused in every frame. */
   private style = new Uint16Array(0);
   /** The packets in the scene, sorted by style. The array is reused in every frame. */
   private order = new Uint32Array(0);
   private readonly begins = new Uint32Array(512);
   private styles: { colour: string; alpha: number }[] = [];
-  /** The first style of each flow. */
+  /** The first style of each flow, which has one style for each step of fading. */
   private ofFlow = new Uint16Array(0);
 
   constructor(still: HTMLCanvasElement, moving: HTMLCanvasElement) {
@@ -78,7 +78,7 @@ export class Painter {
     });
   }
 
-  /** Draws the packets. `chosen` is the packet being followed, -1 for none. */
+  /** Draws the packets. `chosen` is the packet that the visitor follows, or -1. */
   frame(scene: Scene, at: Layout, table: PacketTable, t: number, ink: Ink, chosen: number): void {
     const c = this.moving;
     c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
@@ -122,12 +122,13 @@ export class Painter {
       this.begins[s] = sum;
       sum += own;
     }
-    // `begins` holds the index in `order` for the next packet of each style, so after this loop it holds where each
-    // style ends
+    // in this loop, `begins` holds the index in `order` of the next packet of each style. After the loop, it holds the
+    // end of each style
     for (let n = 0; n < count; n++) this.order[this.begins[this.style[n]!]!++] = n;
   }
 
-  /** Draws signs over packets: a hole for an ACK, a ring for a mark or a drop, a diamond for a late packet, a frame for the packet being followed. */
+  /** Draws signs over packets: a hole for an ACK, a ring for a mark or a drop, a diamond for a late packet, a frame for
+   * the packet that the visitor follows. */
   private signs(scene: Scene, table: PacketTable, t: number, ink: Ink, chosen: number): void {
     const c = this.moving;
     for (let n = 0; n < scene.count; n++) {
@@ -260,7 +261,7 @@ function text(c: CanvasRenderingContext2D, words: string, x: number, y: number, 
   c.fillText(shown, x, y);
 }
 
-/** The packet nearest to a point, at most `most` pixels away; -1 for none. */
+/** Returns the packet nearest to a point; -1 if no packet is within `most` pixels. */
 export function nearest(scene: Scene, table: PacketTable, x: number, y: number, most: number): number {
   let [found, least] = [-1, most * most];
   for (let n = 0; n < scene.count; n++) {

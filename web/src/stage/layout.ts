@@ -16,32 +16,32 @@ export interface Box {
 
 /** One link on the stage. Packets travel to the right in the upper row, and to the left in the lower row. */
 export interface Hop {
-  /** Number of the link in the table; -1 if it has none. */
+  /** Number of the link in the table; -1 if the table does not contain the link. */
   link: number;
   name: string;
   /** 1: to the right; -1: to the left. */
   way: 1 | -1;
   queue: Box;
-  /** A modem between queue and wire; its width is 0 if there is none. */
+  /** The modem between queue and wire. A width of 0 means that there is no modem. */
   modem: Box;
   /** The near end of the wire, where packets leave the queue. */
   x0: number;
   /** The far end of the wire. */
   x1: number;
-  /** The height of the wire. */
+  /** The y coordinate of the wire. */
   y: number;
-  /** The side of the square for one packet in the queue. */
+  /** Side of the square that one packet takes in the queue. */
   cell: number;
-  /** The side of the square for one packet on the wire, where many packets may travel at once. */
+  /** Side of the square for one packet on the wire, on which many packets may travel at once. */
   onWire: number;
   columns: number;
   /** The numbers of the queue's lines (its inner queues), from the bottom up. */
   lines: number[];
   /** The box of each line. */
   boxes: Box[];
-  /** The bottom of the packets in each line. */
+  /** For each line, the y coordinate of the bottom of the lowest row of packets. */
   bases: number[];
-  /** The name of each line: its own, or the names of the flows whose packets wait in it. */
+  /** The name of each line: the name of the inner queue, or the names of the flows whose packets wait in it. */
   names: string[];
   chosen: boolean;
 }
@@ -49,7 +49,7 @@ export interface Hop {
 export interface Node {
   name: string;
   box: Box;
-  /** Whether this is the sender or the receiver, rather than a node between them. */
+  /** True for the sender and the receiver, false for a node between them. */
   end: boolean;
 }
 
@@ -64,12 +64,14 @@ const LARGEST_CELL = 20;
 const LEAST_CELL = 2;
 /** Number of packets that fit on the semicircle between two rows of a queue. */
 export const TURN = 1.2;
-/** Width taken by the semicircles at the ends of a row, minus the room for the packets in them.   Unit: cells. */
+/** Width that the semicircles at the two ends of a row take, minus the width of the packets that they hold.   Unit:
+ * cells. */
 const AT_ENDS = 2 - TURN;
-/** Maximum number of lines with their own rows; additional lines share the last row. */
+/** Maximum number of lines that have rows of their own; additional lines share the last row. */
 const MOST_ROWS = 12;
 
-/** The maximum number of intervals [begin, end) that contain the same moment. `begins` is in ascending order; empty intervals are not counted. */
+/** Returns the maximum number of intervals [begin, end) that contain the same moment. `begins` is in ascending order;
+ * empty intervals are not counted. */
 function mostAtOnce(begins: Float64Array, ends: Float64Array): number {
   ends.sort();
   let most = 0;
@@ -80,7 +82,7 @@ function mostAtOnce(begins: Float64Array, ends: Float64Array): number {
   return most;
 }
 
-/** For each line of a link's queue, in order, the maximum number of packets waiting in it at once. */
+/** Returns the maximum number of packets that wait at once in each line of a link's queue, by the line's number. */
 function fullest(table: PacketTable, link: number): Map<number, number> {
   const { legs, entered } = table.legs(link);
   const counts = new Map<number, number>();
@@ -99,10 +101,11 @@ function fullest(table: PacketTable, link: number): Map<number, number> {
   return new Map([...counts].sort(([x], [y]) => x - y));
 }
 
-/** The maximum number of packets waiting at once in one line of a link's queue. */
+/** Returns the maximum number of packets that wait at once in any one line of a link's queue. */
 export const fullestLine = (table: PacketTable, link: number): number => (link < 0 ? 1 : Math.max(1, ...fullest(table, link).values()));
 
-/** The boxes of the lines in a queue, from the bottom up. Each is high enough for its name; the remaining height is divided in proportion to the number of packets. */
+/** Returns the boxes of the lines in a queue, from the bottom up. Each box is high enough for the name of its line. The
+ * remaining height is divided in proportion to the lines' numbers of packets. */
 function boxesOf(queue: Box, most: number[]): Box[] {
   const least = Math.min(20, queue.h / most.length);
   const sum = most.reduce((a, b) => a + b, 0);
@@ -114,7 +117,8 @@ function boxesOf(queue: Box, most: number[]): Box[] {
   });
 }
 
-/** The name of a line: the name of its queue or, if queues have only numbers, the names of the flows in it. Several flows in one line have collided. */
+/** Returns the name of a line: the name of its queue or, if the queue has only a number, the names of the flows in the
+ * line. Several flows are in one line if their hashes collide. */
 function lineName(table: PacketTable, link: number, line: number): string {
   const own = table.head.links[link]?.lines[line] ?? "";
   if (!/^\d+$/.test(own)) return own;
@@ -124,10 +128,11 @@ function lineName(table: PacketTable, link: number, line: number): string {
   return all.length > 3 ? `${all.slice(0, 2).join(", ")} and ${all.length - 2} more` : all.join(", ");
 }
 
-/** The height of the name above the packets, in a line of height `high`; 0 in a low line, whose name is beside its packets. */
+/** Returns the height of the name above the packets, in a line of height `high`. In a low line, this height is 0,
+ * because the name is beside the packets. */
 export const nameHeight = (high: number): number => (high >= 30 ? 14 : 0);
 
-/** The maximum number of packets on a link's wire at once. */
+/** Returns the maximum number of packets that are on a link's wire at once. */
 function crowd(table: PacketTable, link: number): number {
   const { legs } = table.legs(link);
   const [begins, ends] = [new Float64Array(legs.length), new Float64Array(legs.length)];
@@ -140,21 +145,23 @@ function crowd(table: PacketTable, link: number): number {
   return mostAtOnce(begins.subarray(0, n).sort(), ends.subarray(0, n));
 }
 
-/** The limit of a queue, if it is in packets and at most three times `most`, the maximum number of waiting packets; otherwise `most`. */
+/** Returns the number of packets for which a queue is drawn: the queue's limit, if it is given in packets and is at
+ * most three times `most`; otherwise `most`, the maximum number of packets that wait. */
 function room(tree: Tree, link: string, most: number): number {
   const queue = choice(get(tree, ["link", link.replace(/^~/, ""), "queue"]));
   const [size, unit] = limit(String(queue?.params["limit"] ?? "")) ?? [0, ""];
   return unit === "p" && size <= 3 * most ? size : most;
 }
 
-/** The side of the largest cell, at most `largest`, for which `count` packets in rows fit in a box. */
+/** Returns the largest side of a cell, at most `largest`, with which `count` packets in rows fit into a box. */
 function packed(box: Box, count: number, largest: number): number {
   let cell = Math.min(largest, box.h, Math.sqrt((box.w * box.h) / Math.max(1, count)));
   while (cell > LEAST_CELL && Math.floor(box.w / cell - AT_ENDS) * Math.floor(box.h / cell) < count) cell -= 0.5;
   return Math.max(LEAST_CELL, cell);
 }
 
-/** Lays out a pane. The chosen queue has cells for at least `fewest` packets, so that all panes can use the same scale. */
+/** Lays out a pane. The chosen queue has cells for at least `fewest` packets, so that the cells have the same size in
+ * all panes. */
 export function layout(width: number, height: number, way: Way, table: PacketTable, tree: Tree, fewest: number): Layout {
   const narrow = width < 560;
   const end = narrow ? 62 : 88;

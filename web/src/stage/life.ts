@@ -9,7 +9,7 @@ interface Event {
   words: string;
 }
 
-/** The events of a packet, in order. */
+/** Returns the events of a packet, in order. */
 export function lifeOf(table: PacketTable, packet: number): Event[] {
   const found: Event[] = [];
   const add = (at: number | undefined, words: string) => { if (at !== undefined && at !== Infinity) found.push({ at, words }); };
@@ -33,7 +33,7 @@ export function lifeOf(table: PacketTable, packet: number): Event[] {
   return found.sort((a, b) => a.at - b.at);
 }
 
-/** Describes a packet in words: "data packet of upload, bytes 1 to 1448". */
+/** Describes a packet in words: "data of upload, bytes 1 to 1448". */
 export function nameOf(table: PacketTable, packet: number): string {
   const flags = table.flags[packet] ?? 0;
   const flow = flowName(table, table.flow[packet] ?? 0);
@@ -44,7 +44,8 @@ export function nameOf(table: PacketTable, packet: number): string {
   return (flags & FIN) !== 0 ? `FIN of ${flow}` : `packet ${seq.toLocaleString("en")} of ${flow}`;
 }
 
-/** The next (`step` 1) or previous (-1) packet of the same flow, in sending order; null at an end of the window. */
+/** Returns the next (`step` 1) or previous (-1) packet of the same flow, in sending order; null if the window contains
+ * no such packet. */
 export function neighbour(table: PacketTable, packet: number, step: 1 | -1): number | null {
   const flow = table.flow[packet];
   for (let i = packet + step; i >= 0 && i < table.packets; i += step) if (table.flow[i] === flow) return i;
@@ -56,7 +57,7 @@ export interface LifeActions {
   choose(packet: number): void;
 }
 
-/** Writes a packet's life into its panel; each event is a button that moves the clock to it. */
+/** Writes the events of a packet into `panel`; each event is a button that moves the clock to the time of the event. */
 export function showLife(panel: HTMLElement, table: PacketTable, packet: number, t: number, act: LifeActions): void {
   const events = lifeOf(table, packet);
   const [before, after] = [neighbour(table, packet, -1), neighbour(table, packet, 1)];

@@ -32,7 +32,7 @@ export function openStage(lab: Lab, known: Description): void {
   });
 }
 
-/** The same scenario with another discipline at a link. The discipline uses its defaults. */
+/** Returns the scenario with another discipline at a link, with the discipline's default parameters. */
 function withDiscipline(of: Tree, link: string, discipline: string): Tree {
   const other = structuredClone(of);
   set(other, ["link", link.replace(/^~/, ""), "queue"], { [discipline]: {} });

@@ -16,7 +16,8 @@ import { PacketTable, upTo } from "./table";
 const MOST_PACKETS = 40_000;
 /** A window begins this long before the clock's time, so that the visitor can step back.   Unit: ns. */
 const BEFORE = 5e8;
-/** The next window is recorded when the clock is this close to the end of the current one.   Unit: ns of screen time. */
+/** The next window is recorded when the clock is this close to the end of the current window.   Unit: ns of screen
+ * time. */
 const AHEAD = 3e9;
 
 export interface Shown {
@@ -26,7 +27,7 @@ export interface Shown {
   result: Result;
 }
 
-/** Number of packets per second arriving at a pane's link. */
+/** Returns the number of packets per second that arrive at a pane's link. */
 export const packetsPerSecond = ({ result: { summary }, link }: Shown): number =>
   Number(summary.links[link]?.["offered_packets"] ?? 0) / Math.max(1e-3, summary.duration_s - summary.warm_up_s);
 
@@ -51,9 +52,9 @@ export class Pane {
   private under: Promise<void> | undefined;
   private wroteAt = 0;
   private fewest = 1;
-  /** Whether one window covers the whole run. */
+  /** True if the window covers the whole run. */
   private whole = false;
-  /** Whether `table` still belongs to the previous run, because the new run is not recorded yet. */
+  /** True if `table` still belongs to the previous run, because the new run has not been recorded yet. */
   private old = false;
 
   constructor(public shown: Shown, private readonly engine: Engine, private readonly colourOf: ColourOf, private readonly onPick: (pane: Pane, packet: number) => void, private readonly onReady: () => void) {
@@ -76,13 +77,13 @@ export class Pane {
     return this.shown.result.summary.duration_s * 1e9;
   }
 
-  /** Whether the recorded window contains `t`. */
+  /** Returns true if the recorded window contains `t`. */
   has(t: number): boolean {
     const head = this.table?.head;
     return head !== undefined && !this.old && t >= head.from_ns && (t < head.until_ns || head.until_ns >= this.duration);
   }
 
-  /** Whether the window around `t`, or the window after it, must be recorded. */
+  /** Returns true if the window around `t`, or the next window, must be recorded. */
   private lacks(t: number, speed: number): boolean {
     if (this.whole || this.recording !== null) return false;
     if (!this.has(t)) return true;
@@ -111,7 +112,8 @@ export class Pane {
     return this.under;
   }
 
-  /** An upper bound for the number of packets in the run: the sum over all links, so a packet is counted once per link. */
+  /** Returns an upper bound on the number of packets in the run: the sum over all links, in which a packet counts once
+   * per link. */
   private packets(): number {
     return Object.values(this.shown.result.summary.links).reduce((sum, link) => sum + Number(link["offered_packets"] ?? 0), 0);
   }
@@ -145,7 +147,7 @@ export class Pane {
     this.recording = null;
   }
 
-  /** Lays the pane out again: after a change in its size, its table or the page's colours. */
+  /** Lays the pane out again, after a change of the pane's size, the table or the page's colours. */
   measure(): void {
     const [width, table] = [this.board.clientWidth, this.table];
     if (table === null || width === 0 || this.old) return;
@@ -162,17 +164,18 @@ export class Pane {
     this.board.dataset["height"] = String(px);
   }
 
-  /** The moment at which the queue is longest: in the whole run, or, if only a window is recorded, in the part of [from, until] covered by the window. */
+  /** Returns the moment at which the queue is longest: in the whole run or, if the window covers only a part of the
+   * run, in the part of [from, until] that the window covers. */
   fullest(from: number, until: number): number {
     return (this.whole ? this.table?.fullest(this.link) : this.table?.fullest(this.link, from, until)) ?? from;
   }
 
-  /** The maximum number of packets waiting at once in one line of the queue. */
+  /** The maximum number of packets that wait at once in any one line of the queue. */
   get most(): number {
     return this.table === null || this.old ? 1 : fullestLine(this.table, this.link);
   }
 
-  /** Draws with cells for at least this many packets. */
+  /** Draws the queue with cells for at least `fewest` packets. */
   scale(fewest: number): void {
     if (fewest === this.fewest) return;
     this.fewest = fewest;
@@ -197,7 +200,7 @@ export class Pane {
     this.write(t);
   }
 
-  /** Writes the counts, and the sentence read by a screen reader in place of the picture. */
+  /** Writes the counts, and the sentence that a screen reader reads instead of the picture. */
   write(t: number): void {
     const { table, at, scene } = this;
     if (table === null || at === null) return;

@@ -19,7 +19,8 @@ export class Scene {
   leg = new Uint32Array(0);
   hop = new Uint8Array(0);
   kind = new Uint8Array(0);
-  /** For a packet waiting or in the modem, its place, 0 for the head. For a packet travelling or falling, the fraction of its path covered so far. */
+  /** Place of a packet that waits in a queue or in a modem; the head has place 0. For a packet that travels or falls,
+   * the fraction of its path that is behind it. */
   place = new Float32Array(0);
   x = new Float32Array(0);
   y = new Float32Array(0);
@@ -45,15 +46,16 @@ export class Scene {
 
 /** Durations of movements on the screen.   Unit: ns of the run. */
 export interface Motion {
-  /** The slide of a packet into its place. */
+  /** Duration of the slide of a packet into its place. */
   ease: number;
-  /** The fall of a dropped packet. */
+  /** Duration of the fall of a dropped packet. */
   fall: number;
 }
 
 /** For each line of one hop's queue, the number of packets placed so far. Reused in every frame. */
 const inRow = new Uint32Array(64);
-/** For each line of one hop's queue, how far it still has to move up, in places. Reused in every frame. */
+/** For each line of one hop's queue, the distance by which the line still has to move up, in places. Reused in every
+ * frame. */
 const moved = new Float32Array(64);
 
 /** Fills `out` with the packets at `t`. */
@@ -107,17 +109,18 @@ function onHop(table: PacketTable, hop: Hop, number: number, t: number, motion: 
   }
 }
 
-/** The side of a packet in its cell: an ACK is smaller than a full segment. */
+/** Returns the side of the square for a packet, as a fraction of its cell: an ACK is smaller than a full segment. */
 const sideOf = (size: number): number => 0.86 * Math.max(0.42, Math.min(1, Math.sqrt(size / 1500)));
 
-/** The row of the line in which a leg waits, counted from the bottom. */
+/** Returns the number of the line in which a leg waits, counted from the bottom. */
 function rowOf(table: PacketTable, hop: Hop, leg: number): number {
   if (hop.lines.length <= 1) return 0;
   const row = hop.lines.indexOf(table.legLine[leg] ?? 0);
   return row < 0 ? hop.lines.length - 1 : row;
 }
 
-/** Computes how far a line still has to move up. While a packet is being sent, the line it has left moves up by one place. */
+/** Computes the distance by which a line still has to move up. While a packet is being sent, the line that it has left
+ * moves up by one place. */
 function slide(table: PacketTable, hop: Hop, legs: Uint32Array, lo: number, hi: number, t: number, delay: number): void {
   let last = -1;
   let at = -Infinity;
@@ -179,7 +182,8 @@ function queueUp(hop: Hop, place: number, out: Scene, n: number): void {
   out.y[n] = hop.y;
 }
 
-/** The position of a packet on the wire. The first part of its path leads from its line to the wire. */
+/** Computes the position of a packet on the wire. The first part of the path leads from the packet's line to the
+ * wire. */
 function travel(table: PacketTable, hop: Hop, leg: number, begin: number, arrived: number, t: number, out: Scene, n: number): void {
   const share = arrived > begin && arrived !== Infinity ? (t - begin) / (arrived - begin) : 0;
   out.kind[n] = WIRE;
@@ -192,7 +196,7 @@ function travel(table: PacketTable, hop: Hop, leg: number, begin: number, arrive
   out.y[n] = fromY + (hop.y - fromY) * Math.min(1, 5 * share);
 }
 
-/** The position of a dropped packet, which falls from the place of its drop. */
+/** Computes the position of a dropped packet, which falls from the place at which it was dropped. */
 function fall(table: PacketTable, hop: Hop, leg: number, share: number, out: Scene, n: number): void {
   const [entered, left, dropped] = [table.legEntered[leg] ?? 0, table.legLeft[leg] ?? Infinity, table.legDropped[leg] ?? 0];
   const row = rowOf(table, hop, leg);

@@ -3,7 +3,7 @@
 import { directed, waysOver, type BothWays, type Directed } from "../topology";
 import type { Tree } from "../types";
 
-/** Links from left to right (`there`), with the chosen one among them, and back. */
+/** The links from left to right (`there`), which include the chosen link, and the links from right to left (`back`). */
 export interface Way extends BothWays {
   /** Index of the chosen link in `there`. */
   chosen: number;

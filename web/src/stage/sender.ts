@@ -15,7 +15,8 @@ export interface Belief {
   pacing: number;
 }
 
-/** The state of a flow's sender at `t`; null if it has not sent. `sender.t` is in ascending order. */
+/** Returns the state of a flow's sender at `t`; null if no state has been recorded up to `t`. `sender.t` is in
+ * ascending order. */
 export function beliefAt(table: PacketTable, flow: number, t: number): Belief | null {
   const times = table.column("sender.t");
   const flows = table.column("sender.flow");
@@ -35,7 +36,8 @@ export function beliefAt(table: PacketTable, flow: number, t: number): Belief | 
   };
 }
 
-/** The flow whose sender is shown initially: the one that sent the most in the window; -1 if there is none. */
+/** Returns the flow whose sender is shown initially: the flow that sent the most TCP data in the window; -1 if no
+ * flow sent any. */
 export function busiest(table: PacketTable): number {
   let found = busiestOf.get(table);
   if (found === undefined) {
@@ -52,7 +54,7 @@ const busiestOf = new WeakMap<PacketTable, number>();
 
 const STATES: Record<string, string> = { open: "has noticed no loss", disorder: "ACKs hint at a gap", cwr: "slows down after a mark", recovery: "recovers from a loss", loss: "recovers from a timeout" };
 
-/** The panel of a sender's state. Its elements are made once, and only their text changes with the clock. */
+/** The panel of a sender's state. The elements are made once; only their text changes with the clock. */
 export class BeliefPanel {
   readonly root = h("section", { class: "belief", "aria-label": "The sender" });
   private readonly of = h("span");

@@ -16,7 +16,7 @@ import { packetsPerSecond, Pane, type ColourOf, type Shown } from "./pane";
 import { BeliefPanel, busiest } from "./sender";
 import { flowName, upTo } from "./table";
 
-/** The event by which other parts of the page make the stage play a part of the run, or show how the queue fills. */
+/** The event with which other parts of the page make the stage play a part of the run, or show how the queue fills. */
 const DIRECTION = "bloatlab:stage";
 
 const MOST_PANES = MOST_BESIDE + 1;
@@ -26,7 +26,8 @@ const PATIENCE_MS = 120;
 const EASE = 1.6e8;
 /** Screen time in which a dropped packet falls.   Unit: ns. */
 const FALL = 6e8;
-/** While a queue fills, a first part of this length is shown slowly.   Unit: ns of the run. */
+/** When the stage shows how a queue fills, the first part is slow. This is the length of the first part.   Unit: ns of
+ * the run. */
 const AT_FIRST = 4e8;
 const FILLS = "the queue fills …";
 const SLOWLY = 0.2;
@@ -37,17 +38,17 @@ export interface Surroundings {
   engine: Engine;
   disciplines: string[];
   colourOf: ColourOf;
-  /** The same scenario with another discipline at this link. */
+  /** Returns the scenario with another discipline at `link`. */
   withDiscipline(tree: Tree, link: string, discipline: string): Tree;
   /** The stage's clock has moved to this second. */
   moved(second: number): void;
-  /** The visitor runs these disciplines beside the experiment. */
+  /** The visitor has chosen the disciplines with which the experiment also runs, for comparison. */
   compare(disciplines: string[]): void;
 }
 
 export class Stage {
   readonly clock: Clock;
-  /** Disciplines run beside the experiment, with its load and seed. */
+  /** Disciplines with which the experiment also runs, for comparison: the load and the seed are the same. */
   beside: string[] = [];
   private readonly root = byId("stage");
   private readonly panes: Pane[] = [];
@@ -58,7 +59,7 @@ export class Stage {
   private readonly key = h("p", { class: "legend", "aria-hidden": "true" });
   private readonly bar: Bar;
   private visible = false;
-  /** Whether the clock stopped because the stage is out of sight. */
+  /** True if the clock was stopped because the stage is out of sight. */
   private paused = false;
   private readonly still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   private later = 0;
@@ -67,13 +68,14 @@ export class Stage {
   private besideRuns = new Map<string, Shown>();
   private stop = new AbortController();
   private known = "";
-  /** The names of the last experiment's links and applications. */
+  /** The names of the links and applications of the last experiment. */
   private network = "";
-  /** The part of the run that an essay or a button selected; "filling" for the time during which the queue fills. */
+  /** The part of the run that an essay or a button has selected; "filling" selects the time during which the queue
+   * fills. */
   private direction: StageWindow | "filling" | null = null;
   private wrote = 0;
   private begun = false;
-  /** Times of the last frames, and how long each took, for measuring.   Unit: ms. */
+  /** For the benchmark: the time and the duration of each frame; null if nothing is measured.   Unit: ms. */
   private frames: [number, number][] | null = null;
 
   constructor(private readonly around: Surroundings) {
@@ -92,13 +94,13 @@ export class Stage {
     document.addEventListener(DIRECTION, (event) => {
       this.direction = (event as CustomEvent<StageWindow | "filling">).detail;
       this.bar.touched = false;
-      // if the stage has not opened the new experiment yet, `open` will call `direct("filling")` when it does so
+      // if the stage has not opened the new experiment yet, `open` will do so and call `direct("filling")`
       if (this.direction !== "filling" || keyOf(this.want?.now) === this.known) this.direct(this.direction);
     });
     Object.assign(this.root, { stage: { read: () => this.read(), seek: (second: number) => this.seekTo(second * 1e9), measure: (ms: number) => this.measure(ms) } });
   }
 
-  /** Shows these runs once the experiment no longer changes. */
+  /** Shows the runs `now` and `pinned`, once the experiment no longer changes. */
   show(now: Shown, pinned: Shown | null): void {
     this.want = { now, pinned };
     this.bar.update();
@@ -225,9 +227,9 @@ export class Stage {
     this.bar.update();
   }
 
-  /** Moves the clock to the moment at which a new experiment's queue begins to fill; with reduced motion, to a moment at which the queue is
-   * already long. Sets the speed; if no queue builds up, the speed is low enough to see single packets cross the link. Returns whether no
-   * queue builds up. */
+  /** Moves the clock to the moment at which a new experiment's queue begins to fill; with reduced motion, to a moment
+   * at which the queue is already long. Sets the speed. Returns true if no queue builds up; the speed is then so low
+   * that single packets can be seen as they cross the link. */
   private begin(now: Shown): boolean {
     const { result, link } = now;
     const queue = result.charts.links[link]?.queue_packets ?? [];
@@ -256,7 +258,8 @@ export class Stage {
     if (this.chosen === null) showNothing(this.lifePanel);
   }
 
-  /** Adds or removes a discipline run beside the experiment. */
+  /** Adds a discipline with which the experiment also runs for comparison, or removes the discipline if it is already
+   * in use. */
   toggle(discipline: string): void {
     this.around.compare(this.beside.includes(discipline) ? this.beside.filter((d) => d !== discipline) : [...this.beside, discipline].slice(-MOST_BESIDE));
   }
@@ -363,7 +366,7 @@ export class Stage {
 
 const keyOf = (run: Shown | undefined): string => JSON.stringify([run?.tree, run?.link]);
 
-/** The start and end of the chart bin in which the queue is longest.   Unit: ns. */
+/** Returns start and end of the chart bin in which the queue is longest; null if no packet waits.   Unit: ns. */
 function longest({ result, link }: Shown): [number, number] | null {
   const { links, t_s: times, width_s: width } = result.charts;
   const queue = (links[link]?.queue_packets ?? []).map((n) => n ?? 0);

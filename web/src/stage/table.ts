@@ -4,7 +4,7 @@
 export interface Head {
   from_ns: number;
   until_ns: number;
-  /** Whether the window ends earlier than requested because it would contain too many packets. */
+  /** True if the window ends earlier than requested, because it would otherwise contain too many packets. */
   shortened: boolean;
   links: { name: string; from: string; to: string; delay_ns: number; modem: boolean; discipline: string; lines: string[] }[];
   apps: { name: string; kind: string; late_after_ns: number | null }[];
@@ -29,7 +29,8 @@ export const REASONS = ["the queue was full", "the queue was full: the packet at
 export interface LinkLegs {
   /** The numbers of the legs. */
   legs: Uint32Array;
-  /** The latest end of this leg and of all legs before it. These times ascend, so bisection can find the legs in progress. */
+  /** For each leg, the time at which this leg and all legs before it have ended. These times ascend, so the legs in
+   * progress can be found by bisection. */
   latest: Float64Array;
   entered: Float64Array;
 }
@@ -103,7 +104,7 @@ export class PacketTable {
     return found;
   }
 
-  /** Whether a flow's sender is in the table. */
+  /** Returns true if the table contains states of a flow's sender. */
   sends(flow: number): boolean {
     return (this.senders ??= new Set(this.column("sender.flow"))).has(flow);
   }
@@ -116,12 +117,12 @@ export class PacketTable {
     return this.head.links.findIndex((link) => link.name === name);
   }
 
-  /** The time at which a leg ends: its arrival at the far end, or its drop. */
+  /** Returns the time at which a leg ends: the packet arrives at the far end, or is dropped. */
   legEnd(leg: number): number {
     return Math.min(this.legArrived[leg]!, this.legDropped[leg]!);
   }
 
-  /** The time at which a leg stops waiting: it leaves the queue, or is dropped. */
+  /** Returns the time at which a packet stops waiting on a leg: the packet leaves the queue, or is dropped. */
   legServed(leg: number): number {
     return Math.min(this.legLeft[leg]!, this.legDropped[leg]!);
   }
@@ -150,7 +151,7 @@ export class PacketTable {
     return found;
   }
 
-  /** The moment in [from, until] at which the most packets wait on a link; null if none waits. */
+  /** Returns the moment in [from, until] at which the most packets wait on a link; null if no packet waits. */
   fullest(link: number, from = 0, until = Infinity): number | null {
     const { legs, entered } = this.legs(link);
     const served = Float64Array.from(legs, (leg) => this.legServed(leg)).sort();
@@ -163,13 +164,14 @@ export class PacketTable {
     return found;
   }
 
-  /** The moment at which the first packet that enters a link at `t` or later is halfway along its wire; `t` if there is none. */
+  /** Returns the moment at which the first packet that enters a link at `t` or later is halfway along the wire; `t` if
+   * there is no such packet. */
   halfway(link: number, t: number): number {
     const leg = this.legs(link).legs.find((of) => this.legEntered[of]! >= t && this.legArrived[of] !== Infinity && this.legArrived[of]! < this.head.until_ns);
     return leg === undefined ? t : (this.legLeft[leg]! + this.legArrived[leg]!) / 2;
   }
 
-  /** Every moment at which something happens on a link, in order. */
+  /** Returns every moment at which something happens on a link, in order. */
   moments(link: number): Float64Array {
     const all: number[] = [];
     for (const leg of this.legs(link).legs) {
@@ -181,14 +183,14 @@ export class PacketTable {
   }
 }
 
-/** The name of a flow: its application, and its number if there are several. */
+/** Returns the name of a flow: the application's name and, if the application has several flows, the flow's number. */
 export const flowName = (table: PacketTable, flow: number): string => {
   const [app, number, , reverse] = table.head.flows[flow] ?? [null, 0, 0, 0];
   const several = table.head.flows.some(([other, n]) => other === app && n !== number);
   return `${app ?? "unknown"}${several ? ` ${number + 1}` : ""}${reverse ? " ↓" : ""}`;
 };
 
-/** The number of values that are at most `x`. `values` is in ascending order. */
+/** Returns the number of values that are at most `x`. `values` must be in ascending order. */
 export function upTo(values: Float64Array, x: number): number {
   let [lo, hi] = [0, values.length];
   while (lo < hi) {

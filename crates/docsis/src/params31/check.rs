@@ -4,8 +4,8 @@ use super::{Docsis31Params, LowLatencyParams};
 use crate::DownstreamParams;
 use units::{BitRate, Bytes, Duration, Problem, ensure, within};
 
-/// Upper bounds of each time, of the frames in a MAP interval, and of the bytes in a MAP interval. They guarantee that
-/// no sum of times or bytes overflows.
+/// Upper bounds on each time, on the number of frames in a MAP interval, and on the number of bytes in a MAP interval.
+/// They guarantee that no sum of times or bytes overflows.
 const LONGEST: Duration = Duration::from_millis(100);
 const MOST_FRAMES: u64 = 1000;
 const MOST_IN_MAP: Bytes = Bytes(10_000_000);

@@ -124,7 +124,8 @@ fn drops_marks_and_two_queues() {
         assert!(sum(&drawn["links"]["on"]["dropped"]) > 0.0 && sum(&drawn["links"]["up"]["marked"]) > 0.0);
         assert!(drawn["links"]["on"].get("wait_l_ms").is_none());
     }
-    // DualPI2 keeps the C queue at 15 ms, and marks the L queue from 1 ms on. The mean delay of all packets is between the two
+    // DualPI2 keeps the delay of the C queue near 15 ms, and marks packets in the L queue from a delay of 1 ms on. The
+    // mean delay of all packets is between the means of the two queues
     let up = &run.charts(&outcome, 1)["links"]["up"];
     let [l, c, both] = ["wait_l_ms", "wait_c_ms", "delay_ms"].map(|key| up[key][0].as_f64().expect("a wait"));
     assert!(l < 3.0 && (8.0..25.0).contains(&c), "{l} and {c}");

@@ -111,7 +111,7 @@ fn a_name_that_ends_in_a_unit_has_it() {
     }
 }
 
-/// Ranks are unique and consecutive, and at most one statistic of a distribution has a rank.
+/// The ranks of the measures are consecutive, and at most one statistic of a distribution has a rank.
 #[test]
 fn ranks_are_consecutive() {
     let all = declared();

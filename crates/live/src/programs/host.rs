@@ -57,8 +57,8 @@ impl Host for LiveHost<'_> {
     }
 
     fn probe(&mut self, number: u64, rtt: Option<Duration>) {
-        // `rtt` counts from the time for which the request was scheduled. The `ping` program prints the time from the
-        // system call that sends the request to the one that receives the reply, and so does `echo_rtt`
+        // `rtt` counts from the time for which the request was scheduled. `echo_rtt` counts from the system call that
+        // sends the request to the system call that receives the reply, like the time that the `ping` program prints
         let rtt = rtt.map(|rtt| self.state.echo_rtt.unwrap_or(rtt));
         let now = self.state.now;
         self.state.tally.probe(self.app, number, now, rtt);

@@ -171,8 +171,8 @@ mod tests {
         let mut answer = vec![0; 4096];
         let (n, _) = net::recv(&far, &mut answer[..], RecvFlags::empty()).unwrap();
         assert!(answer[..n].ends_with(b"\r\n\r\nxxxxx"), "{:?}", String::from_utf8_lossy(&answer[..n]));
-        // two more events may follow, and the connection stays open in both cases: the socket becomes writable again
-        // after the client has received the answer, and the client sends more data
+        // the connection stays open after two more events: the socket becomes writable again when the client has
+        // received the answer, and the client sends more data
         assert_eq!(step(), Some(()));
         net::send(&far, b"more", SendFlags::empty()).unwrap();
         assert_eq!(step(), Some(()));

@@ -7,8 +7,8 @@ use std::os::fd::OwnedFd;
 
 pub(super) const BACKLOG: i32 = 4096;
 
-/// Identifies the socket to which an epoll event belongs. A token is packed into 64 bits: the kind in the top byte, the
-/// end in the lowest bit, and the index between them.
+/// Identifies the socket to which an epoll event belongs. `pack` writes a token into 64 bits: the kind of socket into
+/// the top byte, the end (0 or 1) into the lowest bit, and the index between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     /// The listener of a service (one server of one application).

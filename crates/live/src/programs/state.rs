@@ -19,7 +19,7 @@ use std::sync::mpsc::Sender;
 use traffic::{Application, ConnId, Timers};
 use units::{Duration, Rng, Time};
 
-/// An event for an application, delivered after the call that caused it.
+/// An event for an application. `Programs::notify` delivers the event after the code that queued it has returned.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AppEvent {
     Connected(ConnId, traffic::Role),
@@ -54,7 +54,7 @@ pub(super) struct AppState {
     pub(super) counts: bool,
 }
 
-/// The host's state, without the applications' state.
+/// The host's state, without the applications' own state machines (`Programs::machines`).
 pub(crate) struct HostState {
     pub(super) clock: Clock,
     /// Time of the current event.
@@ -72,7 +72,8 @@ pub(crate) struct HostState {
     pub(super) awaited: BTreeMap<(usize, u16), u32>,
     pub(super) apps: Vec<AppState>,
     pub(super) app_events: VecDeque<(usize, AppEvent)>,
-    /// Round-trip time of the current echo reply, measured between system calls.
+    /// Round-trip time of the current echo reply, from the system call that sent the request to the one that received
+    /// the reply.
     pub(super) echo_rtt: Option<Duration>,
     pub(crate) tally: Tally,
     pub(super) buffer: Vec<u8>,
@@ -134,7 +135,7 @@ impl HostState {
         Ok(fd)
     }
 
-    /// Returns the row of a new flow, and the flow's number in its application.
+    /// Returns the row of counters for a new flow, and the flow's number in its application.
     pub(super) fn take_row(&mut self, app: usize) -> (u32, u32) {
         let state = &mut self.apps[app];
         state.opened += 1;
@@ -213,7 +214,7 @@ impl HostState {
     }
 
     /// Creates the datagram sockets of a service, unless the socket of `end` already exists. A service for pings has
-    /// only a client's socket, because the kernel answers.
+    /// only the client's socket, because the kernel itself answers the pings.
     pub(super) fn datagram_socket(&mut self, service: usize, end: usize) -> io::Result<()> {
         if self.services[service].datagram[end].is_some() {
             return Ok(());

@@ -40,8 +40,8 @@ impl HostState {
         let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_ref()) else { return 0 };
         let end = &conn.ends[side as usize];
         if let Some(socket) = &end.socket {
-            // if the kernel refuses the limit, more unsent bytes wait in the socket, and probes on this connection take
-            // longer, because they wait behind these bytes
+            // if the kernel refuses the limit, probes on this connection take longer, because more unsent bytes wait
+            // before them in the socket
             let _ = set_notsent_lowat(socket, notsent_lowat.clamp(1, u64::from(u32::MAX)) as u32);
         }
         end.accepted
@@ -54,8 +54,7 @@ impl HostState {
             if conn.ends[end].closing == Closing::No {
                 conn.ends[end].closing = Closing::Requested;
             }
-            // an endless stream ends when it is closed: the bytes that the socket has already accepted are its last
-            // ones
+            // closing ends an endless stream: no bytes follow those that the socket has already accepted
             if conn.ends[end].to_send == u64::MAX {
                 conn.ends[end].to_send = 0;
             }
@@ -63,8 +62,8 @@ impl HostState {
         self.send_pending(slot, end);
     }
 
-    /// Sends pending data of a connection's `end` until its socket would block. Once all data is sent, sends the FIN, if it was
-    /// requested.
+    /// Sends pending data of a connection's `end` until the socket would block, but with at most [`TURNS`] writes. If
+    /// all data has been sent and the FIN was requested, sends the FIN.
     pub(super) fn send_pending(&mut self, slot: usize, end: usize) {
         let Some(conn) = &mut self.conns[slot] else { return };
         let e = &mut conn.ends[end];
@@ -162,8 +161,8 @@ impl HostState {
         }
         if got > 0 {
             let (app, id, row) = (conn.app, conn.id, conn.row);
-            // an end reads data that the other end sent, so the direction is the number of the other end: 0 (forward)
-            // at the server
+            // the direction is the number of the end that sent the data. The server (end 1) reads data from the client
+            // (end 0), so the direction is 0, forward
             self.arrived(row, 1 - end, self.now, got);
             self.app_events.push_back((app, AppEvent::Received(id, ROLES[end], got)));
         }

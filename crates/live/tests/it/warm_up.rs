@@ -42,7 +42,7 @@ fn overload(until: Time) -> Bench {
 
 #[test]
 fn the_bench_counts_from_the_end_of_the_warm_up() {
-    // the same link and the same numbers as in the test of the simulator: crates/sim/tests/it/measures.rs
+    // the link and the expected numbers are the same as in the simulator's test (crates/sim/tests/it/measures.rs)
     let bench = overload(Time(20_000_000_000));
     let link = bench.links.iter().find(|l| l.name == "up").unwrap();
     let (all, before) = (link.carrier.counts(Time::ZERO), &link.before);

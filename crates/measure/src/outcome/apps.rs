@@ -47,8 +47,8 @@ impl Counted<'_> {
     }
 }
 
-/// Flows of an application that has several. For each flow, `bytes` has the goodput of both directions together; `time`
-/// is the measured time.
+/// The flows of an application with several flows. For each flow, `bytes` has the goodput of both directions together;
+/// `time` is the measured time.
 struct Flows<'a> {
     bytes: &'a [u64],
     time: Duration,

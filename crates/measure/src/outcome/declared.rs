@@ -62,8 +62,8 @@ pub fn declared() -> Vec<Declared> {
     lists.map(|(path, words, m)| declare(path, words, m, Kind::ONE)).collect()
 }
 
-/// Declares a measure and its statistics. A measure that does not state its unit inherits the unit from `above`, the
-/// kind of its parent measure; so does a measure that does not state whether larger or smaller values are better.
+/// Declares a measure and its statistics. `above` is the kind of the parent measure. A measure inherits from `above`
+/// its unit, and the direction in which values improve, if its own kind does not state them.
 fn declare(path: String, words: String, m: &Measure, above: Kind) -> Declared {
     let unit = m.kind.unit.or(above.unit).unwrap_or(Unit::One);
     let better = m.kind.better.or(above.better).unwrap_or(Better::Neither);

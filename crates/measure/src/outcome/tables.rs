@@ -118,8 +118,8 @@ impl Account<'_> {
         })
     }
 
-    /// Returns one table for each kind of application that reports time series specific to this kind. All applications
-    /// of a kind have the same columns.
+    /// Returns one table for each kind of application that reports time series of its own. All applications of a kind
+    /// have the same columns.
     pub(super) fn own_tables(&self) -> Vec<Table> {
         let of_kind = |kind| {
             let apps = || {

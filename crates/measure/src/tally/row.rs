@@ -23,7 +23,7 @@ pub struct SenderState {
 pub struct Direction {
     /// Counts over the whole run.
     pub total: Counts,
-    /// Counts at the end of the warm-up. `None` means 0, and is also the value during the warm-up.
+    /// Counts at the end of the warm-up; `None` stands for 0. Always `None` during the warm-up.
     pub before: Option<Box<Counts>>,
     /// Rates and windows over time.
     pub series: Option<Box<RowSeries>>,

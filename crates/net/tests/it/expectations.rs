@@ -3,7 +3,7 @@
 use crate::stacks::{Ticker, scenario};
 use net::Network;
 
-/// Returns a network with a sender of 1.6 Mbit/s, and with these lines as its `[expect]` table.
+/// Returns a network with a sender of 1.6 Mbit/s. `lines` are the lines of its `[expect]` table.
 fn expecting(lines: &str) -> Network {
     let mut network = Network::from_toml(&(scenario("\"droptail\"") + lines)).unwrap();
     let to = network.add_endpoint("server", Ticker::new(None)).unwrap();

@@ -36,7 +36,8 @@ impl Endpoint for Forked {
     }
 }
 
-/// Returns a network whose stacks can be forked, the log of its receiver, and the logs of the copies of the receiver.
+/// Returns a tuple: a network whose stacks can be forked, the log of the network's receiver, and the logs of the
+/// receiver's copies.
 fn forking(queue: &str, interval: Duration) -> (Network, Log, Arc<Mutex<Vec<Log>>>) {
     let mut network = Network::from_toml(&scenario(queue)).unwrap();
     let (receiver, logs) = (Ticker::new(None), Arc::default());

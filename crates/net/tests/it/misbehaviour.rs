@@ -48,7 +48,7 @@ impl Endpoint for Bad {
     fn on_timeout(&mut self, _: Time) {}
 }
 
-/// Without this, the second call would report success, and a run would simulate nothing.
+/// Tests that `build` fails on every call. If the second call reported success, a run would simulate nothing.
 #[test]
 fn a_network_that_cannot_be_built_fails_every_time() {
     let network = Network::from_toml(&scenario("\"droptail\"")).unwrap();
@@ -66,8 +66,8 @@ fn line(fault: Fault) -> String {
     network.add_named("bad", "client", 1500, Bad { fault, to, done: false }).unwrap();
     let failure = network.run().unwrap_err();
     assert_eq!((failure.endpoint.as_str(), failure.at), ("bad", AT));
-    // the results cover the first 2 s. Except during slow start, CUBIC filled the link of 10 Mbit/s, with 96 % of the
-    // bytes as payload
+    // the results cover the first 2 s. Payload is 96 % of the bytes, so CUBIC's goodput on the link of 10 Mbit/s would
+    // be 9.6 Mbit/s without slow start
     let (outcome, before) = (network.outcome().unwrap(), text(&network));
     assert!((8.0..9.6).contains(&number(&outcome, "cubic", "goodput_mbit")), "{}", outcome.summary["apps"]);
     assert_eq!(network.run().unwrap_err(), failure, "the run has ended");
@@ -89,7 +89,7 @@ fn sending_without_end() {
 
 #[test]
 fn a_datagram_above_the_mtu() {
-    // a datagram of 1473 bytes of payload and 28 bytes of IPv4 and UDP headers
+    // the IP packet has 1473 bytes of payload and 28 bytes of IPv4 and UDP headers
     let action = "sent an IP packet of 1501 bytes, more than the MTU of 1500 bytes";
     assert_eq!(line(Fault::AboveMtu), format!("endpoint \"bad\" at 2.000000000 s: {action}"));
 }

@@ -55,7 +55,7 @@ impl Endpoint for Ticker {
     fn on_timeout(&mut self, _: Time) {}
 }
 
-/// Returns a network with a receiver at the server and a sender at the client, and the receiver's log.
+/// Returns a network in which the client sends to the server, and the log of the server's stack.
 pub(crate) fn ticking(queue: &str) -> (Network, Log) {
     let mut network = Network::from_toml(&scenario(queue)).unwrap();
     let receiver = Ticker::new(None);

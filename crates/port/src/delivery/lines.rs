@@ -17,7 +17,7 @@ use units::Duration;
 
 /// Maximum number of lines in a trace.
 pub(crate) const MOST_LINES: u64 = 100_000_000;
-/// Maximum time in a trace; the limit keeps sums of times from overflowing.   Unit: ms (more than 11 days).
+/// Maximum time in a trace (more than 11 days). With this limit, sums of times do not overflow.   Unit: ms.
 pub(super) const MOST_MS: u64 = 1_000_000_000;
 
 /// The opportunities within one millisecond.
@@ -31,7 +31,7 @@ pub(super) struct Moment {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lines(Arc<[Moment]>);
 
-/// An error in a trace, with the number of its line, or of its word in the compact form.
+/// An error in a trace, with the number of the line or, in the compact form, of the word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
     /// Position of the line or word, from 1.
@@ -56,8 +56,10 @@ fn quoted_number(word: &str) -> String {
 }
 
 impl Lines {
-    /// Reads a trace file, which has one time per line, in whole ms. Returns an error for the first line that is not a
-    /// valid number or is below the previous line, for too many lines, for an empty file, and if the last time is 0.
+    /// Reads a trace file, which has one time per line, in whole ms.
+    ///
+    /// Errors: a line that is not a valid number, or is less than the line before; too many lines; an empty file; a
+    /// last time of 0.
     pub fn read(text: &str) -> Result<Self, BadLine> {
         let mut lines = Builder::default();
         for (i, line) in text.lines().enumerate() {
@@ -74,8 +76,9 @@ impl Lines {
         lines.done(text.lines().count())
     }
 
-    /// Reads a trace in its compact form. Returns an error for the first invalid word. An empty string and a trace
-    /// whose last time is 0 are also errors.
+    /// Reads a trace in its compact form.
+    ///
+    /// Errors: the first invalid word; an empty string; a last time of 0.
     pub fn read_compact(text: &str) -> Result<Self, BadLine> {
         let (mut lines, mut now, mut words) = (Builder::default(), 0u64, 0);
         for (i, word) in text.split_whitespace().enumerate() {

@@ -16,8 +16,8 @@ impl Bucket {
     }
 }
 
-/// Returns the link behind `bucket` as a discipline sees it. Packets that leave `bucket` are delayed by another
-/// `downstream_delay`.
+/// Returns the link behind `bucket` as a discipline sees it. `downstream_delay` is the delay of a packet after it has
+/// left `bucket`.
 pub(super) fn shaped(bucket: &TokenBucket, now: Time, rate: Option<BitRate>, downstream_delay: Duration) -> LinkView {
     LinkView {
         rate: bucket.rate(),

@@ -301,8 +301,8 @@ impl Serve for Server {
 }
 
 impl Serializer for Server {
-    /// Always returns true for a granted server, because a granted server takes packets only at its own times; if
-    /// packets wait, also notifies the server. For any other server, returns the result of the server's own method.
+    /// A granted server takes packets only at its own times. So for a granted server, this method notifies the server
+    /// if packets wait, and returns true. For any other server, it calls the server's own method.
     #[inline]
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool {
         match self {

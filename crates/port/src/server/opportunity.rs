@@ -35,7 +35,7 @@ pub(crate) struct Opportunities {
     left: Option<u64>,
     /// The partly sent packet, and the number of its bytes still to be sent.
     under_way: Option<(PacketMeta, u64)>,
-    /// True if the queue has been polled since it became empty.
+    /// True if the last request to the queue returned no packet, and no packet has waited at any opportunity since.
     empty: bool,
     /// True if no packet waits, neither here nor in the queue, so that opportunities pass unused.
     idle: bool,
@@ -151,7 +151,7 @@ impl Serve for Opportunities {
 impl Granted for Opportunities {
     fn notify(&mut self, now: Time) {
         if self.idle {
-            // the packet misses an opportunity at `now`, which must therefore be counted as unused. `pass` counts only
+            // the packet misses an opportunity at `now`, so this opportunity counts as unused. `pass` counts only
             // opportunities before its argument, so 1 ns is added
             self.pass(now + Duration(1));
             self.idle = false;

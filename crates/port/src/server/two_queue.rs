@@ -1,4 +1,5 @@
-//! The modem model that CableLabs published in 2012: a token bucket in front of a transmit queue, which grants drain.
+//! The modem model that CableLabs published in 2012: a token bucket, followed by a transmit queue from which grants
+//! take packets.
 
 use super::bucket::shaped;
 use super::{Serializer, Serve, Taken};
@@ -20,7 +21,7 @@ impl TwoQueue {
         Self { bucket: TokenBucket::new(&p.flow), held: None, mac: Mac::new(p, rate) }
     }
 
-    /// Moves the held packet to the transmit queue; returns it if there is no room.
+    /// Moves the held packet to the transmit queue. If the transmit queue has no room, returns the packet as an error.
     #[inline]
     pub(super) fn free(&mut self, now: Time) -> Result<(), PacketMeta> {
         self.held.take().map_or(Ok(()), |packet| self.mac.push(now, packet))

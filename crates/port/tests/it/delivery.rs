@@ -108,10 +108,10 @@ fn gaps_are_counted() {
 
 #[test]
 fn codel_drops_after_a_gap_by_its_own_law() {
-    // A packet arrives and an opportunity occurs in each ms, except that there are no opportunities for 300 ms. From 500 ms on, the
-    // head of the queue has waited 300 ms, less 1 ms for each drop so far. This is above the target, so the first drop comes one
-    // interval later, and drop k + 1 comes 100 ms / sqrt(k) after drop k. The drops up to 1500 ms are at 600, 700, 770.7, 828.4,
-    // 878.4, 923.1, 964.0, 1001.8, 1037.1, 1070.5, 1102.1, ...
+    // A packet arrives in each ms. An opportunity occurs in each ms, except for a gap from 200 to 500 ms. From 500 ms
+    // on, the head of the queue has waited 300 ms, less 1 ms for each drop so far. This is above the target, so the
+    // first drop comes one interval later, and drop k + 1 comes 100 ms / sqrt(k) after drop k. The drops up to 1500 ms
+    // are at 600, 700, 770.7, 828.4, 878.4, 923.1, 964.0, 1001.8, 1037.1, 1070.5, 1102.1, ...
     let lines: Vec<u64> = (1..=200).chain(500..=3000).collect();
     let mut b = link(&lines, "codel = { limit = '1000p' }", "opportunity = 1500");
     for k in 0..1500 {

@@ -74,7 +74,8 @@ fn packets_wait_in_the_queue_and_a_debt_outlasts_an_idle_time() {
 
 #[test]
 fn an_empty_queue_is_not_polled() {
-    // while a link with HTB is idle, RED's average does not change; with a shaper that polls an empty queue, it decays
+    // while a link with HTB is idle, RED's average does not change; with a shaper that polls an empty queue, the
+    // average decays
     let red = "queue = { red = { min = '5p', max = '15p', weight = 0.1, limit = '100p', idle = 'decay_and_sample' } }";
     let average = |service: &str| {
         let mut b = Bench::new(&format!("{red}\nrate = '8mbit'\nservice = {{ shaper = {service} }}"));
@@ -110,8 +111,8 @@ fn an_interface_behind_it_takes_one_packet_at_a_time() {
     let htb = "service = { shaper = { htb = { rate = '2mbit', burst = 4000, cburst = 4000 } } }";
     let mut b = bench(&format!("rate = '8mbit'\n{htb}"));
     b.burst(START, 8, 1000);
-    // packet n starts when the interface is free and the debt of its predecessors, n x 1000 - 4000 B, is paid at 4 us a byte. It
-    // ends 1 ms later
+    // packet n starts when the interface is free and the debt of its predecessors, n x 1000 - 4000 B, is paid at 4 us a
+    // byte; the packet ends 1 ms later
     let expected = (0..8u64).map(|n| (n * 1_000_000).max((n * 1000).saturating_sub(4000) * 4000) + 1_000_000);
     assert_eq!(arrivals(&mut b, ms(3000.0)), expected.collect::<Vec<_>>());
 }

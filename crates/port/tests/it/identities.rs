@@ -16,7 +16,7 @@ fn a_plain_link_stores_and_forwards() {
     // each packet takes 2.4 ms, and then 10 ms of propagation
     assert_eq!(b.out.iter().map(|p| p.stamp).collect::<Vec<_>>(), [ms(13.4), ms(15.8), ms(18.2)]);
     assert_eq!(b.port.deadline(), Time::NEVER);
-    // an infinite rate forwards at once
+    // without a rate, packets are forwarded at once
     let mut b = Bench::new("queue = { droptail = { limit = '1p' } }");
     b.burst(ms(1.0), 3, 1500);
     assert_eq!(b.port.deadline(), ms(1.0));

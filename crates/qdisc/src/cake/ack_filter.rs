@@ -55,15 +55,16 @@ fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
     // ACK numbers of real packets have 32 bits and wrap
     let newer = (new.seq as u32).wrapping_sub(old.seq as u32) as i32;
     if old.flags.has(Flags::SACK) {
-        // If both ACKs list everything that the receiver holds, the newer blocks include the older blocks, unless the ACK number
-        // has passed a block. So the ACK numbers must be equal.
+        // An ACK with SACK blocks is redundant only if both ACKs have the same number and list everything that the
+        // receiver holds: then the newer blocks include the older ones. If the newer number is higher, it may have
+        // passed one of the older blocks.
         return newer == 0 && old.flags.and(new.flags).has(Flags::SACK_WHOLE);
     }
     newer > 0 || (newer == 0 && new.flags.has(Flags::SACK))
 }
 
-/// Returns the position of the ACK in `queue` that the newest packet of the queue makes redundant.   Bound: visits each packet
-/// once.
+/// Returns the position of the queued ACK that `filter` drops because the newest packet in `queue` makes it redundant;
+/// `None` if the filter drops no ACK.   Bound: visits each packet once.
 pub(crate) fn superfluous(queue: &Fifo, filter: AckFilter) -> Option<usize> {
     let last = queue.backlog().packets.checked_sub(1)? as usize;
     let new = queue.back().filter(|p| p.flags.has(Flags::PURE_ACK) && !p.flags.has(Flags::SYN))?;
@@ -144,9 +145,9 @@ mod tests {
     fn a_change_of_the_echo_is_not_lost() {
         use AckFilter::{Aggressive, Normal};
         let (on, off) = (Flags::ECE, NONE);
-        // the first ACK and the second differ in ECE, so the filter keeps the first, and the search starts again at the
-        // second. The normal filter drops an ACK only if two ACKs with the same flags are redundant. Among three ACKs,
-        // only the second is redundant; among four, the second and the third are
+        // ACK 1 is kept, because ACK 2 differs from it in ECE, and the search starts again at ACK 2. The normal filter
+        // drops an ACK only if it finds a second redundant ACK with the same flags. If ACK 3 is the newest, only ACK 2
+        // is redundant. If ACK 4 is the newest, ACKs 2 and 3 are redundant, and ACK 2, at position 1, is dropped
         assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on)], Normal), None);
         assert_eq!(found(&[ack(1, off), ack(2, on), ack(3, on), ack(4, on)], Normal), Some(1));
         assert_eq!(found(&[ack(1, off), ack(2, on)], Aggressive), None);

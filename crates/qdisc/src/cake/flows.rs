@@ -31,14 +31,15 @@ use packet::{FlowTuple, PacketMeta};
 /// A queue's scheduling state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Set {
-    /// In no list: the queue is empty, and the state of its law (COBALT) has decayed to rest. Another flow can take its
-    /// place.
+    /// In no list: the queue is empty, and the state of its law (COBALT) has decayed to rest. The place is free for
+    /// another flow.
     #[default]
     Out,
-    /// The queue is in the new list. It either has its first turn now, or waits for it. The queue does not count
-    /// towards the loads of its hosts.
+    /// In the new list: the queue has its first turn, or waits for that turn. It does not count towards the loads of
+    /// its hosts.
     Sparse,
-    /// The queue was empty at the end of its first turn, but it is still in the bulk list.
+    /// In the bulk list, because the queue was empty at the end of its first turn. It does not count towards the loads
+    /// of its hosts.
     SparseWait,
     /// In the bulk list.
     Bulk,
@@ -106,7 +107,7 @@ impl Flows {
     fn start(&mut self) {
         self.all.resize_with(PLACES, Flow::default);
         self.lengths.resize(PLACES);
-        // the host load is at most the number of queues
+        // each of a host's bulk flows has a queue, so a host load is at most the number of queues
         (0..PLACES as u16).for_each(|i| self.turns[i] = (self.quantum << 16) / (u32::from(i) + 1));
     }
 
@@ -116,7 +117,7 @@ impl Flows {
         self.sparse + self.bulk
     }
 
-    /// Counts sparse flows, including empty flows that wait in the bulk list.
+    /// Counts sparse flows, including those in the bulk list whose queues became empty in their first turn.
     pub(crate) fn sparse(&self) -> u32 {
         self.sparse
     }
@@ -170,7 +171,8 @@ impl Flows {
         let place = free.unwrap_or(place_of(identity));
         self.tags[place] = identity;
         let ends = self.find(tuple, salt);
-        // from now on, all flows that share this place count towards the load of the new flow's hosts
+        // a bulk queue now counts towards the loads of the new flow's hosts, although it may also hold packets of older
+        // flows
         if self.sets[place] == Set::Bulk {
             self.hosts.less(self.ends[place]);
             self.hosts.more(ends);
@@ -262,8 +264,9 @@ impl Flows {
         &mut self.all[usize::from(i)].law
     }
 
-    /// Returns the queue whose turn it is, which may be empty, or `None` if the new and the bulk list are empty. With
-    /// `decaying_first`, decaying queues take precedence over both lists.
+    /// Returns the queue whose turn it is; that queue may be empty. If `decaying_first` is true, the first decaying
+    /// queue has the turn, if there is one. Otherwise, the new list is served before the bulk list, and the result is
+    /// `None` if both lists are empty.
     ///
     /// Bound: visits each queue of the new list once, and each queue of the bulk list twice.
     #[inline]
@@ -291,9 +294,8 @@ impl Flows {
         Some(self.old.head)
     }
 
-    /// Serves the bulk list round-robin until the queue at its head has credit: each turn adds credit to the queue at
-    /// the head and moves the queue to the end. The function computes the result directly instead of taking the turns
-    /// one by one.
+    /// Serves the bulk list round-robin until the queue at its head has credit. In a turn, the queue at the head gets
+    /// credit and moves to the end. The function does not take the turns one by one, but computes their result.
     ///
     /// The new head is the queue that needs the fewest turns to get credit (the first in a tie). Every queue in the
     /// list gets as many turns as the new head needs. The queues before the new head move to the end of the list and

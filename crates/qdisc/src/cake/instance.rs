@@ -32,8 +32,8 @@ pub struct Cake {
     /// The index of the tin for each code point.
     map: Box<[u8; 64]>,
     shaper: Option<Shaper>,
-    /// A link whose rate is `bandwidth`. If a limit is given as a time, it is converted to bytes at this rate. `None`
-    /// without a shaper; then the actual link's rate is used.
+    /// A link with the rate `bandwidth`, at which a limit given as a time is converted to bytes. `None` without a
+    /// shaper: the limit is then converted at the actual link's rate.
     shaped: Option<LinkView>,
     overhead: Overhead,
     ack_filter: AckFilter,
@@ -106,8 +106,9 @@ impl Cake {
         }
     }
 
-    /// Advances the clocks of tin `t` and of the shaper by the time that `cost` bytes take at the rate of each.
-    /// `dropped` is true if the bytes were dropped instead of sent.
+    /// Charges `cost` bytes to the clocks of tin `t` and of the shaper. `dropped` is true if the bytes were dropped
+    /// instead of sent. If the tin's clock is in the past, it advances by the time that the bytes take at the tin's
+    /// rate. If not, it is raised to `now` plus this time, unless it is later already.
     #[inline]
     fn charge(&mut self, t: usize, cost: u64, dropped: bool, now: Time) {
         let tin = &mut self.tins[t];
@@ -167,9 +168,9 @@ impl Cake {
 
     /// Chooses the tin that sends next.
     ///
-    /// Bound: a round adds a tin's weight, at least 64 bytes, to every deficit of 0 or less. The round robin
-    /// chooses a tin only if its deficit is at least 0, so the deficit falls below 0 by at most the bytes that one call
-    /// of `serve` sends and, in ingress mode, drops.
+    /// Bound: every round adds a tin's weight, at least 64 bytes, to each deficit of 0 or less, so the largest debt
+    /// (negative deficit) limits the number of rounds. The round robin chooses only a tin without debt, so a debt is at
+    /// most the bytes that one call of `serve` sends and, in ingress mode, drops.
     #[inline]
     fn choose(&mut self, now: Time) -> Option<usize> {
         if self.tins.len() == 1 {
@@ -180,8 +181,8 @@ impl Cake {
         }
         let waiting = self.tins.iter().enumerate().filter(|(_, tin)| tin.flows.active() > 0);
         let rank = |tin: &Tin| if tin.next <= now { Time::ZERO } else { tin.next };
-        // chooses the last of the tins that are due. If no tin is due, chooses the tin whose clock is earliest (in a
-        // tie, the last such tin)
+        // chooses the last of the tins that are due or, if none is due, the tin with the earliest clock (in a tie, the
+        // last of these)
         waiting.reduce(|a, b| if rank(b.1) <= rank(a.1) { b } else { a }).map(|(t, _)| t)
     }
 
@@ -208,8 +209,9 @@ impl Cake {
         }
     }
 
-    /// Takes a packet from tin `t`. Returns `None` if the queue whose turn it is has nothing to send; the caller then
-    /// chooses a tin again. If `decaying_first` is true, a decaying queue is visited before any other queue.
+    /// Removes the next packet to send from tin `t`. Returns `None` if the queue whose turn it is has nothing to send;
+    /// the caller then chooses a tin again. If `decaying_first` is true, a decaying queue is visited before any other
+    /// queue.
     ///
     /// Bound: every iteration drops a packet.
     #[inline]

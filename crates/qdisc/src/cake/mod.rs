@@ -71,7 +71,7 @@ impl Params for CakeParams {
         Some(self.limit)
     }
     fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
-        // behind a shaper that is faster than the link, the link would be the bottleneck
+        // a shaper that is faster than the link would not shape, because the link would be the bottleneck
         if let Some(b) = self.bandwidth {
             ensure!(
                 b <= rate,

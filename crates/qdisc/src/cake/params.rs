@@ -108,7 +108,7 @@ params! {
 const LEAST_MEMORY: u64 = 4 << 20;
 
 impl CakeParams {
-    /// Returns the target of a tin that is fast enough for it. A slow tin has a longer target.
+    /// Returns the minimum of a tin's target. The target is longer if 1.5 full frames take longer at the tin's rate.
     pub(crate) fn target(&self) -> Duration {
         self.target.unwrap_or(Duration((self.rtt.0 / 20).max(1)))
     }

@@ -41,7 +41,7 @@ impl<T> Table<T> {
     }
 }
 
-// Every place is below 1024, so the remainder does not change it. But the remainder lets the compiler omit the bounds check.
+// `% PLACES` changes no index, because every place is below 1024, but it lets the compiler omit the bounds check.
 impl<T> std::ops::Index<u16> for Table<T> {
     type Output = T;
     #[inline(always)]

@@ -87,8 +87,8 @@ impl Average {
             let m = now.since(self.since).secs() / link.rate.time_for(packet).secs().max(1e-9);
             self.avg = self.q + (self.avg - self.q) * self.w.rest(m);
         }
-        // `since` is set here, so that the next call does not count the same time again. If the arrival is dropped, the
-        // occupancy does not change, so no later call of `now_queued` would set `since`.
+        // sets `since`, so that the next call does not count the same time again. After an arrival that is dropped,
+        // `now_queued`, which also sets `since`, is not called
         self.since = now;
     }
 }
@@ -110,8 +110,8 @@ mod tests {
         }
         // after 500 samples of 20 packets the average is 20 (1 - 0.998^500) = 20 x 0.632489 = 12.64978
         assert!((a.get() - 12.649_78).abs() < 1e-4, "{}", a.get());
-        // the class is idle for 80 ms, or 100 packet times of 0.8 ms, so the average is multiplied by 0.998^100 = 0.818567, in
-        // one step or in four
+        // The class is idle for 80 ms, or 100 packet times of 0.8 ms. So the average is multiplied by 0.998^100 =
+        // 0.818567, whether it is updated once or four times.
         a.now_queued(0.0, Time(0), &link, 1000);
         let mut b = a.clone();
         assert!((a.arrival(Time(80_000_000), &link, 1000) - 10.354_69).abs() < 1e-4);

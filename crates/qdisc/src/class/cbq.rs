@@ -100,8 +100,8 @@ impl Class {
 impl Params for CbqParams {
     type Discipline = Cbq;
     fn limit(&self) -> Option<Limit> {
-        // each class has its own limit. If all limits count packets, the limit of the whole queue is their sum; otherwise it is
-        // unknown
+        // each class has its own limit. If all these limits count packets, their sum is the limit of the whole queue.
+        // If not, the limit of the whole queue is unknown
         let packets = |c: &Class| if let Limit::Packets(n) = c.limit { Some(n) } else { None };
         self.classes.iter().map(packets).try_fold(0u32, |sum, n| Some(sum.saturating_add(n?))).map(Limit::Packets)
     }

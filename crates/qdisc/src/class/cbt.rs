@@ -188,8 +188,8 @@ impl Cbt {
         }
     }
 
-    /// Returns the threshold of a class: a fixed number, or `slack` times the part of the whole queue's average to
-    /// which the class's active flows are entitled. Returns `None` if the class uses RED.
+    /// Returns the threshold of a class: a fixed number, or `slack` times the class's share of the whole queue's
+    /// average (see [`Active::share`]). Returns `None` if the class uses RED.
     fn threshold(&self, class: usize) -> Option<f64> {
         match &self.accounts[class].gate {
             Gate::Red(_) => None,

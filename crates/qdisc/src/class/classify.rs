@@ -185,16 +185,17 @@ impl Classifier {
     pub(crate) fn new<'a>(matches: impl Iterator<Item = &'a Match>) -> Self {
         let mut order: Vec<(u8, Match)> = Vec::new();
         for (i, m) in matches.enumerate() {
-            // inserts the match in front of the first match that contains it. Two valid matches are disjoint, or one
-            // contains the other, so every match in front of the new match is disjoint from it or narrower
+            // inserts the match in front of the first match that contains it. No earlier match contains it, and of two
+            // valid matches that share packets, one contains the other. So every earlier match is narrower or shares no
+            // packets with it
             let at = order.iter().position(|(_, o)| m.relations(o).iter().all(|r| r.inside)).unwrap_or(order.len());
             order.insert(at, (i as u8, m.clone()));
         }
         Self { order }
     }
 
-    /// Returns the class of `packet`. With validated matches every packet has a class; otherwise a packet without a
-    /// match belongs to the class of the last match in `order`.
+    /// Returns the class of `packet`. If the matches are valid, every packet has a class. If they are not, a packet
+    /// that no match holds belongs to the class of the last match in `order`.
     #[inline]
     pub(crate) fn classify(&self, packet: &PacketMeta, cx: &Context<'_>) -> u8 {
         let (tuple, slot) = (packet.tuple(cx.flows), packet.flow.slot());
@@ -339,7 +340,7 @@ mod tests {
         let p = check(&[r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp"]}"#]).unwrap_err();
         assert!(p.message.contains("icmp") && p.message.contains("match = {}"), "{p}");
         assert!(check(&[r#"{"protocol":["tcp","udp","icmp"],"dport":[80]}"#]).is_err());
-        // these two classes cover all protocols, so no class is needed for the remaining packets
+        // these two classes cover all protocols, so every packet has a class
         check(&[r#"{"protocol":["tcp"]}"#, r#"{"protocol":["udp","icmp"]}"#]).unwrap();
         assert_eq!(check(&[r#"{"dscp":[64]}"#, "{}"]).unwrap_err().path, "classes.0.match.dscp");
         assert_eq!(check(&[]).unwrap_err().path, "classes");

@@ -95,11 +95,12 @@ mod tests {
             arrive(flow, 0, 0);
         }
         arrive(3, 1, 0);
-        // the classes have 3, 1 and 1 of the 5 active flows, so their shares of 30 packets are 18, 6 and 6
+        // flow 4, of class 2, is the fifth active flow. The classes now have 3, 1 and 1 of the 5 flows, so their shares
+        // of the average of 30 packets are 18, 6 and 6
         assert_eq!(arrive(4, 2, 0), (18.0, 6.0, 6.0));
-        // two seconds later, only the flow that sends now is still active
+        // two seconds later, only flow 0, which sends now, is active
         assert_eq!(arrive(0, 0, 2), (30.0, 0.0, 0.0));
-        // flow 0 has moved to class 1, so it no longer counts as a flow of class 0
+        // the latest packet of flow 0 is of class 1, so the flow no longer counts as a flow of class 0
         assert_eq!(arrive(0, 1, 2), (0.0, 30.0, 0.0));
     }
 

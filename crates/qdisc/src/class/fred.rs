@@ -137,8 +137,8 @@ impl Fred {
         flow.qlen >= maxq || (many && qlen > 2.0 * avgcq) || (qlen >= avgcq && flow.strike > 1)
     }
 
-    /// Returns true if an arrival of a flow within its share must be dropped: by RED, or because the average is at or above
-    /// `max_th`.
+    /// Returns true if an arrival of a flow within its share must be dropped: by RED or, with [`ManyFlows::DropAll`],
+    /// because the average is at or above `max_th`.
     fn early(&mut self, flow: Account, cx: &mut Context<'_>) -> bool {
         let avg = self.average.get();
         if !self.red.congested(avg) {

@@ -49,7 +49,7 @@ impl Unit {
         }
     }
 
-    /// Converts to the unit type of the values that probes report.
+    /// Returns this unit as the unit of a probe's value.
     pub(crate) fn of_probe(self) -> packet::Unit {
         match self {
             Self::Packets => packet::Unit::Packets,
@@ -114,7 +114,8 @@ pub(crate) struct Red {
     min: f64,
     max: f64,
     max_p: f64,
-    /// Number of arrivals tested since the last drop. It is reset to -1 while the average is below `min_th`.
+    /// Number of arrivals tested since the last drop. While the average is below `min_th`, the count is -1, so that it
+    /// is 0 at the next arrival tested.
     count: i64,
 }
 

@@ -148,7 +148,7 @@ impl Dualpi2 {
     #[inline]
     fn fits(&mut self, packet: &PacketMeta, cx: &Context<'_>) -> bool {
         let all = self.backlog();
-        // RFC 9332 Appendix A requires room for a full-size packet regardless of the size of the arrival
+        // RFC 9332 Appendix A requires room for a full-size packet, even if the arrival is smaller
         let size = if all.packets > 0 { packet.size.max(self.params.least_size()) } else { packet.size };
         let counted = PacketMeta { size, ..*packet };
         self.room.fits(all, &counted, cx.link) && self.memory.as_mut().is_none_or(|m| m.fits(all, packet, cx.link))
@@ -195,8 +195,8 @@ impl Dualpi2 {
         overload || signal(side, packet, MarkReason::Law, point, cx)
     }
 
-    /// Applies the step to a packet that leaves L. Unlike the coupled law, the step applies to any backlog, however
-    /// small. Returns true if the packet must be dropped.   Source: Linux.
+    /// Applies the step to a packet of class [`L4S`] that leaves L. Unlike the coupled law, the step also applies if
+    /// few bytes remain queued (`least_backlog`). Returns true if the packet must be dropped.   Source: Linux.
     #[inline]
     fn step(&mut self, packet: &mut PacketMeta, cx: &mut Context<'_>) -> bool {
         let above = match self.params.step_thresh {
@@ -231,8 +231,7 @@ fn signal(side: &mut Side, packet: &mut PacketMeta, reason: MarkReason, point: P
 /// Computes L's own probability, p'_L, for a packet that has just been removed from L.   Source: RFC 9332 Appendix A `laqm`.
 #[inline]
 fn ramp(p: &Dualpi2Params, l: &Side, packet: &PacketMeta, now: Time) -> f64 {
-    // the ramp applies only if L held more than `th_len` packets when the packet that was just removed is included, so
-    // at least `th_len` packets must remain
+    // the ramp applies only if L held more than `th_len` packets before this packet was removed
     if p.native() == Native::Step || l.fifo.backlog().packets < p.th_len {
         return 0.0;
     }

@@ -12,8 +12,8 @@ use units::{Bytes, Duration, Limit, Prob, Problem, ensure, positive, positive_or
 
 /// Linux's largest Ethernet frame, bytes.
 const FRAME: u64 = 1514;
-/// Size of a full packet, bytes. With RFC 9332's limit, an arrival is accepted only if a full packet would fit, unless
-/// both queues are empty.
+/// Size of a full packet, bytes. If packets are already queued, RFC 9332's limit accepts an arrival only if a full
+/// packet would fit.
 const MTU: u64 = 1500;
 /// Upper bound of both gains, 1/s.
 const MOST_GAIN: f64 = 1e4;
@@ -144,8 +144,7 @@ impl Dualpi2Params {
         self.l_dscp.iter().fold(0, |bits, d| bits | 1 << (d & 63))
     }
 
-    /// Returns a minimum size in bytes: if other packets are queued, a smaller arrival counts as having this size when
-    /// the limit is checked.
+    /// Returns the least size, in bytes, with which an arrival counts towards the limit while other packets are queued.
     pub(super) fn least_size(&self) -> u16 {
         if self.is_linux() { 0 } else { MTU as u16 }
     }

@@ -42,8 +42,8 @@ impl Turns {
         turns
     }
 
-    /// Returns true if it is L's turn. `l` and `c` are the arrival times of the heads, `None` for an empty queue; at most one
-    /// queue is empty.
+    /// Returns true if it is L's turn. `l` and `c` are the arrival times of the heads, `None` for an empty queue. If
+    /// both queues are empty, returns false.
     #[inline]
     pub(crate) fn is_l(&self, l: Option<Time>, c: Option<Time>) -> bool {
         match (l, c) {
@@ -56,8 +56,8 @@ impl Turns {
         }
     }
 
-    /// Updates the credit for a packet of `size` bytes, which L sent if `from_l` is true, and C otherwise. Called only
-    /// if the other queue had packets too.
+    /// Updates the credit for a packet of `size` bytes, sent by L if `from_l` is true and by C if not. Called only if
+    /// both queues had packets.
     #[inline]
     pub(crate) fn sent(&mut self, from_l: bool, size: u64) {
         if let Self::Weighted { weight_l, weight_c, credit } = self {
@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn nine_to_one_of_equal_packets() {
-        // Measured in hundredths of a frame, the credit starts at 10 - 90 = -80, and each packet of L adds 10. After
-        // eight packets the credit is 0, so L has another turn; after nine it is 10. Then one packet of C subtracts 90,
-        // and the credit is -80 again.
+        // In hundredths of a frame, the credit starts at 10 - 90 = -80, and each packet of L adds 10. After eight
+        // packets of L the credit is 0, so L sends a ninth, which raises the credit to 10. Then one packet of C
+        // subtracts 90, and the credit is -80 again.
         assert_eq!(order(0.1, 1514, 1514, 30), "LLLLLLLLLC".repeat(3));
         // With a share of 1/16, the credit starts at -14/16 of a frame, and each packet of L adds 1/16. After 14
         // packets the credit is 0, so L sends a 15th packet before C sends one.

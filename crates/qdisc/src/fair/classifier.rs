@@ -193,9 +193,9 @@ const STRANGER: Session = Session { last: Time::ZERO, queue: NONE, waiting: 0, g
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classifier {
     spec: ClassifierSpec,
-    /// Queue numbers, or [`NONE`] for queues that do not exist yet. The meaning of the index depends on the kind of
-    /// classifier: for `hash`, it is the result of hashing the flow; for `serial_search`, it is group x ways + way; for
-    /// `isolated`, which stores only the shared queues here, it is the code point. For `prio`, only the length is used.
+    /// Queue numbers, or [`NONE`] for queues that do not exist yet. The index depends on the kind of classifier.
+    /// `hash`: the result of hashing the flow. `serial_search`: group x ways + way. `isolated`: the code point, because
+    /// only shared queues are stored here. `prio` uses only the length of the vector.
     places: Vec<u32>,
     /// Two sessions for each slot of the flow table, one for each direction. See [`index`].
     sessions: Vec<Session>,
@@ -233,8 +233,8 @@ impl Classifier {
         let generation = packet.flow.generation() as u16;
         let shared = self.shared >> (packet.tos >> 2) & 1 == 1;
         if self.sessions[i].generation != generation {
-            // The slot now belongs to a new flow. Packets of the slot's previous flow may still be queued, but they do not count as
-            // packets of the new flow.
+            // The slot now belongs to another flow. Packets of the slot's previous flow may still be queued, but
+            // `waiting` does not count them.
             let last = self.sessions[i].queue;
             let own = matches!(self.spec, ClassifierSpec::Isolated(_)) && !self.places.contains(&last);
             let kept = if own { last } else { NONE };
@@ -303,9 +303,10 @@ impl Classifier {
     pub(crate) fn left(&mut self, packet: &PacketMeta, now: Time) {
         let session = &mut self.sessions[index(packet.flow, packet.flags.has(Flags::REVERSE))];
         if session.generation == packet.flow.generation() as u16 {
-            // `waiting` may already be 0 although packets of the flow are still queued: when a packet of a different
-            // flow arrives in the same slot, `waiting` starts again from 0. If a late packet of the earlier flow then
-            // takes the slot back, the packets that this flow already had in the queue are no longer counted.
+            // `waiting` may already be 0. It restarts at 0 whenever a packet of another flow takes over the slot, and
+            // again when a late packet of the first flow takes the slot back. From then on, it does not count the
+            // packets that the first flow already had in the queue, and one of these packets may be the one that
+            // leaves.
             session.waiting = session.waiting.saturating_sub(1);
             session.last = now;
         }

@@ -29,7 +29,8 @@ pub struct Fair {
     shares: (u32, u32),
     queues: Queues,
     total: Backlog,
-    /// No law of an active queue has a tick due before this time; `None` if no such law has a tick due at all.
+    /// Time of the next call of `wake`: not later than the next tick of the law of any active queue. `None` if these
+    /// laws have no ticks.
     soonest: Option<Time>,
 }
 
@@ -97,7 +98,7 @@ impl Fair {
         }
     }
 
-    /// Runs the updates that the law of queue `i` missed while the queue was idle, each with the time at which it was
+    /// Runs the updates that the law of queue `i` missed while the queue was idle, each as if at the time when it was
     /// due. Called before an arrival at an idle queue.
     ///
     /// Bound: while its queue stays empty, a law comes to rest, and then has no more updates. From a probability of 100
@@ -157,8 +158,8 @@ impl Fair {
         true
     }
 
-    /// Appends `packet` to queue `i` if every limit allows it, after dropping other packets if the overflow rule drops
-    /// from the longest queue. Returns true if `packet` was accepted.
+    /// Appends `packet` to queue `i` if every limit allows it. If the overflow rule drops from the longest queue, other
+    /// packets may be dropped to make room. Returns true if `packet` was accepted.
     #[inline]
     fn admit(&mut self, packet: &PacketMeta, i: u32, cx: &mut Context<'_>) -> bool {
         let own = self.queues[i].fifo.backlog();
@@ -228,8 +229,8 @@ impl QueueDiscipline for Fair {
         let view = View { now: cx.now, backlog, sojourn: Duration::ZERO, link: cx.link };
         let verdict = self.queues[i].law.arrive(&packet, &view, cx.rng);
         if !idle {
-            // The queue was already active, but it may be empty, and its law may have stopped its timer. Any arrival
-            // restarts the timer, even if the packet is then refused.
+            // The law of an active queue may have stopped its timer while the queue was empty. An arrival restarts the
+            // timer, even if the packet is then refused.
             self.watch(i);
         }
         if verdict == Verdict::Drop {

@@ -32,9 +32,9 @@ pub(crate) struct FlowQueue {
     pub listed: Listed,
     /// Time at which a packet last joined or left the queue, by departure or by a drop.
     pub last_active: Time,
-    /// The session that owns the queue, stored as the session's index and the generation of its flow; used only with
-    /// serial search. A session becomes the owner by taking the queue while the queue is free; sessions that share the
-    /// queue later do not change the owner.
+    /// The session that owns the queue, as the session's index and the generation of its flow; used only with serial
+    /// search. The owner is the session that took the queue while the queue was free, not a session that shares the
+    /// queue later.
     pub owner: (u32, u16),
 }
 

@@ -156,8 +156,8 @@ impl Scheduler {
     }
 
     /// Adds the idle queue `i` to a list. DRR++ and `new_first` add the queue to the new list if `fresh` is true. In
-    /// all other cases, the queue joins the old list. If `fresh` is false, DRR++ leaves the queue the deficit that it
-    /// had when it became idle.
+    /// all other cases, the queue joins the old list. If `fresh` is false, a queue under DRR++ still has the deficit
+    /// that it had when it became idle.
     #[inline]
     pub(crate) fn activate(&mut self, i: u32, queues: &mut Queues, fresh: bool) {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};
@@ -216,8 +216,8 @@ impl Scheduler {
         let empty = queues[i].fifo.is_empty();
         match self.spec {
             PacketRoundRobin if !empty => self.requeue(queues),
-            // a queue that has become empty stays in the old list for one round, so that its next packet does not make it new
-            // again at once
+            // an empty queue stays in the old list for one round. If it left the list, its next packet would make it
+            // new again at once
             NewFirst => self.requeue(queues),
             DrrPlusPlus(_) => queues[i].deficit -= bytes as i64,
             ByteRoundRobin(_) | Drr(_) if !empty => queues[i].deficit -= bytes as i64,

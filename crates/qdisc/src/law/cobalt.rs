@@ -101,7 +101,7 @@ pub(crate) struct Head {
 }
 
 impl CobaltState {
-    /// Raises BLUE's probability by one step if more than `target` has passed since BLUE's last step.
+    /// Raises BLUE's probability by one step if the time since BLUE's last step is longer than `target`.
     fn blue_up(&mut self, cfg: &CobaltParams, now: Time) {
         if now.since(self.blue_timer) > cfg.target {
             self.p_drop = (self.p_drop + cfg.p_inc.get()).min(1.0);
@@ -114,8 +114,8 @@ impl CobaltState {
     }
 
     /// Runs CoDel's part of CAKE's `cobalt_should_drop`. The first result is true if the packet must be marked or
-    /// dropped. The second is the time that [`CobaltState::rest`] compares with `now`: the new `drop_next` if a drop or
-    /// a decrement of count was due, otherwise the old one.
+    /// dropped. The second result is for [`CobaltState::rest`], which compares it with `now`: the new `drop_next` if a
+    /// drop or a decrement of count was due, and the previous `drop_next` if not.
     #[inline]
     fn codel(&mut self, cfg: &CobaltParams, over_target: bool, now: Time) -> (bool, Time) {
         let was = self.drop_next;
@@ -135,8 +135,8 @@ impl CobaltState {
             self.count = self.count.saturating_add(1);
             self.advance(cfg.interval);
         } else {
-            // bound: each iteration decrements count, and the loop ends at a count of 0; no packet has raised count by
-            // more than 1
+            // bound: each iteration decrements count, and each packet raises count by at most 1. So there is at most
+            // one iteration per packet on average
             while self.count > 0 && now >= self.drop_next {
                 self.count -= 1;
                 self.advance(cfg.interval);

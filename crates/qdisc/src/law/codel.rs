@@ -68,8 +68,8 @@ pub struct CodelState {
     /// shorten this interval). `None` while the delay is below target, or while so few bytes are queued that CoDel never
     /// drops.
     pub first_above_time: Option<Time>,
-    /// Time of the next drop. Outside the dropping state, the time for which the last cycle had scheduled its next
-    /// drop.
+    /// Time of the next drop. Outside the dropping state, the time at which the next drop would have been due if the
+    /// last cycle had not ended.
     pub drop_next: Time,
     /// The number of drops in this cycle, plus the part of the last cycle's count with which this cycle began (`reentry`). The
     /// count determines the drop rate.
@@ -104,8 +104,8 @@ impl Default for CodelState {
 fn newton_step(inv_sqrt: u16, count: u32) -> u16 {
     let x = u64::from(inv_sqrt) << 16;
     let x2 = (x * x) >> 32;
-    // After a large jump of count this difference wraps, as in the original with its 64-bit unsigned integers. The resulting x
-    // is too small; later steps correct it.
+    // After a large jump of count, this difference wraps, as in Linux. The resulting x is too small; later steps
+    // correct it.
     let bracket = (3u64 << 32).wrapping_sub(u64::from(count).wrapping_mul(x2)) >> 2;
     (bracket.wrapping_mul(x) >> 31 >> 16) as u16
 }
@@ -131,7 +131,7 @@ impl CodelState {
         self.count = count;
     }
 
-    /// Returns true if the delay has been above target long enough (`dodequeue`, RFC 8289 §5.6).
+    /// Returns true if the delay has been above target long enough for a drop (`dodequeue`, RFC 8289 §5.6).
     #[inline]
     fn ok_to_drop(&mut self, p: &CodelParams, sojourn: Duration, packet: &PacketMeta, view: &View<'_>) -> bool {
         let now = view.now;
@@ -156,7 +156,7 @@ impl CodelState {
         let soon = now.since(self.drop_next) < p.soon();
         let resumed = match p.reentry() {
             Reentry::Delta => self.count.saturating_sub(self.lastcount),
-            // this may be 0; it is raised to 1 after the match
+            // the result may be 0; it is raised to 1 after the match
             Reentry::MinusTwo => self.count.saturating_sub(2),
             Reentry::MinusTwoOrScaled if self.count.saturating_sub(2) > KMN_KNEE => {
                 (KMN_KEEP * f64::from(self.count)) as u32

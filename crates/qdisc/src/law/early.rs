@@ -130,7 +130,7 @@ impl Weight {
     }
 }
 
-/// The average queue.
+/// The weighted average of the queue length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Average {
     avg: f64,
@@ -246,8 +246,8 @@ impl Spacing {
             match self {
                 Self::Geometric => return p,
                 // for `OneDraw`, the result is the probability that the gap ends at this packet, provided that p has
-                // been constant since the last drop; `Count` does not call this function for `OneDraw`, but compares
-                // count p with the random draw
+                // been constant since the last drop. `Count` does not call this function for `OneDraw`: it compares
+                // count x p with the random draw
                 Self::Uniform | Self::OneDraw => 1.0,
                 Self::Stretched | Self::Wait => 2.0,
             },
@@ -286,7 +286,7 @@ pub enum ByteMode {
     Counted,
 }
 
-/// The outcome for one packet.
+/// The decision on one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Early {
     Keep,
@@ -305,7 +305,8 @@ pub(crate) struct Rules {
     pub byte_mode: ByteMode,
     /// MEAN_PKTSIZE, bytes.
     pub avpkt: u64,
-    /// While at most this many packets are queued, the law drops none, whatever the average; 0 means no such exception.
+    /// While at most this many packets are queued, the law drops nothing, whatever the average; 0 disables this
+    /// exception.
     pub min_queue: u32,
     /// True if the first packet that arrives after the average has risen to `min` is never dropped early.
     pub first_passes: bool,
@@ -345,8 +346,8 @@ impl Count {
                 return Early::Keep;
             }
             Zone::Forced => {
-                // Linux sets count to -1 after a forced drop, as it does while the average is below the minimum
-                // threshold; here, count is `None` instead of -1
+                // with `OneDraw` (Linux), a forced drop ends the gap, like an average below the minimum threshold. In
+                // both cases Linux sets count to -1, which is `None` here
                 self.0 = (rules.spacing != Spacing::OneDraw).then(|| rules.spacing.first_count());
                 return Early::Forced;
             }

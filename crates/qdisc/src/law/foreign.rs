@@ -19,8 +19,8 @@ pub type AnyForeign = Box<dyn ForeignLaw>;
 
 /// A law whose type is defined elsewhere.
 pub trait ForeignLaw: Law + Sync {
-    /// Returns a copy of the law with the same state, which a clone of the run will use. A law that cannot be copied
-    /// reports the failure to its factory, and returns an arbitrary law in place of a copy.
+    /// Returns a copy of the law with the same state, for a clone of the run. If the law cannot be copied, reports the
+    /// failure to the law's factory, and returns an arbitrary law.
     fn copy(&self) -> AnyForeign;
 }
 
@@ -28,8 +28,7 @@ pub trait ForeignLaw: Law + Sync {
 pub trait LawFactory: Send + Sync {
     /// Creates a law in its initial state.
     fn make(&self) -> AnyForeign;
-    /// Returns a new factory, which a clone of the run will use. Laws created by the new factory must not depend on the
-    /// original run.
+    /// Returns a new factory, for a clone of the run. The laws that it creates must not depend on the original run.
     fn copy(&self) -> Arc<dyn LawFactory>;
 }
 

@@ -100,8 +100,7 @@ params! {
 }
 
 impl LredProfile {
-    /// Checks this profile, which is one of the profiles in the law's parameters `of`.   Errors: the first invalid
-    /// parameter.
+    /// Checks this profile of the law's parameters `of`.   Errors: the first invalid parameter.
     fn validate(&self, of: &LredParams) -> Result<(), Problem> {
         let one = self.dscp.is_some() != self.precedence.is_some();
         ensure!(one, "", "expected either dscp or precedence, to say whose thresholds these are");
@@ -127,7 +126,7 @@ fn rising(curve: Curve, low: Prob, high: Prob) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Returns a threshold as a number without its unit, which is nanoseconds, packets or bytes.
+/// Returns the number of nanoseconds, packets or bytes of a threshold.
 fn number(limit: Limit) -> f64 {
     match limit {
         Limit::Packets(n) => f64::from(n),

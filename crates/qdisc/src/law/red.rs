@@ -297,8 +297,7 @@ impl AtRate {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Red {
     params: RedParams,
-    /// Tells whether the thresholds are given in packets, in bytes or as times. The unit of the average depends on
-    /// this.
+    /// The quantity in which the thresholds are given: packets, bytes or time. It determines the unit of the average.
     measure: Measure,
     /// Target delay from which automatic thresholds are derived.
     target: Duration,

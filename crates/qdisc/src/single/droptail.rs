@@ -105,7 +105,7 @@ impl SuperSegments {
         let data = |p: &PacketMeta| !p.flags.any(Flags::PURE_ACK.with(Flags::SYN).with(Flags::FIN));
         // the packet is the next one in the stream if its sequence number exceeds that of `last` by the payload of
         // `last`. The payload is not stored here, so the code accepts every difference below the whole size of `last`.
-        // It therefore also accepts the packet if a missing segment between the two has less payload than the headers
+        // A gap in the stream that is shorter than the headers is therefore not detected
         let next = packet.seq > last.seq && packet.seq - last.seq < last.bytes();
         !self.held.is_empty()
             && self.taken < self.most

@@ -9,11 +9,10 @@ impl Spec {
     /// Returns the reason why the discipline cannot run on a link without a rate, such as a link that sends only at
     /// recorded times (`delivery`). Returns `None` if the discipline can run there.
     ///
-    /// Three kinds of discipline are refused. The first kind has a law that estimates the delay from a rate: DOCSIS-PIE
-    /// uses the token buckets of its modem, and PIE can be set to use the departure rate. The second kind is CBQ, whose
-    /// classes have shares of the rate. The third kind consists of the queues of a DOCSIS 3.1 modem. All other
-    /// disciplines measure how long packets wait, or count packets. The idle decay of the RED family and limits given
-    /// as times use the link's mean rate.
+    /// Three kinds of discipline are refused: those with a law that estimates the delay from a rate (DOCSIS-PIE uses
+    /// the token buckets of its modem, and PIE can be set to use the departure rate); CBQ, whose classes have shares of
+    /// the rate; and the queues of a DOCSIS 3.1 modem. All other disciplines measure how long packets wait, or count
+    /// packets. The idle decay of the RED family and limits given as times use the link's mean rate.
     ///
     /// Source: RFC 8034 §4.2; RFC 8033 §5.1.
     pub fn needs_rate(&self) -> Option<Problem> {

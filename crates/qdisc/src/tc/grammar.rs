@@ -37,8 +37,8 @@ pub(super) enum Kind {
     Flag(bool),
     /// No argument: sets the parameter to this JSON value.
     Is(&'static str),
-    /// No argument: sets several parameters, given as pairs of a name and a JSON value. We read such a keyword but
-    /// never write it, because other keywords exist for the same parameters.
+    /// No argument: sets several parameters, given as pairs of a name and a JSON value. Such a keyword is read but
+    /// never written, because each of its parameters also has a keyword of its own.
     Several(&'static [(&'static str, &'static str)]),
     /// A tc option for which we have no parameter, with its number of arguments.
     Absent(usize),

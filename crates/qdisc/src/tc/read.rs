@@ -18,9 +18,8 @@ pub fn synopses(name: &str) -> Vec<(&'static str, String)> {
     GRAMMARS.iter().filter(|g| g.name == name).map(|g| (g.tc, g.synopsis())).collect()
 }
 
-/// Parses tc syntax into a scenario table whose only key is the discipline's name. Under this key are the parameters
-/// that tc's name implies and those that the text sets, but no others.   Errors: a [`WordError`], whose message is one
-/// line.
+/// Parses tc syntax into a scenario table whose only key is the discipline's name. Under this key are only the
+/// parameters that tc's name implies or that the text sets.   Errors: a [`WordError`], whose message is one line.
 pub(crate) fn read(text: &str) -> Result<Value, WordError> {
     let words = bare(text);
     let Some((&name, rest)) = words.split_first() else {
@@ -52,8 +51,8 @@ pub fn table(text: &str) -> Option<Value> {
     let law = if law.trim() == "none" { Value::from("none") } else { read(law).ok()? };
     let mut host = read(host).ok()?;
     host.as_object_mut()?.values_mut().next()?.as_object_mut()?.insert("law".to_owned(), law);
-    // this conversion fails if the law of the discipline cannot be chosen, because the table of such a discipline must
-    // not contain the key `law`
+    // this conversion refuses a discipline whose law cannot be chosen, because the table of such a discipline must not
+    // contain the key `law`
     serde_json::from_value::<Spec>(host.clone()).ok().map(|_| host)
 }
 

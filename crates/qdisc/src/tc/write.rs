@@ -137,7 +137,8 @@ impl Spec {
 }
 
 impl Keyword {
-    /// Returns true if this keyword can set its parameter to this value. A parameter may have several keywords.
+    /// Returns true if this keyword can set its parameter to this value. A parameter may have several keywords, such as
+    /// one for true and one for false.
     fn sets(&self, value: &Value) -> bool {
         match self.kind {
             Kind::Flag(on) => *value == Value::Bool(on),
@@ -215,8 +216,8 @@ impl Command {
             Kind::Percent => self.rounded(keyword, value, 100.0, 100.0)?,
             Kind::Rate | Kind::Threshold | Kind::Selector => text.to_owned(),
             Kind::Number => value.as_f64()?.to_string(),
-            // the parser does not keep every digit of a share, so we parse the value and write only the digits that are
-            // kept
+            // the parser of shares drops some digits, so we parse the value first, and write only the digits that
+            // remain
             Kind::Share => value.as_f64()?.to_string().parse::<Prob>().ok()?.get().to_string(),
             _ => value.to_string(),
         })

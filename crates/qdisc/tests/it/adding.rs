@@ -15,9 +15,9 @@ fn blocks() -> Vec<&'static str> {
 fn the_page_shows_the_file_and_the_line_as_they_are() {
     let [file, line] = blocks()[..] else { panic!("expected two blocks of Rust") };
     let ours = include_str!("../../src/law/blue.rs");
-    // The page shows the whole file. But the module doc in the file contains a code block itself, and `blocks` stops at
-    // the end of this inner block. So the text from `blocks` is compared only with the start of the file, and
-    // `contains` checks that the page has the whole file.
+    // The page shows the whole file. But the file's module doc contains a code block, and `blocks` stops at the end of
+    // this inner block. So the text from `blocks` must equal only the start of the file; `contains` checks that the
+    // whole file is on the page.
     assert!(
         DOC.contains(ours) && ours.starts_with(file.split("```").next().unwrap()),
         "docs/adding-a-discipline.md is stale"

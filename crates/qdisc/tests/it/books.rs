@@ -89,9 +89,9 @@ const MORE: &[&str] = &[
         {"name":"c","share":0.1,"limit":"9KB"}]}}"#,
 ];
 
-/// Returns the settings in [`MORE`], and every discipline twice: with its defaults, and, if the discipline accepts it,
-/// with a limit so low that it overflows. If the law of a discipline is a parameter, both are also combined with every
-/// law. Newly registered disciplines are included automatically.
+/// Returns the settings in [`MORE`] and, for each discipline in [`QDISCS`], its defaults and (if valid) its defaults
+/// with a limit of 13 packets, so that the queue overflows. A discipline whose law is a parameter is also combined with
+/// every law.
 fn specs() -> Vec<Spec> {
     // Some disciplines refuse a limit of 13 packets, either because their thresholds are higher, or because each of
     // their classes or queues has its own limit and there is no common limit. `MORE` has tight limits for these
@@ -176,15 +176,15 @@ fn run(spec: &Spec, ops: &[Op]) -> (Queue, Vec<PacketMeta>, Gone) {
                 let pushed = gone.0.len() - lost - usize::from(refused);
                 let backlog = queue.backlog();
                 assert!(!refused || pushed > 0 || backlog == before, "{spec:?}");
-                // the work of a call is bounded: if the arriving packet is not counted, the call drops at most as many
-                // packets as were queued before it
+                // the work of a call is bounded: besides the arrival, the call drops at most the packets that were
+                // queued before the call
                 assert!(pushed <= before.packets as usize, "{spec:?}");
                 seq += 1;
             }
             Op::Dequeue => out.extend(queue.dequeue(cx)),
             Op::Wait(ns) => {
                 let until = now + Duration(ns);
-                // every call of `wake` sets the timer of a law at least a microsecond later, so the number of calls is
+                // every call of `wake` moves the wake time forward by at least a microsecond, so the number of calls is
                 // bounded
                 let mut calls = 0;
                 while let Some(t) = queue.next_wake().filter(|t| *t <= until) {
@@ -259,7 +259,8 @@ proptest! {
     }
 }
 
-/// At 1 Mbit/s, 224 us are 28 bytes, the smallest IP packet. A queue of ns-2 stores one byte less, so no packet would fit.
+/// At 1 Mbit/s, a limit of 224 us is 28 bytes, the size of the smallest IP packet. By ns-2's convention, a queue stores
+/// one byte less than its limit, so no packet would fit.
 #[test]
 fn a_drop_tail_limit_in_time_is_checked_by_ns2s_convention() {
     let at = |ns2: bool| {

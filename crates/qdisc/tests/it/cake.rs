@@ -196,8 +196,8 @@ fn an_instance_alone_has_the_whole_rate() {
     let at_once = |of: &(Option<Time>, Vec<u64>)| of.0 == Some(Time(100_000_000));
     let (_, of) = (0..20).map(|i| spaces(i, true)).find(at_once).expect("a flow in the other instance");
     let halved = of.iter().filter(|space| **space == 2_400_000).count();
-    // flow 1's last packet leaves 39 x 2.4 ms after its first packet. The instance of flow 0 detects two dequeues later
-    // that it is alone again
+    // flow 1's last packet leaves 39 x 2.4 ms after its first packet. At its second dequeue after that, the instance of
+    // flow 0 detects that it is alone again
     assert!((39..=41).contains(&halved), "{halved}");
     assert!(of.iter().rev().take(50).all(|space| *space == 1_200_000));
     assert!(of.iter().all(|space| [1_200_000, 2_400_000].contains(space)), "{of:?}");
@@ -395,8 +395,8 @@ fn in_ingress_mode_what_is_dropped_has_used_the_line() {
         home.sent.iter().filter(|s| s.0 >= from).map(|s| f64::from(s.2)).sum::<f64>() * 8.0 / 5.0
     };
     assert!((out(false) - 8e6).abs() < 3e4);
-    // The stream never slows down, so the rate of departures falls to two thirds of the shaper's rate. The failsafe
-    // clock prevents it from falling further.
+    // The stream never slows down, so the drops alone would use up the shaper's rate. The failsafe clock keeps
+    // departures at two thirds of the rate.
     let least = out(true);
     assert!((least - 8e6 / 1.5).abs() < 6e4, "{least}");
 }
@@ -406,7 +406,7 @@ fn the_ack_filter_keeps_the_newest() {
     for (filter, left) in [("off", 20), ("normal", 3), ("aggressive", 2)] {
         let mut home = Home::new(&format!(r#"{{"bandwidth":"1mbit","ack_filter":"{filter}"}}"#));
         for i in 0..20u64 {
-            // the first ACK leaves at once, so it is never filtered
+            // CAKE sends the first ACK at once, so the filter never sees this ACK in the queue
             let p = PacketMeta { seq: 1000 * i, size: 40, flags: Flags::PURE_ACK, ..Default::default() };
             home.put(p);
         }

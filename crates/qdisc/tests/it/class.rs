@@ -167,8 +167,8 @@ fn the_script_of_a_fred_queue() {
     assert_eq!((0..3).map(|_| bench.offer(1)).collect::<Vec<_>>(), a(3));
     // flow 0 has two strikes, so from now on avgcq is its limit instead of maxq
     bench.take(2);
-    // five packets of two flows are queued, so avgcq = 5 / 2 = 2.5. Two of the packets belong to flow 0, which may add a third
-    // packet, but not a fourth
+    // five packets of two flows are queued, so avgcq = 5 / 2 = 2.5. Flow 0 has two of these packets, so it may add a
+    // third, but not a fourth
     assert_eq!((bench.offer(0), bench.offer(0)), (true, false));
     // when flow 0's last packet has left, its strikes are discarded
     bench.take(6);
@@ -210,10 +210,10 @@ fn the_script_of_a_cbt_queue() {
     for (i, (flow, kept)) in offers.into_iter().enumerate() {
         assert_eq!(bench.offer(flow), kept, "offer {i}");
     }
-    // The buffer holds five packets, and the next packet of flow `tcp` is the fifth. When another packet of this flow
-    // arrives, its class is below the threshold, but the buffer is full.
+    // The buffer has room for five packets, and the first of these two packets is the fifth. The second is refused
+    // although its class is below its threshold, because the buffer is full.
     assert_eq!((bench.offer(tcp), bench.offer(tcp)), (true, false));
-    // the packet that leaves belongs to class `other`, so this class has room again
+    // the packet that leaves was the only packet of class `other`, so this class may queue a packet again
     assert_eq!(bench.take(1), [other]);
     bench.wait(1);
     assert_eq!((bench.offer(other), bench.offer(other)), (true, false));

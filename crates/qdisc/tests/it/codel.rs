@@ -152,11 +152,12 @@ fn count_on_reentry_is_each_versions_own() {
     // if count - 2 exceeds 126, ns-2's kmn version resumes with 0.9844 x count, in this case 0.9844 x 200 = 196.88
     assert_eq!(count(Variant::Kmn, 200, 200.0), 196);
     // The law resumes with the old count only if it re-enters within 16 intervals after drop_next (RFC 8289) or within
-    // 8 (draft-01). drop_next is at most 100/sqrt(10) = 32 ms ahead when the dropping state ends.
+    // 8 (draft-01). drop_next is at most 100/sqrt(10) = 32 ms ahead when the dropping state ends. So the pauses of 1400
+    // and 600 ms are short enough, and the pauses of 1700 and 900 ms are too long.
     assert_eq!((count(Variant::Rfc8289, 10, 1400.0), count(Variant::Rfc8289, 10, 1700.0)), (9, 1));
     assert_eq!((count(Variant::Draft01, 10, 600.0), count(Variant::Draft01, 10, 900.0)), (8, 1));
-    // In ACM Queue, this window is only one interval (100 ms). The delay must also be above target for an interval
-    // before re-entry, so after a pause of 200 ms, the re-entry is too late and count restarts at 1.
+    // In ACM Queue, this window is only one interval (100 ms). After the pause of 200 ms, the delay must also be above
+    // target for an interval before re-entry, so the re-entry is too late and count restarts at 1.
     assert_eq!(count(Variant::AcmQueue, 10, 200.0), 1);
     // after two drops, count - lastcount is 1, so the law resumes with count 1
     assert_eq!(count(Variant::Rfc8289, 2, 200.0), 1);

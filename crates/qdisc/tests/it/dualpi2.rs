@@ -114,8 +114,8 @@ fn the_step_goes_by_the_wait_of_the_packet_that_leaves() {
         q.until(us);
         q.put(seq, Ecn::Ect1);
     }
-    // Packet 0 leaves after exactly the threshold of 1000 us, which is not above it. Packet 1 leaves after 1000 us and 1 ns,
-    // packet 2 after 501 us.
+    // The threshold is 1000 us. Packet 0 has waited exactly this long and is not marked. Packet 1 has waited 1 ns
+    // longer and is marked. Packet 2 has waited only 501 us.
     q.now = Time(1000 * US);
     assert_eq!((q.pull(), q.fates()), (Some(0), vec![]));
     q.now = Time(1001 * US + 1);
@@ -235,7 +235,7 @@ fn no_coupled_law_below_two_frames_and_both_marks_above() {
         classes.iter().map(|c| (c.name, c.marked)).collect::<Vec<_>>(),
         [("L", Some([1, 2])), ("C", Some([0, 0]))]
     );
-    // in overload with p' = 1, every packet of L and C that leaves at least two frames (3028 bytes) behind is dropped,
+    // with p' = 1, there is overload: L and C drop every packet that leaves at least two frames (3028 bytes) behind,
     // whether the packet is ECN-capable or not
     let mut q = saturated("{}");
     q.until(60_000_000);
@@ -306,7 +306,7 @@ fn rfc_9332_in_c_and_for_strangers_in_l() {
 
 #[test]
 fn limits() {
-    // a limit of 2 packets for both queues together
+    // the two queues together may hold 2 packets
     let mut q = Script::new(r#"{"limit": "2p"}"#);
     q.put(0, Ecn::Ect1);
     q.put(1, Ecn::NotEct);
@@ -434,10 +434,10 @@ fn within(seen: f64, expected: f64, share: f64) {
 
 const VARIANTS: [&str; 2] = [r#"{"variant": "linux"}"#, r#"{"variant": "rfc9332"}"#];
 
-/// Tests that the integral action (RFC 9332 Appendix A) holds the mean delay at the target. Queue C drops what exceeds
-/// its rate, so p_C = 1 - C/A, where C is the rate that L leaves for queue C, and A is the arrival rate in queue C. The
-/// stream in L is sparse, and its packets wait for less than the transmission time of two frames. So these packets get
-/// only coupled marks, with probability k p'.
+/// Tests that the integral action (RFC 9332 Appendix A) holds the mean delay at the target. If A is the arrival rate in
+/// queue C, and C the rate that L leaves for this queue, the queue drops the excess, so p_C = 1 - C/A. The stream in L
+/// is sparse, and its packets wait for less than the transmission time of two frames. So these packets get only coupled
+/// marks, with probability k p'.
 #[test]
 fn datagrams_in_c_that_do_not_respond() {
     for params in VARIANTS {

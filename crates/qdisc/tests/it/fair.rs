@@ -112,9 +112,8 @@ impl Bench {
 
 #[test]
 fn a_refused_packet_starts_the_clock_of_an_empty_queue_in_line() {
-    // A modem dequeues only during a grant, so it is possible that the link requests no further packet after the last
-    // one has left. This test does not dequeue again either. So no dequeue finds the queue empty, and the empty queue
-    // stays in the list.
+    // No dequeue follows the departure of the last packet. This can happen in front of a modem, which dequeues only
+    // during a grant. So no dequeue finds the queue empty, and the empty queue stays in the list.
     let mut b = Bench::new(r#"{ "fq_pie": { "limit": "1024B" } }"#);
     b.offer("a", 60);
     assert_eq!(b.take(1), "a");
@@ -153,8 +152,8 @@ fn drr_deficits_by_hand() {
         b.offer(flow, size);
     }
     assert_eq!(b.take(8), "abaabcc");
-    // when a queue becomes empty, it loses its credit. So a starts again with 500 B and not with 530, and its packet of 510 B
-    // must wait for a second turn
+    // a queue that becomes empty loses its credit. So a starts with 500 B again, not with 30 + 500 B, and its packet of
+    // 510 B must wait for a second turn
     b.offer("a", 510);
     b.offer("b", 500);
     assert_eq!(b.take(2), "ba");
@@ -163,7 +162,7 @@ fn drr_deficits_by_hand() {
 #[test]
 fn byte_round_robin_overdraws_and_pays_back() {
     // The quantum is 1000 B. Flow a sends 600 B, which leaves 400 B of credit, and then 900 B, which leaves -500 B.
-    // Flow b does the same. In its next turn, flow a has 500 B of credit and sends 600 B, which leaves -100 B.
+    // Flow b does the same. At its next turn, flow a gets 1000 B, so it has 500 B of credit and sends 600 B.
     let mut b = Bench::new(r#"{"sfq":{"variant":"linux","quantum":1000}}"#);
     for size in [600, 900, 600, 600] {
         b.offer("ab", size);
@@ -274,7 +273,7 @@ fn a_session_ends_when_its_queue_is_empty_or_after_the_timeout() {
     assert_eq!(b.queue_of('c'), 0);
     b.offer("a", 1500);
     assert_eq!(b.queue_of('a'), 0);
-    // b's queue is now free, but flow a keeps the shared queue while one of its packets waits
+    // b's queue is now free, but flow a stays in the shared queue while one of a's packets waits there
     assert_eq!(b.take(1), "b");
     b.offer("a", 1500);
     assert_eq!(b.queue_of('a'), 0);
@@ -304,7 +303,8 @@ fn a_drop_at_the_head_is_the_last_activity_of_a_session() {
     b.wait(9);
     b.offer("c", 1500);
     assert_eq!("abc".chars().map(|f| b.queue_of(f)).collect::<Vec<_>>(), [0, 1, 2], "queue 0 is still a's");
-    // a law's drops count too: CoDel, which here also counts the packets of other queues, drops a's only packet
+    // a drop by the law restarts the timeout of the session, like a departure. CoDel drops a's last packet, because
+    // with `total` it also counts the packets of the other queues
     let mut b = Bench::new(
         r#"{"fair":{"limit":"99p","classifier":{"serial_search":{"groups":1,"ways":3,"timeout":"10ms"}},
         "law":{"codel":{"target":"1ms","interval":"10ms"}},"law_sees":"total"}}"#,
@@ -348,8 +348,8 @@ fn a_reused_slot_is_another_flow() {
     let (old, new) = (FlowId::new(0, 1), FlowId::new(0, 2));
     b.packet(PacketMeta { flow: old, size: 1500, ..Default::default() });
     b.packet(PacketMeta { flow: new, size: 1500, ..Default::default() });
-    // The new flow uses the slot of the old flow while a packet of the old flow still waits. The two flows may share a
-    // queue, but no packet is lost or counted twice.
+    // The new flow takes over the slot of the old flow while a packet of the old flow still waits. The two flows may
+    // share a queue, but no packet is lost or counted twice.
     assert_eq!(b.take(3), "aa");
     assert_eq!(b.queue.backlog(), Backlog::default());
 }
@@ -479,8 +479,8 @@ fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
     while b.now < Time(end * 1_000_000) {
         b.now += Duration::from_micros(2400);
         let (sent, lost) = (b.take(1), b.fates.0.len());
-        // the flow gets a new packet for the one that was sent, and for each of its packets that the law dropped before
-        // that
+        // offers a packet in place of the packet that was sent, and one in place of each packet that the law dropped
+        // before it
         b.offer(&sent, 1500);
         for _ in 0..lost.saturating_sub(b.offered_for_drops) {
             b.offer(&sent, 1500);
@@ -537,7 +537,7 @@ fn overflow_raises_codels_count_in_linux() {
         (b.fates.0.len() as u32, law.state().count)
     };
     // The eleventh packet does not fit, so packets are dropped until half of the queue's bytes are gone, but at most
-    // `drop_batch` packets. Four packets hold less than half of the bytes, so four are dropped.
+    // `drop_batch` = 4 packets. Four packets hold less than half of the bytes, so all four are dropped.
     assert_eq!((count(true), count(false)), ((4, 4), (4, 0)));
 }
 

@@ -217,7 +217,8 @@ fn cobalt_goes_on_with_the_count_it_has() {
         see(&mut law, us, 10, Ecn::NotEct);
     }
     assert_eq!((law.state().count, law.state().drop_next.0 / 1000), (4, 1_278_445));
-    // the delay falls below target and rises above it again, so the next drop is due 100 / sqrt(4) = 50 ms later
+    // the delay falls below target, and rises above target again at 1250 ms. The next drop is due 100 / sqrt(4) = 50 ms
+    // after that
     see(&mut law, 1_240_000, 5, Ecn::NotEct);
     assert_eq!(see(&mut law, 1_250_000, 10, Ecn::NotEct), (Verdict::Pass, 4, 1_300_000));
     // The dequeue at 1500 ms drops a packet 200 ms after the drop was due. The next drop is due at 1300 + 100 / sqrt(5)

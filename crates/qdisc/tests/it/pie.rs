@@ -23,7 +23,7 @@ impl<L: Law> Bench<L> {
     }
 
     fn view(&self, us: u64, bytes: u64, sojourn_ms: u64) -> View<'static> {
-        // each view leaks a copy of the link, about 40 bytes
+        // a view borrows the link, so each call leaks a copy of the link (about 40 bytes)
         let link = Box::leak(Box::new(self.link));
         let backlog = Backlog { packets: bytes.div_ceil(1500) as u32, bytes };
         View { now: Time(us * 1000), backlog, sojourn: Duration::from_millis(sojourn_ms), link }
@@ -222,7 +222,7 @@ fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
     let mut b = congested(&linux);
     assert!(drops(&mut b, 3028) > 0, "two packets of 1514 are not less than two");
     assert_eq!(drops(&mut b, 3027), 0);
-    // with `spared` = 3028 bytes, the value of RFC 8033, two packets are spared
+    // RFC 8033 also spares exactly two packets: with `spared` = 2 x 1514 bytes, nothing is dropped at 3028 bytes
     let mut b = congested(&PieParams { spared: Some(Bytes(3028)), ..linux.clone() });
     assert_eq!(drops(&mut b, 3028), 0);
     // Since the last update, the delay has fallen to 7 ms, below half the target. Linux judges by the present delay, so
@@ -246,7 +246,8 @@ fn linux_spares_less_than_two_packets_and_judges_by_the_present_delay() {
 fn departures_use_up_linux_burst_allowance() {
     let mut b = Bench::new(PieParams { variant: PieVariant::Linux, ..Default::default() }.law());
     b.arrive(0, 0);
-    // Updates do not reduce the allowance of 150 ms. It is reduced by the times between departures: 40, 60 and 100 ms.
+    // Updates do not reduce the allowance of 150 ms. The times between the four departures, 40, 60 and 100 ms, reduce
+    // the allowance to 110, 50 and 0 ms.
     (0..20).for_each(|_| _ = b.tick(150_000));
     for (ms, left) in [(300, 150), (340, 110), (400, 50), (500, 0)] {
         b.left(ms * 1000, 150_000, 80);
@@ -325,7 +326,7 @@ fn the_departure_rate_of_2013() {
     }
     b.tick(30_000);
     assert_eq!(b.law.state().qdelay_old, Duration::from_millis(36));
-    // there is no estimate if fewer bytes are queued than are needed to begin a cycle
+    // without a cycle, there is no estimate of the rate, and no cycle begins while too few bytes are queued
     let mut b = Bench::new(PieParams { variant: PieVariant::Draft2013, ..Default::default() }.law());
     b.arrive(0, 0);
     (0..100).for_each(|n| b.left(n * 1200, 9999, 99));

@@ -190,8 +190,8 @@ fn the_average_by_hand() {
         }
     }
     // The queue is empty while its last packet is being sent. Floyd & Jacobson count this time as idle, but ns-2's idle
-    // period begins only when the link requests a packet and finds the queue empty. Here no request has come yet, so
-    // there is no idle period, and a sample of 0 only halves the average, although it comes 9 ms later.
+    // period begins only when the link requests a packet and finds the queue empty. Here the link has not requested a
+    // packet, so there is no idle period. After 9 ms, the sample of 0 only halves the average, from 4 to 2.
     let mut a = Average::default();
     let half = Weight::new(0.5);
     a.sample(8.0, Time(0), half, IdleDecay::DecayAndSample, packet_time);
@@ -236,12 +236,14 @@ fn presets_and_automatic_values() {
     assert_eq!(set(RedVariant::Altq, 8_000_000), (15.0, 30.0, 0.1, false, 0.002));
     let limit = |variant| RedParams { variant, ..Default::default() }.default_limit();
     assert_eq!((limit(RedVariant::Altq), limit(RedVariant::Ns2)), (Limit::Packets(60), Limit::Packets(50)));
-    // The link's rate c in ns-2 is 2500 packets of 500 bytes per second at 10 Mbit/s, so min = 0.005 x 2500 / 2 = 6.25
-    // packets. With rtt = 0.1 s, w = 1 - e^(-1/(10 rtt c)) = 1 - e^(-1/2500).
+    // At 10 Mbit/s, the link's rate in ns-2 is c = 2500 packets of 500 bytes per second. min is half of what the link
+    // sends in the target delay of 5 ms: 0.005 x 2500 / 2 = 6.25 packets. rtt is 0.1 s, so 10 rtt c = 2500, and the
+    // weight is 1 - e^(-1/2500).
     let (min, max, max_p, gentle, w) = set(RedVariant::Ns2, 10_000_000);
     assert_eq!((min, max, max_p, gentle), (3125.0, 9375.0, 0.1, true));
     assert!((w - 0.000_399_920_01).abs() < 1e-12, "{w}");
-    // at 100 kbit/s, c is 25 packets per second, so min = 5 packets, rtt = 3/25 = 0.12 s, and w = 1 - e^(-1/30)
+    // at 100 kbit/s, c is 25 packets per second. min has its least value, 5 packets. rtt is 3/25 = 0.12 s, so 10 rtt c
+    // = 30, and the weight is 1 - e^(-1/30)
     let (min, _, _, _, w) = set(RedVariant::Ns2, 100_000);
     assert!(min == 2500.0 && (w - 0.032_783_899_517_994).abs() < 1e-12, "{w}");
     // if the link is stopped (rate 0), thresholds and weight still have valid values
@@ -427,8 +429,8 @@ fn rio_averages_in_packets_apart() {
     assert_eq!(arrive(&mut law, 0, 10, &out, &mut rng), Verdict::Drop);
     assert_eq!(arrive(&mut law, 0, 10, &inside, &mut rng), Verdict::Pass);
     assert_eq!(law.averages(), (10.0, 2.0));
-    // The law passed the third in-packet and counted it, but now the queue's limit refuses this packet. So `overflow`
-    // lowers the count of in-packets to two again. Then an in-packet leaves, and the count is one.
+    // The law passed the third in-packet and counted three, but then the queue's limit refuses this packet, so
+    // `overflow` lowers the count to two again. Then an in-packet leaves, and the count is one.
     law.overflow(Time(0));
     let link = LinkView::plain(BitRate(8_000_000));
     let backlog = Backlog { packets: 9, bytes: 9000 };

@@ -486,8 +486,8 @@ fn a_run_is_bounded_before_it_starts() {
     assert_eq!(lines, Ok(()), "10^10 requests and their answers take some minutes");
     let text = GOOD.replace("\"10s\"", "\"1200h\"").replace("\"5mbit\"", "\"500mbit\"");
     let lines = read::scenario(&text, Format::Toml, &[]).map(|_| ()).unwrap_err();
-    // 500 Mbit/s for 50 days is 1.9 x 10^11 segments of 1448 bytes. The estimate doubles them for losses, and adds an ACK for each:
-    // 7.5 x 10^11 packets
+    // 500 Mbit/s for 50 days is 1.865 x 10^11 segments of 1448 bytes. The estimate doubles the segments for losses, and
+    // adds an ACK for each: 7.46 x 10^11 packets, shown as 7 x 10^11
     assert!(lines[0].to_string().contains("may take about 7 x 10^11 packets until 4320000s"), "{}", lines[0]);
     assert_eq!(lines[0].path, "app.upload.traffic");
     let more = format!("max_packets = 1_000_000_000_000\n{text}");

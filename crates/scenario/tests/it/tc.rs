@@ -1,4 +1,4 @@
-//! The commands that configure Linux to behave like a link.
+//! Tests of the commands that configure Linux to behave like a link.
 
 use scenario::Scenario;
 use scenario::read::{self, Format};

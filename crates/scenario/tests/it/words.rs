@@ -1,4 +1,5 @@
-//! A word instead of a table ("word or table" in docs/scenario.md) stands for the table of that name with all defaults.
+//! Tests that a word instead of a table ("word or table" in docs/scenario.md) is read as the table that the word names,
+//! with all its defaults.
 
 use scenario::read::{self, Format};
 

@@ -38,7 +38,7 @@ pub(crate) struct Events {
     timers: Wheel,
     /// The smallest key in `ports` and `timers`.
     other: u128,
-    /// Largest number in the key of an event that was scheduled at the time `now`; zero if there is no such event yet.
+    /// Largest event number given out at the time `now`; zero if none has been given out yet.
     scheduled: u64,
     now: Time,
     taken: u64,
@@ -66,7 +66,7 @@ impl Events {
         }
     }
 
-    /// Returns the time of the last event taken.
+    /// Returns the current time: the time of the last event taken, or a later time set by [`Events::advance`].
     #[inline]
     pub(crate) fn now(&self) -> Time {
         self.now
@@ -128,8 +128,8 @@ impl Events {
     }
 
     /// Schedules an event of `target` for the time `at`. The event follows all events that have already been scheduled
-    /// for that time (except arrivals that [`Events::set_arrival_since`] has set as if they were scheduled later). If a
-    /// link delivers its packets in order, call [`Events::set_arrival`] for its arrivals instead.
+    /// for that time, except arrivals that [`Events::set_arrival_since`] has set with a `since` after the current time.
+    /// If a link delivers its packets in order, call [`Events::set_arrival`] for its arrivals instead.
     #[inline]
     pub(crate) fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);

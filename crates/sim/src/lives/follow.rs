@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use units::{Duration, Time};
 
 impl Lives {
-    /// Returns the row of a flow and direction; adds a row if the flow is new.
+    /// Returns the row (the index in `flows`) of a flow and direction; adds a row if the flow and direction are new.
     pub(super) fn flow(&mut self, flow: FlowId, reverse: bool) -> u32 {
         if self.slots.len() <= flow.slot() {
             self.slots.resize_with(flow.slot() + 1, Slot::unused);
@@ -28,8 +28,8 @@ impl Lives {
         *row
     }
 
-    /// Ends the window now if the tables hold too many packets or take up too much memory. A window that has not begun
-    /// ends at its start.
+    /// Ends the window now if the tables hold too many packets or take up too much memory. If the window has not begun,
+    /// it ends at its start.
     pub(super) fn bound(&mut self, now: Time) {
         let bytes = self.table.bytes() + self.senders.bytes();
         if now < self.until && (self.table.len() > self.most_packets || bytes > MOST_BYTES) {

@@ -90,7 +90,7 @@ struct Slot {
 #[derive(Clone, Copy, Debug)]
 struct Arriving {
     key: Key,
-    /// Row of the packet, if it arrived over another link.
+    /// Row of the packet; `None` if its host has just sent it, or if the packet is not followed.
     row: Option<u32>,
     life: Life,
     tag: u32,
@@ -117,8 +117,8 @@ pub struct Lives {
     flows: Vec<DirectedFlow>,
     slots: Vec<Slot>,
     arriving: Option<Arriving>,
-    /// Row of the leg that began last. It is [`NONE`] once a link has been read, because this reading shows which
-    /// subqueue the packet of that leg has entered.
+    /// Row of the leg that began last; [`NONE`] once the sink has read a link to find the subqueue of this leg's
+    /// packet.
     entered: u32,
 }
 

@@ -108,7 +108,8 @@ impl<T> Rows<T> {
 pub(super) struct Table {
     packets: Rows<Life>,
     legs: Rows<Leg>,
-    /// For each key, the first open leg; `twin` leads to the other legs with this key.
+    /// For each key, the first open leg: a leg whose packet is still in the queue or on the link. `twin` leads to the
+    /// other open legs with this key.
     open: BTreeMap<Key, u32>,
     /// Row of each packet in flight, by tag.
     by_tag: Vec<u32>,
@@ -212,7 +213,7 @@ impl Table {
                 self.open.insert(key, i);
             }
             Some(mut last) => {
-                // bound: the number of packets with the same key on one link, such as duplicate ACKs
+                // bound: one iteration for each open leg with the same key, such as those of duplicate ACKs
                 while self.legs.all[last as usize].twin != NONE {
                     last = self.legs.all[last as usize].twin;
                 }

@@ -1,4 +1,4 @@
-//! Conservation: every packet, body in the arena, connection slot and web page is accounted for.
+//! Tests conservation: every packet, body in the arena, connection slot and web page is accounted for.
 
 use crate::common::{Dice, Numbers, number, read, run};
 use sim::World;
@@ -55,7 +55,7 @@ fn packets_sent_arrive_or_are_dropped_or_are_in_the_network() {
     assert!(seen > 20);
 }
 
-/// A lossy link, and every type of application that ends on its own.
+/// A lossy link, and applications that all end long before the run does.
 const QUIET: &str = r#"
 duration = "900s"
 [link.up]
@@ -115,8 +115,9 @@ fn when_everything_is_quiet_nothing_is_left() {
     assert_eq!(number(&outcome, "apps.kept.goodput_bytes_reverse"), 10.0 * 100_000.0);
     assert_eq!(number(&outcome, "apps.web.web.pages"), 5.0);
     assert_eq!(number(&outcome, "apps.cbr.packets") + number(&outcome, "apps.cbr.dropped_packets"), 5000.0);
-    // the slots of finished transfers are reused. So at any time, the application `ftp` has at most 4 connections,
-    // `kept` has 2, `web` 6 or 7, and `game` 1. The datagrams of `cbr` also have a slot
+    // the slots of finished transfers are reused. At any time, `ftp` has at most 4 open connections, `kept` 2, `web` 7
+    // and `game` 1, and the datagrams of `cbr` have a slot: 15 in all. Connections that are still closing also have
+    // slots
     assert!(world.slots() <= 24, "{}", world.slots());
 }
 
@@ -151,7 +152,8 @@ fn slots_are_used_again() {
     assert!((24..=72).contains(&short), "{short}");
 }
 
-/// Clients that give up before a server can respond. Other clients reuse their slots while the last SYN is still in flight.
+/// Clients that give up before a server can respond. While the last SYN of such a client is in flight, another client
+/// reuses its slot.
 const HASTY: &str = r#"
 duration = "320s"
 [tcp.hasty]

@@ -1,4 +1,4 @@
-//! CAKE under TCP: how hosts share a link, the gain of the ACK filter, and a call among bulk flows.
+//! Tests CAKE with TCP: the shares of hosts on a link, the gain of the ACK filter, and a call among bulk flows.
 
 use crate::common::{number, run};
 
@@ -65,8 +65,8 @@ fn hosts_share_a_link_under_tcp_as_far_as_one_flow_can_fill_its_half() {
 
 #[test]
 fn a_call_of_2_mbit_keeps_its_rate_in_its_tin() {
-    // a call of 2 Mbit/s beside 32 uploads on 10 Mbit/s: in best effort it gets 1/33 of the link; in the voice tin it gets its full
-    // rate and finds no queue
+    // a call of 2 Mbit/s shares 10 Mbit/s with 32 uploads. In best effort, the call gets 1/33 of the link. In the voice
+    // tin, the call gets its full rate and finds no queue
     let call = |mode: &str, dscp: u8| {
         let out = run(&format!(
             "duration = '30s'\nrecord.warm_up = '10s'\n\

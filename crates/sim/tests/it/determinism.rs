@@ -1,6 +1,6 @@
 //! Tests rule 9 of docs/architecture.md: the same scenario and seed give the same bytes in every repetition, on one
-//! thread or two, in debug and release builds. If unrelated links or applications are added to a scenario, the others
-//! still draw the same random numbers.
+//! thread or two, in debug and release builds. Links and applications that are added to a scenario do not change the
+//! random numbers that the others draw.
 
 use crate::common::{D04_APPS, Dice, Ear, Numbers, modem, number, read, run, said};
 use packet::Point;

@@ -255,7 +255,7 @@ fn service_flows_keep_to_their_own_rates() {
 
 #[test]
 fn the_pair_takes_turns_behind_a_shaper() {
-    // the downstream of a CMTS: a game and eight downloads through 100 Mbit/s
+    // a game and eight downloads share the downstream of a CMTS at 100 Mbit/s
     let text = "duration = '20s'\nrecord.warm_up = '5s'\n\
         link.down = { from = 'net', to = 'home', rate = '1gbit', delay = '5ms', queue = 'docsis_lld', \
                       shaper = { max_sustained_rate = '100mbit' } }\n\

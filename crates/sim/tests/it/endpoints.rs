@@ -47,7 +47,7 @@ fn a_stopped_run_counts_the_time_so_far() {
         // a datagram takes 8 ms. Its arrival wakes the endpoint, which then sends the next datagram
         world.send_bytes(0, 0, (7, 8), Ecn::NotEct, 1000, vec![0; 972]);
     }
-    // the last event takes a sample at the end of a bin of the series; each bin lasts 1 s / 6000
+    // the last event before 250 ms is the sample at the end of bin 1500. A bin lasts 1 s / 6000 = 166 666 ns
     assert_eq!(world.now(), Time(1500 * 166_666));
     world.stop();
     let outcome = world.outcome(&scenario);

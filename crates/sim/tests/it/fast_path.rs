@@ -78,8 +78,8 @@ fn through_ports() {
 }
 
 /// Two pings leave at the same time and reach the bottleneck at the same time: one over links of 1 and 9 ms, the other
-/// over links of 9 and 1 ms. Each ping has its own link to the bottleneck. The first ping enters this link earlier, so
-/// it is handled first, although its link has the higher number.
+/// over links of 9 and 1 ms. Each ping has its own last link to the bottleneck. The ping that enters its last link
+/// first is handled first, although that link has the higher number.
 #[test]
 fn the_packet_that_entered_its_last_link_first_goes_first() {
     let mut toml = "duration = '1s'\n".to_owned();

@@ -1,4 +1,4 @@
-//! Results of whole worlds that follow from the parameters alone.
+//! Compares results of whole runs with values that follow from the parameters alone.
 
 use crate::common::{Ear, modem, number, read, run, series};
 use record::{Mask, Record};
@@ -28,12 +28,12 @@ fn the_ceiling_of_600_seconds() {
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let outcome = world.outcome(&s);
-    // the buckets admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB. Tokens are lost only while the link idles with a full bucket,
-    // which it does for about the first second, because the initial window is small
+    // the buckets admit 10 MB + 5e6/8 B/s x 600 s = 385.000 MB. Tokens are lost only while the link idles with a full
+    // bucket: for about the first second, because the initial window is small
     let delivered = number(&outcome, "links.up.delivered_bytes");
     assert!(delivered <= 385.0e6, "{delivered}");
     assert!(delivered > 384.5e6, "{delivered}");
-    // the packets of the last 9 ms are still on the next link: at most 12
+    // packets that left in the last 9 ms are still on the next link: at most 12 packets
     let behind = delivered - number(&outcome, "apps.ftp.wire_bytes");
     assert!((0.0..=12.0 * 1500.0).contains(&behind), "{behind}");
     let drops = number(&outcome, "links.up.drops.tail_full") + number(&outcome, "links.up.drops.transmit_queue_full");
@@ -120,7 +120,7 @@ fn times_of_a_call_that_nobody_answers() {
         (now.secs() * 1000.0).round() / 1000.0
     });
     assert_eq!(calls.collect::<Vec<_>>(), [1.0, 4.0, 10.0, 22.0, 46.0, 94.0, 154.0, 214.0, 274.0]);
-    // a queue that has room for the smallest packet (28 bytes), but not for a SYN (60), also drops every SYN
+    // a queue with room for the smallest packet (28 bytes), but not for a SYN (60 bytes), drops every SYN
     let ftp = ftp.replace("ns2-fulltcp-sack", "linux-6");
     let s = read(&line(200, "rate = \"1mbit\"\nqueue.droptail = { limit = \"28B\" }", 10.0, &ftp));
     let mut world = World::build(&s).unwrap();
@@ -321,7 +321,7 @@ fn a_window_that_never_limits_changes_nothing() {
 
 #[test]
 fn an_ack_filter_treats_acks_that_tell_a_window_as_all_others() {
-    // 4 Mbit/s forward and 40 kbit/s back; the reverse link filters ACKs, including those with SACK blocks
+    // the forward link has 4 Mbit/s. The reverse link has 40 kbit/s and filters ACKs, including ACKs with SACK blocks
     let of = |window: &str| {
         let toml = format!(
             "duration = \"30s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\ndelay = \"10ms\"\nrate = \"4mbit\"\nqueue.droptail = {{ limit = \"30p\" }}\n\

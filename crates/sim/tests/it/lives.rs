@@ -51,7 +51,7 @@ fn window(s: &Scenario, from: u64, until: u64, most: usize) -> World<Lives> {
 /// dropped.
 fn waiting(heard: &Ear, t: Time) -> BTreeMap<(u16, Name), i64> {
     let mut found = BTreeMap::new();
-    // if a packet is dropped on arrival, it was not enqueued
+    // a packet that is dropped on arrival was not enqueued, so only drops of waiting packets are subtracted
     let mut add = |link: LinkId, packet: &PacketId, n: i64| {
         *found.entry((link.0, name(packet))).or_insert(0) += n;
     };

@@ -1,4 +1,4 @@
-//! A run reports its progress and can be stopped, even if simulated time does not advance.
+//! Tests that a run reports its progress and can be stopped, even if simulated time does not advance.
 
 use scenario::Scenario;
 use scenario::read::{self, Format};

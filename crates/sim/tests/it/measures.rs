@@ -367,7 +367,7 @@ fn packets_that_arrive_twice_have_their_share() {
 
 #[test]
 fn chosen_packets_are_lost() {
-    // pings at 0, 1, ... 9 s; the third and the seventh request are lost
+    // pings are sent at 0, 1, ... 9 s. The third and the seventh request are lost
     let toml = line(10, &app("ping", "ping = {}"));
     let there = "[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"1mbit\"\nlose = [3, 7]\n\
                  [link.down]\nfrom = \"b\"\nto = \"a\"\n";

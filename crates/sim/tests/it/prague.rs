@@ -1,4 +1,4 @@
-//! TCP Prague through DualPI2 keeps the link full and the queue short.
+//! Tests that TCP Prague through DualPI2 keeps the link full and the queue short.
 
 use crate::common::{number, run};
 

@@ -41,7 +41,7 @@ fn the_state_of_a_sender_follows_its_conventions() {
     let client = states(false);
     // before the SYN is answered, there is no RTT sample and no ssthresh
     assert_eq!((client[0].1, client[0].2), (u32::MAX, 0));
-    // the first sample: a round trip of 40 ms and the transmission of two small packets
+    // the first sample is a round trip of 40 ms plus the transmission of two small packets
     let first = client.iter().find(|s| s.2 != 0).unwrap();
     assert!((40_000..41_000).contains(&first.2), "{first:?}");
     // the links hold 17 packets and the queue holds 20; the first loss sets ssthresh to about half of these 37 packets

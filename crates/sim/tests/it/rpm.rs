@@ -3,8 +3,9 @@
 
 use crate::common::{number, run};
 
-/// Returns a scenario of 10 Mbit/s and 10 ms each way. A load with a fixed window keeps a queue of constant length. Its 84
-/// segments of 1500 B take 1.2 ms each, so the round trip is 100.8 ms, of which 80.8 ms is spent in the queue.
+/// Returns a scenario of 10 Mbit/s and 10 ms each way. A load with a fixed window keeps a queue of constant length. The
+/// 84 segments of 1500 B in the window take 1.2 ms each, so the round trip is 100.8 ms, of which 80.8 ms is spent in
+/// the queue.
 fn line(queue: &str, traffic: &str) -> String {
     format!(
         "duration = \"60s\"\n[link.line]\nfrom = \"server\"\nto = \"home\"\nrate = \"10mbit\"\ndelay = \"10ms\"\n\

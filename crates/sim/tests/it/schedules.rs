@@ -1,4 +1,4 @@
-//! Scenarios with links that change on a schedule, with routes, and with links without delay or rate.
+//! Tests of links that change on a schedule, of routes, and of links without delay or rate.
 
 use crate::common::{number, run, series};
 
@@ -182,7 +182,7 @@ fn an_explicit_route_overrides_the_shortest_path() {
     assert_eq!(delivered(&o, "ac"), 0.0);
     assert!(delivered(&o, "straight") > 69.0 && delivered(&o, "~straight") > 30.0);
     assert!(number(&o, "apps.ftp.delay_ms.min") >= 30.0);
-    // the configured routes: the longer route forward, which is faster, and the direct route back
+    // the configured routes: forward, the longer route, which is faster here; back, the direct route
     let long = [("a", "ac"), ("c", "cd"), ("d", "db")];
     let routes: String =
         long.iter().map(|(at, via)| format!("[[route]]\nat = \"{at}\"\nto = \"b\"\nvia = \"{via}\"\n")).collect();

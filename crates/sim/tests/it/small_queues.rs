@@ -1,4 +1,5 @@
-//! TCP small queues (`tsq`): if the bottleneck is in the sender's host, data waits in the socket and not in the queue.
+//! Tests TCP small queues (`tsq`): if the bottleneck is in the sender's host, data waits in the socket and not in the
+//! queue.
 
 use crate::common::{Ear, number, read, run, said};
 use record::{Mask, Record};
@@ -87,7 +88,7 @@ fn nobody_waits_for_ever() {
             assert_eq!(number(&whole.outcome(&out), "apps.x.goodput_bytes"), 3e6, "{link}, {tcp}");
         }
     }
-    // the host is connected through a modem, so TCP sends single segments
+    // the bottleneck is now a modem, and TCP sends single segments
     let modem = "docsis = { flow = { max_sustained_rate = '5mbit' } }";
     let out = run(&scenario("30mbit", 2, modem, "tsq = true").replace("gso_max_segs = 65535", "gso_max_segs = 1"));
     let goodput = number(&out, "apps.x.goodput_bytes") * 8.0 / 12e6;

@@ -98,7 +98,7 @@ fn nothing_happens_otherwise_because_of_it() {
     ] {
         let (_, outcome) = traced(&with(trace));
         assert_eq!(told(&outcome), told(&untraced), "{trace}");
-        // compared as text, because empty bins of a series are NaN
+        // the tables are compared as text, because empty bins of a series are NaN
         assert!(format!("{:?}", outcome.tables) == format!("{:?}", untraced.tables), "{trace}");
     }
 }

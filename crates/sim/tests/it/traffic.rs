@@ -1,4 +1,5 @@
-//! Applications in complete simulations: pings, bursts and datagrams. The results are compared with calculated values.
+//! Compares the results of applications in complete simulations (pings, bursts, datagrams and others) with calculated
+//! values.
 
 use crate::common::{Dice, number, run, series};
 
@@ -37,7 +38,8 @@ fn a_ping_sees_the_full_buffer_and_its_drops() {
     let outcome = run(&line(60, apps));
     let rtt = |key: &str| number(&outcome, &format!("apps.ping.ping.{key}"));
     assert!(rtt("rtt_ms.max") <= 240.0 + 2.4 + 40.3 && rtt("rtt_ms.min") >= 230.0 + 40.0, "{}", rtt("rtt_ms.min"));
-    // every ping is accounted for: if a ping is neither answered nor lost, it was sent in the last 283 ms
+    // a ping that is neither answered nor counted as lost was sent in the last 283 ms, the longest round trip. So there
+    // are at most 6 such pings
     let open = rtt("sent") - rtt("answered") - rtt("lost");
     assert!(rtt("lost") > 50.0 && (0.0..=6.0).contains(&open), "{} lost, {open} open", rtt("lost"));
     // in the table, the RTT of a ping without a reply is NaN
@@ -237,7 +239,7 @@ fn ledbat_yields_to_reno() {
     };
     let share = goodput("background") / (goodput("background") + goodput("reno"));
     assert!(share < 0.05, "{share}");
-    // if the first flow also uses Reno, it gets more than half, because it starts 60 s before the other
+    // if the first flow also uses Reno, this flow gets more than half, because it starts 60 s before the other flow
     let outcome = background(240, "[tcp.own]\npreset = \"rfc\"", reno);
     let bytes = |app: &str| number(&outcome, &format!("apps.{app}.goodput_bytes"));
     assert!(bytes("background") > bytes("reno"), "60 s ahead");

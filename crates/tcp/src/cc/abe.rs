@@ -64,9 +64,9 @@ mod tests {
         }
     }
 
-    /// If a share p of the segments is marked and a share b of the window is kept, the mean window is sqrt((1 + b) / (2 (1 -
-    /// b)) / p). (1 + b) / (1 - b) is 3 for b = 0.5 and 9 for b = 0.8, so with b = 0.8 the window is sqrt(9 / 3) = 1.732 times
-    /// as large.
+    /// If a share p of the segments is marked and a share b of the window is kept, the mean window is sqrt((1 + b) / (2
+    /// (1 - b)) / p). (1 + b) / (1 - b) is 3 for b = 0.5 and 9 for b = 0.8, so the window with b = 0.8 is sqrt(9 / 3) =
+    /// 1.732 times the window with b = 0.5.
     #[test]
     fn the_window_gains_what_the_law_says() {
         let mean = |beta_ecn| {

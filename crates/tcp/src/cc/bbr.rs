@@ -145,7 +145,7 @@ impl Bbr {
             converges: false,
             pacing_rate: Some(self.pacing_rate),
             quantum: self.burst(),
-            // with a window of four segments, the measured delivery rate is not the bandwidth of the path
+            // in ProbeRtt, the window is four segments, so the measured delivery rate is not the bandwidth of the path
             probing_delay: matches!(self.mode, Mode::ProbeRtt { .. }),
             ..w.into()
         }
@@ -264,8 +264,9 @@ impl Bbr {
         }
     }
 
-    /// Estimates the segments that will be in the network when the next burst leaves, if `in_flight` bytes are in the network
-    /// now. If the pacing gain is above 1, the burst itself also counts. Source: Linux bbr_packets_in_net_at_edt.
+    /// Estimates the number of segments in the network at the time when the next burst leaves, if `in_flight` bytes are
+    /// in the network now. The burst itself counts only if the pacing gain is above 1. Source: Linux
+    /// bbr_packets_in_net_at_edt.
     fn in_network(&self, in_flight: f64, a: &AckSample) -> f64 {
         let burst = if self.gains().0 > 1.0 { f64::from(self.burst()) } else { 0.0 };
         let delivered = (self.btl_bw() * a.held_back.secs() / self.mss).floor();
@@ -350,8 +351,8 @@ impl Bbr {
         }
     }
 
-    /// Sets the window at the beginning and the end of a recovery, and during packet conservation. Returns true while packets are
-    /// conserved.
+    /// Sets the window at the beginning and the end of a recovery, and during packet conservation. Returns true during
+    /// packet conservation.
     fn recover_or_restore(&mut self, w: &mut Window, a: &AckSample, acked: f64) -> bool {
         let in_flight = a.in_flight as f64 / self.mss;
         let mut cwnd = w.cwnd;

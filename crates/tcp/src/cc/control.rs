@@ -63,7 +63,7 @@ pub struct Drive {
     /// If true, the sender itself reduces the window, by the rules of the stack: it reduces the window to ssthresh after
     /// congestion, and restarts it after an idle period. If false, only the controller sets `cwnd`.
     pub reduction: bool,
-    /// True if the controller itself reduces the window during a recovery, so that its output is also applied if
+    /// True if the controller itself reduces the window during a recovery. Its output is then applied even if
     /// [`AckSample::rests`] is set.
     pub converges: bool,
     /// True if the controller keeps the window small on purpose. The delivery rates of the data in flight then do not
@@ -94,7 +94,7 @@ impl From<Window> for Drive {
 pub struct AckSample {
     /// Arrival time of the ACK.
     pub now: Time,
-    /// Segments newly acknowledged cumulatively. A partly filled segment counts as a fraction.
+    /// Segments newly covered by the cumulative acknowledgment. A partly filled segment counts as a fraction.
     pub acked: f64,
     /// Number of newly delivered segments that count for the growth of the window. Segments may be delivered
     /// cumulatively or by SACK; at most `abc_limit` segments count per ACK.
@@ -112,8 +112,8 @@ pub struct AckSample {
     pub ecn: bool,
     /// Segments newly delivered. This field and the next two are set only if ECN is in use.
     pub segments: u32,
-    /// CE-marked packets reported by this ACK. With AccECN, their number is the growth of its counter, which also counts marked
-    /// pure ACKs. Otherwise, all segments delivered by an ACK with ECE count as marked.
+    /// CE-marked packets reported by this ACK. With AccECN, this is the increase of the receiver's packet counter,
+    /// which also counts marked pure ACKs. Without AccECN, all segments delivered by an ACK with ECE count as marked.
     pub ce_packets: u32,
     /// Payload bytes of the packets in `ce_packets`.
     pub ce_bytes: u64,
@@ -161,7 +161,8 @@ pub struct RateSample {
     pub interval: Duration,
     /// Bytes that had been delivered when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
-    /// True if the application, not the network, limited the sending rate when that segment was sent.
+    /// True if the application, not the network, limited the sending rate when the newest acknowledged segment was
+    /// sent.
     pub app_limited: bool,
     /// Round-trip time of the newest acknowledged segment, microseconds; `None` if it was retransmitted.
     pub rtt_us: Option<u32>,
@@ -169,7 +170,7 @@ pub struct RateSample {
     pub compressed: bool,
     /// Bytes in flight when the newest acknowledged segment was sent, including this segment.
     pub tx_in_flight: u64,
-    /// Bytes declared lost since that segment was sent.
+    /// Bytes declared lost since the newest acknowledged segment was sent.
     pub lost: u64,
 }
 
@@ -282,9 +283,10 @@ pub(crate) struct EcnNeeds {
     pub responder: Responder,
     /// The level of detail at which ACKs must report marks.
     pub feedback: Feedback,
-    /// Default ECN codepoint of ECN-capable packets, which a parameter of the stack may replace.
+    /// Default ECN codepoint of ECN-capable packets; a parameter of the stack may replace this default.
     pub ect: Ect,
-    /// Default set of packets sent as ECN-capable. `None` selects the set that is usual for the feedback.
+    /// Default set of packets sent as ECN-capable. `None` stands for [`EctOn::Established`] with AccECN, and for
+    /// [`EctOn::Data`] with other feedback.
     pub ect_on: Option<EctOn>,
     /// True if a receiver with this controller sends an ACK at once when a marked packet follows an unmarked one, or an
     /// unmarked packet follows a marked one. This holds even if the connection uses AccECN.
@@ -377,8 +379,8 @@ pub(crate) trait Control: Sized {
     /// Grows the window after an ACK. The default of [`Control::on_ack`] calls this method for ACKs that may grow the window.
     fn grow(&mut self, _w: &mut Window, _s: &AckSample) {}
 
-    /// Processes an ACK that delivers data or carries an ECN echo. If `s.rests` is true, the window must not grow, and the
-    /// result is ignored, unless it has [`Drive::converges`].
+    /// Processes an ACK that delivers data or carries an ECN echo. If `s.rests` is true, the window must not grow, and
+    /// the sender ignores the result unless [`Drive::converges`] is set in it.
     #[inline]
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
         if !s.rests {
@@ -392,18 +394,19 @@ pub(crate) trait Control: Sized {
     /// reduced to ssthresh.
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive;
 
-    /// Processes a timeout, after which the window is one segment. The sender calls `on_congestion` first if the
-    /// timeout requires a reduction. This is usually not the case if the window has already been reduced for the same
-    /// loss.
+    /// Processes a timeout, after which the window is one segment. If the timeout requires a reduction, the sender
+    /// calls `on_congestion` first. A timeout usually requires no reduction if the window has already been reduced for
+    /// the same loss.
     fn on_rto(&mut self, _w: Window) {}
 
     /// Processes a segment declared lost. Called before `on_congestion`, `on_rto` and `on_ack` for the same event, and
     /// only if [`Needs::rates`] is set.
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
 
-    /// Undoes the last recovery or timeout, which was spurious. `before` is the window before that reduction, or `None`
-    /// if an ECN echo had also reduced the window. If [`Drive::reduction`] is true in the result, the sender takes only
-    /// the window and the threshold from the result. If it is false, the sender also takes the pacing rate.
+    /// Undoes the reduction by the last recovery or timeout, which was spurious. `before` is the window before this
+    /// reduction, or `None` if an ECN echo had also reduced the window. The sender always takes the window and the
+    /// threshold from the result. If [`Drive::reduction`] is false in the result, the sender also takes the pacing
+    /// rate.
     fn on_undo(&mut self, w: Window, before: Option<Window>) -> Drive {
         undone(w, before)
     }

@@ -27,7 +27,7 @@ use units::Time;
 const MAX_INCREMENT: f64 = 16.0;
 /// Number of ACKs after which the window grows by one segment, before the first loss.
 const CNT_BEFORE_LOSS: u32 = 50;
-/// Value in jiffies that stands for a round-trip time below one jiffy.
+/// RTT sample in jiffies that replaces a sample of 0 jiffies.
 const SMALLEST_DELAY: f64 = 0.125;
 /// Default of `beta`, the fraction of the window that is kept after congestion.
 const BETA: f64 = 819.0 / 1024.0;
@@ -197,8 +197,8 @@ mod tests {
         assert!((w.cwnd - 162.7).abs() < 3.0, "{}", w.cwnd);
         run(&mut c, &mut w, 0.05, 12.2, 14.4);
         assert!((165.0..=168.0).contains(&w.cwnd), "{}", w.cwnd);
-        // 3 s after the plateau, the curve is at 167 + 0.4 * (7.4 - 4.4)^3 = 177.8, and Reno's estimate at 133 + 148 rounds /
-        // 2.875 = 184
+        // at 7.4 s, 3 s after the plateau, the curve is at 167 + 0.4 * (7.4 - 4.4)^3 = 177.8. Reno's estimate grows by
+        // one segment per 23/8 = 2.875 rounds of 50 ms: after 148 rounds (7.4 s), it is 133 + 148 / 2.875 = 184
         run(&mut c, &mut w, 0.05, 14.4, 17.4);
         assert!((176.0..=187.0).contains(&w.cwnd), "{}", w.cwnd);
     }
@@ -214,7 +214,8 @@ mod tests {
             t += 0.05 / 200.0;
             c.grow(&mut w, &sample(t, 0.05));
         }
-        // the condition `cwnd_cnt >= cnt` holds at every 51st ACK, so 5100 ACKs add 5100 / 51 = 100 segments to 200
+        // the condition `cwnd_cnt >= cnt` holds at every 51st ACK, so 5100 ACKs grow the window by 5100 / 51 = 100
+        // segments, from 200 to 300
         assert_eq!(w.cwnd, 300.0);
     }
 

@@ -26,10 +26,9 @@ use super::shared::NoParams;
 use packet::Reading;
 use units::Time;
 
-/// Maximum number of acknowledged segments after which the window grows by one segment, while W_max is unknown.
+/// Upper limit of `cnt` while W_max is unknown: the window grows by at least one segment per 20 segments acknowledged.
 const MOST_BEFORE_LOSS: u32 = 20;
-/// Minimum number of acknowledged segments after which the window grows by one segment. It limits the growth of the
-/// window to 50 % per round trip.
+/// Lower limit of `cnt`: the window grows by at most one segment per 2 segments acknowledged, or 50 % per round trip.
 const LEAST: u32 = 2;
 /// Fraction of a segment that is ignored in a count of segments, because sums of fractions are inexact.
 const ROUNDING: f64 = 1e-6;
@@ -214,9 +213,9 @@ mod tests {
         let mut w = Window { cwnd: 14.0, ssthresh: c.growth.reduce(BETA, 20.0) };
         assert_eq!(w.ssthresh, 14.0);
         rounds(&mut c, &mut w, 10, 50);
-        // in Linux's form, W_est grows by one per trunc(15 W / 8) segments, or 8/15 per round trip, above 20 as well as below.
-        // In 50 round trips it grows by 26, from 14 to 40. In RFC 9438's form, growth is 1 per round trip above 20: the window
-        // takes 11 round trips from 14 to 20, and grows by 39 segments in the other 39 round trips
+        // in Linux's form, W_est grows by one per trunc(15 W / 8) segments, or 8/15 per round trip, below and above
+        // W_max = 20. In 50 round trips it grows by 26, from 14 to 40. In RFC 9438's form, growth is 1 per round trip
+        // above 20: the window takes 11 round trips from 14 to 20, and grows by 39 segments in the other 39 round trips
         assert!((38.0..=41.0).contains(&w.cwnd), "{}", w.cwnd);
         let rfc = p.with(|p| p.control.cubic.cubic_form = crate::cc::cubic::CubicForm::Rfc9438);
         let mut c = super::super::cubic_rfc::Cubic::new(&NoParams {}, &stack(&rfc));

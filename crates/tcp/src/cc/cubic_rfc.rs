@@ -100,7 +100,8 @@ impl Cubic {
         self.epoch_start = now;
         self.w_est = w.cwnd;
         if self.after_rto || w.cwnd >= self.w_max {
-            // RFC 9438 §4.8 and §4.10: K is 0, and W_max is the current window
+            // after a timeout (RFC 9438 §4.8), or if the window is not below W_max (§4.10), K is 0 and W_max becomes
+            // the current window
             self.w_max = w.cwnd;
             self.k = 0.0;
             self.after_rto = false;

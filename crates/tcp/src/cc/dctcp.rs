@@ -85,8 +85,8 @@ impl Dctcp {
         (self.delivered, self.marked) = (0, 0);
     }
 
-    /// Counts the marks reported by an ACK. In RFC 8257's form, returns true if the ACK ends a window that had marks, so the
-    /// window must be cut.
+    /// Counts the marks reported by an ACK. In RFC 8257's form, returns true if cwnd must now be cut, because the ACK
+    /// ends a round that had marks.
     fn count(&mut self, s: &AckSample) -> bool {
         if self.form == DctcpForm::Linux {
             self.delivered += u64::from(s.segments);
@@ -332,9 +332,9 @@ mod tests {
                 sum -= if hit { 1.0 } else { 0.0 };
                 hit
             });
-            // the tolerance is p + 0.05, for two reasons: the ACK that cuts the window does not also grow the window,
-            // and each round has a whole number of segments, so a fraction of the window (of only about 20 segments for
-            // p = 0.1) is not used
+            // the tolerance is p + 0.05, for two reasons. The ACK that cuts the window does not also grow the window.
+            // And each round has a whole number of segments, so a fraction of a segment in the window is not used. This
+            // matters most for p = 0.1, because the window is then only about 20 segments
             assert!((even * p / 2.0 - 1.0).abs() < 0.05 + p, "{p}: {even}");
             // with random marks, a round without a mark has no cut. In a round with a mark, the cut is still p/2 of the
             // window. If x/p is the mean window, then x (1 - (1 - p)^(x/p)) = 2, so x = 2.22 for p = 0.1 and 2.24 for p

@@ -43,8 +43,8 @@ impl FirstStart {
         }
     }
 
-    /// Processes an ACK of the first slow start. Returns false if no algorithm replaces its growth, or if it has ended; the
-    /// controller then grows the window.
+    /// Processes an ACK of the first slow start. Returns false if no algorithm replaces the growth of the window, or if
+    /// the first slow start has ended. In these cases, the controller itself grows the window.
     #[inline]
     pub(super) fn on_ack(&mut self, w: &mut Window, s: &AckSample) -> bool {
         let applies = Self::applies(w);

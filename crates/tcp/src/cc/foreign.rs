@@ -75,7 +75,8 @@ pub trait ForeignController: Send + Sync {
     fn on_handshake(&mut self, w: Window, _now: Time, _us: u32) -> Drive {
         w.into()
     }
-    /// Processes an ACK that delivers data or reports a mark. If `s.rests` is true, the result is ignored.
+    /// Processes an ACK that delivers data or reports a mark. If `s.rests` is true, the result is ignored unless
+    /// [`Drive::converges`] is set in it.
     fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive;
     /// Responds to congestion: sets ssthresh from `base`, a number of segments.
     fn on_congestion(&mut self, w: Window, now: Time, kind: Congestion, base: f64) -> Drive;

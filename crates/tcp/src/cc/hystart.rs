@@ -20,7 +20,8 @@ const LOW_WINDOW: f64 = 16.0;
 const MIN_SAMPLES: u8 = 8;
 /// Maximum gap between two ACKs of a train.
 const ACK_DELTA: Duration = Duration::from_millis(2);
-/// Time added to the required length of a train, to allow for a sender's bursts at rates below 2 Gbit/s.
+/// Time added to the required length of a train, to allow for the sender's bursts. Linux adds less at rates above 2
+/// Gbit/s.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// Minimum and maximum, in microseconds, of the delay test's threshold: the amount by which the RTT must exceed the
 /// minimum RTT.
@@ -131,8 +132,8 @@ mod tests {
     fn an_ack_train_longer_than_half_the_round_trip_ends_slow_start() {
         let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
-        // the RTT is 40 ms, and an ACK arrives every 2 ms. Without pacing, a train must last longer than half of the
-        // minimum RTT plus 1 ms, (40 + 1) / 2 = 20.5 ms. At 22 ms, the train is long enough
+        // the RTT is 40 ms, and an ACK arrives every 2 ms. Without pacing, a train must last longer than (40 + 1) / 2 =
+        // 20.5 ms: half of the sum of the minimum RTT and 1 ms. At 22 ms, the train is long enough
         for i in 0..=10 {
             h.on_ack(&mut w, &sample(100 + 2 * i, 40, 2 + i, 50));
             assert!(w.slow_start(), "{i}");
@@ -157,8 +158,8 @@ mod tests {
         let mut h = HyStart::new(&stack(&TcpParams::default()));
         let mut w = Window { cwnd: 20.0, ssthresh: f64::INFINITY };
         h.on_ack(&mut w, &sample(100, 40, 2, 3));
-        // ACKs that are 10 ms apart do not form a train, so only the delay test can end slow start. Its threshold is
-        // the minimum RTT, 40 ms, plus an eighth of it: RTTs of 45 ms do not exceed the threshold, RTTs of 46 ms do
+        // ACKs that are 10 ms apart do not form a train, so only the delay test can end slow start. RTTs must exceed
+        // the minimum RTT, 40 ms, by more than an eighth of it, 5 ms: RTTs of 45 ms do not, RTTs of 46 ms do
         for (rtt, found) in [(45, false), (46, true)] {
             let (mut h, mut w) = (h.clone(), w);
             for i in 0..9 {

@@ -132,8 +132,8 @@ impl Control for Ledbat {
         }
         let off_target = (l.target.0 as f64 - queuing_delay.0 as f64) / l.target.0 as f64;
         w.cwnd += l.gain * off_target * credit / w.cwnd;
-        // slow start doubles the data in flight within a round trip, so each ACK may raise the limit by the segments that it
-        // acknowledges
+        // the window may exceed the data in flight by ALLOWED_INCREASE. In slow start, the data in flight doubles per
+        // round trip, so the window may exceed it by the segments that this ACK acknowledges, if that is more
         let slow = if l.slow_start && w.slow_start() { s.credit } else { 0.0 };
         let flight = s.flight_before as f64 / self.mss;
         w.cwnd = w.cwnd.min(flight + l.allowed_increase.max(slow)).max(MIN_CWND);

@@ -276,8 +276,8 @@ mod tests {
         let (mut l, mut w) = (flow(), Window { cwnd: 10.0, ssthresh: 5.0 });
         l.grow(&mut w, &AckSample { cwnd_limited: false, ..sample(0, BASE_MS) });
         assert_eq!(w.cwnd, 10.0);
-        // but the window may shrink: the fourth sample shows 200 ms of queue, more than twice the target, so this ACK
-        // reduces the window by half a segment
+        // such a window may still shrink: from the fourth sample on, the current delay shows 200 ms of queue. This is
+        // more than twice the target, so the fourth ACK reduces the window by half a segment
         for _ in 0..4 {
             l.grow(&mut w, &AckSample { cwnd_limited: false, ..sample(10, BASE_MS + 200) });
         }

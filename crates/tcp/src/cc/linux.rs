@@ -107,7 +107,7 @@ impl Growth {
         Self { law, epoch_start: Time::NEVER, ..Self::default() }
     }
 
-    /// Begins an epoch, unless one has already begun.
+    /// Begins an epoch if none is in progress.
     pub(super) fn begin_epoch(&mut self, cwnd: f64, now: Time, acked: u32) {
         if self.epoch_start == Time::NEVER {
             self.epoch_start = now;

@@ -23,8 +23,8 @@ macro_rules! declare {
         }
 
         group! {
-            /// The congestion controller and its parameters. A preset may also set parameters of other controllers, which apply
-            /// to stacks that override the preset's controller.
+            /// The congestion controller and its parameters. A preset may also set parameters of other controllers, for
+            /// stacks that override the preset's controller.
             pub struct ControlParams {
                 /// Congestion controller.
                 pub congestion_control: CongestionControl = CongestionControl::Cubic,

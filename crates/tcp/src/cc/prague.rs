@@ -52,7 +52,7 @@ const LEAST_SEGMENT: f64 = 150.0;
 const SEGMENTS: f64 = 2.0;
 /// Minimum pacing rate: 100 kbit/s. Unit: bytes/s.
 const LEAST_RATE: f64 = 12_500.0;
-/// Number of bursts per second. A burst takes about 250 us.
+/// Number of bursts per second: a burst holds the data that the pacing rate sends in 1/4096 s (about 250 us).
 const BURSTS: f64 = 4096.0;
 /// Maximum window, in segments, at which only pacing limits the flow.
 const RATE_MODE: f64 = 4.0;
@@ -124,8 +124,8 @@ pub(crate) struct Prague {
     alpha: f64,
     /// True once a mark has been received.
     saw_ce: bool,
-    /// Segments delivered in the current round. Once the first mark has arrived, each round ends with an update of
-    /// alpha.
+    /// Segments delivered in the current round. Together with `marked`, they update alpha at the end of the round, once
+    /// the first mark has arrived.
     segments: u64,
     /// Segments marked in the current round.
     marked: u64,

@@ -215,8 +215,8 @@ mod tests {
 
     #[test]
     fn the_window_ends_at_beta_times_what_arrived_however_much_was_lost() {
-        // Appendix A of the draft: the part of a flight that arrives is as large as the full BDP, and the window ends
-        // at beta times this amount. In the four cases, 300, 200, 150 and 100 of 300 segments arrive.
+        // Appendix A of the draft: the segments of a flight that arrive fill the BDP, and the window ends at beta times
+        // their number. In the four cases, 300, 200, 150 and 100 of 300 segments arrive.
         for beta in [0.5, 0.7] {
             for (acked, lost, arrived) in [(1, 0, 300.0), (2, 1, 200.0), (1, 1, 150.0), (1, 2, 100.0)] {
                 let end = recovered(beta, acked, lost);

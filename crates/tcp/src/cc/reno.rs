@@ -17,7 +17,7 @@ use super::shared::NoParams;
 use packet::Reading;
 use units::Time;
 
-/// A window that differs from a whole number by less than this is rounded to that number, so that five fifths of a
+/// A window that differs from a whole number by less than this is set to the whole number, so that five fifths of a
 /// segment add up to one segment.
 const ROUNDING: f64 = 1e-9;
 

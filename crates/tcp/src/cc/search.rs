@@ -218,8 +218,8 @@ mod tests {
     fn slow_start_ends_when_the_closed_form_reaches_the_threshold() {
         // x is the time since the link became full, 1 <= x <= 3.5. In units of the RTT and of the link's rate:
         //   curr_delv = (1 - 2^-(3.5 - x)) / ln 2 + x,   prev_delv = (1 - 2^-(4.5 - x)) / ln 2 + x - 1
-        // 1 - curr_delv / (2 prev_delv) = 0.35 at x = 2.203. The test runs when a bin of 0.35 RTT ends, so it succeeds at most
-        // 0.36 RTT later
+        // norm_diff = 1 - curr_delv / (2 prev_delv) reaches 0.35 at x = 2.203. The test runs at the first ACK after the
+        // end of a bin. A bin lasts 0.35 RTT and ACKs are 0.01 RTT apart, so slow start ends at most 0.36 RTT later
         let norm_diff = |x: f64| {
             let curr = (1.0 - (x - 3.5).exp2()) / std::f64::consts::LN_2 + x;
             let prev = (1.0 - (x - 4.5).exp2()) / std::f64::consts::LN_2 + x - 1.0;

@@ -200,16 +200,16 @@ mod tests {
         ack(&mut b, 0, 19, 20);
         let sent: Vec<u64> = (0..8).map(|_| resend(&mut b)).collect();
         assert_eq!(sent, [0, 1, 2, 3, 4, 5, 6, 7]);
-        // retransmission 4 arrives. Retransmission 0 would be lost if 0 + 4 < 4, which is false. The SACK block of
-        // the second ACK reports retransmission 5, but the number of a retransmission that a SACK block reports is
-        // compared only from the next ACK on
+        // retransmission n is lost if n + 4 < m. DupThresh is 4, and m is the largest number delivered. Retransmission
+        // 4 arrives: 0 + 4 < 4 is false, so retransmission 0 is not lost. The second ACK reports retransmission 5 in a
+        // SACK block, which raises m only for the next ACK
         ack(&mut b, 0, 4, 5);
         ack(&mut b, 0, 5, 6);
         assert_eq!((found(&b), b.0.next_lost().map(|piece| piece.seq)), (false, Some(8001)));
         ack(&mut b, 0, 6, 7);
         b.0.check(4, MSS, false);
-        // this is the next ACK, so retransmission 5 is compared as well: 0 + 4 < 5 is true, so retransmission 0 is
-        // lost. 1 + 4 < 5 is false, so retransmission 1 is not lost
+        // at the next ACK, m is 5. Retransmission 0 is lost, because 0 + 4 < 5 is true. Retransmission 1 is not lost,
+        // because 1 + 4 < 5 is false
         assert!(found(&b));
         assert_eq!((resend(&mut b), resend(&mut b)), (0, 8));
         // segment 0 was sent again as retransmission 8. The arrival of retransmission 7 does not show that retransmission 8 is lost

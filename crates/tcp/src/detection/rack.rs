@@ -135,7 +135,7 @@ impl Rack {
         } else if !e.has(EVER) {
             self.reordering_seen = true;
         }
-        // if the ACK of a retransmission comes sooner than the minimum RTT allows, it is an ACK of the original
+        // if less than the minimum RTT has passed since the retransmission, the ACK was caused by the original
         if e.has(EVER) && self.now_us.wrapping_sub(e.sent) < self.min_rtt_us {
             return;
         }
@@ -191,10 +191,10 @@ impl Rack {
         sent.wrapping_add(self.rtt_us).wrapping_add(reo_wnd).wrapping_sub(self.now_us) as i32
     }
 
-    /// Processes the segments that an ACK delivers, after the ACK has been applied to the scoreboard. Returns true if
-    /// a segment may be lost. `open` is true if the sender is in the state Open. In this state, no segment is marked
-    /// as lost yet. If no segment is SACKed either, then all segments that were sent before the delivered ones are
-    /// acknowledged, too, so none can be lost.   Source: RFC 8985 §6.2.
+    /// Processes the segments that an ACK delivers, after the ACK has been applied to the scoreboard. Returns true if a
+    /// segment may be lost. `open` is true if the sender is in the state Open, in which no segment is marked as lost.
+    /// If in addition no segment is SACKed, then all segments sent before the delivered ones are acknowledged, so none
+    /// is lost.   Source: RFC 8985 §6.2.
     #[inline]
     pub(crate) fn take_delivered(&mut self, acked: u64, open: bool) -> bool {
         self.lost_again = false;
@@ -204,9 +204,9 @@ impl Rack {
         self.settle() && (!open || self.sacked > 0)
     }
 
-    /// Marks as lost the overdue segments that were sent before the newest delivered segment. Returns the time in
-    /// microseconds until all other segments that were sent before it are overdue, too, or `None` if there are no
-    /// others.   Source: RFC 8985 §6.2 step 5.
+    /// Checks the segments that were sent before the newest delivered segment, and marks the overdue ones as lost.
+    /// Returns the time in microseconds until the last of the remaining ones is overdue, or `None` if none remains.
+    /// Source: RFC 8985 §6.2 step 5.
     pub(crate) fn detect(
         &mut self,
         board: &mut Scoreboard,
@@ -220,8 +220,8 @@ impl Rack {
         self.resent_lost(board, Some(newest), reo_wnd).max(self.sent_lost(board, Some(newest), reo_wnd))
     }
 
-    /// Returns true if there is a loss that no recovery handles yet. After a timeout, this is only the loss of a
-    /// retransmission; otherwise, any loss.
+    /// Returns true if there is a loss that no recovery handles yet. After a timeout, only the loss of a retransmission
+    /// counts.
     #[inline]
     pub(crate) fn has_lost(&self, after_timeout: bool) -> bool {
         if after_timeout { self.lost_again } else { self.lost > 0 }
@@ -305,10 +305,10 @@ impl Rack {
         }
     }
 
-    /// Marks as lost the overdue retransmissions that were sent before `newest`, or all overdue retransmissions if
-    /// `newest` is `None`. Some retransmissions that were sent before `newest` may not be overdue yet: returns the time
-    /// in microseconds until the last of them is, or `None` if there are none. The queue is in sending order, so the
-    /// loop ends at the first retransmission in flight that was not sent before `newest`.
+    /// Checks the retransmissions that were sent before `newest`, or all retransmissions if `newest` is `None`, and
+    /// marks the overdue ones as lost. Returns the time in microseconds until the last of the remaining ones is
+    /// overdue, or `None` if none remains. The queue is in sending order, so the loop ends at the first retransmission
+    /// in flight that was not sent before `newest`.
     fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
         let mut wait = None;
@@ -340,10 +340,9 @@ impl Rack {
         self.lost_again = true;
     }
 
-    /// Marks as lost the overdue segments that were sent only once and before `newest`; if `newest` is `None`, all
-    /// overdue segments that were sent only once. Returns the time in microseconds until all other segments that were
-    /// sent only once and before `newest` are overdue, too, or `None` if there are no others. From `lost_to` on, the
-    /// scoreboard's segments are in sending order.
+    /// Checks the segments that were sent only once, before `newest` (or at any time, if `newest` is `None`), and marks
+    /// the overdue ones as lost. Returns the time in microseconds until the last of the remaining ones is overdue, or
+    /// `None` if none remains. From `lost_to` on, the scoreboard's segments are in sending order.
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
         let mut at = board.lost_to as usize;

@@ -39,7 +39,7 @@ impl Endpoint {
                 if p.quirks.bare_handshake_ack {
                     self.send_ack(p, now, io);
                 } else {
-                    // queued data carries the ACK; if there is none, a pure ACK is sent
+                    // queued data carries the ACK; if no data is queued, a pure ACK is sent
                     self.rx.set_ack_now();
                 }
                 self.proceed(p, now, io);
@@ -130,7 +130,7 @@ impl Endpoint {
     }
 
     pub(super) fn on_syn_timeout(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
-        // the wait after a SYN-ACK always doubles; the wait after a SYN may stay the same at first
+        // each timeout of a SYN-ACK doubles the wait; the first `syn_linear_timeouts` timeouts of a SYN do not
         let linear = if self.rx.phase == Phase::SynSent { p.opening.syn_linear_timeouts } else { 0 };
         if p.opening.syn_retries.is_some_and(|most| u32::from(self.tx.timeouts) >= most.saturating_add(linear)) {
             self.fail(io);

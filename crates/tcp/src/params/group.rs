@@ -25,7 +25,7 @@ pub(crate) fn require(key: &str, value: impl Display, valid: bool, expected: imp
     if valid { Ok(()) } else { no(key, format!("{value} is not valid; expected {expected}")) }
 }
 
-/// Always returns an error, which refuses the value of `key` with this message.
+/// Returns an error that refuses the value of `key` with this message.
 pub(crate) fn no<T>(key: &str, message: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::new(key, message.into()))
 }

@@ -42,7 +42,7 @@ use std::sync::OnceLock;
 use units::Problem;
 
 group! {
-    /// A whole TCP stack. All endpoints that use it share it; it is never copied per flow.
+    /// A whole TCP stack. All endpoints that use the stack share one copy; no flow has its own.
     ///
     /// The defaults are the preset `linux-6`; see [`TcpParams::preset`].
     pub struct TcpParams {

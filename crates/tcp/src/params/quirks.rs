@@ -12,11 +12,12 @@ group! {
         pub whole_segments: bool = true,
         /// The ACK that ends a reduction also grows the window, by the number of segments newly delivered (Linux).
         pub reduction_end_grows: bool = true,
-        /// An ACK whose mark begins a reduction does not also grow the window. The reduction ends, and another may begin, at the
-        /// first ACK of data sent after it began. If false, it ends at the ACK of all data sent before it began. True: Linux.
+        /// An ACK whose mark begins a reduction does not also grow the window. The first ACK of data sent after the
+        /// reduction began ends the reduction, and may begin another. If false, the ACK of all data sent before the
+        /// reduction began ends the reduction. True: Linux.
         pub marking_ack_reduces: bool = true,
-        /// Every timeout lowers ssthresh, even if it follows another timeout or interrupts a recovery (ns-2), instead of once
-        /// for each loss (RFC 5681 §3.1).
+        /// Every timeout lowers ssthresh, even if the timeout follows another timeout or interrupts a recovery (ns-2).
+        /// If false, each loss lowers ssthresh only once (RFC 5681 §3.1).
         pub every_timeout_reduces: bool = false,
         /// Measured round-trip times are rounded to multiples of the clock granularity G, but to at least one G (ns-2).
         pub quantise_rtt: bool = false,
@@ -37,17 +38,17 @@ group! {
         pub quick_acks_return: bool = true,
         /// A segment with CWR is acknowledged at once, because its sender's window may be one segment (Linux since 4.19).
         pub ack_cwr: bool = true,
-        /// `ack_every` counts bytes in units of full segments, instead of segments of any size. So the ACK of a single short
-        /// segment waits for `delayed_ack` (ns-2's FullTcp).
+        /// An ACK is due after the bytes of `ack_every` full segments, instead of after `ack_every` segments of any
+        /// size. So the ACK of a single short segment waits for `delayed_ack` (ns-2's FullTcp).
         pub short_segments_wait: bool = false,
         /// A segment's payload is delivered to the application before its ACK is sent, as in ns-2's FullTcp. So the
         /// application's response leaves before the ACK. Has no effect on hosts without applications.
         pub ack_after_delivery: bool = false,
-        /// The client's ACK of the SYN-ACK leaves as a separate segment, before queued data, as in ns-2's FullTcp and over
-        /// sockets. Otherwise the data carries it.
+        /// The client's ACK of the SYN-ACK leaves as a separate segment, before queued data, as in ns-2's FullTcp and
+        /// over sockets. If false, queued data carries this ACK.
         pub bare_handshake_ack: bool = false,
-        /// The FIN leaves as a separate segment when all data is acknowledged, as in ns-2's FullTcp, instead of with the last
-        /// data.
+        /// The FIN leaves as a separate segment when all data is acknowledged, as in ns-2's FullTcp. If false, the last
+        /// data segment carries the FIN.
         pub fin_after_data: bool = false,
     }
 }

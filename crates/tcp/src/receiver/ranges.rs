@@ -26,7 +26,8 @@ impl OutOfOrder {
 
     /// Adds the range `[start, end)`. Returns false if all of its data was received before.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> bool {
-        // the first range that touches or follows the new range, and the first range that lies above it
+        // `from` is the first range that touches the new range or lies above it. `to` is the first range that lies
+        // above the new range without touching it
         let from = self.ranges.partition_point(|r| r.end < start);
         let to = from + self.ranges[from..].partition_point(|r| r.start <= end);
         let block = if from == to {

@@ -44,7 +44,7 @@ pub(crate) struct Space {
     edge: u64,
     /// Maximum number of bytes read in a round trip so far.
     before: u64,
-    /// The next byte that was expected, and the time in microseconds, when the number of bytes read was last measured.
+    /// The state when the number of bytes read was last measured: the next byte expected, and the time in microseconds.
     measured: (u64, u32),
     /// Round-trip time in eighths of a microsecond; 0 before the first sample.
     rtt8: u64,
@@ -62,7 +62,7 @@ impl Space {
     pub(super) fn new(p: &TcpParams) -> Self {
         let mut limit = p.first_window();
         if !p.receiver.receive_window.is_auto() {
-            // the receiver discards data beyond a constant window, so it must not be rounded up (RFC 7323 §2.3)
+            // a constant window must not be rounded up, because the receiver discards data beyond it (RFC 7323 §2.3)
             limit = limit >> p.receiver.window_scale() << p.receiver.window_scale();
         }
         let memory =

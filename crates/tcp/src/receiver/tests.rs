@@ -240,8 +240,9 @@ fn with_accecn_a_receiver_of_dctcp_acknowledges_every_change() {
 
 #[test]
 fn a_constant_window_is_not_advertised_larger_than_it_is() {
-    // a peer whose own window is tuned reads windows in units of 2 bytes here. If 92672 bytes were advertised, it would
-    // send 64 segments of 1448 bytes, and the last would be discarded
+    // the receiver advertises its constant window of 92671 bytes, because the peer's segment carries a window. The
+    // window field is in units of 2 bytes. If 92672 bytes were advertised, the peer would send 64 segments of 1448
+    // bytes, and the receiver would discard the last
     let p = TcpParams::preset("linux-6").unwrap().with(|p| {
         p.receiver.receive_window = ReceiveWindow::fixed(Bytes(64 * 1448 - 1));
     });

@@ -35,8 +35,8 @@ impl Entry {
     pub(crate) fn bytes(&self) -> u64 {
         u64::from(self.len)
     }
-    /// Returns the number of bytes that the segment adds to pipe: none if it is SACKed; otherwise its payload, once for
-    /// the original unless it is marked lost, and once for a retransmission in flight.
+    /// Returns the number of bytes that the segment adds to pipe. A SACKed segment adds nothing. The payload of any
+    /// other segment counts once if the segment is not marked lost, and once more if a retransmission is in flight.
     #[inline]
     pub(crate) fn in_pipe(&self) -> u64 {
         if self.flags & SACKED != 0 {

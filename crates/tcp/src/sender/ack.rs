@@ -98,8 +98,8 @@ impl Sender {
         let (board, mut watch) = self.watched_board();
         let taken = board.ack(segment.ack, &mut watch);
         let delivered = if self.state == State::Recovery && p.detection.recovery != Recovery::Sack {
-            // of these bytes, only the missing segment is new. The others were already counted as delivered when their
-            // duplicate ACKs arrived
+            // only the segment that was missing is newly delivered. The other bytes were counted as delivered when
+            // their duplicate ACKs arrived
             bytes.saturating_sub(u64::from(self.board.dup_bytes)).max(bytes.min(u64::from(p.wire.mss)))
         } else {
             // an ACK that ends within a SACKed segment delivers less than that segment's size
@@ -159,9 +159,9 @@ impl Sender {
     }
 
     /// Takes an RTT sample from an ACK, by the method that the stack's `rtt_source` selects, and adds it to the RTT
-    /// estimate. Returns the sample for the controller, which may be another: the round-trip time of the newest segment
-    /// that the ACK acknowledges, because this time does not include the time for which the receiver delayed the ACK.
-    /// If this time is unknown, returns the sample that was added to the RTT estimate.
+    /// estimate. Returns the sample for the controller: the round-trip time of the newest segment that the ACK
+    /// acknowledges, which does not include the time for which the receiver delayed the ACK. If this round-trip time is
+    /// unknown, returns the sample that was added to the RTT estimate.
     #[inline]
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, acked: &Acked) -> Option<u32> {
         let age = |sent: u32| micros(now).wrapping_sub(sent);

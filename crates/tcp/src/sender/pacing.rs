@@ -11,8 +11,8 @@ use units::{Duration, Time};
 
 /// The result of [`Sender::next_of_burst`]: the new segment leaves now, or waits.
 pub(super) enum Burst {
-    /// The segment is sent now, with these flags: PSH if the segment ends a burst of several segments or, with
-    /// `ack_pushed`, if it is the last segment of the data written; otherwise none.
+    /// The segment is sent now, with these flags. PSH is set if the segment ends a burst of several segments. With
+    /// `ack_pushed`, PSH is also set on the last segment of the data written.
     Leaves(Flags),
     /// The segment waits until the window has more room.
     Waits,
@@ -106,7 +106,8 @@ impl Sender {
         }
     }
 
-    /// Recomputes the pacing rate of a flow with bursts, after an ACK that may yield an RTT sample.
+    /// Recomputes the pacing rate and the burst size after an ACK or the handshake, if the flow has [`Bursts`].
+    /// `rtt_us` is the RTT sample, if there is one.
     #[inline]
     pub(super) fn update_pacing_rate(&mut self, p: &TcpParams, rtt_us: Option<u32>) {
         if self.bursts().is_some() {

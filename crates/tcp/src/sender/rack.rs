@@ -96,7 +96,8 @@ impl Sender {
         self.set_timer(Timer::Rto, p.rto.expiry(now, self.rtt.rto(p.rto.max_rto)));
     }
 
-    /// Restarts the RTO after a retransmission of the first segment, if RACK is in use.
+    /// Restarts the RTO after a retransmission of the first segment, if RACK is in use and the timer does not wait for
+    /// a reordering window.
     #[inline]
     pub(super) fn on_head_resent(&mut self, p: &TcpParams, now: Time) {
         if self.timer != Timer::Reordering && self.detection.rto_began().is_some() {

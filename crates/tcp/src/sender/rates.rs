@@ -43,7 +43,7 @@ impl Watch for Watchers<'_> {
 }
 
 impl Sender {
-    /// Returns the scoreboard, together with the watchers, which must be called for each segment that an ACK delivers.
+    /// Returns the scoreboard and its watchers. The watchers must be called for each segment that an ACK delivers.
     #[inline]
     pub(super) fn watched_board(&mut self) -> (&mut Scoreboard, Watchers<'_>) {
         let rates = self.pacing.as_mut().and_then(|pacing| pacing.rates.as_mut());

@@ -103,8 +103,8 @@ impl Sender {
         }
     }
 
-    /// Reports a congestion event to the controller, which sets ssthresh or the window. Returns true if the sender itself must
-    /// then reduce the window.
+    /// Reports a congestion event to the controller, which sets ssthresh or the window. Returns true if the sender must
+    /// reduce the window to ssthresh.
     fn congested(&mut self, p: &TcpParams, now: Time, kind: Congestion, base: f64) -> bool {
         self.cc.at(now);
         let d = self.cc.on_congestion(self.window, kind, base);
@@ -115,8 +115,8 @@ impl Sender {
         d.reduction
     }
 
-    /// Reports a congestion event to the controller. If the sender must reduce the window, begins the reduction and returns
-    /// true.
+    /// Reports a congestion event to the controller, and begins a reduction if the sender must reduce the window.
+    /// Returns true if a reduction has begun.
     pub(super) fn reduce(&mut self, p: &TcpParams, now: Time, kind: Congestion) -> bool {
         let base = self.reduction_base(p);
         self.reduction = ReductionState::default();
@@ -222,8 +222,8 @@ impl Sender {
         }
     }
 
-    /// Returns true if the mark that an ACK reports begins a reduction, and the same ACK is also the first ACK of this
-    /// reduction. Such an ACK must not grow the window.
+    /// Returns true if a mark reported now begins a reduction that includes the reporting ACK. That ACK must not grow
+    /// the window.
     #[cold]
     fn mark_reduces_at_once(&self, p: &TcpParams) -> bool {
         p.quirks.marking_ack_reduces && self.una > self.recover && p.control.ecn().responder == Responder::Sender

@@ -37,7 +37,7 @@ impl Sender {
         }
     }
 
-    /// Begins F-RTO after a timeout.   Source: RFC 5682 §3.1 step 1.
+    /// Begins F-RTO after a timeout, if the stack uses F-RTO and `first` is true.   Source: RFC 5682 §3.1 step 1.
     pub(super) fn begin_frto(&mut self, p: &TcpParams, first: bool) {
         let Some(undo) = self.undo_mut(p) else { return };
         undo.frto = p.detection.frto && first;

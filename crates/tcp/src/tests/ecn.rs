@@ -143,9 +143,9 @@ fn invalid_combinations_are_refused() {
     }
 }
 
-/// With `marking_ack_reduces`, the ACK that reports the first mark already belongs to the reduction: it does not grow
-/// the window, and the reduction counts the segments that it delivers. Here, this ACK covers two of the ten segments of
-/// 1000 bytes in flight.
+/// With `marking_ack_reduces`, the ACK that reports the first mark already belongs to the reduction: the ACK does not
+/// grow the window, and the reduction counts the segments that the ACK delivers. Here, this ACK covers two of the ten
+/// segments of 1000 bytes in flight.
 #[test]
 fn an_ack_that_reports_a_mark_counts_for_the_reduction() {
     for at_once in [true, false] {
@@ -224,12 +224,11 @@ fn an_option_takes_twelve_bytes_of_every_segment() {
 }
 
 /// Sends 400 segments over a path that marks each segment with probability `share` and drops ACKs with probability
-/// `loss`. An ACK is kept if without it the next ACK might acknowledge more than seven segments (nine with the AccECN
-/// option). Returns three counts (segments received, marks set, marks reported to the sender), and the number of
+/// `loss`. An ACK is never dropped if the next ACK might then acknowledge more than seven segments (nine with the
+/// AccECN option). Returns three counts (segments received, marks set, marks reported to the sender), and the number of
 /// retransmissions.
 fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u64; 3], u32) {
-    // BBR's window does not respond to marks, so it stays large, and lost ACKs do not stall the sender until its timer
-    // expires
+    // BBR's window does not respond to marks. It stays large, so the sender does not stall if ACKs are lost
     let p = preset("bbr").with(|p| {
         p.receiver.ack_every = ack_every;
         p.ecn.ecn = true;

@@ -1,4 +1,5 @@
-//! Two TCP endpoints and the pipe between them. Unless `checked` is false, every call of an endpoint is checked.
+//! Two TCP endpoints and the pipe between them. If `checked` is true, the counters of an endpoint are checked after
+//! every call.
 
 use super::names::*;
 use packet::{Ecn, Flags};

@@ -89,8 +89,9 @@ fn a_mark_counts_for_every_segment() {
     assert_eq!(n.ends[0].stats().ce_reported, 100);
 }
 
-/// DCTCP's receiver acknowledges the segments before a change of the CE mark apart from those after it. Before a packet whose
-/// predecessors have been acknowledged, there is nothing to acknowledge, however many segments the packet has.
+/// DCTCP's receiver acknowledges the segments before a change of the CE mark separately from the segments after it. If
+/// all segments before a marked packet are already acknowledged, the receiver sends no extra ACK, however many segments
+/// the marked packet has.
 #[test]
 fn a_mark_on_a_packet_is_no_reason_for_an_empty_ack() {
     let p = tso().with(|p| {

@@ -179,11 +179,13 @@ fn a_partial_ack_of_less_than_a_segment_adds_nothing_back() {
     assert_eq!(s.sent.iter().map(|s| s.len).collect::<Vec<_>>(), [&[100][..], &[1460; 9]].concat());
     s.sent.clear();
     let duplicates: Vec<usize> = (1..=8).map(|n| s.ack(100_000 + n, 0, &[]).len()).collect();
-    // with the two segments of limited transmit, 13240 + 2920 bytes are in flight, less 1460 per duplicate. The third
-    // duplicate causes the retransmission and sets the window to 5 segments, 7300 bytes. The eighth makes room for a new
-    // segment (4480 + 1460 bytes in flight), and 1360 bytes remain
+    // the first window has 100 + 9 * 1460 = 13240 bytes, and limited transmit sends 2 * 1460 = 2920. Each duplicate
+    // takes 1460 bytes from the data in flight. The third duplicate causes the retransmission and sets the window to 5
+    // segments, 7300 bytes. After the eighth duplicate, 4480 bytes are in flight, so a new segment of 1460 bytes may be
+    // sent. Then 7300 - 5940 = 1360 bytes of the window remain
     assert_eq!(duplicates, [1, 1, 1, 0, 0, 0, 0, 1]);
-    // the partial ACK takes 100 bytes from the window and from the data in flight, so only the second hole is sent
+    // the partial ACK takes 100 bytes from the window and from the data in flight, so only the segment at the second
+    // hole is sent
     let ack = Segment { ack: 101, has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
     s.end.on_segment(&s.p, Time(200_000_000), &ack, &mut s.sent);
     assert_eq!(s.sent.iter().map(|s| (s.seq, s.len)).collect::<Vec<_>>(), [(101, 1460)]);

@@ -58,8 +58,9 @@ fn delivered(congestion_control: CongestionControl, seed: u64) -> u64 {
 
 #[test]
 fn losses_that_no_queue_causes_cost_westwood_less_than_reno() {
-    // The path can carry 500 segments per second, or 30 000 in a minute. According to its response function, Reno sends at most
-    // 12.2 segments per RTT of 45 ms, or 16 300 in a minute.
+    // The path can carry 500 segments per second, or 30 000 in a minute. According to its response function, Reno sends
+    // at most 12.2 segments per RTT. If the RTT is 45 ms (40 ms, plus transmission and queueing), this is 16 300
+    // segments in a minute.
     let sum = |control| (1..=3).map(|seed| delivered(control, seed)).sum::<u64>() / 3;
     let (reno, westwood) = (sum(CongestionControl::Reno), sum(CongestionControl::Westwood));
     assert!((10_000..18_000).contains(&reno), "{reno}");

@@ -157,8 +157,9 @@ fn an_application_writes_at_its_rates() {
     let rates = vec![rate(0, Some(8)), rate(2, Some(0)), rate(3, Some(4))];
     let app = run(FtpParams { rates, ..Default::default() }, &mut fake, 5 * S);
     assert!(!app.counts() && !app.params.greedy());
-    // the application writes once per millisecond, so at each rate the last write comes 1 ms before the end of the two
-    // seconds. 1 MB/s for 1.999 s is 1380.5 blocks, and 0.5 MB/s for 1.999 s is 690.2 blocks
+    // the rate is 1 MB/s from 0 to 2 s, and 0.5 MB/s from 3 to 5 s. The application writes once per millisecond, so up
+    // to the last write at each rate, it has written the data of 1.999 s: 1380.5 blocks at 1 MB/s, and 690.2 blocks at
+    // 0.5 MB/s
     let blocks = fake.writes.iter().map(|w| w.bytes / BLOCK).sum::<u64>();
     assert!(fake.writes.iter().all(|w| w.bytes % BLOCK == 0) && blocks == 1380 + 690, "{blocks}");
 }

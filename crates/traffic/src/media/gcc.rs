@@ -573,8 +573,9 @@ mod tests {
 
     /// Over-use sets the rate to 0.85 of the received 1 Mbit/s. When the queue no longer changes, the rate grows by
     /// half a packet per response time of 200 ms. At 0.85 Mbit/s, a frame of 20 ms has 17 000 bits and needs two
-    /// packets of 8500 bits. The rate is updated every 10 ms, so half a packet would give 8500 / 2 / 20 = 212 bit/s per
-    /// update. This is below the minimum increase, so the rate grows by the minimum, 1000 bit/s.
+    /// packets of 8500 bits. The rate is updated every 10 ms, 20 times per response time, so half a packet would give
+    /// 8500 / 2 / 20 = 212 bit/s per update. This is below the minimum increase, so the rate grows by the minimum, 1000
+    /// bit/s.
     #[test]
     fn over_use_reduces_to_085_of_the_received_rate() {
         let cx = context();

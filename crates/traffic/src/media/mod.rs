@@ -57,7 +57,8 @@ impl Params for MediaParams {
     }
 
     fn demand(&self, span: Duration, _: Duration) -> Demand {
-        // each frame is sent in one or more packets, and the receiver sends at most one report per packet
+        // `packets_per_frame` assumes full packets. 1 is added because the last packet of a frame may not be full. The
+        // factor 2 is for the reports: the receiver sends at most one per packet
         Demand::datagrams(2.0 * (self.packets_per_frame() + 1.0) * times(span, self.frame_interval(), None))
     }
 
@@ -101,8 +102,8 @@ impl Params for MediaParams {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Count {
     start: Time,
-    /// Total time of the pauses that have begun. When the first frame in a pause is due, the time until the end of the
-    /// pause is added at once.
+    /// Total time of the pauses so far. At the first frame that falls into a pause, the whole time from this frame to
+    /// the end of the pause is added.
     paused: Duration,
     /// The latest pause that has begun: the time of the first frame that was not captured, and the end.
     pause: Option<[Time; 2]>,
@@ -353,7 +354,8 @@ impl Application for Media {
     fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
         let mut picture = self.picture.clone();
         let count = &self.count;
-        // within a pause, no frame is missing, and only a part of the pause has passed
+        // if `now` is within a pause, only the time before the pause can count as a freeze, and `ahead` is the part of
+        // the pause that has not passed yet
         let until = count.pause.filter(|[_, end]| now < *end).map_or(now, |[begin, _]| begin);
         picture.gap(until, self.params.frame_interval());
         let ahead = count.pause.map_or(Duration::ZERO, |[_, end]| end.since(now));

@@ -35,8 +35,9 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Returns the report's size on the wire, in bytes. A report of more than 726 packets, after a loss of hundreds in a
-    /// row, would be sent as several; the bytes after the first 1500 are left out.
+    /// Returns the report's size on the wire, in bytes. If hundreds of packets are lost in a row, a report may cover
+    /// more than 726 packets. A real receiver would send such a report in several datagrams; here, the bytes after the
+    /// first 1500 are left out.
     pub(super) fn size(&self) -> u16 {
         (48 + (2 * self.arrivals.len()).next_multiple_of(4)).min(1500) as u16
     }
@@ -76,8 +77,8 @@ impl Receiver {
     /// Returns the report that leaves at `now`.
     pub(super) fn report(&mut self, now: Time) -> Report {
         let report = Report { begin: self.begin, arrivals: self.arrivals.iter().copied().collect(), sent: now };
-        // the next report begins with the first packet that was in no report before this one, so every packet is in two
-        // reports
+        // the next report begins with the first packet that this report was the first to cover, so every packet is in
+        // two reports
         self.arrivals.drain(..(self.reported - self.begin) as usize);
         self.begin = self.reported;
         self.reported = self.begin + self.arrivals.len() as u64;
@@ -103,7 +104,7 @@ mod tests {
         assert!(receiver.arrived(2, at(3), true));
         let first = receiver.report(Time(3_000_000));
         assert_eq!((first.begin, &first.arrivals[..]), (0, &[Some(at(1)), None, Some(at(3))][..]));
-        // 48 B, and 2 B for each of three packets, rounded up to a multiple of 4: 56 B
+        // the report has 48 B, and 2 B for each of three packets, rounded up from 6 to 8 B: 56 B
         assert_eq!((first.size(), receiver.deadline), (56, Time::NEVER));
         // packet 1 was reordered and arrives late
         receiver.arrived(1, at(5), false);

@@ -36,7 +36,8 @@ use units::{Bytes, Duration, Problem, Time, positive, within};
 
 /// VIRTUAL_RTT (V).   Source: draft-ietf-ccwg-rfc8298bis-screamv2 §4.2.
 const VIRTUAL_RTT: Duration = Duration::from_millis(25);
-/// Alpha is updated once per this time, or once per round trip if that is shorter.   Source: §4.2.1.3.
+/// Interval between updates of alpha. If a round trip is shorter than this interval, alpha is updated once per round
+/// trip.   Source: §4.2.1.3.
 const ALPHA_INTERVAL: Duration = Duration::from_millis(10);
 /// Gains of alpha's moving average when alpha rises and when it falls.   Source: §4.2.1.3.
 const ALPHA_GAINS: [f64; 2] = [1.0 / 8.0, 1.0 / 128.0];
@@ -44,8 +45,8 @@ const ALPHA_GAINS: [f64; 2] = [1.0 / 8.0, 1.0 / 128.0];
 const BETA_LOSS: f64 = 0.7;
 /// Factor applied to the window after a classic CE mark.   Source: §4.2.2.1.
 const BETA_ECN: f64 = 0.8;
-/// While the window is near w_i, its value before an earlier cut, growth and cuts for L4S marks are multiplied by a
-/// factor below 1. This is the smallest value of the factor.   Source: §4.2.2.
+/// Minimum of the factor that slows the window's growth, and weakens cuts for L4S marks, while the window is near w_i
+/// (see `scl`).   Source: §4.2.2.
 const LEAST_SCALE: f64 = 0.25;
 /// In each round trip, the window grows by at most one packet plus this share of the window. The share is the
 /// multiplicative part of the growth.   Source: §4.2.2.2.
@@ -59,7 +60,7 @@ const HEADROOM: f64 = 1.5;
 const OVERHEAD: [f64; 2] = [1.5, 3.0];
 /// Pacing rate as a multiple of the target.   Source: §4.3.2.
 const PACING: f64 = 1.5;
-/// The pacing rate is computed from the target, or from this rate, in bit/s, if the target is lower.   Source: §4.3.2.
+/// Minimum target for the computation of the pacing rate, bit/s.   Source: §4.3.2.
 const LEAST_PACING: f64 = 50e3;
 /// If the target exceeds this share of the maximum rate, the pacing rate is more than [`PACING`] times the
 /// target.   Source: §4.3.2.
@@ -231,7 +232,7 @@ impl ScreamV2 {
         (cx.packet / self.window).min(MOST_RATIO)
     }
 
-    /// Returns scl, a factor from 0.1 to 1 that is small while the window is near w_i, its value before an earlier cut
+    /// Returns scl, a factor from 0.1 to 1. It is small while the window is near w_i, the window before an earlier cut
     /// (see `inflection`).
     fn scl(&self) -> f64 {
         self.inflection.map_or(1.0, |(wi, _)| {
@@ -402,8 +403,8 @@ mod tests {
         scream
     }
 
-    /// Tells the controller at `now` ms that one packet of 1000 B, which left `delay` ms earlier, has arrived or is
-    /// lost. The round-trip time is 50 ms.
+    /// Reports to the controller, at the time `now` in ms, that a packet of 1000 B has arrived or is lost. The packet
+    /// left `delay` ms earlier. The round-trip time is 50 ms.
     fn feed(scream: &mut ScreamV2, ecn: Ecn, now: u64, delay: u64, arrived: bool, ce: bool) {
         let (sent, at) = (ms(now - delay), ms(now));
         let report = PacketReport { sent, arrived: arrived.then_some(at), bytes: 1000, ce };
@@ -520,14 +521,14 @@ mod tests {
             (Duration::from_millis(50), Some(ms(1000)), Some((200e3, ms(1000))));
         scream.grow(&cx, ms(1000), 1000.0);
         assert!((scream.window - 100_010.0).abs() < 1e-6, "{}", scream.window);
-        // 50 of the 100 round trips have passed since the cut, so the multiplicative part has reached half of its full
-        // value
+        // 50 of the 100 round trips have passed since the cut, so the multiplicative part has reached 1, half of its
+        // full value (0.02 w / MSS = 2). Acknowledging 1000 B thus adds 10 (1 + 1) = 20 B
         scream.window = 100e3;
         scream.grow(&cx, ms(3500), 1000.0);
         assert!((scream.window - 100_020.0).abs() < 1e-6, "{}", scream.window);
-        // when w = w_i, the window grows at a quarter of the usual rate. This round trip, half as long as
-        // `VIRTUAL_RTT`, halves the growth once more. w is only 50 MSS here: with 100 MSS and this short round trip,
-        // the target would be at its maximum, and the window would not grow
+        // w is 50 MSS, so just after a cut, acknowledging 1000 B adds 20 B if w is far from w_i, and a quarter of this
+        // if w = w_i. The round trip of 12.5 ms is half of `VIRTUAL_RTT`, which halves the growth once more, to 2.5 B.
+        // With w = 100 MSS and this round trip, the target would be at its maximum, and the window would not grow
         (scream.window, scream.inflection, scream.srtt) = (50e3, Some((50e3, ms(1000))), Duration::from_micros(12_500));
         scream.grow(&cx, ms(1000), 1000.0);
         assert!((scream.window - 50_002.5).abs() < 1e-6, "{}", scream.window);
@@ -540,7 +541,7 @@ mod tests {
         assert!(scream.window > 100e3);
     }
 
-    /// w = 100 kB per 50 ms is 16 Mbit/s. The target is 1000 / 1020 of this rate, divided by 1.2.
+    /// w = 100 kB per 50 ms is 16 Mbit/s. The target is MSS / (MSS + 20) = 1000 / 1020 of this rate, divided by 1.2.
     #[test]
     fn the_target_follows_the_window() {
         let cx = context(Ecn::NotEct);
@@ -552,7 +553,8 @@ mod tests {
         // w = 5 MSS: MSS / w is 0.2, which reduces the target by 10 %
         scream.window = 5000.0;
         assert!((scream.target(&cx) - 0.9 * 0.8e6 / 1.02 / 1.2).abs() < 1e-3);
-        // at 90 % of the maximum rate, the pacing rate is multiplied by 1 / (1 - 0.5) = 2
+        // 90 % of the maximum rate is halfway from 80 % (`RELAXED_FROM`) to 100 %. So the pacing rate, 1.5 times the
+        // target, is multiplied by 1 / (1 - 0.5) = 2
         let cx = Context { max: scream.target(&cx) / 0.9, ..cx };
         assert!((scream.pacing_rate(&cx) / scream.target(&cx) - 3.0).abs() < 1e-9);
         // with a constant delay, the send window is three times the reference window w. If the mean deviation of the

@@ -194,8 +194,8 @@ mod tests {
         sender.sent(ms(0), 1e6, burst);
         assert_eq!((sender.next(ms(7), None), sender.wake_at(ms(0), Duration::ZERO, None)), (None, Some(ms(8))));
         assert_eq!(sender.wake_at(ms(0), burst, None), Some(ms(10)));
-        // the second packet was due at 8 ms, but leaves at 10 ms. The third packet is still due at 8 + 8 = 16 ms,
-        // because a burst may make up for up to 10 ms
+        // the second packet was due at 8 ms, but leaves at 10 ms. The third packet is due at 8 + 8 = 16 ms, not at 10 +
+        // 8 ms, because the pacer makes up for delays of up to 10 ms (`burst`)
         sender.sent(ms(10), 1e6, burst);
         assert_eq!((sender.in_flight, sender.next(ms(15), None), sender.next(ms(16), None)), (2000, None, Some(120)));
         // until a report arrives, another 120 B do not fit into a window of 2100 B

@@ -1,4 +1,4 @@
-//! A media flow over the scripted host, which has delays and losses but no queue.
+//! Tests of a media flow over the scripted host, which has delays and losses but no queue.
 
 use super::*;
 use crate::tests::fake::Fake;
@@ -75,7 +75,7 @@ fn a_pause_is_no_freeze_and_ends_with_a_key_frame() {
     assert_eq!(figure(&app, 10 * S, "freezes"), 0.0);
     // in the seven seconds outside the pause, the flow sends 7 Mbit, and 80 kbit more for each of the two key frames
     assert!((figure(&app, 10 * S, "rate_mbit") - 7.16 / 7.0).abs() < 1e-9);
-    // a run that ends within the pause has two seconds outside it, and one key frame
+    // if the run ends within the pause, only two seconds lie outside the pause, and there is only one key frame
     let mut app = params.build();
     Fake::new(&[60 * MS]).run(&mut app, Time(4 * S));
     assert_eq!(figure(&app, 4 * S, "freezes"), 0.0);

@@ -52,8 +52,9 @@ enum Stage {
     Over,
 }
 
-/// Values of the goodput in one direction, or of the responsiveness: one for each interval of the stage of the test
-/// that measures it. `stable` is the result of [`is_stable`] after the newest value.
+/// The progress of one measure: the goodput in one direction, or the responsiveness. `values` holds a value for each
+/// interval of the stage in which the measure is computed, and `stable` is the result of [`is_stable`] after the newest
+/// value.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Progress {
     values: Vec<f64>,

@@ -29,9 +29,9 @@ pub(super) enum Sample {
 /// Samples of one interval, indexed by [`Sample`].
 type Interval = [Vec<Duration>; 4];
 
-/// The samples of the last `most` intervals, newest interval last.   Bound: `most` is `moving_average` (MAD), and an
-/// interval holds at most `probes_per_second` x `interval` (MPS x ID) samples of each kind, or more if many delayed
-/// answers arrive in one interval.
+/// The samples of the last `most` intervals, newest interval last.   Bound: `most` is `moving_average` (MAD). An
+/// interval holds at most `probes_per_second` x `interval` (MPS x ID) samples of each kind, plus the samples from
+/// probes of earlier intervals that are answered in the interval.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RecentSamples {
     intervals: VecDeque<Interval>,
@@ -102,7 +102,8 @@ impl Score {
 pub(super) fn trimmed_mean(samples: &mut [Duration], trim: f64) -> f64 {
     samples.sort_unstable();
     let exact = trim * samples.len() as f64 / 100.0;
-    // `exact` may lie above a whole number only because of a rounding error, and `ceil` must not round it up then
+    // a rounding error may have made a whole number slightly too large, and `ceil` would then round it up to the next
+    // one. The small reduction prevents this
     let kept = ((exact - exact * 1e-12).ceil() as usize).clamp(1.min(samples.len()), samples.len());
     let sum: f64 = samples[..kept].iter().map(|d| d.millis()).sum();
     sum / kept as f64
@@ -128,15 +129,15 @@ mod tests {
 
     #[test]
     fn the_mean_is_of_rates_not_of_delays() {
-        // steps of 100, 100, 100 and 200 ms give 60000/100 = 600 and 60000/200 = 300 round trips per minute. RPM is the mean of
-        // these rates, 450; from the mean delay it would be 60000/150 = 400
+        // steps of 100, 100, 100 and 200 ms give 60000/100 = 600 and 60000/200 = 300 round trips per minute. RPM is the
+        // mean of these two rates, 450, not the rate for the mean of 100 and 200 ms, which is 60000/150 = 400
         let s = Score::of([100.0, 100.0, 100.0, 200.0], true);
         assert_eq!((s.foreign, s.loaded, s.rpm), (600.0, 300.0, 450.0));
         // unequal steps: (50 + 70 + 120)/3 = 80 ms gives 750 per minute. Without TLS, (50 + 120)/2 = 85 ms gives 705.88 per minute
         assert_eq!(Score::of([50.0, 70.0, 120.0, 80.0], true).rpm, 750.0);
         let plain = Score::of([50.0, f64::NAN, 120.0, 80.0], false);
         assert!((plain.foreign - 60_000.0 / 85.0).abs() < 1e-9);
-        // every step takes a base round trip of 20 ms and 80 ms of queueing delay
+        // every step takes 100 ms: a base round trip of 20 ms and 80 ms of queueing delay
         assert_eq!(Score::of([100.0; 4], true).rpm, 600.0);
     }
 

@@ -94,12 +94,14 @@ fn connections_are_added_up_to_the_most() {
 
 #[test]
 fn probes_take_their_share_at_most() {
-    // the goodput of one connection is 10 Mbit/s. 5 % of this goodput is 62.5 kB/s, or 10.4 pairs of 6000 B per second.
-    // `self_probes` is the number of probes answered in the last 4 intervals, which are 1 s long
+    // the goodput of one connection is 10 Mbit/s. 5 % of this goodput is 62.5 kB/s, or 10.4 pairs of probes per second
+    // (5000 B for the foreign probe and 1000 B for the self probe). `self_probes` is the number of probes answered in
+    // the last 4 intervals, which are 1 s long
     let (app, _) = run(RpmParams { direction: Load::Down, ..small() }, 40);
     let pairs = figure(&app, "self_probes") / 4.0;
     assert!((pairs - 62_500.0 / 6000.0).abs() < 0.5, "{pairs}");
-    // probes may use the whole goodput, so they are limited by the maximum per second
+    // probes may use the whole goodput, so only the maximum of 50 pairs per second (`probes_per_second`) limits their
+    // number
     let p = RpmParams { direction: Load::Down, probe_share: 1.0, probes_per_second: 50, ..small() };
     let pairs = figure(&run(p, 40).0, "foreign_probes") / 4.0;
     assert!((pairs - 50.0).abs() < 1.5, "{pairs}");

@@ -112,7 +112,8 @@ impl Fake {
         }
     }
 
-    /// Makes the connections with these indices fail: they do not connect, and end after `ns`.
+    /// Makes the connections with the indices `ordinals` fail: the handshake never completes, and the connection ends
+    /// `ns` nanoseconds after its opening.
     pub(crate) fn failing(mut self, ordinals: &[usize], ns: u64) -> Self {
         self.failing = ordinals.iter().copied().collect();
         self.fails_after = ns;

@@ -32,8 +32,8 @@ impl Params for WebParams {
                 positive("page.lognormal.html", l.html)?;
                 positive("page.lognormal.total", l.total)?;
                 within("page.lognormal.objects", l.objects, 1, MAX_OBJECTS)?;
-                // 10^x must be a finite number above 0 for every draw of x, which holds in an `f64` if x is between
-                // -307 and 308. Within the bounds below, x reaches these limits only 40 standard deviations from its
+                // for every draw of x, 10^x must be a finite number above 0. In an `f64`, x must therefore lie between
+                // -307 and 308. Within the bounds below, these limits are more than 40 standard deviations from the
                 // mean
                 within("page.lognormal.log10_mean", l.log10_mean, -100.0, 100.0)?;
                 within("page.lognormal.log10_sd", l.log10_sd, 0.0, 5.0)?;

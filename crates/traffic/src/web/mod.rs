@@ -41,8 +41,8 @@ use units::{Duration, Time};
 enum Phase {
     /// No page is being loaded.
     Think,
-    /// The html is being loaded over the first slot of its server. `measured` is true if `Web::started` is final.
-    /// With [`MeasureFrom::Connected`], this is not the case until the connection has been established.
+    /// The html is being loaded over the first slot of its server. `measured` is true if the measured time of the page
+    /// load has begun. With [`MeasureFrom::Connected`], the measured time begins when the connection is established.
     Html { measured: bool },
     /// The objects are being loaded.
     Objects,

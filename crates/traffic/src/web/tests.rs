@@ -1,4 +1,4 @@
-//! Web pages on a scripted host.
+//! Tests of web pages on a scripted host.
 
 use super::params::{LISTED, LISTED_HTML, Lognormal, Uniform};
 use super::*;
@@ -29,8 +29,8 @@ fn most_at_once(fake: &Fake, peer: usize) -> i32 {
             steps.push((end, -1));
         }
     }
-    // a slot may close a connection and open the next at the same time, which is never more than one open connection.
-    // Sorting puts -1 (closed) before +1 (opened) at equal times, so that such a pair is not counted as two
+    // if a slot closes a connection and opens the next one at the same time, only one connection is open. Sorting puts
+    // -1 (closed) before +1 (opened) at equal times, so the two are not counted as open at once
     steps.sort_unstable();
     steps
         .iter()
@@ -56,7 +56,7 @@ fn the_page_of_cablelabs_2012() {
     assert_eq!(fake.pages.len(), 100);
     for (i, &(start, end, objects, bytes)) in fake.pages.iter().enumerate() {
         assert_eq!((start.0, end.0 - start.0), (i as u64 * (plt + 5 * S), plt));
-        // 100 objects of 25 kB and 100 kB of html
+        // a page has 100 objects of 25 kB and an html of 100 kB
         assert_eq!((objects, bytes), (100, 2_600_000));
     }
     assert_eq!(fake.opened.len(), 101 * 100);
@@ -146,8 +146,8 @@ fn log_normal_pages_have_their_total_and_shape() {
 
 #[test]
 fn failed_connections_are_retried() {
-    // connection 0 loads the html in 40 ms. Then connection 5 is opened to server 1, and fails after 3 s. The client
-    // requests its object again 1 s later, which takes 40 ms, so the page takes 40 ms + 3 s + 1 s + 40 ms
+    // connection 0 loads the html in 40 ms. Connection 5, which goes to server 1, fails 3 s after its opening. The
+    // client requests the object again 1 s later, which takes 40 ms. So the page takes 40 ms + 3 s + 1 s + 40 ms
     let mut fake = Fake::new(&RTT).failing(&[5], 3 * S);
     run(WebParams { pages: Some(1), ..Default::default() }, &mut fake, 100 * S);
     assert_eq!(fake.pages, [(Time(0), Time(4080 * MS), 100, 2_600_000)]);

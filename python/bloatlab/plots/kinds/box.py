@@ -1,4 +1,4 @@
-"""The plot kind box: for each delay, the middle half as a box, the median, 5 and 95 % as whiskers, 99 % as a dot."""
+"""The plot kind box: each distribution of delays as a box (the middle half), with the median and 5, 95 and 99 %."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plot kinds cdf and ccdf: the share of delays at or below a value; the share above it on a logarithmic scale."""
+"""The plot kinds cdf (the share of delays at or below a value) and ccdf (the share above it, on a logarithmic axis)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEIGHT = {"column": 0.75, "page": 0.5, "slide": 0.5}
 
 
 def distributions_of(runs: Sequence[Run], options: Options) -> list[Distribution]:
-    """Returns the distributions to draw. Raises `Unfit` if `of` has none."""
+    """Returns the distributions that `options.of` selects. Raises `Unfit` if there are none."""
     found = chosen(runs, options.of)
     if not found:
         raise Unfit(
@@ -33,8 +33,8 @@ def distributions_of(runs: Sequence[Run], options: Options) -> list[Distribution
 def span(axes: Axes, least: Sequence[float], most: Sequence[float], *, log: bool) -> None:
     """Sets the limits of a delay axis, which ends just above the largest value in `most`.
 
-    A linear axis begins at 0. A logarithmic axis begins just below the smallest value in `least`, or just below `FLOOR`
-    if that is larger.
+    A linear axis begins at 0. A logarithmic axis begins just below `FLOOR` or the smallest value in `least`, whichever
+    is larger.
     """
     high = max(most) or 1.0
     if log:

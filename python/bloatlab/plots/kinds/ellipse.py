@@ -81,7 +81,7 @@ class Cloud:
 def clouds(runs: Sequence[Run]) -> tuple[list[Cloud], str]:
     """Returns the clouds and the label of the delay axis.
 
-    There is one cloud per run. For a single run of bloatlab, there is one cloud per flow instead, for the first six.
+    There is one cloud per run. A single run of bloatlab has one cloud for each of its first six flows instead.
     """
     if len(runs) == 1 and runs[0].result is not None:
         return _apps(runs[0]), "one-way delay (ms)"
@@ -111,7 +111,7 @@ def _span(run: Run) -> float:
 
 
 def _cloud(label: str, frame: pl.DataFrame, run: Run, width: float) -> Cloud | None:
-    """Returns delay and rate in each window in which anything was sent; None if there are fewer than three windows."""
+    """Returns delay and rate in each window that has a delay and sent data; None if fewer than three windows do."""
     frame = frame.filter((pl.col("t_s") >= run.begin) & pl.col("delay").is_not_nan() & (pl.col("bytes") > 0.0))
     if frame.height < 3:
         return None

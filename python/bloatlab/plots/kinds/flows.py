@@ -58,9 +58,10 @@ def jain(rates: Array) -> Array:
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
-    """Draws two panels per result, on shared scales.
+    """Draws the stacked goodputs of each result, and Jain's index below them, on scales shared by all results.
 
-    Results are placed side by side, or one below another in a narrow figure.
+    Jain's index is left out if it has no value in any bin. Results are placed side by side, or one below another in a
+    narrow figure.
     """
     column = options.width == "column"
     deep, across = (len(runs), 1) if column else (1, len(runs))
@@ -99,15 +100,15 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
 
 
 def _tcp(flow: Flow) -> bool:
-    """Returns whether a flow has a congestion window.
+    """Returns whether Jain's index includes a flow. If windows were recorded, a flow must have a congestion window.
 
-    Datagram flows have none, because their rate does not depend on other flows.
+    Datagram flows have no window. They are left out, because their rate does not adapt to other flows.
     """
     return "cwnd_bytes" not in flow.frame.columns or has(flow.frame, "cwnd_bytes")
 
 
 def _stack(axes: Axes, t: Array, rates: Array) -> Array:
-    """Stacks the flows; returns the edges of their bins."""
+    """Draws the flows stacked, and returns the edges of their bins."""
     edges = np.append(t, 2.0 * t[-1] - t[-2] if len(t) > 1 else t[-1] + 1.0)
     base = np.zeros(len(t))
     for row, rate in enumerate(rates):
@@ -118,7 +119,7 @@ def _stack(axes: Axes, t: Array, rates: Array) -> Array:
 
 
 def _named(of: SizedFigure, axes: Axes, found: Sequence[Flow], rates: Array, options: Options) -> None:
-    """Labels each flow at its end, if there is room."""
+    """Labels each flow at the right edge of the panel, if there is room."""
     height = WIDTHS[options.width].inches * (0.9 if options.width == "column" else 0.55) * 0.6
     if len(found) < 2 or not fits_beside(of, height, len(found)):
         return

@@ -59,9 +59,9 @@ def draw(of: Sweep, options: Options) -> Figure:
 
 
 def _scaled(axes: Axes, options: Options) -> None:
-    """Makes the y axis logarithmic if the means span two decades. Otherwise, lets it begin at 0.
+    """Sets the scale of the y axis. By default, the scale is logarithmic if the means span two decades.
 
-    The axis does not begin at 0 if a value is negative, or if the lower half of the axis would then be empty.
+    A linear axis begins at 0, except if a value is negative, or if the lower half of the axis would be empty.
     """
     low, high = axes.dataLim.intervaly
     middles = [float(y) for drawn in axes.lines for y in np.asarray(drawn.get_ydata(), dtype=float)]
@@ -82,7 +82,7 @@ def _line(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) 
 
 
 def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: list[str]) -> Figure:
-    """Draws one panel per measure, side by side, with one row per name.
+    """Draws one panel per measure, side by side, with one row for each value of the axis `x`.
 
     Within a row, dots for different values of the other axes are at slightly different heights.
     """

@@ -37,7 +37,7 @@ _GAIN = (
     "*FTP*",
 )
 
-#: Whether more or less is better, for measures for which the core declares neither. Only this plot uses these.
+#: Measures for which the core does not say whether more or less is better, with the answer that this plot uses.
 _WAYS = {"utilisation": "more is better"}
 
 
@@ -59,7 +59,9 @@ def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
-    """Returns the columns that match a pattern, have a better direction, and vary, in the order of the patterns.
+    """Returns the columns that match a pattern, in the order of the patterns.
+
+    A column is left out if its values are all equal, or if neither more nor less is better.
 
     If a pattern for rates matches several columns, the column with the largest mean comes first.
     """
@@ -80,7 +82,10 @@ _LINE = ("rate", "delay", "rtt", "loss", "jitter")
 
 
 def conditions(of: Sweep) -> list[Axis]:
-    """Returns the axes that describe the line rather than a queue. A user cannot choose their values."""
+    """Returns the axes whose values a user cannot choose, because they describe the line rather than a queue.
+
+    If all axes describe the line, none is returned.
+    """
     found = axes_of(of)
     lines = [a for a in found if "queue" not in a.name and re.split(r"[._ ]", a.name)[-1] in _LINE]
     return lines if len(lines) < len(found) else []

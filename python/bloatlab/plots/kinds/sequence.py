@@ -30,11 +30,10 @@ _HEIGHT = {"column": 0.85, "page": 0.55, "slide": 0.5}
 
 @dataclass
 class Trace:
-    """The fates of the segments of one flow. Each list but `acked` holds the segments with one fate.
+    """The fates of the segments of one flow. A segment is given as (time in s, offset of its first byte in kB).
 
-    `acked` holds the ACKs: the time in s, and the offset of the first unacknowledged byte in kB.
-
-    A segment is given as (time in s, offset of its first byte in kB).
+    Each segment is in one of the lists `sent`, `again`, `dropped` and `waiting`. `marked` repeats the segments with a
+    CE mark. `acked` holds the ACKs: the time in s, and the offset of the first unacknowledged byte in kB.
     """
 
     name: str

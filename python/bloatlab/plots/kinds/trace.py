@@ -110,7 +110,7 @@ def _titled(found: list[TimePanel], of: str, events: Sequence[Ticks]) -> list[Ti
 
 
 def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve:
-    """Returns the rate at which a counter grows, per second, in bins of about a hundredth of the run."""
+    """Returns the rate at which a counter grows, per second, in about 120 to 300 equal bins."""
     width = window(run) / 2.0
     wide = bins(frame, {column: "last"}, width)
     grown = np.diff(wide[column].to_numpy(), prepend=0.0)

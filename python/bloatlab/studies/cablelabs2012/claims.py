@@ -1,4 +1,4 @@
-"""The measured values tested by the claims in `claims.toml`.
+"""The measured values with which the claims in `claims.toml` are checked.
 
 If a claim about one or five transfers does not hold, it is checked again on the same transfers without pages
 (`without_pages`). The result of this second check is printed beside the claim, but does not change the verdict, which
@@ -19,7 +19,7 @@ LARGE, SMALL, CODEL = Queue.DROPTAIL_417, Queue.DROPTAIL_21, Queue.CODEL
 
 
 def by_row(measure: str) -> Value:
-    """Returns a function that gives a measure's medians by queue and row, or None if a run is missing."""
+    """Returns a function that gives a measure's medians by queue and row of Table 2, or None if a run is missing."""
 
     def value(runs: Runs) -> Mapping[Queue, Mapping[int, float]] | None:
         found = {(q, n): median_of(runs, Case(n, q).key, measure) for q in Queue for n in NUMBERS}
@@ -59,12 +59,12 @@ CLAIMS = DECLARED.claims({
 })  # fmt: skip
 
 
-#: Name prefixes of page measures.
+#: The names of the measures of page loads begin with one of these.
 _OF_PAGES = ("page", "mad")
 
 
 def without_pages(checked: Sequence[Checked], alone: Runs) -> list[Checked]:
-    """Adds to each claim that does not hold the result of checking the claim on runs without pages.
+    """Repeats the check of each claim that does not hold, on runs without pages, and adds the result to the claim.
 
     `alone` contains the runs of the same transfers without pages, by case. Claims about pages, and claims about cases
     that are not in `alone`, are returned unchanged.

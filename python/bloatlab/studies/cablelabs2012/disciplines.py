@@ -56,7 +56,7 @@ class Column:
 
 COLUMNS = tuple(Column(**table) for table in toml("cablelabs2012", "disciplines.toml")["columns"])
 
-#: The functions named in `disciplines.toml`.
+#: The functions that `disciplines.toml` can name in `over` and `better`.
 _OVER: Mapping[str, Callable[[Sequence[float]], float]] = {"max": max, "mean": statistics.fmean, "min": min, "sum": sum}
 
 #: Headings that span several columns of a table: each names the bulk traffic of the cases below, and is followed by the

@@ -1,4 +1,4 @@
-"""Additional runs: experiments that CableLabs 2012 mentions but does not report, and the effect of points left open.
+"""Additional runs: experiments that CableLabs 2012 mentions but does not report, and tests of points it leaves open.
 
 `tables`, `plateau` and `alone` always run, for the tables and claims. A *reading* runs all 27 cases with a different
 interpretation of one point of the paper, and is judged by the rules of the study. If a value differs, the readings that
@@ -35,7 +35,7 @@ class Reading:
 
 _FILE = toml("cablelabs2012", "readings.toml")
 
-#: The values that three parameters had in earlier versions of this study. It now uses the values stated in the paper.
+#: The values of three parameters in earlier versions of this study, which now uses the values stated in the paper.
 BEFORE: Changes = _FILE["before"]
 
 #: The readings by name.
@@ -107,8 +107,8 @@ def plateau() -> list[Trial]:
 def alone() -> list[Trial]:
     """Returns trials without page loads: the transfers of §4.1, of Figures 2 to 9, and of D02.
 
-    Pages start only in the last second of the run. All runs take 60 s, except for the one of D04/21, which has the
-    paper's full duration, because the paper's sentence about D04 describes the whole run.
+    The first page is loaded in the last second of the run. All runs take 60 s, except for the one of D04/21, which has
+    the paper's full duration, because the paper's sentence about D04 describes the whole run.
     """
     whole, burst = (Setup(web_start=f"{n - 1}s", seconds=n) for n in (SECONDS, 60))
     cases = [Case(n, q) for q in Queue for n in (3, 5)] + [Case(2, Queue.DROPTAIL_21)]

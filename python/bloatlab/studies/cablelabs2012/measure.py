@@ -67,12 +67,12 @@ def cells(result: Result) -> Measures:
 
 
 def burst(result: Result) -> Measures:
-    """Measures a bulk transfer: its ramp, the duration of its burst, and its rate after the burst.
+    """Measures a bulk transfer: its ramp, its burst, and its rate in the part of the burst after the peak rate.
 
     In slow start, a sender sends one batch of packets per round trip, so a rate is a mean over 0.3 s, which is three
-    round trips. Times are relative to the transfer's first packet. These definitions were fixed before the first runs.
-    Finer definitions were tried later (means over 0.2 s; limits of 85 % or 87.5 % of the peak rate): no verdict changed, and
-    the paper does not require them, so the first definitions stay.
+    round trips of 100 ms. Times are relative to the transfer's first packet. These definitions were fixed before the
+    first runs. Finer definitions were tried later (means over 0.2 s; limits of 85 % or 87.5 % of the peak rate). They
+    changed no verdict, and the paper does not require them, so the first definitions stay.
     """
     if "ftp" not in result.summary["apps"]:
         return dict.fromkeys(("ramp_s", "burst_s", "full_rate_s", "peak_s", "left_s", "plateau_share"), math.nan)
@@ -124,7 +124,11 @@ def _burst_used(up: pl.DataFrame) -> float:
 
 
 def queueing(result: Result) -> Measures:
-    """Measures the delay of the rate shaping queue, during and after the burst: typical values and the first spike."""
+    """Measures the delay of the rate shaping queue, and how often the queue is nearly full.
+
+    `delay_burst_ms` and `delay_after_ms` are the largest delays during and after the burst, `delay_typical_ms` is the
+    median over bins of the mean delay, and `spike_ms` is the largest delay in the first 60 s.
+    """
     up = upstream(result)
     t, worst = up["t_s"].to_numpy(), up["sojourn_ms_max"].to_numpy()
     mean = up["sojourn_ms_mean"].to_numpy()

@@ -68,9 +68,9 @@ Column = tuple[str, Sequence[Cell | None]]
 
 
 def _columns(card: Scorecard, droptail: Queue, metrics: Sequence[str]) -> list[tuple[str, list[Column]]]:
-    """Returns the columns of one of Tables 3 to 8, keyed by heading.
+    """Returns the columns of one of Tables 3 to 8 as groups, each of them a heading and its columns.
 
-    Tables 7 and 8 are arranged by metric, the others by queue.
+    In Tables 7 and 8, each group is about a metric; in the others, each group is about a queue.
     """
     cells = {(c.case, c.metric): c for c in card.cells}
 
@@ -115,8 +115,8 @@ def paper_tables(card: Scorecard, *, terminal: bool = False) -> list[TextTable]:
 def _pair(cell: Cell | None, table: int) -> list[TextCell]:
     """Returns two fields for a cell of the paper: the published value and our value.
 
-    If the paper published two runs of a CoDel configuration, the published value is from the run that it printed in
-    table number `table`.
+    If the paper published two runs of a CoDel configuration, the published value is from the run in table number
+    `table`.
     """
     if cell is None:
         return [TextCell("-", "muted"), TextCell("-", "muted")]

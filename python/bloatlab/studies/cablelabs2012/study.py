@@ -30,7 +30,7 @@ from bloatlab.workloads.cable_loads import grid
 
 QUICK = DECLARED.quick(full=SECONDS)
 
-#: Number of seeds for an experiment without published values.
+#: Maximum number of seeds for an experiment without published values, or for a reading that could explain a difference.
 EXPERIMENT_SEEDS = 3
 
 #: Number of seeds that the rules assume. With fewer seeds, the study does not add runs with other readings of the paper
@@ -42,7 +42,7 @@ MAIN, ALONE, WHY = "tables and figures", "transfers alone", "why: "
 
 
 def _series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Returns the series for the figures; empty unless this is the first seed of a case in a figure."""
+    """Returns the series for the figures, if the run is the first seed of a case in a figure; otherwise no series."""
     drawn = {scenario_name(c) for c in figures.needed()}
     return figures.keep(result) if result.seed == 1 and result.scenario.name in drawn else {}
 
@@ -102,7 +102,7 @@ def _explain_cells(results: Results, found: Sequence[Cell]) -> Sequence[Cell]:
 
 
 def _readings(results: Results) -> dict[str, Scorecard]:
-    """Returns a scorecard for each reading of the paper that was requested; the study's rules judge all of them."""
+    """Returns a scorecard for each requested reading of the paper, judged by the study's rules."""
     return {name: STUDY.scorecard(_of_cases(results.ran[name])) for name in results.asked if name in READINGS}
 
 

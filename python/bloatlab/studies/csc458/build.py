@@ -35,11 +35,11 @@ QUEUES = (5, 20, 100)
 CONGESTION = ("reno", "cubic", "bbr")
 TODAY = ("codel", "fq_codel", "pie")
 
-#: TCP parameters for loss detection by duplicate ACKs alone (RFC 6675), as in Linux before RACK.
+#: The scenario's name for loss detection by duplicate ACKs alone (RFC 6675), as in Linux before RACK.
 DUPTHRESH = "dupthresh"
 
-#: Segments per packet in the queues of the lab's kit. At the lab's rate, Linux makes super-segments of at least two
-#: segments.
+#: Segments per packet in the queues of the lab's kit (the course's programs in Mininet). At the lab's rate, Linux makes
+#: super-segments of at least two segments.
 SUPER = 2
 
 
@@ -112,7 +112,7 @@ def second_reading() -> list[Case]:
 
 
 def plain() -> list[Case]:
-    """Returns the kit's cases with ordinary packets instead of super-segments, as in equation (2) and on kernels."""
+    """Returns the kit's cases with ordinary packets instead of super-segments, as in equation (2) and in live runs."""
     return [Case(cc, q) for cc in CONGESTION for q in QUEUES]
 
 

@@ -33,7 +33,7 @@ def measure(result: Result) -> Measures:
 
 
 def fetches(result: Result) -> Measures:
-    """Measures the page fetches, with the mean and (population) standard deviation of the lab's `helper.py`."""
+    """Measures the page fetches. Mean and (population) standard deviation are computed as in the lab's `helper.py`."""
     took = fetch_times(result)
     if len(took) == 0:
         return {"fetches": 0.0, **dict.fromkeys(("fetch_mean_s", "fetch_sd_s", "fetch_median_s"), math.nan)}

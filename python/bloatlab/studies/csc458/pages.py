@@ -232,8 +232,8 @@ def _compared(frames: Mapping[str, Frames]) -> Drawn:
 
 # ------------------------------------------------------------------------------------------------------------ answer
 
-#: `BUFFERS`: the lab's drop-tail buffers, with super-segments as in its kit. `MODERN`: queue disciplines that replace
-#: these buffers, with default parameters.
+#: `BUFFERS`: drop-tail buffers of the lab's sizes, with super-segments as in Mininet. `MODERN`: queue disciplines that
+#: replace these buffers, with default parameters.
 BUFFERS = {f"{q} packets": Case("reno", q, SUPER) for q in QUEUES}
 MODERN = {{"codel": "CoDel", "pie": "PIE"}.get(name, name): Case("reno", queue=name) for name in TODAY}
 

@@ -122,7 +122,7 @@ class Case:
         return (self.mss + HEADERS) * 8e-3 / self.rate
 
     def instead(self, stacks: Mapping[str, str]) -> Case:
-        """Returns the case with some stacks replaced."""
+        """Returns the case with some stacks replaced. `stacks` maps the name of each such stack to the new name."""
         return replace(self, loads=tuple(replace(x, stack=stacks.get(x.stack, x.stack)) for x in self.loads))
 
     def of_version(self, prague: str) -> Case:
@@ -257,9 +257,9 @@ RENO_ALONE = Case("static", "dualpi2", (Load("reno", 20.0),), 20.0, 80, 20)
 STEP_ALONE = Case("static", "dualpi2", (Load("prague-rounds", 20.0),), 100.0, 60, 20)
 
 #: Floods of unresponsive datagrams. `NOT_ECT` and `ECT1` are named after the datagrams' ECN code point; in `NO_DROPS`,
-#: ECT(1) datagrams pass through a queue that never drops packets before it is full. In `NOT_ECT`, a few L4S packets
-#: are sent as well (at `SPARSE` times the link's rate). The share of them that is marked measures the coupled
-#: probability.
+#: ECT(1) datagrams pass through a queue that never drops packets before it is full. `NOT_ECT` also has a few L4S
+#: packets, sent at `SPARSE` times the link's rate. The share of marked packets among these L4S packets measures the
+#: coupled probability.
 SPARSE = 0.002
 NOT_ECT = tuple(
     Case("flood", "dualpi2", (Load("not_ect", share=a), Load("ect1", share=SPARSE, size=64)), seconds=70, warm_up=10)
@@ -397,7 +397,7 @@ def _after(delay: float) -> dict[str, Any]:
 
 
 def _slots(name: str, seed: int, seconds: int) -> str:
-    """Converts netem's slots to the transmission opportunities of a recorded trace, in whole ms."""
+    """Draws netem's slots at random, and returns them as a delivery trace with times in whole ms."""
     draw = random.Random(f"{name} {seed}")  # noqa: S311  not security-sensitive
     now, last, found = 0.0, 0, list[str]()
     while last < 1000 * (seconds + 1):

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 
-#: The target delay of DualPI2's classic queue, the delay at which the step threshold keeps its low-latency queue, and
-#: Prague's minimum virtual round trip. Unit: ms.
+#: Times in ms: the target delay of DualPI2's classic queue, the delay at which the step threshold keeps the low-latency
+#: queue, and Prague's minimum virtual round trip.
 TARGET, STEP, PRAGUE = 15.0, 1.0, 25.0
 #: The coupling factor k.
 COUPLING = 2.0
@@ -58,7 +58,10 @@ def excess(offered: float) -> float:
 
 
 def coupled(p_c: float) -> float:
-    """Returns the low-latency queue's marking probability if the classic queue drops with p_C: k sqrt(p_C)."""
+    """Returns the low-latency queue's marking probability if the classic queue drops with p_C.
+
+    The probability is k sqrt(p_C), but at most 1.
+    """
     return min(COUPLING * math.sqrt(p_c), 1.0)
 
 

@@ -129,7 +129,7 @@ def _goodput(bins: pl.DataFrame) -> float:
 
 
 def series(result: Result) -> Mapping[str, pl.DataFrame]:
-    """Returns TCP's rate over time in kB/s, for the figures; empty unless this is the first seed."""
+    """Returns TCP's rate over time in kB/s, for the figures; empty for all seeds except the first."""
     if result.seed != 1:
         return {}
     tcp = tcp_series(result)

@@ -89,9 +89,9 @@ def figures(frames: Frames, two_ftp: Mapping[str, Frames], runs: Runs) -> list[D
 
 
 def over_time(keys: Sequence[str], frames: Frames, *, published: bool = False) -> list[Series]:
-    """Draws TCP's rate over time in kB/s, behind each queue.
+    """Makes a series of TCP's rate over time, in kB/s, for each queue.
 
-    With `published`, also draws the slides' chart as dashed lines in the same colours.
+    With `published`, also makes the series of the slides' chart, as dashed lines in the same colours.
     """
     lines: list[Series] = []
     for place, key in enumerate(k for k in keys if k in frames):

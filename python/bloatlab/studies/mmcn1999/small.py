@@ -144,9 +144,10 @@ def windows(result: Result) -> NDArray[np.float64]:
 
 
 def in_step(rows: NDArray[np.float64]) -> float:
-    """Returns the mean pairwise correlation of n series, from the variance of their sum; 1 if all move together.
+    """Returns the mean pairwise correlation r of n series: 1 if all move together.
 
-    With standard scores, Var(sum) = n + n (n - 1) r. NaN if fewer than two series vary at all.
+    If each series is scaled to mean 0 and variance 1, Var(sum) = n + n (n - 1) r. Constant series are left out. The
+    result is NaN if fewer than two series vary.
     """
     moving = rows[rows.std(axis=1) > 0]
     n = len(moving)
@@ -172,7 +173,7 @@ DRAWN = ("two ftp, red 5", "two ftp, droptail 60")
 def series_small(result: Result) -> Mapping[str, pl.DataFrame]:
     """Returns the time series of the queue and of the congestion windows, for the figure.
 
-    The result is empty unless this is the first seed of a network in `DRAWN`.
+    The result is empty for networks that are not in `DRAWN`, and for all seeds except the first.
     """
     if result.seed != 1 or result.scenario.name not in {f"mmcn1999 {key}" for key in DRAWN}:
         return {}

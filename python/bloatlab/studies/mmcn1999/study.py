@@ -20,7 +20,7 @@ from bloatlab.tables import TextTable
 MEASURED = Measure("mmcn1999", measure, series)
 SMALL = Measure("mmcn1999-small", measure_small, series_small)
 
-#: Number of seeds for experiments, because they do not rank the queues.
+#: Maximum number of seeds for experiments. Few seeds are enough, because experiments do not rank the queues.
 FEW = 2
 
 #: Names of the batches.

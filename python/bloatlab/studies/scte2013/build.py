@@ -22,10 +22,10 @@ from bloatlab.scenario import AppDict, LinkDict, Scenario, ScenarioDict, from_di
 from bloatlab.studies.published import toml, unknowns
 from bloatlab.workloads.build import ns
 
-#: Length of a run, and of the warm-up left out of the measures, in s. A Reno sawtooth of ten flows through 960 ms at 5
-#: Mbit/s (42 segments per flow, delayed ACKs, round trips of 0.75 s on average) takes about 30 s. The measured 240 s
-#: contains 8 sawteeth per flow, 80 in all, in each of ten seeds; smaller buffers have more. Slow start and the repair
-#: of its overshoot end within 20 s.
+#: Length of a run, and of the warm-up left out of the measures, in s. If ten Reno flows share a buffer of 960 ms at
+#: 5 Mbit/s (42 segments per flow, delayed ACKs, round trips of 0.75 s on average), a sawtooth takes about 30 s. The
+#: measured 240 s then contain 8 sawteeth per flow, or 80 for all flows, with each of ten seeds. With smaller buffers,
+#: sawteeth are shorter. Slow start and the repair of its overshoot end within 20 s.
 SECONDS = 300
 WARM_UP_S = 60
 
@@ -79,7 +79,7 @@ Discipline = Callable[[str, Free], Spec]
 
 
 def _discipline(name: str, declared: Mapping[str, Any]) -> Discipline:
-    """Returns a queue from `queues.toml`."""
+    """Returns the function that makes the queue declared by a table of `queues.toml`."""
     own = {key: value for key, value in declared.items() if key not in ("limit", "lred", "overflow")}
 
     def spec(limit: str, free: Free) -> Spec:
@@ -132,8 +132,8 @@ class Case:
     #: Returns the changes of the upstream rate in a run of a given length in s. Each change consists of a time in s and
     #: the new rate in Mbit/s.
     steps: Callable[[int], Sequence[tuple[int, float]]] | None = None
-    #: Additional applications by name, each with a time in s. All of them start later than their times, by one
-    #: random delay of up to 0.5 s.
+    #: Additional applications by name, each with its start time in s. One random delay of up to 0.5 s is added to all
+    #: of these times.
     more: Mapping[str, tuple[float, AppDict]] = field(default_factory=dict[str, tuple[float, AppDict]])
     #: Values that override the scenario's, by path.
     sets: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -286,7 +286,7 @@ def _bursts(discipline: str, transport: str) -> Case:
 
 
 def _short(discipline: str, load: float) -> Case:
-    """Returns the case with short transfers that offer `load` of Tmax, beside five sessions.
+    """Returns the case with short transfers beside five sessions. The transfers offer a load of `load` times Tmax.
 
     The sizes of the transfers have a Pareto distribution from 3 kB to 1 MB with shape 1.2; the mean is 11 kB.
     """

@@ -39,8 +39,8 @@ COLOURS = {"ftp": FTP, "gamer": GAMER, "loss": LOSS}
 #: closest to the 100 ms that the text states.
 OTHER_P_MAXES = (0.2, 0.3)
 
-#: For each Tmax in Mbit/s, the lower end of the axis of the rate, as a share of Tmax. It is lower for 1 Mbit/s, where a
-#: small buffer costs more of the rate.
+#: For each Tmax in Mbit/s, the lower end of the rate axis, as a share of Tmax. At 1 Mbit/s, the axis begins lower,
+#: because a small buffer costs a larger share of the rate.
 LEAST_RATE = {5.0: 0.94, 1.0: 0.6}
 
 Frames = Mapping[str, Sequence[pl.DataFrame]]
@@ -232,7 +232,10 @@ def _said_collisions() -> Series:
 
 
 def _said_overfull() -> Series:
-    """Returns the text's probabilities that a group of four queues has over four sessions, by number of sessions."""
+    """Returns the text's probabilities in % that any of 64 groups of four queues has more than four sessions.
+
+    There is a probability for each total number of sessions in the text.
+    """
     said = _rows("set-assoc 64x4, ")
     sessions = [_numbers(row.case)[-1] for row in said]
     return Series("the text (Monte Carlo)", sessions, [float(row.value) for row in said], "points", PAPER, hollow=True)

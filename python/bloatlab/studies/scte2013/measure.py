@@ -78,7 +78,10 @@ def rates(result: Result, link: str) -> Measures:
 
 
 def latencies(result: Result) -> Measures:
-    """Returns the one-way latency in ms of the gamer's packets, and of the packets of all FTP sessions combined."""
+    """Returns the one-way latency in ms of the gamer's packets, and of the packets of all FTP sessions combined.
+
+    Also returns the share of FTP packets with a latency of 0.5 to 1 s.
+    """
     found: Measures = {}
     for name in ("gamer", "ftp"):
         part = _forward(result.table("delay_histogram"), name)
@@ -202,12 +205,13 @@ def beside(result: Result) -> Measures:
 
 
 def after_changes(result: Result) -> Measures:
-    """Measures, after each downward step of the rate, the worst latency and the time until the latency has recovered.
+    """Measures the worst latency after each downward step of the rate, and the time until the latency has recovered.
 
     The latency in a bin of 0.1 s is the mean over the FTP flows of the mean latency of their packets. The settled value
     is the median of the last 10 s before the next change. The latency has recovered as soon as, after the
     worst bin, its running mean over 1 s is at most 1.5 times the settled value, or at most 10 ms above the settled
-    value. The measures are medians over the steps.
+    value. Both measures are medians over the steps. A third measure, `rate_up_share`, is the mean rate during the
+    periods of high rate, as a share of `PEAK_MBIT`.
     """
     changes = _changes(result)
     if not changes:

@@ -53,7 +53,7 @@ TYPES = (
 )
 NAMES = {series: name for series, name, _ in TYPES}
 
-#: A type of buffer management is called better only if it improves the game's latency by at least this share.
+#: A type of buffer management is named beside the best type if the game's latency is at most this share higher.
 CLEAR = 0.10
 
 GAME, FTP, RATE, LOSS = "gamer_mean_ms", "ftp_mean_ms", "rate_mbit", "loss_percent"

@@ -140,7 +140,7 @@ def _before_collision() -> float:
 
 
 def _times(runs: Runs) -> Spread | None:
-    """Returns how many times as many packets LRED drops per second with fifty sessions as with one, over seeds."""
+    """Returns LRED's drops per second with fifty sessions divided by those with one session: the spread over seeds."""
     one, fifty = (runs.get(f"bloat lred200 {n}", ()) for n in (1, 50))
     pairs = [(a["drops_per_s"], b["drops_per_s"]) for a, b in zip(one, fifty, strict=False)]
     ratios = sorted(b / a for a, b in pairs if a)

@@ -119,8 +119,8 @@ def _of(stacks: list[Stack], numbers: tuple[int, ...], whats: list[Consideration
 #: study that reproduces the paper (`cablelabs2012`) chooses other values.
 OPEN = Setup(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B", transmit_queue="back_pressure")
 
-#: The rate of a 253-byte grant every 2.025 ms. It is enough for the largest packet of a call or game: 218 bytes, with 18 bytes of
-#: Ethernet and 10 of DOCSIS.
+#: The rate of a 253-byte grant every 2.025 ms. A grant is large enough for the largest packet of a call or game:
+#: 218 + 18 (Ethernet) + 10 (DOCSIS) = 246 bytes.
 GUARANTEED = "1mbit"
 
 #: `SUSTAINED`: the line's sustained rates in Mbit/s. `SHARE`: a router shapes traffic to this fraction of the sustained

@@ -54,8 +54,8 @@ def lines_table(runs: Runs) -> TextTable:
 def loads_table(runs: Runs, measure: str, title: str, digits: int) -> TextTable:
     """Makes a table of one measure, with one row per load.
 
-    The first column is the 2012 modem with the TCP of 2012. The others are all equipment with one of today's TCPs: the
-    first that was run.
+    The first column is the 2012 modem with the TCP of 2012. Each of the other columns is a kind of equipment, with the
+    first of today's TCPs that was run.
     """
     ran = (s for s in Stack if any(Case(line, s, n).key in runs for line in Equipment for n in NUMBERS))
     now = next((s for s in ran if s is not Stack.OF_2012), Stack.CUBIC)
@@ -143,8 +143,9 @@ def answer(runs: Runs, seeds: int) -> Answer:
 def _sentence(before: Mapping[str, float], of: Mapping[Equipment, ByStack]) -> str:
     """Returns a sentence about the best equipment, on which the game's delay with the worst TCP is smallest.
 
-    The sentence gives the range of each measure over the TCPs. If the game's delay is more than twice as high with
-    every new TCP on the 2012 modem, the sentence also says so.
+    The sentence gives the range of each measure over the TCPs. If, with every TCP of today, the game's delay on the
+    2012 modem is more than twice the largest delay on the best equipment, the sentence adds that the queue matters more
+    than TCP.
     """
     best = min(of, key=lambda line: max(v["game_p99_ms"] for v in of[line].values()))
     now, alone = of[best], of.get(Equipment.MODEM_2012, {})

@@ -43,8 +43,8 @@ LOOP = 1.62 + GRANT
 #: The time in ms to drain a full Low Latency queue (40 kB, less the largest frame) when the queue gets 230/256 of a
 #: 1 Mbit/s line.
 L_BUFFER = (40_000 - 2_000) * 8e-3 / (230 / 256)
-#: Times in ms. `QUEUED`: to send 417 queued packets, and the 32 packets in the transmit queue, at 5 Mbit/s. `FULL`:
-#: `QUEUED` plus the maximum delay of a lone packet.
+#: Times in ms. `QUEUED` is the time to send 417 queued packets and the 32 packets in the transmit queue at 5 Mbit/s.
+#: `FULL` is `QUEUED` plus the maximum delay of a lone packet.
 QUEUED = (417 + 32) * MTU_MS
 FULL = QUEUED + IDLE.high
 #: Rates in Mbit/s. `LINE` is the mean rate over the measured time if a burst of 10 MB is added to the sustained rate.

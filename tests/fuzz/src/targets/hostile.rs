@@ -1,5 +1,5 @@
-//! Scenarios from a careless or hostile author: links without a rate, names with terminal escapes, arbitrary text as a link's
-//! trace.
+//! Scenarios from a careless or hostile author: links without a rate, names with terminal escapes, arbitrary text as a
+//! link's trace.
 
 use super::scenario::balance;
 use super::text::{clear, judge};
@@ -85,7 +85,7 @@ fn rateless(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// Names that could break an output: a terminal, a spreadsheet, a path, a plot or a table.
+/// Names that could do harm in an output: in a terminal, a spreadsheet, a path, a plot or a table.
 const HOSTILE: &[&str] = &[
     "\u{1b}]52;c;aGk=\u{7}",
     "\u{1b}]0;owned\u{1b}\\",
@@ -172,7 +172,8 @@ fn trace(bytes: &[u8]) -> Verdict {
             Err(bad) => {
                 let line = bad.to_string();
                 clear(&line, "");
-                // a message may begin with a word from the file, in quotes; the word must look like a short number
+                // a message may begin with a quoted word of the file, but only if the word looks like a short number:
+                // other contents of the file must not be shown
                 let given =
                     bad.message.strip_prefix('"').and_then(|rest| rest.split_once('"')).map_or("", |(word, _)| word);
                 let number = |c: char| c.is_ascii_digit() || "+-.,x".contains(c);

@@ -14,7 +14,7 @@ mod text;
 pub enum Verdict {
     /// The input was accepted.
     Accepted,
-    /// The input was refused, as it should be.
+    /// The input was refused, which is not a failure.
     Refused,
 }
 
@@ -23,14 +23,14 @@ pub enum Verdict {
 pub struct Target {
     /// Name, used on the command line and in the corpus.
     pub name: &'static str,
-    /// Number of inputs in a round, which is the same on every machine. In a build with counters, a round takes about
-    /// a minute.
+    /// Number of inputs in a round, the same on every machine. A build with coverage counters takes about a minute for
+    /// a round.
     pub minute: u64,
     /// The assertions of the target, in one line.
     pub about: &'static str,
     /// Maximum input size in bytes.
     pub longest: usize,
-    /// True if inputs are text: mutations also insert words, and no input consists of random bytes only.
+    /// True if the inputs are text. Then some mutations insert words, and no input consists of random bytes only.
     pub text: bool,
     /// Runs one input.
     pub run: fn(&[u8]) -> Verdict,

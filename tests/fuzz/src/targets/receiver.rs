@@ -47,7 +47,7 @@ impl Io for Out {
 /// The model: whether each byte was received. The SYN is byte 0.
 struct Model {
     here: Vec<bool>,
-    /// Maximum number of separate runs of received bytes above a hole so far.
+    /// Maximum so far of the number of separate runs of received bytes above the first missing byte.
     most_runs: usize,
 }
 
@@ -64,8 +64,8 @@ impl Model {
         let runs = self.here.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         self.most_runs = self.most_runs.max(runs);
     }
-    /// Returns true if the block is a complete run: all of its bytes have arrived, but not the byte before it nor the byte
-    /// after it.
+    /// Returns true if the block is a complete run: all of its bytes have arrived, but the byte before the block and
+    /// the byte after the block have not.
     fn is_run(&self, b: SackBlock) -> bool {
         b.start < b.end && (b.start..b.end).all(|i| self.has(i)) && !self.has(b.start - 1) && !self.has(b.end)
     }
@@ -166,7 +166,7 @@ fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at
         }
         // The receiver remembers only the four runs of bytes that segments reached last. Once the holes below these
         // runs are filled, its ACKs carry no SACK blocks, although it may still hold older runs. So the test requires
-        // SACK blocks only if there were never more than three runs
+        // SACK blocks only if there were at most three runs at any time, which is on the safe side
         let above = model.most_runs <= 3 && model.here.iter().skip(next as usize).any(|here| *here);
         let sack = p.detection.recovery == tcp::Recovery::Sack;
         assert!(!(above && sack && duplicates.is_empty() && blocks.is_empty()), "data above a hole are not reported");

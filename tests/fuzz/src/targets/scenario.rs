@@ -44,7 +44,7 @@ pub(crate) const BUILD: Target = Target {
     start: Vec::new,
 };
 
-/// Maximum number of simultaneous events in scenarios this small. If there are more, the test concludes that time is not advancing.
+/// Maximum number of events at one time. The scenarios are so small that more events mean that time does not advance.
 const MOST_AT_ONCE: u64 = 2_000_000;
 /// Number of events between two consistency checks of the links' packet counters.
 const AUDIT: u64 = 32;
@@ -94,8 +94,8 @@ fn short_run(bytes: &[u8], range: Range, events: u64) -> Verdict {
 /// Maximum number of bytes that building a world may allocate.
 const MOST_TO_BUILD: u64 = 1_200_000_000;
 
-/// Runs the world to its end, or until it has processed about `events` events, or until its links have been offered
-/// about twice as many packets. Returns true if the run reached its end.
+/// Runs the world to its end, or until it has processed about `events` events, or until about `2 * events` packets have
+/// been offered to its links. Returns true if the run reached its end.
 fn run(world: &mut World, events: u64) -> bool {
     let (mut now, mut at_once) = (world.now(), 0);
     for k in 0.. {

@@ -30,7 +30,7 @@ pub(crate) const SENDER: Target = Target {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 
-/// Maximum number of segments that one call may send: more than a peer's window at the smallest MSS.
+/// Maximum number of segments that one call may send. A peer's window has fewer segments, even at the smallest MSS.
 const MOST_AT_ONCE: usize = 50_000;
 
 #[derive(Default)]

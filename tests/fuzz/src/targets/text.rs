@@ -1,7 +1,7 @@
 //! Text inputs: scenario files in TOML and JSON, and `--set`.
 //!
-//! No text causes a panic. Refusals have messages that a user can act on ([`clear`]). An accepted scenario has a canonical text
-//! that parses to the same scenario and the same canonical text.
+//! No text causes a panic. Refusals have messages that a user can act on ([`clear`]). An accepted scenario has a
+//! canonical text that parses to the same scenario and the same canonical text.
 
 use super::{Target, Verdict};
 use scenario::Scenario;
@@ -179,8 +179,8 @@ fn unescaped(text: &str) -> String {
 /// longest list of names.
 const LONGEST: usize = 1600;
 
-/// Checks that a message is useful: a single line, of bounded length, without control characters, and without Rust's own words,
-/// unless they are in the user's text `given`.
+/// Checks that a message is useful: a single line, of bounded length, without control characters. Words of Rust
+/// ([`OURS`]) are allowed only if the user's text `given` contains them.
 pub(crate) fn clear(line: &str, given: &str) {
     assert!(!line.trim().is_empty(), "an empty message");
     let strange = |c: char| {
@@ -189,9 +189,9 @@ pub(crate) fn clear(line: &str, given: &str) {
     };
     assert!(!line.contains(strange), "control characters in {line:?}");
     assert!(line.chars().count() <= LONGEST, "a message of {} characters: {line:.300}", line.chars().count());
-    // a message may show a name that the user wrote, with its escapes decoded and without quotes and backslashes, so it
-    // is also compared with the user's text in this form (`bare`). In a message, the four digits after "\u" are
-    // skipped: "\u007f64" does not contain the type name f64, because "7f" is the end of the escape
+    // a message may show a name from the user's text with its escapes decoded and without quotes and backslashes. So a
+    // word is allowed, too, if the user's text contains it in this form (`bare`). In a message, the four digits after
+    // "\u" are skipped: "\u007f64" does not contain the type name f64, because "7f" is the end of the escape
     let bare: String = unescaped(given).chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
     let spoken: Vec<&str> =
         line.split("\\u").enumerate().map(|(i, part)| part.get(4 * i.min(1)..).unwrap_or(part)).collect();

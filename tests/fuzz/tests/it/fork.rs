@@ -19,8 +19,9 @@ use sim::{Ended, Outcome, Steer, World};
 use std::collections::BTreeSet;
 use units::{BitRate, Duration, Prob, Rng, Time};
 
-/// Returns the text of [`said`] without the number of events. This number depends on whether links form chains, which
-/// need fewer events, and on whether a change of a link is scheduled or is made by the caller.
+/// Returns the text of [`said`] with the number of events set to 0, because runs with equal results may differ in this
+/// number. A driven world has an event for each packet at the end of each link, and other worlds save some of these
+/// events. A change of a link is an event only if it is scheduled.
 fn said_without_events(outcome: &Outcome) -> String {
     let mut summary: serde_json::Value = serde_json::from_str(&outcome.summary.to_string()).unwrap();
     summary["events"] = 0.into();

@@ -30,7 +30,7 @@ fn said(outcome: &Outcome) -> String {
     format!("{}\n{:?}", outcome.summary, outcome.tables)
 }
 
-/// Compares two results of [`said`].
+/// Panics if two results of [`said`] differ, and shows the first difference.
 fn same(what: &str, one: &str, other: &str) {
     if one != other {
         let at = one.bytes().zip(other.bytes()).position(|(a, b)| a != b).unwrap_or(0);

@@ -1,8 +1,10 @@
-//! Differential test of `sim::Past`: runs that share their common initial segment (past) give the same bytes as separate runs.
+//! Differential test of `sim::Past`: runs that share their common initial segment (past) give the same bytes as
+//! separate runs.
 //!
-//! A random scenario gets variants: links change, and applications start or stop later, are replaced by others, or differ from
-//! the start of the run. [`sim::Timeline`] determines the time up to which a variant has the same past as the first variant. This
-//! past is simulated once, in steps, and then continued as each variant.
+//! Each variant of a random scenario has some differences: a link changes, an application starts or stops at another
+//! time or has other traffic, or a setting differs from the start of the run. [`sim::Timeline`] determines the time up
+//! to which a variant has the same past as the first variant. This past is simulated once, in steps, and then continued
+//! as each variant.
 //!
 //! `BLOATLAB_FORKS=1000` sets the number of scenarios; without it, `cargo test` runs 60.
 
@@ -55,8 +57,8 @@ fn prepared(mut base: Scenario, rng: &mut Rng) -> Scenario {
     base
 }
 
-/// Returns a variant: one to three random differences from `base`. An application may be replaced by an application of the
-/// scenario `donor`.
+/// Returns a variant: `base` with one to three random differences. An application may get the traffic of an application
+/// of the scenario `donor`.
 fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
     let mut made = base.clone();
     for _ in 0..1 + rng.below(3) {
@@ -78,8 +80,8 @@ fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
             }
             4..7 => (app.start, app.stop) = (at, None),
             7..9 => app.stop = Some(at),
-            // the application gets the traffic, the stack and the number of servers of an application of the donor, but keeps its
-            // own start
+            // the application gets the traffic, the stack and the number of servers of an application of the donor, but
+            // keeps its own start
             9..13 => {
                 if let Some(other) = donor.app.values().nth(rng.below(3) as usize) {
                     app.traffic = other.traffic.clone();

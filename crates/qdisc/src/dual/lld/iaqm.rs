@@ -71,8 +71,8 @@ mod tests {
         // at 50 Mbit/s, FLOOR = 32 000 bit / 50 Mbit/s = 640 us, and MAXTH = 640 us + 2^19 ns = 1164.288 us
         let slow = at(50);
         assert_eq!((slow.min_th(), slow.max_th()), (Duration(640_000), Duration(1_164_288)));
-        // MAXTH - RANGE = 1000 - 524.288 = 475.712 us. FLOOR equals this at 67.27 Mbit/s and is shorter at higher rates, so at
-        // these rates it does not change MINTH.
+        // MAXTH - RANGE = 1000 - 524.288 = 475.712 us. At 67.27 Mbit/s, FLOOR is equally long. At higher rates, FLOOR
+        // is shorter, so MINTH is 475.712 us.
         assert_eq!((at(68).min_th(), at(68).max_th()), (Duration(475_712), Duration(1_000_000)));
         assert_eq!(at(10_000), Ramp { rate: BitRate(10_000_000_000), ..at(68) });
         assert!(at(67).min_th() > Duration(475_712));

@@ -261,11 +261,11 @@ impl DocsisLld {
         false
     }
 
-    /// Decides whether C accepts an arrival: DOCSIS-PIE may drop the packet, and the packet must fit into C's buffer.
+    /// Decides whether C accepts an arrival: DOCSIS-PIE must not drop the packet, and C's buffer must have room.
     /// Errors: the reason for the drop.
     fn classic(&mut self, packet: &PacketMeta, cx: &mut Context<'_>) -> Result<(), DropReason> {
         if self.pie.next_tick().is_none() {
-            // DOCSIS-PIE's clock restarts now, so a new interval for L's rate begins too
+            // this arrival restarts DOCSIS-PIE's clock, so the interval in which L's rate is measured also begins now
             (self.interval_bits, self.interval_start) = (0, cx.now);
         }
         let backlog = self.c.ethernet();

@@ -26,9 +26,9 @@ use units::{BitRate, Duration, Time};
 const LG_ALPHA: u32 = 7;
 /// The average is stored in units of 2^-LG_PARTS bytes.
 const LG_PARTS: u32 = 16;
-/// Number of consecutive samples of an empty queue after which the average is zero, whatever it was before. An average
-/// is at most 2^56 units. Without rounding, 128 ln(2^56) = 4968 samples would reduce it to about one unit; because of
-/// rounding, up to 128 more are needed.
+/// After this number of consecutive samples of an empty queue, any average has fallen to zero. An average is at most
+/// 2^56 units. Without rounding, 128 ln(2^56) = 4968 samples would reduce it to about one unit; because of rounding, up
+/// to 128 more are needed.
 const ALL: u64 = 6000;
 
 /// Stands in for the request loop on a link that has none: packets never wait for a grant, so `allowed` is 0. The

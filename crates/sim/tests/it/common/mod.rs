@@ -138,7 +138,7 @@ delay = "49ms"
 both_ways = true
 "#;
 
-/// A call, a web user and a bulk upload, as in case D04.
+/// A call, a web user and a bulk upload, as in case D04 of CableLabs 2012.
 pub(crate) const D04_APPS: &str = r#"
 [app.voip]
 from = "home"
@@ -313,16 +313,16 @@ impl Dice {
         self.managed(&mut text, "back", "r", "l");
         self.apps(&mut text, &hosts);
         if self.rng.below(3) == 0 {
-            // packets of several segments, which CAKE splits
+            // with this stack, packets have several segments, which CAKE splits
             text = text.replace("tcp = \"linux-6\"", "tcp = \"offload\"");
             text += "[tcp.offload]\npreset = \"linux-6\"\ntso = true\ngso_max_segs = 17\n";
         }
         text
     }
 
-    /// Writes a link with a discipline that needs a port. CAKE gets a shaper only with [`Numbers::Odd`]: with round
-    /// numbers, the shaper's timer may lead to drops at the very end of a bin, and a lazy port counts these drops in
-    /// the next bin ([`port::Port::can_wait`]).
+    /// Writes a link with a random discipline. Each of these disciplines needs a port, except `droptail` without
+    /// `drop_head`. CAKE gets a shaper only with [`Numbers::Odd`]: with round numbers, the shaper's timer may lead to
+    /// drops at the very end of a bin, and a lazy port counts these drops in the next bin ([`port::Port::can_wait`]).
     fn managed(&mut self, text: &mut String, name: &str, from: &str, to: &str) {
         let (rate, delay) = (self.rate(1, 10), self.delay());
         let queue = self.pick(&[
@@ -361,8 +361,8 @@ impl Dice {
         (n, access)
     }
 
-    /// Writes n hosts, a bottleneck, and n hosts behind it. Pairs of access links are equal, so that their packets meet at the
-    /// bottleneck.
+    /// Writes n hosts, a bottleneck, and n hosts behind it. Each host has an access link to the bottleneck, and an
+    /// access link from it.
     fn dumbbell(&mut self, text: &mut String) -> Vec<String> {
         let (n, access) = self.bottleneck(text);
         let mut hosts = Vec::new();

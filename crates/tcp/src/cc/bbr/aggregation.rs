@@ -109,16 +109,16 @@ mod tests {
 
     #[test]
     fn delayed_acks_are_two_extra_and_three_where_one_comes_early() {
-        // one ACK arrives every 2.1 ms. In this time 2.1 segments are expected, rounded down to two. When an ACK
-        // arrives, only two segments have been acknowledged since the epoch began, which is no more than expected, so
-        // the ACK begins a new epoch
+        // one ACK arrives every 2.1 ms. In this time 2.1 segments are expected, rounded down to two. Before an ACK
+        // arrives, only two segments have been acknowledged in the epoch, no more than expected, so each ACK begins a
+        // new epoch
         assert_eq!(after(&[10_000, 12_100, 14_200]), 2.0);
         // the second ACK comes after 1.95 ms: 1.95 segments are expected, rounded down to one. Two segments had been
         // acknowledged before, and four now, so the excess is three
         assert_eq!(after(&[10_000, 11_950]), 3.0);
-        // five ACKs arrive at once after an idle period. No segment is expected at that moment, so all ten segments
-        // that they acknowledge are excess. 15 ACKs at once acknowledge 30 segments, but the excess is limited to the
-        // window of 20 segments
+        // after an idle period, the first of five simultaneous ACKs begins an epoch, in which no segment is expected
+        // yet, so all ten segments acknowledged are excess. 15 simultaneous ACKs acknowledge 30 segments, but the
+        // excess is limited to the window of 20 segments
         assert_eq!(after(&[10_000, 30_000, 30_000, 30_000, 30_000, 30_000]), 10.0);
         assert_eq!(after(&[10_000; 15]), 20.0);
     }

@@ -30,7 +30,7 @@ const KEPT: u32 = 48;
 /// The state of one connection's policer detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct LongTerm {
-    /// True from the loss that begins the first interval until the detection is reset.
+    /// True once a loss has begun the first interval, until the detection is reset.
     sampling: bool,
     /// True while BBR sends at the policer's rate.
     used: bool,
@@ -57,7 +57,7 @@ impl LongTerm {
         (self.since, self.delivered, self.lost, self.rounds) = (a.now, a.total_delivered, 0, 0);
     }
 
-    /// Processes an ACK. Returns true once BBR has sent at the policer's rate for [`KEPT`] rounds, and should probe for
+    /// Processes an ACK. Returns true if BBR has now sent at the policer's rate for [`KEPT`] rounds, and must probe for
     /// bandwidth again.
     pub(super) fn on_ack(&mut self, a: &AckSample, round_start: bool, in_probe_bw: bool) -> bool {
         let Some(d) = a.rate.filter(|d| !d.compressed) else {

@@ -33,8 +33,9 @@ impl Control for Bbr {
         self.drive(w)
     }
 
-    /// Sets the first round-trip time, and derives the first pacing rate from it and the window. On a slow link, the small packets
-    /// of the handshake take less time than any full segment, so this first value remains the minimum until it expires.
+    /// Sets the first round-trip time, and derives the first pacing rate from it and the window. On a slow link, the
+    /// handshake's small packets take less time than any full segment, so this first round-trip time remains the
+    /// minimum until it expires.
     fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
         self.rt_prop = Some(us);
         self.rt_prop_at = now;

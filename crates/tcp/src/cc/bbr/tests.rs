@@ -89,8 +89,8 @@ fn the_gains_of_a_cycle_average_one() {
     let (mut b, mut w) = run(200, 10_000);
     let mut seen = [false; 8];
     for k in 201..400 {
-        // the 30 segments in flight are more than a probing phase aims for (1.25 BDP plus `quanta`, 22 segments), so a
-        // probing phase ends after RTprop
+        // 30 segments are in flight. This is more than a probing phase aims for (22 segments: 1.25 BDP plus `quanta`),
+        // so the probing phase also ends after RTprop
         let mut a = ack(Time(10_000_000 + k * 1_000_000), k * 1000, 30_000, 10_000);
         a.lost = 0;
         step(&mut b, &mut w, &a);
@@ -133,8 +133,8 @@ fn startup_ends_three_rounds_after_the_last_growth() {
 fn a_round_trip_not_seen_for_ten_seconds_is_probed_for() {
     let (mut b, mut w) = run(200, 10_000);
     let before = w.cwnd;
-    // from now on the RTT is 12 ms. The first ACK of `run` measured the minimum of 10 ms. It arrived 11 ms after the
-    // start, so the minimum expires 10 s later, after 10.011 s
+    // from now on the RTT is 12 ms. The minimum of 10 ms was measured by the first ACK of `run`, 11 ms after the start,
+    // so it expires after 10.011 s
     let mut k = 200;
     let mut first = None;
     let mut last = None;

@@ -59,7 +59,7 @@ impl Bbr3 {
         }
     }
 
-    /// ResetCongestionSignals(): clears the mark that a loss occurred in this round, and sets bw_latest and inflight_latest to 0.
+    /// ResetCongestionSignals(): clears `is_loss_in_round`, and sets bw_latest and inflight_latest to 0.
     pub(super) fn reset_congestion_signals(&mut self) {
         self.bounds.is_loss_in_round = false;
         (self.bounds.bw_latest, self.bounds.inflight_latest) = (0.0, 0.0);
@@ -207,8 +207,8 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLongTermModel(): updates inflight_longterm and `ack_phase`. Returns true if the update has begun a refill or
-    /// ended the probe.
+    /// AdaptLongTermModel(): updates inflight_longterm and `ack_phase`. Returns true if this has started ProbeBW_REFILL
+    /// or ended a probe.
     pub(super) fn adapt_long_term_model(&mut self, cwnd: f64, s: &AckSample, rs: &RateSample) -> bool {
         if self.cycle.ack_phase == AckPhase::ProbeStarting && self.path.round_start {
             self.cycle.ack_phase = AckPhase::ProbeFeedback;

@@ -3,7 +3,7 @@
 //! ```text
 //! expected = bw * (now - start);  a new interval starts, with nothing acknowledged, once acknowledged <= expected
 //! extra    = min(acknowledged since start - expected, cwnd)
-//! extra_acked = max of extra:  over one round in Startup;  later over 10 rounds (draft), or over the last 5 to 10 (Linux)
+//! extra_acked = max of extra:  in Startup over 1 round (draft) or 2 (Linux);  later over 10 (draft) or 5 to 10 (Linux)
 //! ```
 //!
 //! Source: draft-ietf-ccwg-bbr-04 §5.5.9.
@@ -36,9 +36,8 @@ impl Excess {
         self.parts.iter().fold(0.0, |most, e| most.max(*e))
     }
 
-    /// Processes the start of a round. The filter is divided into parts, each of which covers one or more rounds. The
-    /// version of BBR (`form`) and `full_bw_reached` determine the number of parts, and the number of rounds in each
-    /// part.
+    /// Processes the start of a round. The filter consists of parts that cover one or more rounds each. `form` (draft
+    /// or Linux) and `full_bw_reached` determine the number of parts, and the number of rounds in each.
     pub(super) fn on_round(&mut self, form: Bbr3Form, full_bw_reached: bool) {
         let (rounds, parts) = match (form, full_bw_reached) {
             (Bbr3Form::Draft, false) => (1, 1),

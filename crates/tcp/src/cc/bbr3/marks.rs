@@ -8,8 +8,8 @@
 //! always:        inflight_longterm does not rise while ratio > 1/2
 //! ```
 //!
-//! A round in which no ACK counts (no data delivered, or round trips above 5 ms) has no ratio: it changes neither alpha nor the
-//! number of high rounds, as in google/bbr (bbr_update_ecn_alpha).
+//! A round in which no ACK counts (no data delivered, or round trips above 5 ms) has no ratio. Such a round changes
+//! neither alpha nor the count of consecutive rounds with ratio >= 1/2, as in google/bbr (bbr_update_ecn_alpha).
 //!
 //! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). google/bbr enables this response by a
 //! route flag (ECN_LOW); here, `ecn_feedback = "dctcp"` enables it.
@@ -19,10 +19,10 @@ use crate::cc::control::AckSample;
 const ALPHA_GAIN: f64 = 1.0 / 16.0;
 /// After a round with marks, inflight_shortterm is multiplied by 1 - alpha * FACTOR.
 const FACTOR: f64 = 1.0 / 3.0;
-/// Maximum acceptable share of marks in a round.
+/// Share of marked bytes in a round above which a probe ends.
 const THRESH: f64 = 0.5;
-/// Number of consecutive rounds with a share of marks of at least [`THRESH`] that end Startup. A round is skipped if no ACK
-/// of the round counts, for example because the RTT is above [`MAX_RTT`].
+/// Startup ends after this number of consecutive rounds in which the share of marks is at least [`THRESH`]. A round is
+/// skipped if none of its ACKs counts, for example because the RTT is above [`MAX_RTT`].
 const FULL_ROUNDS: u32 = 2;
 /// Maximum RTT at which marks count, microseconds.
 const MAX_RTT: u32 = 5_000;
@@ -35,8 +35,8 @@ pub(super) struct Marks {
     marked: u64,
     delivered: u64,
     ratio: f64,
-    /// Number of consecutive rounds with a ratio of at least [`THRESH`]. A round without a ratio neither increases nor resets
-    /// this number.
+    /// Number of consecutive rounds in which the share of marks was at least [`THRESH`]. A round in which no ACK counts
+    /// leaves this number unchanged.
     high_rounds: u32,
 }
 
@@ -47,7 +47,8 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// Processes an ACK. Marks count only at short round-trip times.
+    /// Counts the delivered and the marked bytes that an ACK reports, if ECN is in use and the minimum RTT is at most
+    /// [`MAX_RTT`].
     pub(super) fn on_ack(&mut self, s: &AckSample, min_rtt: Option<u32>) {
         if s.ecn && min_rtt.is_some_and(|us| us <= MAX_RTT) {
             self.marked += s.ce_bytes;
@@ -71,7 +72,7 @@ impl Marks {
         self.ratio > 0.0
     }
 
-    /// Returns true if the last round had more marks than a probe may cause.
+    /// Returns true if the share of marks in the last round was above [`THRESH`], which ends a probe.
     pub(super) fn too_high(&self) -> bool {
         self.ratio > THRESH
     }
@@ -109,7 +110,7 @@ mod tests {
             m.end_round();
             assert_eq!((m.too_high(), m.full()), (true, n == 2));
         }
-        // exactly half of the bytes is not too much for a probe, but for Startup
+        // a share of exactly one half is within a probe's limit, but two consecutive rounds with this share end Startup
         let mut half = Marks::default();
         for n in 1..=2 {
             half.on_ack(&AckSample { ce_bytes: 500, ..s }, Some(5_000));

@@ -10,9 +10,9 @@ use units::Duration;
 const MIN_RTT_FILTER_LEN: Duration = Duration::from_secs(10);
 /// BBR.ProbeRTTInterval: the time without a lower RTT after which ProbeRTT begins.
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
-/// If a delivery rate is at least this factor times full_bw, the pipe is not full yet, and the rate becomes full_bw.
+/// If a delivery rate is at least this factor times full_bw, the pipe is not full yet, and full_bw is set to that rate.
 const FULL_BW_GROWTH: f64 = 1.25;
-/// Number of rounds with less growth than [`FULL_BW_GROWTH`] after which the pipe counts as full.
+/// Number of consecutive rounds with less growth than [`FULL_BW_GROWTH`] after which the pipe counts as full.
 const FULL_BW_COUNT: u32 = 3;
 
 /// Returns RS.delivery_rate, bytes per second.
@@ -26,7 +26,7 @@ impl Bbr3 {
         self.path.max_bw_filter[0].max(self.path.max_bw_filter[1])
     }
 
-    /// StartRound(): begins a round that ends once the data in flight now is delivered.
+    /// StartRound(): begins a round. The round ends when all data that is now in flight has been delivered.
     pub(super) fn start_round(&mut self) {
         self.path.next_round_delivered = self.delivered;
     }
@@ -43,7 +43,7 @@ impl Bbr3 {
         }
     }
 
-    /// UpdateMaxBw(): updates the round count, and max_bw from a rate sample.
+    /// UpdateMaxBw(): counts the round if this ACK starts one, and updates max_bw from the rate sample.
     pub(super) fn update_max_bw(&mut self, rs: &RateSample) {
         self.update_round(rs);
         let rate = delivery_rate(rs);
@@ -60,7 +60,8 @@ impl Bbr3 {
         }
     }
 
-    /// UpdateACKAggregation(): updates extra_acked, the data acknowledged in excess of what bw delivers.
+    /// UpdateACKAggregation(): updates extra_acked, the data acknowledged beyond what a path of bandwidth bw would
+    /// deliver in the same time.
     pub(super) fn update_ack_aggregation(&mut self, cwnd: f64, s: &AckSample) {
         self.path.excess.on_ack(s.now, s.delivered as f64, self.path.bw, cwnd);
     }

@@ -29,8 +29,8 @@ impl Phase {
     }
 }
 
-/// Relation of the ACKs that now arrive to a bandwidth probe. The feedback from a probe begins one round trip after the
-/// probe begins, and ends one round trip after the probe ends.
+/// The part of a bandwidth probe that the arriving ACKs reflect. ACKs reflect a probe from one round trip after the
+/// probe begins until one round trip after the probe ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
     #[default]

@@ -170,7 +170,8 @@ impl Control for Bbr3 {
         self.drive(w, (w.cwnd * self.mss).max(self.prior_cwnd))
     }
 
-    /// HandleRestartFromIdle(): restarts pacing at the estimated bandwidth, or ends ProbeRTT if its time is up.
+    /// HandleRestartFromIdle(): in ProbeBW, restarts pacing at the estimated bandwidth; in ProbeRTT, ends ProbeRTT if
+    /// its time is up.
     fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
         let mut cwnd = w.cwnd * self.mss;
         if silence.app_limited {

@@ -10,11 +10,12 @@ use crate::cc::control::{AckSample, RateSample};
 use crate::stats::State;
 use units::{Duration, Time};
 
-/// BBRStartupFullLossCnt: minimum number of separate runs of lost segments in a round for losses to end Startup.
+/// BBRStartupFullLossCnt: losses end Startup only if a round has at least this number of separate runs of lost
+/// segments.
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
-/// Number of rounds after which Drain ends in any case.
+/// Number of rounds after which Drain ends even if too much data is still in flight.
 const DRAIN_ROUNDS: u64 = 3;
-/// The wait between two probes, in seconds: its minimum, and the maximum of the random time that is added.
+/// Minimum wait between two probes, and maximum of the random time that is added to it, in seconds.
 const PROBE_WAIT: (f64, f64) = (2.0, 1.0);
 /// Maximum number of rounds from one probe to the next, for coexistence with Reno.
 const MOST_RENO_ROUNDS: f64 = 63.0;
@@ -63,7 +64,8 @@ impl Bbr3 {
 
     // ---------------------------------------------------------------- ProbeBW
 
-    /// PickProbeWait(): draws the random wait until the next probe, in seconds and in rounds.
+    /// PickProbeWait(): draws the wait until the next probe, and sets the count of rounds since the last probe to 0 or
+    /// 1 at random.
     fn pick_probe_wait(&mut self) {
         self.cycle.rounds_since_probe_up = self.rng.below(2) as u32;
         self.cycle.bw_probe_wait = Duration::from_secs_f64(PROBE_WAIT.0 + PROBE_WAIT.1 * self.rng.unit());
@@ -150,7 +152,7 @@ impl Bbr3 {
             return true;
         }
         if s.window_filled && cwnd >= self.bounds.inflight_longterm {
-            // inflight_longterm limits the rate here, so a rate that does not grow does not show that the pipe is full
+            // inflight_longterm limits the rate here, so the pipe may not be full even if the rate does not grow
             self.reset_full_bw();
             self.path.full_bw = delivery_rate(rs);
             return false;

@@ -69,8 +69,8 @@ fn reno_would_need_sixty_two_rounds_at_25_mbit_and_30_ms() {
         rounds += 1;
     }
     assert_eq!(rounds, 62);
-    // with a window of 10 segments, 10 rounds are enough; with a window of 11 segments, they are not. With a large BDP, the wait
-    // is 63 rounds, the maximum
+    // after 10 rounds, it is time to probe if the window is 10 segments, but not yet if it is 11 segments. With a large
+    // BDP, the wait is 63 rounds, the maximum
     b.cycle.rounds_since_probe_up = 10;
     assert!(b.is_reno_coexistence_probe_time(15_000.0) && !b.is_reno_coexistence_probe_time(16_500.0));
     b.path.bw *= 100.0;
@@ -165,7 +165,7 @@ fn the_bound_grows_by_1_2_4_and_8_segments_a_round() {
     for (grown, want) in grown.iter().zip([1.0, 2.0, 4.0, 8.0]) {
         assert!((want - 1.0..=want).contains(grown), "{grown} {want}");
     }
-    // the bound does not grow if the window was not filled, or is below the bound
+    // the bound does not grow if the window was not filled, or if the window is below the bound
     for (cwnd, window_filled) in [(1e6, false), (40_000.0, true)] {
         let before = b.bounds.inflight_longterm;
         let s = AckSample { delivered: 50_000, window_filled, ..AckSample::default() };
@@ -181,7 +181,8 @@ fn a_round_with_too_many_marks_does_not_raise_the_bound() {
     let s = AckSample { ecn: true, delivered: 1000, ce_bytes: 750, ..AckSample::default() };
     b.bounds.marks.on_ack(&s, Some(5_000));
     b.bounds.marks.end_round();
-    // the first ACK ends the probe at 40 kB, and a later segment of the probe was sent with 60 kB in flight
+    // the first ACK is for a segment sent with 40 kB in flight, and ends the probe. The second ACK is for a segment
+    // sent with 60 kB in flight
     assert!(b.adapt_long_term_model(60_000.0, &s, &rate(40_000, 0, 40_000)));
     b.adapt_long_term_model(60_000.0, &s, &rate(40_000, 0, 60_000));
     assert_eq!((b.phase, b.bounds.inflight_longterm), (Phase::ProbeBwDown, 40_000.0));
@@ -221,7 +222,7 @@ fn a_round_with_a_loss_lowers_the_short_term_to_what_was_delivered_or_seven_tent
     // becomes 0.7 times the window, 0.7 * 80 kB = 56 kB, which is above 45 kB
     lossy_round(&mut b, 45_000);
     assert_eq!((b.bounds.bw_shortterm, b.bounds.inflight_shortterm), (4.5e6, 56_000.0));
-    // 10 kB delivered is less than 0.7 times either bound, so both become 0.7 times their value
+    // 10 kB in 10 ms is 1 MB/s. Both values are less than 0.7 times their bounds, so both bounds are multiplied by 0.7
     lossy_round(&mut b, 10_000);
     assert_eq!((b.bounds.bw_shortterm, b.bounds.inflight_shortterm), (0.7 * 4.5e6, 0.7 * 56_000.0));
     b.bound_bw_for_model();

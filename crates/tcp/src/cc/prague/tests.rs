@@ -86,8 +86,8 @@ fn below_25_ms_the_rate_is_that_of_25_ms() {
             let got = Flow::new(20.0, rtt).rate(60.0, even(p));
             assert!((got / want - 1.0).abs() < 0.1, "p {p}, rtt {rtt}: {got} for {want}");
         }
-        // with an RTT of 100 ms, the window is the same, but it is sent in 100 ms instead of 25 ms. So only a quarter
-        // of these segments is sent in 25 ms
+        // an RTT of 100 ms gives the same window, but this window is sent in 100 ms instead of 25 ms. So only a quarter
+        // of its segments is sent in 25 ms
         let got = Flow::new(20.0, 0.1).rate(120.0, even(p));
         assert!((4.0 * got / want - 1.0).abs() < 0.1, "p {p}: {got}");
         // with random marks, some virtual round trips contain no mark, and the window is then not cut. In equilibrium the window
@@ -124,7 +124,7 @@ fn cuts_that_wait_for_a_mark_leave_windows_a_fifth_larger() {
         let got = 2.0 * f.rate(600.0, || rng.chance(p));
         assert!((got * p / x - 1.0).abs() < 0.05, "p {p}: {}", got * p);
     }
-    // if short round trips count as 25 ms, cuts are at least 25 ms apart, too
+    // if short round trips count as 25 ms, at least 25 ms pass between two cuts
     let mut f = Flow::new(20.0, 0.0125);
     f.c.last_cut = LastCut::At { sent: 0, at: Time::ZERO };
     (f.c.saw_ce, f.c.alpha, f.c.rounds) = (true, 0.5, TRANSITION);
@@ -141,7 +141,7 @@ fn cuts_that_wait_for_a_mark_leave_windows_a_fifth_larger() {
 fn the_first_mark_halves_and_later_ones_cut_by_alpha() {
     let mut f = Flow::new(40.0, 0.05);
     f.ack(true);
-    // W is halved from 40 to 20, and cwnd moves towards it by one segment per ACK
+    // the first mark halves W from 40 to 20, and cwnd moves towards W by one segment per ACK
     assert_eq!((f.c.w, f.c.alpha, f.w.cwnd, f.w.ssthresh), (20.0, 0.0, 39.0, 39.0));
     (0..19).for_each(|_| f.ack(true));
     assert_eq!((f.w.cwnd, f.c.w), (20.0, 20.0));
@@ -176,7 +176,7 @@ fn it_is_paced_in_bursts_of_a_quarter_of_a_millisecond() {
     c.pace(&w, 0.0, Time(MS), Duration::from_millis(20));
     let d = c.drive(w);
     assert_eq!((d.pacing_rate, d.quantum), (Some(75e6), 12));
-    // while cwnd is below half of ssthresh, the pacing rate is twice as high
+    // while cwnd is below half of ssthresh, the pacing rate is doubled, here from 75 to 150 MB/s
     c.pace(&Window { ssthresh: 2001.0, ..w }, 0.0, Time(MS), Duration::from_millis(20));
     assert_eq!(c.pacing_rate, Some(150e6));
     // the flow never sends less than 100 kbit/s, which is 0.25 segments in a round trip of 30 ms, so W becomes 0.25
@@ -231,8 +231,8 @@ fn it_grows_unless_the_application_has_no_more() {
         c.on_ack(Window { cwnd: 10.0, ssthresh: 5.0 }, &s);
         c.w
     };
-    // although the window does not limit this flow, one segment acknowledged adds 1/10, unless the application has no
-    // more data to send
+    // the window does not limit this flow, but an acknowledged segment still adds 1/10 to W = 10. If the application
+    // limits the flow, W does not grow
     assert_eq!((grown(false), grown(true)), (10.1, 10.0));
 }
 
@@ -250,8 +250,8 @@ fn two_segments_leave_in_a_virtual_round_trip_however_slow() {
     // at 25 ms
     assert_eq!((sized(2.0, 25), sized(0.8, 10), sized(2.0, 100)), (0, 0, 0));
     assert_eq!((sized(1.0, 100), sized(0.01, 25)), (750, 150));
-    // at W = 10, an ACK of one segment adds 1/10. If the segment has only 750 bytes (half of the MSS), a mark cancels
-    // half of this growth
+    // at W = 10, an ACK of one unmarked segment adds 1/10. A marked segment of 750 bytes (half of the MSS) still adds
+    // half of this, 1/20
     let mut f = Flow::new(10.0, 0.025);
     (f.c.segment, f.c.saw_ce, f.c.last_cut, f.c.round_until) = (750.0, true, LastCut::Round(true), u64::MAX);
     f.ack(true);
