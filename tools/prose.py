@@ -87,7 +87,16 @@ def joined(lines: Iterable[tuple[int, str]]) -> Prose:
         last = n
 
 
-READERS = {".rs": comments, ".ts": comments, ".toml": partial(comments, mark="#"), ".py": python, ".md": page}
+#: In TypeScript, documentation is in blocks that begin with `/**`.
+SCRIPT = partial(comments, mark=r"(?://|/\*\*|\*(?!/))")
+READERS = {
+    ".rs": comments,
+    ".ts": SCRIPT,
+    ".mjs": SCRIPT,
+    ".toml": partial(comments, mark="#"),
+    ".py": python,
+    ".md": page,
+}
 
 
 def sentences(text: str, read: Callable[[str], Prose]) -> Prose:

@@ -120,8 +120,8 @@ def _by_key() -> Mapping[str, Measure]:
 def _looked_up(path: str) -> tuple[Name, Measure | None]:
     """Returns the label of a column, and its declaration if there is one.
 
-    The label is the first of these that exists: the label declared for the name as a path in the summary; the label
-    declared for the last key of the name; the name without its suffix, which gives the unit. The name of another
+    The label is the first of these that exists: the label declared for `path`, a path in the summary; the label
+    declared for the last key of `path`; the name without its suffix, which gives the unit. The name of another
     program's measure (`_OTHERS`) is used unchanged.
     """
     parts = path.split(".")

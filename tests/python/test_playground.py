@@ -105,7 +105,7 @@ AMOUNTS = {"BitRate": "2", "Bytes": "2", "Duration": "2", "Limit": "2000", "Prob
 
 
 def spellings(kind: str) -> Iterator[str]:
-    """Yields an amount in every unit of a kind of quantity, as the schema's patterns list them."""
+    """Yields one amount for each unit of `kind` (a duration, a rate, ...) that the schema's pattern accepts."""
     of = schema()["$defs"][kind]
     patterns = next(p["pattern"] for p in [of, *of.get("anyOf", [])] if "pattern" in p)
     for pattern in patterns.split("|^"):

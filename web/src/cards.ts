@@ -6,7 +6,7 @@ import { explained } from "./terms";
 import type { Json, Summary, Tree } from "./types";
 
 export interface Card {
-  /** What `value` measures: "quality", "page load". */
+  /** The quantity that `value` gives: "quality", "page load". */
   title: string;
   value: string;
   /** The verdict in a word. A glyph beside it shows the tone, so colour is not needed. */

@@ -233,7 +233,7 @@ impl Cmts {
     fn place_proactive(&mut self, first: u64) -> (u64, Option<usize>) {
         let Some(mut p) = self.proactive.take() else { return (0, None) };
         if p.next < first {
-            // skips the grants in MAPs that were not scheduled
+            // skips the grants that fall into MAPs which this scheduler did not make
             p.next += (first - p.next).div_ceil(p.every) * p.every;
         }
         let (end, mut earliest) = (first + self.frames_per_map, None);

@@ -38,7 +38,7 @@ pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<()
     }
     let at = if name.contains('.') { format!("{root}.\"{name}\".{key}") } else { format!("{root}.{name}.{key}") };
     if !rest.is_empty() && !known.contains(&chosen.as_str()) {
-        // `path` continues after `chosen`, so `chosen` should be the name of a kind, but no kind has this name
+        // a path may continue only after the name of a kind, and no kind is named `chosen`
         return Err(Problem::new(&at, crate::nearest::unknown_of("keyword", chosen, "valid", &known)));
     }
     let write = if known.contains(&chosen.as_str()) {

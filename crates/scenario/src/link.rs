@@ -251,7 +251,7 @@ impl Link {
     }
 }
 
-/// Returns true if a link can hold a queue. A selection of all links selects only such links.
+/// Returns true if a link can hold a queue. Only such links are meant where a setting applies to all links.
 pub fn can_queue(link: &Link) -> bool {
     link.rate.is_some() || link.service != Service::Plain
 }

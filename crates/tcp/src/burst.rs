@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn a_burst_is_a_thousandth_of_a_second_and_more_where_round_trips_are_short() {
         let p = params();
-        // 60 Mbit/s for 1/1024 s is 7324 bytes, or 5 segments of 1448. An RTT of 1 ms (1000 >> 9 = 1 halving) adds half of 64 KB:
-        // 27 segments
+        // 60 Mbit/s for 1/1024 s is 7324 bytes, or 5 segments of 1448. An RTT of 1 ms (1000 >> 9 = 1 halving) adds half of
+        // 64 KB, so the burst has 27 segments
         assert_eq!(autosize(&p, Some(7.5e6), 20_000), 5);
         assert_eq!(autosize(&p, Some(7.5e6), 1_000), 27);
         // an RTT of 5 ms (5000 >> 9 = 9 halvings of 64 KB) adds 128 bytes, too few for another segment

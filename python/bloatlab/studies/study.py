@@ -86,8 +86,8 @@ class About:
 class Quick:
     """A quick look: the number of seeds, and a sentence saying why the result proves nothing.
 
-    A study without `batches` may limit the quick look to `cases`, and to runs of `seconds`, which `build` must take as
-    an argument with this name.
+    A study without `batches` may limit the quick look to `cases`, and its runs to `seconds`. For the latter, `build` must
+    have a parameter named `seconds`.
     """
 
     seeds: int = 1

@@ -32,7 +32,9 @@ def known(values: pl.Series) -> list[float]:
 
 
 def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], against: str = "") -> pl.DataFrame:
-    """Makes a table with one row per grid point and column: n, mean, sd, cv, median, both 95 % intervals of the mean.
+    """Makes a table with a row for each grid point and each of `columns`.
+
+    A row has n, mean, sd, cv and median, and two 95 % intervals of the mean, which are computed in two ways.
 
     With a baseline `against`, such as "queue=codel", the table also contains the mean difference from the baseline and
     both 95 % intervals of this difference, over the seeds for which both runs have a value. Raises `ValueError` for an

@@ -199,7 +199,7 @@ fn segments_say_what_a_real_stack_would() {
             }
         }
         let length = payload as u64 + u64::from(h(0x02)) + u64::from(h(0x01));
-        // the packets of a have no gaps in the left capture
+        // in the left capture, no packet of host a is missing
         if p[15] == 0 {
             assert!(u64::from(seq) <= stream.next, "a gap before {seq}");
         }

@@ -37,8 +37,8 @@ const WINDOW_PERCENT: u64 = 350;
 const W: usize = 10;
 /// EXTRA_BINS: the test does not run if the round trip contains more than this number of whole bins.
 const EXTRA_BINS: usize = 15;
-/// Number of bins stored. They include EXTRA_BINS bins after the end of the earlier window (prev_delv), the W bins of
-/// this window, and one more bin, because the window may begin and end in the middle of a bin.
+/// Number of bins stored: the W bins of the window of one RTT ago (prev_delv), one bin more, because this window may
+/// begin and end in the middle of a bin, and the EXTRA_BINS bins since its end.
 const NUM_BINS: usize = W + EXTRA_BINS + 1;
 /// THRESH: slow start ends when norm_diff reaches this value.
 const THRESH: f64 = 0.35;

@@ -176,7 +176,7 @@ def step(stack: str, rtt: float, queue: str, then: float, *, bursts: bool = Fals
     return Case("steps", queue, (Load(stack, rtt),), 50.0, 60, bench=True, then=then, bursts=bursts)
 
 
-#: Scenario 2. With bursts, only the smallest step is run, because the tests combine bursts with this step only.
+#: Scenario 2. Bursts are combined only with the smallest step, as in the published tests.
 STEPS = tuple(
     step(stack, rtt, queue, then, bursts=bursts)
     for bursts in (False, True)
