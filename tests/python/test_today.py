@@ -97,11 +97,10 @@ def test_considerations_are_what_they_say():
         Consideration.RATE: [],
     }
     assert apps[Consideration.SESSIONS]["ftp"]["traffic"]["ftp"]["flows"] == 50
-    # file sizes follow a Pareto distribution from 3 kB to 1 MB with shape 1.2; their mean is the integral of the size
-    # times its density
+    # file sizes follow a Pareto distribution with shape 1.2 from 3 kB, capped at 1 MB. Their mean is the integral of
+    # the probability that a size is larger than x: 1 up to 3 kB, then (3 kB / x)^1.2 up to 1 MB
     xs = np.geomspace(3e3, 1e6, 200_001)
-    density = 1.2 * 3e3**1.2 * xs**-2.2 / (1 - (3e3 / 1e6) ** 1.2)
-    assert pareto_mean(1.2, 3e3, 1e6) == pytest.approx(np.trapezoid(xs * density, xs), rel=1e-6)
+    assert pareto_mean(1.2, 3e3, 1e6) == pytest.approx(3e3 + np.trapezoid((3e3 / xs) ** 1.2, xs), rel=1e-6)
     # at 1 Mbit/s, the router shapes to 95 % of this rate, and a grant of 253 bytes every 8.1 ms is 250 kbit/s
     low = {line: data(line, Consideration.LOW_RATE)["link"] for line in Equipment}
     assert low[Equipment.CAKE]["wan"]["queue"]["cake"]["bandwidth"] == "950kbit"

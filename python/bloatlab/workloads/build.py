@@ -121,9 +121,8 @@ def bps(rate: float) -> str:
 
 
 def pareto_mean(shape: float, low: float, high: float) -> float:
-    """Returns the mean of a Pareto distribution truncated to [`low`, `high`]."""
-    a = shape
-    return low**a / (1 - (low / high) ** a) * a / (a - 1) * (low ** (1 - a) - high ** (1 - a))
+    """Returns the mean size of `traffic.short`: a Pareto distribution from `low`, capped at `high`."""
+    return (shape * low - low**shape * high ** (1 - shape)) / (shape - 1)
 
 
 def link(a: str, b: str, rate: float | None, delay: float, queue: Any = None) -> Data:

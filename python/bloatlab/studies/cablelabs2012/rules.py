@@ -136,7 +136,7 @@ def _cell(cell: PublishedCell, spreads: Spreads) -> Cell:
     else:
         must = cell.metric == LOST and cell.case.number == 1
         finding = judge(cell.values, bands, ours, interval_rule=not must)
-    if cell.metric == FTP and finding.agrees and finding.why != "published value inside our interval":
+    if cell.metric == FTP and finding.agrees:
         finding = _difference(cell.case, spreads) or finding
     if calibration(cell.case):
         verdict, reason = Verdict.CALIBRATION, f"free parameters were chosen on it; {finding.why}"

@@ -288,7 +288,7 @@ def _bursts(discipline: str, transport: str) -> Case:
 def _short(discipline: str, load: float) -> Case:
     """Returns the case with short transfers beside five sessions. The transfers offer a load of `load` times Tmax.
 
-    The sizes of the transfers have a Pareto distribution from 3 kB to 1 MB with shape 1.2; the mean is 11 kB.
+    The sizes of the transfers have a Pareto distribution from 3 kB, capped at 1 MB, with shape 1.2; the mean is 13 kB.
     """
     low, high, shape = 3e3, 1e6, 1.2
     size = {"pareto": {"min": f"{low:.0f}B", "max": f"{high:.0f}B", "shape": shape}}
