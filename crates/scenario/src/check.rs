@@ -138,6 +138,11 @@ impl Scenario {
                     problems.push(p.under(key).under(&at));
                 }
             }
+            if self.route[..i].iter().any(|other| (&other.at, &other.to) == (&route.at, &route.to)) {
+                let message =
+                    format!("the route from \"{}\" to \"{}\" is listed twice", shown(&route.at), shown(&route.to));
+                problems.push(Problem::new(&at, message));
+            }
             match links.iter().find(|(n, _)| *n == route.via) {
                 None => {
                     let known: Vec<&str> = links.iter().map(|(n, _)| n.as_str()).collect();

@@ -79,6 +79,7 @@ fn as_given(given: &str) -> String {
         "map" => "a table".to_owned(),
         "sequence" => "a list".to_owned(),
         "null" | "unit value" | "Option value" => "null".to_owned(),
+        "unit variant" => "a keyword alone".to_owned(),
         _ => {
             // serde writes integer `5`, floating point `0.5`, boolean `true` and string "text"
             let kinds = ["integer ", "floating point ", "boolean ", "string ", "character "];
@@ -104,9 +105,8 @@ fn as_valid(valid: &str) -> String {
         "map with a single key" => "a table of one key".to_owned(),
         "variant identifier" | "unit variant" | "field identifier" => "a keyword".to_owned(),
         "unit" => "nothing after the keyword".to_owned(),
-        _ if valid == "a map" || valid.starts_with("struct ") || valid.contains("struct variant") => {
-            "a table".to_owned()
-        }
+        "a map" | "newtype variant" => "a table".to_owned(),
+        _ if valid.starts_with("struct ") || valid.contains("struct variant") => "a table".to_owned(),
         _ if valid == "enum" || valid.starts_with("enum ") => "a keyword, or a table of one key".to_owned(),
         _ if valid.starts_with("a tuple of size ") || valid.starts_with("an array of length ") => {
             format!("a list of {}", valid.rsplit(' ').next().unwrap_or_default())

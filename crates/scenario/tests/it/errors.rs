@@ -581,3 +581,20 @@ fn a_key_that_a_table_of_a_link_lacks_is_named() {
         assert_eq!(refused("rate = \"5mbit\"", table), [error]);
     }
 }
+
+#[test]
+fn a_route_is_listed_once() {
+    let route = "[[route]]\nat = \"home\"\nto = \"server\"\nvia = \"up\"\n";
+    let lines = refused("[link.down]", &format!("{route}{route}[link.down]"));
+    assert_eq!(lines, ["route.1: the route from \"home\" to \"server\" is listed twice"]);
+}
+
+#[test]
+fn a_keyword_that_needs_a_table_says_so() {
+    let class = |test: &str| {
+        refused("codel = { limit = \"417p\" }", &format!("cbt.classes = [{{ name = \"a\", test = {test} }}]"))
+    };
+    let at = "link.up.queue.cbt.classes.0.test";
+    assert_eq!(class("\"red\""), [format!("{at}.red: a keyword alone is not valid; expected a table")]);
+    assert_eq!(class("\"share\""), [format!("{at}.share: a keyword alone is not valid; expected a table")]);
+}
