@@ -1,5 +1,6 @@
 //! Builds a world from a scenario.
 
+use crate::arrivals::Arrivals;
 use crate::chain::{self, Role};
 use crate::codec::Bodies;
 use crate::conn::Path;
@@ -13,7 +14,7 @@ use crate::tsq::{self, Tsq};
 use crate::world::{CATCH_UP, World};
 use measure::{Rows, Tally};
 use packet::{Flags, FlowTable, NodeId};
-use port::Service;
+use port::{Carries, Port, Service};
 use record::{Mask, Sink};
 use scenario::{NetworkApp, Scenario, Task};
 use std::collections::VecDeque;
@@ -101,6 +102,7 @@ impl<S: Sink> World<S> {
         let ports = numbers(|carrier| matches!(carrier, Carrier::Port { .. }));
         let chained = numbers(|carrier| matches!(carrier, Carrier::Chained(_)));
         let opportunities = network.links.iter().any(|link| matches!(link.port.service, Service::Delivery(_)));
+        let duplicates = built.iter().any(|link| link.carrier.port().is_some_and(Port::may_duplicate));
         let net = Net {
             events: Events::new(fed),
             links: built,
@@ -115,6 +117,7 @@ impl<S: Sink> World<S> {
             chained,
             tsq: Tsq::default(),
             queue_delays: Vec::new(),
+            arrivals: duplicates.then(Arrivals::default),
         };
         let mut world = Self {
             apps: Vec::new(),

@@ -142,6 +142,9 @@ impl<S: Sink> Engine<S> {
         if has_bytes(packet.flags) {
             return self.deliver_bytes(&packet, info.row, path);
         }
+        if self.net.arrivals.as_mut().is_some_and(|arrivals| arrivals.again(&packet)) {
+            return;
+        }
         let now = self.net.now();
         let delay = inline_delay(now, packet.body);
         let Path { app, counts, .. } = path;

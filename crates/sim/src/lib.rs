@@ -29,6 +29,7 @@
 
 mod account;
 mod arena;
+mod arrivals;
 mod build;
 pub mod capture;
 mod chain;

@@ -1,5 +1,6 @@
 //! Routing: moves packets from link to link, and schedules each link's next event.
 
+use crate::arrivals::Arrivals;
 use crate::chain::{Arrival, Books};
 use crate::codec::Bodies;
 use crate::event::{Events, Target};
@@ -43,6 +44,8 @@ pub(crate) struct Net<S> {
     pub tsq: Tsq,
     /// Queueing delays of dual-queue disciplines, if they are sampled.
     pub queue_delays: Vec<QueueDelays>,
+    /// The datagrams that have arrived. `None` if no link duplicates packets.
+    pub arrivals: Option<Arrivals>,
 }
 
 impl<S: Sink> Net<S> {

@@ -366,6 +366,21 @@ fn packets_that_arrive_twice_have_their_share() {
 }
 
 #[test]
+fn a_datagram_that_arrives_twice_counts_once() {
+    // half of the packets are copied in each direction. Every request has one answer, and every packet of the call is
+    // played once
+    let toml = line(10, &(app("ping", "ping = {}") + &app("call", "voip = {}")));
+    let toml = toml.replace("both_ways = true", "both_ways = true\nimpairments.duplicates = 0.5");
+    let twice = run(&toml);
+    assert_eq!(number(&twice, "apps.ping.ping.answered"), 10.0);
+    assert_eq!(number(&twice, "apps.call.voip.judged"), number(&twice, "apps.call.voip.sent"));
+    let once = run(&toml.replace("duplicates = 0.5", "duplicates = 0"));
+    for measure in ["apps.call.goodput_bytes", "apps.call.voip.mos", "apps.ping.ping.rtt_ms.mean"] {
+        assert_eq!(number(&twice, measure), number(&once, measure), "{measure}");
+    }
+}
+
+#[test]
 fn chosen_packets_are_lost() {
     // pings are sent at 0, 1, ... 9 s. The third and the seventh request are lost
     let toml = line(10, &app("ping", "ping = {}"));
