@@ -50,10 +50,10 @@ params! {
         blue_threshold: Option<Duration> = None,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// True if a queue that was empty counts as new only when its law is at rest, as in CAKE. The law is at rest
-        /// when CoDel's count and BLUE's drop probability are 0. Until then, the queue joins the old queues and, with
-        /// `drr_plus_plus`, keeps its remaining credit. If false, every queue that was empty counts as new. Used only
-        /// with the schedulers `drr_plus_plus` and `new_first`, which serve new queues first.
+        /// Restricts which queues count as new, as in CAKE. Used only with the schedulers `drr_plus_plus` and
+        /// `new_first`, which serve new queues first. If false, an empty queue counts as new when a packet joins it. If
+        /// true, it counts as new only if CoDel's count and BLUE's drop probability have fallen to 0. Otherwise, it
+        /// joins the old queues and, with `drr_plus_plus`, keeps its remaining credit.
         holds_queue: bool = false,
     }
 }

@@ -74,14 +74,13 @@ params! {
         /// of 5 × `avpkt` and what the link sends in 2.5 ms, in bytes (ns2); a third of `max` (linux).
         min: Option<Limit> = None,
         /// Average queue length at and above which every packet is dropped. With `gentle`, the second ramp begins here
-        /// instead. Null: 15p (floyd93), 30p (altq), 3 × `min` (ns2, linux), a quarter of `limit` (linux without
-        /// `min`).
+        /// instead. Null: 15p (floyd93); 30p (altq); 3 × `min` (ns2, and linux if `min` is given); a quarter of `limit`
+        /// (linux if `min` is not given).
         max: Option<Limit> = None,
         /// max_p, the drop probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
         probability: Option<Prob> = None => Prob::constant(if matches!(p.variant, Floyd93 | Linux) { 0.02 } else { 0.1 }),
-        /// w, the weight of a sample in the average; null: the first of these that applies: derived from `burst`, if it
-        /// is given or the variant is linux; derived from the link's rate by `auto_weight`, if it is given or the
-        /// variant is ns2; 0.002.
+        /// w, the weight of a sample in the average; null: computed from `burst`; without a `burst`, from the link's
+        /// rate by the rule `auto_weight`; without both, 0.002.
         weight: Option<f64> = None,
         /// Number of packets that an empty queue accepts in one burst without drops. If `weight` (w) is not given, it
         /// is computed from this number as in tc: w is the largest power of 1/2 with `burst + 1 - min / avpkt <= (1 -
@@ -91,9 +90,8 @@ params! {
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
         /// Mean packet size, for idle times, `byte_mode` and computed thresholds; null: 1000B, 500B (ns2).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Ns2 { 500 } else { 1000 }),
-        /// Transmission time of a typical packet, which is the unit of idle times; null: the first of these that
-        /// applies: the time of `avpkt` at `bandwidth`, if `bandwidth` is given; 800us, which is 1000 bytes at 10
-        /// Mbit/s, if the variant is altq; the time of `avpkt` at the link's rate.
+        /// Transmission time of a typical packet, which is the unit of idle times; null: the time of `avpkt` at
+        /// `bandwidth`; without a `bandwidth`, 800us, the time of 1000 bytes at 10 Mbit/s (altq).
         packet_time: Option<Duration> = None,
         /// Rate from which `packet_time` is computed, as in tc (whose default is 10mbit); null: the link's rate, none
         /// (altq).

@@ -61,8 +61,9 @@ pub enum Entry {
     AtInterval,
     /// At the first packet strictly after the end of `interval` (Linux).
     AfterInterval,
-    /// After a second `interval` above `target` (ACM Queue). The first `interval` is enough if less than `interval` has
-    /// passed since the next drop of the last cycle would have been due.
+    /// When the delay has been above `target` for twice `interval` (ACM Queue). Soon after a cycle, `interval` is
+    /// enough. At the end of a cycle, the next drop is already scheduled; "soon" lasts until `interval` after the time
+    /// of this drop.
     AtSecondInterval,
 }
 
@@ -105,8 +106,9 @@ params! {
         ecn: bool = false,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Packets to which `ce_threshold` applies, as "VALUE/MASK": those whose DSCP and ECN byte, ANDed with MASK, is
-        /// VALUE; null: all packets. "0x1/0x3" selects ECT(1), the packets of L4S flows.
+        /// Packets to which `ce_threshold` applies, as "VALUE/MASK". One byte of the IP header contains DSCP and ECN. A
+        /// packet is selected if this byte AND MASK equals VALUE. "0x1/0x3" selects ECT(1), the packets of L4S flows.
+        /// Null: all packets.
         ce_threshold_selector: Option<Selector> = None,
         /// The delay compared with `target`.
         sojourn: Sojourn = Sojourn::Queue,

@@ -89,8 +89,8 @@ params! {
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Linux { 1514 } else { 1000 }),
         /// Backlog up to which nothing is dropped early; null: 2 × `avpkt`, one byte less (linux).
         spared: Option<Bytes> = None => Bytes(2 * p.avpkt().0 - u64::from(p.variant == Linux)),
-        /// The delay that protects arrivals: while this delay is below half of `target` and the probability is below
-        /// 0.2, no arrival is dropped early. Null: last_update, present (linux).
+        /// The delay that is compared with half of `target`. While this delay is lower and the probability is below 0.2,
+        /// no arrival is dropped early. Null: last_update, present (linux).
         judged_by: Option<JudgedBy> = None => if p.variant == Linux { JudgedBy::Present } else { JudgedBy::LastUpdate },
         /// Events that reduce the burst allowance. The burst allowance is the remaining time without early drops; it
         /// starts at `max_burst`. Null: updates, departures (linux with `delay = "timestamp"`).
