@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from bloatlab import ScenarioError
-from bloatlab.judge import Judged, judged, measures, names, suite, transports
+from bloatlab.judge import Judged, judged, measures, names, suite, suites, transports
 from bloatlab.judge.page import write_pages
 from bloatlab.judge.subjects import subject
 from bloatlab.judge.suites import Criterion
@@ -299,7 +299,8 @@ def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
         (("--suite", "aqm", "--queue", "{ codel"), "not a table of TOML"),
         (("--suite", "aqm", "--queue", "none.py:X"), "none.py: no such file"),
         (("--suite", "aqm", "--queue", f"{ROOT}/examples/lab.toml:bottlenek"), 'did you mean "bottleneck"?'),
-        (("--suite", "bbr", "--queue", "codel"), "--suite aqm judges queues, and bbr takes --cc"),
+        (("--suite", "bbr", "--queue", "codel"), "--suite bbr takes --cc; --queue is for --suite aqm"),
+        (("--suite", "aqm", "--cc", "bbr3"), "--suite aqm takes --queue; --cc is for --suite bbr or rfc8867"),
         (("--suite", "aqm", "--queue", "codel", "--cc", "bbr3"), "cannot be combined"),
         (("--suite", "bbr", "--cc", "bbr33"), 'did you mean "bbr3"?'),
         (("--suite", "bbr", "--cc", "bbr3", "--case", "A.99"), "bbr has no case A.99"),
@@ -311,7 +312,8 @@ def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
         (("--suite", "bbr", "--cc", "none.py:X"), "none.py: no such file"),
         (("--suite", "bbr", "--cc", "none.toml:x"), "none.toml: no such file"),
         (("--suite", "bbr", "--cc", f"{ROOT}/tests/python/broken_transports.py:Adimd"), 'did you mean "Aimd"?'),
-        (("--suite", "bbr"), "give --suite"),
+        (("--suite", "bbr"), "and --cc, such as: bloatlab judge --suite bbr --cc bbr3"),
+        (("--suite", "aqm"), "and --queue, such as: bloatlab judge --suite aqm --queue codel"),
         (("--suite", "all", "--cc", "bbr3", "--case", "A.3"), "--case A.3 needs one suite"),
     ],
 )
@@ -319,6 +321,102 @@ def test_bad_input_gets_one_line(say: Say, arguments: tuple[str, ...], line: str
     code, _, err = say("judge", *arguments)
     assert code == 2
     assert line in " ".join(err.split())
+    assert len(err.strip().splitlines()) == 1
+
+
+#: A suite of the user: its `suite.toml`, and its only case.
+SUITE = """
+[suite]
+title = "mine"
+document = "doc"
+source = "src"
+subject = "link.up.queue"
+"""
+CASE = """
+duration = "1s"
+[judge]
+section = "1.1"
+title = "T"
+says = "s"
+run = "r"
+seeds = 1
+[[judge.criteria]]
+says = "rows"
+measure = "select count(*) from queues"
+expect = "> 1"
+by = "ours"
+[link.up]
+from = "a"
+to = "b"
+rate = "5mbit"
+[link.back]
+from = "b"
+to = "a"
+[app.judged]
+from = "a"
+to = ["b"]
+traffic.ftp = {}
+"""
+
+
+@pytest.fixture
+def write_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Returns a function that writes the suite `mine`, which is then the only one."""
+    monkeypatch.setattr(suites, "FOLDER", tmp_path)
+    (tmp_path / "mine").mkdir()
+
+    def write(head: str, case: str) -> None:
+        (tmp_path / "mine" / "suite.toml").write_text(head)
+        (tmp_path / "mine" / "a.toml").write_text(case)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        (
+            "rate =",
+            'changes = [{ at = "@y", rate = "1mbit" }]\nrate =',
+            'changes.0.at: unknown moment "y"; judge.moments',
+        ),
+        ("link.up.queue", "link.nix.queue", "judge: mine 1.1: the scenario has no link.nix.queue, the suite's subject"),
+        ("count(*)", "nix", 'judge: mine 1.1: select nix from queues: unable to find column "nix"'),
+        ("count(*)", "link", "judge: mine 1.1: select link from queues: expected a number; the query returns String"),
+        ("[link.up]", '[judge.moments]\ny = "selec 1"\n[link.up]', "judge: mine 1.1: selec 1: sql parser error"),
+        ("> 1", "nix", 'a.toml: judge.criteria.0.expect: "nix" is not valid; expected a comparison such as'),
+        ('by = "ours"', 'by = "me"', 'judge.criteria.0.by: "me" is not valid; expected document or ours'),
+        ('by = "ours"', 'by = "ours"\nagainst = "cedel"', 'did you mean "codel"?'),
+        ("seeds = 1", "seeds = 0", "a.toml: judge.seeds: 0 is not valid; expected at least 1"),
+        ('title = "T"', "title = 3", "a.toml: judge.title: 3 is not valid; expected a string"),
+        ('title = "T"', "", 'a.toml: judge: the key "title" is missing'),
+        ('title = "T"', 'titel = "T"', 'a.toml: judge: unknown key "titel"; did you mean "title"?'),
+        ("[[judge.criteria]]", "[judge.criteria]", "judge.criteria: {"),
+        ('title = "T"', "title", "a.toml: not valid TOML"),
+        ("subject", "subjekt", 'suite.toml: suite: unknown key "subjekt"; did you mean "subject"?'),
+    ],
+)
+def test_an_invalid_suite_gets_one_line(
+    say: Say, write_suite: Callable[[str, str], None], old: str, new: str, line: str
+) -> None:
+    write_suite(SUITE, CASE)
+    run = ("judge", "--suite", "mine", "--queue", "codel", "--no-store", "--jobs", "1")
+    assert say(*run)[0] == 0
+    write_suite(SUITE.replace(old, new), CASE.replace(old, new))
+    code, _, err = say(*run)
+    assert code == 2
+    assert line in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_comparison_that_the_scenario_refuses_gets_one_line(
+    say: Say, write_suite: Callable[[str, str], None]
+) -> None:
+    against = CASE.replace('by = "ours"', 'by = "ours"\nagainst = ["droptail"]')
+    write_suite(SUITE.replace("link.up.queue", "link.up.rate"), against)
+    code, _, err = say("judge", "--suite", "mine", "--cc", "2mbit", "--no-store", "--jobs", "1")
+    assert code == 2
+    assert 'judge: mine 1.1: against "droptail": link.up.rate: ' in err
     assert len(err.strip().splitlines()) == 1
 
 

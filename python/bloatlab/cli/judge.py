@@ -67,15 +67,18 @@ def _suites(asked: str | None, cc: str | None, queue: str | None, case: str | No
     """Returns the suites to run. Raises `BadInput`, `JudgeError`."""
     if asked is None or (cc is None and queue is None):
         known = ", ".join([*names(), "all"])
-        raise BadInput(f"judge: give --suite ({known}) and --cc, such as: bloatlab judge --suite bbr --cc bbr3")
+        option = "--cc" if asked in (None, "all") else suite(asked).option
+        example = {"--cc": "--suite bbr --cc bbr3", "--queue": "--suite aqm --queue codel"}[option]
+        raise BadInput(f"judge: give --suite ({known}) and {option}, such as: bloatlab judge {example}")
     if cc is not None and queue is not None:
         raise BadInput("judge: --cc and --queue cannot be combined; a suite judges one of them")
     if case is not None and asked == "all":
         raise BadInput(f"judge: --case {case} needs one suite: {', '.join(names())}")
     suites = [suite(name) for name in (names() if asked == "all" else [asked])]
-    if queue is not None and asked != "all" and not suites[0].queues:
-        valid = f"--suite {' or '.join(name for name in names() if suite(name).queues)} judges queues"
-        raise BadInput(f"judge: --suite {asked} does not judge queues; {valid}, and {asked} takes --cc")
+    given = "--cc" if queue is None else "--queue"
+    if asked != "all" and suites[0].option != given:
+        fitting = " or ".join(name for name in names() if suite(name).option == given)
+        raise BadInput(f"judge: --suite {asked} takes {suites[0].option}; {given} is for --suite {fitting}")
     if queue is not None:
         suites = [one for one in suites if one.queues]
     elif asked == "all" and cc != "all":  # only these suites judge TCP controllers

@@ -7,8 +7,8 @@
     queues    queue_series: one row per link and bin, link, t_s, sojourn_ms_mean, dropped_packets ...
     files, pings, pages, media      the tables with these names, if the run produced them
 
-`phase` is the first string column that the controller itself traces. If a controller does not trace a column used by a
-query, the query fails, and its criterion does not apply to this controller.
+`phase` is the first string column that the controller itself traces. If a controller does not trace a column of `flow`
+or `visits` that a query uses, the criterion does not apply to this controller. Any other error in a query is reported.
 """
 
 from __future__ import annotations
@@ -41,9 +41,15 @@ MOST_STAYS = 400
 #: If a transport failed during a run, the summary contains the reason under this key.
 FAILURE = "failure"
 
+#: If a query is invalid, a run's numbers contain the query and the reason under this key.
+INVALID = "invalid query"
+
 #: If a query uses a column that the controller does not trace, the result of the query is this string, followed by the
 #: column's name.
 MISSING = "no column "
+
+#: Matches a query on a table whose columns depend on what the controller traces.
+_TRACED = re.compile(r"\b(flow|visits)\b", re.IGNORECASE)
 
 
 def measure(queries: Mapping[str, Sequence[str]], *, trace: bool, run: Callable[..., Result] | None = None) -> Measure:
@@ -57,7 +63,12 @@ def measure(queries: Mapping[str, Sequence[str]], *, trace: bool, run: Callable[
 
 def _row(result: Result, queries: Mapping[str, Sequence[str]]) -> dict[str, float | int | str | bool | None]:
     tables = _tables(result)
-    row = dict(grid_file.flat(result.summary)) | {sql: _value(tables, sql) for sql in queries[result.scenario.name]}
+    row: dict[str, float | int | str | bool | None] = dict(grid_file.flat(result.summary))
+    for sql in queries[result.scenario.name]:
+        try:
+            row[sql] = _value(tables, sql)
+        except pl.exceptions.PolarsError as error:
+            row[INVALID] = f"{sql[:200]}: {str(error).splitlines()[0]}"
     flow = tables.get("flow", pl.DataFrame())
     phases = flow["phase"].unique(maintain_order=True) if flow.schema.get("phase") == pl.String else []
     ended = {key: result.summary[key] for key in (FAILURE,) if key in result.summary}
@@ -65,15 +76,21 @@ def _row(result: Result, queries: Mapping[str, Sequence[str]]) -> dict[str, floa
 
 
 def _value(tables: Mapping[str, pl.DataFrame], sql: str) -> float | str | None:
+    """Returns the number that a query gives; or `MISSING` and a name, if the controller does not trace the column.
+
+    Raises `PolarsError` for an invalid query.
+    """
     try:
         found = pl.SQLContext(dict(tables)).execute(sql, eager=True)
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.SQLInterfaceError) as error:
         name = re.search(r"['\"]([\w.]+)['\"]", str(error).partition("\n")[0])
-        if name is None or not re.search("found|unable to find", str(error)):
+        if name is None or not re.search("found|unable to find", str(error)) or not _TRACED.search(sql):
             raise
         return MISSING + name[1].removeprefix("first_").removeprefix("last_")
-    value = found.item(0, 0) if found.height else None
-    return None if value is None else float(value)
+    value = found.to_series()
+    if not (value.dtype.is_numeric() or isinstance(value.dtype, pl.Boolean | pl.Null)):
+        raise pl.exceptions.SchemaError(f"expected a number; the query returns {value.dtype}")
+    return None if value.is_empty() or value[0] is None else float(value[0])
 
 
 def _tables(result: Result) -> dict[str, pl.DataFrame]:

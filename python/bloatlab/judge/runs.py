@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bloatlab.classes import ClassError
-from bloatlab.judge.measures import measure
+from bloatlab.judge.measures import INVALID, measure
 from bloatlab.judge.subjects import Subject, chosen, subject
-from bloatlab.judge.suites import STACK, Case, Criterion, Suite, expanded
+from bloatlab.judge.suites import STACK, Case, Criterion, JudgeError, Suite, expanded
 from bloatlab.judge.suites import suite as read_suite
 from bloatlab.judge.transports import network_of, why_not
 from bloatlab.judge.verdicts import Judged, Ruling, Tried, ruling, untraced
@@ -63,6 +63,9 @@ def judged(
             points = [Point(key, scenarios[key], scenarios[key].seed) for key in keys]
             values = gather(points, own, store=store, watch=watch, executor=executor).values
             done |= dict(zip(keys, values, strict=True))
+        for key, one in done.items():
+            if INVALID in one.row:
+                raise JudgeError(f"judge: {suite.name} {key.section}: {one.row[INVALID]}")
         return done
 
     return _suite(suite, subjects, gathered)
@@ -84,6 +87,9 @@ def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[
 
     built = {key: _scenario(suite, case, one, key.seed) for key, (case, one) in jobs.items()}
     refused = {key: made for key, made in built.items() if isinstance(made, str)}
+    for key, why in refused.items():
+        if key.name not in {one.name for one in subjects}:
+            raise JudgeError(f'judge: {suite.name} {key.section}: against "{key.name}": {why}')
     first = gathered({key: made for key, made in _scenarios(built).items() if jobs[key][0].moments})
     reasons: dict[_Key, str] = dict(refused)
     for key in first:
@@ -161,7 +167,8 @@ def _tried(case: Case, of: Subject, runs: Done, scenarios: Mapping[_Key, Scenari
     rows = [runs[key].row for key in keys]
 
     def others(c: Criterion) -> list[list[Mapping[str, Any]]]:
-        return [[runs[replace(key, name=name)].row for name in c.against] for key in keys]
+        rivals = [[replace(key, name=name) for name in c.against] for key in keys]
+        return [[runs[rival].row for rival in ones if rival in runs] for ones in rivals]
 
     rulings = [ruling(c, rows, others(c), phases) for c in case.criteria]
     scenario = scenarios[keys[0]]

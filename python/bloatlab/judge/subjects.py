@@ -38,13 +38,17 @@ class Subject:
         """Puts the value into a scenario.
 
         If the place is `STACK`, the stack in the scenario keeps the settings that the value does not contain. At any
-        other place, the value replaces what was there.
+        other place, the value replaces what was there. Raises `JudgeError` if the scenario has none of the places.
         """
         if self.transport is not None:
             return tree
-        for one in [place] if isinstance(place, str) else place:
-            *path, last = one.split(".")
-            for found in _tables(tree, path):
+        paths = [place] if isinstance(place, str) else place
+        tables = {one: _tables(tree, one.split(".")[:-1]) for one in paths}
+        if not any(tables.values()):
+            raise JudgeError(f"judge: {tree['name']}: the scenario has no {' or '.join(paths)}, the suite's subject")
+        for one, places in tables.items():
+            last = one.rpartition(".")[2]
+            for found in places:
                 if one == STACK:
                     own = {k: v for k, v in found[last].items() if k not in ("preset", "congestion_control")}
                     found[last] = {**own, **self.value}

@@ -22,14 +22,14 @@ import copy
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from bloatlab import files
 from bloatlab.errors import InputError, nearest
-from bloatlab.scenario import quantity, toml_value
+from bloatlab.scenario import ScenarioError, parse, problems, quantity, toml_value
 from bloatlab.workloads import find, near
 
 FOLDER = Path(__file__).with_name("suites")
@@ -171,26 +171,82 @@ def suite(name: str) -> Suite:
     if name not in names():
         raise JudgeError(f"judge: no suite {name}; expected {', '.join([*names(), 'all'])}{nearest(name, names())}")
     folder = FOLDER / name
-    head = tomllib.loads(files.read_text(folder / "suite.toml"))
-    cases = [_case(name, path) for path in folder.glob("*.toml") if path.name != "suite.toml"]
+    file = folder / "suite.toml"
+    head = _toml(file)
+    cases = [_case(name, path) for path in folder.glob("*.toml") if path != file]
     cases.sort(key=lambda case: [int(part) for part in re.findall(r"\d+", case.section)])
-    outside = [Outside(**one) for one in head.get("outside", [])]
-    return Suite(name, cases=cases, outside=outside, **head["suite"])
+    told = _checked(head.get("suite", {}), Suite, f"{file}: suite", "name", "cases", "outside")
+    outside = [
+        Outside(**_checked(one, Outside, f"{file}: outside.{place}"))
+        for place, one in enumerate(head.get("outside", []))
+    ]
+    return Suite(name, cases=cases, outside=outside, **told)
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(files.read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise JudgeError(f"{path}: not valid TOML: {error}") from None
 
 
 def _case(name: str, path: Path) -> Case:
-    tree = tomllib.loads(files.read_text(path))
+    tree = _toml(path)
+    told = dict(_checked(tree.pop("judge", {}), Case, f"{path}: judge", "suite", "tree"))
+    told["criteria"] = [
+        _criterion(one, f"{path}: judge.criteria.{place}") for place, one in enumerate(told["criteria"])
+    ]
+    case = Case(name, tree={"name": f"{name} {told['section']}", **tree}, **told)
+    if case.seeds < 1:
+        raise JudgeError(f"{path}: judge.seeds: {case.seeds} is not valid; expected at least 1")
+    for at, moment in _moments(tree):
+        if moment not in case.moments:
+            known = f"judge.moments has {', '.join(case.moments) or 'none'}{nearest(moment, case.moments)}"
+            raise JudgeError(f'{path}: {at}: unknown moment "{moment}"; {known}')
+    return case
+
+
+def _criterion(told: Mapping[str, Any], where: str) -> Criterion:
+    one = Criterion(**_checked(told, Criterion, where))
+    if one.by not in get_args(By):
+        valid = f"expected {' or '.join(get_args(By))}{nearest(one.by, get_args(By))}"
+        raise JudgeError(f'{where}.by: "{one.by}" is not valid; {valid}')
     try:
-        told = tree.pop("judge")
-        criteria = [Criterion(**_listed(one)) for one in told.pop("criteria")]
-        return Case(name, tree={"name": f"{name} {told['section']}", **tree}, criteria=criteria, **told)
-    except (KeyError, TypeError) as error:
-        raise JudgeError(f"{path}: judge: {error}") from None
+        text = json.dumps(_EXPECTING | {"expect": {"x": one.expect}})
+        expect = parse(text, form="json", source=where).data["expect"]["x"]
+    except ScenarioError as error:
+        raise JudgeError(problems(error)[0].replace(": expect.x:", ".expect:", 1)) from None
+    against = [one.against] if isinstance(one.against, str) else one.against
+    return replace(one, expect=expect, against=against)
 
 
-def _listed(one: Mapping[str, Any]) -> dict[str, Any]:
-    against = one.get("against", ())
-    return {**one, "against": [against] if isinstance(against, str) else against}
+#: The smallest scenario. The core reads the limit of a criterion as an expectation of this scenario.
+_EXPECTING = {"duration": "1s", "link": {"up": {"from": "a", "to": "b"}, "back": {"from": "b", "to": "a"}}}
+
+#: The types of the keys' values, by the annotation of the field.
+_TYPES: Mapping[Any, tuple[type, str]] = {
+    "str": (str, "a string"),
+    "By": (str, "a string"),
+    "bool": (bool, "true or false"),
+    "int": (int, "a whole number"),
+    "Sequence[Criterion]": (list, "tables [[judge.criteria]]"),
+    "Mapping[str, str]": (dict, "a table"),
+}
+
+
+def _checked(table: Mapping[str, Any], of: type, where: str, *ours: str) -> Mapping[str, Any]:
+    """Returns a table whose keys must be fields of `of`, apart from those in `ours`. Raises `JudgeError`."""
+    known = {one.name: one for one in fields(of) if one.name not in ours}
+    for key, value in table.items():
+        if key not in known:
+            raise JudgeError(f'{where}: unknown key "{key}"{nearest(key, known)} (valid: {", ".join(sorted(known))})')
+        kind, valid = _TYPES.get(known[key].type, (object, ""))
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise JudgeError(f"{where}.{key}: {json.dumps(value, default=str)[:80]} is not valid; expected {valid}")
+    for key, one in known.items():
+        if key not in table and one.default is MISSING and one.default_factory is MISSING:
+            raise JudgeError(f'{where}: the key "{key}" is missing')
+    return table
 
 
 def expanded(tree: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,6 +285,18 @@ def _timed(value: Any, moments: Mapping[str, float] | None) -> Any:
             return f"{round((moments[found[1]] + (quantity(found[2]) if found[2] else 0.0)) * 1e6)}us"
         case _:
             return value
+
+
+def _moments(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yields the path and the name of each moment in a scenario."""
+    match value:
+        case dict() | list():
+            for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+                yield from _moments(one, f"{path}.{key}" if path else str(key))
+        case str() if found := _MOMENT.fullmatch(value):
+            yield path, found[1]
+        case _:
+            pass
 
 
 def _at_a_moment(entry: Any) -> bool:
