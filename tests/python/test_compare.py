@@ -18,6 +18,7 @@ from bloatlab.scenario import Scenario, from_dict, load
 from bloatlab.simulated_and_live import Compared, Quantity, compare, late, quantities
 from bloatlab.simulation import Result, run
 from bloatlab.studies.csc458.build import Case, Lab, build
+from conftest import Say
 from kernel import bench
 
 
@@ -157,3 +158,23 @@ def test_saved_live_runs_are_judged_again(tmp_path: Path, capsys: pytest.Capture
     ):
         assert call(arguments) == 2
         assert message in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("examples/lab.toml", "--time", "5"), "--time 5: is for csc458 only; for a file, give --set duration=5s"),
+        (("examples/lab.toml", "--only", "nix"), "--only nix: is for csc458 only; a file has one case"),
+        (("csc458", "--only", "nix"), "--only nix: no case of csc458 has it in its name, such as "),
+        (("csc458", "--set", "duration=1s"), "--set duration=1s: is for files only, not for csc458"),
+        ((), "nothing to compare"),
+    ],
+)
+def test_an_option_without_effect_is_refused(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], line: str
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    # no live run is made: the folder of --saved has none
+    code, _, err = say("compare", *arguments, "--saved", tmp_path)
+    assert (code, len(err.strip().splitlines())) == (2, 1)
+    assert line in err

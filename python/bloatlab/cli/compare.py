@@ -48,7 +48,7 @@ def command(
     output: Output = None,
     form: TextJson = "text",
     seeds: Count = 10,
-    seconds: Annotated[Count, Parameter(name="--time")] = 60,
+    seconds: Annotated[Count | None, Parameter(name="--time")] = None,
     only: tuple[str, ...] = (),
     exact: bool = False,
     saved: Path | None = None,
@@ -67,7 +67,7 @@ def command(
             pie).
         output: Folder for compare.json and the live results.
         seeds: Simulate seeds 1 to SEEDS and compare their median.
-        seconds: Duration of csc458's runs in seconds.
+        seconds: Duration of csc458's runs in seconds. Default: 60.
         only: Only csc458's cases with this text in their name. Repeatable.
         exact: Simulate with exact clocks, without the live run's lateness.
         saved: Folder of an earlier comparison (its -o): reuse its live runs instead of making new ones.
@@ -75,7 +75,15 @@ def command(
     """
     cases = [case for name in files for case in _cases(name, sets, seconds, only)]
     if not cases:
+        if only and STUDY in files:
+            raise BadInput(f"--only {only[0]}: no case of {STUDY} has it in its name, such as {live_cases()[0]}")
         raise BadInput(f"nothing to compare: bloatlab compare FILE..., or bloatlab compare {STUDY}")
+    if STUDY not in files and seconds is not None:
+        raise BadInput(f"--time {seconds}: is for {STUDY} only; for a file, give --set duration={seconds}s")
+    if STUDY not in files and only:
+        raise BadInput(f"--only {only[0]}: is for {STUDY} only; a file has one case")
+    if sets and set(files) == {STUDY}:
+        raise BadInput(f"--set {sets[0]}: is for files only, not for {STUDY}")
     if saved is not None and output is not None and saved.resolve() == output.resolve():
         raise BadInput("-o: is the folder of --saved; give another one, or leave it out")
     fresh(output, COMPARED, force=force)
@@ -95,10 +103,10 @@ def command(
     return EXIT_INVALID if done.agrees is None else 0 if done.agrees else 1
 
 
-def _cases(name: str, sets: Sequence[str], seconds: int, only: Sequence[str]) -> list[_Case]:
+def _cases(name: str, sets: Sequence[str], seconds: int | None, only: Sequence[str]) -> list[_Case]:
     if name == STUDY:
         chosen = [c for c in live_cases() if not only or any(word in str(c) for word in only)]
-        return [_Case(str(c), lambda seed, c=c: build(c, seed, Lab(seconds=seconds))) for c in chosen]
+        return [_Case(str(c), lambda seed, c=c: build(c, seed, Lab(seconds=seconds or 60))) for c in chosen]
     given = scenario(Path(name), sets)
     return [_Case(given.name, lambda seed: given.with_sets(("seed", str(seed))))]
 
