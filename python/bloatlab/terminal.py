@@ -8,6 +8,7 @@ Numbers and labels are never truncated. A table that is wider than the line
 Numbers never wrap. If the terminal is narrower than one label and one number, it breaks the line itself.
 """
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -60,6 +61,13 @@ class Console(rich_console.Console):
         """Takes the options of rich's console."""
         super().__init__(emoji=False, **options)
 
+    def on_broken_pipe(self) -> None:
+        """Prints no more if the reader of standard output is gone, so that the command ends with its own exit code."""
+        if self.stderr:
+            super().on_broken_pipe()
+        self.quiet = True
+        discard_output()
+
     def say(self, text: str, style: str | None = None) -> None:
         """Prints text without markup or wrapping."""
         self.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
@@ -78,8 +86,16 @@ class Console(rich_console.Console):
 
 
 def emit(text: str) -> None:
-    """Prints CSV or JSON, escaped if standard output is a terminal."""
-    sys.stdout.write(escaped(text))
+    """Prints CSV or JSON, escaped if standard output is a terminal; a reader that is gone is no error."""
+    try:
+        sys.stdout.write(escaped(text))
+    except BrokenPipeError:
+        discard_output()
+
+
+def discard_output() -> None:
+    """Discards what is still buffered for standard output, and all further output."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def show(table: TextTable, console: Console) -> None:

@@ -80,17 +80,26 @@ def test_an_application_that_never_starts_is_told(say, scenario_file: Path):
     assert "note" not in say("run", scenario_file, "--set", "app.file.start=1499ms", "--set", "duration=1500ms")[2]
 
 
-def test_a_pipe_that_nobody_reads_is_no_failure():
-    """If the reader closes the pipe before the command writes anything, the command still succeeds and prints no
-    error.
-    """
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("list",), 0),
+        (("judge", "--suite", "bbr", "--cc", "fixed", "--case", "A.17", "--no-store"), 1),
+        (("check", "lossy.toml", "--no-store"), 1),
+    ],
+)
+def test_a_pipe_that_nobody_reads_does_not_change_the_exit_code(
+    tmp_path: Path, scenario_file: Path, arguments: tuple[str, ...], code: int
+):
+    """If the reader closes the pipe before the command writes anything, the command prints no error."""
+    expected = '\n[expect]\n"links.up.utilisation" = "> 1"\n'
+    (tmp_path / "lossy.toml").write_text(scenario_file.read_text() + expected)
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as pipe:
-        done = subprocess.run(
-            [sys.executable, "-m", "bloatlab", "list"], stdout=pipe, stderr=subprocess.PIPE, check=False
-        )
-    assert (done.returncode, done.stderr) == (0, b"")
+        command = [sys.executable, "-m", "bloatlab", *arguments]
+        done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (code, b"")
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "parquet"])

@@ -97,7 +97,10 @@ def call(arguments: Sequence[str]) -> int:
         if arguments and arguments[0] in _COMMANDS and app[arguments[0]].default_command is not None:
             app[arguments[0]].help = None
         code = app(list(arguments), exit_on_error=False, print_error=False, error_console=_stderr())
-        sys.stdout.flush()
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except BaseException as error:  # noqa: BLE001  every exception becomes a message and an exit code
         return _exit_code(error, arguments)
     return code if isinstance(code, int) else 0
