@@ -22,10 +22,10 @@ import datetime as dt
 import itertools
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
 import duckdb
 import polars as pl
@@ -46,15 +46,25 @@ class QueryError(InputError):
 
 @dataclass(frozen=True)
 class _Shelf:
-    """The stored files of one measure, and their columns."""
+    """The stored files of one measure, and the schema of each file."""
 
     measure: str
     files: Sequence[Path]
-    columns: Sequence[str]
+    schemas: Sequence[Mapping[str, pl.DataType]]
+
+    @property
+    def columns(self) -> list[str]:
+        return list(dict.fromkeys(name for schema in self.schemas for name in schema))
 
     @property
     def frames(self) -> list[str]:
         return [name.removeprefix(FRAME) for name in self.columns if name.startswith(FRAME)]
+
+    def floats(self, frame: str) -> list[str]:
+        """Returns the columns of a stored table that contain floats."""
+        kinds = [cast("pl.List", schema[FRAME + frame]) for schema in self.schemas if FRAME + frame in schema]
+        fields = [field for kind in kinds for field in cast("pl.Struct", kind.inner).fields]
+        return list(dict.fromkeys(field.name for field in fields if field.dtype == pl.Float64))
 
     @property
     def values(self) -> list[str]:
@@ -124,8 +134,7 @@ class Views:
         kept = parquet.needed({part: part.hashes() for part in parquet.parts(stock.folder)})
         known = {name for hashes in kept.values() for name in hashes}
         files = [*self._fresh(stock.folder, known), *(self._link(part.path) for part in kept)]
-        columns = dict.fromkeys(name for file in files for name in pl.read_parquet_schema(file))
-        return _Shelf(stock.measure, files, list(columns))
+        return _Shelf(stock.measure, files, [pl.read_parquet_schema(file) for file in files])
 
     def _fresh(self, folder: Path, known: set[str]) -> Iterator[Path]:
         """Copies the runs that are in journals, but whose hashes are not in `known`, to temporary Parquet files.
@@ -213,8 +222,14 @@ def _numbered(of: sweeps.Asked) -> str:
 
 
 def _frame(shelf: _Shelf, name: str, *, named: bool) -> str:
+    """Returns SQL that selects the rows of a stored table.
+
+    A missing value, which is NaN in the table, becomes NULL, because DuckDB's max() and avg() of NaN are NaN.
+    """
     labels = f', {_text(shelf.measure)} AS measure, {_text(name)} AS "table"' if named else ""
-    return f"SELECT {_RUN}{labels}, unnest({quoted(FRAME + name)}, recursive := true) FROM {shelf.scan()}"
+    rows = f"SELECT {_RUN}{labels}, unnest({quoted(FRAME + name)}, recursive := true) FROM {shelf.scan()}"
+    values = ", ".join(f"nullif({quoted(of)}, 'nan') AS {quoted(of)}" for of in shelf.floats(name))
+    return f"SELECT * REPLACE ({values}) FROM ({rows})" if values else rows
 
 
 def _union(selects: Sequence[str], none: str) -> str:

@@ -319,6 +319,11 @@ def test_sql_sees_sweeps_by_name_with_their_axes_and_tables(scenario_file: Path,
     sql = "SELECT scenario->>'$.link.up.rate' AS rate, count(*) FROM runs WHERE seed = 2 GROUP BY ALL ORDER BY ALL"
     assert call(["query", sql, *store, "-f", "csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "1mbit,2"
+    # a bin in which no packet leaves the queue has no delay
+    sql = "SELECT isfinite(max(sojourn_ms_max)), avg(sojourn_ms_max) > 0, count(sojourn_ms_max) < count(*) FROM "
+    for view in ("queue_series", "series"):
+        assert call(["query", sql + view, *store, "-f", "csv"]) == 0
+        assert capsys.readouterr().out.splitlines()[1] == "true,true,true"
 
 
 @pytest.mark.parametrize(
