@@ -68,7 +68,7 @@ def run(
     congestion: str | None = None,
     max_rate: str | None = None,
     command: Command | None = None,
-    captures: Path | None = None,
+    captures: str | Path | None = None,
     look: Look | None = None,
 ) -> Result:
     """Runs `scenario` live; the result contains the same tables as a simulation and, in addition, `summary["live"]`.
@@ -84,7 +84,7 @@ def run(
     scenario = resolved(scenario, sets)
     outside.refuse(scenario.text, "live")
     if captures is not None:
-        captures.mkdir(parents=True, exist_ok=True)
+        Path(captures).mkdir(parents=True, exist_ok=True)
     with _orderly_sigterm():
         output = _core.live(
             scenario.text,

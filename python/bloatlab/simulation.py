@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bloatlab import _core, outside, public
+from bloatlab.errors import nearest
 from bloatlab.measures import digits as digits_of
 from bloatlab.measures import value_at
-from bloatlab.scenario import Scenario, Sets, resolved
+from bloatlab.scenario import Scenario, ScenarioError, Sets, resolved
 from bloatlab.traces import Traces
 
 if TYPE_CHECKING:
@@ -141,11 +142,11 @@ def run(
     progress: Progress | None = None,
     *,
     sets: Sets = (),
-    captures: Path | None = None,
+    captures: str | Path | None = None,
     capture_link: str | None = None,
     laws: Mapping[str, type] | None = None,
     controllers: Mapping[str, type] | None = None,
-    packets: Path | None = None,
+    packets: str | Path | None = None,
     trace: bool = True,
 ) -> Result:
     """Simulates a scenario: a `Scenario`, the path of a file, or plain values.
@@ -169,10 +170,12 @@ def run(
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_seed(seed)
     if captures is not None:
-        captures.mkdir(parents=True, exist_ok=True)
+        if capture_link is not None:  # the core would make both files before it refuses the link
+            _check_link(scenario, capture_link)
+        Path(captures).mkdir(parents=True, exist_ok=True)
     folder = str(captures) if captures is not None else None
     factories = outside.factories(scenario.text, laws, controllers)
-    kept = Traces(packets)
+    kept = Traces(None if packets is None else Path(packets))
     simulated = scenario
     if trace and packets is None and scenario.traces("packets"):
         simulated = scenario.with_sets(("trace.packets", "false"))
@@ -183,6 +186,14 @@ def run(
     except _core.ClassFailure as failure:
         raise outside.explained(failure, factories) from failure.__cause__
     return Result(scenario, summary_of(output["summary"]), frames(output["tables"], kept.tables()))
+
+
+def _check_link(scenario: Scenario, link: str) -> None:
+    """Raises `ScenarioError` if the scenario has no link with this name."""
+    links = scenario.data["link"]
+    known = [*links, *(f"~{name}" for name, of in links.items() if of["both_ways"])]
+    if link not in known:
+        raise ScenarioError([f'capture: unknown link "{link}"{nearest(link, known)} (known: {", ".join(known)})'])
 
 
 #: Statistics of a distribution that have no unit, although the distribution has one.

@@ -89,15 +89,20 @@ def test_tshark_finds_nothing_wrong(tmp_path: Path):
         assert {line.strip() for line in said} == {"1"}
 
 
-def test_the_folder_of_captures_is_made(tmp_path: Path):
-    bloatlab.run(bloatlab.parse(LINE), captures=tmp_path / "new" / "folder")
-    assert {p.name for p in (tmp_path / "new" / "folder").iterdir()} == {"left.pcap", "right.pcap"}
+@pytest.mark.parametrize("kind", [Path, str])
+def test_the_folder_of_captures_is_made(tmp_path: Path, kind: type):
+    folder = tmp_path / "new" / "folder"
+    app = '[app.long]\nfrom = "a"\nto = ["b"]\ntraffic.ftp = {}'
+    line = bloatlab.parse(f"{LINE.partition('[link.down]')[0]}both_ways = true\n{app}")
+    bloatlab.run(line, captures=kind(folder), capture_link="~up", packets=kind(folder / "packets"))
+    assert {p.name for p in folder.iterdir()} == {"left.pcap", "right.pcap"}
 
 
 def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     scenario = bloatlab.parse(LINE)
     with pytest.raises(ScenarioError, match='unknown link "upp"; did you mean "up"'):
         bloatlab.run(scenario, captures=tmp_path, capture_link="upp")
+    assert not list(tmp_path.iterdir())  # so the corrected command finds no files of an earlier run
     file = tmp_path / "line.toml"
     file.write_text(LINE)
     with pytest.raises(OSError, match=r"line\.toml"):
