@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -182,8 +183,20 @@ def test_store_shows_and_collects(grid: Path, tmp_path: Path, capsys: pytest.Cap
     assert (asked["sweep"], asked["kept"], asked["asked"], asked["seeds"]) == ("grid", 8, 8, 2)
     assert 0.9 * shelf["bytes"] < asked["bytes"] <= shelf["bytes"]
     assert (shelf["measure"], shelf["runs"], shelf["current"]) == ("summary-1", 8, True)
-    (core,) = (tmp_path / "store").glob("*/summary-*")
-    core = core.parent
+    (now,) = (tmp_path / "store").glob("*/summary-*")
+    core = now.parent
+    newer = now.with_name(f"summary-1-{'0' * 16}")  # as if the measure had changed, and another sweep had used it
+    newer.mkdir()
+    (newer / "0.journal").touch()
+    assert call(["store", "-f", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(s["runs"], s["current"]) for s in told["shelves"]] == [(8, False), (0, True)]
+    assert told["sweeps"][0]["kept"] == 0
+    assert call(["query", "SELECT count(*) FILTER (kept) FROM sweeps", "-f", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "0"
+    assert call(["store"]) == 0
+    assert "this one, older code" in capsys.readouterr().out
+    shutil.rmtree(newer)
     core.rename(core.with_name("0" * 16))
     assert call(["store", "gc"]) == 0
     assert "removed 8 runs" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from bloatlab.cli.common import writing
 from bloatlab.cli.options import StoreFolder, TextJson
 from bloatlab.cli.runs import opened
 from bloatlab.sweep import Store, default_store, fingerprint, sweeps
-from bloatlab.sweep.store import Stock
+from bloatlab.sweep.store import Stock, current
 from bloatlab.tables import TextTable, row
 from bloatlab.terminal import Console, show
 
@@ -29,10 +29,11 @@ def command(*, store: StoreFolder = None, form: TextJson = "text") -> int:
     place = opened(store or default_store(), Console(stderr=True))
     stocks = place.shelves()
     core = fingerprint.core()
-    by_sweep = _sweeps(place, stocks, core)
+    used = current(stocks, core)
+    by_sweep = _sweeps(place, used)
     if form == "json":
         rows = [
-            {"measure": s.measure, "core": s.core, "current": core.startswith(s.core), "runs": s.runs, "bytes": s.size}
+            {"measure": s.measure, "core": s.core, "current": s in used, "runs": s.runs, "bytes": s.size}
             for s in stocks
         ]
         facts = {"folder": str(place.folder), "sweeps": by_sweep, "shelves": rows}
@@ -48,10 +49,7 @@ def command(*, store: StoreFolder = None, form: TextJson = "text") -> int:
             for s in by_sweep
         ]
         show(TextTable("", ["sweep", "last used", "seeds", "runs", "size"], cells, left=2), console)
-    which = {True: "this one", False: "another"}
-    cells = [
-        row(s.measure, which[core.startswith(s.core)], _time(s.written), str(s.runs), _size(s.size)) for s in stocks
-    ]
+    cells = [row(s.measure, _which(s, used, core), _time(s.written), str(s.runs), _size(s.size)) for s in stocks]
     show(TextTable("", ["measure", "core", "last written", "runs", "size"], cells, left=3), console)
     runs, size = sum(s.runs for s in stocks), sum(s.size for s in stocks)
     console.say(f"{place.folder}: {runs} runs, {_size(size)}")
@@ -70,13 +68,20 @@ def collect(*, store: StoreFolder = None) -> int:
     return 0
 
 
-def _sweeps(place: Store, stocks: list[Stock], core: str) -> list[dict[str, Any]]:
+def _which(stock: Stock, used: list[Stock], core: str) -> str:
+    """Returns the text of the column `core` for a shelf; `used` are the shelves that a sweep would use now."""
+    if stock in used:
+        return "this one"
+    return "this one, older code" if core.startswith(stock.core) else "another"
+
+
+def _sweeps(place: Store, used: list[Stock]) -> list[dict[str, Any]]:
     """Returns an entry for each sweep.
 
     It contains the number of the sweep's runs, how many of them are stored, and their size in bytes. Only results
-    of the compiled core with the hash `core` count as stored.
+    on the shelves `used` count as stored.
     """
-    mine = [stock.index for stock in stocks if core.startswith(stock.core)]
+    mine = [stock.index for stock in used]
     found: list[dict[str, Any]] = []
     for of in sweeps.asked(place):
         hashes = set(of.hashes)
