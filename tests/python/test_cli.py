@@ -234,6 +234,8 @@ def test_list_is_a_page_and_list_name_is_one_entry(say):
     (modem,) = json.loads(say("list", "docsis", "-f", "json")[1])["modems"]
     assert {"name", "default", "description", "words"} == set(modem["params"][0])
     assert "downstream.channel" in say("list", "docsis31")[1]
+    assert say("list", "htb")[1].startswith("shaper.htb: ")
+    assert "cburst" in say("list", "htb")[1]
     assert "Scales of grades (grade.scale): p99, dslreports, waveform, vrecipes, rpm" in out
     assert (
         "Grades: A+ below 15 ms, A below 50, B below 100, C below 300, D below 500, else" in say("list", "vrecipes")[1]

@@ -192,6 +192,17 @@ def test_the_file_for_the_reader_of_quiche_is_current(tmp_path: Path):
     assert (tmp_path / "qlog" / "upload-1.sqlog").read_bytes() == (SHORT.parent / "upload-1.sqlog").read_bytes()
 
 
+def test_files_of_another_run_are_not_mixed_in(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    place = tmp_path / "qlog"
+    place.mkdir()
+    (place / "other-1.sqlog").touch()
+    command = ["export", str(folder / "out"), "--format", "qlog", "-o", str(place)]
+    assert call(command) == 2
+    assert "has other-1.sqlog from an earlier run; give --force" in capsys.readouterr().err
+    assert call([*command, "--force"]) == 0
+    assert [p.name for p in senders(tmp_path)] == [p.name for p in senders(folder)]
+
+
 def test_what_is_refused_is_one_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     plain = bloatlab.save(bloatlab.run(bloatlab.parse(SCENARIO), trace=False), tmp_path / "plain")
     assert call(["export", str(plain), "--format", "qlog", "-o", str(tmp_path / "x")]) == 2

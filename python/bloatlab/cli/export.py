@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from bloatlab import flent, qlog, traces
 from bloatlab.cli.common import BadInput, reading, writing
-from bloatlab.cli.options import OutputFile
+from bloatlab.cli.options import Force, OutputFile
 from bloatlab.results import open_result
 
 
@@ -19,6 +19,7 @@ def command(
     output: OutputFile,
     form: Annotated[Literal["flent", "qlog"], Parameter(name="--format")] = "flent",
     title: str | None = None,
+    force: Force = False,
 ) -> int:
     """Write a result as a flent data file, for flent's own plotter, or as qlog files, for the tools of QUIC.
 
@@ -46,6 +47,13 @@ def command(
     packets = traces.packets(result) if any((result / traces.PACKETS).glob("*.parquet")) else None
     if packets is None:
         sys.stderr.write(f"{result}: has no trace of packets, so there are no events of packets\n")
+    stale = sorted(output.glob(f"*{qlog.SUFFIX}"))
+    if stale and not force:
+        raise BadInput(
+            f"{output}: has {stale[0].name} from an earlier run; give --force to replace it, or another folder"
+        )
     written = writing(output, lambda: qlog.write(found, output, packets=packets))
+    for path in {*stale} - {*written}:
+        writing(path, path.unlink)
     sys.stderr.write(f"{len(written)} qlog files written to {output}\n")
     return 0

@@ -144,7 +144,12 @@ def _studies() -> list[Entry]:
 
 #: The keys of a link's table that describe a modem or a shaper, which limits the link's rate. Each key is mapped to the
 #: name of its type in the schema.
-_MODEMS = {"docsis": "DocsisParams", "docsis31": "Docsis31Params", "shaper": "ShaperParams"}
+_MODEMS = {
+    "docsis": "DocsisParams",
+    "docsis31": "Docsis31Params",
+    "shaper": "ShaperParams",
+    "shaper.htb": "HtbParams",
+}
 
 
 def _modems() -> list[Entry]:
@@ -155,7 +160,12 @@ def _modems() -> list[Entry]:
     types = schema()["$defs"]
     link = types["Link"]["properties"]
     return [
-        {"name": key, "doc": " ".join(link[key]["description"].split()), "params": list(_parameters(types, types[of]))}
+        {
+            "name": key,
+            "keys": [key.rpartition(".")[2]],
+            "doc": " ".join(link.get(key, types[of])["description"].split()),
+            "params": list(_parameters(types, types[of])),
+        }
         for key, of in _MODEMS.items()
     ]
 
