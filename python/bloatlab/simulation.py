@@ -18,7 +18,7 @@ from bloatlab.errors import nearest
 from bloatlab.measures import digits as digits_of
 from bloatlab.measures import value_at
 from bloatlab.scenario import Scenario, ScenarioError, Sets, resolved
-from bloatlab.traces import Traces
+from bloatlab.traces import KINDS, PACKETS, Traces
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,11 +61,17 @@ class Result:
 
     def trace(self, of: str) -> pl.DataFrame:
         """Returns the trace of "links", "queues" or "flows". Raises `KeyError`, which says how to record the trace."""
-        if f"trace_{of}" not in self.tables:
-            kept = ", ".join(name.removeprefix("trace_") for name in self.tables if name.startswith("trace_"))
-            message = f"no trace of {of!r} (recorded: {kept or 'none'}); record it with trace = {{ {of} = true }}"
-            raise KeyError(message)
-        return self.tables[f"trace_{of}"]
+        if f"trace_{of}" in self.tables:
+            return self.tables[f"trace_{of}"]
+        if of == PACKETS:
+            raise KeyError("packets are files, not a table; read them with bloatlab.traces.packets(result's folder)")
+        if of not in KINDS:
+            raise KeyError(f"no trace {of!r}; expected {', '.join(KINDS)}{nearest(of, KINDS)}")
+        kept = ", ".join(name.removeprefix("trace_") for name in self.tables if name.startswith("trace_"))
+        how = f"record it with trace = {{ {of} = true }}"
+        if self.scenario.traces(of):
+            how = f"the scenario requests it, but the run has no {of} to trace, or was made with trace=False"
+        raise KeyError(f"no trace of {of!r} (recorded: {kept or 'none'}); {how}")
 
     def to_pandas(self, name: str) -> Any:
         """Returns one table as a pandas frame.

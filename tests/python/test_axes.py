@@ -85,7 +85,11 @@ def test_samples_fill_the_space(method: str):
         ('axes.x = { from = "1mbps", to = "5mbit", steps = 3 }', "axes.x.from: 1mbps is not a number or quantity"),
         ('axes.x = { to = "5mbit", steps = 3 }', "axes.x.from: is missing"),
         ("axes.x = { from = 1, to = 5, steps = 1 }", "axes.x.steps: 1 is not a whole number from 2"),
-        ("axes.x = { from = 1, to = 2, steps = 5 }", "5 steps from 1 to 2 give some values twice"),
+        (
+            "axes.x = { from = 1, to = 2, steps = 5 }",
+            "1 to 2 give some values twice; between whole numbers, values are whole; for fractions, write to = 2.0",
+        ),
+        ('axes.x = { from = "1p", to = "3p", steps = 5 }', "twice; values are rounded to four digits or whole units"),
         ("axes.x = { from = 1, to = 5, steps = 3, step = 2 }", "give steps or step, not both"),
         ("axes.x = { from = 0, to = 5, steps = 3, log = true }", "axes.x.from: 0 has no logarithm"),
         ("axes.x = { from = 1, to = 5, stepz = 3 }", 'axes.x: unknown key "stepz"; did you mean "step"?'),

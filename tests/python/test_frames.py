@@ -82,6 +82,7 @@ def test_a_sweep_takes_a_scenario_plain_values_seeds_and_a_store(scenario_file: 
         ({"link.up.rate": ["1mbit"]}, 0, {}, "seeds: 0 is neither"),
         ({"link.up.rate": ["1mbit"]}, 1, {"sets": {"link.up.rate": "2mbit"}}, "sets.link.up.rate: axes."),
         ({"link.up.rate": ["1mbit"]}, 1, {"columns": ["apps.voip.voip.moss"]}, "column apps.voip.voip.moss: no such"),
+        ({"link.up.rate": ["1mbit"]}, 1, {"columns": "apps.*"}, "columns: expected a list of names, such as"),
     ],
 )
 def test_a_mistake_in_a_sweep_is_one_line(

@@ -119,6 +119,15 @@ def test_a_trace_that_was_not_kept_says_how():
     result = bloatlab.run(traced(links=True))
     with pytest.raises(KeyError, match=r"no trace of 'flows' \(recorded: links\); .*flows = true"):
         result.trace("flows")
+    result = bloatlab.run(traced(queues=True), sets={"link.up.queue": {"droptail": {}}})
+    for of, how in (
+        ("packets", "read them with bloatlab.traces.packets"),
+        ("flow", "no trace 'flow'; expected links, queues, flows, packets; did you mean \"flows\"?"),
+        ("queues", "the scenario requests it, but the run has no queues to trace"),
+    ):
+        with pytest.raises(KeyError) as error:
+            result.trace(of)
+        assert how in error.value.args[0]
 
 
 def test_every_column_is_explained():

@@ -82,7 +82,9 @@ def test_absolute_widths_and_columns_without_a_value():
     assert stop.intervals["value"].half <= 0.4
     x = [value(2, seed) for seed in range(1, stop.seeds)]
     assert scipy.stats.t.ppf(0.975, len(x) - 1) * scipy.stats.sem(x) > 0.4
-    with pytest.raises(grid_file.GridError, match=r'until\.values: no such value in the summary; did you mean "value"'):
+    with pytest.raises(
+        grid_file.GridError, match=r'until\.values: no such number in the summary; did you mean "value"'
+    ):
         gather_until(grid, Measure("measured", measured), Until.of({"values": "1%"}))
 
 
@@ -128,7 +130,7 @@ def test_the_command_says_what_was_reached(scenario_file: Path, capsys: pytest.C
         (("most_seeds = 6", "most_seeds = 3"), "most_seeds: 3 is not a whole number of at least seeds, 4"),
         (("most_seeds = 6", "most_seeds = 600000"), "axes: 2 grid points; with the seeds, more than 1000000 runs"),
         (('until = { "links.up.sojourn_ms.mean" = "0.0001%" }', ""), "most_seeds: until is missing"),
-        (("links.up.sojourn_ms.mean", "links.up.sojourn.mean"), "no such value in the summary; did you mean"),
+        (("links.up.sojourn_ms.mean", "links.up.sojourn.mean"), "no such number in the summary; did you mean"),
         (
             ('until = { "links.up.sojourn_ms.mean" = "0.0001%" }', 'until = "2%"'),
             "until: expected a table of half widths",

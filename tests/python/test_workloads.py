@@ -151,10 +151,10 @@ def test_refusals_are_one_line(capsys: pytest.CaptureFixture[str]):
     for words, told in (
         (["run", "rrull"], 'rrull: no such file or directory; did you mean "rrul"?'),
         (["run", "8.2.2"], '8.2.2: no such file or directory; did you mean "rfc7928-8.2.2"?'),
-        (["run", "rrul", "--set", "rate=fast"], 'rrul: rate: "fast" is not a rate; for example 10mbit'),
+        (["run", "rrul", "--set", "rate=fast"], 'rrul: rate: "fast" is not a rate above 0; for example 10mbit'),
         (["run", "rrul", "--set", "rat=20mbit"], 'rrul: "rat" is not a parameter (valid: rate, up,'),
         (["run", "rrul", "--set", "quue=codel"], 'did you mean "queue"?'),
-        (["run", "rrul", "--set", "length=0s"], 'rrul: length: "0s" is not a duration; for example 60s'),
+        (["run", "rrul", "--set", "length=0s"], 'rrul: length: "0s" is not a duration above 0; for example 60s'),
         (["run", "tcp_nup", "--set", "flows=0"], 'tcp_nup: flows: "0" is not valid; expected 1 to 1000'),
         (["run", "rfc7928-5.1.2", "--set", "iw=x"], 'rfc7928-5.1.2: iw: "x" is not valid; expected 3 to 10'),
         (["run", "rrul", "--set", "queue=fq_codle"], 'did you mean "fq_codel"?'),

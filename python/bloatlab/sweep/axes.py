@@ -225,7 +225,10 @@ def _stepped(place: str, between: Between, steps: Any) -> list[Any]:
     values = [between.at(n / (steps - 1)) for n in range(steps)]
     if len(set(values)) < steps:
         ends = f"from {between.low.written()} to {between.high.written()}"
-        raise GridError(f"{place}.steps: {steps} steps {ends} give some values twice")
+        why = "values are rounded to four digits or whole units"
+        if between.low.kind == "a whole number":
+            why = f"between whole numbers, values are whole; for fractions, write to = {between.high.value}"
+        raise GridError(f"{place}.steps: {steps} steps {ends} give some values twice; {why}")
     return values
 
 

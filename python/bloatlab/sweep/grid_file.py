@@ -79,9 +79,7 @@ def _grid_file(path: Path, data: Mapping[str, Any], sets: Sequence[Override], se
     base = data.get("scenario")
     if not isinstance(base, str):
         raise GridError('scenario: the file to vary is missing; for example scenario = "home-upload.toml"')
-    columns = data.get("columns", [])
-    if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
-        raise GridError('columns: expected a list of names, such as ["links.up.sojourn_ms.p99"]')
+    columns = _columns(data.get("columns", []))
     scenario = path.parent / base
     read = opened(base if workloads.find(base) is not None and not scenario.is_file() else scenario)
     fixed, auto = warm_up.asked(axes_of.overrides("set", data.get("set", {})))
@@ -120,6 +118,7 @@ def sweep(
     `store` is a folder; runs that it holds are not repeated. Raises `ScenarioError`, or `GridError` (a `ValueError`)
     with one line.
     """
+    columns = _columns(columns)
     chosen = _seeds(seeds if isinstance(seeds, int) else list(seeds))
     found = axes_of.read({"axes": dict(axes), "where": list(where)}, MOST_RUNS // len(chosen))
     fixed = overrides(sets)
@@ -140,7 +139,7 @@ def matching(known: Sequence[str], patterns: Sequence[str]) -> list[str]:
     for pattern in patterns:
         found = fnmatch.filter(known, pattern)
         if not found:
-            raise GridError(f"column {pattern}: no such value in the summary{nearest(pattern, known)}")
+            raise GridError(f"column {pattern}: no such number in the summary{nearest(pattern, known)}")
         chosen |= dict.fromkeys(found)
     return list(chosen)
 
@@ -174,6 +173,12 @@ def _flatten(tree: Mapping[str, Any], prefix: str, leaves: dict[str, float | int
 
 #: The measure of a sweep: all numbers of a run's summary, so that showing other columns needs no new runs.
 SUMMARY = Measure("summary", summary)
+
+
+def _columns(given: Any) -> Sequence[str]:
+    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(c, str) for c in given):
+        raise GridError('columns: expected a list of names, such as ["links.up.sojourn_ms.p99"]')
+    return given
 
 
 def _seeds(given: Any) -> Sequence[int]:

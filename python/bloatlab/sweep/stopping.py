@@ -195,7 +195,7 @@ def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[st
     for target in until.targets:
         names = fnmatch.filter(rows[0], target.column)
         if not names:
-            raise GridError(f"until.{target.column}: no such value in the summary{nearest(target.column, rows[0])}")
+            raise GridError(f"until.{target.column}: no such number in the summary{nearest(target.column, rows[0])}")
         for name in names:
             values = [float(v) for row in rows if (v := row.get(name)) is not None and math.isfinite(v)]
             if values:

@@ -43,7 +43,7 @@ class Parameters:
         found = _core.quantity(self.text(name))
         if found is None or found[0] != kind or found[1] <= 0:
             example = "60s" if kind == "duration" else "10mbit"
-            raise self._no(name, f"is not a {kind}; for example {example}")
+            raise self._no(name, f"is not a {kind} above 0; for example {example}")
         return found[1] / 1e9 if kind == "duration" else float(found[1])
 
     def number(self, name: str, least: int, most: int) -> int:
