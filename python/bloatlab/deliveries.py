@@ -13,6 +13,9 @@ from pathlib import Path
 
 from bloatlab import _core, files
 
+#: Bytes that an opportunity carries in mahimahi's format.
+BYTES = 1504
+
 #: A string contained in every resolved scenario with a delivery trace.
 _SIGN = '"delivery":{"trace":{'
 
@@ -39,7 +42,15 @@ def completed(text: str, folder: Path | None, source: str) -> str:
 
 
 def written(resolved: str, link: str) -> str:
-    """Writes a link's delivery opportunities in mahimahi's format. Raises `ScenarioError`."""
+    """Writes a link's delivery opportunities in mahimahi's format. Raises `ScenarioError`.
+
+    The format cannot express the size of an opportunity, so any size but `BYTES` is refused.
+    """
+    table = json.loads(resolved)["link"].get(link, {}).get("delivery") or {}
+    size = table.get("trace", {}).get("opportunity")
+    if size is not None and _core.quantity(size) != ("size", BYTES):
+        at = f"link.{link}.delivery.trace.opportunity"
+        raise TraceError([f'{at}: "{size}" cannot be written; in the file, an opportunity has {BYTES} bytes'])
     return _core.delivery_file(resolved, link)
 
 

@@ -109,6 +109,10 @@ def _of_flent(path: Path, step: float, way: Way | None) -> Recording:
         raise RecordingError(f"{path}: has no {way}, only {ways[0]}")
     chosen = way or ways[0]
     part = frame.filter(frame["app"] == chosen)
+    apart = np.diff(np.unique(part["t_s"].to_numpy()).astype(np.float64))
+    interval = float(np.median(apart)) if len(apart) else 0.0
+    if step < interval - 1e-6:
+        raise RecordingError(f"--step: {path} has a sample every {interval:.4g} s; expected at least this time")
     wire = part["goodput_bytes"].to_numpy() * (_WIRE / _PAYLOAD)
     rates = _binned(path, part["t_s"].to_numpy(), wire, step)
     return Recording(rates, step, f"from {path.name}: {chosen}, payload x {_WIRE}/{_PAYLOAD}, means over {step:g} s")

@@ -213,6 +213,23 @@ def test_a_link_with_a_rate_has_no_trace_to_write(cell: Path, capsys: pytest.Cap
         assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("output", "sets", "said"),
+    [
+        ("cell.toml", (), "cell.toml: is read by this command; expected another file"),
+        ("cell.down", (), "cell.down: is read by this command; expected another file"),
+        ("x", ("--set", "link.down.delivery.trace.opportunity=3000B"), 'trace.opportunity: "3KB" cannot be written'),
+    ],
+)
+def test_what_writing_a_trace_would_lose_is_refused(
+    cell: Path, capsys: pytest.CaptureFixture[str], output: str, sets: tuple[str, ...], said: str
+) -> None:
+    before = {path.name: path.read_bytes() for path in cell.parent.iterdir()}
+    assert call(["links", "write", str(cell), *sets, "--link", "down", "-o", str(cell.parent / output)]) == 2
+    assert said in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in cell.parent.iterdir()} == before
+
+
 #: A sweep of two disciplines and two start times in the trace, with two seeds each.
 GRID = """
 scenario = "cell.toml"

@@ -141,6 +141,7 @@ def test_what_is_no_recording_is_one_line(tmp_path: Path, capsys: pytest.Capture
         "results": both,
     }
     (tmp_path / "both.flent.gz").write_bytes(gzip.compress(json.dumps(data).encode()))
+    (tmp_path / "line.toml").write_text(LINE)
     good = capture(tmp_path / "a.pcap", [(0.0, "10.0.0.2", 1000), (2.0, "10.0.0.2", 1000)])
     for arguments, said in (
         ([tmp_path / "text.pcap"], "not a capture; expected pcap or pcapng"),
@@ -151,13 +152,19 @@ def test_what_is_no_recording_is_one_line(tmp_path: Path, capsys: pytest.Capture
         ([good, "--way", "upload"], "--way is for flent data"),
         ([good, "--step", "soon"], "--step soon: expected a time"),
         ([good, "--step", "1us"], "--step: expected at least 1ms"),
+        (
+            [tmp_path / "both.flent.gz", "--way", "upload", "--step", "999ms"],
+            "has a sample every 1 s; expected at least",
+        ),
+        ([good, "-o", good], "a.pcap: is read by this command; expected another file"),
+        ([good, "--into", tmp_path / "line.toml", "-o", tmp_path / "line.toml"], "line.toml: is read by this command"),
         ([good, "--step", "60s"], "lasts 2 s from the first byte to the last; expected a shorter --step"),
     ):
         assert call(["links", "rates", *map(str, arguments)]) == 2
         error = capsys.readouterr().err
         assert said in error
         assert len(error.splitlines()) == 1, error
-    (tmp_path / "line.toml").write_text(LINE)
+    assert (tmp_path / "line.toml").read_text() == LINE
     with pytest.raises(RecordingError, match="has changes; expected a link"):
         of_file(good, step=1.0).laid_into(bloatlab.load(tmp_path / "line.toml"), "up")
     with pytest.raises(RecordingError, match="has docsis31; expected a link"):
@@ -173,6 +180,9 @@ def test_what_a_trace_is_like(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     # 4 x 1504 x 8 bit in 200 ms is 0.241 Mbit/s
     assert "4 opportunities of 1504 bytes in 0.2 s, 0.241 Mbit/s" in said
     assert "longest gap 149 ms; 1 gap over 100 ms" in said
+    (tmp_path / "a.down").write_text("1\n")
+    assert call(["links", "show", str(tmp_path / "a.down")]) == 0
+    assert "1 opportunity of 1504 bytes" in capsys.readouterr().out
     (tmp_path / "a.down").write_text("1\nx\n")
     assert call(["links", "show", str(tmp_path / "a.down")]) == 2
     assert "a.down:2: " in capsys.readouterr().err.replace("\n", "")

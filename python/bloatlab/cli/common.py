@@ -98,6 +98,13 @@ def writing(path: Path, write: Callable[[], T]) -> T:
         raise BadInput(f"{error.filename or path}: cannot write: {(error.strerror or str(error)).lower()}") from None
 
 
+def not_input(output: Path | None, *inputs: Path | None) -> None:
+    """Raises `BadInput` if `output` is one of the files that the command reads."""
+    for path in inputs:
+        if output is not None and path is not None and output.exists() and path.exists() and output.samefile(path):
+            raise BadInput(f"--output {output}: is read by this command; expected another file")
+
+
 def fresh(folder: Path | None, *files: str, force: bool) -> None:
     """Makes the folder of `-o`. Raises `BadInput` if it already contains one of `files`, unless `force` is given."""
     if folder is None:

@@ -8,9 +8,9 @@ from typing import Literal
 from cyclopts import App
 
 from bloatlab import files
-from bloatlab.cli.common import BadInput, reading, scenario, writing
+from bloatlab.cli.common import BadInput, not_input, reading, scenario, writing
 from bloatlab.cli.options import Output, OutputFile, ScenarioFile, Sets, TextJson
-from bloatlab.deliveries import read, written
+from bloatlab.deliveries import BYTES, read, written
 from bloatlab.recordings import of_file
 from bloatlab.scenario import quantity
 from bloatlab.tables import counted
@@ -46,6 +46,7 @@ def rates(
         into: Scenario to apply the rates to.
         link: Name of the link. Default: line, or with --into the scenario's only link.
     """
+    not_input(output, file, into)
     try:
         seconds = quantity(step)
     except ValueError:
@@ -80,7 +81,10 @@ def write(file: ScenarioFile, /, *, link: str, output: OutputFile, sets: Sets = 
         link: The link's name.
         output: File to write.
     """
-    text = written(scenario(file, sets).text, link)
+    of = scenario(file, sets)
+    traces = [(one.get("delivery") or {}).get("trace") for one in of.data["link"].values()]
+    not_input(output, file, *(file.parent / trace["file"] for trace in traces if trace))
+    text = written(of.text, link)
     writing(output, lambda: files.write(output, text))
     sys.stderr.write(f"written to {output}\n")
     return 0
@@ -97,15 +101,16 @@ def show(file: Path, /, *, form: TextJson = "text") -> int:
     facts = {
         "lines": trace["lines"],
         "period_s": trace["period_ms"] / 1e3,
-        "mean_mbit": trace["lines"] * 1504 * 8e-3 / trace["period_ms"],
+        "mean_mbit": trace["lines"] * BYTES * 8e-3 / trace["period_ms"],
         "longest_gap_ms": trace["longest_gap_ms"],
         "gaps_over_100ms": trace["gaps_over_100ms"],
     }
     if form == "json":
         emit(json.dumps(facts, indent=2) + "\n")
     else:
+        noun = "opportunity" if facts["lines"] == 1 else "opportunities"
         emit(
-            f"{file}: {facts['lines']} opportunities of 1504 bytes in {facts['period_s']:g} s, "
+            f"{file}: {facts['lines']} {noun} of {BYTES} bytes in {facts['period_s']:g} s, "
             f"{facts['mean_mbit']:.3f} Mbit/s\n"
             f"longest gap {facts['longest_gap_ms']} ms; {counted(trace['gaps_over_100ms'], 'gap')} over 100 ms\n"
         )
