@@ -36,12 +36,12 @@ class Share:
 
     @property
     def met(self) -> bool | None:
-        """Whether the share reaches its target; None if it has no target."""
-        return None if self.wanted is None else self.share >= self.wanted - SLACK
+        """Whether the share reaches its target; None if it has no target, or if no value was judged."""
+        return None if self.wanted is None or not self.cells else self.share >= self.wanted - SLACK
 
     @property
     def tone(self) -> Tone:
-        """The colour category of the share: good if it reaches its target, bad if not, plain if it has no target."""
+        """The colour category of the share: good if it reaches its target, bad if not, plain if `met` is None."""
         return "plain" if self.met is None else TONES[self.met]
 
     @property

@@ -92,7 +92,7 @@ def test_shares_count_only_what_is_judged():
     share = share_of("x", cells, 0.9)
     assert (share.within, share.cells, share.met) == (9, 10, True)
     assert share_of("x", cells[1:], 0.9).met is False
-    assert Share("none", 0, 0, 0.9).met is True
+    assert Share("none", 0, 0, 0.9).met is None
     assert share_of("x", cells).met is None
 
 

@@ -143,6 +143,7 @@ def test_the_claim_of_the_document_is_checked():
             r"with seed 1: TypeError: a measure returns numbers by name",
         ),
         (('"utilisation": 100', '"utilisation": "x" or 1'), r"the measure 'utilisation' is 'x', which is not a number"),
+        (('"utilisation": 100', '"utilisation": float("nan") * 100'), r"'utilisation' is nan in every run"),
         (
             ("    rules=[", "    experiments={'more': 'more'},\n    rules=["),
             r"study buffers: experiments are runs",
@@ -303,6 +304,7 @@ def test_a_study_with_a_value_set_runs_changed_and_judges_nothing(tmp_path: Path
     done = reproduce(buffers, options)
     assert done.proves_nothing.startswith("Changed in every run: duration=2s, record.warm_up=0s.")
     assert done.met is None
+    assert replace(done, study=replace(buffers, answer=None)).answer.sentence == "These runs judge nothing."
     assert reproduce(buffers, replace(options, sets=())).proves_nothing == ""
 
 

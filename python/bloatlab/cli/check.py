@@ -38,7 +38,7 @@ def command(
     if not files:
         raise BadInput("check: give a file, for example: bloatlab check modem.toml")
     console = Console(stderr=True)
-    kept, pairs = run.opened(console), overrides(sets)
+    kept, pairs = run.opened(console), overrides(sets, seeds=seeds is not None)
     done: list[Checked] = []
     with run.executor(console) as executor:
         for file in files:

@@ -22,13 +22,15 @@ class BadInput(InputError):  # noqa: N818  the user's input is wrong, not the pr
     """A request that cannot be met; the message is one line for the user."""
 
 
-def overrides(sets: Sequence[str]) -> list[Override]:
-    """Splits `path=value` strings into pairs. Raises `BadInput`."""
+def overrides(sets: Sequence[str], *, seeds: bool = False) -> list[Override]:
+    """Splits `path=value` strings into pairs. Raises `BadInput`, with `seeds` also for the path "seed"."""
     pairs: list[Override] = []
     for text in sets:
         path, equals, value = text.partition("=")
         if not equals or not path.strip():
             raise BadInput(f"--set {text}: expected path=value, for example --set link.up.rate=5mbit")
+        if seeds and path.strip() == "seed":
+            raise BadInput("--set seed: --seeds varies it")
         pairs.append((path.strip(), value.strip()))
     return pairs
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from bloatlab import live
-from bloatlab.cli.common import BadInput, fresh, reading, scenario, writing
+from bloatlab.cli.common import BadInput, fresh, overrides, reading, scenario, writing
 from bloatlab.cli.live import EXIT_INVALID
 from bloatlab.cli.options import Count, Output, Sets, TextJson
 from bloatlab.results import ResultError, json_text, open_result, save, write_json
@@ -73,6 +73,7 @@ def command(
         saved: Folder of an earlier comparison (its -o): reuse its live runs instead of making new ones.
         force: Replace an earlier comparison in the folder.
     """
+    overrides(sets, seeds=True)
     cases = [case for name in files for case in _cases(name, sets, seconds, only)]
     if not cases:
         if only and STUDY in files:

@@ -61,6 +61,7 @@ def command(
         raise BadInput(f"--live: {wanted.name} has no live cases; these studies have: {able}")
     if run.dask is not None and name not in STUDIES:
         raise BadInput(f"--dask: the workers do not have {name}; your own study runs only on this machine")
+    pairs = overrides(sets, seeds=True)
     asked = _asked(wanted.name, experiments, wanted.experiments)
     out = output or Path("runs") / wanted.name
     if not force:
@@ -68,7 +69,7 @@ def command(
     writing(out, lambda: out.mkdir(parents=True, exist_ok=True))
     console = Console(stderr=True)
     kept = run.opened(console)
-    options = Options(out, seeds, run.jobs, quick, asked, console, kept, on_kernels, sets=overrides(sets))
+    options = Options(out, seeds, run.jobs, quick, asked, console, kept, on_kernels, sets=pairs)
     with _errors_of(name), contextlib.nullcontext() if run.dask is None else run.executor(console) as executor:
         results = writing(out, lambda: reproduce(wanted, replace(options, executor=executor)))
         if form == "json":

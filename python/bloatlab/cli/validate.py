@@ -49,7 +49,9 @@ def command(
     entries = _entries(files or public(), only)
     begun = time.perf_counter()
     bar = watch(f"{len(entries)} scenarios x {seeds}", console)
-    done = validate(entries, seeds=seeds, jobs=jobs or default_jobs(), sets=tuple(overrides(sets)), watch=bar)
+    done = validate(
+        entries, seeds=seeds, jobs=jobs or default_jobs(), sets=tuple(overrides(sets, seeds=True)), watch=bar
+    )
     seconds = time.perf_counter() - begun
     if output is not None:
         writing(output, lambda: _write(done, output))

@@ -69,15 +69,20 @@ def _announce(study: Study, options: Options, plan: Iterable[Batch], seeds: rang
 def _check_measures(results: Results) -> None:
     """Raises `StudyError` if a published value or a claim names a measure that no run has or that is not a number.
 
-    If no run has the measure, its name is usually misspelt.
+    If no run has the measure, its name is usually misspelt. NaN means "not measured", which some runs may have, but not
+    all.
     """
-    known = {name: value for rows in results.runs.values() for row in rows for name, value in row.items()}
+    rows = [row for of in results.runs.values() for row in of]
+    known = sorted({name for row in rows for name in row})
     for what, _, measure in results.study.compared():
         if measure not in known:
-            raise StudyError(f"{what}: no run has the measure {measure!r}; there is {', '.join(sorted(known))}")
-        found = cast("object", known[measure])
-        if not isinstance(found, (int, float)):
-            raise StudyError(f"{what}: the measure {measure!r} is {found!r}, which is not a number")
+            raise StudyError(f"{what}: no run has the measure {measure!r}; there is {', '.join(known)}")
+        values = [cast("object", row[measure]) for row in rows if measure in row]
+        wrong = [value for value in values if not isinstance(value, (int, float))]
+        if wrong:
+            raise StudyError(f"{what}: the measure {measure!r} is {wrong[0]!r}, which is not a number")
+        if all(value != value for value in values):  # noqa: PLR0124  only NaN differs from itself
+            raise StudyError(f"{what}: the measure {measure!r} is nan in every run, which is not a number")
 
 
 def _with(results: Results, batches: Iterable[Batch], seeds: range) -> Results:

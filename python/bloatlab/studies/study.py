@@ -401,6 +401,8 @@ def _verdict(results: Results) -> Answer:
     share, claims = results.scorecard.of_judged, count(results.claims)
     sentence = f"{share.within} of {share.cells} published values agree"
     sentence += f", and {claims.hold} of {claims.checked} claims hold" if claims.checked else ""
+    if results.proves_nothing:
+        sentence = "These runs judge nothing"
     return Answer(
         f"{results.study.publication.title}: does it hold?",
         f"{sentence}.",

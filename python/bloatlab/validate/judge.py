@@ -136,7 +136,7 @@ class Validated:
     @property
     def met(self) -> bool:
         """Whether the target shares are reached; false if no grade A metric was judged."""
-        return self.share("A").cells > 0 and all(self.share(grade).met for grade in WANTED)
+        return self.share("A").cells > 0 and all(self.share(grade).met is not False for grade in WANTED)
 
     def as_data(self) -> dict[str, Any]:
         """Returns the validation as plain data for JSON."""
