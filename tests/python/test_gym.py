@@ -250,6 +250,40 @@ def test_scenarios_are_files_lists_and_functions():
     assert reads[0] == reads[2] != reads[1]
 
 
+#: A line whose names have dots and a space, with an outage of 2 s.
+OUTAGE = {
+    "duration": "5s",
+    "link": {
+        "up.1 a": {
+            "from": "home", "to": "net", "rate": "5mbit", "delay": "10ms",
+            "changes": [{"at": "1s", "rate": 0}, {"at": "3s", "rate": "5mbit"}],
+        },
+        "down": {"from": "net", "to": "home", "delay": "10ms"},
+    },
+    "app": {"up.load": {"from": "home", "to": ["net"], "traffic": {"ftp": {}}}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "used"), [(CC, {"app": "up.load"}, "throughput"), (AQM, {"link": "up.1 a"}, "utilisation")]
+)
+def test_names_may_have_dots_and_an_outage_is_no_error(name: str, arguments: dict[str, Any], used: str):
+    seen = episode(made(name, scenario=OUTAGE, **arguments), 1)[1:]
+    assert all(np.isfinite(reward) and np.isfinite(observation).all() for observation, reward, *_ in seen)
+    # a packet in transmission at the start of the outage leaves at the old rate
+    lost = [one[4] for one in seen if 1.1 < one[4]["time"] < 3.0]
+    assert len(lost) > 10
+    assert {info[used] for info in lost} == {0.0}
+    assert seen[-1][4]["time"] == 5.0
+    if name == AQM:
+        # the time to drain is that at the rate before the outage
+        waiting = made(name, scenario=OUTAGE).unwrapped
+        _, info = waiting.reset(seed=1)
+        while waiting.simulation.now < 2.0:
+            *_, info = waiting.step(REST)
+        assert info["queue"] == pytest.approx(8 * waiting.simulation.link("up.1 a").bytes / 5e6)
+
+
 @pytest.mark.parametrize("file", sorted((ROOT / "examples" / "gym").glob("*.toml")), ids=lambda file: file.stem)
 def test_the_scenarios_of_the_example_run(file: Path):
     name, builtin = (CC, "bbr") if "agent" in bloatlab.load(file).data["app"] else (AQM, "pie")
@@ -293,6 +327,8 @@ def test_a_wrong_argument_is_named_at_reset(arguments: dict[str, Any], message: 
     [
         (CC, {"control": "windw"}, 'control: \'windw\' is not valid; expected "window" or "rate"'),
         (CC, {"interval": 0}, "interval: '0' is not valid; expected seconds above 0"),
+        (CC, {"stack": {"congestion_control": "bbr"}}, "stack: congestion_control is not valid, because the agent is"),
+        (CC, {"stack": {"python": {"controller": "x.py:X"}}}, "stack: python is not valid, because the agent is"),
         (AQM, {"half": "15"}, "half: '15' is not valid; expected seconds above 0"),
         (CC, {"scenario": []}, "scenario: the list is empty; expected at least one scenario"),
         (CC, {"axes": {"link.line.rate": {"from": "2mbit"}}}, "axes.link.line.rate.to: is missing"),

@@ -13,6 +13,7 @@ The rate of a TCP such as Reno is proportional to 1 / sqrt(p). With p = p'^2, th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -126,7 +127,7 @@ class Aqm(DrivenEnv):
             raise ScenarioError(
                 [f"link.{name}: both_ways gives both directions the same queue; declare them as two links"]
             )
-        sets = overrides({f"link.{name}.queue": {word: {"limit": self._limit} | dict(own)}})
+        sets = overrides({f"link.{json.dumps(name)}.queue": {word: {"limit": self._limit} | dict(own)}})
         return Episode(episode.scenario.with_sets(*sets), episode.drawn)
 
     def _begin(self, episode: Episode, watching: bool) -> list[float]:
@@ -138,13 +139,9 @@ class Aqm(DrivenEnv):
         return [0.0] * len(self.OBSERVED)
 
     def _read(self) -> dict[str, Any]:
-        """Returns the state of the link. Raises `ScenarioError` if it has no rate."""
+        """Returns the state of the link."""
         state = self._link.read()
-        if not state["rate"]:
-            raise ScenarioError(
-                [f"link: {self._link!r} has no rate, with which the reward compares; expected another link"]
-            )
-        return state
+        return state | {"rate": self._rate(state["rate"])}
 
     def _interval(self) -> float:
         return self._length

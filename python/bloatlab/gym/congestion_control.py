@@ -12,6 +12,7 @@ constant window of one bandwidth-delay product, which keeps the link busy and th
 
 from __future__ import annotations
 
+import json
 import math
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -111,6 +112,9 @@ class CongestionControl(DrivenEnv):
         self._app, self._control = app, control
         self._length = None if interval is None else seconds("interval", interval)
         self._stack = dict(stack or {})
+        for key in ("congestion_control", "python"):
+            if key in self._stack:
+                raise ValueError(f"stack: {key} is not valid, because the agent is the controller")
         self._reward = reward or (lambda parts: parts["throughput"] * parts["delay"] - parts["loss"])
 
     def _episode(self, builtin: Any) -> Episode:
@@ -120,7 +124,7 @@ class CongestionControl(DrivenEnv):
             raise ValueError(f"options: controller {builtin!r} is not valid; expected {valid}")
         own = {"preset": "linux-6", "congestion_control": "fixed", "paced": self._control == "window"}
         tcp = ({"preset": builtin} if builtin else own) | self._stack
-        sets = overrides({"tcp.agent": tcp, f"app.{self._app}.tcp": "agent"})
+        sets = overrides({"tcp.agent": tcp, f"app.{json.dumps(self._app)}.tcp": "agent"})
         state = self.np_random.bit_generator.state
         try:
             return self._episodes.draw(self.np_random, sets)
@@ -140,7 +144,6 @@ class CongestionControl(DrivenEnv):
         self._flow = self.simulation.flow(self._app)
         self._state = self._connect(episode)
         srtt, window = self._state["srtt"], self._state["cwnd"]
-        self._rate()
         self._least = srtt
         self._window, self._pace = float(window), 8 * window / srtt
         self._rates = deque([8 * window / srtt], maxlen=MEMORY)
@@ -170,15 +173,6 @@ class CongestionControl(DrivenEnv):
         except ScenarioError:
             return None
 
-    def _rate(self) -> float:
-        """Returns the bottleneck's rate in bit/s. Raises `ScenarioError` if the bottleneck has none."""
-        rate = self._link.rate
-        if not rate:
-            raise ScenarioError(
-                [f"link: {self._link!r} has no rate, with which the reward compares; expected another link"]
-            )
-        return float(rate)
-
     def _interval(self) -> float:
         return max(self._least, SHORTEST) if self._length is None else self._length
 
@@ -201,7 +195,7 @@ class CongestionControl(DrivenEnv):
         self._flow.cwnd = max(int(min(self._window, self._state["cwnd"]) if slow else self._window), mss)
 
     def _run(self, until: float) -> tuple[float, list[float], bool, dict[str, Any]]:
-        before, began, rate = self._state, self.simulation.now, self._rate()
+        before, began, rate = self._state, self.simulation.now, self._rate(self._link.rate)
         self.simulation.run_until(until)
         taken = until - began
         now = self._read()
@@ -220,7 +214,7 @@ class CongestionControl(DrivenEnv):
         segments = delivered / mss
         loss = again / (again + segments) if again else 0.0
         marked = min(marks / segments, 1.0) if segments else 0.0
-        rate = (rate + self._rate()) / 2
+        rate = (rate + self._rate(self._link.rate)) / 2
         carried = rate * taken / 8 * mss / (mss + HEADERS)
         # the handshake gave the minimum round trip; a data segment is larger than its SYN and takes longer to send
         base = self._least + 8 * (mss + HEADERS - SYN) / rate

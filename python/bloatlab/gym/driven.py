@@ -114,9 +114,18 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
         self._simulation, self._over = None, True
 
     def _open(self, episode: Episode, laws: Mapping[str, type] | None = None) -> Link:
-        """Opens the simulation of an episode; returns the bottleneck."""
+        """Opens the simulation of an episode; returns the bottleneck. Raises `ScenarioError` if it has no rate."""
         self._simulation = open(episode.scenario, laws=laws)
-        return self._simulation.link(self._named or slowest(episode.scenario))
+        link = self._simulation.link(self._named or slowest(episode.scenario))
+        if not link.rate:
+            raise ScenarioError([f"link: {link!r} has no rate, with which the reward compares; expected another link"])
+        self._known = float(link.rate)
+        return link
+
+    def _rate(self, now: float) -> float:
+        """Returns the bottleneck's rate in bit/s if it is `now`, during an outage its rate before the outage."""
+        self._known = float(now or self._known)
+        return self._known
 
     def _bounded(self, observation: list[float]) -> Vector:
         space = self.observation_space
