@@ -31,6 +31,7 @@ from bloatlab.simulation import Result, frames, summary_of
 Run = TypeVar("Run")
 
 #: The unit in which the core takes a number, for each key of `Link.set`. Callers give times in s, which are converted.
+#: A loss has no unit.
 _UNITS = {
     "rate": "bit",
     "max_sustained_rate": "bit",
@@ -38,6 +39,7 @@ _UNITS = {
     "delay": "ns",
     "jitter": "ns",
     "max_grant": "B",
+    "loss": None,
 }
 
 #: The attributes of a flow that can be set. Each accepts a number, or a string whose unit is of the kind given here.
@@ -311,6 +313,10 @@ class Link(_Part):
         jitter, loss, max_sustained_rate, peak_traffic_rate, max_grant. Packets in transmission end at the old rate.
         Raises `ScenarioError`.
         """
+        for key in change:
+            if key not in _UNITS and key != "at":  # the core's message about `at` says what to call
+                valid = f"{nearest(key, _UNITS)} (valid: {', '.join(_UNITS)})"
+                raise ScenarioError([f'link.{self._name}: unknown key "{key}"{valid}'])
         values = {key: _with_unit(f"link.{self._name}.{key}", value, _UNITS.get(key)) for key, value in change.items()}
         with self._core.use() as run:
             run.set_link(self._name, json.dumps(values))
@@ -370,7 +376,8 @@ class Flow(_Part):
             valid = "cwnd, ssthresh or pacing_rate"
             raise AttributeError(f"app.{self._name}.{name} cannot be set; expected {valid}{nearest(name, _SETTINGS)}")
         with self._core.use() as run:
-            run.set_sender(self._name, self._number, name, _number(f"app.{self._name}.{name}", value, _SETTINGS[name]))
+            number = _number(f"app.{self._name}.{name}", value, _SETTINGS[name], none=name != "cwnd")
+            run.set_sender(self._name, self._number, name, number)
 
     def __repr__(self) -> str:
         """Returns the application, the flow's number and its window as text."""
@@ -381,10 +388,10 @@ class Flow(_Part):
         return f"<Flow {self._name}/{self._number}: {state}>"
 
 
-def _number(path: str, value: object, kind: str) -> int | None:
-    """Converts a setting to a whole number of bytes or bit/s. Raises `ScenarioError`."""
+def _number(path: str, value: object, kind: str, *, none: bool) -> int | None:
+    """Converts a setting to a whole number of bytes or bit/s; None, if allowed, stays. Raises `ScenarioError`."""
     number = _whole(value, kind)
-    if number is None and value is not None:
+    if number is None and not (none and value is None):
         valid = 'bytes, or a string such as "30KB"' if kind == "size" else 'bit/s, or a string such as "10mbit"'
         raise ScenarioError([f"{path}: {_shown(value)} is not valid; expected {valid}"])
     return number
