@@ -174,11 +174,16 @@ def read_table(path: Path) -> pl.DataFrame:
     match path.suffix:
         case ".csv":
             frame = pl.read_csv(path, infer_schema_length=None)
-            # removes the quotes that `csv_text` added to column names
-            names = {name: name.removeprefix(_QUOTE) for name in frame.columns}
+            # removes the quotes that `csv_text` added to column names, and those of CSV that polars leaves in names
+            names = {name: name.removeprefix(_QUOTE).replace('""', '"') for name in frame.columns}
             return frame.rename(names).with_columns(pl.selectors.string().str.strip_prefix(_QUOTE))
         case ".json":
-            return pl.read_json(path, infer_schema_length=None)
+            frame = pl.read_json(path, infer_schema_length=None)
+            if not frame.columns:
+                return frame
+            # polars returns the columns in random order if a row has a null, so the first row gives the order
+            text = files.read_text(path)
+            return frame.select(list(json.JSONDecoder().raw_decode(text, text.index("{"))[0]))
         case _:
             return pl.read_parquet(path)
 

@@ -280,6 +280,15 @@ def test_no_text_of_a_csv_is_a_formula(tmp_path: Path):
     assert read_table(place).columns == ["=name", "n"]
 
 
+@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
+def test_a_table_is_read_with_the_names_and_the_order_of_its_columns(form: str, tmp_path: Path):
+    names = ['app."f.tp 2".flows', 'a "" b', "'c", "d,e", "seed", *(f"m{n}" for n in range(9))]
+    frame = pl.DataFrame({name: [1.5, None] for name in names})
+    write_table(frame, tmp_path / f"x.{form}")
+    assert read_table(tmp_path / f"x.{form}").equals(frame)
+    assert read_table(tmp_path / f"x.{form}").columns == names
+
+
 def test_names_of_every_kind_are_drawn_and_told_as_they_are(scenario_file: Path, tmp_path: Path, capsys):
     text = scenario_file.read_text()
     for name in ("_x", ":x:", "=cmd()", "$x^$", "a [bold]b", "\U0001f600", "x" * 60):
