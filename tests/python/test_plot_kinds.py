@@ -313,6 +313,15 @@ def test_lines_are_means_and_intervals_over_seeds(table: pl.DataFrame):
     assert figure.axes[1].get_xlabel() == "rate (Mbit/s)"
 
 
+@pytest.mark.parametrize("kind", ["lines", "heatmap"])
+@pytest.mark.parametrize("column", ["links.up.sojourn_ms.p99", "warm_up_s"])
+def test_a_measure_that_nothing_changes_is_drawn(table: pl.DataFrame, kind: str, column: str):
+    same = table.select("rate", "queue", "seed", pl.lit(2.0).alias(column))
+    axes = plot(same, kind=kind).axes[0]
+    drawn = axes.images[0].get_array() if axes.images else axes.lines[0].get_ydata()
+    assert set(np.asarray(drawn).ravel()) == {2.0}
+
+
 def test_a_sweep_shows_means_and_a_study_medians(table: pl.DataFrame, tmp_path: Path):
     # one of three seeds is far away, so mean and median differ
     delay = pl.col("links.up.sojourn_ms.p99")
@@ -409,6 +418,7 @@ def test_what_does_not_fit_is_refused_with_the_kinds_that_do(
         ((table,), {"columns": ["nix*"]}, "no column nix*"),
         ((table.head(0),), {}, "no rows"),
         ((table.drop("seed"),), {}, "not a table of a sweep"),
+        ((folders[0] / "summary.json",), {}, "summary: is not a table of a sweep: its apps has several values"),
         ((), {}, "nothing to plot"),
         ((folders[0],), {"labels": ["a", "b"]}, "--label: 2 names for 1 result"),
         ((table,), {"labels": ["a"]}, "named by its axes"),

@@ -165,6 +165,8 @@ def test_bad_input_is_one_line(ran: Path, tmp_path: Path, capsys: pytest.Capture
         ([str(tmp_path / "broken"), *out], "not a comparison written by bloatlab"),
         ([str(ran / "plain"), str(ran / "grid.csv"), *out], "table of many runs"),
         ([str(tmp_path), *out], "not a result folder"),
+        ([str(ran / "plain" / "summary.json"), *out], "not a table of a sweep"),
+        ([str(ran / "plain" / "provenance.json"), *out], "not a table of a sweep"),
     ):
         assert call(["report", *arguments]) == 2, arguments
         lines = capsys.readouterr().err.strip().splitlines()

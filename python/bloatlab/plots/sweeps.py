@@ -34,7 +34,7 @@ DEFAULT_COLUMNS = (
 def measures(of: Sweep, columns: Sequence[str], most: int = 4) -> list[str]:
     """Returns the columns to draw: all columns that match a pattern, or by default the first `most` that vary.
 
-    Raises `Unfit` if a pattern matches no column.
+    If no column varies, the default is the first `most` columns. Raises `Unfit` if a pattern matches no column.
     """
     known = of.values
     some = ", ".join(known[:6]) + (" ..." if len(known) > 6 else "")
@@ -43,10 +43,12 @@ def measures(of: Sweep, columns: Sequence[str], most: int = 4) -> list[str]:
         names = fnmatch.filter(known, pattern)
         if columns and not names:
             raise Unfit(f"{of.label}: no column {pattern}; expected {some}")
-        found |= {n: None for n in names if columns or _varies(of.frame[n])}
-    if not found:
-        found = {n: None for n in known if _varies(of.frame[n])}
-    return list(found)[: len(found) if columns else most]
+        found |= dict.fromkeys(names)
+    if columns:
+        return list(found)
+    ordered = list(found | dict.fromkeys(known))
+    varying = [n for n in ordered if _varies(of.frame[n])]
+    return ([n for n in varying if n in found] or varying or ordered)[:most]
 
 
 def _varies(column: pl.Series) -> bool:
