@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import bloatlab
+from bloatlab.cli.main import call
 from bloatlab.plots import Unfit, plot
 from bloatlab.plots.elements import spread
 from bloatlab.plots.kinds import NAMES, kinds
@@ -23,6 +25,7 @@ from bloatlab.plots.kinds.flows import jain
 from bloatlab.plots.kinds.pareto import front
 from bloatlab.plots.measures import Distribution, bins, distributions
 from bloatlab.plots.subjects import subjects
+from bloatlab.results import write_table
 
 BASE: dict[str, Any] = {
     "name": "two uploads and a call",
@@ -424,6 +427,21 @@ def test_what_does_not_fit_is_refused_with_the_kinds_that_do(
         ((table,), {"labels": ["a"]}, "named by its axes"),
         ((folders[0],), {"xlim": (2.0, 1.0)}, "--xlim 2 1: the first is not below the second"),
         ((folders[0],), {"log": "z"}, "--log z: expected x, y, xy, none"),
+        *(
+            ((folders[0],), {"kind": kind, "of": "nix"}, f"--of: {kind} does not use it; kinds that do: overview, cdf")
+            for kind in ("series", "flows", "ellipse")
+        ),
+        ((folders[0],), {"of": "nix"}, "--of nix: no link, application or quantity"),
+        ((folders[0],), {"x": "rate"}, "--x: overview does not use it; kinds that do: lines, heatmap"),
+        (
+            (folders[0],),
+            {"columns": ["x"]},
+            "--column: overview does not use it; kinds that do: lines, heatmap, pareto",
+        ),
+        ((table,), {"of": "up"}, "--of: lines does not use it"),
+        ((table,), {"kind": "heatmap", "xlim": (1.0, 2.0)}, "--xlim: heatmap does not use it"),
+        ((folders[0],), {"kind": "cdf", "xlim": (0.0, 20.0), "log": "x"}, "--xlim 0 20: the axis is logarithmic"),
+        ((folders[0],), {"kind": "ccdf", "ylim": (0.0, 1.0)}, "--ylim 0 1: the axis is logarithmic"),
     ]
     for given, options, words in cases:
         with pytest.raises(Unfit) as refused:
@@ -442,6 +460,17 @@ def test_every_kind_is_in_the_list_and_says_what_it_shows():
     for name in NAMES:
         assert kind(name).name == name
         assert kind(name).description
+
+
+def test_without_a_file_the_name_is_that_of_the_result_and_the_kind(
+    folders: tuple[Path, Path], table: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(folders[1], tmp_path / "c.1")
+    write_table(table, tmp_path / "t.1.csv")
+    for words in (["c.1"], ["c.1/", "-k", "cdf"], ["t.1.csv"]):
+        assert call(["plot", *words]) == 0
+    assert {path.name for path in tmp_path.glob("*.svg")} == {"c.1-overview.svg", "c.1-cdf.svg", "t.1-lines.svg"}
 
 
 def test_a_result_draws_itself(folders: tuple[Path, Path], tmp_path: Path):

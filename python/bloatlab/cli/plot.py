@@ -7,12 +7,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from bloatlab import flent
 from bloatlab.cli.common import BadInput, writing
 from bloatlab.cli.options import Output
 from bloatlab.plots.kind import Options
 from bloatlab.plots.kinds import NAMES
 from bloatlab.plots.kinds import kind as kind_named
-from bloatlab.plots.plot import drawing_of, suffix_of
+from bloatlab.plots.plot import Drawn, drawing_of, suffix_of
 from bloatlab.plots.style import Log, Width
 from bloatlab.simulation import Result
 
@@ -60,18 +61,31 @@ def command(
         return 0
     if not results:
         raise BadInput("nothing to plot: bloatlab plot RESULT...")
-    stem = results[0].resolve().name.partition(".")[0] or "plot"
-    place = output or Path(f"{stem}-{kind or 'plot'}.svg")
-    draw(results, place, Options(width, of, x, columns, title or "", labels, xlim, ylim, log), kind)
+    if output is not None:
+        suffix_of(output)
+    drawn = _drawn(results, kind, Options(width, of, x, columns, title or "", labels, xlim, ylim, log))
+    place = output or Path(f"{_stem(results[0])}-{drawn.kind}.svg")
+    writing(place, lambda: drawn.write(place))
     sys.stderr.write(f"drawn in {place}\n")
     return 0
 
 
-def draw(results: Sequence[Path | Result], output: Path, options: Options, kind: str | None = None) -> None:
-    """Draws results into a file. Raises `InputError`, `OSError`."""
-    suffix_of(output)
+def _stem(result: Path) -> str:
+    """Returns the name of a result's folder, or of a file without its suffix."""
+    name = result.resolve().name
+    if not result.is_dir():
+        name = name.removesuffix(next(filter(name.endswith, flent.SUFFIXES), result.suffix))
+    return name or "plot"
+
+
+def draw(results: Sequence[Path | Result], output: Path) -> None:
+    """Draws the overview of results into a file. Raises `InputError`, `OSError`."""
+    drawn = _drawn(results, None, Options())
+    writing(output, lambda: drawn.write(output))
+
+
+def _drawn(results: Sequence[Path | Result], kind: str | None, options: Options) -> Drawn:
     try:
-        drawn = drawing_of(results, kind, options)
+        return drawing_of(results, kind, options)
     except UnicodeDecodeError:
         raise BadInput(f"{results[0]}: not a text file") from None
-    writing(output, lambda: drawn.write(output))

@@ -94,9 +94,8 @@ def command(
         writing(output, lambda: save(result, output, form=form, seconds=seconds))
     if picture is not None:
         from bloatlab.cli.plot import draw  # noqa: PLC0415
-        from bloatlab.plots.kind import Options  # noqa: PLC0415
 
-        draw([result], picture, Options())
+        draw([result], picture)
     if not quiet:
         print_result(result, Console())
         if found is not None:

@@ -18,6 +18,7 @@ from bloatlab.plots.draw import lay_out, plain_legend, thin
 from bloatlab.plots.kind import Options
 from bloatlab.plots.measures import Array
 from bloatlab.plots.style import Axes, Figure, Width
+from bloatlab.plots.subjects import Unfit
 
 #: The SVG id of the group of labels at the right edge.
 _BESIDE = "beside"
@@ -112,6 +113,9 @@ def adjust(of: SizedFigure, options: Options) -> None:
             if options.log not in {None, "none"} and axis in str(options.log) and not axes.images:
                 log_scale(axes, axis)
             if limits is not None:
+                if limits[0] <= 0.0 and (axes.get_xscale() if axis == "x" else axes.get_yscale()) == "log":
+                    given = f"--{axis}lim {limits[0]:g} {limits[1]:g}"
+                    raise Unfit(f"{given}: the axis is logarithmic, so its limits are above 0")
                 turned = axes.xaxis_inverted() if axis == "x" else axes.yaxis_inverted()
                 ends = limits[::-1] if turned else limits
                 (axes.set_xlim if axis == "x" else axes.set_ylim)(*ends)

@@ -32,11 +32,17 @@ class Options:
     log: Log | None = None
 
 
+#: The names of the options that not all kinds use, and those of the limits, which most kinds use.
+OPTIONAL = ("of", "x", "columns", "xlim", "ylim")
+LIMITS = ("xlim", "ylim")
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of plot: its name, its description, its input (runs or a sweep), and the function that draws it.
 
-    `unfit` returns one line that says why this kind cannot draw the given runs or sweep, or None if it can.
+    `unfit` returns one line that says why this kind cannot draw the given runs or sweep, or None if it can. `uses` has
+    those of `OPTIONAL` that have an effect; the others are refused.
     """
 
     name: str
@@ -44,3 +50,4 @@ class Kind:
     takes: Literal["runs", "sweep"]
     unfit: Callable[[Any], str | None]
     draw: Callable[[Any, Options], Figure]
+    uses: Sequence[str] = LIMITS

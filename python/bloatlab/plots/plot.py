@@ -17,7 +17,7 @@ from bloatlab import files
 from bloatlab.errors import nearest
 from bloatlab.plots.draw import apart, svg_text
 from bloatlab.plots.elements import SizedFigure, adjust
-from bloatlab.plots.kind import Kind, Options
+from bloatlab.plots.kind import OPTIONAL, Kind, Options
 from bloatlab.plots.kinds import NAMES, kinds
 from bloatlab.plots.kinds import kind as kind_named
 from bloatlab.plots.labels import safe
@@ -66,9 +66,10 @@ def plot(
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure, its width, and a title for screen readers."""
+    """A figure, the name of its kind, its width, and a title for screen readers."""
 
     figure: Figure
+    kind: str
     width: Width
     title: str
     #: Draws the figure at the width of a column, for narrow screens.
@@ -94,6 +95,10 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
         raise Unfit(f"--log {options.log}: expected {', '.join(get_args(Log))}")
     found = _labelled(subjects(results), options.labels)
     chosen = _chosen(found, kind)
+    for name in OPTIONAL:
+        if getattr(options, name) and name not in chosen.uses:
+            users = ", ".join(of for of in NAMES if name in kind_named(of).uses)
+            raise Unfit(f"--{name.removesuffix('s')}: {chosen.name} does not use it; kinds that do: {users}")
 
     def made(width: Width) -> Figure:
         at = replace(options, width=width)
@@ -104,7 +109,7 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
 
     labels = [found.label] if isinstance(found, Sweep) else [run.label for run in found]
     title = options.title or f"{chosen.name}: {', '.join(labels)}"
-    return Drawn(made(options.width), options.width, title, lambda: made("column"))
+    return Drawn(made(options.width), chosen.name, options.width, title, lambda: made("column"))
 
 
 def _labelled(found: list[Run] | Sweep, labels: Sequence[str]) -> list[Run] | Sweep:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bloatlab.plots import style
 from bloatlab.plots.delays import axis_of, unfit
 from bloatlab.plots.elements import settle, sized_figure
-from bloatlab.plots.kind import Kind, Options
+from bloatlab.plots.kind import LIMITS, Kind, Options
 from bloatlab.plots.kinds.cdf import FLOOR, distributions_of, span
 from bloatlab.plots.style import WIDTHS, Figure
 from bloatlab.plots.subjects import Run
@@ -43,4 +43,4 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
     return of.figure
 
 
-KIND = Kind("box", "delays as boxes: median, middle half, 5 to 95 %, 99 %", "runs", unfit, draw)
+KIND = Kind("box", "delays as boxes: median, middle half, 5 to 95 %, 99 %", "runs", unfit, draw, ("of", *LIMITS))

@@ -9,7 +9,7 @@ import numpy as np
 from bloatlab.plots import style
 from bloatlab.plots.delays import axis_of, chosen, unfit
 from bloatlab.plots.elements import curve, legend, log_scale, settle, sized_figure
-from bloatlab.plots.kind import Kind, Options
+from bloatlab.plots.kind import LIMITS, Kind, Options
 from bloatlab.plots.measures import Distribution
 from bloatlab.plots.style import Axes, Figure, Log
 from bloatlab.plots.subjects import Run, Unfit
@@ -96,6 +96,7 @@ KIND = Kind(
     "runs",
     unfit,
     lambda runs, options: _figure(runs, options, draw_cdf),
+    ("of", *LIMITS),
 )
 CCDF = Kind(
     "ccdf",
@@ -103,4 +104,5 @@ CCDF = Kind(
     "runs",
     unfit,
     lambda runs, options: _figure(runs, options, draw_ccdf),
+    ("of", *LIMITS),
 )

@@ -86,4 +86,5 @@ KIND = Kind(
     "sweep",
     _unfit,
     draw,
+    ("x", "columns"),
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from bloatlab.plots import style
 from bloatlab.plots.elements import SizedFigure, curve, legend, log_scale, settle, shade, sized_figure
-from bloatlab.plots.kind import Kind, Options
+from bloatlab.plots.kind import LIMITS, Kind, Options
 from bloatlab.plots.labels import safe
 from bloatlab.plots.style import WIDTHS, Axes, Figure
 from bloatlab.plots.subjects import Sweep, Unfit
@@ -134,4 +134,5 @@ KIND = Kind(
     "sweep",
     unfit,
     draw,
+    ("x", "columns", *LIMITS),
 )

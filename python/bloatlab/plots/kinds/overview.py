@@ -10,8 +10,8 @@ from bloatlab.plots import style
 from bloatlab.plots.delays import axis_of, chosen
 from bloatlab.plots.elements import SizedFigure, heading, legend, settle, sized_figure
 from bloatlab.plots.headline import headline, scores
-from bloatlab.plots.kind import Kind, Options
-from bloatlab.plots.kinds.cdf import draw_cdf
+from bloatlab.plots.kind import LIMITS, Kind, Options
+from bloatlab.plots.kinds.cdf import distributions_of, draw_cdf
 from bloatlab.plots.kinds.series import unfit
 from bloatlab.plots.labels import safe
 from bloatlab.plots.over_time import TimePanel, draw_time_panel, mark_changes, needs_log, ticks_of, time_panels
@@ -44,7 +44,7 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
     upper[-1].set_xlabel("time (s)")
     of.figure.align_ylabels(upper)
     mark_changes(of, upper, runs[0])
-    delays = chosen(runs, options.of)
+    delays = distributions_of(runs, options) if options.of else chosen(runs, None)
     if delays:
         draw_cdf(lower[0], delays, options.log)
         lower[0].set_xlabel(axis_of(runs, delays))
@@ -104,4 +104,4 @@ def _scores(of: SizedFigure, axes: Axes, runs: Sequence[Run], rows: Sequence[tup
             axes.text(x, y, cell, ha="right", color=style.INK, **styling)
 
 
-KIND = Kind("overview", "a summary on one page (the default)", "runs", unfit, draw)
+KIND = Kind("overview", "a summary on one page (the default)", "runs", unfit, draw, ("of", *LIMITS))

@@ -19,7 +19,7 @@ import numpy as np
 from bloatlab.measures import direction
 from bloatlab.plots import style
 from bloatlab.plots.elements import free_labels, legend, log_scale, sized_figure
-from bloatlab.plots.kind import Kind, Options
+from bloatlab.plots.kind import LIMITS, Kind, Options
 from bloatlab.plots.labels import safe
 from bloatlab.plots.style import WIDTHS, Figure
 from bloatlab.plots.subjects import Sweep, Unfit
@@ -180,4 +180,11 @@ def _sign(of: Sweep, column: str) -> int:
     return 1 if way == "more is better" else -1
 
 
-KIND = Kind("pareto", "two measures against each other, and the settings on their Pareto front", "sweep", unfit, draw)
+KIND = Kind(
+    "pareto",
+    "two measures against each other, and the settings on their Pareto front",
+    "sweep",
+    unfit,
+    draw,
+    ("columns", *LIMITS),
+)

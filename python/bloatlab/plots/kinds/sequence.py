@@ -19,7 +19,7 @@ import numpy as np
 from bloatlab.captures import Segment, segments
 from bloatlab.plots import style
 from bloatlab.plots.elements import settle, sized_figure
-from bloatlab.plots.kind import Kind, Options
+from bloatlab.plots.kind import LIMITS, Kind, Options
 from bloatlab.plots.style import Figure
 from bloatlab.plots.subjects import Run, Unfit
 
@@ -161,5 +161,10 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
 
 
 KIND = Kind(
-    "sequence", "one TCP flow packet by packet; needs a packet trace (bloatlab run --pcap)", "runs", unfit, draw
+    "sequence",
+    "one TCP flow packet by packet; needs a packet trace (bloatlab run --pcap)",
+    "runs",
+    unfit,
+    draw,
+    ("of", *LIMITS),
 )

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from bloatlab.plots import style
-from bloatlab.plots.kind import Kind, Options
+from bloatlab.plots.kind import LIMITS, Kind, Options
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import Curve, bins, has, window
 from bloatlab.plots.over_time import EVENTS, Ticks, TimePanel, stacked, ticks
@@ -160,4 +160,5 @@ KIND = Kind(
     "runs",
     unfit,
     draw,
+    ("of", *LIMITS),
 )
