@@ -452,6 +452,16 @@ def test_what_does_not_fit_is_refused_with_the_kinds_that_do(
     unrecorded = bloatlab.run(quiet)
     with pytest.raises(Unfit, match="record"):
         plot(unrecorded)
+    bloatlab.save(bloatlab.run({**BASE, "app": {}, "trace": {"links": ["up"]}}, captures=tmp_path), tmp_path)
+    for kind, words in (
+        ("trace", "its trace has no values to draw"), ("sequence", "has no TCP data"), ("cdf", "no packet was measured")
+    ):  # fmt: skip
+        with pytest.raises(Unfit, match=f"{words}.*; kinds that fit: overview, series$"):
+            plot(tmp_path, kind=kind)
+    idle = bloatlab.run({**quiet, "trace": {"links": ["up", "~up"]}})
+    for link, words in (("~up", "--of ~up: its trace has no values"), ("nix", "has no trace; expected up, ~up")):
+        with pytest.raises(Unfit, match=words):
+            plot(idle, kind="trace", of=link)
 
 
 def test_every_kind_is_in_the_list_and_says_what_it_shows():

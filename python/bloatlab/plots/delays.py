@@ -21,8 +21,8 @@ def unfit(runs: Sequence[Run]) -> str | None:
     for run in runs:
         if not distributions(run):
             return (
-                f"{run.label}: no distribution of delay was recorded; "
-                "the scenario's record names the links and apps that have one"
+                f"{run.label}: no distribution of delay was recorded: no packet was measured, or the scenario's record "
+                "leaves out its link and app"
             )
     return None if chosen(runs, None) else "these results have no measure of delay in common"
 

@@ -52,6 +52,8 @@ def unfit(runs: Sequence[Run]) -> str | None:
     folder = runs[0].captures
     if folder is None or not (folder / LEFT).exists() or not (folder / RIGHT).exists():
         return f"{runs[0].label}: has no packet trace; record one with bloatlab run FILE -o DIR --pcap"
+    if not any(one.length > 0 for one in segments(folder / LEFT)):
+        return f"{runs[0].label}: the capture has no TCP data"
     return None
 
 

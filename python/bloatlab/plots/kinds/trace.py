@@ -48,6 +48,9 @@ _SENDER = (
     ("gain", ("pacing_gain", "cwnd_gain"), 1.0),
 )
 
+#: The reason for a link or sender that is in the trace but has no number in any panel.
+_EMPTY = "its trace has no values to draw, as on a link without packets"
+
 
 def unfit(runs: Sequence[Run]) -> str | None:
     """Returns the reason why the trace cannot be drawn; None if it can."""
@@ -55,6 +58,8 @@ def unfit(runs: Sequence[Run]) -> str | None:
         return "a figure shows the trace of one result only"
     if not {"trace_links", "trace_flows"} & set(runs[0].tables):
         return f"{runs[0].label}: has no trace; record one with bloatlab run FILE -o DIR --trace links,flows"
+    if not (_link(runs[0], None) or _sender(runs[0], None)):
+        return f"{runs[0].label}: {_EMPTY}"
     return None
 
 
@@ -64,7 +69,8 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
     found = [*_link(run, options.of), *_sender(run, options.of)]
     if not found:
         known = [*_names(run, "trace_links", "link"), *_names(run, "trace_flows", "app")]
-        raise Unfit(f"--of {options.of}: has no trace; expected {', '.join(known)}")
+        reason = _EMPTY if options.of in known else f"has no trace; expected {', '.join(known)}"
+        raise Unfit(f"--of {options.of}: {reason}")
     return stacked(runs, options, found, step=True)
 
 
