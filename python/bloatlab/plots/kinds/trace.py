@@ -135,10 +135,12 @@ def _sender(run: Run, of: str | None) -> list[TimePanel]:
     key = ["app", "connection", "direction"]
     chosen = mine.group_by(key, maintain_order=True).len().sort("len", descending=True, maintain_order=True).row(0)
     rows = mine.filter(*(pl.col(column) == value for column, value in zip(key, chosen, strict=False)))
-    # live video retransmits nothing
-    again = rows.filter(pl.col("retransmits").diff() > 0)["t_s"].to_numpy() if "retransmits" in rows.columns else ()
+    panels = list(_panels(rows, _SENDER))
+    if "retransmits" not in rows.columns:  # of live video
+        return _titled(panels, chosen[0], [])
+    again = rows.filter(pl.col("retransmits").diff() > 0)["t_s"].to_numpy()
     events = [Ticks("sent again", again, style.DROP)] if len(again) else []
-    return _titled(list(_panels(rows, _SENDER)), chosen[0], events)
+    return _titled(panels, chosen[0], events)
 
 
 def _panels(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]]) -> Iterable[TimePanel]:
