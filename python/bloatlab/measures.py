@@ -98,6 +98,13 @@ def _patterns() -> Sequence[tuple[re.Pattern[str], Measure]]:
 
 
 @cache
+def values_of(part: Literal["apps", "links"]) -> Sequence[str]:
+    """Returns the paths of all single values that an application or a link has, below its name: `voip.mos`."""
+    below = f"{part}.*."
+    return [of.path.removeprefix(below) for _, of in _patterns() if of.path.startswith(below)]
+
+
+@cache
 def _by_key() -> Mapping[str, Measure]:
     """Returns a map from the last key of a path to the first measure declared with this key.
 

@@ -315,6 +315,22 @@ def test_an_objective_and_a_load_of_ones_own(small: Path, tmp_path: Path):
         ('[measure.x]\nkind = "voip"\nvalue = "v"\nbetter = "mor"\ngood = 4\nbad = 1\n', 'did you mean "more"?'),
         ('[measure.x]\nkind = "voip"\nvalue = "v"\nbetter = "less"\ngood = 0\nbad = 1\nscale = "log"\n', "above 0"),
         ("[measure]\n", "measure: none"),
+        (
+            '[measure.x]\nkind = "voip"\nvalue = "voip.nix"\nbetter = "more"\ngood = 4\nbad = 1\n',
+            'value: voip.nix is not a number of an application (bloatlab list measures); did you mean "voip.',
+        ),
+        (
+            '[measure.x]\nkind = "voip"\nvalue = "voip.mos"\nless = "v"\nbetter = "more"\ngood = 4\nbad = 1\n',
+            "less: v is",
+        ),
+        (
+            '[measure.x]\nlink = "up"\nvalue = "share"\nbetter = "more"\ngood = 4\nbad = 1\n',
+            'share is not a number of a link (bloatlab list measures); did you mean "share_percent"?',
+        ),
+        (
+            '[measure.x]\nkind = "voip"\nvalue = "voip.mos"\nbetter = "more"\ngood = 4\nbad = 1\nweight = -1\n',
+            "weight x: -1 is not between 0 and 1000000",
+        ),
     ],
 )
 def test_a_bad_objective_is_one_line(text: str, told: str, tmp_path: Path):
@@ -410,7 +426,13 @@ def test_the_report_is_readable(browser: Any, small: Path, tmp_path: Path):
         (["--objective", "balance"], 'did you mean "balanced"?'),
         (["--weight", "calls=2"], 'no such measure in balanced; did you mean "call"?'),
         (["--weight", "call"], "expected measure=number"),
-        (["--weight", "call=-1"], "is not a number from 0 on"),
+        (["--weight", "call=-1"], "weight call: -1 is not between 0 and 1000000"),
+        (["--weight", "call=1e308"], "weight call: 1e+308 is not between 0 and 1000000"),
+        (["--weight", "call=nan"], "weight call: nan is not between 0 and 1000000"),
+        (
+            ["--weight", "game=3"],
+            "weight game: load home has no application for this measure; expected one of call, pages",
+        ),
         (
             [
                 "--weight",

@@ -7,6 +7,7 @@ sources; `data/` contains the packaged files.
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import math
 import tomllib
@@ -18,9 +19,17 @@ from typing import Any, Literal, TypeVar
 
 from bloatlab import files, workloads
 from bloatlab.errors import InputError, nearest
+from bloatlab.measures import values_of
 
 Kind = Literal["device", "load", "objective"]
 Made = TypeVar("Made")
+
+
+#: The largest weight of a measure.
+MOST_WEIGHT = 1_000_000
+
+#: The values of a link that are computed from its summary, not a part of it.
+OF_LINKS = ("share_percent", "dropped_percent")
 
 
 class AdviceError(InputError):
@@ -166,13 +175,14 @@ class Objective:
     def weighted(self, weights: Mapping[str, float]) -> Objective:
         """Returns this objective with new weights for the measures named in `weights`. Raises `AdviceError`."""
         known = [m.name for m in self.measures]
-        for name, weight in weights.items():
+        for name in weights:
             if name not in known:
                 hint = f"{nearest(name, known)} ({', '.join(known)})"
                 raise AdviceError(f"weight {name}: no such measure in {self.name}{hint}")
-            if not (math.isfinite(weight) and weight >= 0.0):
-                raise AdviceError(f"weight {name}: {weight:g} is not a number from 0 on")
         measures = [replace(m, weight=weights.get(m.name, m.weight)) for m in self.measures]
+        for m in measures:
+            if not 0.0 <= m.weight <= MOST_WEIGHT:
+                raise AdviceError(f"weight {m.name}: {m.weight:g} is not between 0 and {MOST_WEIGHT}")
         if not any(m.weight for m in measures):
             raise AdviceError(f"weights of {self.name}: all are 0; at least one must be above 0")
         return replace(self, measures=measures)
@@ -314,6 +324,12 @@ def _wanted(key: str, table: _Table) -> Wanted:
         raise AdviceError(f"{table.where}: {why}")
     if made.log and min(made.good, made.bad) <= 0.0:
         raise AdviceError(f'{table.where}: scale = "log" needs good and bad above 0')
+    known = [*values_of("links"), *OF_LINKS] if link else values_of("apps")
+    for name, value in (("value", made.value), ("less", made.less)):
+        if value and not any(fnmatch.fnmatchcase(value, one) for one in known):
+            of = "a link" if link else "an application"
+            why = f"is not a number of {of} (bloatlab list measures){nearest(value, known)}"
+            raise AdviceError(f"{table.where}: {name}: {value[:80]} {why}")
     return made
 
 

@@ -102,7 +102,11 @@ class Asked:
                 line_of.build(line, device, load, chosen.queues, rtt=line.rtts[0], seed=1, name=load.name)
         except ScenarioError as error:
             raise AdviceError(problems(error)[0]) from None
-        concerned(objective, load)
+        applying = [m.name for m in concerned(objective, load)]
+        for name, weight in weights.items():
+            if weight and name not in applying:
+                why = f"{load.name} has no application for this measure; expected one of {', '.join(applying)}"
+                raise AdviceError(f"weight {name}: load {why}")
         runs = self.runs or budget(len(every), len(line.rtts))
         return Question(line, device, load, objective, QUICK_SEEDS if self.quick else self.seeds, runs, self.quick)
 
