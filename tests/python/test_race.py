@@ -143,6 +143,15 @@ def test_a_race_ends_at_its_budget():
     assert done.lead.points.n == 4
 
 
+@pytest.mark.parametrize("runs", [1, 2, 12, 20])
+def test_a_race_names_the_number_of_runs_that_continues_it(runs: int):
+    course = Course([90.0, 89.0, 88.5, 10.0], scatter=1.5)
+    done = course.run(runs=runs)
+    assert done.end == "runs"
+    assert course.run(runs=done.another - 1).lead.points.n == done.lead.points.n
+    assert course.run(runs=done.another).lead.points.n == done.lead.points.n + 1
+
+
 def test_a_tie_is_shown_and_not_assumed():
     """Two options are equal. With enough seeds, it becomes certain that their difference is too small to notice."""
     course = Course([90.0, 90.0, 20.0], scatter=0.7)

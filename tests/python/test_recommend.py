@@ -382,6 +382,22 @@ def test_the_command_prints_what_it_found(small: Path, capsys: pytest.CaptureFix
         assert part in out
 
 
+def test_an_application_that_never_starts_is_noted(
+    scenario_file: Path, small: Path, capsys: pytest.CaptureFixture[str]
+):
+    late = scenario_file.with_name("late.toml")
+    late.write_text(scenario_file.read_text().replace("[app.voip]", '[app.voip]\nstart = "9s"'))
+    assert call(asking(small, "--load", str(late), "--quick")) == 0
+    assert "note: app.voip.start: 9s is not before the end (5s), so it never starts" in capsys.readouterr().err
+
+
+def test_more_runs_than_named_continue(small: Path):
+    small.write_text(small.read_text().replace('"500ms"]', '"60ms"]').replace("500ms", "50ms"))
+    done = quick(small, seconds=2.0, runs=1)
+    assert "limit of 1 run, so the race ended with 1 seed; --runs 4 continues" in " ".join(sure(done))
+    assert quick(small, seconds=2.0, runs=4).lead.points.n == 2
+
+
 def test_the_command_leaves_a_folder(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     folder = tmp_path / "out"
     assert call(asking(small, "-o", str(folder), "-f", "json")) == 0

@@ -8,10 +8,10 @@ from bloatlab.advice import catalogue
 from bloatlab.advice import line as line_of
 from bloatlab.advice.catalogue import AdviceError, Device, Load, Objective, Wanted
 from bloatlab.advice.line import Line
-from bloatlab.advice.options import options, standards, today
+from bloatlab.advice.options import Option, options, standards, today
 from bloatlab.advice.race import budget
 from bloatlab.advice.score import concerned
-from bloatlab.scenario import ScenarioError, problems
+from bloatlab.scenario import Scenario, ScenarioError, problems
 
 #: Number of seeds per setting: the default, the maximum, and the number for a quick look. `MOST_RUNS` is the maximum
 #: number of runs.
@@ -39,6 +39,11 @@ class Question:
     def wanted(self) -> Sequence[Wanted]:
         """The objective's measures that apply to the load."""
         return concerned(self.objective, self.load)
+
+    def scenario(self, of: Option, seed: int = 1, name: str = "recommend") -> Scenario:
+        """Returns the scenario for a setting at the longest round trip. Raises `ScenarioError`."""
+        rtt = self.line.rtts[-1]
+        return line_of.build(self.line, self.device, self.load, of.queues, rtt=rtt, seed=seed, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@
     not separated     neither
 
 Every round adds a seed to the leader and to all settings that are not separated from it. The race ends when all are
-separated, at the seed limit, or before a round that would exceed the run limit.
+separated, at the seed limit, or before a round after the first that would exceed the run limit.
 
 The sequences are valid after every round (`bloatlab.always_valid`), so testing after each round adds no error. With k
 settings, the truly best one is compared with k - 1 others, each time with an error of 5 % / (k - 1) (Bonferroni). So
@@ -56,11 +56,15 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Raced:
-    """The outcome of a race: the leader, all others (nearest first), and the reason why the race ended."""
+    """The outcome of a race: the leader, all others (nearest first), and the reason why the race ended.
+
+    `another` is the number of runs that the race would have with another round.
+    """
 
     lead: Judged
     others: Sequence[Compared]
     end: Literal["separated", "seeds", "runs"]
+    another: int
 
 
 def budget(options: int, rtts: int) -> int:
@@ -112,11 +116,11 @@ def race(
                 if verdict != "not separated" or (n >= SHOWN_SEEDS and not o.discipline.settable):
                     dropped[o.name] = verdict
         left = [o for o in left if o.name not in dropped or (o is kept and n < LEAST_SEEDS)]
-        done = len(left) == 1 and n >= LEAST_SEEDS
-        if done or n == seeds or used + len(left) * rtts > runs:
+        done, another = len(left) == 1 and n >= LEAST_SEEDS, used + len(left) * rtts
+        if done or n == seeds or another > runs:
             break
     others = [compared(lead, found[o.name], objective, rtts, len(options) - 1) for o in options if o is not lead.option]
     # a verdict is kept once it is found, even if the leader changes later
     final = [Compared(c.judged, c.by, dropped.get(c.judged.option.name, c.verdict)) for c in others]
     end = "separated" if len(left) == 1 else "seeds" if n == seeds else "runs"
-    return Raced(lead, sorted(final, key=lambda c: c.by.mean), end)
+    return Raced(lead, sorted(final, key=lambda c: c.by.mean), end, another)

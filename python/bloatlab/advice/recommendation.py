@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bloatlab.advice import line as line_of
 from bloatlab.advice.catalogue import Wanted
 from bloatlab.advice.line import UP
 from bloatlab.advice.options import Option, standards, today
@@ -103,10 +102,8 @@ class Recommendation:
 
     def scenario(self, of: Judged | None = None, seed: int = 1) -> Scenario:
         """Returns the scenario for a setting (by default the choice) at the longest round trip."""
-        q = self.question
         chosen = (of or self.best).option
-        name = f"{q.device.name}, {chosen.name}"
-        return line_of.build(q.line, q.device, q.load, chosen.queues, rtt=q.line.rtts[-1], seed=seed, name=name)
+        return self.question.scenario(chosen, seed, f"{self.question.device.name}, {chosen.name}")
 
 
 def alike(raced: Raced) -> list[Judged]:
@@ -202,12 +199,12 @@ def _behind(of: Recommendation, leader: str, settable: int) -> str:
 
 def _ended(of: Recommendation) -> str:
     """Says why the race ended, and how to continue it."""
-    seeds, runs = counted(of.lead.points.n, "seed"), of.question.runs
+    seeds, runs, more = counted(of.lead.points.n, "seed"), of.question.runs, of.raced.another
     if of.raced.end == "seeds":
-        return f"All {seeds} are used; --seeds {2 * of.question.seeds} --runs {4 * runs} continues."
+        return f"All {seeds} are used; --seeds {2 * of.question.seeds} --runs {max(4 * runs, more)} continues."
     return (
         f"Another round would exceed the limit of {counted(runs, 'run')}, so the race ended with {seeds}; "
-        f"--runs {2 * runs} continues."
+        f"--runs {max(2 * runs, more)} continues."
     )
 
 

@@ -8,7 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from bloatlab.advice import Asked, Recommendation, answered
-from bloatlab.cli.common import BadInput, fresh, writing
+from bloatlab.advice.options import options
+from bloatlab.cli.common import BadInput, fresh, say_notes, writing
 from bloatlab.cli.options import Force, Output, TextJson
 from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.results import json_text
@@ -45,6 +46,7 @@ def command(
     console = Console(stderr=True)
     question = asked.question(_weights(weights))
     fresh(output, REPORT, force=force)
+    say_notes(console, question.scenario(options(question.device, question.line)[0]))
     kept = run.opened(console)
     begun = time.perf_counter()
     with run.executor(console) as executor:
