@@ -46,6 +46,21 @@ def completed(text: str, folder: Path | None, source: str) -> str:
     return json.dumps(tree)
 
 
+def add_sources(value: Any, folder: Path, source: str, path: tuple[str, ...] = ()) -> None:
+    """Adds the source of each class to plain values that become a part of a scenario in another folder.
+
+    Paths are relative to `folder`. `source` and `path` name the values in messages. Raises `ClassError`.
+    """
+    if isinstance(value, dict) and path[-1:] == ("python",) and "source" not in value:
+        for kind in KINDS:
+            label, colon, _ = str(value.get(kind.noun, "")).rpartition(":")
+            if colon:
+                value["source"] = {label: read(kind, label, folder, f"{source}: {'.'.join(path)}")}
+    parts = value.items() if isinstance(value, dict) else enumerate(value, 1) if isinstance(value, list) else ()
+    for key, one in parts:
+        add_sources(one, folder, source, (*path, str(key)))
+
+
 def refuse(text: str, where: str) -> None:
     """Raises `ClassError` if a resolved scenario uses a Python class.
 

@@ -304,6 +304,41 @@ def test_an_objective_and_a_load_of_ones_own(small: Path, tmp_path: Path):
     )  # 30 ms round trip without load, 50 ms of buffer, and at most 20 ms in the modem itself
 
 
+LAW = """
+class Law:
+    most = len(f"{{packets}}")  # braces in a law are not placeholders
+    def head(self, packet, view):
+        return "pass"
+"""
+
+CONTROLLER = """
+class Fixed:
+    def on_ack(self, sample):
+        return 10
+    def on_congestion(self, moment, kind, base):
+        return 10
+"""
+
+
+def test_python_files_are_found_beside_the_file_that_names_them(tmp_path: Path, scenario_file: Path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "law.py").write_text(LAW)
+    (scenario_file.parent / "mine.py").write_text(CONTROLLER)
+    device = tmp_path / "a" / "device.toml"
+    device.write_text(
+        SMALL.replace('droptail = { limit = "{bytes}B"', 'python = { law = "law.py:Law", limit = "{bytes}B"')
+    )
+    text = scenario_file.read_text().replace('tcp = "rfc"', 'tcp = "mine"')
+    scenario_file.write_text(f'{text}\n[tcp.mine]\npreset = "linux-6"\npython.controller = "mine.py:Fixed"\n')
+    done = quick(device, load=str(scenario_file), seconds=2.0, quick=True)
+    data = done.scenario().data
+    assert data["link"]["up"]["queue"]["python"]["source"] == {"law.py": LAW}
+    assert data["tcp"]["mine"]["python"]["source"] == {"mine.py": CONTROLLER}
+    (tmp_path / "a" / "law.py").unlink()
+    with pytest.raises(AdviceError, match=r"discipline.1.queue.python.law: .*law.py: no such file"):
+        quick(device)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

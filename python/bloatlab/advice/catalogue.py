@@ -17,9 +17,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from bloatlab import files, workloads
+from bloatlab import files, outside, workloads
 from bloatlab.errors import InputError, nearest
 from bloatlab.measures import values_of
+from bloatlab.scenario import ScenarioError, problems
 
 Kind = Literal["device", "load", "objective"]
 Made = TypeVar("Made")
@@ -217,11 +218,16 @@ def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
         hint = f"{nearest(given, known)} ({', '.join(known)}, or a file.toml)"
         raise AdviceError(f"--{kind} {given}: no such {kind}{hint}")
     try:
-        return path.stem, tomllib.loads(files.read_text(path))
+        data = tomllib.loads(files.read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise AdviceError(f"{path}: not valid TOML: {error}") from None
     except UnicodeDecodeError:
         raise AdviceError(f"{path}: not a text file") from None
+    try:
+        outside.add_sources(data, path.parent, path.stem)
+    except ScenarioError as error:
+        raise AdviceError(problems(error)[0]) from None
+    return path.stem, data
 
 
 def device(given: str) -> Device:

@@ -103,7 +103,19 @@ def option(device: Device, discipline: Discipline, size: int, line: Line, given:
 def _filled(queue: Mapping[str, Any], size: int, rate: float) -> Mapping[str, Any]:
     """Fills in {bytes}, {packets} and {rate} in a queue, for a buffer of `size` bytes and a rate in bit/s."""
     values = {"bytes": size, "packets": max(2, round(size / PACKET)), "rate": round(rate)}
-    return json.loads(re.sub(r"\{(bytes|packets|rate)\}", lambda m: str(values[m[1]]), json.dumps(queue)))
+
+    def filled(of: Any) -> Any:
+        match of:
+            case str():
+                return re.sub(r"\{(bytes|packets|rate)\}", lambda m: str(values[m[1]]), of)
+            case Mapping():  # a `source` is the text of a law in Python
+                return {key: one if key == "source" else filled(one) for key, one in of.items()}
+            case list():
+                return [filled(one) for one in of]
+            case _:
+                return of
+
+    return filled(queue)
 
 
 def bytes_of(text: str, line: Line) -> int:
