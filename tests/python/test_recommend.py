@@ -15,6 +15,7 @@ import pytest
 import bloatlab
 from bloatlab.advice import AdviceError, Recommendation, asked, names, recommend
 from bloatlab.advice import catalogue as catalogue_of
+from bloatlab.advice import options as options_of
 from bloatlab.advice.line import line, rtts
 from bloatlab.advice.options import options
 from bloatlab.advice.recommendation import answer_sentence, sure
@@ -126,6 +127,26 @@ def test_buffers_stand_around_the_bandwidth_delay_product():
     assert not codel.discipline.settable
 
 
+@pytest.mark.parametrize(
+    ("today", "standard", "buffers", "found"),
+    [
+        ("1s", "50ms", '"50ms", "417p", "4bdp"', ["50 ms", "160 ms", "1 s"]),  # 417p is a twelfth of 1 s or nearer
+        ("417p", "50ms", '"50ms", "1s"', ["50 ms", "417 p"]),
+        ("50ms", "70ms", '"50ms"', ["50 ms", "70 ms"]),
+        ("2s", "50ms", '"500ms"', ["50 ms", "500 ms", "2 s"]),
+        ("51ms", "50ms", '"40ms", "52ms"', ["40 ms", "51 ms"]),
+    ],
+)
+def test_todays_setting_and_those_of_a_standard_are_options(
+    today: str, standard: str, buffers: str, found: list[str], small: Path
+):
+    text = small.read_text().replace('"50ms", "500ms"', buffers).replace("droptail 500ms", f"droptail {today}")
+    small.write_text(text.replace("[[", f'standard = ["droptail {standard}"]\n[[', 1))
+    done = quick(small, up="5mbit", quick=True, seconds=1.0)
+    assert [j.option.name for j in done.judged] == [f"droptail {size}" for size in found]
+    assert done.today.option.size == pytest.approx(options_of.today(done.question.device, done.question.line)[1])
+
+
 def test_a_scenario_says_what_was_asked(small: Path):
     done = quick(small, peak="8mbit", burst="1MB", up="2mbit", rtt="20ms,40ms", seconds=2.0, seeds=2)
     data = done.scenario().data
@@ -224,7 +245,7 @@ def test_aqm_is_on_with_its_target_or_off(tmp_path: Path):
 
 def test_linux_gets_lines_of_tc(tmp_path: Path):
     text = SMALL.replace('"modem"', '"line"').replace("buffer-control", "tc").replace('["50ms", "500ms"]', '["64p"]')
-    text = text.replace(
+    text = text.replace("droptail 500ms", "droptail 64p").replace(
         '{ droptail = { limit = "{bytes}B" } }', '{ codel = { limit = "{packets}p", variant = "linux" } }'
     )
     (tmp_path / "box.toml").write_text(text)
@@ -527,6 +548,10 @@ def test_bad_input_is_one_line(words: list[str], told: str, capsys: pytest.Captu
         ('words = "drop-tail"', 'words = "drop-tail"\ncolour = "red"', "colour: no such key"),
         ("droptail = {", "dropptail = {", 'did you mean "droptail"?'),
         ('["50ms", "500ms"]', '["50ms", "5x"]', "is not valid; expected"),
+        ('["50ms", "500ms"]', '["50ms", "0ms"]', "buffers: 0ms is not above 0"),
+        ('["50ms", "500ms"]', '["50ms", "0p"]', "buffers: 0p is not above 0"),
+        ('["50ms", "500ms"]', '["50ms", "1.2.3bdp"]', 'buffers: "1.2.3bdp" is not valid; expected'),
+        ('"{bytes}B"', '"100p"', "small: discipline 1: queue: has neither {bytes} nor {packets}"),
         ('["50ms", "500ms"]', '"50ms"', "buffers: 50ms is not a list of texts"),
         ("buffers =", "settable = false\nnote = 'x'\nbuffers =", "at least one settable discipline"),
         ("[[discipline]]", "discipline = [1]\n[x]", "is not a table"),

@@ -10,8 +10,9 @@ from __future__ import annotations
 import fnmatch
 import json
 import math
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
@@ -28,6 +29,9 @@ Made = TypeVar("Made")
 
 #: The largest weight of a measure.
 MOST_WEIGHT = 1_000_000
+
+#: Stands for a number in a device's queue.
+PLACEHOLDER = r"\{(bytes|packets|rate)\}"
 
 #: The values of a link that are computed from its summary, not a part of it.
 OF_LINKS = ("share_percent", "dropped_percent")
@@ -55,6 +59,11 @@ class Discipline:
     settable: bool = True
     note: str = ""
     aqm_target_ms: int | None = None
+
+    @property
+    def placeholders(self) -> set[str]:
+        """The names in braces in the queue's strings: "bytes", "packets", "rate"."""
+        return set(re.findall(PLACEHOLDER, " ".join(_strings(self.queue))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +248,10 @@ def device(given: str) -> Device:
         table.check("prints", kind, ("buffer-control", "aqm", "tc"))
     tables = table.take("discipline", "list")
     disciplines = [_Table(f"{name}: discipline {n}", d).into(Discipline) for n, d in enumerate(tables, 1)]
+    for n, d in enumerate(disciplines, 1):
+        if not d.placeholders & {"bytes", "packets"}:
+            why = "has neither {bytes} nor {packets}, so the sizes in buffers would have no effect"
+            raise AdviceError(f"{name}: discipline {n}: queue: {why}")
     if not any(d.settable for d in disciplines) or len({d.name for d in disciplines}) < len(disciplines):
         raise AdviceError(f"{name}: discipline: expected at least one settable discipline, each with a name of its own")
     down: Down | None = PLAIN_DOWN
@@ -250,6 +263,20 @@ def device(given: str) -> Device:
         down = _Table(f"{name}: down", given_down).into(Down)
     words = table.take("words", "str", name)
     return table.into(Device, name=name, words=words, link=link, disciplines=disciplines, down=down)
+
+
+def _strings(of: Any) -> Iterator[str]:
+    """Yields the strings of a queue in which placeholders are replaced: all but the source of a law in Python."""
+    match of:
+        case str():
+            yield of
+        case dict() | list():
+            parts = of.items() if isinstance(of, dict) else enumerate(of)
+            for key, one in parts:
+                if key != "source":
+                    yield from _strings(one)
+        case _:
+            pass
 
 
 def load(given: str) -> Load:

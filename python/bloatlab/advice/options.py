@@ -8,21 +8,22 @@ A discipline's `buffers` may contain:
     417p        417 packets of 1500 bytes (1514 in tc)
     60KB        60 000 bytes
 
-A size is at least two full packets. If two sizes are within a twelfth of each other, only one is kept, preferably a
-BDP or a size given in packets or bytes.
+The sizes that the device's `today` and `standard` name are added. A smaller size than two full packets becomes two full
+packets. If two sizes are within a twelfth of each other, only one is kept, preferably today's, then one that a
+standard names, then a BDP or a size given in packets or bytes.
 
 If a device's setting applies to both directions, the downstream uses the same discipline. Its buffer has the same
 number of packets or bytes if the device's file gives the size in these units; otherwise, both buffers drain in the same
 time.
 """
 
-import json
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bloatlab.advice.catalogue import AdviceError, Device, Discipline
+from bloatlab.advice.catalogue import PLACEHOLDER, AdviceError, Device, Discipline
 from bloatlab.advice.line import Line, Queues, amount
 from bloatlab.errors import nearest
 
@@ -60,7 +61,7 @@ class Option:
     @property
     def counts_bytes(self) -> bool:
         """Whether the queue's limit is in bytes."""
-        return "{bytes}" in json.dumps(self.discipline.queue)
+        return "bytes" in self.discipline.placeholders
 
     @property
     def _size(self) -> str:
@@ -77,14 +78,20 @@ def options(device: Device, line: Line) -> list[Option]:
     The disciplines are in the order of the device's file, and each discipline's buffer sizes are in ascending order.
     """
     found: list[Option] = []
+    named = [_setting(device, "today", device.today), *(_setting(device, "standard", text) for text in device.standard)]
     for discipline in device.disciplines:
-        given = {bytes_of(text, line): text for text in discipline.buffers if re.fullmatch("[0-9.]+(p|[kKMG]?B)", text)}
-        kept = [*given, *(round(line.bdp(rtt)) for rtt in line.rtts)]
+        names = [text for of, text in named if of is discipline]
+        texts = [*discipline.buffers, *names]
+        given = {bytes_of(text, line): text for text in texts if re.fullmatch("[0-9.]+(p|[kKMG]?B)", text)}
+        # the order of preference among near sizes; a size without a place comes last
+        first = dict.fromkeys(bytes_of(text, line) for text in names)
+        places = dict.fromkeys([*given, *(round(line.bdp(rtt)) for rtt in line.rtts)], len(first))
+        places |= {size: n for n, size in enumerate(first)}
         sizes: list[int] = []
-        for size in sorted(set(_sizes(discipline, line))):
+        for size in sorted(set(_sizes(texts, line))):
             if not sizes or size > sizes[-1] * (1.0 + NEAR):
                 sizes.append(size)
-            elif size in kept and sizes[-1] not in kept:
+            elif places.get(size, math.inf) < places.get(sizes[-1], math.inf):
                 sizes[-1] = size
         found += [option(device, discipline, size, line, given.get(size, "")) for size in sizes]
     return found
@@ -107,7 +114,7 @@ def _filled(queue: Mapping[str, Any], size: int, rate: float) -> Mapping[str, An
     def filled(of: Any) -> Any:
         match of:
             case str():
-                return re.sub(r"\{(bytes|packets|rate)\}", lambda m: str(values[m[1]]), of)
+                return re.sub(PLACEHOLDER, lambda m: str(values[m[1]]), of)
             case Mapping():  # a `source` is the text of a law in Python
                 return {key: one if key == "source" else filled(one) for key, one in of.items()}
             case list():
@@ -120,17 +127,21 @@ def _filled(queue: Mapping[str, Any], size: int, rate: float) -> Mapping[str, An
 
 def bytes_of(text: str, line: Line) -> int:
     """Parses a size such as "50ms", "417p", "4bdp" or "60KB" into bytes. Raises `AdviceError`."""
-    if found := re.fullmatch(r"([0-9.]+)bdp", text):
-        return _least(float(found[1]) * line.bdp(line.rtts[-1]))
-    if found := re.fullmatch(r"([0-9]+)p", text):
-        return _least(int(found[1]) * PACKET)
-    if text.endswith("s"):
-        return _least(amount("buffers:", text, "a duration") * line.up / 8.0)
-    return _least(amount("buffers:", text, "a size"))
+    if found := re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)bdp", text):
+        size = float(found[1]) * line.bdp(line.rtts[-1])
+    elif found := re.fullmatch(r"([0-9]+)p", text):
+        size = int(found[1]) * PACKET
+    elif text.endswith("s"):
+        size = amount("buffers:", text, "a duration") * line.up / 8.0
+    else:
+        size = amount("buffers:", text, "a size")
+    if size <= 0:
+        raise AdviceError(f"buffers: {text[:80]} is not above 0")
+    return _least(size)
 
 
-def _sizes(discipline: Discipline, line: Line) -> Iterator[int]:
-    for text in discipline.buffers:
+def _sizes(texts: Sequence[str], line: Line) -> Iterator[int]:
+    for text in texts:
         if text == "around":
             size, end = LEAST * line.bdp(line.rtts[0]), MOST * line.bdp(line.rtts[-1])
             while size < end:
@@ -148,7 +159,8 @@ def _least(size: float) -> int:
 
 def today(device: Device, line: Line) -> tuple[Discipline, int]:
     """Returns the device's default discipline, and its buffer in bytes. Raises `AdviceError`."""
-    return _setting(device, line, "today", device.today)
+    discipline, size = _setting(device, "today", device.today)
+    return discipline, bytes_of(size, line)
 
 
 def standards(device: Device, line: Line) -> list[tuple[Discipline, int]]:
@@ -156,11 +168,12 @@ def standards(device: Device, line: Line) -> list[tuple[Discipline, int]]:
 
     Raises `AdviceError`.
     """
-    return [_setting(device, line, "standard", text) for text in device.standard]
+    settings = (_setting(device, "standard", text) for text in device.standard)
+    return [(discipline, bytes_of(size, line)) for discipline, size in settings]
 
 
-def _setting(device: Device, line: Line, key: str, text: str) -> tuple[Discipline, int]:
-    """Parses a setting such as "droptail 1s"; returns the device's discipline of this name, and the buffer in bytes.
+def _setting(device: Device, key: str, text: str) -> tuple[Discipline, str]:
+    """Parses a setting such as "droptail 1s"; returns the device's discipline of this name, and the buffer's size.
 
     `key` is the key of the device's file that contains the setting; error messages name it.
     """
@@ -169,4 +182,4 @@ def _setting(device: Device, line: Line, key: str, text: str) -> tuple[Disciplin
     if name not in known or not size:
         why = f"is not a discipline and a size, such as droptail 1s{nearest(name, known)}"
         raise AdviceError(f"{device.name}: {key}: {text[:80]} {why}")
-    return known[name], bytes_of(size, line)
+    return known[name], size

@@ -75,7 +75,7 @@ def _points(of: Recommendation) -> list[Point]:
     note = f"{best.option.name}, of {counted(len(of.judged), 'setting')}"
     points = [Point("Points", f"{number(best.points.mean, 1)} of 100", note, "good")]
     for m in of.question.wanted:
-        theirs = "" if now is None or now is best else f"today {cell(m, now.values[m.name])} ({now.option.name})"
+        theirs = "" if now is best else f"today {cell(m, now.values[m.name])} ({now.option.name})"
         ours = f"{cell(m, best.values[m.name])} {m.unit}".rstrip()
         points.append(Point(f"{m.words[:1].upper()}{m.words[1:]}", ours, theirs))
     if of.lead is not best:

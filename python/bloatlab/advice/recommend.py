@@ -70,7 +70,7 @@ def answered(
         return {o.name: made.judged(q, o, line.rtts) for o in left}
 
     default, size = today(q.device, line)
-    now = min((o for o in every if o.discipline is default), key=lambda o: abs(o.size - size), default=None)
+    now = next(o for o in every if o.discipline is default and o.size == size)
     raced = race(every, judge, q.objective, rtts=len(line.rtts), seeds=q.seeds, runs=q.runs, kept=now)
     places = {id(o): n for n, o in enumerate(every)}
     all_ = sorted([raced.lead, *(c.judged for c in raced.others)], key=lambda j: places[id(j.option)])
@@ -84,7 +84,7 @@ def answered(
         raced,
         front([j for j in all_ if j.option.discipline.settable], q.wanted),
         guesses,
-        next((j for j in all_ if j.option is now), None),
+        next(j for j in all_ if j.option is now),
         failing,
         remedies(q, made, best) if failing and not q.quick else [],
         made.ran,

@@ -56,7 +56,7 @@ class Recommendation:
     raced: Raced
     front: Sequence[Judged]
     guesses: Sequence[Guess]
-    today: Judged | None
+    today: Judged
     failing: Sequence[Wanted]
     remedies: Sequence[Remedy]
     runs: int
@@ -148,9 +148,9 @@ def answer_sentence(of: Recommendation) -> str:
     if of.failing:
         bad = ", ".join(_measure(m, best.values[m.name]) for m in of.failing)
         return f"Nothing on this device helps: {bad} at best, with {chosen}."
-    if now is None or now is best:
+    if now is best:
         measures = ", ".join(_measure(m, best.values[m.name]) for m in wanted)
-        words = f"Keep {chosen}. That is today's setting." if now is best else f"Set {chosen}."
+        words = f"Keep {chosen}. That is today's setting."
     else:
         measures = "; ".join(_beside(m, best.values[m.name], now.values[m.name], of.question) for m in wanted)
         words = f"Set {chosen}. Today's setting is {now.option.words}."

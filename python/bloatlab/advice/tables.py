@@ -18,8 +18,7 @@ FEW = 10
 
 def ranked(of: Recommendation) -> list[Judged]:
     """Returns all settings: today's setting, then the chosen setting, then all others by points."""
-    first = [j for j in (of.today, of.best) if j is not None]
-    return list({id(j): j for j in (*first, of.lead, *(c.judged for c in of.others))}.values())
+    return list({id(j): j for j in (of.today, of.best, of.lead, *(c.judged for c in of.others))}.values())
 
 
 def shown_first(of: Recommendation) -> list[Judged]:
