@@ -103,6 +103,22 @@ def test_a_line_carries_what_its_buckets_let_through():
     assert line("8mbit", "20ms").could_carry(0.0, 1.0) == pytest.approx(1e6)
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"up": 5e6}, '--up 5000000.0: is not a string, such as "10mbit"'),
+        ({"rtt": 0.04}, '--rtt 0.04: is not a string, such as "20ms,100ms"'),
+        ({"rtt": ["20ms", "40ms"]}, "--rtt ['20ms', '40ms']: is not a string"),
+        ({"burst": 10}, '--burst 10: is not a string, such as "10MB"'),
+    ],
+)
+def test_numbers_without_a_unit_are_refused(words: dict[str, Any], told: str):
+    given: dict[str, Any] = {"up": "5mbit", "rtt": "40ms", "peak": "10mbit", "burst": "1MB"}
+    with pytest.raises(AdviceError) as refused:
+        asked(device="docsis3.0", **(given | words))
+    assert str(refused.value).startswith(told)
+
+
 def test_round_trips_of_a_range_have_one_between():
     assert rtts("50ms") == [0.05]
     assert rtts("20ms..200ms") == [0.02, 0.063, 0.2]
@@ -485,6 +501,10 @@ def test_the_report_is_readable(browser: Any, small: Path, tmp_path: Path):
     [
         (["--up", "10M"], '--up "10M" is not valid; expected a rate in bits per second; write "10mbit"'),
         (["--up", "1bit"], "--up 1bit: is not between 64kbit and 10gbit"),
+        (["--up", "0"], "--up 0: is not between 64kbit and 10gbit"),
+        (["--down", "0"], "--down 0: is not between 64kbit and 100gbit"),
+        (["--peak", "4mbit", "--burst", "0"], "--burst 0: is not between 1522B and 1GB"),
+        (["--peak", "4mbit", "--burst", "2GB"], "--burst 2GB: is not between 1522B and 1GB"),
         (["--rtt", "50"], "--rtt 50 has no unit"),
         (["--rtt", "200ms..20ms"], "begins with the shorter round trip"),
         (["--rtt", "1ms"], "is not between 4 ms and 5 s"),

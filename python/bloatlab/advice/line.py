@@ -17,6 +17,7 @@ from typing import Any
 
 from bloatlab.advice.catalogue import AdviceError, Device, Load
 from bloatlab.scenario import LinkDict, Scenario, ScenarioDict, ScenarioError, from_dict, problems
+from bloatlab.scenario import amount as quantity
 from bloatlab.sweep.quantities import Amount
 from bloatlab.workloads.build import bps, ns
 
@@ -40,6 +41,8 @@ _PROBE: ScenarioDict = {
     "duration": "1s",
     "link": {"x": {"from": "a", "to": "b", "rate": "1mbit", "shaper": {"max_sustained_rate": "1mbit"}}},
 }
+#: The unit of a number without one.
+_BARE = {"a rate": "bit", "a size": "B"}
 _PATHS = {"a rate": "link.x.rate", "a duration": "link.x.delay", "a size": "link.x.shaper.max_traffic_burst"}
 
 
@@ -49,6 +52,10 @@ def amount(flag: str, text: str, kind: str) -> float:
     try:
         found: Any = from_dict(_PROBE, sets=[(path, text.strip())]).data
     except ScenarioError as error:
+        given = text.strip()
+        outside = quantity(f"{given}{_BARE.get(kind, '')}" if given[-1:].isdigit() else given)
+        if kind in _BARE and outside is not None and outside[0] == kind.removeprefix("a "):
+            return float(outside[1])  # too small or too large for the probe; the caller has its own range
         line = problems(error)[0]
         raise AdviceError(f"{flag} {line.partition(f'{path}: ')[2] or line}") from None
     for part in path.split("."):
@@ -111,6 +118,11 @@ class Line:
 
 def line(up: str, rtt: str, down: str | None = None, peak: str | None = None, burst: str | None = None) -> Line:
     """Makes a line from the values of the options --up, --rtt, --down, --peak and --burst. Raises `AdviceError`."""
+    texts: dict[str, Any] = {"up": up, "rtt": rtt, "down": down, "peak": peak, "burst": burst}
+    for flag, text in texts.items():
+        if not isinstance(text, str) and (text is not None or flag in {"up", "rtt"}):
+            valid = {"rtt": "20ms,100ms", "burst": "10MB"}.get(flag, "10mbit")
+            raise AdviceError(f'--{flag} {str(text)[:80]}: is not a string, such as "{valid}"')
     up_bps = amount("--up", up, "a rate")
     if not 64e3 <= up_bps <= 10e9:
         raise AdviceError(f"--up {up}: is not between 64kbit and 10gbit")
