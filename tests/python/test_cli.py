@@ -152,6 +152,10 @@ BEFORE = 'link.up.changes=[{ at = "-1s", rate = "1mbit" }]'
         (["reproduce", "cablelabs2021"], ["no such study", '"cablelabs2012"']),
         (["reproduce", "cablelabs2012", "-e", "tragets"], ["tragets", '"targets"']),
         (["reproduce", "cablelabs2012", "--seeds", "0"], ["--seeds"]),
+        (
+            ["reproduce", "csc458", "--seeds", "5", "--quick"],
+            ["--seeds 5: has no effect with --quick, which runs 2 seeds"],
+        ),
         (["list", "qdsics"], ["qdsics", "qdiscs"]),
         (["list", "coddel"], ["list coddel", '"codel"']),
     ],

@@ -61,7 +61,7 @@ class Asked:
         peak: Peak Traffic Rate during a burst, such as 20mbit.
         burst: Maximum Traffic Burst, such as 10MB.
         objective: Goal: balanced, scte2013, or an objective.toml with thresholds and weights.
-        seeds: Maximum number of seeds per setting. More seeds separate settings that are closer.
+        seeds: Maximum number of seeds per setting. More seeds separate settings that are closer. Default: 10.
         runs: Maximum number of runs to compare the settings. Default: 66, or 1.5 times settings times round-trip
             times if larger.
         quick: A quick look with one seed, without a verdict.
@@ -76,7 +76,7 @@ class Asked:
     peak: str | None = None
     burst: str | None = None
     objective: str = "balanced"
-    seeds: int = SEEDS
+    seeds: int | None = None
     runs: int | None = None
     quick: bool = False
     seconds: float | None = None
@@ -88,8 +88,13 @@ class Asked:
 
         Raises `AdviceError`, and `OSError` if a file cannot be read.
         """
-        if not 2 <= self.seeds <= MOST_SEEDS:
-            raise AdviceError(f"--seeds {self.seeds}: is not between 2 and {MOST_SEEDS}; an interval needs two")
+        if self.quick and self.seeds is not None:
+            raise AdviceError(
+                f"--seeds {self.seeds}: has no effect with --quick, which runs one seed; give one of them"
+            )
+        seeds = QUICK_SEEDS if self.quick else SEEDS if self.seeds is None else self.seeds
+        if not self.quick and not 2 <= seeds <= MOST_SEEDS:
+            raise AdviceError(f"--seeds {seeds}: is not between 2 and {MOST_SEEDS}; an interval needs two")
         if self.runs is not None and not 1 <= self.runs <= MOST_RUNS:
             raise AdviceError(f"--runs {self.runs}: is not between 1 and {MOST_RUNS}")
         device, load = catalogue.device(self.device), catalogue.load(self.load)
@@ -113,7 +118,7 @@ class Asked:
                 why = f"{load.name} has no application for this measure; expected one of {', '.join(applying)}"
                 raise AdviceError(f"weight {name}: load {why}")
         runs = self.runs or budget(len(every), len(line.rtts))
-        return Question(line, device, load, objective, QUICK_SEEDS if self.quick else self.seeds, runs, self.quick)
+        return Question(line, device, load, objective, seeds, runs, self.quick)
 
 
 def asked(*, weights: Mapping[str, float] | None = None, **words: Any) -> Question:

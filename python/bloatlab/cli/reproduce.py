@@ -20,7 +20,11 @@ from bloatlab.scenario import ScenarioError
 from bloatlab.studies import STUDIES, Options, Study, StudyError, report, reproduce, study, study_in
 from bloatlab.studies.registry import place
 from bloatlab.sweep import RunError, Stopped
+from bloatlab.tables import counted
 from bloatlab.terminal import Console, emit
+
+#: The default number of seeds.
+SEEDS = 10
 
 
 def command(
@@ -29,7 +33,7 @@ def command(
     *,
     output: Output = None,
     form: TextJson = "text",
-    seeds: Count = 10,
+    seeds: Count | None = None,
     quick: bool = False,
     full: bool = False,
     experiments: Annotated[tuple[str, ...], Parameter(name=["--experiment", "-e"])] = (),
@@ -47,7 +51,7 @@ def command(
     Args:
         name: Name of a study (`bloatlab list studies`), or the file of your own: ./mine.py (docs/adding-a-study.md).
         output: Folder for report, figures and data. Default: runs/NAME.
-        seeds: Run seeds 1 to SEEDS. Our value is their median, its interval the central 80 %.
+        seeds: Run seeds 1 to SEEDS. Our value is their median, its interval the central 80 %. Default: 10.
         quick: A quick look with shorter runs and fewer seeds. Judges nothing; the exit code is 0.
         full: Print every table, published values next to ours, before the answer. The report always has them.
         experiments: Experiments beyond the published tables to run, by name, or "all". Repeatable.
@@ -59,6 +63,9 @@ def command(
     if on_kernels and wanted.on_kernels is None:
         able = ", ".join(known for known in STUDIES if study(known).on_kernels is not None)
         raise BadInput(f"--live: {wanted.name} has no live cases; these studies have: {able}")
+    if quick and seeds is not None:
+        runs = counted(wanted.quick.seeds, "seed")
+        raise BadInput(f"--seeds {seeds}: has no effect with --quick, which runs {runs}; give one of them")
     if run.dask is not None and name not in STUDIES:
         raise BadInput(f"--dask: the workers do not have {name}; your own study runs only on this machine")
     pairs = overrides(sets, seeds=True)
@@ -69,7 +76,7 @@ def command(
     writing(out, lambda: out.mkdir(parents=True, exist_ok=True))
     console = Console(stderr=True)
     kept = run.opened(console)
-    options = Options(out, seeds, run.jobs, quick, asked, console, kept, on_kernels, sets=pairs)
+    options = Options(out, seeds or SEEDS, run.jobs, quick, asked, console, kept, on_kernels, sets=pairs)
     with _errors_of(name), contextlib.nullcontext() if run.dask is None else run.executor(console) as executor:
         results = writing(out, lambda: reproduce(wanted, replace(options, executor=executor)))
         if form == "json":
