@@ -1,9 +1,29 @@
-"""Helpers that extract values from a recommendation, so that tests can check them."""
+"""Helpers for the tests of recommendations: a question, and functions that extract values from an answer."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from bloatlab.advice import Recommendation
 from bloatlab.advice.score import Judged, Value
+
+#: A device with few options, for questions that `quick` answers with one round trip and short runs.
+SMALL = """
+words = "small modem"
+link = "modem"
+prints = ["buffer-control"]
+today = "droptail 500ms"
+[[discipline]]
+name = "droptail"
+words = "drop-tail"
+queue = { droptail = { limit = "{bytes}B" } }
+buffers = ["50ms", "500ms"]
+"""
+
+
+def asking(device: Path, *more: str) -> list[str]:
+    words = ["recommend", "--up", "2mbit", "--rtt", "40ms", "--device", str(device), "--seconds", "5"]
+    return [*words, *([] if "--quick" in more else ["--seeds", "2"]), *more]
 
 
 def by_discipline(done: Recommendation) -> dict[str, Judged]:
