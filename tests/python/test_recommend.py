@@ -37,8 +37,10 @@ def small(tmp_path: Path) -> Path:
 
 
 def quick(device: Path | str, **words: Any) -> Recommendation:
-    given: dict[str, Any] = {"up": "2mbit", "rtt": "40ms", "device": str(device), "seconds": 12.0}
-    return recommend(**given | ({} if "quick" in words else {"seeds": 3}) | words)
+    given: dict[str, Any] = {"up": "2mbit", "rtt": "40ms", "device": str(device), "seconds": 12.0, **words}
+    if "quick" not in words:
+        given.setdefault("seeds", 3)
+    return recommend(**given)
 
 
 # ------------------------------------------------------------------------------------------------------------ catalogue
