@@ -390,7 +390,7 @@ def write_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[st
         ("seeds = 1", "seeds = 0", "a.toml: judge.seeds: 0 is not valid; expected at least 1"),
         ('title = "T"', "title = 3", "a.toml: judge.title: 3 is not valid; expected a string"),
         ('title = "T"', "", 'a.toml: judge: the key "title" is missing'),
-        ('title = "T"', 'titel = "T"', 'a.toml: judge: unknown key "titel"; did you mean "title"?'),
+        ('title = "T"', 'titled = "T"', 'a.toml: judge: unknown key "titled"; did you mean "title"?'),
         ("[[judge.criteria]]", "[judge.criteria]", "judge.criteria: {"),
         ('title = "T"', "title", "a.toml: not valid TOML"),
         ("subject", "subjekt", 'suite.toml: suite: unknown key "subjekt"; did you mean "subject"?'),
