@@ -111,8 +111,8 @@ def _of_flent(path: Path, step: float, way: Way | None) -> Recording:
     part = frame.filter(frame["app"] == chosen)
     apart = np.diff(np.unique(part["t_s"].to_numpy()).astype(np.float64))
     interval = float(np.median(apart)) if len(apart) else 0.0
-    if step < interval - 1e-6:
-        raise RecordingError(f"--step: {path} has a sample every {interval:.4g} s; expected at least this time")
+    if interval and (step < interval - 1e-6 or abs(step / interval - round(step / interval)) > 0.01):
+        raise RecordingError(f"--step: {path} has a sample every {interval:.4g} s; expected a multiple of this time")
     wire = part["goodput_bytes"].to_numpy() * (_WIRE / _PAYLOAD)
     rates = _binned(path, part["t_s"].to_numpy(), wire, step)
     return Recording(rates, step, f"from {path.name}: {chosen}, payload x {_WIRE}/{_PAYLOAD}, means over {step:g} s")

@@ -254,7 +254,7 @@ def test_scenarios_are_files_lists_and_functions():
 OUTAGE = {
     "duration": "5s",
     "link": {
-        "up.1 a": {
+        "up.1 é": {
             "from": "home", "to": "net", "rate": "5mbit", "delay": "10ms",
             "changes": [{"at": "1s", "rate": 0}, {"at": "3s", "rate": "5mbit"}],
         },
@@ -265,7 +265,7 @@ OUTAGE = {
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "used"), [(CC, {"app": "up.load"}, "throughput"), (AQM, {"link": "up.1 a"}, "utilisation")]
+    ("name", "arguments", "used"), [(CC, {"app": "up.load"}, "throughput"), (AQM, {"link": "up.1 é"}, "utilisation")]
 )
 def test_names_may_have_dots_and_an_outage_is_no_error(name: str, arguments: dict[str, Any], used: str):
     seen = episode(made(name, scenario=OUTAGE, **arguments), 1)[1:]
@@ -281,7 +281,7 @@ def test_names_may_have_dots_and_an_outage_is_no_error(name: str, arguments: dic
         _, info = waiting.reset(seed=1)
         while waiting.simulation.now < 2.0:
             *_, info = waiting.step(REST)
-        assert info["queue"] == pytest.approx(8 * waiting.simulation.link("up.1 a").bytes / 5e6)
+        assert info["queue"] == pytest.approx(8 * waiting.simulation.link("up.1 é").bytes / 5e6)
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "examples" / "gym").glob("*.toml")), ids=lambda file: file.stem)

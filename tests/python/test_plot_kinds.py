@@ -493,3 +493,13 @@ def test_a_result_draws_itself(folders: tuple[Path, Path], tmp_path: Path):
 def test_nothing_loads_matplotlib_before_something_is_drawn():
     code = "import sys, bloatlab, bloatlab.cli.main, bloatlab.plots.kinds; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_trace_of_a_link_beside_an_idle_one_is_drawn():
+    idle = {"from": "net", "to": "far", "rate": "1mbit", "delay": "1ms", "both_ways": True}
+    busy = {"from": "home", "to": "net", "rate": "1mbit", "delay": "1ms", "both_ways": True, "queue": {"codel": {}}}
+    app = {"load": {"from": "home", "to": ["net"], "traffic": {"ftp": {}}}}
+    base = {"duration": "3s", "link": {"a": idle, "z": busy}, "app": app, "trace": {"links": True}}
+    result = bloatlab.run(base)
+    for of in (None, "z"):
+        assert plot(result, kind="trace", of=of).axes[0].get_ylabel().startswith("z: ")

@@ -154,7 +154,7 @@ def test_what_is_no_recording_is_one_line(tmp_path: Path, capsys: pytest.Capture
         ([good, "--step", "1us"], "--step: expected at least 1ms"),
         (
             [tmp_path / "both.flent.gz", "--way", "upload", "--step", "999ms"],
-            "has a sample every 1 s; expected at least",
+            "has a sample every 1 s; expected a multiple",
         ),
         ([good, "-o", good], "a.pcap: is read by this command; expected another file"),
         ([good, "--into", tmp_path / "line.toml", "-o", tmp_path / "line.toml"], "line.toml: is read by this command"),

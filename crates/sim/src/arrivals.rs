@@ -1,4 +1,5 @@
-//! The datagrams that have arrived, so that the second copy of a datagram from a link with duplicates does not count.
+//! The datagrams that have arrived at applications, so that the second copy of a datagram does not count if a link
+//! duplicates packets. A driven endpoint receives both copies.
 
 use packet::{Flags, FlowId, PacketMeta};
 use std::collections::{BTreeMap, BTreeSet};

@@ -249,7 +249,7 @@ def device(given: str) -> Device:
     tables = table.take("discipline", "list")
     disciplines = [_Table(f"{name}: discipline {n}", d).into(Discipline) for n, d in enumerate(tables, 1)]
     for n, d in enumerate(disciplines, 1):
-        if not d.placeholders & {"bytes", "packets"}:
+        if len(d.buffers) > 1 and not d.placeholders & {"bytes", "packets"}:
             why = "has neither {bytes} nor {packets}, so the sizes in buffers would have no effect"
             raise AdviceError(f"{name}: discipline {n}: queue: {why}")
     if not any(d.settable for d in disciplines) or len({d.name for d in disciplines}) < len(disciplines):

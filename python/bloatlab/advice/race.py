@@ -6,7 +6,7 @@
     not separated     neither
 
 Every round adds a seed to the leader and to all settings that are not separated from it. The race ends when all are
-separated, at the seed limit, or before a round after the first that would exceed the run limit.
+separated, at the seed limit, or if another round would exceed the run limit. The first round is always run.
 
 The sequences are valid after every round (`bloatlab.always_valid`), so testing after each round adds no error. With k
 settings, the truly best one is compared with k - 1 others, each time with an error of 5 % / (k - 1) (Bonferroni). So

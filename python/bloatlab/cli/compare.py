@@ -76,8 +76,6 @@ def command(
     overrides(sets, seeds=True)
     cases = [case for name in files for case in _cases(name, sets, seconds, only)]
     if not cases:
-        if only and STUDY in files:
-            raise BadInput(f"--only {only[0]}: no case of {STUDY} has it in its name, such as {live_cases()[0]}")
         raise BadInput(f"nothing to compare: bloatlab compare FILE..., or bloatlab compare {STUDY}")
     if STUDY not in files and seconds is not None:
         raise BadInput(f"--time {seconds}: is for {STUDY} only; for a file, give --set duration={seconds}s")
@@ -107,6 +105,8 @@ def command(
 def _cases(name: str, sets: Sequence[str], seconds: int | None, only: Sequence[str]) -> list[_Case]:
     if name == STUDY:
         chosen = [c for c in live_cases() if not only or any(word in str(c) for word in only)]
+        if not chosen:
+            raise BadInput(f"--only {only[0]}: no case of {STUDY} has it in its name, such as {live_cases()[0]}")
         return [_Case(str(c), lambda seed, c=c: build(c, seed, Lab(seconds=seconds or 60))) for c in chosen]
     given = scenario(Path(name), sets)
     return [_Case(given.name, lambda seed: given.with_sets(("seed", str(seed))))]

@@ -37,6 +37,8 @@ def command(
     """
     if form == "flent" and not output.name.endswith(".flent.gz"):
         raise BadInput(f"--output {output}: the name of a flent data file ends in .flent.gz (--format qlog for qlog)")
+    if form == "flent" and force:
+        raise BadInput("--force: only a folder of qlog files needs it; a flent file is replaced without it")
     if form == "qlog" and title is not None:
         raise BadInput("--title: only flent has a title")
     found = reading(result, lambda: open_result(result))

@@ -67,7 +67,8 @@ def _suites(asked: str | None, cc: str | None, queue: str | None, case: str | No
     """Returns the suites to run. Raises `BadInput`, `JudgeError`."""
     if asked is None or (cc is None and queue is None):
         known = ", ".join([*names(), "all"])
-        option = "--cc" if asked in (None, "all") else suite(asked).option
+        given = "--cc" if queue is None else "--queue"
+        option = given if asked in (None, "all") else suite(asked).option
         example = {"--cc": "--suite bbr --cc bbr3", "--queue": "--suite aqm --queue codel"}[option]
         raise BadInput(f"judge: give --suite ({known}) and {option}, such as: bloatlab judge {example}")
     if cc is not None and queue is not None:

@@ -127,7 +127,9 @@ class Aqm(DrivenEnv):
             raise ScenarioError(
                 [f"link.{name}: both_ways gives both directions the same queue; declare them as two links"]
             )
-        sets = overrides({f"link.{json.dumps(name)}.queue": {word: {"limit": self._limit} | dict(own)}})
+        sets = overrides(
+            {f"link.{json.dumps(name, ensure_ascii=False)}.queue": {word: {"limit": self._limit} | dict(own)}}
+        )
         return Episode(episode.scenario.with_sets(*sets), episode.drawn)
 
     def _begin(self, episode: Episode, watching: bool) -> list[float]:

@@ -124,7 +124,7 @@ class CongestionControl(DrivenEnv):
             raise ValueError(f"options: controller {builtin!r} is not valid; expected {valid}")
         own = {"preset": "linux-6", "congestion_control": "fixed", "paced": self._control == "window"}
         tcp = ({"preset": builtin} if builtin else own) | self._stack
-        sets = overrides({"tcp.agent": tcp, f"app.{json.dumps(self._app)}.tcp": "agent"})
+        sets = overrides({"tcp.agent": tcp, f"app.{json.dumps(self._app, ensure_ascii=False)}.tcp": "agent"})
         state = self.np_random.bit_generator.state
         try:
             return self._episodes.draw(self.np_random, sets)

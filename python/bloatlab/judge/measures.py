@@ -49,7 +49,7 @@ INVALID = "invalid query"
 MISSING = "no column "
 
 #: Matches a query on a table whose columns depend on what the controller traces.
-_TRACED = re.compile(r"\b(flow|visits)\b", re.IGNORECASE)
+_TRACED = re.compile(r"\b(?:from|join)\s+(?:flow|visits)\b", re.IGNORECASE)
 
 
 def measure(queries: Mapping[str, Sequence[str]], *, trace: bool, run: Callable[..., Result] | None = None) -> Measure:
@@ -68,7 +68,7 @@ def _row(result: Result, queries: Mapping[str, Sequence[str]]) -> dict[str, floa
         try:
             row[sql] = _value(tables, sql)
         except pl.exceptions.PolarsError as error:
-            row[INVALID] = f"{sql[:200]}: {str(error).splitlines()[0]}"
+            row[INVALID] = f"{' '.join(sql.split())[:200]}: {str(error).splitlines()[0]}"
     flow = tables.get("flow", pl.DataFrame())
     phases = flow["phase"].unique(maintain_order=True) if flow.schema.get("phase") == pl.String else []
     ended = {key: result.summary[key] for key in (FAILURE,) if key in result.summary}
@@ -84,7 +84,10 @@ def _value(tables: Mapping[str, pl.DataFrame], sql: str) -> float | str | None:
         found = pl.SQLContext(dict(tables)).execute(sql, eager=True)
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.SQLInterfaceError) as error:
         name = re.search(r"['\"]([\w.]+)['\"]", str(error).partition("\n")[0])
-        if name is None or not re.search("found|unable to find", str(error)) or not _TRACED.search(sql):
+        unknown = (
+            name is not None and re.search("found|unable to find", str(error)) and "parser error" not in str(error)
+        )
+        if name is None or not unknown or not _TRACED.search(sql):
             raise
         return MISSING + name[1].removeprefix("first_").removeprefix("last_")
     value = found.to_series()

@@ -43,17 +43,17 @@ class Subject:
         if self.transport is not None:
             return tree
         paths = [place] if isinstance(place, str) else place
-        tables = {one: _tables(tree, one.split(".")[:-1]) for one in paths}
+        tables = {one: _tables(tree, (one if one == STACK else one.rpartition(".")[0]).split(".")) for one in paths}
         if not any(tables.values()):
-            raise JudgeError(f"judge: {tree['name']}: the scenario has no {' or '.join(paths)}, the suite's subject")
+            raise JudgeError(f"judge: {tree['name']}: the case names no {' or '.join(paths)}, the suite's subject")
         for one, places in tables.items():
-            last = one.rpartition(".")[2]
             for found in places:
                 if one == STACK:
-                    own = {k: v for k, v in found[last].items() if k not in ("preset", "congestion_control")}
-                    found[last] = {**own, **self.value}
+                    own = {k: v for k, v in found.items() if k not in ("preset", "congestion_control")}
+                    found.clear()
+                    found.update(own | self.value)
                 else:
-                    found[last] = self.value
+                    found[one.rpartition(".")[2]] = self.value
         return tree
 
 

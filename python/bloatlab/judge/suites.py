@@ -176,10 +176,12 @@ def suite(name: str) -> Suite:
     cases = [_case(name, path) for path in folder.glob("*.toml") if path != file]
     cases.sort(key=lambda case: [int(part) for part in re.findall(r"\d+", case.section)])
     told = _checked(head.get("suite", {}), Suite, f"{file}: suite", "name", "cases", "outside")
-    outside = [
-        Outside(**_checked(one, Outside, f"{file}: outside.{place}"))
-        for place, one in enumerate(head.get("outside", []))
-    ]
+    listed = head.get("outside", [])
+    if not isinstance(listed, list):
+        raise JudgeError(
+            f"{file}: outside: {json.dumps(listed, default=str)[:80]} is not valid; expected tables [[outside]]"
+        )
+    outside = [Outside(**_checked(one, Outside, f"{file}: outside.{place}")) for place, one in enumerate(listed)]
     return Suite(name, cases=cases, outside=outside, **told)
 
 
@@ -193,6 +195,11 @@ def _toml(path: Path) -> dict[str, Any]:
 def _case(name: str, path: Path) -> Case:
     tree = _toml(path)
     told = dict(_checked(tree.pop("judge", {}), Case, f"{path}: judge", "suite", "tree"))
+    if not told["criteria"]:
+        raise JudgeError(f"{path}: judge.criteria: none; a case needs at least one")
+    for moment, query in told.get("moments", {}).items():
+        if not isinstance(query, str):
+            raise JudgeError(f"{path}: judge.moments.{moment}: {query!r} is not valid; expected a query")
     told["criteria"] = [
         _criterion(one, f"{path}: judge.criteria.{place}") for place, one in enumerate(told["criteria"])
     ]
@@ -224,9 +231,11 @@ def _criterion(told: Mapping[str, Any], where: str) -> Criterion:
 _EXPECTING = {"duration": "1s", "link": {"up": {"from": "a", "to": "b"}, "back": {"from": "b", "to": "a"}}}
 
 #: The types of the keys' values, by the annotation of the field.
-_TYPES: Mapping[Any, tuple[type, str]] = {
+_TYPES: Mapping[Any, tuple[type | tuple[type, ...], str]] = {
     "str": (str, "a string"),
     "By": (str, "a string"),
+    "str | Sequence[str]": ((str, list), "a string, or a list of strings"),
+    "Sequence[str]": ((str, list), "a string, or a list of strings"),
     "bool": (bool, "true or false"),
     "int": (int, "a whole number"),
     "Sequence[Criterion]": (list, "tables [[judge.criteria]]"),
@@ -236,12 +245,15 @@ _TYPES: Mapping[Any, tuple[type, str]] = {
 
 def _checked(table: Mapping[str, Any], of: type, where: str, *ours: str) -> Mapping[str, Any]:
     """Returns a table whose keys must be fields of `of`, apart from those in `ours`. Raises `JudgeError`."""
+    if not isinstance(table, dict):
+        raise JudgeError(f"{where}: {json.dumps(table, default=str)[:80]} is not valid; expected a table")
     known = {one.name: one for one in fields(of) if one.name not in ours}
     for key, value in table.items():
         if key not in known:
             raise JudgeError(f'{where}: unknown key "{key}"{nearest(key, known)} (valid: {", ".join(sorted(known))})')
         kind, valid = _TYPES.get(known[key].type, (object, ""))
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        wrong = not isinstance(value, kind) or (kind is int and isinstance(value, bool))
+        if wrong or ("str" in valid and isinstance(value, list) and not all(isinstance(one, str) for one in value)):
             raise JudgeError(f"{where}.{key}: {json.dumps(value, default=str)[:80]} is not valid; expected {valid}")
     for key, one in known.items():
         if key not in table and one.default is MISSING and one.default_factory is MISSING:

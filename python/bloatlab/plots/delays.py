@@ -22,7 +22,7 @@ def unfit(runs: Sequence[Run]) -> str | None:
         if not distributions(run):
             return (
                 f"{run.label}: no distribution of delay was recorded: no packet was measured, or the scenario's record "
-                "leaves out its link and app"
+                "leaves out the links and applications that have packets"
             )
     return None if chosen(runs, None) else "these results have no measure of delay in common"
 

@@ -115,7 +115,10 @@ def adjust(of: SizedFigure, options: Options) -> None:
             if limits is not None:
                 if limits[0] <= 0.0 and (axes.get_xscale() if axis == "x" else axes.get_yscale()) == "log":
                     given = f"--{axis}lim {limits[0]:g} {limits[1]:g}"
-                    raise Unfit(f"{given}: the axis is logarithmic, so its limits are above 0")
+                    raise Unfit(
+                        f"{given}: the axis is logarithmic; give limits above 0"
+                        + ("" if options.log else ", or --log none")
+                    )
                 turned = axes.xaxis_inverted() if axis == "x" else axes.yaxis_inverted()
                 ends = limits[::-1] if turned else limits
                 (axes.set_xlim if axis == "x" else axes.set_ylim)(*ends)

@@ -163,7 +163,9 @@ def _sweep(frame: pl.DataFrame, label: str) -> Sweep:
     if "seed" not in frame.columns or not frame.columns.index("seed"):
         raise Unfit(f"{label}: is not a table of a sweep: it has no axes before a column seed")
     if nested := next((name for name, kind in frame.schema.items() if kind.is_nested()), None):
-        raise Unfit(f"{label}: is not a table of a sweep: its {nested} has several values; give a result as its folder")
+        raise Unfit(
+            f"{label}: is not a table of a sweep: the column {nested} has tables or lists; give a result as its folder"
+        )
     if not frame.height:
         raise Unfit(f"{label}: the table has no rows")
     return Sweep(label, frame, tuple(frame.columns[: frame.columns.index("seed")]))

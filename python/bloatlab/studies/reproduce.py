@@ -81,7 +81,8 @@ def _check_measures(results: Results) -> None:
         wrong = [value for value in values if not isinstance(value, (int, float))]
         if wrong:
             raise StudyError(f"{what}: the measure {measure!r} is {wrong[0]!r}, which is not a number")
-        if all(value != value for value in values):  # noqa: PLR0124  only NaN differs from itself
+        judged = not results.proves_nothing
+        if judged and all(value != value for value in values):  # noqa: PLR0124  only NaN differs from itself
             raise StudyError(f"{what}: the measure {measure!r} is nan in every run, which is not a number")
 
 

@@ -52,9 +52,11 @@ def unfit(runs: Sequence[Run]) -> str | None:
     folder = runs[0].captures
     if folder is None or not (folder / LEFT).exists() or not (folder / RIGHT).exists():
         return f"{runs[0].label}: has no packet trace; record one with bloatlab run FILE -o DIR --pcap"
-    if not any(one.length > 0 for one in segments(folder / LEFT)):
-        return f"{runs[0].label}: the capture has no TCP data"
-    return None
+    try:
+        data = any(one.length > 0 for one in segments(folder / LEFT))
+    except ValueError as error:
+        return str(error)
+    return None if data else f"{runs[0].label}: the capture has no TCP data"
 
 
 def trace(folder: Path, run: Run, of: str | None = None) -> Trace:

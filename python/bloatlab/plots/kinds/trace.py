@@ -80,11 +80,15 @@ def _names(run: Run, table: str, column: str) -> list[str]:
 
 
 def _link(run: Run, of: str | None) -> list[TimePanel]:
-    """Makes the panels of link `of`, or of the link with the most drops."""
+    """Makes the panels of link `of`, or of the link with the most drops among those that have any panel."""
     names = _names(run, "trace_links", "link")
-    if not names or (of is not None and of not in names):
-        return []
-    chosen = of or max(names, key=lambda name: int(run.links.get(name, {}).get("dropped_packets", 0)))
+    if of is not None:
+        return _panels_of_link(run, of) if of in names else []
+    names.sort(key=lambda name: -int(run.links.get(name, {}).get("dropped_packets", 0)))
+    return next(filter(None, (_panels_of_link(run, name) for name in names)), [])
+
+
+def _panels_of_link(run: Run, chosen: str) -> list[TimePanel]:
     frame = run.table("trace_links").filter(pl.col("link") == chosen)
     two = any(has(frame, column) for column in _TWO_QUEUES)
     # The first panel of `_LINK` is for disciplines with two queues, the second for disciplines with one.
