@@ -421,7 +421,7 @@ def test_what_does_not_fit_is_refused_with_the_kinds_that_do(
         ((table,), {"columns": ["nix*"]}, "no column nix*"),
         ((table.head(0),), {}, "no rows"),
         ((table.drop("seed"),), {}, "not a table of a sweep"),
-        ((folders[0] / "summary.json",), {}, "summary: is not a table of a sweep: its apps has several values"),
+        ((folders[0] / "summary.json",), {}, "summary: is not a table of a sweep: the column apps has tables or lists"),
         ((), {}, "nothing to plot"),
         ((folders[0],), {"labels": ["a", "b"]}, "--label: 2 names for 1 result"),
         ((table,), {"labels": ["a"]}, "named by its axes"),
@@ -493,13 +493,3 @@ def test_a_result_draws_itself(folders: tuple[Path, Path], tmp_path: Path):
 def test_nothing_loads_matplotlib_before_something_is_drawn():
     code = "import sys, bloatlab, bloatlab.cli.main, bloatlab.plots.kinds; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_the_trace_of_a_link_beside_an_idle_one_is_drawn():
-    idle = {"from": "net", "to": "far", "rate": "1mbit", "delay": "1ms", "both_ways": True}
-    busy = {"from": "home", "to": "net", "rate": "1mbit", "delay": "1ms", "both_ways": True, "queue": {"codel": {}}}
-    app = {"load": {"from": "home", "to": ["net"], "traffic": {"ftp": {}}}}
-    base = {"duration": "3s", "link": {"a": idle, "z": busy}, "app": app, "trace": {"links": True}}
-    result = bloatlab.run(base)
-    for of in (None, "z"):
-        assert plot(result, kind="trace", of=of).axes[0].get_ylabel().startswith("z: ")
