@@ -59,6 +59,19 @@ def test_a_ping_is_printed_with_its_round_trips():
     assert [float(v) for v in column(pings, "min")] == [pytest.approx(20.784, abs=0.01)]
 
 
+def test_a_call_of_which_nothing_arrived_or_was_dropped_has_no_quality():
+    far = LINK.replace("10ms", "20s") + app("call", '{ voip = { direction = "both" } }') + app("game", "{ game = {} }")
+    far += app("p", "{ ping = {} }")
+    result = bloatlab.run(bloatlab.parse(far))
+    apps = result.summary["apps"]
+    for stream in (apps["call"]["voip"], apps["call"]["voip_reverse"]):
+        counted = {key: value for key, value in stream.items() if not isinstance(value, dict) and value is not None}
+        assert counted == {"sent": 500, "judged": 0, "received": 0}
+    for of in (apps["game"]["game"]["up"], apps["p"]["ping"]):
+        assert of["lost_percent"] is None
+    assert "MOS" not in {table.title: table for table in summary_tables(result)}["Voice"].columns
+
+
 def test_marks_are_a_column_where_there_are_marks():
     marking = LINK + 'queue = { codel = { ecn = true } }\n[tcp.e]\npreset = "linux-6"\necn = true\n'
     flow = app("f", "{ ftp = {} }") + 'tcp = "e"\n'

@@ -98,8 +98,8 @@ pub(crate) struct VoipSummary {
     pub late_percent: f64,
     /// Packets lost or late, as a percentage of those sent.
     pub plr_percent: f64,
-    /// Interarrival jitter at the end of the call (RFC 3550).
-    pub jitter: Duration,
+    /// Interarrival jitter at the end of the call (RFC 3550); `None` if no packet arrived.
+    pub jitter: Option<Duration>,
     /// Mean length of loss bursts, divided by the mean length that they would have if losses were independent.
     pub burst_ratio: f64,
     /// E-model rating, 0 to 100, by the formulas of G.107. It depends on the sum of mean delay and network delay, on
@@ -192,10 +192,10 @@ impl VoipMeter {
         self.bins[from..].iter().map(|&n| u64::from(n)).sum::<u64>() + self.above
     }
 
-    /// Returns the statistics of a call of `sent` packets.
-    pub(crate) fn summary(&self, sent: u64) -> VoipSummary {
+    /// Returns the statistics of a call of `sent` packets; `None` for a call without packets.
+    pub(crate) fn summary(&self, sent: u64) -> Option<VoipSummary> {
         let arrived = self.arrived();
-        let percent = |n: u64| if sent == 0 { 0.0 } else { 100.0 * n as f64 / sent as f64 };
+        let percent = |n: u64| 100.0 * n as f64 / sent as f64;
         let (lost, late) = (sent.saturating_sub(arrived), self.late());
         let loss = percent(lost + late) / 100.0;
         let delay = self.delays.mean().unwrap_or(Duration::ZERO) + self.network_delay;
@@ -205,11 +205,11 @@ impl VoipMeter {
         let r = scale(emodel::r_value(delay, loss));
         let r_loss_only = scale(emodel::r_value(Duration::ZERO, loss));
         let r_g107 = scale(emodel::r_g107(delay, self.codec, loss, burst_ratio));
-        VoipSummary {
+        (sent > 0).then(|| VoipSummary {
             lost_percent: percent(lost),
             late_percent: percent(late),
             plr_percent: percent(lost + late),
-            jitter: Duration(self.jitter >> 4),
+            jitter: (arrived > 0).then_some(Duration(self.jitter >> 4)),
             burst_ratio,
             r_g107,
             mos_g107: emodel::mos(r_g107),
@@ -217,7 +217,7 @@ impl VoipMeter {
             mos: emodel::mos(r),
             r_loss_only,
             mos_loss_only: emodel::mos(r_loss_only),
-        }
+        })
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
         let mut m = meter();
         feed(&mut m, &[40 * MS, 70 * MS, 71 * MS, 100 * MS, 101 * MS, 500 * MS, 10 * MS]);
         assert_eq!(m.late(), 4);
-        let s = m.summary(10);
+        let s = m.summary(10).unwrap();
         assert_eq!((m.arrived(), s.lost_percent, s.late_percent, s.plr_percent), (7, 30.0, 40.0, 70.0));
         assert_eq!((m.delays().min().unwrap().0, m.delays().max().unwrap().0), (10 * MS, 500 * MS));
         // the mean is (40 + 70 + 71 + 100 + 101 + 500 + 10) / 7 = 892/7 ms
@@ -279,9 +279,9 @@ mod tests {
         feed(&mut m, &[10_000 * MS, MS, 10_000 * MS]);
         assert_eq!(m.late(), 2);
         assert!(m.resolution() < Duration::from_micros(160));
-        let s = meter().summary(5);
-        assert_eq!((s.lost_percent, s.jitter), (100.0, Duration::ZERO));
-        assert_eq!(meter().summary(0).plr_percent, 0.0);
+        let s = meter().summary(5).unwrap();
+        assert_eq!((s.lost_percent, s.jitter), (100.0, None));
+        assert_eq!(meter().summary(0), None);
     }
 
     #[test]
@@ -291,10 +291,10 @@ mod tests {
         let delays: Vec<u64> = (0..1000).map(|i| 10 * MS + (i % 2) * 8 * MS).collect();
         let mut m = meter();
         feed(&mut m, &delays);
-        assert!(m.summary(1000).jitter.0.abs_diff(8 * MS) < 10);
+        assert!(m.summary(1000).unwrap().jitter.unwrap().0.abs_diff(8 * MS) < 10);
         let mut m = meter();
         feed(&mut m, &[5 * MS; 100]);
-        assert_eq!(m.summary(100).jitter, Duration::ZERO);
+        assert_eq!(m.summary(100).unwrap().jitter, Some(Duration::ZERO));
     }
 
     #[test]
@@ -302,7 +302,7 @@ mod tests {
         // with 1 % lost and a delay of 100 + 20 ms, R = 94.2 - 0.024*120 - 30 ln 1.15. R for the loss alone is 2.88 higher
         let mut m = meter();
         feed(&mut m, &[100 * MS; 99]);
-        let s = m.summary(100);
+        let s = m.summary(100).unwrap();
         assert!((s.r_loss_only - s.r - 2.88).abs() < 1e-9);
         assert!((s.r_loss_only - (94.2 - 30.0 * units::math::ln(1.15))).abs() < 1e-9);
         assert!(s.mos < s.mos_loss_only);
@@ -313,7 +313,7 @@ mod tests {
         // with a delay of half an hour and all packets late, the formula's R is far below 0
         let mut m = meter();
         feed(&mut m, &[1, 1_800_000 * MS, 1_800_000 * MS]);
-        let s = m.summary(100);
+        let s = m.summary(100).unwrap();
         assert_eq!((s.r, s.mos, s.r_g107, s.mos_g107), (0.0, 1.0, 0.0, 1.0));
         assert!((0.0..=100.0).contains(&s.r_loss_only));
     }
@@ -323,7 +323,7 @@ mod tests {
         let burst_ratio = |numbers: &[u64]| {
             let mut m = meter();
             numbers.iter().for_each(|&n| m.arrival(n, Time(n * 20 * MS), Time(n * 20 * MS + 10 * MS)));
-            m.summary(100).burst_ratio
+            m.summary(100).unwrap().burst_ratio
         };
         // Packets 3-6 and 8-9 of 0-11 are lost, in runs of 4 and 2 packets, so the mean length is 3. If half of all
         // packets were lost independently of each other, the mean length would be 2.
@@ -340,7 +340,7 @@ mod tests {
         // so these two of the 6 packets form one run
         let mut m = meter();
         feed(&mut m, &[10 * MS, 10 * MS, 10 * MS, 80 * MS, 80 * MS, 10 * MS]);
-        assert!((m.summary(6).burst_ratio - 2.0 * 4.0 / 6.0).abs() < 1e-12);
+        assert!((m.summary(6).unwrap().burst_ratio - 2.0 * 4.0 / 6.0).abs() < 1e-12);
     }
 
     #[test]
@@ -351,6 +351,6 @@ mod tests {
         }
         // No packet is lost, but packets 1 and 5 of 0-7 arrive too late to be played in order. These are two runs of 1 packet,
         // and 6 of 8 packets are played.
-        assert_eq!((m.summary(8).lost_percent, m.summary(8).burst_ratio), (0.0, 6.0 / 8.0));
+        assert_eq!((m.summary(8).unwrap().lost_percent, m.summary(8).unwrap().burst_ratio), (0.0, 6.0 / 8.0));
     }
 }

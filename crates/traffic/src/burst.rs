@@ -251,7 +251,7 @@ packet::measures! {
     }
     /// Measures over TCP.
     const OVER_TCP = fn over_tcp(b: &Burst) -> f64 {
-        "failed": Kind::ONE.less().rank(18), "failed", "Bursts over TCP whose connection failed." => b.failed as f64;
+        "failed": Kind::ONE.less().rank(19), "failed", "Bursts over TCP whose connection failed." => b.failed as f64;
     }
     /// Measures over UDP.
     const OVER_UDP = fn over_udp(b: &Burst) -> f64 {

@@ -112,10 +112,14 @@ impl Default for FtpParams {
 }
 
 impl FtpParams {
-    /// Returns true if a flow always has data to send until it ends, without pauses between files.
-    pub(crate) fn greedy(&self) -> bool {
+    /// Returns the number of bytes that a flow sends without pauses between files; 0 if it pauses or limits its rate.
+    pub(crate) fn greedy_bytes(&self) -> u64 {
         let silent = self.pause > Duration::ZERO || self.pause_spread > Duration::ZERO || self.interval.is_some();
-        self.rates.is_empty() && (self.size.is_none() || !silent)
+        match (self.size, self.count) {
+            _ if silent || !self.rates.is_empty() => 0,
+            (Some(size), Some(count)) => size.0.saturating_mul(count),
+            _ => u64::MAX,
+        }
     }
 }
 

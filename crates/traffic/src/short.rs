@@ -265,9 +265,9 @@ packet::measures! {
     /// Counts of the transfers.
     const TRANSFERS = fn transfers(s: &Short) -> f64 {
         "arrivals": Kind::ONE, "arrivals", "Transfers that were started; `files` holds the finished ones." => s.arrivals as f64;
-        "refused": Kind::ONE.less().rank(19), "refused", "Arrivals refused because `max_open` transfers were in progress."
+        "refused": Kind::ONE.less().rank(21), "refused", "Arrivals refused because `max_open` transfers were in progress."
             => s.refused as f64;
-        "failed": Kind::ONE.less().rank(18), "failed", "Flows whose connection failed." => s.failed as f64;
+        "failed": Kind::ONE.less().rank(20), "failed", "Flows whose connection failed." => s.failed as f64;
         "under_way": Kind::ONE, "under way", "Transfers in progress at the end."
             => s.conns.len() as f64;
     }

@@ -121,6 +121,10 @@ fn ranks_are_consecutive() {
         let below = leaves(std::slice::from_ref(d)).iter().filter(|leaf| leaf.rank.is_some()).count();
         assert!(below <= 1, "{}: {below} statistics represent it", d.path);
     }
-    let places: BTreeSet<_> = ranked.iter().filter_map(|d| d.rank).collect();
-    assert_eq!(places, (1..=places.len() as u8).collect(), "ranks are consecutive");
+    // both streams of a call have the same measures
+    let called = |d: &&&Declared| !d.path.starts_with("apps.*.voip_reverse.");
+    let mut places: Vec<_> = ranked.iter().filter(called).map(|d| (d.rank, d.path.as_str())).collect();
+    places.sort_unstable();
+    let consecutive = places.iter().zip(1..).all(|((rank, _), place)| *rank == Some(place));
+    assert!(consecutive, "expected the ranks 1, 2, 3 ... once each: {places:?}");
 }

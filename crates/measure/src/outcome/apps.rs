@@ -71,19 +71,19 @@ measures! {
         "wire_bytes_reverse": Kind::BYTES, "wire back", "Bytes of `packets_reverse`, headers included." => c.sum(1, |d| d.wire_bytes);
         "goodput_bytes": Kind::BYTES.more(), "goodput", "Payload that arrived in order." => c.goodput(0);
         "goodput_bytes_reverse": Kind::BYTES.more(), "goodput back", "Payload that arrived in order in the reverse direction." => c.goodput(1);
-        "goodput_mbit": Kind::MBIT.more().rank(15), "goodput", "`goodput_bytes` over the measured time."
+        "goodput_mbit": Kind::MBIT.more().rank(16), "goodput", "`goodput_bytes` over the measured time."
             => mbit(c.goodput(0), c.time);
-        "goodput_mbit_reverse": Kind::MBIT.more().rank(16), "goodput back", "`goodput_bytes_reverse` over the measured time."
+        "goodput_mbit_reverse": Kind::MBIT.more().rank(17), "goodput back", "`goodput_bytes_reverse` over the measured time."
             => mbit(c.goodput(1), c.time);
         "dropped_packets": Kind::PACKETS, "dropped", "Packets dropped on the way, both directions." => c.both(|d| d.dropped);
         "retransmits": Kind::ONE, "retransmits", "Segments sent again, both directions." => c.both(|d| d.retransmits);
-        "timeouts": Kind::ONE.less().rank(17), "timeouts",
+        "timeouts": Kind::ONE.less().rank(18), "timeouts",
             "Retransmission timeouts, both directions; null if the kernel does not report them (live, before Linux 6.7)." => timeouts;
         "fast_recoveries": Kind::ONE, "fast recoveries",
             "Number of times that a sender entered fast recovery, both directions; null in live runs." => fast_recoveries;
         "delay_ms": Kind::MS.less().rank_by("p99", 13), "delay", "One-way delay of packets with payload.", DELAYS
             => object(delays(&c.app.delay[0]));
-        "delay_ms_reverse": Kind::MS.less().rank_by("p99", 14), "delay back",
+        "delay_ms_reverse": Kind::MS.less().rank_by("p99", 15), "delay back",
             "One-way delay of packets with payload on the way back.", DELAYS => object(delays(&c.app.delay[1]));
     }
     /// Measures of an application whose stack uses ECN.
@@ -102,11 +102,11 @@ measures! {
             "Coefficient of variation of the flows' goodput; Jain's index is 1 / (1 + cv²)." => variation(f.bytes);
     }
     /// Measures of an application with several flows.
-    pub(super) const SEVERAL = fn several(greedy: bool, index: f64, f: &Flows<'_>) -> Value {
+    pub(super) const SEVERAL = fn several(index: Option<f64>, f: &Flows<'_>) -> Value {
         "fairness": Kind::scale("0 to 1").more(), "Jain's fairness",
-            "Jain's index over the goodput of the application's flows. Absent for a single flow; null if the flows \
-             do not always have more to send."
-            => greedy.then_some(index);
+            "Jain's index over the goodput of the application's flows that always have more to send. Absent for a \
+             single flow; null for fewer than two such flows."
+            => index;
         "flow_goodput_mbit": Kind::MBIT.more(), "flow goodput", "", RATES => object(rates(f));
     }
     /// Measures of an application that sends datagrams.
@@ -134,29 +134,30 @@ measures! {
             "Coefficient of variation of the times." => times.variation();
     }
     /// Measures of one stream of a call. A packet still in transit at the end is neither lost nor late.
-    pub(super) const VOIP = fn voip(meter: &VoipMeter, s: &VoipSummary, sent: u64, judged: u64) -> Value {
+    pub(super) const VOIP = fn voip(meter: &VoipMeter, s: Option<&VoipSummary>, sent: u64, judged: u64) -> Value {
         "sent": Kind::PACKETS, "sent", "Packets sent by the call." => sent;
-        "judged": Kind::PACKETS, "judged", "Packets received or dropped; a packet still in transit at the end is neither." => judged;
+        "judged": Kind::PACKETS, "judged", "Packets received or dropped; a packet still in transit at the end is neither. \
+             If there are none, their shares and all ratings are null." => judged;
         "received": Kind::PACKETS, "received", "Packets that arrived." => meter.arrived();
-        "lost_percent": Kind::PERCENT.less(), "lost", "Share of the judged packets that were dropped." => s.lost_percent;
+        "lost_percent": Kind::PERCENT.less(), "lost", "Share of the judged packets that were dropped." => s.map(|s| s.lost_percent);
         "late_percent": Kind::PERCENT.less(), "late",
             "Share of the judged packets whose delay exceeded that of the call's fastest packet by more than `late_after`."
-            => s.late_percent;
-        "plr_percent": Kind::PERCENT.less().rank(2), "lost or late", "Share of the judged packets that were lost or late." => s.plr_percent;
-        "delay_ms": Kind::MS.less().rank_by("p99", 13), "delay", "One-way delay.", DELAYS => object(delays(meter.delays()));
-        "jitter_ms": Kind::MS.less(), "jitter by RFC 3550", "Interarrival jitter at the end of the call (RFC 3550)." => s.jitter.millis();
+            => s.map(|s| s.late_percent);
+        "plr_percent": Kind::PERCENT.less().rank(2), "lost or late", "Share of the judged packets that were lost or late." => s.map(|s| s.plr_percent);
+        "delay_ms": Kind::MS.less().rank_by("p99", 14), "delay", "One-way delay.", DELAYS => object(delays(meter.delays()));
+        "jitter_ms": Kind::MS.less(), "jitter by RFC 3550", "Interarrival jitter at the end of the call (RFC 3550); null if nothing arrived." => ms(s.and_then(|s| s.jitter));
         "r": Kind::scale("0 to 100").more().least(0.1), "R",
-            "R of the E-model from loss and delay, as Cole and Rosenbluth simplified it for G.711 (see Voice, below)." => s.r;
-        "mos": MOS.rank(1), "MOS", "Mean opinion score of `r`." => s.mos;
+            "R of the E-model from loss and delay, as Cole and Rosenbluth simplified it for G.711 (see Voice, below)." => s.map(|s| s.r);
+        "mos": MOS.rank(1), "MOS", "Mean opinion score of `r`." => s.map(|s| s.mos);
         "burst_ratio": Kind::ONE.less(), "burst ratio",
-            "Mean length of runs of lost or late packets, relative to the mean length with independent losses." => s.burst_ratio;
+            "Mean length of runs of lost or late packets, relative to the mean length with independent losses." => s.map(|s| s.burst_ratio);
         "r_g107": Kind::scale("0 to 100").more().least(0.1), "R by G.107",
             "R of the E-model by ITU-T G.107's own formulas, from loss, bursts and delay, for the `ie` and `bpl` of the call's codec."
-            => s.r_g107;
-        "mos_g107": MOS, "MOS by G.107", "Mean opinion score of `r_g107`." => s.mos_g107;
+            => s.map(|s| s.r_g107);
+        "mos_g107": MOS, "MOS by G.107", "Mean opinion score of `r_g107`." => s.map(|s| s.mos_g107);
         "r_loss_only": Kind::scale("0 to 100").more().least(0.1), "R, loss only",
-            "R from loss alone. The MOS that CableLabs 2012 prints appears to follow from it." => s.r_loss_only;
-        "mos_loss_only": MOS, "MOS, loss only", "Mean opinion score of `r_loss_only`." => s.mos_loss_only;
+            "R from loss alone. The MOS that CableLabs 2012 prints appears to follow from it." => s.map(|s| s.r_loss_only);
+        "mos_loss_only": MOS, "MOS, loss only", "Mean opinion score of `r_loss_only`." => s.map(|s| s.mos_loss_only);
     }
     /// Measures of one direction of a game, in which `dropped` packets were dropped. A packet is late if it is slower than the
     /// fastest by more than `late_after`.
@@ -237,6 +238,12 @@ fn goodput(row: &Row) -> u64 {
     row.directions.iter().map(|d| d.counts().goodput_bytes).sum()
 }
 
+/// Returns true if a flow has begun, and has not yet delivered the `bytes` that it has to send.
+fn is_greedy(row: &Row, bytes: u64) -> bool {
+    let totals = || row.directions.iter().map(|d| d.total);
+    totals().any(|total| total != Counts::default()) && totals().map(|total| total.goodput_bytes).sum::<u64>() < bytes
+}
+
 /// Returns Jain's index over the goodput of flows; `None` if there are fewer than two flows, or if no payload has
 /// arrived.
 fn fairness(flows: &[u64]) -> Option<f64> {
@@ -249,11 +256,11 @@ impl Account<'_> {
         &self.tally.rows[app.first_row..app.first_row + app.rows]
     }
 
-    /// Returns the fairness among the flows that always have more to send. Other flows send at a rate of their own, which
-    /// does not depend on the network.
-    pub(super) fn fairness(&self) -> Option<f64> {
-        let greedy = self.tally.apps.iter().filter(|app| app.greedy);
-        fairness(&greedy.flat_map(|app| self.rows(app)).map(goodput).collect::<Vec<_>>())
+    /// Returns the fairness among the flows of `apps` that always have more to send. Other flows send at a rate of their
+    /// own, which does not depend on the network, or have ended, or have not sent anything.
+    pub(super) fn fairness(&self, apps: &[AppTally]) -> Option<f64> {
+        let rows = apps.iter().flat_map(|app| self.rows(app).iter().filter(|row| is_greedy(row, app.greedy_bytes)));
+        fairness(&rows.map(goodput).collect::<Vec<_>>())
     }
 
     pub(super) fn app_summary(&self, i: usize) -> Value {
@@ -279,7 +286,7 @@ impl Account<'_> {
             let (dropped, streams) = (|d: Counts| d.dropped, app.voip.len() as u64);
             let dropped = if streams == 1 { c.both(dropped) } else { c.sum(stream, dropped) };
             let judged = meter.arrived() + dropped;
-            v.insert(name.to_owned(), object(voip(meter, &meter.summary(judged), sent / streams, judged)));
+            v.insert(name.to_owned(), object(voip(meter, meter.summary(judged).as_ref(), sent / streams, judged)));
         }
         if let Some(late_after) = app.late_after {
             let way = |i: usize| object(game(&app.delay[i], late_after, c.sum(i, |d| d.dropped)));
@@ -318,9 +325,11 @@ impl Account<'_> {
     /// if no payload has arrived.
     fn add_flows(&self, c: &Counted<'_>, v: &mut Map<String, Value>) {
         let bytes: Vec<u64> = c.rows.iter().map(goodput).collect();
-        let Some(index) = fairness(&bytes) else { return };
+        if fairness(&bytes).is_none() {
+            return;
+        }
         let flows = Flows { bytes: &bytes, time: c.time };
-        put(v, several(c.app.greedy, index, &flows));
+        put(v, several(self.fairness(std::slice::from_ref(c.app)), &flows));
         if bytes.len() <= EACH {
             let each =
                 bytes.iter().enumerate().map(|(flow, bytes)| (flow.to_string(), Value::from(flows.rate(Some(bytes)))));

@@ -47,7 +47,7 @@ struct Candidate<'a> {
 measures! {
     /// Measures of every run.
     pub(super) const LATENCY = fn latency(worst: Option<&Candidate<'_>>, grade: Option<&str>) -> Value {
-        "induced_ms": Kind::MS.less().rank(21), "delay added by load",
+        "induced_ms": Kind::MS.less().rank(23), "delay added by load",
             "Mean delay that load adds to the ping or queue that determines the grade (see Fairness and grade, \
              below)." => ms(worst.and_then(|c| c.added));
         "grade": Kind::scale("A+ to F"), "grade",

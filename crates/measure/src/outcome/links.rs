@@ -17,7 +17,7 @@ measures! {
         "offered_bytes": Kind::BYTES, "offered", "Bytes of `offered_packets`." => m.offered.bytes;
         "delivered_packets": Kind::PACKETS, "delivered", "Packets that arrived at the far end." => m.delivered.packets;
         "delivered_bytes": Kind::BYTES, "delivered", "Bytes of `delivered_packets`." => m.delivered.bytes;
-        "dropped_packets": Kind::PACKETS.rank(25), "dropped",
+        "dropped_packets": Kind::PACKETS.rank(27), "dropped",
             "Packets dropped by the queue, the transmit queue or the link." => m.dropped.packets;
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => m.dropped.bytes;
         "drops": Kind::PACKETS, "drops",
@@ -27,7 +27,7 @@ measures! {
              (modem), `ack_filter` (CAKE: an ACK that a newer one makes redundant; absent while 0), `link_loss` \
              (random loss), `flow_gone` (the connection no longer existed).", REASONS
             => drops(m);
-        "marked_packets": Kind::PACKETS.rank(26), "marked", "Packets marked with ECN instead of dropped." => m.marked;
+        "marked_packets": Kind::PACKETS.rank(29), "marked", "Packets marked with ECN instead of dropped." => m.marked;
         "at_start_packets": Kind::PACKETS, "at start",
             "Packets in the queue or on their way to the far end when the warm-up ends; 0 without a warm-up."
             => u64::from(l.before.backlog.packets) + l.before.in_flight;
@@ -36,7 +36,7 @@ measures! {
         "in_flight_packets": Kind::PACKETS, "in flight",
             "Packets on their way at the end of the run: being sent, in a modem's transmit queue, or on the wire."
             => m.in_flight;
-        "utilisation": Kind::scale("0 to 1").rank(24), "use of the rate",
+        "utilisation": Kind::scale("0 to 1").rank(26), "use of the rate",
             "Delivered bits as a share of the bits that the link could carry. If the rate changes, its value at each \
              moment counts. For a shaper or modem, the sustained rate counts; bursts come on top, so the share may \
              exceed 1. For recorded or modelled delivery, `delivery.bytes` counts. Null without a rate."
@@ -44,12 +44,12 @@ measures! {
     }
     /// Measures of a recorded link.
     pub(super) const RECORDED = fn recorded(full: &LinkMeter, grade: Option<&str>) -> Value {
-        "sojourn_ms": Kind::MS.less().rank_by("p99", 22), "time in queue",
+        "sojourn_ms": Kind::MS.less().rank_by("p99", 24), "time in queue",
             "Queueing delay of the packets that left the queue.", DELAYS => object(delays(&full.sojourn));
         "grade": Kind::scale("A+ to F"), "grade",
             "Grade of `sojourn_ms`, the delay that this queue adds to its packets (see Fairness and grade, below). \
              Null if more packets wait at the end than have left." => grade;
-        "queue_packets": Kind::PACKETS.less().rank_by("max", 23), "queue length", "Length of the queue.", LENGTHS
+        "queue_packets": Kind::PACKETS.less().rank_by("max", 25), "queue length", "Length of the queue.", LENGTHS
             => object(lengths(&full.queue));
     }
     /// Measures of a discipline's class.
@@ -60,7 +60,7 @@ measures! {
         "offered_bytes": Kind::BYTES, "offered", "Bytes of `offered_packets`." => c.offered.bytes;
         "delivered_packets": Kind::PACKETS, "delivered", "Packets of the class that left the queue." => c.delivered.packets;
         "delivered_bytes": Kind::BYTES, "delivered", "Bytes of `delivered_packets`." => c.delivered.bytes;
-        "dropped_packets": Kind::PACKETS.rank(25), "dropped", "Packets of the class that were dropped." => c.dropped.packets;
+        "dropped_packets": Kind::PACKETS.rank(28), "dropped", "Packets of the class that were dropped." => c.dropped.packets;
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => c.dropped.bytes;
     }
     /// Numbers of marked packets of a class: those marked by the discipline's control law, and those marked by its step

@@ -44,9 +44,9 @@ measures! {
         "events": Kind::ONE, "events", "Events handled by the simulator in the whole run." => a.events;
         "flow_gone_packets": Kind::PACKETS, "flow gone", "Packets that arrived for a connection that no longer existed."
             => a.tally.flow_gone;
-        "fairness": Kind::scale("0 to 1").more().rank(20), "Jain's fairness",
+        "fairness": Kind::scale("0 to 1").more().rank(22), "Jain's fairness",
             "Jain's index over the goodput of all flows that always have more to send (see Fairness and grade, \
-             below). Null for fewer than two such flows." => a.fairness();
+             below). Null for fewer than two such flows." => a.fairness(&a.tally.apps);
     }
     /// Measures of a live run (docs/live.md).
     pub(super) const LIVE = fn live(v: &Verdict<'_>) -> Value {

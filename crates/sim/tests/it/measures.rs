@@ -15,17 +15,32 @@ fn app(name: &str, traffic: &str) -> String {
 }
 
 #[test]
-fn fairness_of_flows_that_carry_known_amounts() {
+fn fairness_of_flows_that_have_more_to_send() {
+    // the file of `done` arrives long before the end, and `late` never starts
+    let late = app("late", "ftp = {}") + "start = \"10s\"\n";
+    let done = app("done", "ftp = { size = \"10kB\", count = 1 }");
+    let outcome = run(&line(10, &(app("two", "ftp = { flows = 2 }") + &done + &late)));
+    assert!(number(&outcome, "apps.done.goodput_mbit") > 0.0);
+    let cv = number(&outcome, "apps.two.flow_goodput_mbit.cv");
+    assert!((number(&outcome, "apps.two.fairness") - 1.0 / (1.0 + cv * cv)).abs() < 1e-12);
+    assert_eq!(number(&outcome, "fairness"), number(&outcome, "apps.two.fairness"));
+    // a file that does not arrive before the end counts
+    let long = app("long", "ftp = { flows = 2, size = \"10MB\", count = 1 }");
+    assert!(number(&run(&line(10, &long)), "apps.long.fairness") > 0.5);
+    let alone = run(&line(10, &app("one", "ftp = {}")));
+    assert!(alone.summary["fairness"].is_null());
+}
+
+#[test]
+fn goodput_of_flows_that_carry_known_amounts() {
     // four flows transfer a file of 10 kB each, and one flow a file of 40 kB; all files arrive long before the end
     let apps = app("four", "ftp = { flows = 4, size = \"10kB\", count = 1 }")
         + &app("one", "ftp = { size = \"40kB\", count = 1 }")
         + &app("ping", "ping = {}");
     let outcome = run(&line(10, &apps));
-    assert_eq!(number(&outcome, "apps.four.fairness"), 1.0);
+    assert!(outcome.summary["apps"]["four"]["fairness"].is_null(), "these flows have ended");
     assert!(outcome.summary["apps"]["one"].get("fairness").is_none(), "a single flow has no fairness");
-    // with goodput in units of 10 kB, Jain's index is (4 x 1 + 4)^2 / (5 (4 x 1 + 16)) = 64 / 100; the pings do not
-    // count
-    assert!((number(&outcome, "fairness") - 0.64).abs() < 1e-12);
+    assert!(outcome.summary["fairness"].is_null());
     // 10 kB in 10 s is 8 kbit/s, or 0.008 Mbit/s
     for (key, mbit) in [
         ("apps.four.flow_goodput_mbit.min", 0.008),
@@ -42,8 +57,6 @@ fn fairness_of_flows_that_carry_known_amounts() {
     }
     let rates = series(&outcome, "flows", "goodput_mbit", "app", "four");
     assert_eq!(rates, [0.008, 0.0].repeat(4));
-    let alone = run(&line(10, &app("one", "ftp = { size = \"40kB\", count = 1 }")));
-    assert!(alone.summary["fairness"].is_null());
 }
 
 #[test]
