@@ -109,9 +109,8 @@ class Network:
         """Captures whole packets at both ends of a link, as left.pcap and right.pcap in a folder.
 
         The folder is created if it does not exist. The default is the slowest link; the link's `from` node is left.
-        The files are complete after `finish`, or after a failure.
+        The files are complete after `finish`, or after a failure. Raises `ScenarioError` for an unknown link.
         """
-        Path(folder).mkdir(parents=True, exist_ok=True)
         with self._core.use() as run:
             run.capture(folder, link)
 

@@ -17,7 +17,7 @@ from bloatlab import _core, outside, public
 from bloatlab.errors import nearest
 from bloatlab.measures import digits as digits_of
 from bloatlab.measures import value_at
-from bloatlab.scenario import Scenario, ScenarioError, Sets, resolved
+from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.traces import KINDS, PACKETS, Traces
 
 if TYPE_CHECKING:
@@ -175,10 +175,6 @@ def run(
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_seed(seed)
-    if captures is not None:
-        if capture_link is not None:  # the core would make both files before it refuses the link
-            _check_link(scenario, capture_link)
-        Path(captures).mkdir(parents=True, exist_ok=True)
     folder = str(captures) if captures is not None else None
     factories = outside.factories(scenario.text, laws, controllers)
     kept = Traces(None if packets is None else Path(packets))
@@ -192,14 +188,6 @@ def run(
     except _core.ClassFailure as failure:
         raise outside.explained(failure, factories) from failure.__cause__
     return Result(scenario, summary_of(output["summary"]), frames(output["tables"], kept.tables()))
-
-
-def _check_link(scenario: Scenario, link: str) -> None:
-    """Raises `ScenarioError` if the scenario has no link with this name."""
-    links = scenario.data["link"]
-    known = [*links, *(f"~{name}" for name, of in links.items() if of["both_ways"])]
-    if link not in known:
-        raise ScenarioError([f'capture: unknown link "{link}"{nearest(link, known)} (known: {", ".join(known)})'])
 
 
 #: Statistics of a distribution that have no unit, although the distribution has one.

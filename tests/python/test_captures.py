@@ -101,7 +101,7 @@ def test_the_folder_of_captures_is_made(tmp_path: Path, kind: type):
 def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     scenario = bloatlab.parse(LINE)
     with pytest.raises(ScenarioError, match='unknown link "upp"; did you mean "up"'):
-        bloatlab.run(scenario, captures=tmp_path, capture_link="upp")
+        bloatlab.run(scenario, captures=tmp_path / "run", capture_link="upp")
     assert not list(tmp_path.iterdir())  # so the corrected command finds no files of an earlier run
     file = tmp_path / "line.toml"
     file.write_text(LINE)

@@ -150,9 +150,14 @@ def test_a_capture_has_the_real_bytes_and_is_the_same_twice(tmp_path: Path):
     assert found[0].count((800).to_bytes(8, "big") + bytes(992)) == 1
     assert found[0].count((1).to_bytes(8, "big") + bytes(992)) == 2
     network, _, _ = ticking()
-    network.capture(tmp_path / "three", "upp")
     with pytest.raises(ScenarioError, match='unknown link "upp"; did you mean "up"'):
-        network.finish()
+        network.capture(tmp_path / "three", "upp")
+    assert not (tmp_path / "three").exists()
+    network.capture(tmp_path / "three", "up")
+    network.finish()
+    assert (tmp_path / "three" / "left.pcap").read_bytes() + (tmp_path / "three" / "right.pcap").read_bytes() == found[
+        0
+    ]
 
 
 def test_a_result_is_saved_and_opened_again_but_not_run_from_its_scenario(tmp_path: Path):

@@ -277,7 +277,14 @@ impl NetworkRun {
         let slot = self.run.get_mut().unwrap_or_else(PoisonError::into_inner);
         match slot.take() {
             Some(Run::Plain(network)) if self.until == Time::ZERO => {
-                let (link, files) = (link.map(str::to_owned), capture_files(&folder)?);
+                let files = match capture_files(network.scenario(), link, &folder) {
+                    Ok(files) => files,
+                    Err(error) => {
+                        *slot = Some(Run::Plain(network));
+                        return Err(error);
+                    }
+                };
+                let link = link.map(str::to_owned);
                 *slot = Some(Run::Captured(Box::new(network.record(move |scenario| {
                     let capture = Capture::new(scenario, link.as_deref(), files, pcap::WHOLE)?;
                     Ok((None, (None, Some(capture))))

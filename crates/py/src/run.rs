@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
 use record::trace::{Chunk, Column, Data};
 use scenario::Scenario;
-use sim::capture::{Capture, KEPT};
+use sim::capture::{self, Capture, KEPT};
 use sim::trace::Trace;
 use sim::{Chunks, Ended, Outcome};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
@@ -109,7 +109,7 @@ fn recorded(
     observe: &mut dyn FnMut(f64) -> bool,
 ) -> PyResult<(Ended, Outcome)> {
     let refused = |p| refuse("", &[p]);
-    let open = |folder| Capture::new(scenario, link, capture_files(folder)?, KEPT).map_err(refused);
+    let open = |folder| Capture::new(scenario, link, capture_files(scenario, link, folder)?, KEPT).map_err(refused);
     let capture = captures.map(open).transpose()?;
     let sinks = (None, (trace, capture));
     let (ended, outcome, (_, (trace, capture))) = face::simulate(scenario, sinks, observe).map_err(refused)?;
@@ -120,7 +120,11 @@ fn recorded(
     Ok((ended, outcome))
 }
 
-pub(crate) fn capture_files(folder: &Path) -> PyResult<[BufWriter<File>; 2]> {
+/// Creates the files of a capture at `link`, and `folder` if it does not exist.   Errors: an unknown link; a file or folder
+/// that cannot be created.
+pub(crate) fn capture_files(scenario: &Scenario, link: Option<&str>, folder: &Path) -> PyResult<[BufWriter<File>; 2]> {
+    capture::check(scenario, link).map_err(|p| refuse("", &[p]))?;
+    fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;
     let create = |name: &str| {
         let path = folder.join(name);
         File::create(&path).map(BufWriter::new).map_err(|e| cannot_write(&path, &e))

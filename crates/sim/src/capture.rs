@@ -68,11 +68,7 @@ impl<W: Write> Capture<W> {
     pub fn new(scenario: &Scenario, link: Option<&str>, files: [W; 2], kept: u32) -> Result<Self, Problem> {
         let network = scenario.network()?;
         let links = &network.links;
-        let chosen = match link {
-            Some(name) => links.iter().find(|l| l.name == name).ok_or_else(|| unknown(name, links))?,
-            None => slowest(links).ok_or_else(|| Problem::new("link", "there is no link to capture at"))?,
-        };
-        let (from, to) = (chosen.from, chosen.to);
+        let NetworkLink { from, to, .. } = *chosen(links, link)?;
         let near = links.iter().map(|l| match (l.from == from && l.to == to, l.from == to && l.to == from) {
             (true, _) => Some(0),
             (_, true) => Some(1),
@@ -93,6 +89,19 @@ impl<W: Write> Capture<W> {
         self.failed?;
         let [left, right] = self.files;
         Ok([left.finish()?, right.finish()?])
+    }
+}
+
+/// Checks that a capture can be made at `link`, before its files are created.   Errors: an unknown link.
+pub fn check(scenario: &Scenario, link: Option<&str>) -> Result<(), Problem> {
+    chosen(&scenario.network()?.links, link).map(drop)
+}
+
+/// Returns the link with this name; without a name, the slowest link.
+fn chosen<'a>(links: &'a [NetworkLink], link: Option<&str>) -> Result<&'a NetworkLink, Problem> {
+    match link {
+        Some(name) => links.iter().find(|l| l.name == name).ok_or_else(|| unknown(name, links)),
+        None => slowest(links).ok_or_else(|| Problem::new("link", "there is no link to capture at")),
     }
 }
 

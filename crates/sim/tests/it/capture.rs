@@ -218,6 +218,8 @@ fn a_link_is_found_by_name_or_by_its_rate() {
     let s = read(&modem("droptail = { limit = '50p' }", 1, D04_APPS));
     let refused = Capture::new(&s, Some("upp"), [Vec::new(), Vec::new()], KEPT).unwrap_err();
     assert!(refused.message.contains("did you mean \"up\"?"), "{refused}");
+    assert_eq!(sim::capture::check(&s, Some("upp")), Err(refused));
+    assert_eq!(sim::capture::check(&s, Some("up")), Ok(()));
     // `None` selects the slowest link. This is the modem: its rate of 5 Mbit/s counts, not the 100 Mbit/s of its
     // channel. The first file, captured at the near end, has the frames of the call: one every 20 ms for 3 s
     let (files, _) = captured(&modem("droptail = { limit = '50p' }", 3, D04_APPS), None, KEPT);
