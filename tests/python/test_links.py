@@ -213,6 +213,12 @@ def test_a_link_with_a_rate_has_no_trace_to_write(cell: Path, capsys: pytest.Cap
         assert said in capsys.readouterr().err
 
 
+def test_a_run_that_is_too_short_to_write_is_named(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = ["links", "write", str(cell), "--set", "duration=0.5ms", "--link", "down", "-o", str(cell.parent / "x")]
+    assert call(written) == 2
+    assert capsys.readouterr().err.startswith("duration: 500us has opportunities only at 0 ms")
+
+
 @pytest.mark.parametrize(
     ("output", "sets", "said"),
     [

@@ -36,6 +36,5 @@ pub(crate) fn delivery_file(resolved: &str, link: &str) -> PyResult<String> {
     let Some(delivery) = found.service.delivery() else {
         return Err(problem(format!("link \"{}\" has a rate; expected one with `delivery`", shown(link))));
     };
-    let file = delivery.file(scenario.seed, link, scenario.duration);
-    file.map_err(|p| crate::error::refuse("", &[p.under("delivery").under(link).under("link")]))
+    delivery.file(scenario.seed, link, scenario.duration).map_err(|p| crate::error::refuse("", &[p]))
 }

@@ -141,8 +141,8 @@ impl Delivery {
     /// Errors: the parameters are invalid; the trace has not been read; `span` is longer than the longest valid trace; there
     /// is no opportunity after 0 ms in `span`; the file would have more than a quarter of the maximum number of lines.
     pub fn file(&self, seed: u64, name: &str, span: Duration) -> Result<String, Problem> {
-        self.validate()?;
-        self.ready()?;
+        let own = |problem: Problem| problem.under("delivery").under(name).under("link");
+        self.validate().and_then(|()| self.ready()).map_err(own)?;
         let refuse = |message: String| Err(Problem::new("duration", message));
         let most = Duration::from_millis(lines::MOST_MS);
         if span > most {
