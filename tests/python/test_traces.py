@@ -168,6 +168,13 @@ class Counting:
         return {"heads": self.heads, "late": late, "nothing_ms": None, "phase": "late" if late else "early"}
 
 
+class Nameless(Counting):
+    """An AQM law that reports a value without a name."""
+
+    def probe(self) -> dict[str, Any]:
+        return {"": 1}
+
+
 class Mute(Counting):
     """An AQM law that reports a state which is neither a number nor a word."""
 
@@ -187,6 +194,8 @@ def test_a_law_in_python_reports_its_state():
     assert told["nothing_ms"].is_nan().all()
     with pytest.raises(ScenarioError, match='for "heads"; expected a dict of names, and numbers or words'):
         law("{ python = { law = 'mine' } }", laws={"mine": Mute})
+    with pytest.raises(ScenarioError, match="probe returned the key ''; expected a dict of names"):
+        law("{ python = { law = 'mine' } }", laws={"mine": Nameless})
 
 
 @pytest.mark.parametrize("control", ["fixed", "gcc", "screamv2"])

@@ -143,7 +143,8 @@ fn report(state: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Mistake
         |what: String| Mistake::Value(format!("probe returned {what}; expected a dict of names, and numbers or words"));
     let values = state.cast::<PyDict>().map_err(|_| invalid(shown(state)))?;
     for (key, value) in values {
-        let name = key.extract::<String>().map_err(|_| invalid(format!("the key {}", shown(&key))))?;
+        let name = key.extract::<String>().ok().filter(|name| !name.is_empty());
+        let name = name.ok_or_else(|| invalid(format!("the key {}", shown(&key))))?;
         if value.is_none() {
             out.value(&name, Unit::One, None);
         } else if let Ok(flag) = value.cast::<PyBool>() {
