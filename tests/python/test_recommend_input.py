@@ -166,6 +166,7 @@ def test_bad_input_is_one_line(words: list[str], told: str, capsys: pytest.Captu
         ('["50ms", "500ms"]', '["50ms", "5x"]', "is not valid; expected"),
         ('["50ms", "500ms"]', '["50ms", "0ms"]', "buffers: 0ms is not above 0"),
         ('["50ms", "500ms"]', '["50ms", "0p"]', "buffers: 0p is not above 0"),
+        ('["50ms", "500ms"]', '["50ms", "1p"]', "buffers: 1p is not valid; expected at least 2p"),
         ('["50ms", "500ms"]', '["50ms", "1.2.3bdp"]', 'buffers: "1.2.3bdp" is not valid; expected'),
         ('"{bytes}B"', '"100p"', "small: discipline 1: queue: has neither {bytes} nor {packets}"),
         ('["50ms", "500ms"]', '"50ms"', "buffers: 50ms is not a list of texts"),

@@ -9,8 +9,8 @@ A discipline's `buffers` may contain:
     60KB        60 000 bytes
 
 The sizes that the device's `today` and `standard` name are added. A smaller size than two full packets becomes two full
-packets. If two sizes are within a twelfth of each other, only one is kept, preferably today's, then one that a
-standard names, then a BDP or a size given in packets or bytes.
+packets; "1p" is refused. If two sizes are within a twelfth of each other, only one is kept, preferably today's, then
+one that a standard names, then a BDP or a size given in packets or bytes.
 
 If a device's setting applies to both directions, the downstream uses the same discipline. Its buffer has the same
 number of packets or bytes if the device's file gives the size in these units; otherwise, both buffers drain in the same
@@ -130,6 +130,8 @@ def bytes_of(text: str, line: Line) -> int:
     if found := re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)bdp", text):
         size = float(found[1]) * line.bdp(line.rtts[-1])
     elif found := re.fullmatch(r"([0-9]+)p", text):
+        if int(found[1]) == 1:
+            raise AdviceError(f"buffers: {text[:80]} is not valid; expected at least 2p")
         size = int(found[1]) * PACKET
     elif text.endswith("s"):
         size = amount("buffers:", text, "a duration") * line.up / 8.0
