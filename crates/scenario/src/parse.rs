@@ -32,11 +32,16 @@ pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
     }
 }
 
+/// Returns the message for an integer that TOML cannot express.
+pub(crate) fn too_large() -> String {
+    format!("an integer beyond {}", i64::MAX)
+}
+
 /// Returns the TOML parser's message on one line. Replaces a message about an integer out of range, because that
 /// message contains names of Rust types.
 fn plain_words(message: &str) -> String {
-    let too_large = message.starts_with("invalid type: integer") || message.contains("value was too large");
-    if too_large { format!("an integer beyond {}", i64::MAX) } else { one_line(message) }
+    let out_of_range = message.starts_with("invalid type: integer") || message.contains("value was too large");
+    if out_of_range { too_large() } else { one_line(message) }
 }
 
 /// Returns the tree of a TOML document.   Errors: a number that is not finite; a date.

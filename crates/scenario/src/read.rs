@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::declare::Scenario;
 use crate::link::Change;
 use crate::nearest::unknown;
+use crate::parse::too_large;
 use crate::stack::Stack;
 use crate::typed::typed;
 use serde_json::Value;
@@ -22,6 +23,9 @@ pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
         Err(problem) if value.trim_start().starts_with(['{', '[']) => {
             let message = format!("\"{}\" is not TOML: {}", shown(value), problem.message);
             return Err(Problem::new(shown(path), message));
+        }
+        Err(problem) if problem.message.ends_with(&too_large()) => {
+            return Err(Problem::new(shown(path), format!("{} is {}", shown(value), too_large())));
         }
         _ => Value::String(value.to_owned()),
     };

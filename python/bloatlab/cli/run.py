@@ -27,7 +27,7 @@ def command(
     *,
     sets: Sets = (),
     output: SavedIn = None,
-    seed: Annotated[int | None, Parameter(name=["--seed", "-s"], validator=validators.Number(gte=0, lt=2**64))] = None,
+    seed: Annotated[int | None, Parameter(name=["--seed", "-s"], validator=validators.Number(gte=0, lt=2**63))] = None,
     form: TableForm = "parquet",
     pcap: bool = False,
     pcap_link: str | None = None,

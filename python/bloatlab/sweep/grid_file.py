@@ -186,7 +186,7 @@ def _seeds(given: Any) -> Sequence[int]:
     if type(given) is int and 0 < given <= MOST_RUNS:
         return range(1, given + 1)
     seeds: list[Any] = given if isinstance(given, list) else []
-    if seeds and all(type(s) is int and 0 <= s < 2**64 for s in seeds) and len(set(seeds)) == len(seeds):
+    if seeds and all(type(s) is int and 0 <= s < 2**63 for s in seeds) and len(set(seeds)) == len(seeds):
         return seeds
     shown = repr(given) if len(repr(given)) <= 40 else f"{repr(given)[:40]}..."
     raise GridError(f"seeds: {shown} is neither a whole number from 1 to {MOST_RUNS} nor a list of different seeds")

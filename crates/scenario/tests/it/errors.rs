@@ -398,6 +398,10 @@ fn overrides_reach_every_corner() {
     assert_eq!(s.link["up"].queue.name(), "droptail");
     assert_eq!(set("app.upload.to.0", "server").unwrap().app["upload"].to, ["server"]);
     assert_eq!(set("seed", "7").unwrap().seed, 7);
+    for large in ["9223372036854775808", "18446744073709551615", "100000000000000000000"] {
+        let lines = set("seed", large).unwrap_err();
+        assert_eq!(lines, [format!("seed: {large} is an integer beyond 9223372036854775807")]);
+    }
     assert_eq!(set("name", "no-quotes-needed").unwrap().name, "no-quotes-needed");
     assert!(set("", "1").is_err() && set("a..b", "1").is_err() && set("seed.x", "1").is_err());
     assert!(set("app.upload.to.9", "x").unwrap_err()[0].contains("not an index below 1"));
