@@ -58,8 +58,9 @@ pub struct Report {
 /// The name of the current target, the current input, and the folder for failing inputs. The watchdog and the allocator
 /// need them to save the input before they end the process.
 static NOW: Mutex<(String, Vec<u8>, PathBuf)> = Mutex::new((String::new(), Vec::new(), PathBuf::new()));
-/// Number of inputs begun so far. The watchdog measures for how long the number does not change.
-static BEGAN: AtomicU64 = AtomicU64::new(0);
+/// Number of times that an input was begun or ended so far; odd while an input is tried. The watchdog measures for how long
+/// an odd number does not change.
+static TURNS: AtomicU64 = AtomicU64::new(0);
 
 fn now() -> MutexGuard<'static, (String, Vec<u8>, PathBuf)> {
     NOW.lock().unwrap_or_else(PoisonError::into_inner)
@@ -80,18 +81,22 @@ pub fn give_up(why: &str) -> ! {
 pub fn watch_the_clock() {
     let start = Instant::now();
     std::thread::spawn(move || {
-        let mut last = 0;
-        let mut since = start;
+        let mut seen = (0, start);
         loop {
             std::thread::sleep(Duration::from_millis(500));
-            let began = BEGAN.load(Relaxed);
-            if began == 0 || began != last {
-                (last, since) = (began, Instant::now());
-            } else if since.elapsed() > HANG {
+            if hangs(&mut seen, TURNS.load(Relaxed), Instant::now()) {
                 give_up(&format!("an input takes longer than {} s", HANG.as_secs()));
             }
         }
     });
+}
+
+/// Returns true if an input has been tried for longer than [`HANG`]. `seen` holds the last change of `turns`, and its time.
+fn hangs(seen: &mut (u64, Instant), turns: u64, now: Instant) -> bool {
+    if turns.is_multiple_of(2) || turns != seen.0 {
+        *seen = (turns, now);
+    }
+    now.duration_since(seen.1) > HANG
 }
 
 /// Location of the last panic.
@@ -107,8 +112,9 @@ pub fn quiet_panics() {
 
 /// Tries one input.   Errors: the message of the panic, if the target panics.
 pub fn attempt(target: &Target, input: &[u8]) -> Result<Verdict, String> {
-    BEGAN.fetch_add(1, Relaxed);
+    TURNS.fetch_add(1, Relaxed);
     let answer = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+    TURNS.fetch_add(1, Relaxed);
     answer.map_err(|cause| {
         let text = cause.downcast_ref::<String>().cloned();
         let text = text.or_else(|| cause.downcast_ref::<&str>().map(|s| (*s).to_owned())).unwrap_or_default();
@@ -373,4 +379,19 @@ pub fn line(target: &Target, seed: u64, report: &Report, took: Duration) -> Stri
         }
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_time_of_an_input_counts() {
+        let start = Instant::now();
+        let mut seen = (0, start);
+        let mut hangs = |turns, s| hangs(&mut seen, turns, start + Duration::from_secs(s));
+        assert!(!hangs(1, 10) && !hangs(1, 300), "290 s in an input");
+        assert!(!hangs(2, 400) && !hangs(2, 900), "500 s between two inputs");
+        assert!(!hangs(3, 1000) && !hangs(3, 1300) && hangs(3, 1301));
+    }
 }
