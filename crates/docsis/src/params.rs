@@ -36,7 +36,7 @@ pub struct ShaperParams {
     #[serde(default)]
     pub peak_traffic_rate: Option<BitRate>,
     /// Depth of the peak rate's bucket. MULPI C.2.2.7.10. Unit: bytes. The default, 1522, is the largest Ethernet
-    /// frame.
+    /// frame. Has no effect without `peak_traffic_rate`, nor with `model = "docsis_link_2013"`.
     #[serde(default = "peak_burst")]
     pub peak_burst: Bytes,
 }

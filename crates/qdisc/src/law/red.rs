@@ -86,7 +86,8 @@ params! {
         /// is computed from this number as in tc: w is the largest power of 1/2 with `burst + 1 - min / avpkt <= (1 -
         /// (1 - w)^burst) / w`. Null: none (floyd93, ns2, altq), (2 × `min` + `max`) / 3 in packets (linux).
         burst: Option<u32> = None,
-        /// How `weight` (w) is derived from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2).
+        /// How `weight` (w) is derived from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2). Has no
+        /// effect if `weight` or `burst` is given, nor with linux, whose `burst` is never null.
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
         /// Mean packet size, for idle times, `byte_mode` and computed thresholds; null: 1000B, 500B (ns2).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Ns2 { 500 } else { 1000 }),
