@@ -97,11 +97,16 @@ def _patterns() -> Sequence[tuple[re.Pattern[str], Measure]]:
     return [(re.compile(re.escape(measure.path).replace(r"\*", "(.+?)")), measure) for measure in ordered]
 
 
+#: The keys of applications and links whose values are strings or booleans.
+_NOT_NUMBERS = ("kind", "grade", "ping.grade", "files.exact", "rpm.class", "rpm.confidence", "rpm.goodput_confidence")
+
+
 @cache
-def values_of(part: Literal["apps", "links"]) -> Sequence[str]:
-    """Returns the paths of all single values that an application or a link has, below its name: `voip.mos`."""
+def numbers_of(part: Literal["apps", "links"]) -> Sequence[str]:
+    """Returns the paths of all single numbers that an application or a link has, below its name: `voip.mos`."""
     below = f"{part}.*."
-    return [of.path.removeprefix(below) for _, of in _patterns() if of.path.startswith(below)]
+    paths = [of.path.removeprefix(below) for _, of in _patterns() if of.path.startswith(below)]
+    return [path for path in paths if path not in _NOT_NUMBERS]
 
 
 @cache

@@ -13,15 +13,17 @@ import subprocess
 import sys
 import termios
 import textwrap
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 import bloatlab
 import bloatlab.flent
 from bloatlab.cli.main import call
+from bloatlab.measures import numbers_of
 from bloatlab.studies.cablelabs2012.experiments import UNKNOWNS
 from bloatlab.workloads.cable_home import Setup
 
@@ -180,6 +182,23 @@ def keys(of: dict[str, Any], prefix: str = "") -> set[str]:
         for k, v in of.items()
         for name in (keys(v, f"{prefix}{k}.") if isinstance(v, dict) and v and k != "drops" else {prefix + k})
     }
+
+
+def no_numbers(of: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    """Yields the paths of the strings and booleans in nested dictionaries."""
+    for key, value in of.items():
+        if isinstance(value, dict):
+            yield from no_numbers(value, f"{prefix}{key}.")
+        elif isinstance(value, (str, bool)):
+            yield prefix + key
+
+
+def test_values_that_are_strings_or_booleans_are_not_numbers(result: bloatlab.Result):
+    parts: list[Literal["apps", "links"]] = ["apps", "links"]
+    for part in parts:
+        found = {path for of in result.summary[part].values() for path in no_numbers(of)}
+        assert not found & set(numbers_of(part))
+        assert part == "links" or {"kind", "files.exact", "rpm.class", "rpm.confidence"} <= found
 
 
 def test_every_key_of_the_summary_is_documented(result: bloatlab.Result):

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar
 
 from bloatlab import files, outside, workloads
 from bloatlab.errors import InputError, nearest
-from bloatlab.measures import values_of
+from bloatlab.measures import numbers_of
 from bloatlab.scenario import ScenarioError, problems
 
 Kind = Literal["device", "load", "objective"]
@@ -48,7 +48,8 @@ class Discipline:
     `queue` is a queue as in a scenario, in which {bytes} or {packets} stands for the buffer size and {rate} for the
     line's rate. `buffers` lists the buffer sizes to try. An entry is a size ("50ms", "417p", "60KB"), a multiple of the
     maximum bandwidth-delay product ("4bdp"), or "around", which means a series of sizes around the bandwidth-delay
-    products. A discipline that is not `settable` is shown alongside the others, but never recommended; `note` says why.
+    products. No buffer is smaller than `least_bytes`. A discipline that is not `settable` is shown alongside the
+    others, but never recommended; `note` says why.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Discipline:
     queue: Mapping[str, Any]
     buffers: Sequence[str]
     source: str = ""
+    least_bytes: int = 0
     settable: bool = True
     note: str = ""
     aqm_target_ms: int | None = None
@@ -357,7 +359,7 @@ def _wanted(key: str, table: _Table) -> Wanted:
         raise AdviceError(f"{table.where}: {why}")
     if made.log and min(made.good, made.bad) <= 0.0:
         raise AdviceError(f'{table.where}: scale = "log" needs good and bad above 0')
-    known = [*values_of("links"), *OF_LINKS] if link else values_of("apps")
+    known = [*numbers_of("links"), *OF_LINKS] if link else numbers_of("apps")
     for name, value in (("value", made.value), ("less", made.less)):
         if value and not any(fnmatch.fnmatchcase(value, one) for one in known):
             of = "a link" if link else "an application"

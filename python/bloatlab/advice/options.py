@@ -9,8 +9,9 @@ A discipline's `buffers` may contain:
     60KB        60 000 bytes
 
 The sizes that the device's `today` and `standard` name are added. A smaller size than two full packets becomes two full
-packets; "1p" is refused. If two sizes are within a twelfth of each other, only one is kept, preferably today's, then
-one that a standard names, then a BDP or a size given in packets or bytes.
+packets ("1p" is refused), or the discipline's `least_bytes` if that is larger. If two sizes are within a twelfth of
+each other, only one is kept, preferably today's, then one that a standard names, then a BDP or a size given in packets
+or bytes.
 
 If a device's setting applies to both directions, the downstream uses the same discipline. Its buffer has the same
 number of packets or bytes if the device's file gives the size in these units; otherwise, both buffers drain in the same
@@ -19,7 +20,7 @@ time.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,9 @@ PACKET, FRAME = 1500, 1514
 #: The buffer sizes for "around" increase in steps of the factor `STEP` from `LEAST` BDPs at the shortest round trip to
 #: `MOST` BDPs at the longest. Sizes whose relative distance is at most `NEAR` count as equal.
 LEAST, MOST, STEP, NEAR = 0.25, 8.0, 2.0, 1.0 / 12.0
+
+#: The largest buffer, in bytes.
+MOST_BYTES = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +82,18 @@ def options(device: Device, line: Line) -> list[Option]:
     The disciplines are in the order of the device's file, and each discipline's buffer sizes are in ascending order.
     """
     found: list[Option] = []
-    named = [_setting(device, "today", device.today), *(_setting(device, "standard", text) for text in device.standard)]
+    named = [_setting(device, key, text, line) for key, text in _named(device)]
     for discipline in device.disciplines:
-        names = [text for of, text in named if of is discipline]
-        texts = [*discipline.buffers, *names]
-        given = {bytes_of(text, line): text for text in texts if re.fullmatch("[0-9.]+(p|[kKMG]?B)", text)}
+        own = {text: size for of, text, size in named if of is discipline}
+        where = f"{device.name}: discipline {discipline.name}: buffers:"
+        tried = {text: bytes_of(text, line, where, discipline) for text in discipline.buffers if text != "around"} | own
+        given = {size: text for text, size in tried.items() if re.fullmatch("[0-9.]+(p|[kKMG]?B)", text)}
         # the order of preference among near sizes; a size without a place comes last
-        first = dict.fromkeys(bytes_of(text, line) for text in names)
+        first = dict.fromkeys(own.values())
         places = dict.fromkeys([*given, *(round(line.bdp(rtt)) for rtt in line.rtts)], len(first))
         places |= {size: n for n, size in enumerate(first)}
         sizes: list[int] = []
-        for size in sorted(set(_sizes(texts, line))):
+        for size in sorted({*tried.values(), *(_around(discipline, line) if "around" in discipline.buffers else ())}):
             if not sizes or size > sizes[-1] * (1.0 + NEAR):
                 sizes.append(size)
             elif places.get(size, math.inf) < places.get(sizes[-1], math.inf):
@@ -100,10 +105,12 @@ def options(device: Device, line: Line) -> list[Option]:
 def option(device: Device, discipline: Discipline, size: int, line: Line, given: str = "") -> Option:
     """Makes a setting from a discipline and a buffer of `size` bytes."""
     if device.down is None:
-        down = _filled(discipline.queue, size if given else _least(size * line.down / line.up), line.down)
+        down = _filled(discipline.queue, size if given else least(size * line.down / line.up, discipline), line.down)
     else:
         there = Line(line.down, line.down, line.rtts)
-        down = _filled(device.down.queue, bytes_of(device.down.buffer, there), line.down)
+        down = _filled(
+            device.down.queue, bytes_of(device.down.buffer, there, f"{device.name}: down.buffer:"), line.down
+        )
     return Option(discipline, size, size * 8e3 / line.up, Queues(_filled(discipline.queue, size, line.up), down), given)
 
 
@@ -125,44 +132,44 @@ def _filled(queue: Mapping[str, Any], size: int, rate: float) -> Mapping[str, An
     return filled(queue)
 
 
-def bytes_of(text: str, line: Line) -> int:
-    """Parses a size such as "50ms", "417p", "4bdp" or "60KB" into bytes. Raises `AdviceError`."""
+def bytes_of(text: str, line: Line, where: str, of: Discipline | None = None) -> int:
+    """Parses a size such as "50ms", "417p", "4bdp" or "60KB" into bytes; `where` begins the message of an error.
+
+    `of` is the discipline that has the buffer. Raises `AdviceError`.
+    """
     if found := re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)bdp", text):
         size = float(found[1]) * line.bdp(line.rtts[-1])
     elif found := re.fullmatch(r"([0-9]+)p", text):
         if int(found[1]) == 1:
-            raise AdviceError(f"buffers: {text[:80]} is not valid; expected at least 2p")
+            raise AdviceError(f"{where} {text[:80]} is not valid; expected at least 2p")
         size = int(found[1]) * PACKET
     elif text.endswith("s"):
-        size = amount("buffers:", text, "a duration") * line.up / 8.0
+        size = amount(where, text, "a duration") * line.up / 8.0
     else:
-        size = amount("buffers:", text, "a size")
-    if size <= 0:
-        raise AdviceError(f"buffers: {text[:80]} is not above 0")
-    return _least(size)
+        size = amount(where, text, "a size")
+    if not 0 < size <= MOST_BYTES:
+        raise AdviceError(f"{where} {text[:80]} is not above 0 and at most {MOST_BYTES / 1e12:g} TB")
+    return least(size, of)
 
 
-def _sizes(texts: Sequence[str], line: Line) -> Iterator[int]:
-    for text in texts:
-        if text == "around":
-            size, end = LEAST * line.bdp(line.rtts[0]), MOST * line.bdp(line.rtts[-1])
-            while size < end:
-                yield _least(size)
-                size *= STEP
-            yield _least(end)
-            yield from (_least(line.bdp(rtt)) for rtt in line.rtts)
-        else:
-            yield bytes_of(text, line)
+def _around(of: Discipline, line: Line) -> Iterator[int]:
+    size, end = LEAST * line.bdp(line.rtts[0]), MOST * line.bdp(line.rtts[-1])
+    while size < end:
+        yield least(size, of)
+        size *= STEP
+    yield least(end, of)
+    yield from (least(line.bdp(rtt), of) for rtt in line.rtts)
 
 
-def _least(size: float) -> int:
-    return max(2 * FRAME, round(size))
+def least(size: float, of: Discipline | None = None) -> int:
+    """Returns a size in whole bytes, or the smallest buffer (of the discipline, if given) if that is larger."""
+    return max(2 * FRAME, of.least_bytes if of is not None else 0, round(size))
 
 
 def today(device: Device, line: Line) -> tuple[Discipline, int]:
     """Returns the device's default discipline, and its buffer in bytes. Raises `AdviceError`."""
-    discipline, size = _setting(device, "today", device.today)
-    return discipline, bytes_of(size, line)
+    discipline, _, size = _setting(device, "today", device.today, line)
+    return discipline, size
 
 
 def standards(device: Device, line: Line) -> list[tuple[Discipline, int]]:
@@ -170,12 +177,19 @@ def standards(device: Device, line: Line) -> list[tuple[Discipline, int]]:
 
     Raises `AdviceError`.
     """
-    settings = (_setting(device, "standard", text) for text in device.standard)
-    return [(discipline, bytes_of(size, line)) for discipline, size in settings]
+    settings = (_setting(device, "standard", text, line) for text in device.standard)
+    return [(discipline, size) for discipline, _, size in settings]
 
 
-def _setting(device: Device, key: str, text: str) -> tuple[Discipline, str]:
-    """Parses a setting such as "droptail 1s"; returns the device's discipline of this name, and the buffer's size.
+def _named(device: Device) -> Iterator[tuple[str, str]]:
+    yield "today", device.today
+    yield from (("standard", text) for text in device.standard)
+
+
+def _setting(device: Device, key: str, text: str, line: Line) -> tuple[Discipline, str, int]:
+    """Parses a setting such as "droptail 1s".
+
+    Returns the device's discipline of this name, and the buffer's size as written and in bytes.
 
     `key` is the key of the device's file that contains the setting; error messages name it.
     """
@@ -184,4 +198,4 @@ def _setting(device: Device, key: str, text: str) -> tuple[Discipline, str]:
     if name not in known or not size:
         why = f"is not a discipline and a size, such as droptail 1s{nearest(name, known)}"
         raise AdviceError(f"{device.name}: {key}: {text[:80]} {why}")
-    return known[name], size
+    return known[name], size, bytes_of(size, line, f"{device.name}: {key}:", known[name])

@@ -8,7 +8,7 @@ from bloatlab.advice import catalogue
 from bloatlab.advice import line as line_of
 from bloatlab.advice.catalogue import AdviceError, Device, Load, Objective, Wanted
 from bloatlab.advice.line import Line
-from bloatlab.advice.options import Option, options, standards, today
+from bloatlab.advice.options import Option, options
 from bloatlab.advice.race import budget
 from bloatlab.advice.score import concerned
 from bloatlab.scenario import Scenario, ScenarioError, problems
@@ -88,15 +88,7 @@ class Asked:
 
         Raises `AdviceError`, and `OSError` if a file cannot be read.
         """
-        if self.quick and self.seeds is not None:
-            raise AdviceError(
-                f"--seeds {self.seeds}: has no effect with --quick, which runs one seed; give one of them"
-            )
-        seeds = QUICK_SEEDS if self.quick else SEEDS if self.seeds is None else self.seeds
-        if not self.quick and not 2 <= seeds <= MOST_SEEDS:
-            raise AdviceError(f"--seeds {seeds}: is not between 2 and {MOST_SEEDS}; an interval needs two")
-        if self.runs is not None and not 1 <= self.runs <= MOST_RUNS:
-            raise AdviceError(f"--runs {self.runs}: is not between 1 and {MOST_RUNS}")
+        seeds = self._seeds()
         device, load = catalogue.device(self.device), catalogue.load(self.load)
         line = line_of.line(self.up, self.rtt, self.down, self.peak, self.burst)
         if self.seconds is not None:
@@ -104,8 +96,6 @@ class Asked:
                 raise AdviceError(f"--seconds {self.seconds:g}: is not between 1 and 36000")
             load = replace(load, seconds=self.seconds, warm_up=load.warm_up * self.seconds / load.seconds)
         objective = catalogue.objective(self.objective).weighted(weights)
-        today(device, line)
-        standards(device, line)
         every = options(device, line)
         try:
             for chosen in every:
@@ -119,6 +109,20 @@ class Asked:
                 raise AdviceError(f"weight {name}: load {why}")
         runs = self.runs or budget(len(every), len(line.rtts))
         return Question(line, device, load, objective, seeds, runs, self.quick)
+
+    def _seeds(self) -> int:
+        """Returns the maximum number of seeds per setting. Raises `AdviceError` for an invalid --seeds or --runs."""
+        for name, given in (("seeds", self.seeds), ("runs", self.runs)):
+            if self.quick and given is not None:
+                raise AdviceError(
+                    f"--{name} {given}: has no effect with --quick, which runs one seed; give one of them"
+                )
+        seeds = QUICK_SEEDS if self.quick else SEEDS if self.seeds is None else self.seeds
+        if not self.quick and not 2 <= seeds <= MOST_SEEDS:
+            raise AdviceError(f"--seeds {seeds}: is not between 2 and {MOST_SEEDS}; an interval needs two")
+        if self.runs is not None and not 1 <= self.runs <= MOST_RUNS:
+            raise AdviceError(f"--runs {self.runs}: is not between 1 and {MOST_RUNS}")
+        return seeds
 
 
 def asked(*, weights: Mapping[str, float] | None = None, **words: Any) -> Question:

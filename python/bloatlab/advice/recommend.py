@@ -11,7 +11,7 @@ from typing import Any
 
 from bloatlab.advice import line as line_of
 from bloatlab.advice.catalogue import Device, Discipline
-from bloatlab.advice.options import Option, option, options, standards, today
+from bloatlab.advice.options import Option, least, option, options, standards, today
 from bloatlab.advice.question import Asked, Question, asked
 from bloatlab.advice.race import Raced, race
 from bloatlab.advice.recommendation import Guess, Recommendation, alike
@@ -119,7 +119,7 @@ def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
     if len(rtts) == 1:
         rtts = [min(max(rtts[0] * f, line_of.LEAST_RTT_S), line_of.MOST_RTT_S) for f in WRONG]
     base = _plain(q.device)
-    sized = {rtt: option(q.device, base, max(3028, round(q.line.bdp(rtt))), q.line) for rtt in rtts}
+    sized = {rtt: option(q.device, base, least(q.line.bdp(rtt), base), q.line) for rtt in rtts}
     rows: list[tuple[Option, float | None]] = [(o, rtt) for rtt, o in sized.items()]
     if best.option not in sized.values():
         rows.append((best.option, None))
