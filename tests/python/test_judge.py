@@ -415,6 +415,23 @@ def test_an_invalid_suite_gets_one_line(
     assert len(err.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        ("link.up.quue", 'judge: mine: subject: link.up: unknown key "quue"; did you mean "queue"?'),
+        ("app.*.traffic.ftp.siz", 'app.judged.traffic.ftp: unknown key "siz"; did you mean "size"?'),
+    ],
+)
+def test_a_misspelt_last_key_of_the_subject_is_refused(
+    say: Say, write_suite: Callable[[str, str], None], place: str, line: str
+) -> None:
+    write_suite(SUITE.replace("link.up.queue", place), CASE)
+    code, out, err = say("judge", "--suite", "mine", "--cc", "codel", "--no-store", "--jobs", "1")
+    assert (code, out) == (2, "")
+    assert line in err
+    assert len(err.strip().splitlines()) == 1
+
+
 def test_a_comparison_that_the_scenario_refuses_gets_one_line(
     say: Say, write_suite: Callable[[str, str], None]
 ) -> None:

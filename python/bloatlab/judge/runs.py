@@ -139,7 +139,10 @@ def _why(value: Any) -> str:
 def _scenario(
     suite: Suite, case: Case, of: Subject, seed: int, moments: Mapping[str, float] | None = None
 ) -> Scenario | str:
-    """Builds the scenario of a case; or returns the reason why the subject's stack cannot run in it."""
+    """Builds the scenario of a case; or returns the reason why the subject's stack cannot run in it.
+
+    Raises `JudgeError` if the last key of the suite's `subject` does not exist.
+    """
     tree, source = case.scenario(moments) | {"seed": seed}, f"{case.suite} {case.section}"
     parse(json.dumps(expanded(tree)), form="json", source=source)
     try:
@@ -148,7 +151,11 @@ def _scenario(
     except ClassError:
         raise
     except ScenarioError as error:
-        return problems(error)[0].removeprefix(f"{source}: ")
+        reason = problems(error)[0].removeprefix(f"{source}: ")
+        places = [suite.subject] if isinstance(suite.subject, str) else suite.subject
+        if any(f'unknown key "{place.rpartition(".")[2]}"' in reason for place in places if place != STACK):
+            raise JudgeError(f"judge: {suite.name}: subject: {reason}") from None
+        return reason
     if of.transport is None:
         return made
     return "a transport traces no phases" if case.moments else why_not(made) or made
