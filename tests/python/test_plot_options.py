@@ -14,7 +14,7 @@ from bloatlab.plots import plot
 from bloatlab.plots.kinds.ellipse import Cloud
 from bloatlab.plots.kinds.pareto import chosen, lines_of
 from bloatlab.plots.style import WIDTHS, logarithmic
-from bloatlab.plots.subjects import Sweep, subjects
+from bloatlab.plots.subjects import Sweep, Unfit, subjects
 from test_plot_kinds import overlapping, texts
 
 BASE: dict[str, Any] = {
@@ -90,6 +90,25 @@ def test_what_a_person_asks_of_a_figure_is_in_it(pair: tuple[Result, Result], ki
         axes = plot(*pair, kind=kind, log=log).axes[0]  # pyright: ignore[reportArgumentType]
         assert (axes.get_xscale(), axes.get_yscale()) == scales
         assert overlapping(axes.get_figure()) == []  # pyright: ignore[reportArgumentType]
+
+
+def test_rates_over_time_are_logarithmic_only_if_asked(pair: tuple[Result, Result]):
+    for kind in ("series", "overview"):
+        for log, scale in (("y", "log"), ("x", "linear"), (None, "linear")):
+            axes = plot(*pair, kind=kind, log=log).axes  # pyright: ignore[reportArgumentType]
+            assert {one.get_yscale() for one in axes if one.get_ylabel().startswith("rate")} == {scale}
+    silent = bloatlab.run(BASE, sets={"app.upload.start": "1min", "app.call.start": "1min"})
+    assert plot(silent, kind="series", log="y").axes[0].get_ylabel()
+
+
+def test_a_heatmap_has_logarithmic_shades_and_no_such_axis():
+    table = TABLE.with_columns(pl.Series("links.up.sojourn_ms.p99", [0.0, *map(float, range(1, 18))]))
+    wide = plot(table, kind="heatmap", columns=["links.*"], log="y").axes[0]
+    assert (wide.get_xscale(), wide.get_yscale()) == ("linear", "linear")
+    assert "(shades: logarithmic)" in " ".join(wide.get_title(loc="left").split())
+    for log in ("x", "xy"):
+        with pytest.raises(Unfit, match=f"--log {log}: a heatmap has no such axis; expected y"):
+            plot(table, kind="heatmap", log=log)
 
 
 def test_no_label_is_cut_in_the_file_that_is_written(pair: tuple[Result, Result]):

@@ -236,9 +236,10 @@ def needs_log(panel: TimePanel, runs: Sequence[Run], log: Log | None) -> bool:
     """Returns whether a panel's y axis is logarithmic.
 
     By default, the axis is logarithmic if there are several results, and their medians and maxima together span two
-    decades. Rates always have a linear axis, because a logarithmic axis cannot show a flow that gets no throughput.
+    decades. Rates then still have a linear axis, because a logarithmic axis cannot show a flow that gets no
+    throughput. A panel without values above 0 never has a logarithmic axis.
     """
-    if panel.name == "rate" or (len(runs) == 1 and log is None):
+    if not _positive(panel) or (log is None and (panel.name == "rate" or len(runs) == 1)):
         return False
     return style.logarithmic([f(y) for y in _positive(panel) for f in (np.median, np.max)], "y", log)
 

@@ -15,7 +15,7 @@ from bloatlab.plots.elements import settle, sized_figure
 from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.labels import safe
 from bloatlab.plots.style import WIDTHS, Figure
-from bloatlab.plots.subjects import Sweep
+from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import Axis, along, axes, axis_label, measures, over_seeds, unfit
 from bloatlab.tables import number
 
@@ -45,6 +45,8 @@ def draw(of: Sweep, options: Options) -> Figure:
     Worse values are darker. If neither more nor less is better, larger values are darker. The colours are viridis,
     which remains legible in grey.
     """
+    if options.log in ("x", "xy"):
+        raise Unfit(f"--log {options.log}: a heatmap has no such axis; expected y, for logarithmic shades, or none")
     x, others = along(of, options.x)
     y = others[0]
     column = measures(of, options.columns, most=1)[0]
@@ -54,7 +56,8 @@ def draw(of: Sweep, options: Options) -> Figure:
     grid.grid(visible=False)
     shades = "viridis" if direction(column) == "more is better" else "viridis_r"
     wide = style.logarithmic(values[np.isfinite(values)].tolist(), "y", options.log)
-    drawn = grid.imshow(np.log10(values) if wide else values, cmap=shades, aspect="auto")
+    shown = np.log10(np.where(values > 0.0, values, np.nan)) if wide else values
+    drawn = grid.imshow(shown, cmap=shades, aspect="auto")
     grid.set_xticks(range(len(x.values)), [safe(str(v), 16) for v in x.values])
     grid.set_yticks(range(len(y.values)), [safe(str(v), 20) for v in y.values])
     grid.tick_params(length=0)
@@ -62,7 +65,7 @@ def draw(of: Sweep, options: Options) -> Figure:
     grid.set_ylabel(safe(y.name, 32))
     if values.size <= 200:
         shade: Any = drawn.cmap
-        for (j, i), value in np.ndenumerate(np.log10(values) if wide else values):
+        for (j, i), value in np.ndenumerate(shown):
             red, green, blue, _ = shade(drawn.norm(value)) if np.isfinite(value) else (1.0, 1.0, 1.0, 1.0)
             ink = "white" if 0.3 * red + 0.59 * green + 0.11 * blue < 0.55 else "black"
             text = _text(float(values[j, i]))
