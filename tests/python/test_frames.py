@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -83,6 +84,8 @@ def test_a_sweep_takes_a_scenario_plain_values_seeds_and_a_store(scenario_file: 
         ({"link.up.rate": ["1mbit"]}, 1, {"sets": {"link.up.rate": "2mbit"}}, "sets.link.up.rate: axes."),
         ({"link.up.rate": ["1mbit"]}, 1, {"columns": ["apps.voip.voip.moss"]}, "column apps.voip.voip.moss: no such"),
         ({"link.up.rate": ["1mbit"]}, 1, {"columns": "apps.*"}, "columns: expected a list of names, such as"),
+        ({"link.up.rate": ["1mbit"]}, 1, {"columns": {"apps.*"}}, "columns: expected a list of names, such as"),
+        ({"link.up.rate": ["1mbit"]}, 1, {"columns": np.array(["apps.nix"])}, "column apps.nix: no such"),
     ],
 )
 def test_a_mistake_in_a_sweep_is_one_line(

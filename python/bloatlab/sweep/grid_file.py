@@ -18,7 +18,7 @@ codel = { "link.up.queue" = { codel = {} } }
 
 import fnmatch
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -176,9 +176,12 @@ SUMMARY = Measure("summary", summary)
 
 
 def _columns(given: Any) -> Sequence[str]:
-    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(c, str) for c in given):
+    # a set is refused, because columns have an order
+    ordered = isinstance(given, Iterable) and not isinstance(given, (str, set, frozenset, Mapping))
+    names: list[Any] = list(given) if ordered else [None]
+    if not all(isinstance(name, str) for name in names):
         raise GridError('columns: expected a list of names, such as ["links.up.sojourn_ms.p99"]')
-    return given
+    return names
 
 
 def _seeds(given: Any) -> Sequence[int]:
