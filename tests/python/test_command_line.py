@@ -9,6 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from bloatlab import parse
+from bloatlab.cli.live import with_ecn
 from bloatlab.cli.main import call
 
 GRID = """
@@ -113,3 +115,18 @@ def test_a_sweep_goes_on_in_its_own_table_only(refused, scenario_file: Path, tmp
 def test_a_study_goes_on_in_its_own_folder_only(refused, tmp_path: Path):
     (tmp_path / "scorecard.json").write_text('{"summary": {"study": "scte2013"}}')
     assert "scorecard.json of scte2013" in refused("reproduce", "csc458", "-o", tmp_path)
+
+
+def test_stacks_with_ecn_that_an_application_uses_are_found():
+    def found(tcp: str, server: str) -> list[str]:
+        text = f"""
+duration = "5s"
+tcp.mine = {{ preset = "linux-6", ecn = true }}
+link.up = {{ from = "a", to = "b", rate = "1mbit", both_ways = true }}
+app.x = {{ from = "a", to = ["b"], traffic = "ftp", tcp = "{tcp}", tcp_server = "{server}" }}
+"""
+        return with_ecn(parse(text))
+
+    assert found("linux-6", "cubic") == []
+    assert found("mine", "linux-6") == ["mine"]
+    assert found("linux-6", "dctcp") == ["dctcp"]

@@ -18,7 +18,7 @@ from bloatlab.cli.common import BadInput, fresh, say_notes, scenario, writing
 from bloatlab.cli.options import Force, Quiet, SavedIn, Sets, TableForm
 from bloatlab.cli.show import print_result
 from bloatlab.results import FILES, save
-from bloatlab.scenario import Scenario
+from bloatlab.scenario import Scenario, catalogue
 from bloatlab.simulation import Result
 from bloatlab.terminal import Console
 
@@ -61,7 +61,7 @@ def command(
             -s".
         shell: Open a shell on this side; the run ends with it.
         cong: The kernel's congestion control (reno, cubic, bbr) for every application, whatever its TCP stack in the
-            scenario, and the default of the program's sockets.
+            scenario, and the default of the program's sockets. Without ECN.
         pcap: Write left.pcap and right.pcap into the output folder.
         max_rate: Allow paths up to this rate, beyond the highest rate at which runs of the bench were valid.
         user: Run without root, in a user namespace, where the kernel and /dev/net/tun allow it.
@@ -87,6 +87,7 @@ def command(
     fresh(output, *FILES, force=force)  # an existing result is refused before the run, which may take a long time
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
+    _say_without_ecn(console, resolved, None if quiet else cong)
     live.clean()
     begun = time.perf_counter()
     result = _run(
@@ -103,6 +104,18 @@ def command(
     if not quiet:
         print_result(result, Console())
     return _verdict(result, console, quiet=quiet)
+
+
+def with_ecn(of: Scenario) -> list[str]:
+    """Returns the names of the TCP stacks with ECN that a scenario's applications use."""
+    presets = {entry["name"]: entry["params"] for entry in catalogue()["tcp"]}
+    used = {app[key] for app in of.data["app"].values() for key in ("tcp", "tcp_server") if app.get(key)}
+    return sorted(name for name in used if of.data["tcp"].get(name, presets.get(name, {})).get("ecn"))
+
+
+def _say_without_ecn(console: Console, of: Scenario, cong: str | None) -> None:
+    if cong is not None and (stacks := with_ecn(of)):
+        console.say(f"note: --cong {cong}: without ECN, which the scenario's {', '.join(stacks)} would use")
 
 
 def _split(serve: str | None) -> list[str]:
