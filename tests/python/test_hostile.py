@@ -199,6 +199,24 @@ def test_a_full_device_for_output_is_refused(result: Path):
     assert (done.returncode, done.stderr) == (2, "standard output: cannot write: no space left on device\n")
 
 
+@pytest.mark.parametrize("closed", ["the pipe's other end", "before the start"])
+@pytest.mark.parametrize(("file", "code"), [("", 0), ("no.toml", 2)])
+def test_a_closed_standard_error_does_not_end_a_command(
+    scenario_file: Path, tmp_path: Path, closed: str, file: str, code: int
+):
+    reader, writer = os.pipe()
+    os.close(reader)
+    shell = 'exec "$@" 2>&-' if closed == "before the start" else 'exec "$@"'
+    # so low a rate gives a note on standard error before the run
+    words = ["run", file or str(scenario_file), "--set", "link.up.rate=900bit", "--set", "duration=1s", "-o", "out"]
+    done = subprocess.run(
+        ["/bin/sh", "-c", shell, "sh", *COMMAND, *words], stderr=writer, cwd=tmp_path, timeout=120, check=False
+    )
+    os.close(writer)
+    assert done.returncode == code
+    assert (tmp_path / "out" / "summary.json").is_file() == (code == 0)
+
+
 def test_output_of_ascii_is_no_bug(result: Path):
     done = run("show", str(result), PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")

@@ -84,10 +84,34 @@ for _name in _COMMANDS:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits."""
     warnings.formatwarning = lambda message, *_, **__: f"{message}\n"  # a warning is one line without a source location
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr = _Stderr(sys.stderr.buffer, sys.stderr.encoding, line_buffering=True)
+    else:  # None if it was closed before the start; os.open then returns its number, which no other file gets
+        sys.stderr = open(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")  # noqa: PTH123, SIM115  until the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # without this, printing µ on an ASCII terminal fails
     sys.exit(call(sys.argv[1:] if arguments is None else arguments))
+
+
+class _Stderr(io.TextIOWrapper):
+    """Standard error that drops its text once the reader has closed the pipe, so that the command still finishes."""
+
+    def write(self, text: str, /) -> int:
+        try:
+            return super().write(text)
+        except BrokenPipeError:
+            self._drop()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except BrokenPipeError:
+            self._drop()
+
+    def _drop(self) -> None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
 
 
 def call(arguments: Sequence[str]) -> int:
