@@ -109,20 +109,19 @@ STYLE = """.md-typeset img { background: #fff; }
 .md-typeset table:not([class]) td > code:first-child { overflow-wrap: normal; word-break: normal; }
 @media (max-width: 44.9375em) {
   .md-typeset table:not([class]) th, .md-typeset table:not([class]) td { min-width: 6.5rem; }
+  /* a row of a table of keys becomes a paragraph: the key, its kind or unit, its default, its meaning */
+  .md-typeset .keys table { display: block; border: 0; }
+  .md-typeset .keys thead { display: none; }
+  .md-typeset .keys tr { display: block; padding: .5rem 0; border-bottom: .05rem solid #8884; }
+  .md-typeset .keys table:not([class]) td { display: inline; border: 0; padding: 0 .4rem 0 0; }
+  .md-typeset .keys table:not([class]) td:last-child { display: block; }
 }
 """
-#: On a narrow screen, a row in a key table becomes a paragraph: the key, its kind, its default, its meaning.
-KEYS = """
-<style>
-@media (max-width: 44.9375em) {
-  .md-typeset table:not([class]) { display: block; border: 0; }
-  .md-typeset table:not([class]) thead { display: none; }
-  .md-typeset table:not([class]) tr { display: block; padding: .5rem 0; border-bottom: .05rem solid #8884; }
-  .md-typeset table:not([class]) td { display: inline; border: 0; padding: 0 .4rem 0 0; }
-  .md-typeset table:not([class]) td:last-child { display: block; }
-}
-</style>
-"""
+#: On these pages all tables describe keys, and on the others those with the header of `KEY_TABLE`.
+KEY_PAGES = ("scenario", "disciplines/", "applications/")
+ANY_TABLE = re.compile(r"^(?:\|.*\n)+", re.MULTILINE)
+KEY_TABLE = re.compile(r"^\| \w+ \| unit \| meaning \|\n(?:\|.*\n)+", re.MULTILINE)
+KEYS = r'<div class="keys" markdown="block">\n\n\g<0>\n</div>\n'
 #: The search is a web worker, which browsers refuse to start from a file on disk; this script contains the worker's
 #: source for pages opened from disk.
 SHIM = """if (location.protocol === "file:") {
@@ -326,8 +325,7 @@ def write(folder: Path, playground: Path | None, runs: Path | None) -> dict[str,
         if page.place == "judge.md" and runs is not None and (runs / "judge/index.html").exists():
             shutil.copytree(runs / "judge", folder / "judge/matrix", dirs_exist_ok=True)
             text = text.replace("\n\n", "\n\n**[All controllers by all suites](judge/matrix/index.html)**\n\n", 1)
-        if page.place.startswith(("scenario", "disciplines/", "applications/")):
-            text += KEYS
+        text = (ANY_TABLE if page.place.startswith(KEY_PAGES) else KEY_TABLE).sub(KEYS, text)
         place = folder / page.place
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
@@ -464,7 +462,7 @@ def config(menu: dict[str, list[Page]]) -> str:
             "extra": {"generator": False, "polyfills": ["iframe-worker.js"]},
             "extra_css": ["site.css"],
             "plugins": ["search", "offline"],
-            "markdown_extensions": ["tables", "fenced_code", {"toc": {"permalink": True}}],
+            "markdown_extensions": ["tables", "fenced_code", "md_in_html", {"toc": {"permalink": True}}],
             "nav": nav,
         },
         indent=1,
