@@ -138,10 +138,16 @@ def maturin(*words: str, flags: str = "") -> None:
     env = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
     env |= {"RUSTFLAGS": f"{os.environ.get('RUSTFLAGS', '')} {flags}"} if flags else {}
     run = subprocess.run(
-        [folder / "maturin", *words], cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True, check=False
+        [folder / "maturin", *words],
+        cwd=ROOT,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
     if run.returncode != 0:
-        raise SystemExit(f"maturin {words[0]} failed:\n{run.stderr}")
+        raise SystemExit(f"maturin {words[0]} failed:\n{run.stdout}")
 
 
 def output(*command: str) -> str:
