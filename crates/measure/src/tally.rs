@@ -37,8 +37,8 @@ pub struct AppTally {
     pub jitter: [Jitter; 2],
     /// Quality meters of a call, one for each direction with speech.
     pub voip: Vec<VoipMeter>,
-    /// Number of bytes that each flow sends without pauses; 0 for flows with pauses or rates of their own.
-    pub greedy_bytes: u64,
+    /// True if the application's flows always have more to send.
+    pub greedy: bool,
     /// A packet is late if its delay exceeds the minimum delay by more than this time; `None` if lateness is not measured.
     pub late_after: Option<Duration>,
     /// Page loads.
@@ -115,7 +115,7 @@ impl Tally {
             delay: Box::default(),
             jitter: Default::default(),
             voip,
-            greedy_bytes: traffic.greedy_bytes(),
+            greedy: traffic.greedy(),
             late_after: if let Traffic::Game(p) = traffic { Some(p.late_after) } else { None },
             pages: matches!(traffic, Traffic::Web(_)).then(|| PageLoads::new(self.warm_up)),
             page_objects: if let Traffic::Web(p) = traffic { p.objects_per_page() } else { 0 },

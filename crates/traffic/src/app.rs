@@ -84,10 +84,9 @@ macro_rules! applications {
             pub fn start_spread(&self) -> Duration {
                 match self { $(Self::$Variant(p) => p.start_spread(),)+ Self::Endpoint(p) => p.start_spread() }.min(Duration::from_secs(1))
             }
-            /// Returns the number of bytes that each flow sends without pauses, so that only the network limits the
-            /// rate: `u64::MAX` for an endless flow, 0 for a flow with pauses or a rate of its own.
-            pub fn greedy_bytes(&self) -> u64 {
-                match self { Self::Ftp(p) => p.greedy_bytes(), _ => 0 }
+            /// Returns true if each flow always has data to send, so that only the network limits the rate.
+            pub fn greedy(&self) -> bool {
+                matches!(self, Self::Ftp(p) if p.greedy())
             }
             /// Returns true if the application sends only datagrams, whose ECN field the scenario sets.
             pub fn is_datagrams(&self) -> bool {

@@ -112,14 +112,11 @@ impl Default for FtpParams {
 }
 
 impl FtpParams {
-    /// Returns the number of bytes that a flow sends without pauses between files; 0 if it pauses or limits its rate.
-    pub(crate) fn greedy_bytes(&self) -> u64 {
+    /// Returns true if a flow always has data to send until it is stopped: it has no last file, and no pauses between
+    /// files.
+    pub(crate) fn greedy(&self) -> bool {
         let silent = self.pause > Duration::ZERO || self.pause_spread > Duration::ZERO || self.interval.is_some();
-        match (self.size, self.count) {
-            _ if silent || !self.rates.is_empty() => 0,
-            (Some(size), Some(count)) => size.0.saturating_mul(count),
-            _ => u64::MAX,
-        }
+        self.rates.is_empty() && self.count.is_none() && (self.size.is_none() || !silent)
     }
 }
 

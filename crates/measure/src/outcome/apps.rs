@@ -238,10 +238,9 @@ fn goodput(row: &Row) -> u64 {
     row.directions.iter().map(|d| d.counts().goodput_bytes).sum()
 }
 
-/// Returns true if a flow has begun, and has not yet delivered the `bytes` that it has to send.
-fn is_greedy(row: &Row, bytes: u64) -> bool {
-    let totals = || row.directions.iter().map(|d| d.total);
-    totals().any(|total| total != Counts::default()) && totals().map(|total| total.goodput_bytes).sum::<u64>() < bytes
+/// Returns true if a flow has begun.
+fn has_begun(row: &Row) -> bool {
+    row.directions.iter().any(|d| d.total != Counts::default())
 }
 
 /// Returns Jain's index over the goodput of flows; `None` if there are fewer than two flows, or if no payload has
@@ -256,11 +255,11 @@ impl Account<'_> {
         &self.tally.rows[app.first_row..app.first_row + app.rows]
     }
 
-    /// Returns the fairness among the flows of `apps` that always have more to send. Other flows send at a rate of their
-    /// own, which does not depend on the network, or have ended, or have not sent anything.
+    /// Returns the fairness among the flows of `apps` that have begun and always have more to send. Other flows have
+    /// little to send, or send at a rate of their own, which does not depend on the network.
     pub(super) fn fairness(&self, apps: &[AppTally]) -> Option<f64> {
-        let rows = apps.iter().flat_map(|app| self.rows(app).iter().filter(|row| is_greedy(row, app.greedy_bytes)));
-        fairness(&rows.map(goodput).collect::<Vec<_>>())
+        let rows = apps.iter().filter(|app| app.greedy).flat_map(|app| self.rows(app));
+        fairness(&rows.filter(|row| has_begun(row)).map(goodput).collect::<Vec<_>>())
     }
 
     pub(super) fn app_summary(&self, i: usize) -> Value {

@@ -156,7 +156,7 @@ fn an_application_writes_at_its_rates() {
         |at, mbit: Option<u64>| WriteRate { at: Duration::from_secs(at), rate: mbit.map(|m| BitRate(m * 1_000_000)) };
     let rates = vec![rate(0, Some(8)), rate(2, Some(0)), rate(3, Some(4))];
     let app = run(FtpParams { rates, ..Default::default() }, &mut fake, 5 * S);
-    assert!(!app.counts() && app.params.greedy_bytes() == 0);
+    assert!(!app.counts() && !app.params.greedy());
     // the rate is 1 MB/s from 0 to 2 s, and 0.5 MB/s from 3 to 5 s. The application writes once per millisecond, so up
     // to the last write at each rate, it has written the data of 1.999 s: 1380.5 blocks at 1 MB/s, and 690.2 blocks at
     // 0.5 MB/s
