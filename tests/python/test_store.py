@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +195,83 @@ def test_code_that_cannot_be_known_is_refused():
     with pytest.raises(fingerprint.Unsure, match="closes over object"):
         fingerprint.code(lambda _: {"x": unknown})
     assert fingerprint.code(functools.partial(build, "a")) != fingerprint.code(functools.partial(build, "b"))
+
+
+def keyword_default(n: int):
+    def measure(_: Result, *, x: int = n) -> dict[str, int]:
+        return {"x": x}
+
+    return measure
+
+
+def lambdas(n: int):
+    both = lambda _: {"x": 1}, lambda _: {"x": 2}  # fmt: skip
+    return both[n - 1]
+
+
+def wrapped(n: int):
+    inner = lambdas(n)
+
+    def outer(result: Result) -> dict[str, int]:
+        return inner(result)
+
+    return outer
+
+
+def from_text(n: int):
+    place = {"__name__": __name__}
+    exec(f"def measure(_): return {{'x': {n}}}", place)  # noqa: S102
+    return place["measure"]
+
+
+NUMBER, TABLE = 0, {"x": [0]}
+
+
+def helper(_: Result) -> dict[str, int]:
+    return {"x": NUMBER}
+
+
+def reads_a_number(n: int):
+    globals()["NUMBER"] = n
+    return lambda _: {"x": NUMBER}
+
+
+def reads_a_table(n: int):
+    TABLE["x"][0] = n
+    return lambda _: {"x": TABLE["x"][0]}
+
+
+def calls(result: Result) -> dict[str, int]:
+    return helper(result)
+
+
+def calls_a_helper(n: int):
+    globals()["NUMBER"] = n
+    return calls
+
+
+def calls_another_helper(n: int):
+    globals()["helper"] = keyword_default(n)
+    return calls
+
+
+@pytest.mark.parametrize(
+    "make",
+    [keyword_default, lambdas, wrapped, from_text, reads_a_number, reads_a_table, calls_a_helper, calls_another_helper],
+)
+def test_measures_that_differ_do_not_share_results(make: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch):
+    for name in ("NUMBER", "helper"):
+        monkeypatch.setitem(globals(), name, globals()[name])
+    one, two, again = (fingerprint.code(make(n)) for n in (1, 2, 1))
+    assert one != two
+    assert one == again
+
+
+def test_a_function_in_its_own_closure_has_a_fingerprint():
+    def count(n: int) -> int:
+        return n and count(n - 1)
+
+    assert fingerprint.code(count) == fingerprint.code(count)
 
 
 def test_a_file_newer_than_the_process_is_not_trusted(store: Store, notices: list[str], monkeypatch):

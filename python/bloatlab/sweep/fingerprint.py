@@ -2,9 +2,11 @@
 
 The version of bloatlab does not change with every edit, so files are hashed: the core's file, the source of the modules
 that contain the reducing functions, and the source of all modules that these import, except libraries. For libraries,
-only the versions of Python, polars and numpy are hashed. The values in a function's closure are hashed, too.
+only the versions of Python, polars and numpy are hashed. Hashed, too, are the values in a function's closure, its
+defaults, and the plain values and functions of its own module that it reads, because a program can change these.
 
-Data files read by a reducing function are not hashed. When these files change, give the `Measure` a new `version`.
+Data files read by a reducing function, objects and the variables of other modules are not hashed. When these change,
+give the `Measure` a new `version`.
 """
 
 import ast
@@ -16,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, EllipsisType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -63,10 +65,11 @@ def travelling(*functions: Callable[..., Any]) -> str | None:
     Another process cannot import functions of `__main__`, so their code must be sent to it. Functions whose hash cannot
     be computed are treated in the same way. The result is also None if there are no functions.
     """
-    modules: set[str] = set()
+    found: list[FunctionType] = []
     try:
         for function in functions:
-            _named(function, modules)
+            _named(function, found)
+        modules = {function.__module__ for function in found}
         return None if "__main__" in modules or not modules else code(*functions)
     except Unsure:
         return None
@@ -77,43 +80,79 @@ def _versions() -> bytes:
 
 
 def code(*functions: Callable[..., Any]) -> str:
-    """Returns the SHA-256 of what `functions` depend on: their names, their source, and the values of their closures.
+    """Returns the SHA-256 of what `functions` depend on: their names, their source, and the values that they read.
 
     Raises `Unsure` for a function whose source or closure cannot be determined.
     """
     sha = hashlib.sha256(_versions())
-    modules: set[str] = set()
+    found: list[FunctionType] = []
     for function in functions:
-        sha.update(json.dumps(_named(function, modules), sort_keys=True).encode())
-    for name, path in sorted(_reached(frozenset(modules)).items()):
+        sha.update(json.dumps(_named(function, found), sort_keys=True).encode())
+    for function in found:  # the loop ends, because `_globals` adds each function only once
+        for value in _globals(function, found):
+            sha.update(json.dumps(value, sort_keys=True).encode())
+    for name, path in sorted(_reached(frozenset(function.__module__ for function in found)).items()):
         sha.update(f"\0{name}\0".encode() + _unchanged(path))
     return sha.hexdigest()
 
 
-def _named(function: Any, modules: set[str]) -> Any:
-    """Describes a function as plain values, and adds its module to `modules`."""
+def _named(function: Any, found: list[FunctionType]) -> Any:
+    """Describes a function as plain values, and adds it to `found`, with the functions in its closure and defaults."""
     if isinstance(function, functools.partial):
-        return [_named(function.func, modules), _plain(function.args, modules), _plain(function.keywords, modules)]
+        return [_named(function.func, found), _plain(function.args, found), _plain(function.keywords, found)]
     if not isinstance(function, FunctionType):
         raise Unsure(f"{function!r} is not a plain function, so what it does cannot be known")
-    modules.add(function.__module__)
-    cells = [_plain(c.cell_contents, modules) for c in function.__closure__ or ()]
-    place = [function.__module__, function.__qualname__, function.__code__.co_firstlineno]
-    return [*place, cells, _plain(function.__defaults__ or (), modules)]
+    compiled = function.__code__
+    place = [function.__module__, function.__qualname__, compiled.co_firstlineno]
+    if function in found:  # a function can be in its own closure
+        return place
+    found.append(function)
+    cells = [_plain(c.cell_contents, found) for c in function.__closure__ or ()]
+    described = [*place, cells, _plain(function.__defaults__ or (), found)]
+    if function.__kwdefaults__:
+        described.append(_plain(function.__kwdefaults__, found))
+    # a line can have several lambdas, and the text given to `exec` is in no file
+    if compiled.co_name == "<lambda>" or compiled.co_filename.startswith("<"):
+        described.append(_plain(compiled, found))
+    return described
 
 
-def _plain(value: Any, modules: set[str]) -> Any:
+def _globals(function: FunctionType, found: list[FunctionType]) -> Iterator[Any]:
+    """Yields the plain values and functions that a user's function reads from its module; adds functions to `found`."""
+    module = function.__globals__
+    if str(module.get("__name__")).partition(".")[0] == _OWN:  # no program changes these
+        return
+    for name in sorted(_names(function.__code__) & module.keys()):
+        own: list[FunctionType] = []
+        try:
+            value = _plain(module[name], own)
+        except Unsure:  # a module, a class or another object
+            continue
+        if all(other.__globals__ is module for other in own):
+            found += [other for other in own if other not in found]
+            yield [name, value]
+
+
+def _names(code: CodeType) -> set[str]:
+    """Returns the names of globals and attributes in compiled code, including the functions inside it."""
+    inner = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def _plain(value: Any, found: list[FunctionType]) -> Any:
     match value:
-        case None | bool() | int() | float() | str():
+        case None | bool() | int() | float() | str() | bytes() | complex() | EllipsisType():
             return repr(value)
         case list() | tuple():
-            return [_plain(v, modules) for v in value]
+            return [_plain(v, found) for v in value]
         case dict():
-            return {repr(k): _plain(v, modules) for k, v in value.items()}
+            return {repr(k): _plain(v, found) for k, v in value.items()}
         case set() | frozenset():
-            return sorted(repr(_plain(v, modules)) for v in value)
+            return sorted(repr(_plain(v, found)) for v in value)
+        case CodeType():
+            return [value.co_code.hex(), value.co_names, _plain(value.co_consts, found)]
         case _ if callable(value):
-            return _named(value, modules)
+            return _named(value, found)
         case _:
             raise Unsure(f"a reducing function closes over {type(value).__name__}, which has no plain value")
 
