@@ -122,6 +122,19 @@ def test_the_table_has_axes_seed_hash_and_measures_in_the_order_of_points():
     assert [r["sent_bytes"] for r in rows[GRID.places()[3]]] == frame["sent_bytes"].gather([3, 7]).to_list()
 
 
+@pytest.mark.parametrize("name", ["rate", "seed", "scenario_hash"])
+def test_a_measure_that_would_replace_another_column_is_refused(store: Store, name: str):
+    measure = Measure("clash", lambda _: {"fine": 1, name: 7})
+    line = rf"ValueError: {name}: a measure cannot have the name of .* \(rate, limit, seed, scenario_hash\)$"
+    with pytest.raises(RunError, match=line):
+        gather(GRID.points()[:1], measure, store=store)
+    at_another_key = [Point("p", GRID.points()[0].scenario, 1)]
+    if name == "rate":  # stored for a run whose table has no column `rate`
+        gather(at_another_key, measure, store=store)
+        with pytest.raises(ValueError, match=r"^rate: a measure cannot have the name of an axis"):
+            gather(GRID.points()[:1], measure, store=store).frame()
+
+
 def test_equal_scenarios_are_run_once(store: Store):
     one = parse(BASE)
     gathered = gather([Point("a", one, 1), Point("b", one, 1), Point("a", one, 2)], MEASURE, store=store)
@@ -315,6 +328,8 @@ def test_rows_hold_plain_values():
     assert [type(v) for v in found.values()] == [float, int, bool, type(None), str, int]
     with pytest.raises(TypeError, match="x is list"):
         plain({"x": [1]})
+    with pytest.raises(TypeError, match=r"^the name of a measure is a string, not 1$"):
+        plain({"x": 1, 1: 1})  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match=r"run\.seed: names of measures do not begin with 'run\.'"):
         plain({"run.seed": 1})
 

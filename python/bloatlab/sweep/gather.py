@@ -71,6 +71,11 @@ class _Work:
         return self.measure.functions
 
     def __call__(self, point: Point[Any], progress: Progress) -> Measured:
+        measured = self._measured(point, progress)
+        _distinct(point, measured)
+        return measured
+
+    def _measured(self, point: Point[Any], progress: Progress) -> Measured:
         if point.past is not None:
             return self.measure(self.shared.run(point.seeded(), point.past, progress))
         if self.measure.run is not None:
@@ -91,7 +96,12 @@ class Gathered(Generic[Key]):
     ran: int
 
     def frame(self) -> pl.DataFrame:
-        """Makes a table with one row per run: the axes (or `key`), `seed`, `scenario_hash`, and the measures."""
+        """Makes a table with one row per run: the axes (or `key`), `seed`, `scenario_hash`, and the measures.
+
+        Raises `ValueError` if a measure has the name of one of the other columns.
+        """
+        for point, value in zip(self.points, self.values, strict=True):
+            _distinct(point, value)
         rows = [
             {**labels(point.key), "seed": point.seed, "scenario_hash": point.seeded().hash, **value.row}
             for point, value in zip(self.points, self.values, strict=True)
@@ -162,6 +172,14 @@ def gather(
         if shelf is not None:
             shelf.close()
     return Gathered(points, [values[scenario] for scenario in seeded], found, len(plan))
+
+
+def _distinct(point: Point[Any], measured: Measured) -> None:
+    """Raises `ValueError` if a measure has the name of another column of the table, and would replace it."""
+    others = (*labels(point.key), "seed", "scenario_hash")
+    if (name := next((name for name in others if name in measured.row), None)) is not None:
+        kind = "an axis" if name in others[:-2] else "a column of every sweep"
+        raise ValueError(f"{name}: a measure cannot have the name of {kind} ({', '.join(others)})")
 
 
 def _shelf(measure: Measure, store: Store | None) -> Shelf | None:

@@ -55,10 +55,13 @@ class Kept:
 def plain(row: Mapping[str, Any]) -> dict[str, Value]:
     """Converts numpy scalars to plain Python values, the form in which a store returns them.
 
-    Raises `TypeError` for values of other types.
+    Raises `TypeError` for values of other types, and for names that are not strings.
     """
     if not isinstance(cast("object", row), Mapping):
         raise TypeError(f"a measure returns numbers by name, not {type(row).__name__}")
+    for name in row:
+        if not isinstance(cast("object", name), str):
+            raise TypeError(f"the name of a measure is a string, not {name!r}")
     if (found := _RESERVED.search("\n".join(row))) is not None:
         raise TypeError(f"{found[0]}: names of measures do not begin with {found[1]!r}")
     if _PLAIN.issuperset(map(type, row.values())):
