@@ -17,7 +17,7 @@ from bloatlab import _core, outside, public
 from bloatlab.errors import nearest
 from bloatlab.measures import digits as digits_of
 from bloatlab.measures import value_at
-from bloatlab.scenario import Scenario, Sets, resolved
+from bloatlab.scenario import Scenario, ScenarioError, Sets, resolved
 from bloatlab.traces import KINDS, PACKETS, Traces
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ class Result:
         kept = ", ".join(name.removeprefix("trace_") for name in self.tables if name.startswith("trace_"))
         how = f"record it with trace = {{ {of} = true }}"
         if self.scenario.traces(of):
-            how = f"the scenario requests it, but the run has no {of} to trace, or was made with trace=False"
+            made = "with trace=False, or by bloatlab.open or bloatlab.Network, which trace nothing"
+            how = f"the scenario requests it, but the run has no {of} to trace, or was made {made}"
         raise KeyError(f"no trace of {of!r} (recorded: {kept or 'none'}); {how}")
 
     def to_pandas(self, name: str) -> Any:
@@ -170,11 +171,13 @@ def run(
     NAME }` (see `bloatlab.controllers`). An error in a controller raises `ControllerError`.
 
     The scenario's `trace` adds tables (`result.trace("links")`). Packet files are written only if `packets` names a
-    folder for them. `trace=False` turns tracing off. Tracing changes no other result.
+    folder for them. `trace=False` turns tracing off. Tracing changes no other result. An argument that would have no
+    effect is refused.
     """
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_seed(seed)
+    _check_recording(scenario, captures, capture_link, packets, trace)
     folder = str(captures) if captures is not None else None
     factories = outside.factories(scenario.text, laws, controllers)
     kept = Traces(None if packets is None else Path(packets))
@@ -188,6 +191,22 @@ def run(
     except _core.ClassFailure as failure:
         raise outside.explained(failure, factories) from failure.__cause__
     return Result(scenario, summary_of(output["summary"]), frames(output["tables"], kept.tables()))
+
+
+def _check_recording(
+    scenario: Scenario, captures: object, capture_link: str | None, packets: str | Path | None, trace: object
+) -> None:
+    """Raises `ScenarioError` for an argument about captures and traces that is not valid or would have no effect."""
+    if not isinstance(trace, bool):
+        valid = 'True or False; what is traced is part of the scenario: sets={"trace.flows": True}'
+        raise ScenarioError([f"trace: {str(trace)[:80]!r} is not valid; expected {valid}"])
+    if packets == "":
+        raise ScenarioError(['packets: "" is not valid; expected the path of a folder'])
+    if packets is not None and not (trace and scenario.traces(PACKETS)):
+        why = 'the scenario traces none; add sets={"trace.packets": True}' if trace else "trace=False turns traces off"
+        raise ScenarioError([f"packets: no packets would be written, because {why}"])
+    if capture_link is not None and captures is None:
+        raise ScenarioError(["capture_link: nothing would be captured; add captures=FOLDER"])
 
 
 #: Statistics of a distribution that have no unit, although the distribution has one.

@@ -33,10 +33,7 @@ class Traces:
 
     def __init__(self, packets: Path | None) -> None:
         """Removes an earlier run's packet files from the folder `packets`, which is created with the first file."""
-        if packets is not None and packets.is_dir():
-            for stale in packets.glob("*.parquet"):
-                stale.unlink()
-            packets.rmdir()
+        clear(packets)
         self._packets = packets
         self._parts = 0
         self._frames: dict[str, list[pl.DataFrame]] = {}
@@ -58,6 +55,14 @@ class Traces:
             name: pl.concat(frames, how="diagonal").with_columns(pl.col(pl.Float64).fill_null(float("nan")))
             for name, frames in sorted(self._frames.items())
         }
+
+
+def clear(packets: Path | None) -> None:
+    """Removes the folder `packets` with the packet files of an earlier run, if it exists."""
+    if packets is not None and packets.is_dir():
+        for stale in packets.glob("*.parquet"):
+            stale.unlink()
+        packets.rmdir()
 
 
 def packets(folder: str | Path) -> pl.LazyFrame:

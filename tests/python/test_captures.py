@@ -6,12 +6,13 @@ import shutil
 import struct
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import bloatlab
 from bloatlab.cli.main import call
-from bloatlab.scenario import ScenarioError
+from bloatlab.scenario import ScenarioError, problems
 
 LINE = """
 name = "line"
@@ -94,8 +95,32 @@ def test_the_folder_of_captures_is_made(tmp_path: Path, kind: type):
     folder = tmp_path / "new" / "folder"
     app = '[app.long]\nfrom = "a"\nto = ["b"]\ntraffic.ftp = {}'
     line = bloatlab.parse(f"{LINE.partition('[link.down]')[0]}both_ways = true\n{app}")
-    bloatlab.run(line, captures=kind(folder), capture_link="~up", packets=kind(folder / "packets"))
+    bloatlab.run(line, captures=kind(folder), capture_link="~up")
     assert {p.name for p in folder.iterdir()} == {"left.pcap", "right.pcap"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({"capture_link": "up"}, "capture_link: nothing would be captured; add captures=FOLDER"),
+        ({"captures": ""}, 'captures: "" is not valid; expected the path of a folder'),
+        ({"packets": ""}, 'packets: "" is not valid; expected the path of a folder'),
+        ({"packets": "p"}, "packets: no packets would be written, because the scenario traces none; add sets="),
+        (
+            {"packets": "p", "sets": {"trace.packets": True}, "trace": False},
+            "packets: no packets would be written, bec",
+        ),
+        ({"trace": ["flows"]}, "trace: \"['flows']\" is not valid; expected True or False; what is traced is part of"),
+    ],
+)
+def test_an_argument_without_effect_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], line: str
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ScenarioError) as error:
+        bloatlab.run(bloatlab.parse(LINE), **arguments)
+    assert problems(error.value)[0].startswith(line)
+    assert not list(tmp_path.iterdir())
 
 
 def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -128,6 +128,10 @@ def test_a_trace_that_was_not_kept_says_how():
         with pytest.raises(KeyError) as error:
             result.trace(of)
         assert how in error.value.args[0]
+    with pytest.raises(
+        KeyError, match=r"made with trace=False, or by bloatlab\.open or bloatlab\.Network, which trace"
+    ):
+        bloatlab.open(traced(links=True)).finish().trace("links")
 
 
 def test_every_column_is_explained():

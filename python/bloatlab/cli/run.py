@@ -17,7 +17,7 @@ from bloatlab.results import FILES, save
 from bloatlab.scenario import load
 from bloatlab.simulation import Progress, Result, run
 from bloatlab.terminal import Console
-from bloatlab.traces import KINDS, PACKETS
+from bloatlab.traces import KINDS, PACKETS, clear
 from bloatlab.warm_up import WarmUp, asked, find
 
 
@@ -82,6 +82,8 @@ def command(
         found = find(run(resolved, seed, progress, trace=False)) if wants_warm_up else None
         steady = resolved if found is None else resolved.with_sets(found.override)
         packets = output / PACKETS if output is not None else None
+        clear(packets)
+        packets = packets if steady.traces(PACKETS) else None
         captures = output if pcap else None
         return run(steady, seed, progress, captures=captures, capture_link=pcap_link, packets=packets)
 
