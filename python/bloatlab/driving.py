@@ -169,11 +169,12 @@ class Simulation:
 
         Raises `ScenarioError` if the application is unknown or sends datagrams, or has no flow with this number.
         """
+        app = str(app)
         with self._core.use() as run:
             flows = run.flows(app)
-        if not 0 <= number < flows:
+        if not (hasattr(number, "__index__") and 0 <= number < flows):
             valid = "0, its only flow" if flows == 1 else f"0 to {flows - 1}"
-            raise ScenarioError([f"app.{app}: flow {number} is not valid; expected {valid}"])
+            raise ScenarioError([f"app.{app}: flow {number!r:.80} is not valid; expected {valid}"])
         return Flow(self._core, app, number)
 
     def link(self, name: str) -> Link:
@@ -181,6 +182,7 @@ class Simulation:
 
         Only links with `both_ways` have a reverse direction. Raises `ScenarioError`.
         """
+        name = str(name)
         with self._core.use() as run:
             run.link(name)
         return Link(self._core, name)

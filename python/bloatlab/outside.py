@@ -110,7 +110,8 @@ def factories(text: str, laws: Mapping[str, type] | None, controllers: Mapping[s
                 user = _given(kind, given[name], name, path)
             else:
                 names = f" ({', '.join(given)})" if given else ""
-                line = f'no class "{name}" was passed{names}; expected a file and a class, "{kind.example}", or'
+                valid = f'a file and a class, "{kind.example}", or for one run'
+                line = f'no class "{name}" was passed{names}; expected {valid}'
                 argument = f'{kind.argument}={{"{name}": CLASS}}'
                 raise kind.error([f"{path}.{kind.noun}: {line} bloatlab.run(..., {argument})"])
             used.add(name)

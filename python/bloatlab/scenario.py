@@ -141,8 +141,10 @@ def opened(given: Scenario | str | Path | Mapping[str, object]) -> Callable[[Set
     `ScenarioError`. If the file cannot be read, `opened` raises `OSError` or `UnicodeDecodeError`.
     """
     if not isinstance(given, (str, Path)):
-        values = given.text if isinstance(given, Scenario) else json.dumps(given)
+        values = given.text if isinstance(given, Scenario) else _json(given)
         return lambda sets, source: parse(values, form="json", source=source, sets=sets)
+    if given == "":
+        raise ScenarioError(['scenario: "" is not valid; expected the path of a file, or the name of a workload'])
     workload = workloads.find(given)
     if workload is not None:
         return functools.partial(_of_workload, workload)
@@ -162,7 +164,41 @@ def _of_workload(workload: workloads.Workload, sets: Sets, source: str) -> Scena
 
 def from_dict(data: ScenarioDict, *, source: str = "scenario", sets: Sets = ()) -> Scenario:
     """Resolves a scenario from plain values. Raises `ScenarioError`."""
-    return parse(json.dumps(data), form="json", source=source, sets=sets)
+    return parse(_json(data), form="json", source=source, sets=sets)
+
+
+def _json(given: object) -> str:
+    """Writes a scenario of plain values as JSON. Raises `ScenarioError` if it is no table or contains other values."""
+    if not isinstance(given, Mapping):
+        valid = "a Scenario, the path of a file, the name of a workload, or a table of plain values"
+        raise ScenarioError([f"scenario: {given!r:.80} is not valid; expected {valid}"])
+    return json.dumps(given, default=_plain_value)
+
+
+def _plain_value(value: object) -> Any:
+    """Converts what JSON lacks: numpy's values, and mappings other than dicts. Raises `ScenarioError` for the rest."""
+    if (own := plain(value)) is not value:
+        return own
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise ScenarioError([f"scenario: {_unwritable(value)}"])
+
+
+def _unwritable(value: object) -> str:
+    return f"{value}: a scenario cannot have a {type(value).__name__}"
+
+
+def plain(value: Any) -> Any:
+    """Converts numpy's numbers and arrays to Python's, also inside lists and dicts; returns other values unchanged."""
+    match value:
+        case list() | tuple():
+            return [plain(v) for v in value]
+        case dict():
+            return {key: plain(v) for key, v in value.items()}
+        case _ if hasattr(value, "tolist"):
+            return value.tolist()
+        case _:
+            return value
 
 
 def resolved(given: Scenario | str | Path | Mapping[str, object], sets: Sets = ()) -> Scenario:
@@ -186,25 +222,31 @@ def overrides(sets: Sets) -> list[Override]:
                 valid = 'pairs such as ("link.up.rate", "5mbit"), or a mapping'
                 raise ScenarioError([f"sets: {pair!r:.80} is not valid; expected {valid}"])
         return list(sets)
-    return [(path, value if isinstance(value, str) else toml_value(value)) for path, value in sets.items()]
+    for path in cast("Mapping[Any, Any]", sets):
+        if not isinstance(path, str):
+            raise ScenarioError([f'sets: {path!r:.80} is not valid; expected a path, such as "link.up.rate"'])
+    return [(path, value if isinstance(value, str) else toml_value(value, path)) for path, value in sets.items()]
 
 
-def toml_value(value: Any) -> str:
-    """Writes a value as TOML, on one line. Raises `ScenarioError` for types that a scenario cannot contain (a date)."""
-    match value:
+def toml_value(value: Any, path: str = "") -> str:
+    """Writes a value as TOML, on one line; `path` names it in messages.
+
+    Raises `ScenarioError` for types that a scenario cannot contain (a date).
+    """
+    match plain(value):
         case bool():
             return "true" if value else "false"
-        case int() | float():
-            return repr(value)
+        case (int() | float()) as number:
+            return repr(number)
         case str():
             return json.dumps(value, ensure_ascii=False)
-        case list() | tuple():
-            return f"[{', '.join(map(toml_value, value))}]"
-        case Mapping():
-            pairs = ", ".join(f"{json.dumps(str(k), ensure_ascii=False)} = {toml_value(v)}" for k, v in value.items())
-            return f"{{ {pairs} }}" if pairs else "{}"
+        case list() as several:
+            return f"[{', '.join(toml_value(v, path) for v in several)}]"
+        case Mapping() as table:
+            pairs = [f"{json.dumps(str(k), ensure_ascii=False)} = {toml_value(v, path)}" for k, v in table.items()]
+            return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
         case _:
-            raise ScenarioError([f"{value}: a scenario cannot have a {type(value).__name__}"])
+            raise ScenarioError([f"{path}: {_unwritable(value)}" if path else _unwritable(value)])
 
 
 def amount(text: str) -> tuple[Literal["duration", "rate", "size", "packets", "share"], float] | None:

@@ -427,8 +427,18 @@ def test_run_takes_a_path_and_values_over_it(dumbbell: bloatlab.Scenario, scenar
 
 
 def test_values_that_toml_has_no_place_for_are_refused():
-    with pytest.raises(bloatlab.ScenarioError, match="a scenario cannot have a set"):
-        bloatlab.parse(DUMBBELL, sets={"link.up.rate": {1, 2}})
+    with pytest.raises(bloatlab.ScenarioError, match=r"link\.up\.rate: None: a scenario cannot have a NoneType"):
+        bloatlab.parse(DUMBBELL, sets={"link.up.rate": None})
+    with pytest.raises(bloatlab.ScenarioError, match="sets: 5 is not valid; expected a path"):
+        bloatlab.parse(DUMBBELL, sets={5: 1})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("given", ["", [], b"s", None, {"duration": b"1s"}])
+def test_what_is_no_scenario_gets_one_line(given: Any):
+    with pytest.raises(
+        bloatlab.ScenarioError, match=r'scenario: .*("" is not valid|; expected a Scenario|have a bytes)'
+    ):
+        bloatlab.run(given)
 
 
 def test_tables_of_two_runs_concatenate(dumbbell: bloatlab.Scenario):

@@ -208,6 +208,9 @@ def test_values_that_are_not_valid_are_named():
     assert refused(sim.link, "upp") == 'unknown link "upp"; did you mean "up"? (known: down, up)'
     assert refused(sim.flow, "uplod") == 'unknown application "uplod"; did you mean "upload"? (known: call, upload)'
     assert refused(sim.flow, "call") == "app.call: voip sends datagrams, without a TCP sender"
+    assert refused(sim.link, 3) == 'unknown link "3"; did you mean "up"? (known: down, up)'
+    assert refused(sim.flow, None) == 'unknown application "None" (known: call, upload)'
+    assert refused(sim.flow, "upload", "0") == "app.upload: flow '0' is not valid; expected 0 to 1"
     assert refused(sim.flow, "upload", 2) == "app.upload: flow 2 is not valid; expected 0 to 1"
     assert refused(lambda: sim.flow("upload").cwnd) == "app.upload: flow 0 has no open connection at 0s"
     assert repr(sim.flow("upload")) == "<Flow upload/0: no open connection>"

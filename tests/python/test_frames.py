@@ -76,11 +76,30 @@ def test_a_sweep_takes_a_scenario_plain_values_seeds_and_a_store(scenario_file: 
 
 
 @pytest.mark.parametrize(
+    ("numpys", "own"),
+    [
+        (np.linspace(1e6, 2e6, 2), [1e6, 2e6]),
+        (list(np.arange(1_000_000, 3_000_000, 1_000_000)), [1_000_000, 2_000_000]),
+        ({"from": np.float64(1), "to": np.int64(9e6), "steps": np.int64(2)}, {"from": 1.0, "to": 9e6, "steps": 2}),
+        ({"slow": {"link.up.rate": np.float64(1e6)}}, {"slow": {"link.up.rate": 1e6}}),
+    ],
+)  # fmt: skip
+def test_numpys_values_are_as_good_as_pythons(scenario_file: Path, numpys: Any, own: Any):
+    sets, same = {"duration": "1s", "link.down.rate": np.int64(9e6)}, {"duration": "1s", "link.down.rate": 9_000_000}
+    ours = bloatlab.sweep(scenario_file, {"link.up.rate": own}, 2, sets=same)
+    seeds: list[Any] = [np.arange(1, 3), np.int64(2)]
+    for given in seeds:
+        assert ours.equals(bloatlab.sweep(scenario_file, {"link.up.rate": numpys}, given, sets=sets))
+
+
+@pytest.mark.parametrize(
     ("axes", "seeds", "options", "line"),
     [
         ({}, 1, {"sets": SHORT}, "axes: none given; "),
         ({"link.up.rat": ["1mbit"]}, 1, {}, "sweep (link.up.rat=1mbit): link.up: unknown"),
         ({"link.up.rate": ["1mbit"]}, 0, {}, "seeds: 0 is neither"),
+        ({"link.up.rate": ["1mbit"]}, [2**64], {}, "a list of different seeds from 0 to 2^64 - 1"),
+        ({"link.up.rate": [None]}, 1, {}, "axes.link.up.rate: None: a scenario cannot have a NoneType"),
         ({"link.up.rate": ["1mbit"]}, 1, {"sets": {"link.up.rate": "2mbit"}}, "sets.link.up.rate: axes."),
         ({"link.up.rate": ["1mbit"]}, 1, {"columns": ["apps.voip.voip.moss"]}, "column apps.voip.voip.moss: no such"),
         ({"link.up.rate": ["1mbit"]}, 1, {"columns": "apps.*"}, "columns: expected a list of names, such as"),
@@ -89,7 +108,7 @@ def test_a_sweep_takes_a_scenario_plain_values_seeds_and_a_store(scenario_file: 
     ],
 )
 def test_a_mistake_in_a_sweep_is_one_line(
-    scenario_file: Path, axes: dict[str, Any], seeds: int, options: dict[str, Any], line: str
+    scenario_file: Path, axes: dict[str, Any], seeds: Any, options: dict[str, Any], line: str
 ):
     with pytest.raises(ValueError, match=re.escape(line)) as caught:
         bloatlab.sweep(scenario_file, axes, seeds, **options)

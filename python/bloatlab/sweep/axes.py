@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bloatlab.errors import InputError, nearest
-from bloatlab.scenario import Override, Scenario, toml_value
+from bloatlab.scenario import Override, Scenario, plain, toml_value
 from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.quantities import Amount
 
@@ -161,9 +161,9 @@ def axis(name: str, values: Any) -> dict[Any, list[Override]] | Between:
     place = f"axes.{name}"
     if name in {"seed", "scenario_hash"}:
         raise GridError(f"{place}: seeds are not an axis; write seeds = 10")
-    match values:
+    match values := plain(values):
         case [_, *_]:
-            pairs = [(label(v), [(name, toml_value(v))]) for v in values]
+            pairs = [(label(v, place), [(name, toml_value(v))]) for v in values]
         case {"from": _, **_rest} | {"to": _, **_rest} if not all(isinstance(v, dict) for v in values.values()):
             found = _range(place, values)
             if isinstance(found, Between):
@@ -352,7 +352,7 @@ def overrides(place: str, sets: Any) -> list[Override]:
     """
     if not isinstance(sets, dict):
         raise GridError(f'{place}: expected a table of values by path, such as {{ "link.up.rate" = "5mbit" }}')
-    return [(name, toml_value(value)) for name, value in sets.items()]
+    return [(name, toml_value(value, f"{place}.{name}")) for name, value in sets.items()]
 
 
 def known(given: Mapping[str, Any], valid: Sequence[str], place: str = "") -> None:
@@ -362,6 +362,6 @@ def known(given: Mapping[str, Any], valid: Sequence[str], place: str = "") -> No
             raise GridError(f'{place}unknown key "{key}"{nearest(key, valid)} (valid: {", ".join(valid)})')
 
 
-def label(value: Any) -> Any:
-    """Returns an axis value as it appears in a table column."""
-    return value if isinstance(value, (str, int, float)) else toml_value(value)
+def label(value: Any, place: str) -> Any:
+    """Returns an axis value as it appears in a table column; `place` names the axis in messages."""
+    return value if isinstance(value, (str, int, float)) else toml_value(value, place)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from bloatlab.scenario import Scenario
+from bloatlab.scenario import Scenario, plain
 from bloatlab.sweep.pool import Point
 
 
@@ -103,6 +103,7 @@ def label(value: Any) -> float | int | str | bool | None:
     """Returns an axis value as it appears in a table column."""
     if isinstance(value, Enum):
         return value.name
+    value = plain(value)
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 

@@ -27,7 +27,7 @@ import polars as pl
 
 from bloatlab import files, warm_up, workloads
 from bloatlab.errors import nearest
-from bloatlab.scenario import Override, Scenario, ScenarioError, Sets, opened, overrides, problems
+from bloatlab.scenario import Override, Scenario, ScenarioError, Sets, opened, overrides, plain, problems
 from bloatlab.simulation import Result
 from bloatlab.sweep import axes as axes_of
 from bloatlab.sweep.axes import MOST_RUNS, GridError, known
@@ -119,7 +119,7 @@ def sweep(
     with one line.
     """
     columns = _columns(columns)
-    chosen = _seeds(seeds if isinstance(seeds, int) else list(seeds))
+    chosen = _seeds(list(seeds) if isinstance(seeds, Iterable) else seeds)
     found = axes_of.read({"axes": dict(axes), "where": list(where)}, MOST_RUNS // len(chosen))
     fixed = overrides(sets)
     found.refuse(fixed, "sets.")
@@ -186,10 +186,12 @@ def _columns(given: Any) -> Sequence[str]:
 
 def _seeds(given: Any) -> Sequence[int]:
     """Reads the seeds: a number n for seeds 1 to n, or a list. Raises `GridError`."""
+    given = plain(given)
     if type(given) is int and 0 < given <= MOST_RUNS:
         return range(1, given + 1)
     seeds: list[Any] = given if isinstance(given, list) else []
     if seeds and all(type(s) is int and 0 <= s < 2**63 for s in seeds) and len(set(seeds)) == len(seeds):
         return seeds
     shown = repr(given) if len(repr(given)) <= 40 else f"{repr(given)[:40]}..."
-    raise GridError(f"seeds: {shown} is neither a whole number from 1 to {MOST_RUNS} nor a list of different seeds")
+    valid = f"a whole number from 1 to {MOST_RUNS} nor a list of different seeds from 0 to 2^64 - 1"
+    raise GridError(f"seeds: {shown} is neither {valid}")
