@@ -341,6 +341,18 @@ def test_a_wrong_argument_is_named_at_once(name: str, arguments: dict[str, Any],
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("name", [CC, AQM])
+def test_an_environment_can_be_used_after_a_refused_reset(name: str):
+    env = made(name)
+    for wrong in ({"nothing": 1}, {3: 1}, {"controller" if name == CC else "law": 3}):
+        with pytest.raises(ValueError, match=r"^options: "):
+            env.reset(seed=1, options=wrong)
+    with pytest.raises((ValueError, ScenarioError), match="cubik"):
+        bloatlab.gym.judge(env, {"wrong": "cubik"}, episodes=1)
+    env.reset(seed=1)
+    env.step(REST)
+
+
 def test_unknown_controllers_and_laws_are_named():
     with pytest.raises(ValueError, match=r"^options: controller 'cubik' is not valid; .*did you mean \"cubic\"\?$"):
         made(CC).reset(options={"controller": "cubik"})

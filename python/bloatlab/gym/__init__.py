@@ -23,5 +23,6 @@ from bloatlab.gym.judge import judge
 
 __all__ = ["Aqm", "CongestionControl", "judge"]
 
-gymnasium.register(id="bloatlab/CongestionControl-v0", entry_point="bloatlab.gym:CongestionControl")
-gymnasium.register(id="bloatlab/Aqm-v0", entry_point="bloatlab.gym:Aqm")
+# gymnasium's checker fails at every step of an environment whose first reset was refused, even after a good reset
+gymnasium.register("bloatlab/CongestionControl-v0", "bloatlab.gym:CongestionControl", disable_env_checker=True)
+gymnasium.register("bloatlab/Aqm-v0", "bloatlab.gym:Aqm", disable_env_checker=True)

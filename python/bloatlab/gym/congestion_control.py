@@ -120,7 +120,7 @@ class CongestionControl(DrivenEnv):
     def _episode(self, builtin: Any) -> Episode:
         known = [preset["name"] for preset in catalogue()["tcp"]]
         if builtin is not None and builtin not in known:
-            valid = f"one of {', '.join(known)}{nearest(builtin, known)}"
+            valid = f"one of {', '.join(known)}{nearest(str(builtin), known)}"
             raise ValueError(f"options: controller {builtin!r} is not valid; expected {valid}")
         own = {"preset": "linux-6", "congestion_control": "fixed", "paced": self._control == "window"}
         tcp = ({"preset": builtin} if builtin else own) | self._stack

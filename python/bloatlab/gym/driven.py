@@ -80,7 +80,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
         for key in options or {}:
             if key != self.OPTION:
                 raise ValueError(
-                    f"options: unknown option {key!r}; expected {self.OPTION!r}{nearest(key, [self.OPTION])}"
+                    f"options: unknown option {key!r}; expected {self.OPTION!r}{nearest(str(key), [self.OPTION])}"
                 )
         builtin = (options or {}).get(self.OPTION)
         episode = self._episode(builtin)
