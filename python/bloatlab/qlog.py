@@ -31,6 +31,8 @@ from bloatlab.simulation import Result
 SUFFIX = ".sqlog"
 RECORD_SEPARATOR = "\x1e"
 
+_DESCRIPTION = "A TCP sender, simulated by bloatlab, in the vocabulary of QUIC."
+
 #: Schema of the events, including the draft number.
 EVENTS = "urn:ietf:params:qlog:events:quic-12"
 
@@ -93,12 +95,18 @@ def write(result: Result, folder: str | Path, *, packets: pl.LazyFrame | None = 
     return written
 
 
+def is_ours(path: Path) -> bool:
+    """Returns whether `write` made this file. Raises `OSError`."""
+    with path.open("rb") as file:
+        return _DESCRIPTION.encode() in file.readline(10_000)
+
+
 def _header(result: Result, name: str, vantage_point: str) -> dict[str, Any]:
     return {
         "file_schema": "urn:ietf:params:qlog:file:sequential",
         "serialization_format": "application/qlog+json-seq",
         "title": result.scenario.name,
-        "description": "A TCP sender, simulated by bloatlab, in the vocabulary of QUIC.",
+        "description": _DESCRIPTION,
         "trace": {
             "common_fields": {
                 "time_format": "relative_to_epoch",

@@ -23,6 +23,7 @@ from bloatlab import files
 from bloatlab.errors import InputError
 from bloatlab.scenario import Scenario, version
 from bloatlab.simulation import TEXT, Result
+from bloatlab.traces import CAPTURES, KINDS, PACKETS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,7 +39,7 @@ PROVENANCE = "provenance.json"
 TABLES = "tables"
 
 #: Files and subfolders of a result folder. Captures and packets are written only on request.
-FILES = (SUMMARY, SCENARIO, PROVENANCE, TABLES, "left.pcap", "right.pcap", "packets")
+FILES = (SUMMARY, SCENARIO, PROVENANCE, TABLES, *CAPTURES, PACKETS)
 
 
 class ResultError(InputError):
@@ -49,12 +50,14 @@ def save(result: Result, folder: str | Path, *, form: Form = "parquet", seconds:
     """Writes `result` into `folder` and returns the folder, which is created if it does not exist.
 
     Equal results give equal bytes in every file except `provenance.json`, which also records `seconds`, the wall time
-    of the run. Raises `OSError` if the folder cannot be written.
+    of the run. An earlier result in the folder is replaced. Raises `OSError` if the folder cannot be written, and
+    `ResultError` if its `tables` are not those of a result.
     """
     folder = Path(folder)
+    check_tables(folder)
     (folder / TABLES).mkdir(parents=True, exist_ok=True)
     for stale in (folder / TABLES).iterdir():
-        if stale.suffix.removeprefix(".") in FORMS:
+        if stale.suffix.removeprefix(".") in FORMS and stale.stem in _NAMES:
             stale.unlink()
     write_json(folder / SCENARIO, result.scenario.data, sort_keys=False)
     write_json(folder / SUMMARY, result.summary)
@@ -62,6 +65,13 @@ def save(result: Result, folder: str | Path, *, form: Form = "parquet", seconds:
         write_table(frame, folder / TABLES / f"{name}.{form}")
     write_json(folder / PROVENANCE, provenance(result, seconds))
     return folder
+
+
+def check_tables(folder: Path) -> None:
+    """Raises `ResultError` if the folder has files in `tables`, but no summary.json of an earlier result."""
+    tables = folder / TABLES
+    if tables.is_dir() and any(tables.iterdir()) and not (folder / SUMMARY).is_file():
+        raise ResultError(f"{tables}: has files, but {folder} has no {SUMMARY} of an earlier run; give another folder")
 
 
 def open_result(folder: str | Path) -> Result:
@@ -237,3 +247,6 @@ _COLUMNS = {
 
 #: The names of tables that a simulation can have, except `links`.
 KNOWN_TABLES = tuple(_COLUMNS)
+
+#: The names of all tables that `save` replaces.
+_NAMES = frozenset({*KNOWN_TABLES, "links", "conversations", *(f"trace_{kind}" for kind in KINDS)})

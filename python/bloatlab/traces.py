@@ -6,11 +6,13 @@ The core delivers both in chunks while it runs. States are collected into the re
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bloatlab import files
+from bloatlab.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +22,9 @@ else:
 
 #: Subfolder of a result for its packets.
 PACKETS = "packets"
+
+#: The names of the captures of a run.
+CAPTURES = ("left.pcap", "right.pcap")
 
 #: The kinds of trace. The first three become tables of the result; packets are written to files.
 KINDS = ("links", "queues", "flows", PACKETS)
@@ -31,10 +36,11 @@ _NO_WORD = 2**16 - 1
 class Traces:
     """Collects the traces of one run, which the core delivers in chunks."""
 
-    def __init__(self, packets: Path | None) -> None:
-        """Removes an earlier run's packet files from the folder `packets`, which is created with the first file."""
-        clear(packets)
-        self._packets = packets
+    def __init__(self, packets: str | Path | None) -> None:
+        """The folder `packets` is created with the first file. Raises `InputError` if it contains files."""
+        if packets is not None:
+            check_free(PACKETS, packets)
+        self._packets = None if packets is None else Path(packets)
         self._parts = 0
         self._frames: dict[str, list[pl.DataFrame]] = {}
 
@@ -57,14 +63,6 @@ class Traces:
         }
 
 
-def clear(packets: Path | None) -> None:
-    """Removes the folder `packets` with the packet files of an earlier run, if it exists."""
-    if packets is not None and packets.is_dir():
-        for stale in packets.glob("*.parquet"):
-            stale.unlink()
-        packets.rmdir()
-
-
 def packets(folder: str | Path) -> pl.LazyFrame:
     """Returns the packets in a result's folder as a lazy frame, because they may not fit in memory.
 
@@ -75,6 +73,32 @@ def packets(folder: str | Path) -> pl.LazyFrame:
         message = f"{folder}: has no packets; record them with bloatlab run FILE -o DIR --trace packets"
         raise FileNotFoundError(message)
     return pl.scan_parquet(place / "*.parquet")
+
+
+def check_free(option: str, folder: str | Path, *names: str) -> None:
+    """Raises `InputError` if the folder contains one of the files `names`; without `names`, if it contains anything.
+
+    So a run replaces none of the user's files. A folder that does not exist is free.
+    """
+    if folder == "":
+        raise InputError(f'{option}: "" is not valid; expected the path of a folder')
+    folder = Path(folder)
+    if names:
+        there = [name for name in names if (folder / name).is_file()]  # a pipe loses nothing
+    else:
+        there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    if there:
+        wanted = "a folder without it" if names else "a new or empty folder"
+        raise InputError(f"{option} {folder}: already has {there[0]}; expected {wanted}")
+
+
+def remove_packets(folder: Path) -> None:
+    """Removes the packet files that an earlier run wrote into a result's folder. Other files stay. Raises `OSError`."""
+    for path in (folder / PACKETS).glob("*.parquet"):
+        if path.stem.isdecimal() and len(path.stem) >= 5:
+            path.unlink()
+    with contextlib.suppress(OSError):  # other files are in it
+        (folder / PACKETS).rmdir()
 
 
 def _series(name: str, values: Any) -> pl.Series:

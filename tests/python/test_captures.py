@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 import bloatlab
+from bloatlab import live
 from bloatlab.cli.main import call
-from bloatlab.scenario import ScenarioError, problems
+from bloatlab.errors import InputError
+from bloatlab.scenario import ScenarioError
 
 LINE = """
 name = "line"
@@ -117,9 +119,9 @@ def test_an_argument_without_effect_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], line: str
 ):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ScenarioError) as error:
+    with pytest.raises((ScenarioError, InputError)) as error:
         bloatlab.run(bloatlab.parse(LINE), **arguments)
-    assert problems(error.value)[0].startswith(line)
+    assert line in str(error.value)
     assert not list(tmp_path.iterdir())
 
 
@@ -134,3 +136,52 @@ def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
         bloatlab.run(scenario, captures=file / "within")
     assert call(["run", str(file), "--pcap"]) == 2
     assert "-o" in capsys.readouterr().err
+
+
+def test_no_file_of_the_user_is_deleted_or_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    line = bloatlab.parse(LINE, sets=[("duration", "500ms"), ("trace.packets", "true")])
+    thesis = tmp_path / "thesis.parquet"
+    thesis.write_text("mine")
+    monkeypatch.chdir(tmp_path)
+    for of in (line, bloatlab.parse(LINE)):
+        with pytest.raises(ValueError, match=r"packets \.: already has thesis.parquet; expected a new or empty folder"):
+            bloatlab.run(of, packets=".")
+    both = tmp_path / "both"
+    both.mkdir()
+    bloatlab.run(line, captures=both, packets=both)
+    kept = {path: path.read_bytes() for path in both.iterdir()}
+    assert {path.name for path in kept} == {"left.pcap", "right.pcap", "00000.parquet"}
+    captures = "already has left.pcap; expected a folder without it"
+    with pytest.raises(ValueError, match=f"captures .*both: {captures}"):
+        bloatlab.run(line, captures=both)
+    with pytest.raises(ValueError, match=f"captures .*both: {captures}"):
+        live.run(line, captures=both)
+    with pytest.raises(ValueError, match=f"capture .*both: {captures}"):
+        bloatlab.Network(line).capture(both)
+    assert kept == {path: path.read_bytes() for path in both.iterdir()}
+    assert thesis.read_text() == "mine"
+
+
+def test_force_replaces_only_what_a_run_has_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file, out = tmp_path / "line.toml", tmp_path / "out"
+    file.write_text(LINE)
+    run = ["run", str(file), "-q", "-o", str(out), "--force", "--set", "duration=500ms"]
+    (out / "tables").mkdir(parents=True)
+    other = out / "tables/links.csv"
+    other.write_text("mine")
+    assert call(run) == 2
+    assert "tables: has files, but" in capsys.readouterr().err
+    assert other.read_text() == "mine"
+    other.unlink()
+    assert call([*run, "--pcap", "--trace", "packets"]) == 0
+    assert call([*run, "--pcap"]) == 0
+    assert not (out / "packets").exists()
+    mine = [out / "tables/thesis.parquet", out / "packets/thesis.parquet", out / "packets/notes.txt"]
+    (out / "packets").mkdir()
+    for path in mine:
+        path.write_text("mine")
+    assert call(run) == 0
+    assert call([*run, "--trace", "packets"]) == 2
+    assert "packets: already has notes.txt; expected a new or empty folder" in capsys.readouterr().err
+    assert [path.read_text() for path in mine] == ["mine"] * 3
+    assert (out / "left.pcap").is_file()

@@ -88,6 +88,9 @@ def test_a_result_is_not_overwritten_unless_asked(refused, scenario_file: Path, 
     assert (out / "summary.json").read_text() != before
     assert "has summary.json" in refused("reproduce", "csc458", "-o", out)
     assert "has summary.json" in refused("live", scenario_file, "-o", out)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/report.html").write_text("mine")
+    assert "has report.html" in refused("reproduce", "csc458", "-o", tmp_path / "mine")
 
 
 def test_a_lab_is_not_overwritten_unless_asked(refused, tmp_path: Path):

@@ -86,7 +86,13 @@ def test_the_folder_has_the_last_run_only_and_others_are_refused(say: Say, tmp_p
     say("judge", *fixed, "--case", "A.4")
     assert [path.name for path in (out / "scenarios").iterdir()] == []  # without the phase DRAIN, A.4 has no second run
     say("judge", *fixed, "--case", "A.1")
-    assert [path.name for path in (out / "scenarios").iterdir()] == ["a1.toml"]
+    mine = [out / "scenarios/mine.toml", out / "my/site/index.html", out / "my/site/scenarios/a1.toml"]
+    for path in mine:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    say("judge", *fixed, "--case", "A.3")
+    assert [path.read_text() for path in mine] == ["mine"] * 3
+    assert not (out / "scenarios/a1.toml").exists()
     (tmp_path / "mine.txt").write_text("mine")
     code, _, err = say("judge", "--suite", "bbr", "--cc", "fixed", "--out", tmp_path)
     assert (code, len(err.strip().splitlines())) == (2, 1)

@@ -195,11 +195,16 @@ def test_the_file_for_the_reader_of_quiche_is_current(tmp_path: Path):
 def test_files_of_another_run_are_not_mixed_in(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     place = tmp_path / "qlog"
     place.mkdir()
-    (place / "other-1.sqlog").touch()
+    (place / "other-1.sqlog").write_bytes(senders(folder)[0].read_bytes())
+    mine = tmp_path / "mine.sqlog"
+    mine.write_text("mine")
     command = ["export", str(folder / "out"), "--format", "qlog", "-o", str(place)]
     assert call(command) == 2
     assert "has other-1.sqlog from an earlier run; give --force" in capsys.readouterr().err
+    mine = mine.rename(place / "mine.sqlog")
     assert call([*command, "--force"]) == 0
+    assert mine.read_text() == "mine"  # --force removes only the files of an earlier export
+    mine.unlink()
     assert [p.name for p in senders(tmp_path)] == [p.name for p in senders(folder)]
 
 

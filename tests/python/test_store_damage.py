@@ -226,12 +226,15 @@ def test_a_damaged_list_of_a_sweep_is_moved_aside(scenario_file: Path, tmp_path:
     assert call(["sweep", str(grid), "--store", str(store), "-f", "csv"]) == 0
     (path,) = (store / "sweeps").glob("*.parquet")
     path.write_bytes(b"PAR1")
+    mine = path.with_name("mine.parquet")  # a file of the user, not of a sweep
+    mine.write_text("mine")
     capsys.readouterr()
     assert call(["store", "--store", str(store)]) == 0
     assert capsys.readouterr().err == (
         f"{path}: it has changed since it was written; moved to {path.name}.damaged; its sweep writes it again\n"
     )
     assert path.with_name(f"{path.name}.damaged").read_bytes() == b"PAR1"
+    assert mine.read_text() == "mine"
 
 
 @pytest.mark.parametrize("command", [["query", "SELECT 1"], ["store"]])

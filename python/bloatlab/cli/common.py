@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bloatlab.errors import InputError
+from bloatlab.results import FILES, check_tables
 from bloatlab.scenario import Override, Scenario, load, quantity
+from bloatlab.traces import CAPTURES, remove_packets
 from bloatlab.workloads import near
 
 if TYPE_CHECKING:
@@ -107,11 +109,24 @@ def not_input(output: Path | None, *inputs: Path | None) -> None:
             raise BadInput(f"--output {output}: is read by this command; expected another file")
 
 
-def fresh(folder: Path | None, *files: str, force: bool) -> None:
-    """Makes the folder of `-o`. Raises `BadInput` if it already contains one of `files`, unless `force` is given."""
+def fresh_result(folder: Path | None, *, force: bool, captures: bool) -> None:
+    """Makes a result's folder. With `force`, removes an earlier run's packets and, for a run with captures, captures.
+
+    Raises `BadInput` like `fresh`, and `ResultError` if the folder has tables that are not those of a result.
+    """
+    fresh(folder, *FILES, force=force)
+    if folder is not None:
+        check_tables(folder)
+        writing(folder, lambda: remove_packets(folder))
+        for path in [folder / name for name in CAPTURES] if captures else []:
+            writing(path, lambda path=path: path.unlink(missing_ok=True))
+
+
+def fresh(folder: Path | None, *names: str, force: bool) -> None:
+    """Makes the folder of `-o`. Raises `BadInput` if it already contains one of `names`, unless `force` is given."""
     if folder is None:
         return
-    there = next((name for name in files if (folder / name).exists()), None)
+    there = next((name for name in names if (folder / name).exists()), None)
     if there is not None and not force:
         raise BadInput(f"{folder}: has {there} from an earlier run; give --force to replace it, or another folder")
     writing(folder, lambda: folder.mkdir(parents=True, exist_ok=True))

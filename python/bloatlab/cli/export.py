@@ -54,8 +54,9 @@ def command(
         raise BadInput(
             f"{output}: has {stale[0].name} from an earlier run; give --force to replace it, or another folder"
         )
+    ours = [path for path in stale if reading(path, lambda path=path: qlog.is_ours(path))]
     written = writing(output, lambda: qlog.write(found, output, packets=packets))
-    for path in {*stale} - {*written}:
+    for path in {*ours} - {*written}:
         writing(path, path.unlink)
     sys.stderr.write(f"{len(written)} qlog files written to {output}\n")
     return 0

@@ -14,10 +14,10 @@ from rich.live import Live
 from rich.table import Table
 
 from bloatlab import live
-from bloatlab.cli.common import BadInput, fresh, say_notes, scenario, writing
+from bloatlab.cli.common import BadInput, fresh_result, say_notes, scenario, writing
 from bloatlab.cli.options import Force, Quiet, SavedIn, Sets, TableForm
 from bloatlab.cli.show import print_result
-from bloatlab.results import FILES, save
+from bloatlab.results import save
 from bloatlab.scenario import Scenario, catalogue
 from bloatlab.simulation import Result
 from bloatlab.terminal import Console
@@ -84,7 +84,9 @@ def command(
         raise BadInput("--shell: cannot be combined with a program after --")
     resolved = scenario(file, sets)
     served = _split(serve)
-    fresh(output, *FILES, force=force)  # an existing result is refused before the run, which may take a long time
+    fresh_result(
+        output, force=force, captures=pcap
+    )  # an existing result is refused before the run, which may take a long time
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
     _say_without_ecn(console, resolved, None if quiet else cong)

@@ -15,16 +15,20 @@ from bloatlab.cli.options import Count, Output, Sets, TextJson
 from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.errors import InputError, nearest
 from bloatlab.live import LiveError
-from bloatlab.results import SUMMARY, json_text
+from bloatlab.results import PROVENANCE, SUMMARY, json_text
 from bloatlab.scenario import ScenarioError
 from bloatlab.studies import STUDIES, Options, Study, StudyError, report, reproduce, study, study_in
 from bloatlab.studies.registry import place
+from bloatlab.studies.study import REPORT
 from bloatlab.sweep import RunError, Stopped
 from bloatlab.tables import counted
 from bloatlab.terminal import Console, emit
 
 #: The default number of seeds.
 SEEDS = 10
+
+#: Files and folders that a study writes besides its scorecard.
+_WRITTEN = (REPORT, "runs.parquet", "figures", "scenarios", PROVENANCE)
 
 
 def command(
@@ -116,7 +120,7 @@ def _errors_of(name: str) -> Generator[None]:
 
 
 def _no_other(folder: Path, name: str) -> None:
-    """Raises `BadInput` if the folder contains a run's result, a comparison, or the scorecard of another study."""
+    """Raises `BadInput` if the folder contains files of the same names, except those of an earlier run of the study."""
     other = next((file for file in (SUMMARY, "compare.json") if (folder / file).exists()), None)
     card = folder / "scorecard.json"
     if other is None and card.exists():
@@ -125,6 +129,8 @@ def _no_other(folder: Path, name: str) -> None:
         except (OSError, ValueError, KeyError, TypeError):
             study = None
         other = None if study == name else f"scorecard.json of {study or 'something else'}"
+    elif other is None:
+        other = next((file for file in _WRITTEN if (folder / file).exists()), None)
     if other is not None:
         raise BadInput(f"{folder}: has {other}; give --force to write into it, or another folder")
 

@@ -8,16 +8,16 @@ from cyclopts import Parameter, validators
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from bloatlab.cli.common import BadInput, fresh, overrides, reading, say_notes, writing
+from bloatlab.cli.common import BadInput, fresh_result, overrides, reading, say_notes, writing
 from bloatlab.cli.options import Force, Quiet, SavedIn, ScenarioFile, Sets, TableForm
 from bloatlab.cli.show import print_result
 from bloatlab.errors import nearest
 from bloatlab.lazy import load as load_libraries
-from bloatlab.results import FILES, save
+from bloatlab.results import save
 from bloatlab.scenario import load
 from bloatlab.simulation import Progress, Result, run
 from bloatlab.terminal import Console
-from bloatlab.traces import KINDS, PACKETS, clear
+from bloatlab.traces import KINDS, PACKETS
 from bloatlab.warm_up import WarmUp, asked, find
 
 
@@ -68,7 +68,9 @@ def command(
     resolved = reading(file, lambda: load(file, given))
     if resolved.traces(PACKETS) and output is None:
         raise BadInput("trace.packets: give a folder for the packets with -o")
-    fresh(output, *FILES, force=force)  # an existing result is refused before the run, which may take a long time
+    fresh_result(
+        output, force=force, captures=pcap
+    )  # an existing result is refused before the run, which may take a long time
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
     load_libraries(
@@ -81,9 +83,7 @@ def command(
         nonlocal found
         found = find(run(resolved, seed, progress, trace=False)) if wants_warm_up else None
         steady = resolved if found is None else resolved.with_sets(found.override)
-        packets = output / PACKETS if output is not None else None
-        clear(packets)
-        packets = packets if steady.traces(PACKETS) else None
+        packets = output / PACKETS if output is not None and steady.traces(PACKETS) else None
         captures = output if pcap else None
         return run(steady, seed, progress, captures=captures, capture_link=pcap_link, packets=packets)
 

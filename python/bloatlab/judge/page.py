@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import polars as pl
 
 from bloatlab import files
 from bloatlab.judge import measures
-from bloatlab.judge.suites import JudgeError
+from bloatlab.judge.suites import JudgeError, case_id
 from bloatlab.judge.verdicts import TONES, WORDS, Judged, Ruling, Tried, Word, junit
 from bloatlab.plots import Panel, Series
 from bloatlab.report import (
@@ -74,11 +75,11 @@ def write_pages(done: Sequence[Judged], folder: Path) -> None:
 
     If `done` has several entries, the page in the folder is a matrix of all verdicts. Each entry then has a subfolder,
     which contains the entry's own page and scenarios.
-    The pages and scenarios of an earlier run are replaced. Raises `JudgeError`, `OSError`.
+    The pages and scenarios of an earlier run are replaced; other files stay. Raises `JudgeError`, `OSError`.
     """
     claim(folder)
-    for page in (folder, *(path.parent for path in folder.glob("*/*/index.html"))):
-        for old in (page / "index.html", *(page / "scenarios").glob("*.toml")):
+    for page, sections in _earlier(folder):
+        for old in (page / "index.html", *(page / "scenarios" / f"{case_id(one)}.toml" for one in sections)):
             old.unlink(missing_ok=True)
         for empty in (page / "scenarios", page, page.parent):
             if page != folder and empty.is_dir() and not any(empty.iterdir()):
@@ -91,6 +92,18 @@ def write_pages(done: Sequence[Judged], folder: Path) -> None:
     write(matrix_page(done), folder / "index.html")
     for one in done:
         _write_one(one, folder / one.suite.name / _safe(one.name))
+
+
+def _earlier(folder: Path) -> list[tuple[Path, list[str]]]:
+    """Returns the folder and the sections of each verdict in verdicts.json; empty if it has none of ours."""
+    try:
+        found = json.loads(files.read_text(folder / "verdicts.json"))
+        names = [(_safe(one["suite"]), _safe(one["controller"])) for one in found]
+        cases = [[str(case["section"]) for case in one["cases"]] for one in found]
+    except (OSError, ValueError, LookupError, TypeError):
+        return []
+    pages = [folder] if len(names) == 1 else [folder / suite / name for suite, name in names]
+    return [(page, of) for page, of in zip(pages, cases, strict=True) if ".." not in page.relative_to(folder).parts]
 
 
 def _write_one(one: Judged, folder: Path) -> None:

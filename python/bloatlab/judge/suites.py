@@ -52,6 +52,11 @@ def of_queues(place: str | Sequence[str]) -> bool:
     return all(path.endswith(QUEUE) for path in ([place] if isinstance(place, str) else place))
 
 
+def case_id(section: str) -> str:
+    """Returns a section in the form used in file names: "A.1" becomes "a1"."""
+    return re.sub(r"[^a-z0-9]+", "-", section.lower().replace("a.", "a", 1)).strip("-")
+
+
 @dataclass(frozen=True, slots=True)
 class Criterion:
     """A number from a run, and the condition that it must meet.
@@ -95,7 +100,7 @@ class Case:
     @property
     def id(self) -> str:
         """The section in the form used in file names: "A.1" becomes "a1"."""
-        return re.sub(r"[^a-z0-9]+", "-", self.section.lower().replace("a.", "a", 1)).strip("-")
+        return case_id(self.section)
 
     def scenario(self, moments: Mapping[str, float] | None = None) -> dict[str, Any]:
         """Returns the scenario, with the name of each moment replaced by its time (`moments` contains times in s).

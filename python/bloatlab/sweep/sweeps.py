@@ -28,6 +28,9 @@ from bloatlab.sweep.store import Store, reading
 
 FOLDER = "sweeps"
 
+#: Pattern of the name of a sweep's file, without suffix. Other files in the folder are the user's.
+_DIGEST = "[0-9a-f]" * 16
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -88,7 +91,7 @@ def asked(store: Store) -> list[Asked]:
     """
     found: list[Asked] = []
     with reading(store.folder):
-        for path in sorted((store.folder / FOLDER).glob(f"*{parquet.SUFFIX}")):
+        for path in sorted((store.folder / FOLDER).glob(f"{_DIGEST}{parquet.SUFFIX}")):
             try:
                 found.append(_read(path))
             except FileNotFoundError:
