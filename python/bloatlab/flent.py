@@ -75,17 +75,20 @@ def is_flent(path: str | Path) -> bool:
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def write(result: Result, path: str | Path, *, title: str = "") -> Path:
-    """Writes `result` as a flent data file; equal results give equal bytes. Raises `FlentError`, `OSError`."""
+def write(result: Result, path: str | Path, *, title: str = "", source: str | Path = "") -> Path:
+    """Writes `result` as a flent data file; equal results give equal bytes. Raises `FlentError`, `OSError`.
+
+    Errors name `source`, the folder of the result, or else the scenario.
+    """
     path = Path(path)
     if path.suffix != ".gz":
         raise FlentError(f"{path}: the name of a flent data file ends in .flent.gz")
-    text = json_text(document(result, title=title or result.scenario.name))
+    text = json_text(document(result, title=title or result.scenario.name, source=source))
     files.write(path, gzip.compress(text.encode(), mtime=0))
     return path
 
 
-def document(result: Result, *, title: str = "") -> dict[str, Any]:
+def document(result: Result, *, title: str = "", source: str | Path = "") -> dict[str, Any]:
     """Makes the content of a flent data file for `result`.
 
     Raises `FlentError` if the result contains neither a ping nor a TCP flow.
@@ -95,7 +98,7 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
     flows = _flows(result, local)
     asked = answered_pings(result.table("pings"))
     if not flows and not asked:
-        raise FlentError(f"{result.scenario.name}: flent shows pings and TCP flows; the result has neither")
+        raise FlentError(f"{source or result.scenario.name}: flent shows pings and TCP flows; {_lacking(result)}")
     ways = {way for way, _ in flows}
     names = _series_names(result)
     name = {0: "ping", 1: "tcp_nup" if "upload" in ways else "tcp_ndown", 2: "rrul_be_nflows"}[len(ways)]
@@ -108,7 +111,7 @@ def document(result: Result, *, title: str = "") -> dict[str, Any]:
     for way, frame in flows:
         counts[way] += 1
         series = _flow_series(result, frame, name, way, counts[way])
-        rates = _binned(frame, "goodput_bytes", len(x))[0] * 8e-6 / STEP  # Mbit/s of payload
+        rates = _sampled(frame, x, end) * 8e-6 / STEP  # Mbit/s of payload
         results[series] = _listed(rates)
         raw[series] = [
             {"t": round(t + STEP, 6), "dur": STEP, "val": r} for t, r in zip(x.tolist(), rates.tolist(), strict=True)
@@ -163,6 +166,28 @@ def _flows(result: Result, local: str) -> list[tuple[Way, pl.DataFrame]]:
             there = str(apps[str(app)]["from"]) == local or local not in apps[str(app)]["to"]
             found.append(("upload" if there == (direction == "forward") else "download", part))
     return found
+
+
+def _lacking(result: Result) -> str:
+    """Returns why a result has nothing that flent shows: its flows have no series, or it has no flows."""
+    sent = result.table("flows").filter(pl.col("goodput_bytes") > 0)["app"].unique(maintain_order=True)
+    without = [app for app in sent if app not in result.table("flow_series")["app"]]
+    if not without:
+        return "the result has neither"
+    reasons = "record.apps leaves them out, or they have more than 32 flows"
+    return f"the result has no pings, and no series of the flows of {', '.join(without)} ({reasons})"
+
+
+def _sampled(frame: pl.DataFrame, x: NDArray[np.float64], end: float) -> NDArray[np.float64]:
+    """Returns the payload of a flow in each bin of `STEP` s, in whole bytes.
+
+    The bytes of a bin of the result are spread evenly over the time that it covers.
+    """
+    starts = frame["t_s"].to_numpy()
+    width = float(np.median(np.diff(starts))) if len(starts) > 1 else end
+    ends = np.minimum(starts + width, end)
+    sent = _spread(starts, ends, frame["goodput_bytes"].fill_nan(0.0).to_numpy(), x, STEP)
+    return np.diff(np.round(np.cumsum(sent)), prepend=0.0)
 
 
 def _binned(frame: pl.DataFrame, column: str, bins: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -425,7 +450,7 @@ def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) ->
         if way is None or name.endswith(_SUMS) or "::tcp_" in name:
             continue
         rates = [of for of in raw.get(name, []) if of.get("val") is not None and of.get("dur")]
-        sent = _spread(rates, x + begin, step) if rates else np.nan_to_num(_array(values)) * step / 8e-6
+        sent = _reported(rates, x + begin, step) if rates else np.nan_to_num(_array(values)) * step / 8e-6
         if not sent.any():
             continue
         number = counts.setdefault(way, 0)
@@ -435,11 +460,23 @@ def _read_flows(data: Mapping[str, Any], x: NDArray[np.float64], step: float) ->
     return pl.concat([pl.DataFrame(schema=_FLOWS), *frames])
 
 
-def _spread(rates: Sequence[Mapping[str, float]], x: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+def _reported(rates: Sequence[Mapping[str, float]], x: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     """Returns the bytes in each bin. Each of `rates` is a mean in Mbit/s over the `dur` seconds before `t`."""
     ordered = sorted(rates, key=lambda of: of["t"])
-    times = np.array([t for of in ordered for t in (of["t"] - of["dur"], of["t"])])
-    total = np.cumsum([of["val"] * of["dur"] / 8e-6 for of in ordered])
+    t, dur, val = (np.array([of[key] for of in ordered]) for key in ("t", "dur", "val"))
+    return _spread(t - dur, t, val * dur / 8e-6, x, step)
+
+
+def _spread(
+    starts: NDArray[np.float64],
+    ends: NDArray[np.float64],
+    amounts: NDArray[np.float64],
+    x: NDArray[np.float64],
+    step: float,
+) -> NDArray[np.float64]:
+    """Returns the amount in each bin of `step` s, if each of `amounts` is spread evenly from its start to its end."""
+    times = np.stack([starts, ends], axis=1).ravel()
+    total = np.cumsum(amounts)
     levels = np.stack([np.concatenate([[0.0], total[:-1]]), total], axis=1).ravel()
     edges = np.append(x, x[-1] + step)
     return np.diff(np.interp(edges, np.maximum.accumulate(times), levels))

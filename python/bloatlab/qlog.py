@@ -64,21 +64,19 @@ class QlogError(InputError):
     """Raised for a result that contains no trace of its TCP senders. The message is one line."""
 
 
-def write(result: Result, folder: str | Path, *, packets: pl.LazyFrame | None = None) -> list[Path]:
+def write(
+    result: Result, folder: str | Path, *, packets: pl.LazyFrame | None = None, source: str | Path = ""
+) -> list[Path]:
     """Writes one file for each TCP sender of `result` into `folder`, which is created if necessary; returns the files.
 
     `result` needs the flow trace, preferably with the interval "change". `packets` is the packet trace that
     `bloatlab.traces.packets` reads from the folder of the result; without it, the files contain no packet events.
     Equal results give equal bytes. A file is named after its application and connection: upload-1.sqlog, and
-    upload-1-reverse.sqlog for the data that the server sends. Raises `QlogError`, `OSError`.
+    upload-1-reverse.sqlog for the data that the server sends. Raises `QlogError`, `OSError`; errors name `source`,
+    the folder of the result, or else the scenario.
     """
     folder = Path(folder)
-    if "trace_flows" not in result.tables:
-        raise QlogError(
-            f"{result.scenario.name}: has no trace of flows; record it with bloatlab run FILE -o DIR "
-            "--trace flows,packets --trace-interval change"
-        )
-    states = result.trace("flows").partition_by(_SENDER, as_dict=True, maintain_order=True)
+    states = _states(result, source or result.scenario.name).partition_by(_SENDER, as_dict=True, maintain_order=True)
     sent = {} if packets is None else _sent(packets).partition_by(_SENDER, as_dict=True, maintain_order=True)
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
@@ -93,6 +91,21 @@ def write(result: Result, folder: str | Path, *, packets: pl.LazyFrame | None = 
         files.write(folder / name, text)
         written.append(folder / name)
     return written
+
+
+def _states(result: Result, source: str | Path) -> pl.DataFrame:
+    """Returns the trace of the TCP senders. Raises `QlogError` if there is none."""
+    frame = result.tables.get("trace_flows")
+    if frame is not None and "acked_bytes" in frame.columns:
+        # senders of live video, which the table also has, acknowledge no bytes
+        return frame.filter(pl.col("acked_bytes").is_not_nan().any().over(_SENDER))
+    if "live" in result.summary:
+        raise QlogError(f"{source}: a live result has no trace of flows; qlog files need the result of bloatlab run")
+    has_tcp = bool(result.table("flow_series")["cwnd_bytes"].is_not_nan().any())
+    if frame is not None or (result.scenario.traces("flows") and not has_tcp):  # with TCP, the run had trace=False
+        raise QlogError(f"{source}: has no trace of a TCP sender, although flows are traced; no application sends TCP")
+    how = "bloatlab run FILE -o DIR --trace flows,packets --trace-interval change"
+    raise QlogError(f"{source}: has no trace of flows; record it with {how}")
 
 
 def is_ours(path: Path) -> bool:

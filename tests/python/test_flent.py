@@ -178,7 +178,7 @@ def test_a_line_measured_at_home_lies_beside_a_simulation(theirs: Path, result: 
     assert "ping 99 % (ms)" in table
 
 
-def test_written_and_read_again(result: Any, tmp_path: Path):
+def test_written_and_read_again(result: Any, tmp_path: Path, capsys: Any):
     one, two = (flent.write(result, tmp_path / f"{n}.flent.gz") for n in "ab")
     assert one.read_bytes() == two.read_bytes()
     found = flent.read(one)
@@ -190,6 +190,23 @@ def test_written_and_read_again(result: Any, tmp_path: Path):
     assert found.tables["pings"]["rtt_ms"].to_list() == before["rtt_ms"].to_list()
     assert np.allclose(found.tables["pings"]["t_s"].to_numpy(), before["t_s"].to_numpy())
     assert bloatlab.diff(one, two).equal
+    assert call(["diff", str(bloatlab.save(result, tmp_path / "r")), str(one)]) == 0
+    assert "a flent file has no scenario and no other measures" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("interval", ["30ms", "250ms", "500ms", "700ms"])
+def test_rates_are_means_for_every_interval_of_the_series(interval: str):
+    """Compares with the finest series; no rate is above the link's, 4 Mbit/s."""
+    coarse, fine = (bloatlab.run(HOME, sets=sets) for sets in ({"record.interval": interval}, {}))
+    found, wanted = (
+        np.sum([flent.document(of)["results"][f"TCP upload::{n}"] for n in (1, 2, 3)], axis=0) for of in (coarse, fine)
+    )
+    sent = fine.table("flows").filter(pl.col("app") == "upload")["goodput_bytes"].sum()
+    assert found.sum() * 0.2 / 8e-6 == pytest.approx(sent, abs=0.1)
+    assert wanted.sum() * 0.2 / 8e-6 == pytest.approx(sent, abs=0.1)
+    assert found.max() <= 4.0
+    if interval == "30ms":  # a packet of each flow may be in another sample
+        assert np.abs(found - wanted).max() < 3 * 1448 * 8e-6 / 0.2
 
 
 def written(path: Path, **changes: Any) -> Path:
@@ -234,7 +251,7 @@ def test_older_files(tmp_path: Path):
     assert found.tables["pings"]["t_s"].to_list() == pytest.approx([0.0])
 
 
-def test_what_is_no_data_file_is_refused_in_a_line(tmp_path: Path, result: Any):
+def test_what_is_no_data_file_is_refused_in_a_line(tmp_path: Path, result: Any, capsys: Any):
     junk, text, empty = (tmp_path / f"{n}.flent.gz" for n in ("junk", "text", "empty"))
     junk.write_bytes(b"\x1f\x8b\x08\x00 not gzip")
     text.write_bytes(gzip.compress(b"[1, 2"))
@@ -256,6 +273,19 @@ def test_what_is_no_data_file_is_refused_in_a_line(tmp_path: Path, result: Any):
     call_only = {**HOME, "app": {"call": {"from": "home", "to": ["net"], "traffic": {"voip": {}}}}, "duration": "1s"}
     with pytest.raises(FlentError, match="pings and TCP flows"):
         flent.write(bloatlab.run(call_only), tmp_path / "x.flent.gz")
+    upload = {"upload": HOME["app"]["upload"]}
+    for app, record in (
+        (upload, {"apps": []}),
+        ({"upload": upload["upload"] | {"traffic": {"ftp": {"flows": 33}}}}, {}),
+    ):
+        of = bloatlab.save(bloatlab.run({**HOME, "app": app, "record": record, "duration": "4s"}), tmp_path / "of")
+        assert call(["export", str(of), "-o", str(tmp_path / "x.flent.gz")]) == 2
+        words = "no series of the flows of upload (record.apps leaves them out, or they have more than 32 flows)"
+        assert (
+            capsys.readouterr()
+            .err.strip()
+            .endswith(f"{of}: flent shows pings and TCP flows; the result has no pings, and {words}")
+        )
     folder = bloatlab.save(result, tmp_path / "r")
     assert call(["export", str(folder), "-o", str(tmp_path / "x.csv")]) == 2
     assert call(["export", str(folder), "-o", str(tmp_path / "ok.flent.gz")]) == 0

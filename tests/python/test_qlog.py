@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 import bloatlab
 from bloatlab import qlog
 from bloatlab.cli.main import call
+from bloatlab.qlog import QlogError
 from bloatlab.traces import packets
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -213,6 +215,18 @@ def test_what_is_refused_is_one_line(folder: Path, tmp_path: Path, capsys: pytes
     assert call(["export", str(plain), "--format", "qlog", "-o", str(tmp_path / "x")]) == 2
     assert "has no trace of flows; record it with bloatlab run" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+    base = bloatlab.parse(SCENARIO).data
+    for kind in ("media", "voip"):
+        app = {"x": {"from": "home", "to": ["net"], "traffic": {kind: {}}}}
+        result = bloatlab.run({**base, "app": app, "duration": "1s", "trace": {"flows": True}})
+        assert call(["export", str(bloatlab.save(result, tmp_path / kind)), "--format", "qlog", "-o", "x"]) == 2
+        assert f"{kind}: has no trace of a TCP sender, although flows are traced" in capsys.readouterr().err
+    live = replace(result, summary=result.summary | {"live": {}})
+    with pytest.raises(QlogError, match="a live result has no trace of flows"):
+        qlog.write(live, tmp_path / "x")
+    app |= {"y": {"from": "home", "to": ["net"], "traffic": {"media": {}}}, "z": {**app["x"], "traffic": {"ftp": {}}}}
+    both = bloatlab.run({**base, "app": app, "duration": "1s", "trace": {"flows": True}})
+    assert [path.name for path in qlog.write(both, tmp_path / "both")] == ["z-1.sqlog"]
     (tmp_path / "file").write_text("")
     assert call(["export", str(folder / "out"), "--format", "qlog", "-o", str(tmp_path / "file")]) == 2
     assert capsys.readouterr().err.count("\n") == 1

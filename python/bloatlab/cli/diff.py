@@ -6,6 +6,7 @@ from typing import Annotated
 import polars as pl
 from cyclopts import Parameter
 
+from bloatlab import flent
 from bloatlab.cli.common import BadInput, reading
 from bloatlab.cli.options import TextCsvJson
 from bloatlab.differences import TOP, diff
@@ -43,8 +44,10 @@ def command(
         case _:
             console = Console()
             if found.equal:
-                same = "have the same scenario and the same measures"
-                console.say(f"equal: {found.names[0]} and {found.names[1]} {same}")
+                partly = flent.is_flent(first) or flent.is_flent(second)  # such a file has no scenario
+                theirs = "the same round trips and TCP rates; a flent file has no scenario and no other measures"
+                same = theirs if partly else "the same scenario and the same measures"
+                console.say(f"equal: {found.names[0]} and {found.names[1]} have {same}")
             for place, table in enumerate(found.tables(most, every=every)):
                 if place:
                     console.print()

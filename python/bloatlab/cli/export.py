@@ -43,7 +43,7 @@ def command(
         raise BadInput("--title: only flent has a title")
     found = reading(result, lambda: open_result(result))
     if form == "flent":
-        writing(output, lambda: flent.write(found, output, title=title or result.resolve().name))
+        writing(output, lambda: flent.write(found, output, title=title or result.resolve().name, source=result))
         sys.stderr.write(f"written to {output}\n")
         return 0
     packets = traces.packets(result) if any((result / traces.PACKETS).glob("*.parquet")) else None
@@ -55,7 +55,7 @@ def command(
             f"{output}: has {stale[0].name} from an earlier run; give --force to replace it, or another folder"
         )
     ours = [path for path in stale if reading(path, lambda path=path: qlog.is_ours(path))]
-    written = writing(output, lambda: qlog.write(found, output, packets=packets))
+    written = writing(output, lambda: qlog.write(found, output, packets=packets, source=result))
     for path in {*ours} - {*written}:
         writing(path, path.unlink)
     sys.stderr.write(f"{len(written)} qlog files written to {output}\n")
