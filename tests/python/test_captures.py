@@ -112,7 +112,7 @@ def test_the_folder_of_captures_is_made(tmp_path: Path, kind: type):
             {"packets": "p", "sets": {"trace.packets": True}, "trace": False},
             "packets: no packets would be written, bec",
         ),
-        ({"trace": ["flows"]}, "trace: \"['flows']\" is not valid; expected True or False; what is traced is part of"),
+        ({"trace": ["flows"]}, "is not valid; expected True or False; what is traced is part of the scenario"),
     ],
 )
 def test_an_argument_without_effect_is_refused(
