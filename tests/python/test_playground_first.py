@@ -234,6 +234,23 @@ def test_the_settings_are_folded_until_a_press(page: Open):
     assert page(fragment="#preset/cable-modem").page.is_visible("#controls")
 
 
+def test_on_a_narrow_screen_the_settings_are_in_sight_after_a_press(page: Open):
+    found = page(width=390, height=844)
+    found.page.click("#settings")
+    until(found, "document.getElementById('controls').getBoundingClientRect().top < innerHeight / 2")
+    # the chart that stays in sight does not cover the first control
+    assert found.page.evaluate(
+        """() => { const [chart, form] = ['delay-figure', 'controls'].map(id =>
+        document.getElementById(id).getBoundingClientRect()); return chart.bottom <= form.top && form.top > 0; }"""
+    )
+
+
+def test_an_embedded_essay_is_apart_from_the_result(page: Open):
+    found = page(width=390, fragment="?embed#essay/bloat/3")
+    gap = "['results', 'essay'].map(id => document.getElementById(id).getBoundingClientRect())"
+    assert found.page.evaluate(f"{gap}.reduce((result, essay) => result.top - essay.bottom)") > 8
+
+
 def test_another_experiment_hides_the_first_minute(page: Open):
     found = page()
     assert found.page.is_visible("#first")
@@ -259,7 +276,7 @@ def test_a_scenario_without_a_call_has_no_picture_of_one(page: Open):
     found.page.click("#settings")
     settled(found, lambda: found.page.get_by_label("remove call").click())
     assert not found.page.is_visible("#call-figure")
-    assert found.page.inner_text("#why") == "Packets do not wait in the queue of link up."
+    assert found.page.inner_text("#why") == "Queue of link up (droptail, 250 packets): no packet arrives."
 
 
 def test_it_is_used_without_a_mouse(page: Open):

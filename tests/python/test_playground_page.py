@@ -111,6 +111,55 @@ def test_the_round_trip_goes_to_the_server_behind_the_link(page: Open):
     assert set((changed or "").split()) == {"link.access.delay", "link.far.delay"}
 
 
+def delays(found: Opened) -> list[str]:
+    return [link["delay"] for link in found.page.evaluate("bloatlab.scenario()")["link"].values()]
+
+
+def test_a_round_trip_is_typed_key_by_key(page: Open):
+    found = page(HOME)
+    row = found.page.locator('[data-path="rtt"]')
+    text = row.locator("input[type=text]")
+    until(found, SETTLED)
+
+    def types(value: str, keys: int = 40) -> None:
+        text.press("Control+A")
+        text.press_sequentially(value, delay=keys)
+
+    for value, half in (("100ms", "50ms"), ("40ms", "20ms"), ("0s", "0s"), ("20ms", "10ms"), ("30ms", "15ms")):
+        settled(found, lambda v=value: types(v))
+        assert delays(found) == [half, half], value
+    assert row.locator("input[type=range]").get_attribute("aria-valuetext") == "30 ms"
+    # after a pause within the value, its beginning is an error, and the scenario is as before
+    types("1")
+    found.page.wait_for_selector("[aria-invalid=true]")
+    assert '"1" is not valid; expected a duration with its unit' in row.locator(".error").inner_text()
+    assert "last run" in found.page.inner_text("#stale")
+    assert delays(found) == ["15ms", "15ms"]
+    # another change leaves the value of the scenario in the field
+    settled(found, lambda: found.page.select_option('[data-path="link.up.queue"] > select', "codel"))
+    assert text.input_value() == "30ms"
+    assert not found.page.is_visible("#stale")
+    types("2")
+    found.page.wait_for_selector("[aria-invalid=true]")
+    settled(found, lambda: found.page.locator('[data-path="link.up.rate"] input[type=text]').fill("6mbit"))
+    assert text.input_value() == "30ms"
+    assert found.page.locator(".error:not(:empty)").count() == 0
+    # leaving the field applies the value at once, so that another experiment does not get it
+    types("60ms", 0)
+    settled(found, lambda: found.page.locator('[data-path="link.up.rate"] input[type=text]').fill("7mbit"))
+    assert delays(found) == ["30ms", "30ms"]
+
+
+def test_a_table_that_is_switched_on_has_the_values_that_it_needs(page: Open):
+    found = page(HOME)
+    for path in ("lateness", "impairments", *(f"impairments.{key}" for key in ("policer", "reordering", "burst_loss"))):
+        box = found.page.locator(f'[data-path="link.up.{path}"] > input[type=checkbox]')
+        settled(found, lambda b=box: b.evaluate("box => box.click()"))
+        assert found.page.locator(".error:not(:empty)").count() == 0, path
+        assert not found.page.is_visible("#stale"), path
+    assert held(found)["scenario"]["link"]["up"]["lateness"]["p99_9"] == "50ms"
+
+
 def test_words_of_the_field_are_explained(page: Open):
     found = page()
     rows = dict(
@@ -330,6 +379,22 @@ def test_toml_in_replaces_the_experiment_or_says_what_is_wrong(page: Open):
     found.page.fill("#toml-text", text)
     settled(found, lambda: found.page.click("#take-toml"))
     assert from_dict(held(found)["scenario"]) == parse(text)
+
+
+@pytest.mark.parametrize("by", ["preset", "TOML"])
+def test_another_experiment_is_not_compared_with_the_pinned_run(by: str, page: Open):
+    found = page(HOME)
+    found.page.click("#pin")
+    assert found.page.inner_text("#pinned") != ""
+    if by == "preset":
+        settled(found, lambda: found.page.select_option("#preset", label="cable modem"))
+    else:
+        found.page.click("#show-toml")
+        found.page.fill("#toml-text", (ROOT / "examples/variable-link.toml").read_text())
+        settled(found, lambda: found.page.click("#take-toml"))
+    assert found.page.text_content("#pinned") == ""
+    assert "pinned" not in found.page.inner_text("#cards")
+    assert "pinned" not in held(found)
 
 
 def test_a_preset_is_opened(page: Open):

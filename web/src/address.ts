@@ -66,7 +66,6 @@ export class Address {
   }
 
   private show(read: Experiment): void {
-    this.lab.pinned = null;
     this.lab.beside = read.beside ?? [];
     this.lab.open(read.scenario, { look: read.link, against: read.pinned });
   }

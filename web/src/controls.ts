@@ -7,7 +7,7 @@ import { limit, limitText, rate, rateText, seconds, secondsText, showLimit, show
 import type { Schema } from "./schema";
 import { explain } from "./terms";
 import { MODEMS, baseRtt, bottleneck, directed, linkRate, ratePath, roundTrip, setBaseRtt, tables } from "./topology";
-import type { Description, Entry, Json, Tree } from "./types";
+import type { Description, Entry, Json, Problem, Tree } from "./types";
 
 /** The experiment, as read and changed by the controls. */
 export interface Desk {
@@ -16,11 +16,15 @@ export interface Desk {
   link: string;
   /** Called after a change of `tree`. `rebuild` is true if the change needs different controls. */
   changed(rebuild: boolean): void;
+  /** Shows an error in a typed text; the scenario keeps its last value. */
+  refuse(problem: Problem): void;
 }
 
 /** Names for the catalogue's discipline types. */
 const TYPES: Record<string, string> = { C: "Plain queue", B: "Active queue management", A: "A queue per flow" };
 const PACKET = 1500;
+/** A round-trip time is applied this long after the last key, so that the beginnings of "100ms" are not.   Unit: ms. */
+const TYPING_MS = 300;
 const UNITS: [LimitUnit, string][] = [["p", "packets"], ["B", "bytes"], ["s", "ms"]];
 
 export class Controls {
@@ -52,9 +56,9 @@ export class Controls {
     this.update(root);
   }
 
-  /** Moves the BDP marks, which depend on rate and delay. */
+  /** Updates the BDP marks and the round-trip time, which depend on other values. */
   update(root: HTMLElement): void {
-    for (const mark of root.querySelectorAll(".bdp")) mark.dispatchEvent(new Event("sync"));
+    for (const shown of root.querySelectorAll(".bdp, .rtt")) shown.dispatchEvent(new Event("sync"));
   }
 
   private get key(): string {
@@ -93,17 +97,29 @@ export class Controls {
 
   private rtt(): HTMLElement {
     const value = () => baseRtt(this.desk.tree, this.desk.link);
-    const path = ["link", this.key, "delay"];
-    const input = h("input", { type: "text", value: showSeconds(value()), spellcheck: "false", autocomplete: "off",
-      oninput: () => {
-        const time = seconds(input.value);
-        if (time >= 0) setBaseRtt(this.desk.tree, this.desk.link, time);
-        else set(this.desk.tree, path, input.value);
-        slider.dispatchEvent(new Event("sync"));
-        this.desk.changed(false);
-      } });
+    let typing = 0;
+    const apply = () => {
+      typing = 0;
+      // other controls have replaced this one while it waited
+      if (!input.isConnected) return;
+      const time = seconds(input.value);
+      if (!Number.isFinite(time)) {
+        this.desk.refuse({ path: "rtt", message: `"${input.value}" is not valid; expected a duration with its unit, such as "20ms" or "1.5s"` });
+        return;
+      }
+      setBaseRtt(this.desk.tree, this.desk.link, time);
+      this.desk.changed(false);
+    };
+    const input = h("input", { type: "text", class: "rtt", value: value() >= 0 ? showSeconds(value()) : "", spellcheck: "false", autocomplete: "off",
+      oninput: () => { clearTimeout(typing); typing = setTimeout(apply, TYPING_MS); },
+      onchange: () => { if (typing !== 0) { clearTimeout(typing); apply(); } } });
+    input.addEventListener("sync", () => {
+      if (slider !== document.activeElement) slider.dispatchEvent(new Event("sync"));
+      if (typing === 0 && input !== document.activeElement) input.value = value() >= 0 ? showSeconds(value()) : "";
+    });
     const slider = range(() => around({ lo: 1e-3, hi: 1, zero: false }, value()), value, (time) => {
-      input.value = showSeconds(time);
+      clearTimeout(typing);
+      typing = 0;
       setBaseRtt(this.desk.tree, this.desk.link, time);
       this.desk.changed(false);
     }, "RTT", secondsText);

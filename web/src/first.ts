@@ -59,7 +59,6 @@ export class First {
 
   private press(tree: Tree): void {
     const mends = this.steps.slice(2).some((s) => s.tree === tree);
-    this.lab.pinned = null;
     this.started = tree === this.steps[1]?.tree;
     this.lab.open(tree, mends ? { against: broken() } : {});
   }

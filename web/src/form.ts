@@ -27,6 +27,11 @@ const RANGES: Record<Kind, Scale> = {
 };
 const LIMIT_RANGES = { p: RANGES.Limit, B: { lo: 1e3, hi: 1e8, zero: false }, s: { lo: 1e-3, hi: 10, zero: false } };
 
+/** Values for required keys without a default: the first, the second, ... key of each kind in a table. */
+const USUAL: Record<Kind, (n: number) => Json> = {
+  BitRate: (n) => `${n}mbit`, Bytes: (n) => `${15 * n}KB`, Duration: (n) => `${10 * n}ms`, Limit: (n) => `${100 * n}p`, Prob: (n) => n / 100,
+};
+
 /** Returns a row of a form: a label, controls, and a line for errors at the row's path or at paths below it. */
 export function row(label: string, doc: string, path: Path, ...controls: HTMLElement[]): HTMLElement {
   const own = controls.find((c) => c.matches("input, select, textarea")) ?? controls[0]?.querySelector("input, select");
@@ -120,7 +125,7 @@ export class Form {
     const select = h("select", {
       onchange: () => {
         const chosen = variants.find((v) => v.name === select.value);
-        const value = chosen === undefined ? undefined : chosen.params === null ? chosen.name : { [chosen.name]: {} };
+        const value = chosen === undefined ? undefined : chosen.params === null ? chosen.name : { [chosen.name]: this.needed(chosen.params) };
         this.store.change(path, value, true);
       },
     });
@@ -144,11 +149,27 @@ export class Form {
     if (!shape.nullable) return h("div", { class: "group", "data-path": path.join(".") }, h("h4", { title: shape.doc }, label), h("p", { class: "error", role: "alert" }), ...rows());
     const box = h("input", {
       type: "checkbox", checked: there,
-      onchange: () => this.store.change(path, box.checked ? {} : undefined, true),
+      onchange: () => this.store.change(path, box.checked ? this.needed(meant) : undefined, true),
     });
     const field = row(label, shape.doc, path, box);
     if (there) field.append(h("div", { class: "inner" }, ...rows()));
     return field;
+  }
+
+  /** Returns a value that the simulator accepts for a new table or quantity: a table has only its required keys. `n` is
+   * the number of earlier keys of the same kind; each value is higher than the last, as in a list of percentiles. */
+  private needed(schema: Tree, n = 0): Json {
+    const shape = this.schema.shape(schema);
+    if (shape.is === "quantity") return USUAL[shape.kind](n + 1);
+    if (shape.is === "number") return Math.max(1, shape.least ?? 1);
+    if (shape.is !== "table") return {};
+    const kinds: string[] = [];
+    return Object.fromEntries(shape.fields.filter(([name]) => shape.required.includes(name)).map(([name, of]) => {
+      const own = this.schema.shape(of);
+      const kind = own.is === "quantity" ? own.kind : own.is;
+      kinds.push(kind);
+      return [name, this.needed(of, kinds.filter((k) => k === kind).length - 1)];
+    }));
   }
 
   /** Returns a text field for the JSON of a value whose type has no special control. */

@@ -43,6 +43,10 @@ export class Lab implements Desk, Watch {
   /** The scenario to run once the result of the run in progress has been pinned; null if there is none. */
   private then: Tree | null = null;
   private readonly listeners: Partial<Events>[] = [];
+  /** The errors that the simulator found in the current scenario. */
+  private found: Problem[] = [];
+  /** The error in a text that is not in the scenario yet; the list is empty when there is none. */
+  private typed: Problem[] = [];
   private waiting: { done: (summary: Summary) => void; failed: (error: Error) => void }[] = [];
 
   constructor(first: Tree) {
@@ -73,12 +77,13 @@ export class Lab implements Desk, Watch {
     for (const l of this.listeners) l.shown?.(null);
   }
 
-  /** Replaces the scenario. If `against` is given, first runs the scenario `against`, and pins its result. */
+  /** Replaces the scenario and unpins the pinned run, which belongs to another experiment. If `against` is given, first
+   * runs the scenario `against`, and pins its result. */
   open(next: Tree, { look, against }: { look?: string | undefined; against?: Tree | undefined } = {}): void {
     this.tree = structuredClone(next);
     this.chosen = look ?? bottleneck(next);
-    if (against === undefined) return this.changed(true);
     this.pinned = null;
+    if (against === undefined) return this.changed(true);
     this.begin(true);
     this.then = this.tree;
     this.engine.run(against);
@@ -98,7 +103,17 @@ export class Lab implements Desk, Watch {
     for (const l of this.listeners) l.shown?.(null);
   }
 
+  /** Shows an error in a typed text, until the scenario changes. */
+  refuse(problem: Problem): void {
+    this.typed = [problem];
+    this.report(this.found);
+  }
+
   private begin(rebuild: boolean): void {
+    if (this.typed.length > 0) {
+      this.typed = [];
+      this.report(this.found);
+    }
     [this.busy, this.stopped] = [true, false];
     for (const l of this.listeners) l.changed?.(rebuild);
   }
@@ -150,7 +165,9 @@ export class Lab implements Desk, Watch {
     this.problems([{ path: "", message: `a bug in the simulator: ${message}` }], of);
   }
 
-  private report(problems: Problem[]): void {
+  private report(found: Problem[]): void {
+    this.found = found;
+    const problems = [...this.typed, ...found];
     this.stale = problems.length > 0;
     for (const l of this.listeners) l.problems?.(problems);
   }

@@ -43,7 +43,12 @@ export function offer(lab: Lab, version: string, index: Json): void {
     run(scenario) {
       const tree = copy(scenario ?? next ?? lab.tree);
       const done = lab.settled();
-      lab.open(tree);
+      if (scenario !== undefined) lab.open(tree);
+      else {
+        // a changed scenario is compared with the pinned run, as when a control is moved
+        lab.tree = tree;
+        lab.changed(true);
+      }
       return done.then(copy);
     },
     summary: () => copy(lab.shown?.result.summary ?? null),

@@ -11,5 +11,9 @@ export function fold(folded: boolean): void {
 }
 
 export function listenToSettings(): void {
-  button().addEventListener("click", () => fold(!document.body.classList.contains("folded")));
+  button().addEventListener("click", () => {
+    fold(!document.body.classList.contains("folded"));
+    // on a narrow screen, the settings are below the charts, out of sight
+    if (!document.body.classList.contains("folded") && byId("controls").getBoundingClientRect().top > innerHeight / 2) byId("controls").scrollIntoView();
+  });
 }

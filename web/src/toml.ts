@@ -66,7 +66,6 @@ async function take(lab: Lab, files: File[]): Promise<void> {
   const read = await lab.engine.read(text, text.trimStart().startsWith("{"));
   const [problem] = read.problems ?? [];
   if (read.tree === undefined || problem !== undefined) throw new Error(`${name}: ${problem === undefined ? "not a scenario" : lines([problem])}`.replace(/\s+/g, " ").slice(0, 300));
-  lab.pinned = null;
   lab.open(read.tree);
 }
 

@@ -82,7 +82,7 @@ export interface BothWays {
 }
 
 /** Returns the links from an application's client to each of its servers, and back. */
-const ways = (links: Directed[], app: Tree): BothWays[] => {
+export const ways = (links: Directed[], app: Tree): BothWays[] => {
   const servers = Array.isArray(app["to"]) ? app["to"] : [];
   const from = String(app["from"] ?? "");
   return servers.map((server) => ({
@@ -117,7 +117,8 @@ const delay = (tree: Tree, link: Directed): number => {
 export const baseRtt = (tree: Tree, name: string): number =>
   roundTrip(tree, name).reduce((sum, link) => sum + delay(tree, link), 0);
 
-/** Scales the delays of both directions of the path so that their sum is `target` seconds. */
+/** Scales the delays of both directions of the path so that their sum is `target` seconds. If all delays are 0 or one
+ * of them is no duration, there is nothing to scale, so all links of the path get the same delay. */
 export function setBaseRtt(tree: Tree, name: string, target: number): void {
   const path = roundTrip(tree, name);
   const now = baseRtt(tree, name);
@@ -130,9 +131,7 @@ export function setBaseRtt(tree: Tree, name: string, target: number): void {
     }
     return;
   }
-  const own = path.filter((l) => l.name === name || l.name === `~${name}` || `~${l.name}` === name);
-  const key = own[0]?.key;
-  if (key !== undefined) set(tree, ["link", key, "delay"], showFine(target / own.length));
+  for (const key of keys) set(tree, ["link", key, "delay"], showFine(target / path.length));
 }
 
 /** Formats a time for a scenario, rounded to a microsecond. */
