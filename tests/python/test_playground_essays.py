@@ -92,11 +92,11 @@ def essay(name: str) -> dict[str, Any]:
 
 def check_numbers(template: list[str], shown: str, names: Names) -> int:
     """Compares each number of a text with the native simulator's; returns how many numbers there were."""
-    text = "\n".join(template)
+    text = "\n".join(template).replace("*", "")  # *words* are emphasised
     pattern = "".join(re.escape(part) if i % 2 == 0 else "(.+?)" for i, part in enumerate(HOLE.split(text)))
     match = re.fullmatch(pattern, re.sub(r"\n+", "\n", shown.strip()))
     assert match is not None, (text, shown)
-    for hole, words in zip(HOLE.findall(text), match.groups(), strict=True):
+    for hole, words in zip(HOLE.findall("\n".join(template)), match.groups(), strict=True):
         expression, _, given = (part.strip() for part in hole.partition(":"))
         short = str(names.short.get(expression.removeprefix("before."), expression))
         form = given or short.partition(":")[2].strip()
@@ -108,6 +108,8 @@ def check_numbers(template: list[str], shown: str, names: Names) -> int:
         suffix = next((m[1] for p in path[:-3:-1] if (m := re.search(r"(?:^|_)(ms|mbit)$", p))), "")
         real = value(expression, names) * BASE.get(form or suffix, 1.0)
         last = 10.0 ** -len(number.partition(".")[2]) * SCALES.get(unit, 1.0)
+        if form in {"number", "count"} and real == int(real):
+            assert int(number.replace("\u202f", "")) == real, (hole, words)
         is_close = pytest.approx(real, rel=0.05 if unit in {"times", "%"} else 0.006, abs=0.51 * last)
         assert float(number.replace("\u202f", "")) * SCALES.get(unit, 1.0) == is_close, (hole, words, real)
     return len(match.groups())
@@ -141,7 +143,7 @@ def test_every_step_runs_and_every_claim_holds(name: str, page: Open):
     seen = 0
     for step, before in steps(found, of := essay(name)):
         panel = found.page.inner_text("#essay")
-        assert not re.search(r"[{}–…]|NaN|Infinity|undefined", panel), panel
+        assert not re.search(r"[{}–…*`]|NaN|Infinity|undefined", panel), panel
         answer = found.page.locator(".answer")
         assert answer.get_attribute("data-broken") == "", step["title"]
         assert len(step["claims"]) >= 1

@@ -54,6 +54,10 @@ export const QUESTIONS = texts.questions;
 /** Elements named by `look_at`. */
 const FIGURES = { delay: "delay-figure", call: "call-figure", rate: "rate-figure", cdf: "cdf-figure", cards: "cards" };
 
+/** Returns a text of an essay as nodes: technical terms are buttons, and words between asterisks are emphasised. */
+const prose = (text: string): (string | HTMLElement)[] =>
+  text.split(/\*([^*]+)\*/).flatMap((part, i) => (i % 2 === 1 ? [h("em", {}, part)] : explained(part)));
+
 const same = (a: Tree, b: Tree): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 export class Essays {
@@ -86,7 +90,6 @@ export class Essays {
   /** Opens the experiment that the page started with, so that the first-minute buttons appear again. */
   private restart(): void {
     this.close();
-    this.lab.pinned = null;
     this.lab.open(structuredClone(ALONE));
   }
 
@@ -107,7 +110,6 @@ export class Essays {
   /** Opens the experiment of a step. If the step compares two runs, first runs the experiment of the step `before`, and
    * pins this run. */
   run(step: Step, before: Step | undefined): void {
-    this.lab.pinned = null;
     this.lab.open(step.scenario, step.compare ? { against: before?.scenario } : {});
   }
 
@@ -183,7 +185,7 @@ export class Essays {
     if (step === undefined || essay === null) return;
     const write = (part: string, of: Source, lines: string[] | undefined) => {
       const place = this.panel.querySelector(`[data-part=${part}]`);
-      if (place !== null) put(place, ...(lines ?? []).map((line) => h("p", {}, ...explained(filled(line, of)))));
+      if (place !== null) put(place, ...(lines ?? []).map((line) => h("p", {}, ...prose(filled(line, of)))));
     };
     // before the step has been run, its text and question can already use values from the step's scenario. If the
     // previous step's run is being shown, they can also use values from that run
@@ -226,6 +228,6 @@ export function fillClass(essays: Essays): void {
   const dialog = byId<HTMLDialogElement>("class");
   byId("show-class").addEventListener("click", () => dialog.showModal());
   put(byId("questions"), ...(QUESTIONS?.steps ?? []).map((step) =>
-    h("li", {}, h("h3", {}, step.title), ...step.text.map((line) => h("p", {}, line)), ...(step.try ?? []).map((line) => h("p", { class: "task" }, line)),
+    h("li", {}, h("h3", {}, step.title), ...step.text.map((line) => h("p", {}, ...prose(line))), ...(step.try ?? []).map((line) => h("p", { class: "task" }, ...prose(line))),
       h("button", { type: "button", onclick: () => { dialog.close(); essays.close(); essays.run(step, undefined); } }, "Open this experiment"))));
 }

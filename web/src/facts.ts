@@ -30,7 +30,8 @@ const FORMATS: Record<string, (x: number) => string> = {
   count: (x) => (Number.isFinite(x) ? Math.round(x).toLocaleString("en").replaceAll(",", "\u202f") : "–"),
   mos: (x) => x.toFixed(1),
   verdict: (x) => satisfaction(Number.isFinite(x) ? x : null)[0],
-  number: (x) => trimmed(x, 3),
+  // a whole number is a count, so all its digits are shown
+  number: (x) => (Number.isInteger(x) ? String(x) : trimmed(x, 3)),
 };
 
 /** Returns the format of the number at `path`. The unit is the suffix of the last key or, if the last key has none, of

@@ -2,8 +2,9 @@
 
 import { cards, number } from "../cards";
 import { h } from "../dom";
-import { set } from "../paths";
+import { isTable, set } from "../paths";
 import { explained } from "../terms";
+import type { Json } from "../types";
 import type { Shown } from "./pane";
 
 const ms = (x: number | null): string => (x === null ? "–" : `${x < 10 ? x.toFixed(1) : x.toFixed(0)} ms`);
@@ -20,6 +21,28 @@ function measures({ result: { summary }, link }: Shown): [string, string][] {
     ["packets marked", count(number(of, "marked_packets"))],
     ...cards(summary).filter((card) => card.app !== "").map((card): [string, string] => [`${card.app}: ${card.title}`, `${card.value}${card.verdict === "" ? "" : ` (${card.verdict})`}`]),
   ];
+}
+
+/** Returns the values of a scenario by their paths; a list is a value. */
+const leaves = (of: Json, path: string[] = []): [string, string][] =>
+  isTable(of) ? Object.entries(of).flatMap(([key, value]) => leaves(value, [...path, key])) : [[path.join("."), typeof of === "string" ? of : JSON.stringify(of)]];
+
+/** Maximum number of values that distinguish two titles. */
+const MOST_VALUES = 2;
+
+/** Returns the runs with titles that differ: equal titles get the values in which the scenarios differ ("fq_codel, flows
+ * 8"). */
+export function distinguish(runs: Shown[]): Shown[] {
+  const bare = ({ title }: Shown): string => title.replace(/^pinned: /, "");
+  return runs.map((run) => {
+    const alike = runs.filter((other) => bare(other) === bare(run)).map(({ tree }) => new Map(leaves(tree)));
+    // a discipline without parameters may be written as a word or as a table
+    const same = ["name", `link.${run.link.replace(/^~/, "")}.queue`];
+    const paths = [...new Set(alike.flatMap((of) => [...of.keys()]))].filter((path) => !same.includes(path) && new Set(alike.map((of) => of.get(path))).size > 1);
+    const own = new Map(leaves(run.tree));
+    const values = paths.slice(0, MOST_VALUES).map((path) => `${path.split(".").pop()} ${own.get(path) ?? "default"}`);
+    return { ...run, title: [run.title, ...values, ...(paths.length > MOST_VALUES ? ["…"] : [])].join(", ") };
+  });
 }
 
 /** Returns a table of the measures in which the runs differ. */

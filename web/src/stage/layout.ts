@@ -82,17 +82,25 @@ function mostAtOnce(begins: Float64Array, ends: Float64Array): number {
   return most;
 }
 
-/** Returns the maximum number of packets that wait at once in each line of a link's queue, by the line's number. */
+/** Returns the numbers of the lines in which packets of a link wait, in ascending order. */
+const linesOf = (table: PacketTable, link: number): number[] =>
+  [...new Set(Array.from(table.legs(link).legs, (leg) => table.legLine[leg]!))].filter((line) => line !== NO_LINE).sort((x, y) => x - y);
+
+/** Returns the maximum number of packets that wait at once in each line of a link's queue, by the line's number. Lines
+ * beyond MOST_ROWS count as one with the last line that has a row. */
 function fullest(table: PacketTable, link: number): Map<number, number> {
   const { legs, entered } = table.legs(link);
   const counts = new Map<number, number>();
-  for (const leg of legs) counts.set(table.legLine[leg]!, (counts.get(table.legLine[leg]!) ?? 0) + 1);
+  const lines = linesOf(table, link);
+  const last = lines[MOST_ROWS - 1] ?? NO_LINE;
+  const lineOf = (leg: number): number => { const line = table.legLine[leg]!; return line === NO_LINE ? line : Math.min(line, last); };
+  for (const leg of legs) counts.set(lineOf(leg), (counts.get(lineOf(leg)) ?? 0) + 1);
   for (const [line, count] of counts) {
     const [begins, ends] = [new Float64Array(count), new Float64Array(count)];
     let n = 0;
     for (let i = 0; i < legs.length; i++) {
       const leg = legs[i]!;
-      if (table.legLine[leg] !== line || table.legServed(leg) <= entered[i]!) continue;
+      if (lineOf(leg) !== line || table.legServed(leg) <= entered[i]!) continue;
       begins[n] = entered[i]!;
       ends[n++] = table.legServed(leg);
     }
@@ -214,7 +222,7 @@ function hop({ table, tree, fewest, link: name, way, from, to, top, y, chosen }:
   const gap = chosen ? 10 : 4;
   const begin = way > 0 ? from + gap : from - gap - queueWidth;
   const high = chosen ? y + 10 - top : 18;
-  const named = known.filter(([line]) => line !== NO_LINE).slice(0, MOST_ROWS);
+  const named = known.filter(([line]) => line !== NO_LINE);
   const most = Math.max(1, ...known.map(([, n]) => n));
   const several = named.length > 1;
   const lines = several ? named.map(([line]) => line) : [NO_LINE];
@@ -230,6 +238,8 @@ function hop({ table, tree, fewest, link: name, way, from, to, top, y, chosen }:
   const after = way > 0 ? begin + queueWidth + (modem ? 6 : 0) : begin - (modem ? 6 : 0) - modemWidth;
   const x0 = way > 0 ? after + modemWidth : modem ? after : begin;
   const onWire = link < 0 ? cell : Math.max(4, Math.min(cell, (1.15 * Math.abs(to - x0)) / Math.max(1, crowd(table, link))));
-  const names = several ? lines.map((line) => lineName(table, link, line)) : [];
+  // the lines without a row share the last row
+  const hidden = several ? linesOf(table, link).length - lines.length : 0;
+  const names = lines.map((line, row) => (several ? `${lineName(table, link, line)}${hidden > 0 && row === lines.length - 1 ? ` and ${hidden} more queues` : ""}` : ""));
   return { link, name, way, names, queue, modem: { x: after, y: y - 12, w: modemWidth, h: 24 }, x0, x1: to, y, cell, onWire, columns, lines, boxes, bases, chosen };
 }

@@ -4,7 +4,7 @@ import { number } from "../cards";
 import { h, put } from "../dom";
 import type { Engine } from "../engine";
 import { secondsText } from "../quantities";
-import { explained } from "../terms";
+import { explain, explained } from "../terms";
 import type { Result, Tree } from "../types";
 import { inkOf, nearest, Painter, type Ink } from "./draw";
 import { fullestLine, layout, type Layout } from "./layout";
@@ -140,6 +140,12 @@ export class Pane {
     [this.shown, this.next, this.whole, this.old] = [shown, null, false, true];
     put(this.title, ...explained(shown.title));
     this.root.classList.add("old");
+  }
+
+  /** Shows the title of the same run, which depends on the runs beside it. */
+  rename(shown: Shown): void {
+    this.shown = shown;
+    explain(this.title, shown.title);
   }
 
   stop(): void {

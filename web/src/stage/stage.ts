@@ -10,7 +10,7 @@ import { seconds, secondsText } from "../quantities";
 import type { Tree } from "../types";
 import { Bar } from "./bar";
 import { Clock, easySpeed, SPEEDS } from "./clock";
-import { differences } from "./compare";
+import { differences, distinguish } from "./compare";
 import { showLife } from "./life";
 import { packetsPerSecond, Pane, type ColourOf, type Shown } from "./pane";
 import { BeliefPanel, busiest } from "./sender";
@@ -19,6 +19,8 @@ import { flowName, upTo } from "./table";
 /** The event with which other parts of the page make the stage play a part of the run, or show how the queue fills. */
 const DIRECTION = "bloatlab:stage";
 
+/** Maximum number of flows and applications in the legend. */
+const MOST_COLOURS = 8;
 const MOST_PANES = MOST_BESIDE + 1;
 /** Delay from the last change of the experiment to the recording of its packets.   Unit: ms. */
 const PATIENCE_MS = 120;
@@ -147,8 +149,9 @@ export class Stage {
       if (stop.signal.aborted) return;
       if (run !== null) shown.push(run);
     }
-    this.arrange(shown);
-    put(this.differencePanel, ...(shown.length > 1 ? [differences(shown)] : []));
+    const titled = distinguish(shown);
+    this.arrange(titled);
+    put(this.differencePanel, ...(titled.length > 1 ? [differences(titled)] : []));
     await Promise.all(this.panes.map((pane) => pane.look(this.clock.t, this.clock.speed)));
     const [first] = this.panes;
     if (idle && first?.table?.head !== undefined && !stop.signal.aborted && !this.bar.touched) this.clock.seek(first.table.halfway(first.link, this.clock.t));
@@ -163,10 +166,18 @@ export class Stage {
     const [pane] = this.panes;
     if (pane?.table === null || pane === undefined) return;
     const { table } = pane;
-    const colours = new Map<string, string>();
-    table.flow.forEach((flow) => { if (!colours.has(flowName(table, flow).replace(/ ↓$/, ""))) colours.set(flowName(table, flow).replace(/ ↓$/, ""), pane.colour(flow)); });
+    // flows of an application that have the same colour are one entry
+    const entries = new Map<string, { name: string; colour: string }>();
+    for (const flow of new Set(table.flow)) {
+      const [colour, app] = [pane.colour(flow), table.head.flows[flow]?.[0] ?? "unknown"];
+      const own = flowName(table, flow).replace(/ ↓$/, "");
+      const same = entries.get(`${colour} ${app}`);
+      entries.set(`${colour} ${app}`, { name: same === undefined || same.name === own ? own : app, colour });
+    }
+    const drawn = [...entries.values()];
     const item = (kind: string, words: string, colour?: string) => { const i = h("i", { class: kind }); if (colour !== undefined) i.style.setProperty("--of", colour); return h("span", {}, i, words); };
-    put(this.key, ...[...colours].slice(0, 8).map(([name, colour]) => item("", name, colour)),
+    put(this.key, ...drawn.slice(0, MOST_COLOURS).map(({ name, colour }) => item("", name, colour)),
+      drawn.length > MOST_COLOURS && h("span", {}, `and ${drawn.length - MOST_COLOURS} more`),
       item("ack", "ACK: data has arrived"), item("ce", "marked"), item("lost", "dropped"),
       table.head.apps.some((app) => app.late_after_ns !== null) && item("late", "too late for the listener"), h("span", {}, "fading with age"));
   }
@@ -249,7 +260,7 @@ export class Stage {
       else if (pane.shown.result !== run.result || pane.shown.link !== run.link) {
         pane.show(run);
         if (this.chosen?.pane === pane) this.chosen = null;
-      } else pane.shown = run;
+      } else pane.rename(run);
     });
     this.panes.splice(shown.length).forEach((pane) => { pane.stop(); pane.root.remove(); });
     this.panes.forEach((pane) => { pane.height = this.panes.length > 1 ? 170 : 0; if (pane.root.parentElement === null) this.stagePanes.append(pane.root); pane.measure(); });
