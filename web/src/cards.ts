@@ -30,14 +30,17 @@ export const number = (of: Json | undefined, ...path: string[]): number | null =
   return typeof found === "number" ? found : null;
 };
 
-const digits = (x: number | null, most = 1, least = 0): string =>
+export const digits = (x: number | null, most = 1, least = 0): string =>
   x === null ? "–" : x.toLocaleString("en", { maximumFractionDigits: most, minimumFractionDigits: least });
 const ms = (s: number | null): number | null => (s === null ? null : s * 1000);
+
+/** Returns the MOS of a call; null for any other application, and for a call of which no packet was measured. */
+export const mosOf = (app: Tree): number | null => (number(app, "voip", "judged") === 0 ? null : number(app, "voip", "mos"));
 
 /** Returns how satisfied callers are at a given MOS, and the tone of this verdict.   Source: ITU-T G.107 Annex B, table
  * B.1. */
 export function satisfaction(mos: number | null): [string, Card["tone"]] {
-  if (mos === null) return ["no call", "plain"];
+  if (mos === null) return ["not measured", "plain"];
   if (mos >= 4.34) return ["very satisfied", "good"];
   if (mos >= 4.03) return ["satisfied", "good"];
   if (mos >= 3.6) return ["some dissatisfied", "fair"];
@@ -62,10 +65,10 @@ type Make = (app: Tree, summary: Summary) => Omit<Card, "app" | "kind">;
 /** The function that makes the card, for each kind of application. The card of any other kind shows the goodput. */
 const KINDS: Record<string, Make> = {
   voip: (app) => {
-    const mos = number(app, "voip", "mos");
+    const [mos, half] = [mosOf(app), number(app, "voip", "delay_ms", "p50")];
     const [verdict, tone] = satisfaction(mos);
     return { title: "quality", value: `MOS ${digits(mos, 1, 1)}`, verdict, tone, number: mos, better: 1,
-      lines: [`${digits(number(app, "voip", "delay_ms", "p50"), 0)} ms one way (median)`, `${digits(number(app, "voip", "plr_percent"))} % lost or late`] };
+      lines: mos === null ? [] : [half === null ? "" : `${digits(half, 0)} ms one way (median)`, `${digits(number(app, "voip", "plr_percent"))} % lost or late`] };
   },
   web: (app) => {
     const median = number(app, "web", "page_load_s", "median");
@@ -131,84 +134,4 @@ function comparison(card: Card, other: Card): string {
   if (card.number === null || other.number === null || card.value === other.value) return "";
   const risen = card.number > other.number;
   return `, now ${risen === card.better > 0 ? "better" : "worse"} (${risen ? "▲ higher" : "▼ lower"})`;
-}
-
-/** The queue that a sentence describes. */
-export interface Queue {
-  /** Name of the queue's link. */
-  link: string;
-  /** The queue's discipline and buffer: "droptail, 250 packets". */
-  name: string;
-  /** The type of the discipline in the catalogue: A for a queue per flow, B for active queue management, C for a plain
-   * queue. */
-  type: string;
-}
-
-/** Describes the result of the run in plain words: the quality of the call and the reason for it or, without a call,
- * how long packets wait. */
-export function why(summary: Summary, queue: Queue): string {
-  const apps = Object.entries(summary.apps);
-  const call = apps.find(([, app]) => app["kind"] === "voip");
-  const loads = apps.filter(([, app]) => app["kind"] !== "voip").map(([name]) => name);
-  const mos = call === undefined ? null : number(call[1], "voip", "mos");
-  if (call === undefined || mos === null) return waits(summary, queue);
-  const [name, app] = call;
-  const who = name === "call" ? "The call" : `The call (${name})`;
-  if (mos >= 4.03) return `${who} is clear${clear(app, queue, loads)}.`;
-  return `${who} ${mos >= 3.1 ? "suffers" : "breaks up"}: ${broken(app, queue, loads)}.`;
-}
-
-const half = (app: Tree): string => `${digits(number(app, "voip", "delay_ms", "p50"), 0)} ms`;
-
-/** Returns the reason why a call is clear. */
-function clear(app: Tree, queue: Queue, loads: string[]): string {
-  if (loads.length === 0) return ": nothing else uses the link, so its packets do not wait";
-  const [discipline] = queue.name.split(",");
-  const reasons: Record<string, string> = { A: `${discipline} gives each flow a queue of its own`, B: `${discipline} keeps the queue short (it drops or marks a packet early, so that the sender slows down)` };
-  return ` although ${loads.length === 1 ? `${loads[0]} uses` : "others use"} the link: ${reasons[queue.type] ?? "the queue is short"}, so half of the call's packets arrive within ${half(app)}`;
-}
-
-/** Returns the reason why a call is broken: some packets are late, some are lost, or all are slow. */
-function broken(app: Tree, queue: Queue, loads: string[]): string {
-  const [late, lost, missing] = ["late_percent", "lost_percent", "plr_percent"].map((key) => number(app, "voip", key) ?? 0) as [number, number, number];
-  const behind = loads.length === 0 ? "" : ` behind those of ${loads.length === 1 ? `“${loads[0]}”` : "others"}`;
-  if (late < 1 && lost < 1) return `its packets arrive, but half of them only after ${half(app)}`;
-  if (late < lost) return `the queue of link ${queue.link} (${queue.name}) drops ${digits(lost)} % of its packets, which leaves holes in the speech`;
-  return `its packets wait${behind} in one queue (${queue.name}). Half of them take more than ${half(app)}, and ${digits(missing)} % ${lost < 0.05 ? "" : "are lost or "}come too late to be played`;
-}
-
-/** Describes in one sentence how long packets wait, for a run without a call. */
-function waits(summary: Summary, { link, name }: Queue): string {
-  const mean = number(summary.links[link], "sojourn_ms", "mean");
-  if (!mean) return `Packets do not wait in the queue of link ${link}.`;
-  const held = `each packet waits ${digits(mean, mean < 10 ? 1 : 0)} ms on average in the queue of link ${link} (${name})`;
-  return mean >= 100 ? `Whatever uses this link reacts slowly: ${held}.` : mean >= 20 ? `Packets queue: ${held}.` : `The link stays quick: ${held}.`;
-}
-
-/** Returns a sentence that says which part of the run the summary covers. */
-export const span = (summary: Summary): string =>
-  summary.warm_up_s > 0 ? `All numbers are of seconds ${digits(summary.warm_up_s)} to ${digits(summary.duration_s)} of the run.` : `All numbers are of the whole run of ${digits(summary.duration_s)} s.`;
-
-/** Kinds of applications whose purpose is goodput. */
-const BULK = ["ftp", "short", "burst", "bittorrent"];
-
-/** Summarises the run in one sentence: the wait in the queue of `link`, the quality of the call, the page load time and
- * the rate of transfers. `queue` is the queue's discipline and buffer, for the sentence. */
-export function sentence(summary: Summary, link: string, queue: string): string {
-  const parts = cards(summary);
-  const call = parts.find((c) => c.kind === "voip");
-  const page = parts.find((c) => c.kind === "web");
-  const rates = Object.values(summary.apps)
-    .filter((app) => BULK.includes(String(app["kind"])))
-    .map((app) => Math.max(number(app, "goodput_mbit") ?? 0, number(app, "goodput_mbit_reverse") ?? 0));
-  const mean = number(summary.links[link], "sojourn_ms", "mean");
-  const grade = get(summary.links[link], ["grade"]);
-  const most = number(summary.links[link], "sojourn_ms", "p99");
-  const waits = mean ? `wait ${digits(mean, mean < 10 ? 1 : 0)} ms on average, 99 % of them less than ${digits(most, 0)} ms` : "do not wait";
-  const words = [`Queue of link ${link} (${queue}): packets ${waits}${typeof grade === "string" ? ` (grade ${grade})` : ""}`];
-  if (call) words.push(`the call has ${call.value} (${call.verdict})`);
-  if (page) words.push(`a page loads in ${page.value}`);
-  const rate = rates.reduce((a, b) => a + b, 0);
-  if (rate > 0) words.push(`transfers get ${digits(rate, 2, 2)} Mbit/s`);
-  return `${words.join("; ")}.`;
 }

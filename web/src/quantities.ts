@@ -115,7 +115,7 @@ export const secondsText = (time: number): string =>
   time === 0 ? "0 ms" : withUnit(time, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]);
 
 export function limitText(value: number, unit: LimitUnit): string {
-  if (unit === "p") return `${Math.max(1, Math.round(rounded(value)))} packet${Math.round(value) <= 1 ? "" : "s"}`;
+  if (unit === "p") return `${Math.max(1, Math.round(value))} packet${Math.round(value) <= 1 ? "" : "s"}`;
   return unit === "B" ? bytesText(value) : secondsText(value);
 }
 

@@ -1,7 +1,7 @@
 // Shows a run: sentences, charts, cards and the call; or the problems with its scenario.
 
 import { drawCall } from "./call";
-import { cardsOf, sentence, span, why } from "./cards";
+import { cardsOf } from "./cards";
 import { Board, window } from "./charts";
 import { byId, h, put } from "./dom";
 import { mark } from "./form";
@@ -10,6 +10,7 @@ import { choice, get } from "./paths";
 import { limit, limitText } from "./quantities";
 import { explain, explained } from "./terms";
 import type { Charts, Entry, Problem, Tree } from "./types";
+import { lasting, sentence, span, why, type Queue } from "./why";
 
 export const board = new Board(byId("delay-chart"), byId("rate-chart"), byId("cdf-chart"));
 
@@ -76,7 +77,7 @@ function ran(lab: Lab, ms: number): void {
   dataset["runs"] = String(Number(dataset["runs"] ?? 0) + 1);
   dataset["ms"] = ms.toFixed(1);
   const seconds = lab.shown?.result.summary.duration_s ?? 0;
-  byId("stats").textContent = `${seconds.toFixed(0)} s simulated in ${ms < 1000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`}`;
+  byId("stats").textContent = `${lasting(seconds)} simulated in ${ms < 1000 ? `${ms.toFixed(0)} ms` : `${(ms / 1000).toFixed(1)} s`}`;
 }
 
 /** Shows each problem at its field. Problems without a field are shown above the charts. */
@@ -99,7 +100,8 @@ function redraw(lab: Lab): void {
   const link = shownLink(charts, shown.link);
   board.draw(charts, link, pinned?.result.charts ?? null);
   put(byId("cards"), ...cardsOf(summary, pinned?.result.summary ?? null));
-  explain(byId("why"), why(summary, { link, name: queueName(shown.tree, link), type: typeOf(queueName(shown.tree, link)) }));
+  const queueOf = (name: string): Queue => ({ link: name, name: queueName(shown.tree, name), type: typeOf(queueName(shown.tree, name)) });
+  explain(byId("why"), why({ summary, tree: shown.tree, shown: link, queueOf }));
   explain(byId("sentence"), `${sentence(summary, link, queueName(shown.tree, link))} ${span(summary)}`);
   byId("rate-title").textContent = `Rate of each flow with headers (Mbit/s, averaged over ${window(charts).toFixed(1)} s)`;
   byId("delay-title").textContent = `Delay in the queue of link ${link} (ms)`;

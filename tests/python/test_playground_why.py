@@ -1,0 +1,112 @@
+"""The playground's headline, its sentence and its titles: what they say of calls, of queues and of runs that differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playground import HOME, NASTY, Open, settled, until
+
+UPLOAD = HOME["app"][NASTY]
+CALL = HOME["app"]["call"]
+UP, DOWN = HOME["link"]["up"], HOME["link"]["down"]
+
+
+def home(apps: dict[str, Any], *, up: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    """Returns the scenario HOME with other applications and with changed keys of its link `up`."""
+    return {**HOME, "name": "home", "link": {"up": {**UP, **(up or {})}, "down": DOWN}, "app": apps, **more}
+
+
+LATE: dict[str, Any] = {"record": {"warm_up": "5s"}}
+BACK = {"from": "net", "to": ["home"], "traffic": {"voip": {}}}
+DOWNLOAD = {"from": "home", "to": ["net"], "traffic": {"ftp": {"direction": "down"}}}
+MANY = {"from": "home", "to": ["net"], "traffic": {"ftp": {"flows": 30}}}
+BLOCKED = "Queue of link up (droptail, 250 packets): no packet gets through"
+
+#: A scenario, words in the headline, and words in the sentence below it.
+SAID: dict[str, tuple[dict[str, Any], str, str]] = {
+    "lost on the wire": (home({"call": CALL}, up={"loss": 0.2}), "up: link up itself loses 2", "packets do not wait"),
+    "blocked": (
+        home({"call": CALL, "u": UPLOAD}, up={"rate": "20"}, **LATE),
+        "The call breaks up: no packet gets through the queue of link up (droptail, 250 packets).",
+        BLOCKED,
+    ),
+    "blocked, without a call": (home({"u": UPLOAD}, up={"rate": "2"}), f"{BLOCKED}.", BLOCKED),
+    "no packets": (
+        home({}),
+        "Queue of link up (droptail, 250 packets): no packet arrives.",
+        "(droptail, 250 packets): no packet arrives. All",
+    ),
+    "a queue per flow": (
+        home({"call": CALL, "many": MANY}, up={"rate": "2mbit", "queue": "fq_codel"}),
+        "its packets wait for their turn (fq_codel serves the queues of all flows one after another). Half",
+        "transfers get 1.",
+    ),
+    "the worst call": (
+        {
+            **home({"call a": CALL, "call b": BACK, "d": DOWNLOAD}),
+            "link": {"up": UP, "down": {**DOWN, "rate": "5mbit", "queue": {"codel": {"target": "200ms"}}}},
+        },
+        "The worst call, “call b”, breaks up: its packets wait behind those of “d” in one queue (codel)",
+        "the worst call has MOS 1.",
+    ),
+    "another name": (
+        home({"talk": CALL, "u": UPLOAD}, up={"queue": "fq_codel"}),
+        "The call “talk” is clear although “u” uses the link: fq_codel gives",
+        "the call has MOS 4.",
+    ),
+    "not measured": (
+        home({"call": CALL}, duration="1ms"),
+        "no packet arrives.",
+        "the call is not measured. All numbers",
+    ),
+    "a short run": (home({"call": CALL}, duration="1ms"), "no packet arrives.", "of the whole run of 1 ms."),
+    "both ways": (home({"u": UPLOAD, "d": DOWNLOAD}), "", " Mbit/s down. All"),
+    "all digits": (home({"u": UPLOAD}, up={"queue": {"droptail": {"limit": "10240p"}}}), "10240 packets", "10240 p"),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said_of_a_run(name: str, page: Open):
+    scenario, headline, sentence = SAID[name]
+    found = page(scenario)
+    assert headline in found.page.inner_text("#why")
+    assert sentence in found.page.inner_text("#sentence")
+
+
+def test_an_unmeasured_call_has_no_mos(page: Open):
+    card = page(home({"call": CALL}, duration="1ms")).page.inner_text('[data-card="call"]')
+    assert card.split("\n\n") == ["call: quality", "MOS –", "not measured"]
+
+
+def titles(found: Any, count: int) -> list[str]:
+    until(found, f"document.querySelectorAll('.differences thead th').length === {count + 1}")
+    heads: list[str] = found.page.locator(".differences thead th").all_inner_texts()[1:]
+    assert found.page.locator(".pane .of b").all_inner_texts() == heads
+    return heads
+
+
+def test_titles_of_runs_say_what_differs(page: Open):
+    found = page(home({"call": CALL, "u": UPLOAD}, up={"queue": "fq_codel"}))
+    settled(found, lambda: found.page.evaluate("bloatlab.set('link.up.queue.fq_codel.flows', 8), bloatlab.run()"))
+    found.page.click("#pin")
+    settled(found, lambda: found.page.evaluate("bloatlab.set('link.up.queue.fq_codel.flows'), bloatlab.run()"))
+    assert titles(found, 2) == ["fq_codel, flows default", "pinned: fq_codel, flows 8"]
+    # a discipline without parameters is the same as a word and as a table
+    found.page.select_option("select[aria-label='run another discipline beside']", "fq_codel")
+    assert titles(found, 3) == ["fq_codel, flows default", "pinned: fq_codel, flows 8", "fq_codel, flows default"]
+    found.page.click("#pin")
+    assert titles(found, 2) == ["fq_codel", "fq_codel"]
+
+
+def test_a_stage_with_many_flows_stays_in_its_box_and_names_them_once(page: Open):
+    found = page(home({"call": CALL, "many": {**MANY, "traffic": {"ftp": {"flows": 40}}}}, up={"queue": "fq_codel"}))
+    until(found, "document.querySelectorAll('#stage .legend span').length > 4")
+    assert found.page.locator("#stage .legend span").all_inner_texts()[:3] == ["call", "many", "ACK: data has arrived"]
+    found.page.get_by_role("button", name="longest queue").click()
+    read = "document.getElementById('stage').stage.read().panes[0]"
+    until(found, f"{read}.packets.filter(p => p.kind === 'waiting').length > 400")
+    waiting = found.page.evaluate(f"{read}.packets.filter(p => p.kind === 'waiting' && p.link === 'up').map(p => p.y)")
+    # the upper edge of the queue's box is at 24 px; a packet that moves in may be one cell above it
+    assert min(waiting) > 18
