@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -200,3 +201,49 @@ def test_a_policer_passes_its_rate_and_its_burst(tmp_path: Path) -> None:
     assert 0 < len(found) < SENT
     # the policer handles a packet slightly later than the capture shows, so one decision may differ
     assert abs(len(found) - len(passed)) <= 1
+
+
+def counted(app: str, link: str) -> dict[str, Any]:
+    """Returns the summary of one application in a live run of 2 s over a link of 10 Mbit/s."""
+    text = f"""
+        duration = "2s"
+        [link.up]
+        from = "home"
+        to = "net"
+        both_ways = true
+        rate = "10mbit"
+        delay = "10ms"
+        {link}
+        [app.x]
+        from = "home"
+        to = ["net"]
+        {app}
+    """
+    return live.run(bloatlab.parse(text)).summary["apps"]["x"]
+
+
+@pytest.mark.parametrize(
+    "app", ["voip = { direction = 'down' }", "cbr = { direction = 'down', rate = '400kbit' }", "game = {}"]
+)
+def test_datagrams_belong_to_their_application_even_if_the_server_sends_first(app: str) -> None:
+    x = counted(f"traffic.{app}", 'loss = "20%"')
+    assert x["packets_reverse"] > 20
+    assert x["dropped_packets"] > 0
+    assert x["delay_ms_reverse"]["min"] > 9
+    if "voip" in app:
+        assert x["voip"]["lost_percent"] > 4
+    if "game" not in app:
+        assert x["packets"] == 0
+
+
+@pytest.mark.parametrize(
+    "app", ["ping = { interval = '50ms' }", "voip = {}", "burst = { transport = 'udp', bytes = '100KB' }"]
+)
+def test_the_second_copy_of_a_datagram_does_not_count(app: str) -> None:
+    x = counted(f"traffic.{app}", 'impairments.duplicates = "50%"')
+    assert 0 < x["packets"] <= x["datagrams_sent"]
+    assert x["goodput_bytes"] < x["wire_bytes"]
+    if "ping" in app:
+        assert x["ping"]["answered"] <= x["ping"]["sent"] == 40
+    elif "voip" in app:
+        assert x["voip"]["received"] <= x["voip"]["sent"] == 100

@@ -9,8 +9,10 @@ use crate::flows::Key;
 use crate::plan::Plan;
 use measure::Tally;
 use measure::tally::Known;
+use packet::FlowId;
 use scenario::Scenario;
 use std::collections::BTreeMap;
+use traffic::Arrivals;
 use units::{Duration, Problem, Time};
 
 /// A flow that is about to begin: its protocol and the ports of client and server (for ICMP, both are the identifier).
@@ -49,12 +51,31 @@ pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Res
     Ok(tally)
 }
 
+/// A flow of an application.
+#[derive(Clone, Copy, Debug)]
+struct Owned {
+    owner: Owner,
+    /// True if the server sent the first packet, so that the flow's responder is the client.
+    from_server: bool,
+    tcp: bool,
+}
+
+impl Owned {
+    /// Returns the direction of a packet: 0 from client to server, 1 from server to client. `back` is true if the packet
+    /// travels from the flow's responder to its initiator.
+    fn direction(self, back: bool) -> usize {
+        usize::from(back != self.from_server)
+    }
+}
+
 /// Counters of the applications, and the owners of their flows.
 #[derive(Debug)]
 pub(crate) struct AppCounters {
     claims: BTreeMap<Ports, Owner>,
     /// Owner of each flow, by slot.
-    owners: Vec<Option<Owner>>,
+    owners: Vec<Option<Owned>>,
+    /// The datagrams that have arrived. A datagram's number is the time at which it entered the bench.
+    arrivals: Arrivals,
     /// Counts of packets, bytes on the wire, delays, drops and SYNs. The programs count everything else, in a tally of
     /// their own.
     pub tally: Tally,
@@ -62,7 +83,7 @@ pub(crate) struct AppCounters {
 
 impl AppCounters {
     pub(crate) fn new(tally: Tally) -> Self {
-        Self { claims: BTreeMap::new(), owners: Vec::new(), tally }
+        Self { claims: BTreeMap::new(), owners: Vec::new(), arrivals: Arrivals::default(), tally }
     }
 
     /// Registers the ports that a program is about to use.
@@ -72,20 +93,26 @@ impl AppCounters {
 
     /// Assigns flow `slot` to its owner. The flow is new, or a SYN shows that its ports are in use again.
     pub(crate) fn appeared(&mut self, slot: usize, key: &Key) {
-        let ports = Ports { protocol: key.protocol, client: key.sport, server: key.dport };
+        let ports = |client, server| Ports { protocol: key.protocol, client, server };
+        let owned = |from_server| {
+            let tcp = key.protocol == packet::Protocol::Tcp as u8;
+            move |&owner: &Owner| Owned { owner, from_server, tcp }
+        };
         if self.owners.len() <= slot {
             self.owners.resize(slot + 1, None);
         }
-        self.owners[slot] = self.claims.get(&ports).copied();
+        let forward = self.claims.get(&ports(key.sport, key.dport)).map(owned(false));
+        let reverse = || self.claims.get(&ports(key.dport, key.sport)).map(owned(true));
+        self.owners[slot] = forward.or_else(reverse);
     }
 
-    fn owner(&self, slot: usize) -> Option<Owner> {
+    fn owner(&self, slot: usize) -> Option<Owned> {
         self.owners.get(slot).copied().flatten()
     }
 
     /// Counts a SYN that the client sent in flow `slot`.
     pub(crate) fn syn(&mut self, slot: usize, now: Time) {
-        if let Some(owner) = self.owner(slot) {
+        if let Some(Owned { owner, .. }) = self.owner(slot) {
             self.tally.syn(owner.app, owner.number, now);
         }
     }
@@ -93,25 +120,20 @@ impl AppCounters {
     /// Counts a drop of a packet of flow `slot`.
     pub(crate) fn dropped(&mut self, slot: usize, back: bool, now: Time) {
         self.tally.begin_if_due(now);
-        if let Some(owner) = self.owner(slot) {
-            self.tally.dropped(owner.row, usize::from(back), now, 1);
+        if let Some(owned) = self.owner(slot) {
+            self.tally.dropped(owned.owner.row, owned.direction(back), now, 1);
         }
     }
 
-    /// Counts a packet of flow `slot` that was delivered to its host at time `now`. `delay` is the time between the
-    /// packet's entry into the bench and its delivery.
-    pub(crate) fn delivered(
-        &mut self,
-        slot: usize,
-        back: bool,
-        now: Time,
-        size: usize,
-        payload: usize,
-        delay: Duration,
-    ) {
+    /// Counts a packet of flow `slot` that was delivered to its host at time `now`. The packet entered the bench
+    /// at time `entered`. The second copy of a datagram does not count.
+    pub(crate) fn delivered(&mut self, slot: usize, back: bool, now: Time, size: usize, payload: usize, entered: Time) {
         self.tally.begin_if_due(now);
-        let Some(owner) = self.owner(slot) else { return };
-        let direction = usize::from(back);
+        let Some(owned) = self.owner(slot) else { return };
+        if !owned.tcp && self.arrivals.again(FlowId::new(slot as u32, 0), back, entered.0) {
+            return;
+        }
+        let (owner, direction, delay) = (owned.owner, owned.direction(back), now.since(entered));
         let total = &mut self.tally.rows[owner.row as usize].directions[direction].total;
         total.packets += 1;
         total.wire_bytes += size as u64;
@@ -145,6 +167,48 @@ pub(crate) fn join(programs: &mut Tally, mut bench: Tally) {
                 series.delay_max = other.delay_max;
                 series.dropped = other.dropped;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flows::Flows;
+    use scenario::read::{Format, scenario};
+
+    #[test]
+    fn a_datagram_from_the_server_counts_once_in_its_direction() {
+        let text = r#"
+            duration = "2s"
+            link.up = { from = "a", to = "b", both_ways = true, rate = "1mbit" }
+            app.talk = { from = "a", to = ["b"], traffic.voip = { direction = "down" } }
+        "#;
+        let s = scenario(text, Format::Toml, &[]).unwrap();
+        let plan = Plan::new(&s, None, crate::plan::MEASURED).unwrap();
+        let mut counters = AppCounters::new(tally(&s, &plan, s.duration).unwrap());
+        let owner = Owner { app: 0, row: 0, number: 1 };
+        counters.claim((Ports { protocol: 17, client: 40_000, server: 5000 }, owner));
+        let mut flows = Flows::default();
+        // the first packet of the flow comes from the server, the second from the client
+        for (from, to, ports) in [(2, 1, (5000, 40_000)), (1, 2, (40_000, 5000))] {
+            let header = packet::header::parse(&crate::craft::udp(false, from, to, ports, 100, 0)).unwrap();
+            let (flow, back, new) = flows.find(&header);
+            if new {
+                counters.appeared(flow.slot(), &flows.all[flow.slot()].key);
+            }
+            // three packets, the second of which arrives twice, and a drop
+            for entered in [1, 2, 2, 3] {
+                counters.delivered(flow.slot(), back, Time(10), 100, 72, Time(entered));
+            }
+            counters.dropped(flow.slot(), back, Time(10));
+            if new {
+                assert_eq!(counters.tally.rows[0].directions[0].total.packets, 0);
+            }
+        }
+        for direction in &counters.tally.rows[0].directions {
+            let total = &direction.total;
+            assert_eq!((total.packets, total.wire_bytes, total.dropped), (3, 300, 1));
         }
     }
 }

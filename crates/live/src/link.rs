@@ -153,7 +153,7 @@ impl Exits {
         for p in parts.drain(..) {
             self.lateness.record(now.since(p.due));
             if written {
-                self.app_counters.delivered(p.flow, p.back, now, p.size, p.payload, now.since(p.entered));
+                self.app_counters.delivered(p.flow, p.back, now, p.size, p.payload, p.entered);
             } else {
                 self.unwritten += 1;
             }

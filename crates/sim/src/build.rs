@@ -1,6 +1,5 @@
 //! Builds a world from a scenario.
 
-use crate::arrivals::Arrivals;
 use crate::chain::{self, Role};
 use crate::codec::Bodies;
 use crate::conn::Path;
@@ -20,7 +19,7 @@ use scenario::{NetworkApp, Scenario, Task};
 use std::collections::VecDeque;
 use std::ops::Range;
 use tcp::{Segment, TcpParams};
-use traffic::{Application, Timers};
+use traffic::{Application, Arrivals, Timers};
 use units::{Problem, Rng, Time};
 
 impl World<()> {

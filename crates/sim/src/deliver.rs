@@ -142,7 +142,7 @@ impl<S: Sink> Engine<S> {
         if has_bytes(packet.flags) {
             return self.deliver_bytes(&packet, info.row, path);
         }
-        if self.net.arrivals.as_mut().is_some_and(|arrivals| arrivals.again(&packet)) {
+        if self.net.arrivals.as_mut().is_some_and(|arrivals| arrivals.again(packet.flow, side == 0, packet.seq)) {
             return;
         }
         let now = self.net.now();

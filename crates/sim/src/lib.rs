@@ -29,7 +29,6 @@
 
 mod account;
 mod arena;
-mod arrivals;
 mod build;
 pub mod capture;
 mod chain;

@@ -1,6 +1,5 @@
 //! Routing: moves packets from link to link, and schedules each link's next event.
 
-use crate::arrivals::Arrivals;
 use crate::chain::{Arrival, Books};
 use crate::codec::Bodies;
 use crate::event::{Events, Target};
@@ -45,7 +44,7 @@ pub(crate) struct Net<S> {
     /// Queueing delays of dual-queue disciplines, if they are sampled.
     pub queue_delays: Vec<QueueDelays>,
     /// The datagrams that have arrived. `None` if no link duplicates packets.
-    pub arrivals: Option<Arrivals>,
+    pub arrivals: Option<traffic::Arrivals>,
 }
 
 impl<S: Sink> Net<S> {

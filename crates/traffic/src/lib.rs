@@ -27,6 +27,7 @@
 //! delivering no timer at or after the application's stop time.
 
 mod app;
+mod arrivals;
 mod conns;
 mod demand;
 mod host;
@@ -59,6 +60,7 @@ pub(crate) use params::Params;
 pub use timers::Timers;
 
 pub use app::{APPS, App, Traffic};
+pub use arrivals::Arrivals;
 pub(crate) use cbr::Cbr;
 pub use endpoint::EndpointParams;
 pub use ftp::Ftp;

@@ -1,6 +1,7 @@
 //! Implements [`Host`], the interface through which applications open connections and send data, with real sockets.
 
 use super::state::{AppEvent, HostState, Service};
+use packet::FlowId;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use traffic::{ConnId, Host, Role};
 use units::{Duration, Rng, Time};
@@ -101,14 +102,20 @@ impl HostState {
         let _ = send(socket, packet, SendFlags::empty());
     }
 
-    /// Receives the next datagram of a socket; returns the application and the event for it.
+    /// Receives the next datagram of a socket that is not a second copy; returns the application and the event for it.
     pub(super) fn datagram_in(&mut self, service: usize, end: usize) -> Option<(usize, AppEvent)> {
         let Service { app, echo, datagram, .. } = &self.services[service];
         let socket = datagram[end].as_ref()?;
-        let (length, _) = recv(socket, &mut self.buffer[..], RecvFlags::empty()).ok()?;
-        let now = self.clock.now();
         let header = if *echo { ECHO } else { 0 };
-        let number = u64_at(&self.buffer[..length], header)?;
+        // bounded: one iteration per pending datagram
+        let (length, number) = loop {
+            let (length, _) = recv(socket, &mut self.buffer[..], RecvFlags::empty()).ok()?;
+            let number = u64_at(&self.buffer[..length], header)?;
+            if !self.arrivals.again(FlowId::new(service as u32, 0), end == 0, number) {
+                break (length, number);
+            }
+        };
+        let now = self.clock.now();
         let delay = now.since(Time(u64_at(&self.buffer[..length], header + 8)?));
         let (app, echo, side) = (*app, *echo, if end == 0 { Role::Client } else { Role::Server });
         self.now = now;

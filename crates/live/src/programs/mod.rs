@@ -74,6 +74,7 @@ impl Programs {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             claims,
             services: Vec::new(),
+            arrivals: traffic::Arrivals::default(),
             conns: Vec::new(),
             free: Vec::new(),
             generation: Vec::new(),

@@ -16,7 +16,7 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::Sender;
-use traffic::{Application, ConnId, Timers};
+use traffic::{Application, Arrivals, ConnId, Timers};
 use units::{Duration, Rng, Time};
 
 /// An event for an application. `Programs::notify` delivers the event after the code that queued it has returned.
@@ -65,6 +65,8 @@ pub(crate) struct HostState {
     pub(super) epoll: OwnedFd,
     pub(super) claims: Sender<Claim>,
     pub(super) services: Vec<Service>,
+    /// The datagrams that have arrived, by service and direction.
+    pub(super) arrivals: Arrivals,
     pub(super) conns: Vec<Option<Conn>>,
     pub(super) free: Vec<u32>,
     pub(super) generation: Vec<u32>,
