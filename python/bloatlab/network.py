@@ -170,10 +170,7 @@ class Network:
         return self.result()
 
     def result(self) -> Result:
-        """Returns the result of the run so far. Its scenario lists each endpoint as an application.
-
-        Until the end, rates and utilisation are averages over the scenario's whole duration, so they are too low.
-        """
+        """Returns the result of the time so far. Its scenario lists each endpoint as an application."""
         with self._core.use() as run:
             output, text = run.outcome(), run.scenario
         return Result(Scenario(text), summary_of(output["summary"]), frames(output["tables"]))

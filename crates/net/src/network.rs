@@ -31,6 +31,8 @@ pub struct Network<S: Sink = ()> {
     sink: Option<MakeSink<S>>,
     steps: Steps<S>,
     world: Option<World<S>>,
+    /// Time up to which all events have been processed.
+    reached: Time,
     failure: Option<Failure>,
     /// The reason why the network cannot be built.
     refused: Option<Problem>,
@@ -73,6 +75,7 @@ impl Network {
             sink: Some(sink),
             steps,
             world: None,
+            reached: Time::ZERO,
             failure: None,
             refused: None,
         })
@@ -105,7 +108,8 @@ impl Network {
 
     fn with_steps<T: Sink>(self, make: MakeSink<T>, steps: Steps<T>) -> Network<T> {
         let Self { scenario, nodes, endpoints, .. } = self;
-        Network { scenario, nodes, endpoints, sink: Some(make), steps, world: None, failure: None, refused: None }
+        let (sink, reached) = (Some(make), Time::ZERO);
+        Network { scenario, nodes, endpoints, sink, steps, world: None, reached, failure: None, refused: None }
     }
 }
 
@@ -219,7 +223,8 @@ impl<S: Sink> Network<S> {
         Ok(())
     }
 
-    /// Runs until `t`, or until the end of the scenario if that is earlier. All events up to `t` are processed.
+    /// Runs until `t`, or until the end of the scenario if that is earlier. All events up to `t` are processed. Does
+    /// nothing if this time has passed.
     ///
     /// Errors: an endpoint misbehaved, so the run has ended. Every later call returns the same error.
     ///
@@ -243,6 +248,7 @@ impl<S: Sink> Network<S> {
                 }
             }
         }
+        self.reached = self.reached.max(t);
         if t >= Time(self.scenario.duration.0 - 1) {
             (self.steps.finish_if_done)(world);
         }
@@ -258,7 +264,7 @@ impl<S: Sink> Network<S> {
     /// endpoint has ended the run, the result covers the time until the error. Returns `None` before the network is
     /// built.
     pub fn outcome(&self) -> Option<Outcome> {
-        Some(self.world.as_ref()?.outcome(&self.scenario))
+        Some(self.world.as_ref()?.outcome_at(&self.scenario, self.reached))
     }
 
     /// Returns the sink of the run, for example its capture; `None` before the network is built.
@@ -304,6 +310,7 @@ impl<S: Sink + Clone> Network<S> {
             sink: None,
             steps: self.steps,
             world: self.world.clone(),
+            reached: self.reached,
             failure: self.failure.clone(),
             refused: self.refused.clone(),
         })

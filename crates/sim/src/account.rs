@@ -1,39 +1,54 @@
 //! The result of a run, computed by `measure` from the world's counters.
 
+use crate::conn::SlotUse;
 use crate::world::World;
 use measure::{Account, Outcome};
 use record::Sink;
 use scenario::Scenario;
+use std::borrow::Cow;
 use traffic::Application;
-use units::Duration;
+use units::{Duration, Time};
 
 impl<S: Sink> World<S> {
     /// Returns the result of the whole run if [`World::run`] has completed it, and otherwise the result of the run so
     /// far. `scenario` must be the scenario from which this world was built.
     pub fn outcome(&self, scenario: &Scenario) -> Outcome {
-        // the figures of applications cover the whole run if it is complete; otherwise they end at the last event
-        let now = if self.over { self.end } else { self.now() };
-        let links = self.engine.net.links.iter().map(|link| link.account(now, self.capacity(scenario, &link.name)));
+        self.outcome_at(scenario, self.now())
+    }
+
+    /// Returns the result of the run so far, if all events up to the time `last` have been processed. After the end of
+    /// the run, `last` has no effect.
+    pub fn outcome_at(&self, scenario: &Scenario, last: Time) -> Outcome {
+        let mut tally = Cow::Borrowed(&self.engine.tally);
+        let mut end = self.end;
+        if !self.over {
+            // as in `World::stop`, so that averages and shares are of the time so far
+            end = last.max(tally.warm_up).min(self.last()) + Duration::from_nanos(1);
+            let open = self.engine.conns.iter().filter(|c| c.used() != SlotUse::Free);
+            open.for_each(|conn| conn.retire(tally.to_mut()));
+        }
+        let links =
+            self.engine.net.links.iter().map(|link| link.account(end, self.capacity(scenario, &link.name, end)));
         Account {
             name: &scenario.name,
             seed: scenario.seed,
-            duration: Duration(self.end.0),
+            duration: Duration(end.0),
             warm_up: scenario.record.warm_up,
             events: self.events(),
             links: links.collect(),
             grading: scenario.grading(),
-            tally: &self.engine.tally,
-            figures: self.apps.iter().map(|a| a.figures(now)).collect(),
+            tally: &tally,
+            figures: self.apps.iter().map(|a| a.figures(end)).collect(),
             words: self.apps.iter().map(|a| a.words()).collect(),
             columns: self.apps.iter().map(|a| a.columns()).collect(),
         }
         .outcome()
     }
 
-    /// Returns the number of bits that link `name` can carry after the warm-up; `None` without a rate. The reverse of
+    /// Returns the number of bits that link `name` can carry from the warm-up to `end`; `None` without a rate. The reverse of
     /// link `x` is named `~x`, and has the same rate.
-    fn capacity(&self, scenario: &Scenario, name: &str) -> Option<f64> {
+    fn capacity(&self, scenario: &Scenario, name: &str, end: Time) -> Option<f64> {
         let link = scenario.link.get(name.trim_start_matches('~'))?;
-        link.capacity(scenario.record.warm_up, Duration(self.end.0))
+        link.capacity(scenario.record.warm_up, Duration(end.0))
     }
 }

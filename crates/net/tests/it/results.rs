@@ -75,6 +75,31 @@ fn a_capture_has_the_real_bytes_and_is_the_same_twice() {
     assert!(capture() == [left, right]);
 }
 
+/// Tests that a result before the end covers the time so far, and counts what open connections have sent so far.
+#[test]
+fn a_result_before_the_end_covers_the_time_so_far() {
+    let run = |seconds: u64| {
+        let (mut network, _) = ticking("{ droptail = { limit = \"20p\" } }");
+        network.run_until(Time(seconds * 1_000_000_000 - 1)).unwrap();
+        network.outcome().unwrap()
+    };
+    // the same network, whose scenario ends after 2 s
+    let text = scenario("{ droptail = { limit = \"20p\" } }").replace("\"5s\"", "\"2s\"");
+    let mut short = Network::from_toml(&text).unwrap();
+    let to = short.add_endpoint("server", Ticker::new(None)).unwrap();
+    short.add_endpoint("client", Ticker::new(Some(to))).unwrap();
+    short.run().unwrap();
+    let (early, short) = (run(2), short.outcome().unwrap());
+    assert_eq!(early.summary["duration_s"], 2.0);
+    for app in ["client", "cubic"] {
+        for key in ["goodput_mbit", "retransmits", "packets"] {
+            assert_eq!(early.summary["apps"][app][key], short.summary["apps"][app][key], "{app} {key}");
+        }
+    }
+    assert_eq!(early.summary["links"]["up"]["utilization"], short.summary["links"]["up"]["utilization"]);
+    assert_eq!(run(5).summary["duration_s"], 5.0);
+}
+
 #[test]
 fn endpoints_do_not_change_the_rest_of_a_run_that_they_do_not_disturb() {
     // both endpoints only receive, so CUBIC's row equals the row of a run without endpoints
