@@ -202,6 +202,21 @@ def test_a_law_in_python_reports_its_state():
         law("{ python = { law = 'mine' } }", laws={"mine": Nameless})
 
 
+def test_a_probe_cannot_use_the_names_of_the_traces_own_columns():
+    result = bloatlab.run(traced(links=True, flows=True))
+    links, flows = (result.trace(name).columns for name in ("links", "flows"))
+    for name in [*links[: links.index("sojourn_ms") + 1], "queue"]:
+        colliding = type("Colliding", (Counting,), {"probe": lambda _, name=name: {name: 1}})
+        with pytest.raises(ScenarioError, match=f'returned the name "{name}"; the trace already has a column'):
+            law("{ python = { law = 'mine' } }", laws={"mine": colliding})
+    stack = "{ preset = 'linux-6', python = { controller = 'mine' } }"
+    scenario = bloatlab.parse(LINE, sets=[("tcp.mine", stack), ("app.long.tcp", "mine"), ("trace.flows", "true")])
+    for name in flows[: flows.index("timeouts") + 1]:
+        methods = {"on_ack": lambda *_: None, "on_congestion": lambda *_: 2, "probe": lambda _, name=name: {name: 1}}
+        with pytest.raises(ScenarioError, match=f'returned the name "{name}"; the trace already has a column'):
+            bloatlab.run(scenario, controllers={"mine": type("Colliding", (), methods)})
+
+
 @pytest.mark.parametrize("control", ["fixed", "gcc", "screamv2"])
 def test_live_video_is_drawn_without_tcp(control: str):
     text = LINE.replace("app.long", "app.camera").replace("ftp = { flows = 2 }", f"media.control = '{control}'")

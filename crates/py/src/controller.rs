@@ -2,7 +2,7 @@
 //! calls (`object.rs`). After an error in any Python object of the run, all these controllers leave their windows
 //! unchanged.
 
-use crate::error::{Mistake, locked, shown};
+use crate::error::{Mistake, locked, shown, shown_or_missing};
 use crate::object::{Class, Object};
 use packet::Reading;
 use pyo3::prelude::*;
@@ -319,6 +319,28 @@ impl ControllerFactory for PythonControllers {
     }
 }
 
+/// The columns that every sender has in a trace (`sim/trace.rs`).
+const COLUMNS: [&str; 18] = [
+    "t_s",
+    "app",
+    "flow",
+    "connection",
+    "direction",
+    "state",
+    "cwnd_bytes",
+    "ssthresh_bytes",
+    "in_flight_bytes",
+    "unacked_bytes",
+    "srtt_ms",
+    "rttvar_ms",
+    "rto_ms",
+    "pacing_rate_mbit",
+    "acked_bytes",
+    "snd_wnd_bytes",
+    "retransmits",
+    "timeouts",
+];
+
 /// Maximum number of `on_timer` calls for one expiry. It stops a controller that keeps setting timers that are already
 /// due.
 const MOST_TIMERS: u32 = 100;
@@ -409,10 +431,12 @@ impl PythonController {
     /// Returns the time and the name of the earliest timer. If several timers have the same time, returns the first by
     /// name.
     fn earliest(&self, py: Python<'_>) -> Result<Option<(Time, String)>, Mistake> {
-        let timers = self.object.own.bind(py).getattr(pyo3::intern!(py, "timers"))?;
-        let invalid =
-            || Mistake::Value(format!("timers is {}; expected a dict of names and times in ns", shown(&timers)));
-        let timers = timers.cast::<PyDict>().map_err(|_| invalid())?;
+        let timers = self.object.own.bind(py).getattr_opt(pyo3::intern!(py, "timers"))?;
+        let invalid = || {
+            let given = shown_or_missing(timers.as_ref());
+            Mistake::Value(format!("timers is {given}; expected a dict of names and times in ns"))
+        };
+        let timers = timers.as_ref().ok_or_else(invalid)?.cast::<PyDict>().map_err(|_| invalid())?;
         let mut earliest: Option<(Time, String)> = None;
         for (name, at) in timers {
             let (name, at) =
@@ -609,7 +633,7 @@ impl ForeignController for PythonController {
     }
 
     fn probe(&self, out: &mut Reading<'_>) {
-        self.object.probe(Method::Probe as usize, out);
+        self.object.probe(Method::Probe as usize, &COLUMNS, out);
     }
 
     fn copy(&self) -> AnyController {

@@ -89,7 +89,14 @@ impl From<PyErr> for Mistake {
 /// Returns the type and the message of an exception, on one line.
 pub(crate) fn one_line(py: Python<'_>, error: &PyErr) -> String {
     let kind = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
-    units::shown(&format!("{kind}: {}", error.value(py)))
+    // `__str__` of the user's exception may fail
+    let text = error.value(py).str().map_or_else(|_| "it cannot be shown".into(), |s| s.to_string_lossy().into_owned());
+    units::shown(&format!("{kind}: {text}"))
+}
+
+/// Returns the `repr` of an attribute, clipped; "missing" if there is no such attribute.
+pub(crate) fn shown_or_missing(value: Option<&Bound<'_, PyAny>>) -> String {
+    value.map_or_else(|| "missing".to_owned(), shown)
 }
 
 /// Returns the `repr` of a value, clipped.

@@ -1,7 +1,7 @@
 //! Laws written in Python. Each law is an object of a user's class; the queue's calls of the law become calls of the
 //! object's methods (`object.rs`). After an error in any object of the run, all these laws pass every packet.
 
-use crate::error::{Mistake, locked, shown};
+use crate::error::{Mistake, locked, shown, shown_or_missing};
 use crate::object::{Class, Object, shared_copy};
 use packet::{Ecn, Flags, LinkView, MarkReason, PacketMeta, Reading};
 use pyo3::prelude::*;
@@ -94,6 +94,23 @@ pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Cla
     Ok(any)
 }
 
+/// The columns that every link, or every queue, has in a trace (`sim/trace.rs`).
+const COLUMNS: [&str; 13] = [
+    "t_s",
+    "link",
+    "queue",
+    "backlog_packets",
+    "backlog_bytes",
+    "offered_packets",
+    "delivered_packets",
+    "dropped_packets",
+    "marked_packets",
+    "rate_mbit",
+    "tokens_bytes",
+    "transmit_backlog_packets",
+    "sojourn_ms",
+];
+
 /// The factory for the laws of one link. Each queue of the link's discipline has its own law.
 struct PythonLaws {
     class: Class,
@@ -173,9 +190,13 @@ impl PythonLaw {
     /// Reads `next_tick_ns`, which any method may have changed.
     fn read_tick(&mut self, py: Python<'_>) -> Result<(), Mistake> {
         if self.object.has(Method::Tick as usize) {
-            let next = self.object.own.bind(py).getattr(pyo3::intern!(py, "next_tick_ns"))?;
-            let invalid = || format!("next_tick_ns is {}; expected whole nanoseconds or None", shown(&next));
-            self.next_tick = next.extract::<Option<u64>>().map_err(|_| Mistake::Value(invalid()))?.map(Time);
+            let next = self.object.own.bind(py).getattr_opt(pyo3::intern!(py, "next_tick_ns"))?;
+            let invalid = || {
+                let given = shown_or_missing(next.as_ref());
+                Mistake::Value(format!("next_tick_ns is {given}; expected whole nanoseconds or None"))
+            };
+            let next = next.as_ref().ok_or_else(invalid)?;
+            self.next_tick = next.extract::<Option<u64>>().map_err(|_| invalid())?.map(Time);
         }
         Ok(())
     }
@@ -279,6 +300,6 @@ impl Law for PythonLaw {
         }
     }
     fn probe(&self, out: &mut Reading<'_>) {
-        self.object.probe(Method::Probe as usize, out);
+        self.object.probe(Method::Probe as usize, &COLUMNS, out);
     }
 }

@@ -124,13 +124,14 @@ impl<const N: usize> Object<N> {
     }
 
     /// Calls the object's `probe` method, which returns a dict of names and values, and reports these values to `out`.
-    /// `probe` is the index of this method in the list of method names. Numbers are reported without a unit, because
-    /// the user's code includes the unit in the name.
-    pub(crate) fn probe(&self, probe: usize, out: &mut Reading<'_>) {
+    /// `probe` is the index of this method in the list of method names. `columns` are the other columns of the table in a
+    /// trace, whose names are refused. Numbers are reported without a unit, because the user's code includes the unit
+    /// in the name.
+    pub(crate) fn probe(&self, probe: usize, columns: &[&str], out: &mut Reading<'_>) {
         let Some(method) = self.method(probe) else { return };
         Python::attach(|py| {
             let state = method.bind(py).call0().map_err(Mistake::from);
-            if let Err(mistake) = state.and_then(|state| report(&state, out)) {
+            if let Err(mistake) = state.and_then(|state| report(&state, columns, out)) {
                 self.fail(py, probe, mistake, None);
             }
         });
@@ -138,13 +139,17 @@ impl<const N: usize> Object<N> {
 }
 
 /// Reports the values in `state`, which `probe()` returned, to `out`.
-fn report(state: &Bound<'_, PyAny>, out: &mut Reading<'_>) -> Result<(), Mistake> {
+fn report(state: &Bound<'_, PyAny>, columns: &[&str], out: &mut Reading<'_>) -> Result<(), Mistake> {
     let invalid =
         |what: String| Mistake::Value(format!("probe returned {what}; expected a dict of names, and numbers or words"));
     let values = state.cast::<PyDict>().map_err(|_| invalid(shown(state)))?;
     for (key, value) in values {
         let name = key.extract::<String>().ok().filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| invalid(format!("the key {}", shown(&key))))?;
+        if columns.contains(&name.as_str()) {
+            let text = format!("probe returned the name \"{name}\"; the trace already has a column of this name");
+            return Err(Mistake::Value(text));
+        }
         if value.is_none() {
             out.value(&name, Unit::One, None);
         } else if let Ok(flag) = value.cast::<PyBool>() {
