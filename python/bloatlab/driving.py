@@ -330,13 +330,17 @@ class Link(_Part):
         return f"<Link {self._name}: {state['packets']} packets queued{rate}>"
 
 
+#: The units that error messages name, if they differ from those that the core reads.
+_SHOWN_UNITS = {"ns": "s", "bit": "bit/s"}
+
+
 def _with_unit(path: str, value: object, unit: str | None) -> object:
     """Converts a value in a change to the form read by the core. Raises `ScenarioError`."""
     if isinstance(value, str) or unit is None:
         return value
     number = _whole(value, "", 1e9 if unit == "ns" else 1)
     if number is None:
-        valid = f"a number ({'s' if unit == 'ns' else unit}), or a string with a unit"
+        valid = f"a number ({_SHOWN_UNITS.get(unit, unit)}), or a string with a unit"
         raise ScenarioError([f"{path}: {_shown(value)} is not valid; expected {valid}"])
     return f"{number}{unit}"
 

@@ -52,8 +52,8 @@ pub struct Scenario {
     /// Grading of the delay that load adds. Default: `scale = "p99"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
-    /// Maximum number of packets in a run. A scenario that may need more is refused before it starts. Default:
-    /// 100000000000, some hours of computing.
+    /// Maximum number of packets in a run. A scenario that may need more is refused before it starts. The
+    /// packets of a program's own endpoints are not counted. Default: 100000000000, some hours of computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packets: Option<u64>,
     /// Expected values of measures. Each key is the dotted path of a measure in the summary (`*` matches any name), and
@@ -82,12 +82,13 @@ pub struct Route {
     pub via: String,
 }
 
-/// Measurements to record. A time series has 6000 bins unless `interval` is set, so its size does not grow with the
-/// length of the run.
+/// Measurements to record. A time series has about 6000 bins unless `interval` is set, so its size does not grow with
+/// the length of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Width of a bin of the time series. Default: 1/6000 of the duration.
+    /// Width of a bin of the time series, in whole nanoseconds; the last bin may be narrower. Default: 1/6000 of the
+    /// duration.
     #[serde(default)]
     pub interval: Option<Duration>,
     /// Links for which time series and distributions are recorded. Counters are kept for all links. Default: every

@@ -23,7 +23,8 @@ pub fn require(valid: bool, field: &str, message: impl Into<String>) -> Result<(
 
 /// Refuses a value outside `least..=most`, and NaN.
 pub fn within<T: PartialOrd + Display>(field: &str, value: T, least: T, most: T) -> Result<(), Problem> {
-    require(least <= value && value <= most, field, format!("{value} is not valid; expected {least} to {most}"))
+    let valid = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    require(least <= value && value <= most, field, format!("{value} is not valid; expected {valid}"))
 }
 
 /// Refuses zero, negative numbers and NaN.
@@ -47,6 +48,7 @@ mod tests {
     fn messages_name_the_value_and_the_range() {
         let message = |check: Result<(), Problem>| check.unwrap_err().to_string();
         assert_eq!(message(within("n", 7, 1, 5)), "n: 7 is not valid; expected 1 to 5");
+        assert_eq!(message(within("n", 7, 1, 1)), "n: 7 is not valid; expected 1");
         assert_eq!(message(within("x", f64::NAN, 0.5, 1.0)), "x: NaN is not valid; expected 0.5 to 1");
         assert_eq!(message(positive("size", Bytes(0))), "size: 0B is not valid; expected more than 0B");
         assert_eq!(message(positive_or_none("count", Some(0))), "count: 0 is not valid; expected more, or no count");

@@ -80,7 +80,8 @@ params! {
         /// probability, packets of L are marked with probability k p', and packets of C are marked or dropped with
         /// probability p'^2.
         coupling_factor: f64 = 2.0,
-        /// How packets of L are marked because of L's own delay; null: step (linux), ramp (rfc9332).
+        /// How packets of L are marked because of L's own delay; null: step (linux), ramp (rfc9332). With linux, a packet
+        /// that both the coupled law and the step mark counts as two marks, as in the kernel's statistics.
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
         /// If `native` is step: sojourn time above which a packet of L is marked. A number of packets ("5p") is also valid: a
         /// packet is marked if more packets than this number remain in L after it.
@@ -180,14 +181,14 @@ impl Dualpi2Params {
             "gives a gain of {gain:.1e} (1/s); expected at most {MOST_GAIN}: a longer rtt_max or a shorter tupdate"
         );
         let k = self.coupling_factor;
-        let whole = k.fract() == 0.0 && (1.0..=255.0).contains(&k);
-        ensure!(
-            whole || !self.is_linux(),
-            "coupling_factor",
-            "{k} is not valid; expected a whole number from 1 to 255, or variant = \"rfc9332\""
-        );
         let fits = k > 0.0 && k <= 255.0;
-        ensure!(fits, "coupling_factor", "{k} is not valid; expected above 0 and at most 255");
+        let valid = match (self.is_linux(), fits) {
+            (true, true) => "a whole number from 1 to 255, or variant = \"rfc9332\"",
+            (true, false) => "a whole number from 1 to 255",
+            (false, _) => "above 0 and at most 255",
+        };
+        let whole = k.fract() == 0.0 || !self.is_linux();
+        ensure!(fits && whole, "coupling_factor", "{k} is not valid; expected {valid}");
         let mask = self.ecn_mask;
         ensure!(
             (1..=3).contains(&mask),

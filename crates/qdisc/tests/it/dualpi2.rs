@@ -507,6 +507,7 @@ fn what_is_refused() {
         spec.validate().unwrap_err().to_string()
     };
     assert!(refusal(r#"{"coupling_factor": 1.5}"#).contains("a whole number from 1 to 255, or variant"));
+    assert!(refusal(r#"{"coupling_factor": 0}"#).ends_with("expected a whole number from 1 to 255"));
     assert!(refusal(r#"{"ecn_mask": 0}"#).contains("dualpi2.ecn_mask: 0 is not valid; expected 1"));
     assert!(refusal(r#"{"ecn_mask": 4}"#).contains("expected 1"));
     assert!(refusal(r#"{"l_dscp": [64]}"#).contains("0 to 63"));
