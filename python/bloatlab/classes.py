@@ -127,7 +127,8 @@ class UserClass:
             hint = next(filter(None, (nearest(o, methods) for o in own if o not in methods)), "")
             calls = [f"{m}({', '.join(('self', *methods[m]))})" for m in group]
             lacks = f"neither {' nor '.join(calls)}" if len(calls) > 1 else f"no {calls[0]}"
-            raise self._invalid(path, "", f"{name} has {lacks}, but {', '.join(own) or 'no other'}{hint}")
+            rest = f"but {', '.join(own)}" if own else "and no other methods"
+            raise self._invalid(path, "", f"{name} has {lacks}, {rest}{hint}")
         for need in self.needs():
             if need not in self.kind.needs:
                 valid = ", ".join(self.kind.needs) or "none"

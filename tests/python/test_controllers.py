@@ -373,6 +373,7 @@ GOOD = f"class Mine:\n    def on_ack(self, sample): pass\n{CONGESTION}"
         ("from random import random\n", "", ["mine.py:1:", "a controller uses sample.random()"]),
         (GOOD.replace("Mine", "Mien"), "", ["mine.py has no class Mine", 'did you mean "Mien"']),
         (f"class Mine:\n{CONGESTION}", "", ["mine.py:2:", "Mine has no on_ack(self, sample)"]),
+        ("class Mine:\n    x = 1\n", "", ["Mine has no on_ack(self, sample), and no other methods"]),
         (
             "class Mine:\n    def on_ack(self, sample): pass\n",
             "",
