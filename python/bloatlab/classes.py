@@ -184,7 +184,11 @@ class UserClass:
 
     def line(self, method: str, error: BaseException) -> str:
         """Describes an error in one line: file, line, method and exception."""
-        text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+        try:
+            said = str(error)
+        except Exception:  # noqa: BLE001, `__str__` of the user's exception may fail
+            said = "it cannot be shown"
+        text = " ".join(f"{type(error).__name__}: {said}".split()).removesuffix(":")
         return f"{self.label}:{line_in(error, self.file) or line_of(self.of, method)}: {method} raised {text[:300]}"
 
 

@@ -202,6 +202,17 @@ def test_a_law_in_python_reports_its_state():
         law("{ python = { law = 'mine' } }", laws={"mine": Nameless})
 
 
+def test_an_exception_that_cannot_be_shown_is_one_line():
+    def unshown(_: object) -> str:
+        raise ValueError
+
+    def head(*_: object) -> None:
+        raise type("Odd", (Exception,), {"__str__": unshown})
+
+    with pytest.raises(ScenarioError, match="head raised Odd: it cannot be shown"):
+        law("{ python = { law = 'mine' } }", laws={"mine": type("Failing", (Counting,), {"head": head})})
+
+
 def test_a_probe_cannot_use_the_names_of_the_traces_own_columns():
     result = bloatlab.run(traced(links=True, flows=True))
     links, flows = (result.trace(name).columns for name in ("links", "flows"))
