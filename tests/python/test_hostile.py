@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -215,6 +216,30 @@ def test_a_closed_standard_error_does_not_end_a_command(
     os.close(writer)
     assert done.returncode == code
     assert (tmp_path / "out" / "summary.json").is_file() == (code == 0)
+
+
+def test_a_command_leaves_standard_error_as_it_was(tmp_path: Path):
+    lines = """
+        import contextlib, io, sys
+        from bloatlab.cli.main import main
+
+        def refused():
+            with contextlib.suppress(SystemExit):
+                main(["run", "no.toml"])
+
+        refused()
+        refused()
+        with contextlib.redirect_stderr(io.StringIO()) as own:
+            refused()
+        sys.stdout.write(own.getvalue())
+        sys.stderr = sys.__stderr__
+        sys.stderr.write("end\\n")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(lines)], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    line = "no.toml: no such file or directory\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, line, f"{line}{line}end\n")
 
 
 def test_output_of_ascii_is_no_bug(result: Path):

@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, TextIO, cast
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 from rich.console import Console
@@ -84,34 +85,39 @@ for _name in _COMMANDS:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits."""
     warnings.formatwarning = lambda message, *_, **__: f"{message}\n"  # a warning is one line without a source location
-    if isinstance(sys.stderr, io.TextIOWrapper):
-        sys.stderr = _Stderr(sys.stderr.buffer, sys.stderr.encoding, line_buffering=True)
-    else:  # None if it was closed before the start; os.open then returns its number, which no other file gets
+    if sys.stderr is None:  # it was closed before the start; os.open returns its number, which then no other file gets
         sys.stderr = open(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")  # noqa: PTH123, SIM115  until the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # without this, printing µ on an ASCII terminal fails
-    sys.exit(call(sys.argv[1:] if arguments is None else arguments))
+    with contextlib.redirect_stderr(cast("TextIO", _Stderr(sys.stderr))):
+        sys.exit(call(sys.argv[1:] if arguments is None else arguments))
 
 
-class _Stderr(io.TextIOWrapper):
+class _Stderr:
     """Standard error that drops its text once the reader has closed the pipe, so that the command still finishes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
     def write(self, text: str, /) -> int:
         try:
-            return super().write(text)
+            return self._stream.write(text)
         except BrokenPipeError:
             self._drop()
             return len(text)
 
     def flush(self) -> None:
         try:
-            super().flush()
+            self._stream.flush()
         except BrokenPipeError:
             self._drop()
 
     def _drop(self) -> None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
 
 def call(arguments: Sequence[str]) -> int:
