@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from bloatlab import parse
-from bloatlab.cli.live import with_ecn
+from bloatlab import live
+from bloatlab.cli.common import BadInput
 from bloatlab.cli.main import call
 
 GRID = """
@@ -120,16 +120,35 @@ def test_a_study_goes_on_in_its_own_folder_only(refused, tmp_path: Path):
     assert "scorecard.json of scte2013" in refused("reproduce", "csc458", "-o", tmp_path)
 
 
-def test_stacks_with_ecn_that_an_application_uses_are_found():
-    def found(tcp: str, server: str) -> list[str]:
-        text = f"""
-duration = "5s"
-tcp.mine = {{ preset = "linux-6", ecn = true }}
-link.up = {{ from = "a", to = "b", rate = "1mbit", both_ways = true }}
-app.x = {{ from = "a", to = ["b"], traffic = "ftp", tcp = "{tcp}", tcp_server = "{server}" }}
-"""
-        return with_ecn(parse(text))
+@pytest.mark.parametrize(
+    ("used", "stacks"),
+    [
+        ('tcp = "plain", tcp_server = "cubic"', ""),
+        ('tcp = "own"', "own"),
+        ('tcp_server = "dctcp"', "dctcp"),
+        ('tcp = "named", tcp_server = "dctcp"', "dctcp, named"),
+    ],
+)
+def test_a_live_run_with_cong_names_the_stacks_that_run_without_ecn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch, used: str, stacks: str
+):
+    def run(*_: object, **__: object) -> None:
+        raise BadInput("no live run")
 
-    assert found("linux-6", "cubic") == []
-    assert found("mine", "linux-6") == ["mine"]
-    assert found("linux-6", "dctcp") == ["dctcp"]
+    monkeypatch.setattr(live, "available", lambda: True)
+    monkeypatch.setattr(live, "clean", lambda: 0)
+    monkeypatch.setattr(live, "run", run)
+    file = tmp_path / "a.toml"
+    file.write_text(f"""
+duration = "5s"
+tcp.own = {{ preset = "linux-6", ecn = true }}
+tcp.named = {{ preset = "dctcp" }}
+tcp.plain = {{ preset = "linux-6", congestion_control = "reno" }}
+link.up = {{ from = "a", to = "b", rate = "1mbit", both_ways = true }}
+app.x = {{ from = "a", to = ["b"], traffic = "ftp", {used} }}
+app.y = {{ from = "a", to = ["b"], traffic = "ping" }}
+""")
+    note = f"note: --cong reno: without ECN, which the scenario's {stacks} would use\n" if stacks else ""
+    for words, said in ((["--cong", "reno"], note), (["--cong", "reno", "-q"], ""), ([], "")):
+        assert call(["live", str(file), *words]) == 2
+        assert capsys.readouterr().err == f"{said}no live run\n"

@@ -108,15 +108,16 @@ def command(
     return _verdict(result, console, quiet=quiet)
 
 
-def with_ecn(of: Scenario) -> list[str]:
+def _with_ecn(of: Scenario) -> list[str]:
     """Returns the names of the TCP stacks with ECN that a scenario's applications use."""
     presets = {entry["name"]: entry["params"] for entry in catalogue()["tcp"]}
+    stacks = presets | {name: presets[own["preset"]] | own for name, own in of.data["tcp"].items()}
     used = {app[key] for app in of.data["app"].values() for key in ("tcp", "tcp_server") if app.get(key)}
-    return sorted(name for name in used if of.data["tcp"].get(name, presets.get(name, {})).get("ecn"))
+    return sorted(name for name in used if stacks[name]["ecn"])
 
 
 def _say_without_ecn(console: Console, of: Scenario, cong: str | None) -> None:
-    if cong is not None and (stacks := with_ecn(of)):
+    if cong is not None and (stacks := _with_ecn(of)):
         console.say(f"note: --cong {cong}: without ECN, which the scenario's {', '.join(stacks)} would use")
 
 
