@@ -170,8 +170,12 @@ def test_bad_input_is_one_line(words: list[str], told: str, capsys: pytest.Captu
         ("droptail = {", "dropptail = {", 'did you mean "droptail"?'),
         ('["50ms", "500ms"]', '["50ms", "5x"]', "is not valid; expected"),
         ('["50ms", "500ms"]', '["50ms", "0ms"]', "buffers: 0ms is not above 0"),
-        ('["50ms", "500ms"]', '["50ms", "0p"]', "buffers: 0p is not above 0"),
+        ('["50ms", "500ms"]', '["50ms", "0p"]', "buffers: 0p is not valid; expected at least 2p"),
         ('["50ms", "500ms"]', '["50ms", "1p"]', "buffers: 1p is not valid; expected at least 2p"),
+        ('["50ms", "500ms"]', f'["50ms", "{"9" * 4400}p"]', "99 is not above 0 and at most 1 TB"),
+        ('["50ms", "500ms"]', '["9p"]\nleast = "15KB"', "buffers: 9p is not valid; expected at least 10p"),
+        ('["50ms", "500ms"]', '["50ms"]\nleast = "5000GB"', "least: 5000GB is not above 0 and at most 1 TB"),
+        ('["50ms", "500ms"]', '["50ms"]\nleast = 15000', "small: discipline 1: least: 15000 is not a string"),
         ('["50ms", "500ms"]', '["50ms", "5000GB"]', "buffers: 5000GB is not above 0 and at most 1 TB"),
         ('"droptail 500ms"', '"droptail 5x"', 'small: today: "5x" is not valid; expected a size'),
         ('"droptail 500ms"', '"droptail 999999999999p"', "small: today: 999999999999p is not above 0 and at most 1 TB"),
@@ -196,6 +200,13 @@ def test_a_bad_device_is_one_line(small: Path, was: str, now: str, told: str, ca
     err = capsys.readouterr().err
     assert told in err
     assert len(err.splitlines()) == 1
+
+
+def test_a_setting_of_today_below_the_least_is_refused(small: Path):
+    text = small.read_text().replace("droptail 500ms", "droptail 5p").replace("buffers", 'least = "15KB"\nbuffers')
+    small.write_text(text)
+    with pytest.raises(AdviceError, match="small: today: 5p is not valid; expected at least 10p"):
+        asked(up="5mbit", rtt="40ms", device=str(small))
 
 
 @pytest.mark.parametrize("device", catalogue_of.names("device"))

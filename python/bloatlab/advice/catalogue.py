@@ -48,8 +48,8 @@ class Discipline:
     `queue` is a queue as in a scenario, in which {bytes} or {packets} stands for the buffer size and {rate} for the
     line's rate. `buffers` lists the buffer sizes to try. An entry is a size ("50ms", "417p", "60KB"), a multiple of the
     maximum bandwidth-delay product ("4bdp"), or "around", which means a series of sizes around the bandwidth-delay
-    products. No buffer is smaller than `least_bytes`. A discipline that is not `settable` is shown alongside the
-    others, but never recommended; `note` says why.
+    products. No buffer is smaller than `least`, which is a size, too. A discipline that is not `settable` is shown
+    alongside the others, but never recommended; `note` says why.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Discipline:
     queue: Mapping[str, Any]
     buffers: Sequence[str]
     source: str = ""
-    least_bytes: int = 0
+    least: str = "2p"
     settable: bool = True
     note: str = ""
     aqm_target_ms: int | None = None

@@ -9,9 +9,9 @@ A discipline's `buffers` may contain:
     60KB        60 000 bytes
 
 The sizes that the device's `today` and `standard` name are added. A smaller size than two full packets becomes two full
-packets ("1p" is refused), or the discipline's `least_bytes` if that is larger. If two sizes are within a twelfth of
-each other, only one is kept, preferably today's, then one that a standard names, then a BDP or a size given in packets
-or bytes.
+packets, or the discipline's `least` if that is larger; but too small a number of packets is refused, because the
+setting's name contains it. If two sizes are within a twelfth of each other, only one is kept, preferably today's, then
+one that a standard names, then a BDP or a size given in packets or bytes.
 
 If a device's setting applies to both directions, the downstream uses the same discipline. Its buffer has the same
 number of packets or bytes if the device's file gives the size in these units; otherwise, both buffers drain in the same
@@ -105,7 +105,9 @@ def options(device: Device, line: Line) -> list[Option]:
 def option(device: Device, discipline: Discipline, size: int, line: Line, given: str = "") -> Option:
     """Makes a setting from a discipline and a buffer of `size` bytes."""
     if device.down is None:
-        down = _filled(discipline.queue, size if given else least(size * line.down / line.up, discipline), line.down)
+        down = _filled(
+            discipline.queue, size if given else least(size * line.down / line.up, line, discipline), line.down
+        )
     else:
         there = Line(line.down, line.down, line.rtts)
         down = _filled(
@@ -140,30 +142,35 @@ def bytes_of(text: str, line: Line, where: str, of: Discipline | None = None) ->
     if found := re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)bdp", text):
         size = float(found[1]) * line.bdp(line.rtts[-1])
     elif found := re.fullmatch(r"([0-9]+)p", text):
-        if int(found[1]) == 1:
-            raise AdviceError(f"{where} {text[:80]} is not valid; expected at least 2p")
-        size = int(found[1]) * PACKET
+        packets = float(found[1])
+        if packets * FRAME < (lowest := least(0, line, of)):
+            raise AdviceError(f"{where} {text[:80]} is not valid; expected at least {math.ceil(lowest / FRAME)}p")
+        size = packets * PACKET
     elif text.endswith("s"):
         size = amount(where, text, "a duration") * line.up / 8.0
     else:
         size = amount(where, text, "a size")
     if not 0 < size <= MOST_BYTES:
         raise AdviceError(f"{where} {text[:80]} is not above 0 and at most {MOST_BYTES / 1e12:g} TB")
-    return least(size, of)
+    return least(size, line, of)
 
 
 def _around(of: Discipline, line: Line) -> Iterator[int]:
     size, end = LEAST * line.bdp(line.rtts[0]), MOST * line.bdp(line.rtts[-1])
     while size < end:
-        yield least(size, of)
+        yield least(size, line, of)
         size *= STEP
-    yield least(end, of)
-    yield from (least(line.bdp(rtt), of) for rtt in line.rtts)
+    yield least(end, line, of)
+    yield from (least(line.bdp(rtt), line, of) for rtt in line.rtts)
 
 
-def least(size: float, of: Discipline | None = None) -> int:
-    """Returns a size in whole bytes, or the smallest buffer (of the discipline, if given) if that is larger."""
-    return max(2 * FRAME, of.least_bytes if of is not None else 0, round(size))
+def least(size: float, line: Line, of: Discipline | None) -> int:
+    """Returns a size in whole bytes, or the smallest buffer (of the discipline, if given) if that is larger.
+
+    Raises `AdviceError`.
+    """
+    own = bytes_of(of.least, line, f"discipline {of.name}: least:") if of is not None else 0
+    return max(2 * FRAME, own, round(size))
 
 
 def today(device: Device, line: Line) -> tuple[Discipline, int]:

@@ -119,7 +119,7 @@ def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
     if len(rtts) == 1:
         rtts = [min(max(rtts[0] * f, line_of.LEAST_RTT_S), line_of.MOST_RTT_S) for f in WRONG]
     base = _plain(q.device)
-    sized = {rtt: option(q.device, base, least(q.line.bdp(rtt), base), q.line) for rtt in rtts}
+    sized = {rtt: option(q.device, base, least(q.line.bdp(rtt), q.line, base), q.line) for rtt in rtts}
     rows: list[tuple[Option, float | None]] = [(o, rtt) for rtt, o in sized.items()]
     if best.option not in sized.values():
         rows.append((best.option, None))
