@@ -7,7 +7,7 @@
 
 With several seeds, the condition must hold for the whole 95 % interval of the mean (Student's t); the interval is
 clipped at 0, because no number in a summary is negative. With one seed, the run's value is tested. A missing value
-fails the condition: for example, a call has no MOS if none of its packets arrived.
+fails the condition: for example, a call of which nothing arrived or was dropped has no MOS.
 """
 
 import fnmatch
