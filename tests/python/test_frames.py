@@ -104,6 +104,7 @@ def test_numpys_values_are_as_good_as_pythons(scenario_file: Path, numpys: Any, 
         ({"link.up.rate": ["1mbit"]}, 1, {"columns": ["apps.voip.voip.moss"]}, "column apps.voip.voip.moss: no such"),
         ({"link.up.rate": ["1mbit"]}, 1, {"columns": "apps.*"}, "columns: expected a list of names, such as"),
         ({"link.up.rate": ["1mbit"]}, 1, {"columns": {"apps.*"}}, "columns: expected a list of names, such as"),
+        ({"link.up.rate": ["1mbit"]}, 1, {"columns": np.array("apps.x")}, "columns: expected a list of names, such as"),
         ({"link.up.rate": ["1mbit"]}, 1, {"columns": np.array(["apps.nix"])}, "column apps.nix: no such"),
     ],
 )

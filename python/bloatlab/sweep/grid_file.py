@@ -101,7 +101,7 @@ def sweep(
     *,
     sets: Sets = (),
     where: Sequence[str] = (),
-    columns: Sequence[str] = (),
+    columns: Iterable[str] = (),
     jobs: int | None = None,
     store: str | Path | None = None,
 ) -> pl.DataFrame:
@@ -118,7 +118,7 @@ def sweep(
     `store` is a folder; runs that it holds are not repeated. Raises `ScenarioError`, or `GridError` (a `ValueError`)
     with one line.
     """
-    columns = _columns(columns)
+    patterns = _columns(columns)
     chosen = _seeds(list(seeds) if isinstance(seeds, Iterable) else seeds)
     found = axes_of.read({"axes": dict(axes), "where": list(where)}, MOST_RUNS // len(chosen))
     fixed = overrides(sets)
@@ -127,7 +127,7 @@ def sweep(
     kept = None if store is None else Store(Path(store))
     frame = gather(points, SUMMARY, store=kept, jobs=jobs).frame()
     names = [*found.sets, "seed", "scenario_hash"]
-    return frame.select(*names, *matching([c for c in frame.columns if c not in names], columns))
+    return frame.select(*names, *matching([c for c in frame.columns if c not in names], patterns))
 
 
 def matching(known: Sequence[str], patterns: Sequence[str]) -> list[str]:
@@ -176,9 +176,10 @@ SUMMARY = Measure("summary", summary)
 
 
 def _columns(given: Any) -> Sequence[str]:
-    # a set is refused, because columns have an order
-    ordered = isinstance(given, Iterable) and not isinstance(given, (str, set, frozenset, Mapping))
-    names: list[Any] = list(given) if ordered else [None]
+    try:  # a set is refused, because columns have an order
+        names: list[Any] = [None] if isinstance(given, (str, set, frozenset, Mapping)) else list(given)
+    except TypeError:  # not iterable
+        names = [None]
     if not all(isinstance(name, str) for name in names):
         raise GridError('columns: expected a list of names, such as ["links.up.sojourn_ms.p99"]')
     return names
