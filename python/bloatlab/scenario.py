@@ -37,6 +37,9 @@ else:
     AppDict = LinkDict = ScenarioDict = dict
 
 
+#: The largest seed: TOML has no larger integers.
+MOST_SEED = 2**63 - 1
+
 #: Matches the beginning of canonical JSON, up to the seed.
 _SEED = re.compile(r'\{"name":"(?:[^"\\]|\\.)*","seed":([0-9]+)')
 
@@ -97,7 +100,7 @@ class Scenario:
     def with_seed(self, seed: int) -> Scenario:
         """Returns `with_sets(("seed", str(seed)))`, but several hundred times faster: sweeps call it for every run."""
         found = _SEED.match(self.text)
-        if found is None or type(seed) is not int or not 0 <= seed < 2**63:
+        if found is None or type(seed) is not int or not 0 <= seed <= MOST_SEED:
             return self.with_sets(("seed", str(seed)))
         return Scenario(f"{self.text[: found.start(1)]}{seed}{self.text[found.end(1) :]}")
 

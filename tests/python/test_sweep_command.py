@@ -95,6 +95,7 @@ def test_the_table_is_what_single_runs_measure(grid: Path, tmp_path: Path, capsy
         (("dumbbell.toml", "nowhere.toml"), ["no such file"]),
         (("seeds = 2", "seeds = 0"), ["seeds: 0 is neither"]),
         (("seeds = 2", "seeds = [1, 1]"), ["seeds: [1, 1] is neither"]),
+        (("seeds = 2", "seeds = [1, -1]"), ["seeds: [1, -1] is neither", "seeds from 0 to 9223372036854775807"]),
         (("seeds = 2", "seeds = true"), ["seeds: True is neither"]),
         (('["1mbit", "5mbit"]', "[]"), ["axes.link.up.rate: expected a list of values"]),
         (('["1mbit", "5mbit"]', '["1mbit", "1mbit"]'), ["axes.link.up.rate: a value is given twice"]),

@@ -14,7 +14,7 @@ from bloatlab.cli.show import print_result
 from bloatlab.errors import nearest
 from bloatlab.lazy import load as load_libraries
 from bloatlab.results import save
-from bloatlab.scenario import load
+from bloatlab.scenario import MOST_SEED, load
 from bloatlab.simulation import Progress, Result, run
 from bloatlab.terminal import Console
 from bloatlab.traces import KINDS, PACKETS
@@ -27,7 +27,9 @@ def command(
     *,
     sets: Sets = (),
     output: SavedIn = None,
-    seed: Annotated[int | None, Parameter(name=["--seed", "-s"], validator=validators.Number(gte=0, lt=2**63))] = None,
+    seed: Annotated[
+        int | None, Parameter(name=["--seed", "-s"], validator=validators.Number(gte=0, lte=MOST_SEED))
+    ] = None,
     form: TableForm = "parquet",
     pcap: bool = False,
     pcap_link: str | None = None,

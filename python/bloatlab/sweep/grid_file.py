@@ -27,7 +27,7 @@ import polars as pl
 
 from bloatlab import files, warm_up, workloads
 from bloatlab.errors import nearest
-from bloatlab.scenario import Override, Scenario, ScenarioError, Sets, opened, overrides, plain, problems
+from bloatlab.scenario import MOST_SEED, Override, Scenario, ScenarioError, Sets, opened, overrides, plain, problems
 from bloatlab.simulation import Result
 from bloatlab.sweep import axes as axes_of
 from bloatlab.sweep.axes import MOST_RUNS, GridError, known
@@ -191,8 +191,8 @@ def _seeds(given: Any) -> Sequence[int]:
     if type(given) is int and 0 < given <= MOST_RUNS:
         return range(1, given + 1)
     seeds: list[Any] = given if isinstance(given, list) else []
-    if seeds and all(type(s) is int and 0 <= s < 2**63 for s in seeds) and len(set(seeds)) == len(seeds):
+    if seeds and all(type(s) is int and 0 <= s <= MOST_SEED for s in seeds) and len(set(seeds)) == len(seeds):
         return seeds
     shown = repr(given) if len(repr(given)) <= 40 else f"{repr(given)[:40]}..."
-    valid = f"a whole number from 1 to {MOST_RUNS} nor a list of different seeds from 0 to 2^64 - 1"
+    valid = f"a whole number from 1 to {MOST_RUNS} nor a list of different seeds from 0 to {MOST_SEED}"
     raise GridError(f"seeds: {shown} is neither {valid}")
