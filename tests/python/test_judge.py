@@ -424,11 +424,15 @@ def test_an_invalid_suite_gets_one_line(
 @pytest.mark.parametrize(
     ("place", "line"),
     [
-        ("link.up.quue", 'judge: mine: subject: link.up: unknown key "quue"; did you mean "queue"?'),
+        ("link.up.quue", 'judge: mine: no case can run with codel: link.up: unknown key "quue"; did you mean "queue"?'),
+        (
+            "link.up.rate",
+            'judge: mine: no case can run with codel: link.up.rate: "codel" is not valid; expected a rate',
+        ),
         ("app.*.traffic.ftp.siz", 'app.judged.traffic.ftp: unknown key "siz"; did you mean "size"?'),
     ],
 )
-def test_a_misspelt_last_key_of_the_subject_is_refused(
+def test_a_subject_that_fits_no_case_is_refused(
     say: Say, write_suite: Callable[[str, str], None], place: str, line: str
 ) -> None:
     write_suite(SUITE.replace("link.up.queue", place), CASE)

@@ -85,6 +85,7 @@ def _suite(suite: Suite, subjects: Sequence[Subject], gathered: Gather) -> list[
         for one in subjects:
             jobs.setdefault(_Key(case.section, one.name), (case, one))
 
+    _refuse_misfits(suite, subjects)
     built = {key: _scenario(suite, case, one, key.seed) for key, (case, one) in jobs.items()}
     refused = {key: made for key, made in built.items() if isinstance(made, str)}
     for key, why in refused.items():
@@ -139,10 +140,7 @@ def _why(value: Any) -> str:
 def _scenario(
     suite: Suite, case: Case, of: Subject, seed: int, moments: Mapping[str, float] | None = None
 ) -> Scenario | str:
-    """Builds the scenario of a case; or returns the reason why the subject's stack cannot run in it.
-
-    Raises `JudgeError` if the last key of the suite's `subject` does not exist.
-    """
+    """Builds the scenario of a case; or returns the reason why the subject's stack cannot run in it."""
     tree, source = case.scenario(moments) | {"seed": seed}, f"{case.suite} {case.section}"
     parse(json.dumps(expanded(tree)), form="json", source=source)
     try:
@@ -151,14 +149,23 @@ def _scenario(
     except ClassError:
         raise
     except ScenarioError as error:
-        reason = problems(error)[0].removeprefix(f"{source}: ")
-        places = [suite.subject] if isinstance(suite.subject, str) else suite.subject
-        if any(f'unknown key "{place.rpartition(".")[2]}"' in reason for place in places if place != STACK):
-            raise JudgeError(f"judge: {suite.name}: subject: {reason}") from None
-        return reason
+        return problems(error)[0].removeprefix(f"{source}: ")
     if of.transport is None:
         return made
     return "a transport traces no phases" if case.moments else why_not(made) or made
+
+
+def _refuse_misfits(suite: Suite, subjects: Sequence[Subject]) -> None:
+    """Refuses a subject that no case accepts, because its value or the suite's key `subject` is then wrong.
+
+    The cases that are not selected count, too. Raises `JudgeError`.
+    """
+    for one in subjects:
+        cases = [*suite.cases, *read_suite(suite.name).cases]
+        tries = (_scenario(suite, case, one, 1) for case in cases)
+        reasons = [str(made) for made in itertools.takewhile(lambda made: isinstance(made, str), tries)]
+        if one.transport is None and reasons and len(reasons) == len(cases):
+            raise JudgeError(f"judge: {suite.name}: no case can run with {one.name[:80]}: {reasons[0]}")
 
 
 def _scenarios(built: Mapping[_Key, Scenario | str]) -> dict[_Key, Scenario]:
