@@ -414,7 +414,10 @@ def test_a_controller_that_cannot_be_used_is_one_line(written: Write, controller
             "def on_ack(self, s):\n      from bloatlab.controllers import Drive\n      return Drive(pacing_rate=-8)",
             ["on_ack returned pacing_rate -8"],
         ),
-        ("def on_ack(self, s): pass\n    def on_timer(self, m, name): pass", ["timers", "raised AttributeError"]),
+        (
+            "def on_ack(self, s): pass\n    def on_timer(self, m, name): pass",
+            ["timers is missing; expected a dict of names and times in ns"],
+        ),
         (
             "timers = {'x': 0.5}\n    def on_ack(self, s): pass\n    def on_timer(self, m, name): pass",
             ["timers is {'x': 0.5}; expected a dict of names and times in ns"],
