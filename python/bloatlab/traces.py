@@ -7,6 +7,7 @@ The core delivers both in chunks while it runs. States are collected into the re
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,9 @@ CAPTURES = ("left.pcap", "right.pcap")
 
 #: The kinds of trace. The first three become tables of the result; packets are written to files.
 KINDS = ("links", "queues", "flows", PACKETS)
+
+#: Matches the names of the files of packets.
+_OURS = re.compile(r"[0-9]{5,}\.parquet")
 
 _NOTHING = {"uint64": 2**64 - 1, "uint8": 2}
 _NO_WORD = 2**16 - 1
@@ -83,22 +87,32 @@ def check_free(option: str, folder: str | Path, *names: str) -> None:
     if folder == "":
         raise InputError(f'{option}: "" is not valid; expected the path of a folder')
     folder = Path(folder)
-    if names:
-        there = [name for name in names if (folder / name).is_file()]  # a pipe loses nothing
-    else:
-        there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    # a pipe loses nothing
+    there = [name for name in names if (folder / name).is_file()] if names else _names(folder)
     if there:
         wanted = "a folder without it" if names else "a new or empty folder"
         raise InputError(f"{option} {folder}: already has {there[0]}; expected {wanted}")
 
 
+def check_no_others(folder: Path) -> None:
+    """Raises `InputError` if the packets in a result's folder have files beside them that no run has written."""
+    place = folder / PACKETS
+    if others := [name for name in _names(place) if not _OURS.fullmatch(name)]:
+        raise InputError(f"{PACKETS} {place}: already has {others[0]}; expected a new or empty folder")
+
+
 def remove_packets(folder: Path) -> None:
     """Removes the packet files that an earlier run wrote into a result's folder. Other files stay. Raises `OSError`."""
-    for path in (folder / PACKETS).glob("*.parquet"):
-        if path.stem.isdecimal() and len(path.stem) >= 5:
-            path.unlink()
+    place = folder / PACKETS
+    for name in filter(_OURS.fullmatch, _names(place)):
+        (place / name).unlink()
     with contextlib.suppress(OSError):  # other files are in it
-        (folder / PACKETS).rmdir()
+        place.rmdir()
+
+
+def _names(folder: Path) -> list[str]:
+    """Returns the names of the files in a folder, in order. Raises `OSError`."""
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
 def _series(name: str, values: Any) -> pl.Series:

@@ -176,12 +176,21 @@ def test_force_replaces_only_what_a_run_has_written(tmp_path: Path, capsys: pyte
     assert call([*run, "--pcap", "--trace", "packets"]) == 0
     assert call([*run, "--pcap"]) == 0
     assert not (out / "packets").exists()
+    pcaps = [out / "left.pcap", out / "right.pcap"]
     mine = [out / "tables/thesis.parquet", out / "packets/thesis.parquet", out / "packets/notes.txt"]
     (out / "packets").mkdir()
     for path in mine:
         path.write_text("mine")
-    assert call(run) == 0
+    ours = out / "packets/00000.parquet"
+    ours.write_text("packets of an earlier run")
     assert call([*run, "--trace", "packets"]) == 2
     assert "packets: already has notes.txt; expected a new or empty folder" in capsys.readouterr().err
+    assert [path.exists() for path in (ours, *pcaps)] == [True] * 3  # refused before anything is removed
+    assert call(run) == 0
     assert [path.read_text() for path in mine] == ["mine"] * 3
-    assert (out / "left.pcap").is_file()
+    assert [path.exists() for path in (ours, *pcaps)] == [False] * 3  # nothing of another run is left
+    (out / "summary.json").unlink()
+    (out / "tables").rename(tmp_path / "tables")
+    pcaps[0].write_text("mine")
+    assert call(run) == 0
+    assert pcaps[0].read_text() == "mine"

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bloatlab.errors import InputError
-from bloatlab.results import FILES, check_tables
+from bloatlab.results import FILES, SUMMARY, check_tables
 from bloatlab.scenario import Override, Scenario, load, quantity
-from bloatlab.traces import CAPTURES, remove_packets
+from bloatlab.traces import CAPTURES, check_no_others, remove_packets
 from bloatlab.workloads import near
 
 if TYPE_CHECKING:
@@ -109,16 +109,20 @@ def not_input(output: Path | None, *inputs: Path | None) -> None:
             raise BadInput(f"--output {output}: is read by this command; expected another file")
 
 
-def fresh_result(folder: Path | None, *, force: bool, captures: bool) -> None:
-    """Makes a result's folder. With `force`, removes an earlier run's packets and, for a run with captures, captures.
+def fresh_result(folder: Path | None, *, force: bool, captures: bool, packets: bool = False) -> None:
+    """Makes a result's folder. With `force`, removes an earlier run's packets and captures.
 
-    Raises `BadInput` like `fresh`, and `ResultError` if the folder has tables that are not those of a result.
+    Captures beside no summary.json may be the user's, so only a run with `captures` removes them. Before it removes
+    anything, raises `BadInput` like `fresh`, `ResultError` if the folder has tables that are not those of a result, and
+    `InputError` if a run that writes `packets` finds other files in their folder.
     """
     fresh(folder, *FILES, force=force)
     if folder is not None:
         check_tables(folder)
+        if packets:
+            writing(folder, lambda: check_no_others(folder))
         writing(folder, lambda: remove_packets(folder))
-        for path in [folder / name for name in CAPTURES] if captures else []:
+        for path in [folder / name for name in CAPTURES] if captures or (folder / SUMMARY).is_file() else []:
             writing(path, lambda path=path: path.unlink(missing_ok=True))
 
 

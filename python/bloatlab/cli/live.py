@@ -84,9 +84,8 @@ def command(
         raise BadInput("--shell: cannot be combined with a program after --")
     resolved = scenario(file, sets)
     served = _split(serve)
-    fresh_result(
-        output, force=force, captures=pcap
-    )  # an existing result is refused before the run, which may take a long time
+    # an existing result is refused before the run, which may take a long time
+    fresh_result(output, force=force, captures=pcap)
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
     _say_without_ecn(console, resolved, None if quiet else cong)

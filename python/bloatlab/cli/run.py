@@ -70,9 +70,8 @@ def command(
     resolved = reading(file, lambda: load(file, given))
     if resolved.traces(PACKETS) and output is None:
         raise BadInput("trace.packets: give a folder for the packets with -o")
-    fresh_result(
-        output, force=force, captures=pcap
-    )  # an existing result is refused before the run, which may take a long time
+    # an existing result is refused before the run, which may take a long time
+    fresh_result(output, force=force, captures=pcap, packets=resolved.traces(PACKETS))
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
     load_libraries(
