@@ -227,6 +227,9 @@ def test_what_is_refused_is_one_line(folder: Path, tmp_path: Path, capsys: pytes
     app |= {"y": {"from": "home", "to": ["net"], "traffic": {"media": {}}}, "z": {**app["x"], "traffic": {"ftp": {}}}}
     both = bloatlab.run({**base, "app": app, "duration": "1s", "trace": {"flows": True}})
     assert [path.name for path in qlog.write(both, tmp_path / "both")] == ["z-1.sqlog"]
+    untraced = bloatlab.run(both.scenario, sets={"record.apps": []}, trace=False)
+    with pytest.raises(QlogError, match="has no trace of flows; record it with bloatlab run"):
+        qlog.write(untraced, tmp_path / "x")
     (tmp_path / "file").write_text("")
     assert call(["export", str(folder / "out"), "--format", "qlog", "-o", str(tmp_path / "file")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
