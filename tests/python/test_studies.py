@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -93,6 +95,15 @@ def test_the_study_of_the_document_is_run_by_the_path_of_its_file(
     (tmp_path / "buffers.py").write_text(WHOLE.replace("return 100 * 0.75", "return 90 * 0.75"))
     assert call(["reproduce", "./buffers.py", "--seeds", "1"]) == 1
     assert "Outside: utilisation 3." in capsys.readouterr().out
+
+
+def test_an_interrupted_command_can_be_repeated(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    command = ["reproduce", str(file), "--seeds", "1", "-o", str(tmp_path / "out"), "--store", str(tmp_path / "store")]
+    for function in ("write_json", "write_table"):
+        with monkeypatch.context() as during:
+            during.setattr(sys.modules[points.__module__], function, Mock(side_effect=KeyboardInterrupt))
+            assert call(command) == 130
+    assert call(command) == 0
 
 
 def test_the_claim_of_the_document_is_checked():

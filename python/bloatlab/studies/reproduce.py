@@ -145,9 +145,11 @@ def bind(results: Results) -> None:
     provenance.json      machine, time, versions: the only file that differs between two equal runs
     """
     folder = results.options.out
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    (folder / "scenarios").mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    # first, because it says whose folder this is: after Ctrl-C, the same command can be repeated
     write_json(folder / "scorecard.json", results.as_data())
+    (folder / "figures").mkdir(exist_ok=True)
+    (folder / "scenarios").mkdir(exist_ok=True)
     ran = list(results.ran.values())
     rows = [one.table for one in ran if one.batch.columns is not None]
     write_table(pl.concat(rows, how="diagonal_relaxed"), folder / "runs.parquet")
