@@ -71,11 +71,6 @@ class _Work:
         return self.measure.functions
 
     def __call__(self, point: Point[Any], progress: Progress) -> Measured:
-        measured = self._measured(point, progress)
-        _distinct(point, measured)
-        return measured
-
-    def _measured(self, point: Point[Any], progress: Progress) -> Measured:
         if point.past is not None:
             return self.measure(self.shared.run(point.seeded(), point.past, progress))
         if self.measure.run is not None:
