@@ -132,6 +132,13 @@ def voice(result: Result) -> dict[str, float]:
     return {"sent_bytes": result.summary["links"]["up"]["delivered_bytes"]}
 
 
+_SEEN: dict[int, float] = {}
+
+
+def with_a_memo(result: Result) -> dict[str, float]:
+    return {"x": _SEEN.setdefault(len(_SEEN), 1.0)}
+
+
 def build(rate: str, seed: int) -> bloatlab.Scenario:
     text = 'duration = "1s"\n[link.up]\nfrom = "a"\nto = "b"\nboth_ways = true\nrate = "1mbit"\n'
     text += '[app.file]\nfrom = "a"\nto = ["b"]\ntraffic.ftp = {}\n'
@@ -160,6 +167,14 @@ def test_any_client_is_an_executor_and_fills_the_store(machines: Cluster, tmp_pa
     assert (gathered.ran, again.found) == (6, 6)
     assert gathered.frame().equals(again.frame())
     assert gathered.frame().equals(gather(MADE.points(), Measure("voice", voice)).frame())
+
+
+def test_a_worker_whose_variables_have_changed_is_not_another_build(machines: Cluster):
+    machines.worker()
+    with client_of(machines) as client:
+        for seed in (1, 2):
+            points = Grid({"rate": ["1mbit"]}, build, seeds=[seed]).points()
+            assert gather(points, Measure("memo", with_a_memo), executor=Dask(client)).ran == 1
 
 
 def of_case(case: str, seed: int) -> bloatlab.Scenario:

@@ -201,11 +201,17 @@ def test_code_that_cannot_be_known_is_refused():
         def __call__(self, result: Result) -> dict[str, float]:
             return {}
 
-    unknown = object()
+    unknown, cyclic = object(), summary
     with pytest.raises(fingerprint.Unsure, match="is not a plain function"):
         fingerprint.code(Machine())
     with pytest.raises(fingerprint.Unsure, match="closes over object"):
         fingerprint.code(lambda _: {"x": unknown})
+    with pytest.raises(fingerprint.Unsure, match="contains itself"):
+        fingerprint.code(lambda _: {"x": cyclic})
+    early = lambda _: {"x": later}  # noqa: E731
+    with pytest.raises(fingerprint.Unsure, match="a variable that has no value yet"):
+        fingerprint.code(early)
+    later = 1
     assert fingerprint.code(functools.partial(build, "a")) != fingerprint.code(functools.partial(build, "b"))
 
 
@@ -236,7 +242,7 @@ def from_text(n: int):
     return place["measure"]
 
 
-NUMBER, TABLE = 0, {"x": [0]}
+NUMBER = 0
 
 
 def helper(_: Result) -> dict[str, int]:
@@ -246,11 +252,6 @@ def helper(_: Result) -> dict[str, int]:
 def reads_a_number(n: int):
     globals()["NUMBER"] = n
     return lambda _: {"x": NUMBER}
-
-
-def reads_a_table(n: int):
-    TABLE["x"][0] = n
-    return lambda _: {"x": TABLE["x"][0]}
 
 
 def calls(result: Result) -> dict[str, int]:
@@ -267,9 +268,23 @@ def calls_another_helper(n: int):
     return calls
 
 
+def calls_a_foreign_function(n: int):
+    globals()["helper"] = (shutil.copy, shutil.move)[n - 1]
+    return calls
+
+
 @pytest.mark.parametrize(
     "make",
-    [keyword_default, lambdas, wrapped, from_text, reads_a_number, reads_a_table, calls_a_helper, calls_another_helper],
+    [
+        keyword_default,
+        lambdas,
+        wrapped,
+        from_text,
+        reads_a_number,
+        calls_a_helper,
+        calls_another_helper,
+        calls_a_foreign_function,
+    ],
 )
 def test_measures_that_differ_do_not_share_results(make: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch):
     for name in ("NUMBER", "helper"):
@@ -277,6 +292,34 @@ def test_measures_that_differ_do_not_share_results(make: Callable[[int], Any], m
     one, two, again = (fingerprint.code(make(n)) for n in (1, 2, 1))
     assert one != two
     assert one == again
+
+
+summary: list[Any] = []
+summary.append(summary)
+
+
+def reads_a_list_and_an_attribute(result: Result) -> dict[str, int]:
+    return {"x": len(summary), "y": len(result.summary)}
+
+
+def test_a_list_that_grows_keeps_the_fingerprint():
+    before = fingerprint.code(reads_a_list_and_an_attribute)
+    summary.append(1)
+    assert fingerprint.code(reads_a_list_and_an_attribute) == before
+
+
+def test_a_fingerprint_is_the_same_in_every_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    text = """\
+def f(): return 1
+def g(): return f
+TABLE, SET = {f: "f", frozenset({"a", "b", "c"}): 2}, {f, g}
+def measure(result, table=TABLE): return {"x": len(TABLE), "y": len(SET & {f, g}), "z": result in {"a", "b", "c"}}
+"""
+    codes: set[str] = set()
+    for seed in ("1", "2"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        codes.add(code_of(tmp_path, text, "helper.measure"))
+    assert len(codes) == 1
 
 
 def test_a_function_in_its_own_closure_has_a_fingerprint():

@@ -3,22 +3,23 @@
 The version of bloatlab does not change with every edit, so files are hashed: the core's file, the source of the modules
 that contain the reducing functions, and the source of all modules that these import, except libraries. For libraries,
 only the versions of Python, polars and numpy are hashed. Hashed, too, are the values in a function's closure, its
-defaults, and the plain values and functions of its own module that it reads, because a program can change these.
+defaults, and the constants and functions of its own module that it reads, because a program can change these.
 
-Data files read by a reducing function, objects and the variables of other modules are not hashed. When these change,
-give the `Measure` a new `version`.
+Data files read by a reducing function, lists, tables and objects of its module, and the variables of other modules are
+not hashed. When these change, give the `Measure` a new `version`.
 """
 
 import ast
+import dis
 import functools
 import hashlib
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import CodeType, EllipsisType, FunctionType
+from types import CodeType, EllipsisType, FunctionType, NoneType
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,9 @@ from bloatlab.simulation import core_file
 _LOADED = time.time()
 
 _OWN = __name__.partition(".")[0]
+
+#: Types whose `repr` is the value; the last two are in compiled code.
+_CONSTANTS = (NoneType, bool, int, float, complex, np.number, np.bool_, str, bytes, slice, EllipsisType)
 
 
 class Unsure(Exception):  # noqa: N818  the run has no error, but it must not be stored
@@ -60,17 +64,18 @@ def build() -> str:
 
 
 def travelling(*functions: Callable[..., Any]) -> str | None:
-    """Returns the hash `code(*functions)` if another process can import the functions, or else None.
+    """Returns the hash of the source of `functions` if another process can import them, or else None.
 
     Another process cannot import functions of `__main__`, so their code must be sent to it. Functions whose hash cannot
     be computed are treated in the same way. The result is also None if there are no functions.
+
+    Values are not hashed: they are sent with the functions, or a worker's own runs change them, as in a cache.
     """
-    found: list[FunctionType] = []
+    found: dict[FunctionType, bool] = {}
     try:
-        for function in functions:
-            _named(function, found)
+        _described(functions, found)
         modules = {function.__module__ for function in found}
-        return None if "__main__" in modules or not modules else code(*functions)
+        return None if "__main__" in modules or not modules else _hash([], modules)
     except Unsure:
         return None
 
@@ -84,69 +89,99 @@ def code(*functions: Callable[..., Any]) -> str:
 
     Raises `Unsure` for a function whose source or closure cannot be determined.
     """
+    found: dict[FunctionType, bool] = {}
+    described = _described(functions, found)
+    modules = {function.__module__ for function in found}
+    read: set[str] = set()
+    waiting = list(found)
+    while waiting:  # the loop ends, because each function is added only once
+        seen = set(found)
+        read.update(_globals(waiting.pop(), found))
+        waiting += found.keys() - seen
+    return _hash([*described, *sorted(read)], modules)
+
+
+def _hash(described: list[str], modules: set[str]) -> str:
     sha = hashlib.sha256(_versions())
-    found: list[FunctionType] = []
-    for function in functions:
-        sha.update(json.dumps(_named(function, found), sort_keys=True).encode())
-    for function in found:  # the loop ends, because `_globals` adds each function only once
-        for value in _globals(function, found):
-            sha.update(json.dumps(value, sort_keys=True).encode())
-    for name, path in sorted(_reached(frozenset(function.__module__ for function in found)).items()):
+    for text in described:
+        sha.update(text.encode())
+    for name, path in sorted(_reached(frozenset(modules)).items()):
         sha.update(f"\0{name}\0".encode() + _unchanged(path))
     return sha.hexdigest()
 
 
-def _named(function: Any, found: list[FunctionType]) -> Any:
-    """Describes a function as plain values, and adds it to `found`, with the functions in its closure and defaults."""
+def _described(functions: Iterable[Callable[..., Any]], found: dict[FunctionType, bool]) -> list[str]:
+    try:
+        return [json.dumps(_named(function, found), sort_keys=True) for function in functions]
+    except RecursionError:
+        raise Unsure("a reducing function closes over a list or table that contains itself") from None
+
+
+def _named(function: Any, found: dict[FunctionType, bool], module: dict[str, Any] | None = None) -> Any:
+    """Describes a function as plain values: its place in the source, its closure, its defaults.
+
+    Adds it to `found`, and the functions in its closure and defaults, too; the value is true while a function is being
+    described. For `module`, see `_plain`.
+    """
     if isinstance(function, functools.partial):
         return [_named(function.func, found), _plain(function.args, found), _plain(function.keywords, found)]
     if not isinstance(function, FunctionType):
         raise Unsure(f"{function!r} is not a plain function, so what it does cannot be known")
     compiled = function.__code__
     place = [function.__module__, function.__qualname__, compiled.co_firstlineno]
-    if function in found:  # a function can be in its own closure
+    if found.get(function):  # a function can be in its own closure
         return place
-    found.append(function)
-    cells = [_plain(c.cell_contents, found) for c in function.__closure__ or ()]
-    described = [*place, cells, _plain(function.__defaults__ or (), found)]
+    found[function] = True
+    try:
+        cells = [_plain(c.cell_contents, found, module) for c in function.__closure__ or ()]
+    except ValueError:
+        raise Unsure(f"{function.__qualname__} closes over a variable that has no value yet") from None
+    described = [*place, cells, _plain(function.__defaults__ or (), found, module)]
     if function.__kwdefaults__:
-        described.append(_plain(function.__kwdefaults__, found))
+        described.append([[name, _plain(v, found, module)] for name, v in sorted(function.__kwdefaults__.items())])
     # a line can have several lambdas, and the text given to `exec` is in no file
     if compiled.co_name == "<lambda>" or compiled.co_filename.startswith("<"):
         described.append(_plain(compiled, found))
+    found[function] = False
     return described
 
 
-def _globals(function: FunctionType, found: list[FunctionType]) -> Iterator[Any]:
-    """Yields the plain values and functions that a user's function reads from its module; adds functions to `found`."""
+def _globals(function: FunctionType, found: dict[FunctionType, bool]) -> Iterator[str]:
+    """Describes the variables of its module that a user's function reads; adds functions of this module to `found`."""
     module = function.__globals__
-    if str(module.get("__name__")).partition(".")[0] == _OWN:  # no program changes these
-        return
-    for name in sorted(_names(function.__code__) & module.keys()):
-        own: list[FunctionType] = []
-        try:
-            value = _plain(module[name], own)
-        except Unsure:  # a module, a class or another object
-            continue
-        if all(other.__globals__ is module for other in own):
-            found += [other for other in own if other not in found]
-            yield [name, value]
+    home = str(module.get("__name__"))
+    if home.partition(".")[0] != _OWN:  # no program changes the variables of bloatlab
+        for name in _loaded(function.__code__) & module.keys():
+            if (value := _plain(module[name], found, module)) is not None:
+                yield json.dumps([home, name, value])
 
 
-def _names(code: CodeType) -> set[str]:
-    """Returns the names of globals and attributes in compiled code, including the functions inside it."""
-    inner = (_names(constant) for constant in code.co_consts if isinstance(constant, CodeType))
-    return set(code.co_names).union(*inner)
+def _loaded(code: CodeType) -> set[str]:
+    """Returns the names of the global variables that compiled code reads, including the functions inside it."""
+    loads = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
+    names = {str(step.argval) for step in dis.get_instructions(code) if step.opname in loads}
+    return names.union(*(_loaded(constant) for constant in code.co_consts if isinstance(constant, CodeType)))
 
 
-def _plain(value: Any, found: list[FunctionType]) -> Any:
+def _plain(value: Any, found: dict[FunctionType, bool], module: dict[str, Any] | None = None) -> Any:
+    """Describes a value as text and lists. Raises `Unsure` for an object.
+
+    With `module` (the variables of a user's module), only constants and functions are described, and functions of other
+    modules only by name. For other values, which a run can change, the result is None.
+    """
     match value:
-        case None | bool() | int() | float() | str() | bytes() | complex() | EllipsisType():
+        case _ if isinstance(value, _CONSTANTS):
             return repr(value)
-        case list() | tuple():
+        case tuple():
+            return [_plain(v, found, module) for v in value]
+        case FunctionType() if module is None or value.__globals__ is module:
+            return _named(value, found, module)
+        case _ if module is not None:
+            return _name(value)
+        case list():
             return [_plain(v, found) for v in value]
         case dict():
-            return {repr(k): _plain(v, found) for k, v in value.items()}
+            return {str(_plain(k, found)): _plain(v, found) for k, v in value.items()}
         case set() | frozenset():
             return sorted(repr(_plain(v, found)) for v in value)
         case CodeType():
@@ -155,6 +190,12 @@ def _plain(value: Any, found: list[FunctionType]) -> Any:
             return _named(value, found)
         case _:
             raise Unsure(f"a reducing function closes over {type(value).__name__}, which has no plain value")
+
+
+def _name(value: Any) -> list[Any] | None:
+    """Returns the module and the name of a function, or None for another value."""
+    name = [getattr(value, "__module__", None), getattr(value, "__qualname__", None)]
+    return name if callable(value) and all(isinstance(part, str) for part in name) else None
 
 
 @functools.cache
