@@ -175,7 +175,13 @@ def _json(given: object) -> str:
     if not isinstance(given, Mapping):
         valid = "a Scenario, the path of a file, the name of a workload, or a table of plain values"
         raise ScenarioError([f"scenario: {given!r:.80} is not valid; expected {valid}"])
-    return json.dumps(given, default=_plain_value)
+    try:
+        return json.dumps(given, default=_plain_value)
+    except ScenarioError:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:  # a key that is no text; a list in itself
+        why = str(error)
+        raise ScenarioError([f"scenario: {why[:1].lower()}{why[1:]}"]) from None
 
 
 def _plain_value(value: object) -> Any:
@@ -191,17 +197,23 @@ def _unwritable(value: object) -> str:
     return f"{value}: a scenario cannot have a {type(value).__name__}"
 
 
-def plain(value: Any) -> Any:
-    """Converts numpy's numbers and arrays to Python's, also inside lists and dicts; returns other values unchanged."""
-    match value:
-        case list() | tuple():
-            return [plain(v) for v in value]
-        case dict():
-            return {key: plain(v) for key, v in value.items()}
-        case _ if hasattr(value, "tolist"):
-            return value.tolist()
-        case _:
-            return value
+def plain(value: Any, place: str = "scenario") -> Any:
+    """Converts numpy's numbers and arrays to Python's, also inside lists and dicts; returns other values unchanged.
+
+    Raises `ScenarioError`, which names `place`, for a list or a dict that contains itself.
+    """
+    try:
+        match value:
+            case list() | tuple():
+                return [plain(v, place) for v in value]
+            case dict():
+                return {key: plain(v, place) for key, v in value.items()}
+            case _ if hasattr(value, "tolist"):
+                return value.tolist()
+            case _:
+                return value
+    except RecursionError:
+        raise ScenarioError([f"{place}: a list or table contains itself, or is nested too deeply"]) from None
 
 
 def resolved(given: Scenario | str | Path | Mapping[str, object], sets: Sets = ()) -> Scenario:
@@ -236,13 +248,13 @@ def toml_value(value: Any, path: str = "") -> str:
 
     Raises `ScenarioError` for types that a scenario cannot contain (a date).
     """
-    match plain(value):
+    match plain(value, path or "scenario"):
         case bool():
             return "true" if value else "false"
         case (int() | float()) as number:
             return repr(number)
-        case str():
-            return json.dumps(value, ensure_ascii=False)
+        case str() as text:
+            return json.dumps(text, ensure_ascii=False)
         case list() as several:
             return f"[{', '.join(toml_value(v, path) for v in several)}]"
         case Mapping() as table:

@@ -433,10 +433,11 @@ def test_values_that_toml_has_no_place_for_are_refused():
         bloatlab.parse(DUMBBELL, sets={5: 1})  # type: ignore[dict-item]
 
 
-@pytest.mark.parametrize("given", ["", [], b"s", None, {"duration": b"1s"}])
+@pytest.mark.parametrize("given", ["", [], b"s", None, {"duration": b"1s"}, {(1, 2): 3}, {np.int64(1): 3}])
 def test_what_is_no_scenario_gets_one_line(given: Any):
     with pytest.raises(
-        bloatlab.ScenarioError, match=r'scenario: .*("" is not valid|; expected a Scenario|have a bytes)'
+        bloatlab.ScenarioError,
+        match=r'scenario: .*("" is not valid|; expected a Scenario|have a bytes|keys must be str)',
     ):
         bloatlab.run(given)
 

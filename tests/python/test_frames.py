@@ -85,11 +85,19 @@ def test_a_sweep_takes_a_scenario_plain_values_seeds_and_a_store(scenario_file: 
     ],
 )  # fmt: skip
 def test_numpys_values_are_as_good_as_pythons(scenario_file: Path, numpys: Any, own: Any):
-    sets, same = {"duration": "1s", "link.down.rate": np.int64(9e6)}, {"duration": "1s", "link.down.rate": 9_000_000}
+    sets, same = (
+        {"duration": "1s", "link.down.rate": np.array("9mbit")},
+        {"duration": "1s", "link.down.rate": 9_000_000},
+    )
     ours = bloatlab.sweep(scenario_file, {"link.up.rate": own}, 2, sets=same)
-    seeds: list[Any] = [np.arange(1, 3), np.int64(2)]
+    seeds: list[Any] = [np.arange(1, 3), np.int64(2), np.array(2)]
     for given in seeds:
         assert ours.equals(bloatlab.sweep(scenario_file, {"link.up.rate": numpys}, given, sets=sets))
+
+
+#: A list that contains itself.
+ITSELF: list[Any] = []
+ITSELF.append(ITSELF)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +107,9 @@ def test_numpys_values_are_as_good_as_pythons(scenario_file: Path, numpys: Any, 
         ({"link.up.rat": ["1mbit"]}, 1, {}, "sweep (link.up.rat=1mbit): link.up: unknown"),
         ({"link.up.rate": ["1mbit"]}, 0, {}, "seeds: 0 is neither"),
         ({"link.up.rate": ["1mbit"]}, [2**64], {}, "a list of different seeds from 0 to 9223372036854775807"),
+        ({"record.apps": ITSELF}, 1, {}, "axes.record.apps: a list or table contains itself, or is nested too deeply"),
+        ({"link.up.rate": ["1mbit"]}, 1, {"sets": {"name": ITSELF}}, "name: a list or table contains itself"),
+        ({"link.up.rate": ["1mbit"]}, ITSELF, {}, "seeds: a list or table contains itself"),
         ({"link.up.rate": [None]}, 1, {}, "axes.link.up.rate: None: a scenario cannot have a NoneType"),
         ({"link.up.rate": ["1mbit"]}, 1, {"sets": {"link.up.rate": "2mbit"}}, "sets.link.up.rate: axes."),
         ({"link.up.rate": ["1mbit"]}, 1, {"columns": ["apps.voip.voip.moss"]}, "column apps.voip.voip.moss: no such"),

@@ -161,7 +161,7 @@ def axis(name: str, values: Any) -> dict[Any, list[Override]] | Between:
     place = f"axes.{name}"
     if name in {"seed", "scenario_hash"}:
         raise GridError(f"{place}: seeds are not an axis; write seeds = 10")
-    match values := plain(values):
+    match values := plain(values, place):
         case [_, *_]:
             pairs = [(label(v, place), [(name, toml_value(v))]) for v in values]
         case {"from": _, **_rest} | {"to": _, **_rest} if not all(isinstance(v, dict) for v in values.values()):

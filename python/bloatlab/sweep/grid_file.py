@@ -119,7 +119,8 @@ def sweep(
     with one line.
     """
     patterns = _columns(columns)
-    chosen = _seeds(list(seeds) if isinstance(seeds, Iterable) else seeds)
+    given = plain(seeds, "seeds")
+    chosen = _seeds(list(given) if isinstance(given, Iterable) else given)
     found = axes_of.read({"axes": dict(axes), "where": list(where)}, MOST_RUNS // len(chosen))
     fixed = overrides(sets)
     found.refuse(fixed, "sets.")
