@@ -26,7 +26,7 @@ import polars as pl
 
 from bloatlab import files
 from bloatlab.errors import InputError
-from bloatlab.scenario import Scenario, catalogue, quantity
+from bloatlab.scenario import tcp_apps
 from bloatlab.simulation import Result
 
 SUFFIX = ".sqlog"
@@ -102,22 +102,10 @@ def _states(result: Result, source: str | Path) -> pl.DataFrame:
         return frame.filter(pl.col("acked_bytes").is_not_nan().any().over(_SENDER))
     if "live" in result.summary:
         raise QlogError(f"{source}: a live result has no trace of flows; qlog files need the result of bloatlab run")
-    if result.scenario.traces("flows") and not _sends_tcp(result.scenario):  # with TCP, the run had trace=False
+    if result.scenario.traces("flows") and not tcp_apps(result.scenario):  # with TCP, the run had trace=False
         raise QlogError(f"{source}: has no trace of a TCP sender, although flows are traced; no application sends TCP")
     how = "bloatlab run FILE -o DIR --trace flows,packets --trace-interval change"
     raise QlogError(f"{source}: has no trace of flows; record it with {how}")
-
-
-def _sends_tcp(of: Scenario) -> bool:
-    """Returns whether an application of the scenario that starts before the end uses TCP."""
-    transports = {entry["name"]: entry["transport"] for entry in catalogue()["apps"]}
-    data = of.data
-    return any(
-        traffic.get("transport", transports[kind]) == "tcp"
-        for app in data["app"].values()
-        if quantity(app["start"]) < quantity(data["duration"])
-        for kind, traffic in app["traffic"].items()
-    )
 
 
 def is_ours(path: Path) -> bool:

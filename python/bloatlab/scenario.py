@@ -304,6 +304,18 @@ def catalogue() -> dict[str, list[dict[str, Any]]]:
     return json.loads(_core.catalogue())
 
 
+def tcp_apps(of: Scenario) -> list[str]:
+    """Returns the names of the applications that use TCP and start before the end."""
+    transports = {entry["name"]: entry["transport"] for entry in catalogue()["apps"]}
+    data = of.data
+    return [
+        name
+        for name, app in data["app"].items()
+        if quantity(app["start"]) < quantity(data["duration"])
+        and all(traffic.get("transport", transports[kind]) == "tcp" for kind, traffic in app["traffic"].items())
+    ]
+
+
 def measures() -> dict[str, list[dict[str, Any]]]:
     """Returns the core's lists of all measures that a summary can contain, and of their units.
 
