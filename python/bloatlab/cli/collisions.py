@@ -113,7 +113,7 @@ def _print(rows: Sequence[dict[str, Any]], numbers: Sequence[int], exact: Sequen
         case "csv":
             emit(csv_text(pl.DataFrame(rows)))
         case "json":
-            given = [row | {"collision_exact": str(exact[n])} for n, row in zip(numbers, rows, strict=True)]
+            given = [of | {"collision_exact": str(exact[n])} for n, of in zip(numbers, rows, strict=True)]
             emit(json_text(given))
         case _:
             names = [name for name in _HEADS if name in rows[0]]
