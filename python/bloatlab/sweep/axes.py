@@ -127,8 +127,8 @@ def read(data: Mapping[str, Any], most: int) -> Axes:
     if not isinstance(given, dict) or not given:
         raise GridError('axes: none given; for example [axes] "link.up.rate" = ["1mbit", "5mbit"]')
     axes = {name: axis(name, values) for name, values in given.items()}
-    sampled = {name: axis for name, axis in axes.items() if isinstance(axis, Between)}
-    listed = {name: axis for name, axis in axes.items() if not isinstance(axis, Between)}
+    sampled = {name: of for name, of in axes.items() if isinstance(of, Between)}
+    listed = {name: of for name, of in axes.items() if not isinstance(of, Between)}
     zips = _zips(data.get("zip", []), listed, sampled)
     sample = _sample(data.get("sample"), sampled)
     groups: list[list[_Drawn]] = []
