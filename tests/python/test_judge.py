@@ -429,7 +429,7 @@ def test_an_invalid_suite_gets_one_line(
             "link.up.rate",
             'judge: mine: no case can run with codel: link.up.rate: "codel" is not valid; expected a rate',
         ),
-        ("app.*.traffic.ftp.siz", 'app.judged.traffic.ftp: unknown key "siz"; did you mean "size"?'),
+        ("app.*.traffic.ftp.sizee", 'app.judged.traffic.ftp: unknown key "sizee"; did you mean "size"?'),
     ],
 )
 def test_a_subject_that_fits_no_case_is_refused(
