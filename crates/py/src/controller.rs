@@ -319,7 +319,7 @@ impl ControllerFactory for PythonControllers {
     }
 }
 
-/// The columns that every sender has in a trace (`sim/trace.rs`).
+/// The columns that senders have in a trace by themselves (sim/src/trace.rs, tcp/src/endpoint.rs).
 const COLUMNS: [&str; 18] = [
     "t_s",
     "app",

@@ -94,7 +94,7 @@ pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Cla
     Ok(any)
 }
 
-/// The columns that every link, or every queue, has in a trace (`sim/trace.rs`).
+/// The columns that links and queues have in a trace by themselves (sim/src/trace.rs, port/src/port.rs).
 const COLUMNS: [&str; 13] = [
     "t_s",
     "link",

@@ -124,8 +124,8 @@ impl<const N: usize> Object<N> {
     }
 
     /// Calls the object's `probe` method, which returns a dict of names and values, and reports these values to `out`.
-    /// `probe` is the index of this method in the list of method names. `columns` are the other columns of the table in a
-    /// trace, whose names are refused. Numbers are reported without a unit, because the user's code includes the unit
+    /// `probe` is the index of this method in the list of method names. Names in `columns`, which the table has without the
+    /// object, are refused. Numbers are reported without a unit, because the user's code includes the unit
     /// in the name.
     pub(crate) fn probe(&self, probe: usize, columns: &[&str], out: &mut Reading<'_>) {
         let Some(method) = self.method(probe) else { return };

@@ -6,6 +6,7 @@ use measure::{Account, Outcome};
 use record::Sink;
 use scenario::Scenario;
 use std::borrow::Cow;
+use std::ops::Range;
 use traffic::Application;
 use units::{Duration, Time};
 
@@ -18,22 +19,28 @@ impl<S: Sink> World<S> {
 
     /// Returns the result of the run so far, if all events up to the time `last` have been processed. After the end of
     /// the run, `last` has no effect.
+    ///
+    /// Until then, the drops of applications and the counters of links may be as old as the end of the last bin of the
+    /// series.
     pub fn outcome_at(&self, scenario: &Scenario, last: Time) -> Outcome {
         let mut tally = Cow::Borrowed(&self.engine.tally);
         let mut end = self.end;
         if !self.over {
-            // as in `World::stop`, so that averages and shares are of the time so far
-            end = last.max(tally.warm_up).min(self.last()) + Duration::from_nanos(1);
+            // averages and shares are of the time so far
+            end = last.min(self.last()) + Duration::from_nanos(1);
             let open = self.engine.conns.iter().filter(|c| c.used() != SlotUse::Free);
             open.for_each(|conn| conn.retire(tally.to_mut()));
         }
-        let links =
-            self.engine.net.links.iter().map(|link| link.account(end, self.capacity(scenario, &link.name, end)));
+        // counting begins again at the end of the warm-up; before that, the counts are of the whole time so far
+        let warm_up = Some(scenario.record.warm_up).filter(|of| *of < Duration(end.0)).unwrap_or_default();
+        let measured = warm_up..Duration(end.0);
+        let capacity = |name: &str| capacity(scenario, name, &measured);
+        let links = self.engine.net.links.iter().map(|link| link.account(end, capacity(&link.name)));
         Account {
             name: &scenario.name,
             seed: scenario.seed,
-            duration: Duration(end.0),
-            warm_up: scenario.record.warm_up,
+            duration: measured.end,
+            warm_up,
             events: self.events(),
             links: links.collect(),
             grading: scenario.grading(),
@@ -44,11 +51,10 @@ impl<S: Sink> World<S> {
         }
         .outcome()
     }
+}
 
-    /// Returns the number of bits that link `name` can carry from the warm-up to `end`; `None` without a rate. The reverse of
-    /// link `x` is named `~x`, and has the same rate.
-    fn capacity(&self, scenario: &Scenario, name: &str, end: Time) -> Option<f64> {
-        let link = scenario.link.get(name.trim_start_matches('~'))?;
-        link.capacity(scenario.record.warm_up, Duration(end.0))
-    }
+/// Returns the number of bits that link `name` can carry in a part of the run; `None` without a rate. The reverse of link
+/// `x` is named `~x`, and has the same rate.
+fn capacity(scenario: &Scenario, name: &str, during: &Range<Duration>) -> Option<f64> {
+    scenario.link.get(name.trim_start_matches('~'))?.capacity(during.start, during.end)
 }

@@ -92,7 +92,7 @@ impl<W: Write> Capture<W> {
     }
 }
 
-/// Checks that a capture can be made at `link`, before its files are created.   Errors: an unknown link.
+/// Checks that a capture can be made at `link`, before its files are created.   Errors: an unknown link; an invalid scenario.
 pub fn check(scenario: &Scenario, link: Option<&str>) -> Result<(), Problem> {
     chosen(&scenario.network()?.links, link).map(drop)
 }

@@ -110,11 +110,10 @@ impl<S: Sink> World<S> {
         self.engine.net.send(path.at, packet);
     }
 
-    /// Ends the run early, at the current time (but not before the end of the warm-up), and brings all counters and
-    /// series up to date.
+    /// Ends the run early, at the current time, and brings all counters and series up to date.
     pub fn stop(&mut self) {
         if !self.over {
-            self.end = self.now().max(Time(self.engine.tally.warm_up.0)) + Duration::from_nanos(1);
+            self.end = self.now() + Duration::from_nanos(1);
             self.finish();
         }
     }

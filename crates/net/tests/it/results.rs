@@ -1,7 +1,7 @@
 //! Tests of the datagrams that endpoints receive, and of the results of a run.
 
 use crate::stacks::{Ticker, number, scenario, text, ticking};
-use net::{Datagram, Duration, Ecn, Endpoint, Network, Time, Transmit};
+use net::{Datagram, Duration, Ecn, Endpoint, Network, Outcome, Time, Transmit};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -96,8 +96,23 @@ fn a_result_before_the_end_covers_the_time_so_far() {
             assert_eq!(early.summary["apps"][app][key], short.summary["apps"][app][key], "{app} {key}");
         }
     }
-    assert_eq!(early.summary["links"]["up"]["utilization"], short.summary["links"]["up"]["utilization"]);
+    let utilisation = |of: &Outcome| of.summary["links"]["up"]["utilisation"].as_f64().unwrap();
+    assert!((utilisation(&early) - utilisation(&short)).abs() < 0.01);
     assert_eq!(run(5).summary["duration_s"], 5.0);
+}
+
+/// Tests that a result during the warm-up covers the whole time so far.
+#[test]
+fn a_result_during_the_warm_up_covers_the_time_so_far() {
+    let text = scenario("\"droptail\"").replace("duration = \"5s\"", "duration = \"5s\"\nrecord.warm_up = \"3s\"");
+    let mut network = Network::from_toml(&text).unwrap();
+    let to = network.add_endpoint("server", Ticker::new(None)).unwrap();
+    network.add_endpoint("client", Ticker::new(Some(to))).unwrap();
+    network.run_until(Time(2_000_000_000 - 1)).unwrap();
+    let early = network.outcome().unwrap();
+    assert_eq!(early.summary["duration_s"], 2.0);
+    let (bytes, mbit) = (number(&early, "cubic", "goodput_bytes"), number(&early, "cubic", "goodput_mbit"));
+    assert!(bytes > 0.0 && (mbit - bytes * 8e-6 / 2.0).abs() < 1e-6, "{bytes} bytes in 2 s, {mbit} Mbit/s");
 }
 
 #[test]
