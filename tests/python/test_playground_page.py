@@ -129,12 +129,22 @@ def test_a_round_trip_is_typed_key_by_key(page: Open):
         settled(found, lambda v=value: types(v))
         assert delays(found) == [half, half], value
     assert row.locator("input[type=range]").get_attribute("aria-valuetext") == "30 ms"
-    # after a pause within the value, its beginning is an error, and the scenario is as before
+    # after a pause within the value, its beginning is an error; the scenario and its run are as before
     types("1")
     found.page.wait_for_selector("[aria-invalid=true]")
     assert '"1" is not valid; expected a duration with its unit' in row.locator(".error").inner_text()
-    assert "last run" in found.page.inner_text("#stale")
+    assert not found.page.is_visible("#stale")
     assert delays(found) == ["15ms", "15ms"]
+    # another run beside it leaves the value of the scenario in the field, too
+    for act in (
+        lambda: found.page.click("#pin"),
+        lambda: found.page.select_option("select[aria-label='run another discipline beside']", "codel"),
+    ):
+        act()
+        assert text.input_value() == "30ms"
+        assert found.page.locator(".error:not(:empty), [aria-invalid=true]").count() == 0
+        types("1")
+        found.page.wait_for_selector("[aria-invalid=true]")
     # another change leaves the value of the scenario in the field
     settled(found, lambda: found.page.select_option('[data-path="link.up.queue"] > select', "codel"))
     assert text.input_value() == "30ms"
@@ -148,6 +158,14 @@ def test_a_round_trip_is_typed_key_by_key(page: Open):
     types("60ms", 0)
     settled(found, lambda: found.page.locator('[data-path="link.up.rate"] input[type=text]').fill("7mbit"))
     assert delays(found) == ["30ms", "30ms"]
+    # an edit passes "0ms", which would lose the ratio of the delays
+    settled(found, lambda: found.page.evaluate("bloatlab.set('link.down.delay', '10ms'), bloatlab.run()"))
+    text.press("Home")
+    settled(found, lambda: (text.press("Delete"), text.press("8")))
+    assert (text.input_value(), delays(found)) == ("80ms", ["20ms", "60ms"])
+    # a slider that is moved by touch does not get the focus
+    row.locator("input[type=range]").evaluate("range => { range.value = 1; range.dispatchEvent(new Event('input')); }")
+    assert text.input_value() not in {"80ms", ""}
 
 
 def test_a_table_that_is_switched_on_has_the_values_that_it_needs(page: Open):
@@ -158,6 +176,10 @@ def test_a_table_that_is_switched_on_has_the_values_that_it_needs(page: Open):
         assert found.page.locator(".error:not(:empty)").count() == 0, path
         assert not found.page.is_visible("#stale"), path
     assert held(found)["scenario"]["link"]["up"]["lateness"]["p99_9"] == "50ms"
+    settled(found, lambda: found.page.select_option('[data-path="link.up.queue"] > select', "wred"))
+    rio = found.page.locator('[data-path="link.up.queue.wred.rio"] > input[type=checkbox]')
+    settled(found, lambda: rio.evaluate("box => box.click()"))
+    assert found.page.locator(".error:not(:empty)").all_inner_texts() == []
 
 
 def test_words_of_the_field_are_explained(page: Open):

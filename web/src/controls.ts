@@ -23,7 +23,8 @@ export interface Desk {
 /** Names for the catalogue's discipline types. */
 const TYPES: Record<string, string> = { C: "Plain queue", B: "Active queue management", A: "A queue per flow" };
 const PACKET = 1500;
-/** A round-trip time is applied this long after the last key, so that the beginnings of "100ms" are not.   Unit: ms. */
+/** A round-trip time is applied this long after the last key, so that the steps of an edit are not: on the way from "100ms"
+ * to "200ms", "00ms" would set all delays to 0, and their ratio would be lost.   Unit: ms. */
 const TYPING_MS = 300;
 const UNITS: [LimitUnit, string][] = [["p", "packets"], ["B", "bytes"], ["s", "ms"]];
 
@@ -98,12 +99,15 @@ export class Controls {
   private rtt(): HTMLElement {
     const value = () => baseRtt(this.desk.tree, this.desk.link);
     let typing = 0;
+    /** True if the text was refused. The next change of the experiment then replaces it, with its error. */
+    let refused = false;
     const apply = () => {
       typing = 0;
       // other controls have replaced this one while it waited
       if (!input.isConnected) return;
       const time = seconds(input.value);
-      if (!Number.isFinite(time)) {
+      refused = !Number.isFinite(time);
+      if (refused) {
         this.desk.refuse({ path: "rtt", message: `"${input.value}" is not valid; expected a duration with its unit, such as "20ms" or "1.5s"` });
         return;
       }
@@ -115,12 +119,15 @@ export class Controls {
       onchange: () => { if (typing !== 0) { clearTimeout(typing); apply(); } } });
     input.addEventListener("sync", () => {
       if (slider !== document.activeElement) slider.dispatchEvent(new Event("sync"));
-      if (typing === 0 && input !== document.activeElement) input.value = value() >= 0 ? showSeconds(value()) : "";
+      if (typing === 0 && (refused || input !== document.activeElement)) input.value = value() >= 0 ? showSeconds(value()) : "";
+      refused = false;
     });
     const slider = range(() => around({ lo: 1e-3, hi: 1, zero: false }, value()), value, (time) => {
       clearTimeout(typing);
       typing = 0;
       setBaseRtt(this.desk.tree, this.desk.link, time);
+      // the focus may stay in the text, which then does not follow the scenario
+      input.value = showSeconds(value());
       this.desk.changed(false);
     }, "RTT", secondsText);
     const field = row("RTT", "Round-trip time of the first transfer through this link with empty queues. A change scales the delays of all links on the path.", ["rtt"], input, slider);

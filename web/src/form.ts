@@ -157,14 +157,19 @@ export class Form {
   }
 
   /** Returns a value that the simulator accepts for a new table or quantity: a table has only its required keys. `n` is
-   * the number of earlier keys of the same kind; each value is higher than the last, as in a list of percentiles. */
+   * the number of earlier keys of the same kind; each value is higher than the last, as in a list of percentiles. A list
+   * is empty. No table that a form can switch on requires another kind of value. */
   private needed(schema: Tree, n = 0): Json {
     const shape = this.schema.shape(schema);
     if (shape.is === "quantity") return USUAL[shape.kind](n + 1);
     if (shape.is === "number") return Math.max(1, shape.least ?? 1);
+    if (shape.is === "other") return [];
     if (shape.is !== "table") return {};
     const kinds: string[] = [];
-    return Object.fromEntries(shape.fields.filter(([name]) => shape.required.includes(name)).map(([name, of]) => {
+    const fields = new Map(shape.fields);
+    // `required` has the order of the documentation, in which "min" is before "max"; the fields are sorted by name
+    return Object.fromEntries(shape.required.map((name) => {
+      const of = fields.get(name) ?? {};
       const own = this.schema.shape(of);
       const kind = own.is === "quantity" ? own.kind : own.is;
       kinds.push(kind);

@@ -21,7 +21,7 @@ export interface Events {
   changed(rebuild: boolean): void;
   /** Another run or link is shown, or the pinned run has changed. `ms` is the duration of a new run, null if there is no new run. */
   shown(ms: number | null): void;
-  /** A scenario was refused. The list is empty when a scenario is accepted again. */
+  /** A scenario or a typed text was refused. The list is empty when everything is accepted again. */
   problems(problems: Problem[]): void;
   progress(done: number): void;
 }
@@ -32,7 +32,7 @@ export class Lab implements Desk, Watch {
   pinned: Run | null = null;
   /** Disciplines with which the experiment also runs, for comparison on the stage. */
   beside: string[] = [];
-  /** True if the current scenario was refused or stopped. `shown` is then the run of an earlier scenario. */
+  /** True if the simulator has refused the current scenario, or the visitor has stopped it. `shown` is then the run of an earlier scenario. */
   stale = false;
   engine!: Engine;
   /** True until the current scenario has been run, refused or stopped. */
@@ -92,29 +92,35 @@ export class Lab implements Desk, Watch {
   /** Pins the shown run for comparison; if a run is pinned, unpins it. */
   pin(): void {
     this.pinned = this.pinned === null ? this.shown : null;
-    for (const l of this.listeners) l.changed?.(false);
+    this.announce(false);
     for (const l of this.listeners) l.shown?.(null);
   }
 
   /** Sets the disciplines with which the experiment also runs, for comparison on the stage. */
   compare(disciplines: string[]): void {
     this.beside = disciplines;
-    for (const l of this.listeners) l.changed?.(false);
+    this.announce(false);
     for (const l of this.listeners) l.shown?.(null);
   }
 
-  /** Shows an error in a typed text, until the scenario changes. */
+  /** Shows an error in a typed text, until the next change of the experiment, after which the field has the scenario's
+   * value again. */
   refuse(problem: Problem): void {
     this.typed = [problem];
     this.report(this.found);
   }
 
   private begin(rebuild: boolean): void {
+    [this.busy, this.stopped] = [true, false];
+    this.announce(rebuild);
+  }
+
+  /** Drops the error in a typed text, and reports a change of the experiment. */
+  private announce(rebuild: boolean): void {
     if (this.typed.length > 0) {
       this.typed = [];
       this.report(this.found);
     }
-    [this.busy, this.stopped] = [true, false];
     for (const l of this.listeners) l.changed?.(rebuild);
   }
 
@@ -167,9 +173,8 @@ export class Lab implements Desk, Watch {
 
   private report(found: Problem[]): void {
     this.found = found;
-    const problems = [...this.typed, ...found];
-    this.stale = problems.length > 0;
-    for (const l of this.listeners) l.problems?.(problems);
+    this.stale = found.length > 0;
+    for (const l of this.listeners) l.problems?.([...this.typed, ...found]);
   }
 
   private settle(act: (w: { done: (summary: Summary) => void; failed: (error: Error) => void }) => void): void {
