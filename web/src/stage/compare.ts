@@ -2,7 +2,7 @@
 
 import { cards, number } from "../cards";
 import { h } from "../dom";
-import { isTable, set } from "../paths";
+import { get, isTable, set, type Path } from "../paths";
 import { explained } from "../terms";
 import type { Json } from "../types";
 import type { Shown } from "./pane";
@@ -23,25 +23,43 @@ function measures({ result: { summary }, link }: Shown): [string, string][] {
   ];
 }
 
-/** Returns the values of a scenario by their paths; a list is a value. */
-const leaves = (of: Json, path: string[] = []): [string, string][] =>
-  isTable(of) ? Object.entries(of).flatMap(([key, value]) => leaves(value, [...path, key])) : [[path.join("."), typeof of === "string" ? of : JSON.stringify(of)]];
+/** Returns the values of a scenario by their paths (in JSON); a list of values is a value. */
+function leaves(of: Json, path: Path = []): [string, string][] {
+  const inner = isTable(of) || (Array.isArray(of) && of.some((value) => typeof value === "object"));
+  if (inner) return Object.entries(of).flatMap(([key, value]) => leaves(value, [...path, key]));
+  return [[JSON.stringify(path), Array.isArray(of) ? of.join(" and ") : String(of)]];
+}
+
+/** Tables of a scenario whose keys are names. */
+const NAMED = ["app", "link", "tcp"];
 
 /** Maximum number of values that distinguish two titles. */
 const MOST_VALUES = 2;
 
 /** Returns the runs with titles that differ: equal titles get the values in which the scenarios differ ("fq_codel, flows
- * 8"). */
+ * 8"). A value outside the shown queue has the name of its link or application ("up delay 5ms"). An application or link
+ * that only some scenarios have is named alone ("without upload"). */
 export function distinguish(runs: Shown[]): Shown[] {
   const bare = ({ title }: Shown): string => title.replace(/^pinned: /, "");
   return runs.map((run) => {
-    const alike = runs.filter((other) => bare(other) === bare(run)).map(({ tree }) => new Map(leaves(tree)));
+    const trees = runs.filter((other) => bare(other) === bare(run)).map(({ tree }) => tree);
+    const alike = trees.map((tree) => new Map(leaves(tree)));
+    const queue = ["link", run.link.replace(/^~/, ""), "queue"];
     // a discipline without parameters may be written as a word or as a table
-    const same = ["name", `link.${run.link.replace(/^~/, "")}.queue`];
+    const same = [JSON.stringify(["name"]), JSON.stringify(queue)];
     const paths = [...new Set(alike.flatMap((of) => [...of.keys()]))].filter((path) => !same.includes(path) && new Set(alike.map((of) => of.get(path))).size > 1);
     const own = new Map(leaves(run.tree));
-    const values = paths.slice(0, MOST_VALUES).map((path) => `${path.split(".").pop()} ${own.get(path) ?? "default"}`);
-    return { ...run, title: [run.title, ...values, ...(paths.length > MOST_VALUES ? ["…"] : [])].join(", ") };
+    const values = new Set(paths.map((path) => {
+      const keys = JSON.parse(path) as string[];
+      const table = keys.slice(0, 2);
+      const [kind = "", name = ""] = table;
+      if (NAMED.includes(kind) && trees.some((tree) => get(tree, table) === undefined)) return `${get(run.tree, table) === undefined ? "without" : "with"} ${name}`;
+      const isPrefixed = NAMED.includes(kind) && !queue.every((key, i) => key === keys[i]);
+      // the last key that is not a number in a list
+      const key = keys.reverse().find((k) => !/^\d+$/.test(k)) ?? "";
+      return `${isPrefixed ? `${name} ` : ""}${key} ${own.get(path) ?? "default"}`;
+    }));
+    return { ...run, title: [run.title, ...[...values].slice(0, MOST_VALUES), ...(values.size > MOST_VALUES ? ["…"] : [])].join(", ") };
   });
 }
 

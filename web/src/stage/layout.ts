@@ -240,6 +240,6 @@ function hop({ table, tree, fewest, link: name, way, from, to, top, y, chosen }:
   const onWire = link < 0 ? cell : Math.max(4, Math.min(cell, (1.15 * Math.abs(to - x0)) / Math.max(1, crowd(table, link))));
   // the lines without a row share the last row
   const hidden = several ? linesOf(table, link).length - lines.length : 0;
-  const names = lines.map((line, row) => (several ? `${lineName(table, link, line)}${hidden > 0 && row === lines.length - 1 ? ` and ${hidden} more queues` : ""}` : ""));
+  const names = lines.map((line, row) => (several ? `${lineName(table, link, line)}${hidden > 0 && row === lines.length - 1 ? ` and ${hidden} more ${hidden === 1 ? "queue" : "queues"}` : ""}` : ""));
   return { link, name, way, names, queue, modem: { x: after, y: y - 12, w: modemWidth, h: 24 }, x0, x1: to, y, cell, onWire, columns, lines, boxes, bases, chosen };
 }
