@@ -18,15 +18,53 @@ def home(apps: dict[str, Any], *, up: dict[str, Any] | None = None, **more: Any)
     return {**HOME, "name": "home", "link": {"up": {**UP, **(up or {})}, "down": DOWN}, "app": apps, **more}
 
 
+def without(link: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in link.items() if name != key}
+
+
+FLOW = {"max_sustained_rate": "5mbit"}
 LATE: dict[str, Any] = {"record": {"warm_up": "5s"}}
 BACK = {"from": "net", "to": ["home"], "traffic": {"voip": {}}}
 DOWNLOAD = {"from": "home", "to": ["net"], "traffic": {"ftp": {"direction": "down"}}}
 MANY = {"from": "home", "to": ["net"], "traffic": {"ftp": {"flows": 30}}}
+CBR = {"from": "home", "to": ["net"], "traffic": {"cbr": {"rate": "2mbit"}}}
 BLOCKED = "Queue of link up (droptail, 250 packets): no packet gets through"
 
 #: A scenario, words in the headline, and words in the sentence below it.
 SAID: dict[str, tuple[dict[str, Any], str, str]] = {
     "lost on the wire": (home({"call": CALL}, up={"loss": 0.2}), "up: link up itself loses 2", "packets do not wait"),
+    "lost on two links": (
+        {
+            **home({"call": CALL}, up={"loss": 0.1}),
+            "link": {
+                "up": {**UP, "to": "middle", "loss": 0.1},
+                "next": {**UP, "from": "middle", "loss": 0.1},
+                "down": DOWN,
+            },
+        },
+        "up: link up itself loses packets and link next itself loses packets. 2",
+        "packets do not wait",
+    ),
+    "datagrams the other way": (
+        home({"call": {**CALL, "traffic": {"voip": {"direction": "down"}}}, "cbr": CBR}),
+        "The call is clear: nothing else uses the link, so its packets do not wait in its queue.",
+        "packets do not wait",
+    ),
+    "a modem": (
+        {**home({"call": CALL}), "link": {"up": {**without(UP, "rate"), "docsis31": {"flow": FLOW}}, "down": DOWN}},
+        "The call is clear: nothing else uses the link, so its packets wait only for the link itself.",
+        "packets wait",
+    ),
+    "a wire longer than the run": (
+        home({"cbr": CBR}, up={"rate": "1mbit", "delay": "3s"}, duration="1s"),
+        "Whatever uses this link reacts slowly: each packet waits",
+        "packets wait",
+    ),
+    "no queue in the scenario": (
+        {**home({"u": UPLOAD}), "link": {"up": without(UP, "queue"), "down": DOWN}},
+        "in the queue of link up (droptail, 1000 packets).",
+        "Queue of link up (droptail, 1000 packets): packets wait",
+    ),
     "blocked": (
         home({"call": CALL, "u": UPLOAD}, up={"rate": "20"}, **LATE),
         "The call breaks up: no packet gets through the queue of link up (droptail, 250 packets).",
@@ -39,7 +77,7 @@ SAID: dict[str, tuple[dict[str, Any], str, str]] = {
         "(droptail, 250 packets): no packet arrives. All",
     ),
     "a queue per flow": (
-        home({"call": CALL, "many": MANY}, up={"rate": "2mbit", "queue": "fq_codel"}),
+        home({"call": CALL, "many": MANY}, up={"rate": "2mbit", "queue": {"fq_codel": {"limit": "1000p"}}}),
         "its packets wait for their turn (fq_codel serves the queues of all flows one after another). Half",
         "transfers get 1.",
     ),
@@ -98,6 +136,30 @@ def test_titles_of_runs_say_what_differs(page: Open):
     assert titles(found, 3) == ["fq_codel, flows default", "pinned: fq_codel, flows 8", "fq_codel, flows default"]
     found.page.click("#pin")
     assert titles(found, 2) == ["fq_codel", "fq_codel"]
+
+
+def titled(found: Any, *heads: str) -> None:
+    """Waits until the runs have these titles."""
+    shown = "[...document.querySelectorAll('.differences thead th')].slice(1).map((th) => th.innerText)"
+    until(found, f"JSON.stringify({shown}) === JSON.stringify({list(heads)})")
+
+
+def test_titles_name_the_application_or_the_link_that_differs(page: Open):
+    found = page(home({"call": CALL}, up={"queue": "fq_codel"}))
+    found.page.click("#pin")
+    settled(found, lambda: found.page.get_by_role("button", name="+ upload").click())
+    titled(found, "fq_codel, with ftp", "pinned: fq_codel, without ftp")
+    found.page.click("#pin")
+    found.page.click("#pin")
+    rtt = found.page.locator('[data-path="rtt"] input[type=text]')
+    settled(found, lambda: (rtt.fill("100ms"), rtt.press("Tab")))
+    titled(found, "fq_codel, down delay 50ms, up delay 50ms", "pinned: fq_codel, down delay 10ms, up delay 10ms")
+    servers = "bloatlab.set('app.ftp.to', ['net', 'more'])"
+    more = "bloatlab.set('link.more', {from: 'home', to: 'more', rate: '1mbit', both_ways: true})"
+    found.page.click("#pin")
+    found.page.click("#pin")
+    settled(found, lambda: found.page.evaluate(f"{servers}, {more}, bloatlab.set('app.call'), bloatlab.run()"))
+    titled(found, "fq_codel, ftp to net and more, with more, …", "pinned: fq_codel, ftp to net, without more, …")
 
 
 def test_a_stage_with_many_flows_stays_in_its_box_and_names_them_once(page: Open):

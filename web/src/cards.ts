@@ -1,4 +1,4 @@
-// The summary of a run, as cards and a sentence.
+// The summary of a run, as cards.
 
 import { h } from "./dom";
 import { get, isTable } from "./paths";
@@ -35,7 +35,7 @@ export const digits = (x: number | null, most = 1, least = 0): string =>
 const ms = (s: number | null): number | null => (s === null ? null : s * 1000);
 
 /** Returns the MOS of a call; null for any other application, and for a call of which no packet was measured. */
-export const mosOf = (app: Tree): number | null => (number(app, "voip", "judged") === 0 ? null : number(app, "voip", "mos"));
+export const mosOf = (app: Tree): number | null => number(app, "voip", "mos");
 
 /** Returns how satisfied callers are at a given MOS, and the tone of this verdict.   Source: ITU-T G.107 Annex B, table
  * B.1. */

@@ -75,7 +75,7 @@ async function start(): Promise<void> {
       notice("");
     },
   });
-  watch(lab, known.catalogue.qdiscs);
+  watch(lab, known);
   openStage(lab, known);
   const presets = new Presets(lab);
   const essays = new Essays(lab);

@@ -9,7 +9,7 @@ import type { Lab } from "./lab";
 import { choice, get } from "./paths";
 import { limit, limitText } from "./quantities";
 import { explain, explained } from "./terms";
-import type { Charts, Entry, Problem, Tree } from "./types";
+import type { Charts, Description, Json, Problem, Tree } from "./types";
 import { lasting, sentence, span, why, type Queue } from "./why";
 
 export const board = new Board(byId("delay-chart"), byId("rate-chart"), byId("cdf-chart"));
@@ -20,11 +20,14 @@ export function shownLink(charts: Charts, link: string): string {
 }
 
 let types = new Map<string, string>();
+/** The queue of a link that has none in the scenario. */
+let standard: Json | undefined;
 /** Returns the type, in the catalogue, of the discipline in a queue's description ("droptail, 250 packets"). */
 const typeOf = (queue: string): string => types.get(queue.split(",")[0] ?? "") ?? "";
 
-export function watch(lab: Lab, disciplines: Entry[]): void {
-  types = new Map(disciplines.map((d) => [d.name, d.type ?? ""]));
+export function watch(lab: Lab, { catalogue, schema }: Description): void {
+  types = new Map(catalogue.qdiscs.map((d) => [d.name, d.type ?? ""]));
+  standard = get(schema, ["$defs", "Link", "properties", "queue", "default"]);
   lab.listen({
     changed: () => {
       const { dataset } = document.body;
@@ -111,11 +114,11 @@ function redraw(lab: Lab): void {
   drawCall(shown.result, pinned?.result ?? null);
 }
 
-/** Returns the description of a link's queue: "droptail, 250 packets". */
+/** Returns the description of a link's queue: "droptail, 250 packets". A scenario that was not run may have no valid queue. */
 export function queueName(of: Tree, name: string): string {
-  const queue = choice(get(of, ["link", name.replace(/^~/, ""), "queue"]));
+  const queue = choice(get(of, ["link", name.replace(/^~/, ""), "queue"]) ?? standard);
   const size = queue?.params["limit"];
-  if (queue === null) return "default";
+  if (queue === null) return "unknown";
   const [value, unit] = (typeof size === "string" ? limit(size) : null) ?? [NaN, "p"];
   if (Number.isNaN(value)) return queue.name;
   return `${queue.name}, ${limitText(value, unit)}`;

@@ -17,8 +17,8 @@ export interface Queue {
   type: string;
 }
 
-/** A run as the sentences see it: `shown` is the link in the charts, `queueOf` describes the queue of any link. */
-export interface Told {
+/** A run to describe: `shown` is the link in the charts, `queueOf` describes the queue of any link. */
+export interface Described {
   summary: Summary;
   tree: Tree;
   shown: string;
@@ -29,7 +29,7 @@ const quoted = (name: string): string => `“${name}”`;
 
 /** Describes the result of the run: the quality of the worst call and the reason for it or, without a call, how long
  * packets wait. */
-export function why(run: Told): string {
+export function why(run: Described): string {
   const calls = Object.entries(run.summary.apps)
     .flatMap(([name, app]) => { const mos = mosOf(app); return mos === null ? [] : [{ name, app, mos }]; })
     .sort((a, b) => a.mos - b.mos);
@@ -41,75 +41,87 @@ export function why(run: Told): string {
   return `${who}${then} ${mos >= 3.1 ? "suffers" : "breaks up"}: ${broken(run, name, app)}.`;
 }
 
+/** Applications that send datagrams in one direction only; a call may also send in both. */
+const ONE_WAY = ["voip", "cbr", "proshare"];
+
 /** Returns the links that carry the packets of an application, to and from its first `servers` servers. The first
  * stream of a call is on its way there, or back with the direction "down". */
 function linksOf(tree: Tree, app: Tree, servers = Infinity): Directed[] {
-  const voip = choice(app["traffic"])?.name === "voip";
-  const direction = get(app, ["traffic", "voip", "direction"]);
-  const isDown = voip && direction === "down";
-  const isUp = voip && !isDown && (direction !== "both" || servers === 1);
+  const { name, params } = choice(app["traffic"]) ?? { name: "", params: {} };
+  const oneWay = ONE_WAY.includes(name) || (name === "burst" && params["transport"] === "udp");
+  const isDown = oneWay && params["direction"] === "down";
+  const isUp = oneWay && !isDown && (params["direction"] !== "both" || servers === 1);
   return ways(directed(tree), app).slice(0, servers).flatMap(({ there, back }) => [...(isDown ? [] : there), ...(isUp ? [] : back)]);
 }
 
+/** Returns the links on a call's way. */
+const wayOf = (tree: Tree, call: string): string[] =>
+  linksOf(tree, tables(tree, "app").find(([name]) => name === call)?.[1] ?? {}, 1).map((link) => link.name);
+
 /** Returns the link on a call's way for which a number is greatest. Among equals, the shown link is preferred. */
-function greatest({ tree, shown }: Told, call: string, value: (link: string) => number): string {
-  const app = tables(tree, "app").find(([name]) => name === call)?.[1] ?? {};
-  const way = linksOf(tree, app, 1).map((link) => link.name);
+function greatest({ tree, shown }: Described, call: string, value: (link: string) => number): string {
+  const way = wayOf(tree, call);
   return way.reduce((best, link) => (value(link) > value(best) ? link : best), way.includes(shown) ? shown : way[0] ?? shown);
 }
 
 const wait = (summary: Summary) => (link: string): number => number(summary.links[link], "sojourn_ms", "p99") ?? 0;
 
-/** Returns the share of a link's packets that are dropped or lost on it. */
-const missed = (summary: Summary) => (link: string): number =>
-  (number(summary.links[link], "dropped_packets") ?? 0) / Math.max(1, (number(summary.links[link], "offered_packets") ?? 0) + (number(summary.links[link], "at_start_packets") ?? 0));
-
 /** Returns the other applications whose packets pass a link. */
 const others = (tree: Tree, call: string, link: string): string[] =>
   tables(tree, "app").filter(([name, app]) => name !== call && linksOf(tree, app).some((l) => l.name === link)).map(([name]) => name);
 
+/** Returns a queue's discipline without its buffer. */
+const disciplineOf = (queue: Queue): string => queue.name.split(",")[0] ?? "";
+
 const half = (app: Tree): string => `${digits(number(app, "voip", "delay_ms", "p50"), 0)} ms`;
 
 /** Returns the reason why a call is clear. */
-function clear(run: Told, call: string, app: Tree): string {
+function clear(run: Described, call: string, app: Tree): string {
   const queue = run.queueOf(greatest(run, call, wait(run.summary)));
   const loads = others(run.tree, call, queue.link);
-  if (loads.length === 0) return ": nothing else uses the link, so its packets do not wait";
-  const [discipline] = queue.name.split(",");
+  const held = wait(run.summary)(queue.link);
+  if (loads.length === 0) return `: nothing else uses the link, so its packets ${held > 0 ? "wait only for the link itself" : "do not wait in its queue"}`;
+  const discipline = disciplineOf(queue);
   const reasons: Record<string, string> = { A: `${discipline} gives each flow a queue of its own`, B: `${discipline} keeps the queue short (it drops or marks a packet early, so that the sender slows down)` };
   return ` although ${loads.length === 1 ? `${quoted(loads[0] ?? "")} uses` : "others use"} the link: ${reasons[queue.type] ?? "the queue is short"}, so half of the call's packets arrive within ${half(app)}`;
 }
 
 /** Returns the reason why a call is broken: some packets are late, some are lost, or all are slow. */
-function broken(run: Told, call: string, app: Tree): string {
+function broken(run: Described, call: string, app: Tree): string {
   const [late, lost, missing] = ["late_percent", "lost_percent", "plr_percent"].map((key) => number(app, "voip", key) ?? 0) as [number, number, number];
   if (late < 1 && lost < 1) return `its packets arrive, but half of them only after ${half(app)}`;
   if (late < lost) return gone(run, call, digits(lost));
   const queue = run.queueOf(greatest(run, call, wait(run.summary)));
   const loads = others(run.tree, call, queue.link);
   const behind = loads.length === 0 ? "" : ` behind those of ${loads.length === 1 ? quoted(loads[0] ?? "") : "others"}`;
-  const where = queue.type === "A" && loads.length > 0 ? `for their turn (${queue.name} serves the queues of all flows one after another)` : `${behind.trimStart()} in one queue (${queue.name})`.trimStart();
+  const where = queue.type === "A" && loads.length > 0 ? `for their turn (${disciplineOf(queue)} serves the queues of all flows one after another)` : `${behind.trimStart()} in one queue (${queue.name})`.trimStart();
   return `its packets wait ${where}. Half of them take more than ${half(app)}, and ${digits(missing)} % ${lost < 0.05 ? "" : "are lost or "}come too late to be played`;
 }
 
-/** Returns where a call's packets are lost: on a link's wire, or in its queue, which may be so slow that none leaves. */
-function gone(run: Told, call: string, percent: string): string {
+/** Returns where a call's packets are lost: on a link's wire, or in its queue, which may be so slow that none leaves. A link
+ * counts the drops of all flows together, so the place is named only if no other on the call's way drops packets. */
+function gone(run: Described, call: string, percent: string): string {
   const { summary } = run;
   const blocked = greatest(run, call, (link) => Number(isBlocked(summary.links[link])));
   if (isBlocked(summary.links[blocked])) return `no packet gets through the queue of link ${blocked} (${run.queueOf(blocked).name})`;
-  const link = greatest(run, call, missed(summary));
-  const holes = `${percent} % of its packets, which leaves holes in the speech`;
-  const onWire = number(summary.links[link], "drops", "link_loss") ?? 0;
-  return 2 * onWire > (number(summary.links[link], "dropped_packets") ?? 0) ? `link ${link} itself loses ${holes}` : `the queue of link ${link} (${run.queueOf(link).name}) drops ${holes}`;
+  const dropped = (link: string): number => number(summary.links[link], "dropped_packets") ?? 0;
+  const onWire = (link: string): number => number(summary.links[link], "drops", "link_loss") ?? 0;
+  const places = wayOf(run.tree, call).filter((link) => dropped(link) > 0)
+    .flatMap((link) => [...(onWire(link) > 0 ? [`link ${link} itself loses`] : []), ...(onWire(link) < dropped(link) ? [`the queue of link ${link} (${run.queueOf(link).name}) drops`] : [])]);
+  const holes = "which leaves holes in the speech";
+  if (places.length === 1) return `${places[0]} ${percent} % of its packets, ${holes}`;
+  return `${places.map((place) => `${place} packets`).join(" and ")}${places.length === 0 ? "" : ". "}${percent} % of the call's packets are lost, ${holes}`;
 }
 
-/** Returns true if packets wait at a link and none is delivered. */
-const isBlocked = (link: Tree | undefined): boolean => number(link, "delivered_packets") === 0 && (number(link, "backlog_packets") ?? 0) > 0;
+/** Returns true if packets wait at a link and none is delivered, although at most one has left the queue: more could still
+ * be on a wire whose delay is longer than the run. */
+const isBlocked = (link: Tree | undefined): boolean =>
+  number(link, "delivered_packets") === 0 && (number(link, "backlog_packets") ?? 0) > 0 && (number(link, "sojourn_ms", "count") ?? 0) <= 1;
 
 /** Describes the packets of a queue that has no mean wait, or whose mean says nothing; null for any other queue. */
 function unmeasured(link: Tree | undefined): string | null {
   if (isBlocked(link)) return "no packet gets through";
-  return number(link, "sojourn_ms", "mean") !== null ? null : number(link, "offered_packets") === 0 ? "no packet arrives" : "no packet left the queue";
+  return number(link, "sojourn_ms", "mean") !== null ? null : number(link, "offered_packets") === 0 ? "no packet arrives" : "no packet leaves the queue";
 }
 
 /** Describes in one sentence how long packets wait, for a run without a call. */
