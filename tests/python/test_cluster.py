@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ pytest.importorskip("distributed", reason="Dask is not installed: pip install da
 
 import distributed
 from dask import config as dask_config
+from distributed.client import FutureCancelledError
 
 import bloatlab
 from bloatlab.cli.main import call
@@ -277,6 +279,18 @@ def test_a_build_is_all_of_bloatlab(other_build: Path):
 
 
 # --------------------------------------------------------------------------------------------------- failures
+
+
+def test_a_scheduler_that_dies_before_a_result_is_fetched_is_gone():
+    client = SimpleNamespace(status="running", scheduler=SimpleNamespace(address="tcp://here:1"))
+    unused: Any = None
+    sending = cluster._Sending(client, [], unused, unused, unused, unused)
+
+    def result() -> None:
+        raise FutureCancelledError("a batch", "scheduler-connection-lost")
+
+    with pytest.raises(Stopped, match="the Dask scheduler at tcp://here:1 is gone"):
+        sending._ask(result)
 
 
 def test_a_dead_scheduler_is_a_line_and_what_is_done_is_kept(grid: Path, tmp_path: Path, machines: Cluster):

@@ -23,6 +23,7 @@ import secrets
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent import futures
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -304,8 +305,8 @@ class _Sending:
         try:
             if self.client.status == "running":
                 return of()
-        except (OSError, TimeoutError, ValueError, RuntimeError):
-            pass
+        except (OSError, TimeoutError, ValueError, RuntimeError, futures.CancelledError):
+            pass  # a batch that has ended is cancelled, too, if the scheduler is lost before its result is fetched
         raise self._lost()
 
     def _lost(self) -> Stopped:
