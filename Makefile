@@ -140,7 +140,7 @@ transports: transports-rust transports-python
 # A separate workspace, because the core needs none of its dependencies.
 transports-rust:
 	@tools/preflight.sh $(PYTHON) rust
-	cd examples/transports && cargo fmt --check && cargo test --locked --quiet
+	cd examples/transports && cargo fmt --check && env MAKEFLAGS= cargo test --locked --quiet
 
 AIOQUIC := target/aioquic
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from bloatlab import _core, outside
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.simulation import Result, frames, summary_of
-from bloatlab.traces import CAPTURES, check_free
+from bloatlab.traces import check_named
 
 #: One of the two namespaces: left contains the first application's `from` node, right its `to` node.
 Side = Literal["left", "right"]
@@ -76,8 +76,8 @@ def run(
 
     `scenario` and `sets` are as for `bloatlab.run`. `congestion` names a kernel congestion control that replaces every
     application's stack and is the default for the command's sockets. `max_rate` allows paths faster than the bench has
-    been tested with ("2gbit"). `captures` is a folder, made if necessary, for left.pcap and right.pcap. It must not
-    have them yet.
+    been tested with ("2gbit"). `captures` is a folder, made if necessary, for left.pcap and right.pcap, which are
+    replaced.
 
     `summary["live"]["valid"]` is false if the run was late too often; its numbers must not be used then. Raises
     `ScenarioError` for a scenario that cannot run live, `LiveError` if this machine cannot run it; Ctrl-C and SIGTERM
@@ -86,7 +86,7 @@ def run(
     scenario = resolved(scenario, sets)
     outside.refuse(scenario.text, "live")
     if captures is not None:
-        check_free("captures", captures, *CAPTURES)
+        check_named("captures", captures)
         Path(captures).mkdir(parents=True, exist_ok=True)
     with _orderly_sigterm():
         output = _core.live(

@@ -24,7 +24,7 @@ from bloatlab.driving import Core, nanoseconds, prepared
 from bloatlab.errors import line_in, nearest
 from bloatlab.scenario import Scenario, ScenarioError, Sets, quantity
 from bloatlab.simulation import Result, frames, summary_of
-from bloatlab.traces import CAPTURES, check_free
+from bloatlab.traces import check_named
 
 #: IPv4 address and UDP port.
 Address = tuple[str, int]
@@ -109,11 +109,11 @@ class Network:
     def capture(self, folder: str | Path, link: str | None = None) -> None:
         """Captures whole packets at both ends of a link, as left.pcap and right.pcap in a folder.
 
-        The folder is created if it does not exist, and must not have these files yet. The default is the slowest link;
-        the link's `from` node is left. The files are complete after `finish`, or after a failure. Raises
+        The folder is created if it does not exist; files of these names in it are replaced. The default is the slowest
+        link; the link's `from` node is left. The files are complete after `finish`, or after a failure. Raises
         `ScenarioError` for an unknown link.
         """
-        check_free("capture", folder, *CAPTURES)
+        check_named("capture", folder)
         with self._core.use() as run:
             run.capture(folder, link)
 

@@ -18,7 +18,7 @@ from bloatlab.errors import nearest
 from bloatlab.measures import digits as digits_of
 from bloatlab.measures import value_at
 from bloatlab.scenario import Scenario, ScenarioError, Sets, resolved
-from bloatlab.traces import CAPTURES, KINDS, PACKETS, Traces, check_free
+from bloatlab.traces import KINDS, PACKETS, Traces, check_named
 
 if TYPE_CHECKING:
     import numpy as np
@@ -162,25 +162,23 @@ def run(
     replaces the scenario's own. `progress` is called with the completed fraction; an exception it raises cancels the
     run. Ctrl-C raises `KeyboardInterrupt` within about a tenth of a second.
 
-    `captures` is a folder, made if necessary, for left.pcap and right.pcap; it must not have them yet. They contain
-    every packet at both ends of `capture_link` (default: the slowest link); its `from` is left. Captures change no
-    result; equal runs give equal bytes.
+    `captures` is a folder, made if necessary, for left.pcap and right.pcap, which are replaced. They contain every
+    packet at both ends of `capture_link` (default: the slowest link); its `from` is left. Captures change no result;
+    equal runs give equal bytes.
 
     `laws` contains your own laws, as classes by name, for `queue.python = { law = NAME }` (see `bloatlab.laws`). An
     error in a law raises `LawError`. `controllers` contains your own controllers, for `tcp.mine.python = { controller =
     NAME }` (see `bloatlab.controllers`). An error in a controller raises `ControllerError`.
 
     The scenario's `trace` adds tables (`result.trace("links")`). Packet files are written only if `packets` names a
-    folder for them, which must be new or empty. `trace=False` turns tracing off. Tracing changes no other result. An
-    argument that would have no effect is refused.
+    folder for them, which must have no other files; packets of an earlier run are replaced. `trace=False` turns tracing
+    off. Tracing changes no other result. An argument that would have no effect is refused.
     """
     scenario = resolved(scenario, sets)
     if seed is not None and seed != scenario.seed:
         scenario = scenario.with_seed(seed)
-    kept = Traces(packets)
     _check_recording(scenario, captures, capture_link, packets, trace)
-    if captures is not None:
-        check_free("captures", captures, *CAPTURES)
+    kept = Traces(packets)
     folder = str(captures) if captures is not None else None
     factories = outside.factories(scenario.text, laws, controllers)
     simulated = scenario
@@ -196,9 +194,15 @@ def run(
 
 
 def _check_recording(
-    scenario: Scenario, captures: object, capture_link: str | None, packets: str | Path | None, trace: object
+    scenario: Scenario,
+    captures: str | Path | None,
+    capture_link: str | None,
+    packets: str | Path | None,
+    trace: object,
 ) -> None:
-    """Raises `ScenarioError` for an argument about captures and traces that is not valid or would have no effect."""
+    """Raises an error for an argument about captures and traces that is not valid or has no effect."""
+    check_named("captures", captures)
+    check_named(PACKETS, packets)
     if not isinstance(trace, bool):
         valid = 'True or False; what is traced is part of the scenario: sets={"trace.flows": True}'
         raise ScenarioError([f"trace: {str(trace)[:80]!r} is not valid; expected {valid}"])

@@ -41,10 +41,14 @@ class Traces:
     """Collects the traces of one run, which the core delivers in chunks."""
 
     def __init__(self, packets: str | Path | None) -> None:
-        """The folder `packets` is created with the first file. Raises `InputError` if it contains files."""
-        if packets is not None:
-            check_free(PACKETS, packets)
+        """Removes the packets of an earlier run from the folder `packets`, which is created with the first file.
+
+        Raises `InputError` if it contains other files.
+        """
         self._packets = None if packets is None else Path(packets)
+        if self._packets is not None:
+            check_no_others(self._packets)
+            remove_packets(self._packets)
         self._parts = 0
         self._frames: dict[str, list[pl.DataFrame]] = {}
 
@@ -79,35 +83,24 @@ def packets(folder: str | Path) -> pl.LazyFrame:
     return pl.scan_parquet(place / "*.parquet")
 
 
-def check_free(option: str, folder: str | Path, *names: str) -> None:
-    """Raises `InputError` if the folder contains one of the files `names`; without `names`, if it contains anything.
-
-    So a run replaces none of the user's files. A folder that does not exist is free.
-    """
+def check_named(option: str, folder: str | Path | None) -> None:
+    """Raises `InputError` for an empty name, which would be the working folder."""
     if folder == "":
         raise InputError(f'{option}: "" is not valid; expected the path of a folder')
-    folder = Path(folder)
-    # a pipe loses nothing
-    there = [name for name in names if (folder / name).is_file()] if names else _names(folder)
-    if there:
-        wanted = "a folder without it" if names else "a new or empty folder"
-        raise InputError(f"{option} {folder}: already has {there[0]}; expected {wanted}")
 
 
-def check_no_others(folder: Path) -> None:
-    """Raises `InputError` if the packets in a result's folder have files beside them that no run has written."""
-    place = folder / PACKETS
-    if others := [name for name in _names(place) if not _OURS.fullmatch(name)]:
-        raise InputError(f"{PACKETS} {place}: already has {others[0]}; expected a new or empty folder")
+def check_no_others(packets: Path) -> None:
+    """Raises `InputError` if a folder of packets has files that no run has written."""
+    if others := [name for name in _names(packets) if not _OURS.fullmatch(name)]:
+        raise InputError(f"{PACKETS} {packets}: already has {others[0]}; expected a new or empty folder")
 
 
-def remove_packets(folder: Path) -> None:
-    """Removes the packet files that an earlier run wrote into a result's folder. Other files stay. Raises `OSError`."""
-    place = folder / PACKETS
-    for name in filter(_OURS.fullmatch, _names(place)):
-        (place / name).unlink()
-    with contextlib.suppress(OSError):  # other files are in it
-        place.rmdir()
+def remove_packets(packets: Path) -> None:
+    """Removes the files that an earlier run wrote into a folder of packets. Other files stay. Raises `OSError`."""
+    for name in filter(_OURS.fullmatch, _names(packets)):
+        (packets / name).unlink()
+    with contextlib.suppress(OSError):  # other files are in it, or it does not exist
+        packets.rmdir()
 
 
 def _names(folder: Path) -> list[str]:

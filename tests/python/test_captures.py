@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import bloatlab
-from bloatlab import live
 from bloatlab.cli.main import call
 from bloatlab.errors import InputError
 from bloatlab.scenario import ScenarioError
@@ -143,23 +142,20 @@ def test_no_file_of_the_user_is_deleted_or_replaced(tmp_path: Path, monkeypatch:
     thesis = tmp_path / "thesis.parquet"
     thesis.write_text("mine")
     monkeypatch.chdir(tmp_path)
-    for of in (line, bloatlab.parse(LINE)):
-        with pytest.raises(ValueError, match=r"packets \.: already has thesis.parquet; expected a new or empty folder"):
-            bloatlab.run(of, packets=".")
+    with pytest.raises(ValueError, match=r"packets \.: already has thesis.parquet; expected a new or empty folder"):
+        bloatlab.run(line, packets=".")
+    assert thesis.read_text() == "mine"
     both = tmp_path / "both"
     both.mkdir()
     bloatlab.run(line, captures=both, packets=both)
-    kept = {path: path.read_bytes() for path in both.iterdir()}
-    assert {path.name for path in kept} == {"left.pcap", "right.pcap", "00000.parquet"}
-    captures = "already has left.pcap; expected a folder without it"
-    with pytest.raises(ValueError, match=f"captures .*both: {captures}"):
-        bloatlab.run(line, captures=both)
-    with pytest.raises(ValueError, match=f"captures .*both: {captures}"):
-        live.run(line, captures=both)
-    with pytest.raises(ValueError, match=f"capture .*both: {captures}"):
-        bloatlab.Network(line).capture(both)
-    assert kept == {path: path.read_bytes() for path in both.iterdir()}
-    assert thesis.read_text() == "mine"
+    assert {path.name for path in both.iterdir()} == {"left.pcap", "right.pcap", "00000.parquet"}
+    # the next run, as of a script that is repeated, replaces what the last one has written
+    for seed in (1, 2):
+        bloatlab.run(line, seed, captures=tmp_path / "pcaps", packets=tmp_path / "packets")
+    alone = tmp_path / "alone"
+    bloatlab.run(line, 2, captures=alone / "pcaps", packets=alone / "packets")
+    for name in ("pcaps/left.pcap", "pcaps/right.pcap", "packets/00000.parquet"):
+        assert (tmp_path / name).read_bytes() == (alone / name).read_bytes()
 
 
 def test_force_replaces_only_what_a_run_has_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bloatlab.errors import InputError
 from bloatlab.results import FILES, SUMMARY, check_tables
 from bloatlab.scenario import Override, Scenario, load, quantity
-from bloatlab.traces import CAPTURES, check_no_others, remove_packets
+from bloatlab.traces import CAPTURES, PACKETS, check_no_others, remove_packets
 from bloatlab.workloads import near
 
 if TYPE_CHECKING:
@@ -120,8 +120,8 @@ def fresh_result(folder: Path | None, *, force: bool, captures: bool, packets: b
     if folder is not None:
         check_tables(folder)
         if packets:
-            writing(folder, lambda: check_no_others(folder))
-        writing(folder, lambda: remove_packets(folder))
+            writing(folder, lambda: check_no_others(folder / PACKETS))
+        writing(folder, lambda: remove_packets(folder / PACKETS))
         for path in [folder / name for name in CAPTURES] if captures or (folder / SUMMARY).is_file() else []:
             writing(path, lambda path=path: path.unlink(missing_ok=True))
 
