@@ -41,14 +41,13 @@ class Traces:
     """Collects the traces of one run, which the core delivers in chunks."""
 
     def __init__(self, packets: str | Path | None) -> None:
-        """Removes the packets of an earlier run from the folder `packets`, which is created with the first file.
+        """The folder `packets` is created with the first file, which replaces the packets of an earlier run.
 
-        Raises `InputError` if it contains other files.
+        Raises `InputError` if the folder contains other files.
         """
         self._packets = None if packets is None else Path(packets)
         if self._packets is not None:
             check_no_others(self._packets)
-            remove_packets(self._packets)
         self._parts = 0
         self._frames: dict[str, list[pl.DataFrame]] = {}
 
@@ -58,13 +57,17 @@ class Traces:
         if table != PACKETS:
             self._frames.setdefault(f"trace_{table}", []).append(frame)
         elif self._packets is not None:
+            if self._parts == 0:
+                remove_packets(self._packets)
             self._packets.mkdir(parents=True, exist_ok=True)
             place = self._packets / f"{self._parts:05}.parquet"
             files.write(place, files.parquet(frame, statistics=True))
             self._parts += 1
 
     def tables(self) -> dict[str, pl.DataFrame]:
-        """Returns the tables of traced states, by name."""
+        """Returns the tables of traced states, by name, at the end of the run."""
+        if self._packets is not None and self._parts == 0:
+            remove_packets(self._packets)
         return {
             name: pl.concat(frames, how="diagonal").with_columns(pl.col(pl.Float64).fill_null(float("nan")))
             for name, frames in sorted(self._frames.items())

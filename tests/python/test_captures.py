@@ -170,6 +170,10 @@ def test_force_replaces_only_what_a_run_has_written(tmp_path: Path, capsys: pyte
     assert other.read_text() == "mine"
     other.unlink()
     assert call([*run, "--pcap", "--trace", "packets"]) == 0
+    recorded = [out / "left.pcap", out / "right.pcap", out / "packets/00000.parquet"]
+    assert call([*run, "--trace", "packets", "--pcap-link", "upp"]) == 2
+    assert 'unknown link "upp"' in capsys.readouterr().err
+    assert [path.exists() for path in recorded] == [True] * 3
     assert call([*run, "--pcap"]) == 0
     assert not (out / "packets").exists()
     pcaps = [out / "left.pcap", out / "right.pcap"]

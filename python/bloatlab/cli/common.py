@@ -109,11 +109,10 @@ def not_input(output: Path | None, *inputs: Path | None) -> None:
             raise BadInput(f"--output {output}: is read by this command; expected another file")
 
 
-def fresh_result(folder: Path | None, *, force: bool, captures: bool, packets: bool = False) -> None:
-    """Makes a result's folder. With `force`, removes an earlier run's packets and captures.
+def fresh_result(folder: Path | None, *, force: bool, packets: bool = False) -> None:
+    """Makes a result's folder.
 
-    Captures beside no summary.json may be the user's, so only a run with `captures` removes them. Before it removes
-    anything, raises `BadInput` like `fresh`, `ResultError` if the folder has tables that are not those of a result, and
+    Raises `BadInput` like `fresh`, `ResultError` if the folder has tables that are not those of a result, and
     `InputError` if a run that writes `packets` finds other files in their folder.
     """
     fresh(folder, *FILES, force=force)
@@ -121,9 +120,18 @@ def fresh_result(folder: Path | None, *, force: bool, captures: bool, packets: b
         check_tables(folder)
         if packets:
             writing(folder, lambda: check_no_others(folder / PACKETS))
-        writing(folder, lambda: remove_packets(folder / PACKETS))
-        for path in [folder / name for name in CAPTURES] if captures or (folder / SUMMARY).is_file() else []:
-            writing(path, lambda path=path: path.unlink(missing_ok=True))
+
+
+def remove_recordings(folder: Path, *, captures: bool, packets: bool = False) -> None:
+    """Removes an earlier run's captures and packets from a result's folder, unless the new run has replaced them.
+
+    Call it after the run, which may be refused. Captures beside no summary.json may be the user's, and stay.
+    """
+    if not packets:
+        remove_packets(folder / PACKETS)
+    if not captures and (folder / SUMMARY).is_file():
+        for name in CAPTURES:
+            (folder / name).unlink(missing_ok=True)
 
 
 def fresh(folder: Path | None, *names: str, force: bool) -> None:

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 
 from bloatlab import live
-from bloatlab.cli.common import BadInput, fresh_result, say_notes, scenario, writing
+from bloatlab.cli.common import BadInput, fresh_result, remove_recordings, say_notes, scenario, writing
 from bloatlab.cli.options import Force, Quiet, SavedIn, Sets, TableForm
 from bloatlab.cli.show import print_result
 from bloatlab.results import save
@@ -85,7 +85,7 @@ def command(
     resolved = scenario(file, sets)
     served = _split(serve)
     # an existing result is refused before the run, which may take a long time
-    fresh_result(output, force=force, captures=pcap)
+    fresh_result(output, force=force)
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
     _say_without_ecn(console, resolved, None if quiet else cong)
@@ -101,6 +101,7 @@ def command(
     )
     seconds = time.perf_counter() - begun
     if output is not None:
+        writing(output, lambda: remove_recordings(output, captures=pcap))
         writing(output, lambda: save(result, output, form=form, seconds=seconds))
     if not quiet:
         print_result(result, Console())

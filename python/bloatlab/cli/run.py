@@ -8,7 +8,7 @@ from cyclopts import Parameter, validators
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from bloatlab.cli.common import BadInput, fresh_result, overrides, reading, say_notes, writing
+from bloatlab.cli.common import BadInput, fresh_result, overrides, reading, remove_recordings, say_notes, writing
 from bloatlab.cli.options import Force, Quiet, SavedIn, ScenarioFile, Sets, TableForm
 from bloatlab.cli.show import print_result
 from bloatlab.errors import nearest
@@ -71,7 +71,7 @@ def command(
     if resolved.traces(PACKETS) and output is None:
         raise BadInput("trace.packets: give a folder for the packets with -o")
     # an existing result is refused before the run, which may take a long time
-    fresh_result(output, force=force, captures=pcap, packets=resolved.traces(PACKETS))
+    fresh_result(output, force=force, packets=resolved.traces(PACKETS))
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
     load_libraries(
@@ -94,6 +94,7 @@ def command(
         result = writing(output or file, lambda: simulate(lambda fraction: bar.update(task, completed=fraction)))
     seconds = time.perf_counter() - begun
     if output is not None:
+        writing(output, lambda: remove_recordings(output, captures=pcap, packets=result.scenario.traces(PACKETS)))
         writing(output, lambda: save(result, output, form=form, seconds=seconds))
     if picture is not None:
         from bloatlab.cli.plot import draw  # noqa: PLC0415
