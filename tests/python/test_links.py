@@ -179,7 +179,7 @@ def test_what_is_no_trace_is_one_line(cell: Path, text: str, line: int, what: st
         ),
         ("link.down.delivery.trace.opportunity", "1399B", "1399B is less than a packet of app.blast, 1400B"),
         ("link.down.delivery.trace.opportunity", "70KB", "70KB is not valid; expected 28B to 65535B"),
-        ("link.down.changes", [{"at": "1s", "rate": "1mbit"}], "this link has no rate that could change"),
+        ("link.down.changes", [{"at": "1s", "rate": "1mbit"}], "expected a change of delay, jitter or loss"),
         ("link.down.delivery", "trace", "link.down.delivery.trace.file: is missing"),
     ],
 )

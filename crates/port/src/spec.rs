@@ -247,6 +247,10 @@ pub struct Change {
     pub max_grant: Option<Bytes>,
 }
 
+/// The message for a change of rate of a link with delivery opportunities.
+const DELIVERS: &str =
+    "the link has opportunities (delivery) instead of a rate; expected a change of delay, jitter or loss";
+
 impl Change {
     /// Checks that a port built from `spec` can make this change. The error names the first field that is invalid.
     pub fn validate(&self, spec: &PortSpec) -> Result<(), Problem> {
@@ -258,19 +262,22 @@ impl Change {
             Service::Docsis(p) => (p.flow.peak_traffic_rate.is_some(), false),
             Service::Docsis31(p) => (p.flow.peak_traffic_rate.is_some(), false),
         };
-        let delivery = matches!(spec.service, Service::Delivery(_));
-        let message =
-            "the link has opportunities (delivery) instead of a rate; expected a change of delay, jitter or loss";
-        require(self.rate.is_none() || !delivery, "rate", message)?;
+        let message = match &spec.service {
+            Service::Delivery(_) => DELIVERS,
+            service if service.own_rate().is_some() => {
+                "this link has no rate that could change; expected a change of max_sustained_rate"
+            }
+            _ => "this link has no rate that could change; give it one",
+        };
+        require(self.rate.is_none() || spec.rate.is_some(), "rate", message)?;
         let message = "0bit is not valid behind a shaper; expected a positive rate";
         require(plain || self.rate != Some(BitRate(0)), "rate", message)?;
         let shaper = [("max_sustained_rate", self.max_sustained_rate), ("peak_traffic_rate", self.peak_traffic_rate)];
         for (path, rate) in shaper.into_iter().filter_map(|(path, rate)| Some((path, rate?))) {
-            require(
-                !plain && !delivery,
-                path,
-                "the link has neither a shaper nor a modem; expected the key shaper, docsis or docsis31",
-            )?;
+            let message =
+                "the link has no shaper and no modem; expected a change of rate, or the key shaper, docsis or docsis31";
+            require(!plain, path, message)?;
+            require(!matches!(spec.service, Service::Delivery(_)), path, DELIVERS)?;
             positive(path, rate)?;
         }
         let message = "the shaper does not limit its peak rate; first set its peak_traffic_rate (htb: ceil)";

@@ -198,22 +198,14 @@ impl Link {
         }
     }
 
-    /// Returns the reasons why this link cannot make a change. Does not check the time of the change.
-    fn refuses(&self, change: &Change, spec: &port::PortSpec) -> impl Iterator<Item = Problem> {
-        let rate = (change.rate.is_some() && self.rate.is_none())
-            .then(|| Problem::new("rate", "this link has no rate that could change; give it one"));
-        rate.into_iter().chain(change.for_port().validate(spec).err())
-    }
-
     /// Adds a change to the link's list, after all changes with the same or an earlier time. Returns the change in the
     /// form in which the link's port applies it.
     ///
     /// Errors: this link cannot make the change.
     pub fn schedule(&mut self, change: Change) -> Result<port::Change, Problem> {
-        if let Some(problem) = self.refuses(&change, &self.for_port()).next() {
-            return Err(problem);
-        }
-        let (place, made) = (self.changes.partition_point(|other| other.at <= change.at), change.for_port());
+        let made = change.for_port();
+        made.validate(&self.for_port())?;
+        let place = self.changes.partition_point(|other| other.at <= change.at);
         self.changes.insert(place, change);
         Ok(made)
     }
@@ -243,7 +235,10 @@ impl Link {
         for (i, change) in self.changes.iter().enumerate() {
             let at = change.at;
             let order = (at < last).then(|| format!("{at} is earlier than the previous change, at {last}"));
-            let found = order.map(|message| Problem::new("at", message)).into_iter().chain(self.refuses(change, &spec));
+            let found = order
+                .map(|message| Problem::new("at", message))
+                .into_iter()
+                .chain(change.for_port().validate(&spec).err());
             problems.extend(found.map(|p| p.under(&format!("changes.{i}"))));
             last = last.max(at);
         }
