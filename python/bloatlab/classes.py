@@ -211,7 +211,7 @@ def read(kind: Kind, label: str, folder: Path, at: str) -> str:
     `at` is the path of the scenario's table that names the class; it appears in error messages.
     """
     try:
-        return (folder / label).read_text(encoding="utf-8")
+        return (folder / label).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise kind.error([f"{at}.{kind.noun}: {folder / label}: {(error.strerror or str(error)).lower()}"]) from None
     except UnicodeDecodeError:

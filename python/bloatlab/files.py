@@ -47,8 +47,8 @@ def read(path: Path, most: int | None = None) -> bytes:
 
 
 def read_text(path: Path, most: int | None = None) -> str:
-    """Reads a file as UTF-8 text. Raises the errors of `read`, and `UnicodeDecodeError`."""
-    return read(path, most).decode("utf-8").replace("\r\n", "\n")
+    """Reads a file as UTF-8 text, without a byte order mark. Raises the errors of `read`, and `UnicodeDecodeError`."""
+    return read(path, most).decode("utf-8-sig").replace("\r\n", "\n")
 
 
 @contextlib.contextmanager

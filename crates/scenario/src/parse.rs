@@ -1,6 +1,8 @@
 //! Parses text into a tree of tables and values: TOML or JSON.
 
-use serde_json::Value;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use std::fmt::{Formatter, Result as Written};
 use units::{Problem, shown};
 
 /// The format of a scenario's text.
@@ -12,8 +14,11 @@ pub enum Format {
     Json,
 }
 
-/// Parses text into a tree of tables and values.   Errors: a syntax error, with its line; a value that no parameter can have.
+/// Parses text into a tree of tables and values. A byte order mark at the beginning is ignored.
+///
+/// Errors: a syntax error or a key given twice, with its line; a value that no parameter can have.
 pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match format {
         Format::Toml => {
             let table = toml::from_str::<toml::Table>(text).map_err(|e| {
@@ -23,12 +28,64 @@ pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
             })?;
             plain(toml::Value::Table(table))
         }
-        Format::Json => serde_json::from_str(text).map_err(|e| {
+        Format::Json => serde_json::from_str(text).map(|Unique(tree)| tree).map_err(|e| {
             let message = one_line(&e.to_string());
             let what = message.split(" at line ").next().unwrap_or_default();
             let what = if e.is_eof() { "the text ends too early" } else { what };
             Problem::new("", format!("line {}: not valid JSON: {}", e.line(), shown(what)))
         }),
+    }
+}
+
+/// A tree whose tables have each key only once. JSON's own reader keeps the last of several values.
+struct Unique(Value);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Tree;
+        impl<'de> Visitor<'de> for Tree {
+            type Value = Value;
+            fn expecting(&self, f: &mut Formatter<'_>) -> Written {
+                f.write_str("a value")
+            }
+            fn visit_unit<E>(self) -> Result<Value, E> {
+                Ok(Value::Null)
+            }
+            fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
+                Ok(b.into())
+            }
+            fn visit_i64<E>(self, n: i64) -> Result<Value, E> {
+                Ok(n.into())
+            }
+            fn visit_u64<E>(self, n: u64) -> Result<Value, E> {
+                Ok(n.into())
+            }
+            fn visit_f64<E>(self, x: f64) -> Result<Value, E> {
+                Ok(x.into())
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+                Ok(text.into())
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+                let mut list = Vec::new();
+                while let Some(Unique(item)) = seq.next_element()? {
+                    list.push(item);
+                }
+                Ok(Value::Array(list))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+                let mut table = Map::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    if table.contains_key(&key) {
+                        return Err(A::Error::custom(format!("duplicate key \"{key}\"")));
+                    }
+                    let Unique(value) = map.next_value()?;
+                    table.insert(key, value);
+                }
+                Ok(Value::Object(table))
+            }
+        }
+        d.deserialize_any(Tree).map(Self)
     }
 }
 

@@ -84,7 +84,10 @@ fn as_given(given: &str) -> String {
             // serde writes integer `5`, floating point `0.5`, boolean `true` and string "text"
             let kinds = ["integer ", "floating point ", "boolean ", "string ", "character "];
             let value = kinds.iter().find_map(|kind| given.strip_prefix(kind)).unwrap_or(given);
-            shown(value.strip_prefix('`').and_then(|v| v.strip_suffix('`')).unwrap_or(value))
+            let value = value.strip_prefix('`').and_then(|v| v.strip_suffix('`')).unwrap_or(value);
+            // JSON's reader turns an integer of more than 64 bits into a floating-point number
+            let digits = |x: f64| given.starts_with("floating point ") && x.fract() == 0.0 && x.abs() < 1e21;
+            value.parse().ok().filter(|x| digits(*x)).map_or_else(|| shown(value), |x: f64| format!("{x:.0}"))
         }
     }
 }
@@ -96,7 +99,7 @@ fn as_valid(valid: &str) -> String {
         "u8" => most(8),
         "u16" => most(16),
         "u32" => most(32),
-        "u64" | "usize" => "a whole number from 0 on".to_owned(),
+        "u64" | "usize" => format!("a whole number from 0 to {}", u64::MAX),
         "f64" | "f32" => "a number".to_owned(),
         "a boolean" => "true or false".to_owned(),
         "a string" | "str" | "string" => "a string".to_owned(),

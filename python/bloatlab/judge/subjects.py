@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bloatlab import files
 from bloatlab.errors import nearest
 from bloatlab.judge.suites import STACK, JudgeError, Suite, of_queues
 from bloatlab.judge.transports import Transport, is_transport, transport
@@ -116,7 +117,7 @@ def queue(text: str) -> Subject:
         links = load(file).data["link"]
         if part not in links:
             raise JudgeError(f"judge: {file} has no link.{part}{nearest(part, links)}")
-        tree = Path(file).read_text(encoding="utf-8")
+        tree = files.read_text(Path(file))
         value = (json if file.endswith(".json") else tomllib).loads(tree)["link"][part].get("queue", "droptail")
     elif text.lstrip().startswith("{"):
         try:

@@ -26,7 +26,7 @@ from typing import Any
 
 import polars as pl
 
-from bloatlab import network
+from bloatlab import files, network
 from bloatlab.classes import ClassError, Kind, UserClass, checked, loaded, parsed, read
 from bloatlab.judge.measures import FAILURE
 from bloatlab.judge.suites import STACK
@@ -110,7 +110,7 @@ def transport(file: Path, name: str, at: str) -> Transport:
 def is_transport(file: Path, name: str) -> bool:
     """Returns whether a class's source defines the methods of a transport but not those of a controller."""
     try:
-        tree = parsed(file.read_text(encoding="utf-8"))
+        tree = parsed(files.read_text(file))
     except (SyntaxError, ValueError):
         return False  # the caller then reads the file as a controller, which reports the error
     classes = {of.name: of for of in ast.walk(tree) if isinstance(of, ast.ClassDef)}

@@ -97,12 +97,22 @@ def public() -> list[Path]:
 def load(path: Path) -> list[Entry]:
     """Loads a file's scenarios, in file order. Raises `NoReferenceError`, `OSError` or `UnicodeDecodeError`."""
     try:
-        data: Any = json.loads(files.read_text(path))
+        data: Any = json.loads(files.read_text(path), object_pairs_hook=lambda pairs: _once(path, pairs))
     except json.JSONDecodeError as error:
         raise NoReferenceError(f"{path}: line {error.lineno}: not JSON: {error.msg.lower()}") from None
     except RecursionError:
         raise NoReferenceError(f"{path}: not a reference: nested too deeply") from None
     return read(data, str(path))
+
+
+def _once(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns an object of a reference. Raises `NoReferenceError` if it has a key twice."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise NoReferenceError(f'{path}: duplicate key "{key[:60]}"')
+        found[key] = value
+    return found
 
 
 def read(data: Any, source: str) -> list[Entry]:

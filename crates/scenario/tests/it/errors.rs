@@ -278,7 +278,7 @@ fn lines_are_in_the_users_words() {
         ),
         ("link.up.loss", "nan", "link.up.loss: NaN is not valid; expected a finite number or a string"),
         ("duration", "1979-05-27", "duration: 1979-05-27 is not valid; expected a finite number or a string"),
-        ("seed", "-1", "seed: -1 is not valid; expected a whole number from 0 on"),
+        ("seed", "-1", "seed: -1 is not valid; expected a whole number from 0 to 18446744073709551615"),
     ];
     for (path, value, line) in cases {
         let lines = set(path, value).unwrap_err();
@@ -367,8 +367,8 @@ fn a_truncated_file_is_named_with_its_line() {
     let cut = &GOOD[..GOOD.find("codel = {").unwrap() + 9];
     let line = read::scenario(cut, Format::Toml, &[]).unwrap_err()[0].to_string();
     assert!(line.starts_with("line 8: not valid TOML"), "{line}");
-    let line = read::scenario("{\"duration\": ", Format::Json, &[]).unwrap_err()[0].to_string();
-    assert!(line.starts_with("line 1: not valid JSON"), "{line}");
+    let line = |json: &str| read::scenario(json, Format::Json, &[]).unwrap_err()[0].to_string();
+    assert!(line("{\"duration\": ").starts_with("line 1: not valid JSON"));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod changes;
 mod choices;
 mod errors;
+mod json;
 mod stack;
 mod tc;
 mod words;
