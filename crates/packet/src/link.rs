@@ -137,10 +137,12 @@ pub struct OpportunityCounts {
     pub bytes: u64,
     /// Bytes that were sent.
     pub used_bytes: u64,
-    /// Longest time without an opportunity.
+    /// Longest gap that has ended.
     pub longest_gap: Duration,
-    /// Gaps longer than [`OpportunityCounts::LONG_GAP`].
+    /// Gaps longer than [`OpportunityCounts::LONG_GAP`] that have ended.
     pub long_gaps: u64,
+    /// Length so far of the gap that has not ended yet.
+    pub current_gap: Duration,
     /// Packets that waited in the queue during a long gap and were dropped, either during the gap or later.
     pub gap_drops: u64,
 }
@@ -151,9 +153,10 @@ impl OpportunityCounts {
     pub const LONG_GAP: Duration = Duration::from_millis(100);
 
     /// Returns the counts since an earlier state of the counters, `before`. Only `longest_gap` still covers the whole
-    /// run.
+    /// run. A gap belongs to the time in which it ends; the gap that has not ended yet counts as if it ended now.
     #[must_use]
-    pub fn since(self, before: Self) -> Self {
+    pub fn since(mut self, before: Self) -> Self {
+        self.gap(self.current_gap);
         Self {
             count: self.count - before.count,
             used: self.used - before.used,
@@ -161,6 +164,7 @@ impl OpportunityCounts {
             used_bytes: self.used_bytes - before.used_bytes,
             longest_gap: self.longest_gap,
             long_gaps: self.long_gaps - before.long_gaps,
+            current_gap: Duration::ZERO,
             gap_drops: self.gap_drops - before.gap_drops,
         }
     }

@@ -126,11 +126,11 @@ impl Opportunities {
     /// Returns the counts of the opportunities before `now`.
     pub(super) fn opportunities(&self, now: Time) -> OpportunityCounts {
         if !self.idle {
-            return self.counts;
+            return OpportunityCounts { current_gap: now.since(self.last), ..self.counts };
         }
         let mut then = self.clone();
         then.pass(now);
-        then.counts
+        OpportunityCounts { current_gap: now.since(then.last), ..then.counts }
     }
 }
 

@@ -2,7 +2,7 @@
 //! and with the results of a second method. Each delivery model is compared with the trace that it writes.
 
 use crate::common::{Bench, ms, read};
-use packet::DropReason;
+use packet::{DropReason, OpportunityCounts};
 use port::Port;
 use proptest::prelude::*;
 use record::LinkId;
@@ -104,6 +104,29 @@ fn gaps_are_counted() {
     let c = b.port.opportunities(ms(1000.5)).unwrap();
     assert_eq!((c.count, c.long_gaps, c.longest_gap), (6, 4, Duration::from_millis(299)));
     assert_eq!((c.used, c.used_bytes), (0, 0));
+}
+
+#[test]
+fn a_gap_counts_while_it_lasts() {
+    // one opportunity in each of the first 300 ms, then a gap until 2000 ms
+    let lines: Vec<u64> = (1..=300).chain([2000]).collect();
+    let mut b = link(&lines, LONG, "opportunity = 1500");
+    let gaps = |b: &Bench, at: f64, before: OpportunityCounts| {
+        let c = b.port.opportunities(ms(at)).unwrap().since(before);
+        (c.long_gaps, c.longest_gap.0 / 1_000_000)
+    };
+    let start = OpportunityCounts::default();
+    assert_eq!(gaps(&b, 400.0, start), (0, 100));
+    assert_eq!(gaps(&b, 1900.0, start), (1, 1600));
+    // a packet that waits makes no difference
+    b.run(ms(1000.0));
+    b.burst(ms(1000.0), 1, 1500);
+    assert_eq!(gaps(&b, 1900.0, start), (1, 1600));
+    // of a gap in which a warm-up ends, the end lies after the warm-up
+    let warmed = b.port.opportunities(ms(1000.0)).unwrap();
+    assert_eq!(gaps(&b, 1900.0, warmed), (1, 1600));
+    b.run(ms(2050.0));
+    assert_eq!((gaps(&b, 2050.0, start), gaps(&b, 2050.0, warmed)), ((1, 1700), (1, 1700)));
 }
 
 #[test]
