@@ -160,30 +160,39 @@ impl Histogram {
         Some(Duration(self.max))
     }
 
-    /// Returns percentile `p` over time: the weight of each value is its own duration. Every value counts as the middle
-    /// of its bin. `None` without values.
+    /// Returns percentile `p` over time: the weight of each value is its own duration, but at most `timeout`. Every value
+    /// counts as the middle of its bin. `None` without values.
     ///
-    /// If each probe is sent as soon as the previous probe is answered, the round trips fill the run without gaps, so
-    /// the weight of a round trip is the time that it takes up in the run.
-    pub(crate) fn percentile_of_time(&self, p: f64) -> Option<Duration> {
-        let rank = self.sum as f64 * (p / 100.0).clamp(0.0, 1.0);
+    /// If each probe is sent as soon as the previous probe is answered, or after `timeout`, the weight of a round trip is
+    /// the time from its probe to the next probe. So the weights fill the run without gaps.
+    pub(crate) fn percentile_of_time(&self, p: f64, timeout: Duration) -> Option<Duration> {
+        let all: f64 = self.weights(timeout).map(|(_, weight)| weight).sum();
+        let rank = all * (p / 100.0).clamp(0.0, 1.0);
         let mut seen = 0.0;
-        for (low, high, n) in self.bins() {
-            let middle = self.middle(low, high);
-            seen += n as f64 * middle.0 as f64;
+        for (value, weight) in self.weights(timeout) {
+            seen += weight;
             if seen >= rank {
-                return Some(middle);
+                return Some(value);
             }
         }
         self.max()
     }
 
-    /// Returns the mean over time, in which the weight of each value is its own duration. So the mean is the sum of the
-    /// squares divided by the sum of the values. `None` without a value above 0.
-    pub(crate) fn mean_of_time(&self) -> Option<Duration> {
-        let mean = self.mean()?.0 as f64;
-        let cv = self.variation()?;
-        Some(Duration((mean * (1.0 + cv * cv) + 0.5) as u64))
+    /// Returns the mean over time, with the weights of [`Histogram::percentile_of_time`]. `None` without a value above 0.
+    pub(crate) fn mean_of_time(&self, timeout: Duration) -> Option<Duration> {
+        let (mut all, mut sum) = (0.0, 0.0);
+        for (value, weight) in self.weights(timeout) {
+            (all, sum) = (all + weight, sum + weight * value.0 as f64);
+        }
+        (all > 0.0).then(|| Duration((sum / all + 0.5) as u64))
+    }
+
+    /// Returns the middle of each bin with values, and the weight over time of the values in the bin.
+    fn weights(&self, timeout: Duration) -> impl Iterator<Item = (Duration, f64)> + '_ {
+        self.bins().map(move |(low, high, n)| {
+            let middle = self.middle(low, high);
+            (middle, n as f64 * middle.min(timeout).0 as f64)
+        })
     }
 
     /// Returns a lower bound of the share of values that are at most `limit`. It includes the values in the bins that
@@ -319,10 +328,15 @@ mod tests {
         (0..9).for_each(|_| h.record(Duration::from_millis(10)));
         h.record(Duration::from_millis(90));
         let near = |d: Option<Duration>, ms: f64| (d.unwrap().millis() / ms - 1.0).abs() < 0.01;
-        assert!(near(h.percentile(90.0), 10.0) && near(h.percentile_of_time(49.0), 10.0));
-        assert!(near(h.percentile_of_time(52.0), 90.0));
+        assert!(near(h.percentile(90.0), 10.0) && near(h.percentile_of_time(49.0, Duration::MAX), 10.0));
+        assert!(near(h.percentile_of_time(52.0, Duration::MAX), 90.0));
         // the mean over time is (9 x 100 + 8100) / 180 = 50 ms; the mean of the values is 18 ms
-        assert!(near(h.mean_of_time(), 50.0) && near(h.mean(), 18.0));
-        assert_eq!((Histogram::default().percentile_of_time(50.0), Histogram::default().mean_of_time()), (None, None));
+        assert!(near(h.mean_of_time(Duration::MAX), 50.0) && near(h.mean(), 18.0));
+        // if the next probe leaves after 30 ms, the long value takes up 30 of 120 ms, and the mean is (900 + 30 x 90) / 120
+        let timeout = Duration::from_millis(30);
+        assert!(near(h.percentile_of_time(74.0, timeout), 10.0) && near(h.percentile_of_time(76.0, timeout), 90.0));
+        assert!(near(h.mean_of_time(timeout), 30.0));
+        h = Histogram::default();
+        assert_eq!((h.percentile_of_time(50.0, timeout), h.mean_of_time(timeout)), (None, None));
     }
 }

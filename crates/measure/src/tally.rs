@@ -53,8 +53,8 @@ pub struct AppTally {
     pub files: Box<Files>,
     /// Echo requests.
     pub echoes: Option<Box<Echoes>>,
-    /// True if each echo request is sent when the previous one is answered.
-    pub one_by_one: bool,
+    /// If each echo request is sent when the previous one is answered: the time after which it is sent without an answer.
+    pub timeout: Option<Duration>,
 }
 
 impl AppTally {
@@ -123,7 +123,7 @@ impl Tally {
             datagrams_before: 0,
             files: Box::new(Files::new(self.warm_up)),
             echoes: None,
-            one_by_one: matches!(traffic, Traffic::Ping(p) if p.after_answer),
+            timeout: if let Traffic::Ping(p) = traffic { p.after_answer.then_some(p.timeout) } else { None },
         });
         for _ in 0..rows {
             let mut directions = [Direction::default(), Direction::default()];

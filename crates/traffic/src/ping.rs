@@ -8,8 +8,9 @@
 //! ```
 //!
 //! With `after_answer`, the next request leaves when the answer arrives, as in netperf's UDP_RR, on which flent's RRUL tests are
-//! based. If there is no answer within `timeout`, the next request leaves after `timeout`. Samples are as dense as possible, but
-//! the probe rate falls as the round trip grows, so a percentile over samples underweights the times with long round trips.
+//! based. If there is no answer within `timeout`, the next request leaves after `timeout`. An answer that arrives later still
+//! gives a sample, but sends no request. Samples are as dense as possible, but the probe rate falls as the round trip grows, so
+//! a percentile over samples underweights the times with long round trips.
 //!
 //! ```text
 //!   request k + 1 leaves at the arrival of reply k, or `timeout` after request k
@@ -27,6 +28,7 @@ use crate::{Application, Demand, Host, Params, Role, cbr};
 use packet::Ecn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, positive_or_none, within};
 
@@ -80,19 +82,19 @@ impl Params for PingParams {
     }
 
     fn build(&self) -> Ping {
-        Ping { params: self.clone(), start: Time::ZERO, next: 0, sent: Time::ZERO }
+        Ping { params: self.clone(), start: Time::ZERO, next: 0, unanswered: BTreeMap::new() }
     }
 }
 
-/// The application with [`PingParams`]. It needs no list of departure times: probe k leaves at start + k x interval or,
-/// with `after_answer`, only an answer to the last probe counts.
+/// The application with [`PingParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ping {
     params: PingParams,
     start: Time,
     next: u64,
-    /// Departure time of the last request.
-    sent: Time,
+    /// With `after_answer`: departure times of the requests without an answer. Otherwise empty, because request k leaves at
+    /// start + k x interval.
+    unanswered: BTreeMap<u64, Time>,
 }
 
 impl Ping {
@@ -100,8 +102,8 @@ impl Ping {
         host.probe(self.next, None);
         host.datagram(0, Role::Client, self.params.size.0 as u16, self.next);
         self.next += 1;
-        self.sent = host.now();
         if self.params.after_answer {
+            self.unanswered.insert(self.next - 1, host.now());
             // the token is the number of the next request. If the answer arrives before the timeout, the next request
             // is sent and increments `next`. When this timer then fires, its token differs from `next`, so nothing is
             // sent
@@ -128,15 +130,14 @@ impl Application for Ping {
         match role {
             Role::Server => host.datagram(0, Role::Server, self.params.size.0 as u16, number),
             Role::Client if self.params.after_answer => {
-                // only the answer to the newest request counts. Once a timeout has caused the next request, an answer
-                // to the old request is too late
+                if let Some(sent) = self.unanswered.remove(&number) {
+                    host.probe(number, Some(host.now().since(sent)));
+                }
+                // only the answer to the newest request sends the next one. The next request is due now, but it is sent by
+                // a timer: the host drops timers that are due at the application's stop or later, so no request is sent
+                // after the stop
                 if number + 1 == self.next {
-                    host.probe(number, Some(host.now().since(self.sent)));
-                    // the next request is due now, but it is sent by a timer: the host drops timers that are due at the
-                    // application's stop or later, so no request is sent after the stop
-                    if self.params.count.is_none_or(|n| self.next < n) {
-                        host.timer(host.now(), 0);
-                    }
+                    host.timer(host.now(), self.next);
                 }
             }
             Role::Client => {
@@ -198,12 +199,22 @@ mod tests {
         assert_eq!(requests, [0, 50, 100, 400, 450]);
         let rtts: Vec<_> = fake.probes.iter().filter_map(|p| p.1.map(|rtt| (p.0, rtt.0 / MS))).collect();
         assert_eq!(rtts, [(0, 50), (1, 50), (3, 50), (4, 50)]);
-        // each answer arrives 10 ms after the timeout of its request. By then, the next request has left, so the answer
-        // does not count. Only the answer to the last request, number 2, counts
+    }
+
+    #[test]
+    fn an_answer_after_the_timeout_counts_for_its_own_request() {
+        // requests leave at 0, 20, 40, 60 and 80 ms, because no answer arrives within the timeout. Those to the first three
+        // arrive at 50, 70 and 90 ms; by then, later requests have left, so these answers send nothing. Request 3 (datagram
+        // 5, after the answer to request 0) is lost. The answer to request 4 arrives at 130 ms
         let mut fake = Fake::new(&[50 * MS]);
-        let params = PingParams { timeout: Duration::from_millis(40), count: Some(3), ..params };
+        fake.lost = [5].into();
+        let params =
+            PingParams { after_answer: true, timeout: Duration::from_millis(20), count: Some(5), ..Default::default() };
         fake.run(&mut params.build(), Time(10_000 * MS));
-        assert!(fake.probes.iter().all(|p| p.1.is_none() || p.0 == 2), "{:?}", fake.probes);
+        let requests: Vec<u64> = fake.datagrams.iter().filter(|d| d.1 == Role::Client).map(|d| d.0.0 / MS).collect();
+        assert_eq!(requests, [0, 20, 40, 60, 80]);
+        let rtts: Vec<_> = fake.probes.iter().filter_map(|p| p.1.map(|rtt| (p.0, rtt.0 / MS))).collect();
+        assert_eq!(rtts, [(0, 50), (1, 50), (2, 50), (4, 50)]);
     }
 
     #[test]

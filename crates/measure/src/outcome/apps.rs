@@ -189,10 +189,10 @@ measures! {
         "grade": Kind::scale("A+ to F"), "grade", "Grade on the scale of the scenario." => grade.grade;
     }
     /// Measures of an application that sends each echo request when the previous one is answered.
-    pub(super) const ONE_BY_ONE = fn one_by_one(echoes: &Echoes) -> Value {
+    pub(super) const ONE_BY_ONE = fn one_by_one(echoes: &Echoes, timeout: Duration) -> Value {
         "rtt_over_time_ms": Kind::MS.less(), "round trip over time",
-            "With `after_answer`: round-trip time, each reply weighted by the time spent waiting for it (docs/workloads.md).", OVER_TIME
-            => object(over_time(echoes.rtt()));
+            "With `after_answer`: round-trip time, each reply weighted by the time from its request to the next (docs/workloads.md).", OVER_TIME
+            => object(over_time(echoes.rtt(), timeout));
     }
     /// The responsiveness class of an `rpm` application.
     pub(super) const RPM_CLASS = fn rpm_class(rpm: f64) -> Value {
@@ -294,8 +294,8 @@ impl Account<'_> {
         if let Some(echoes) = &app.echoes {
             let mut of = Map::new();
             put(&mut of, ping(echoes, &self.grading.grade_ping(echoes), c.both(|d| d.dropped)));
-            if app.one_by_one {
-                put(&mut of, one_by_one(echoes));
+            if let Some(timeout) = app.timeout {
+                put(&mut of, one_by_one(echoes, timeout));
             }
             v.insert("ping".to_owned(), of.into());
         }

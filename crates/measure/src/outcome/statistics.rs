@@ -4,6 +4,7 @@ use super::account::ms;
 use crate::{Histogram, TimeWeighted};
 use packet::{Kind, measures};
 use serde_json::{Map, Value};
+use units::Duration;
 
 /// Adds measures to an object, each under its key.
 pub(super) fn put<const N: usize>(into: &mut Map<String, Value>, measures: [(&'static str, Value); N]) {
@@ -32,15 +33,15 @@ measures! {
         "max": Kind::SAME, "maximum", "" => ms(h.max());
         "cv": Kind::VARIATION, "coefficient of variation", "" => h.variation();
     }
-    /// Statistics of delays in which each delay has a weight equal to its own duration, so a delay of 100 ms counts ten
-    /// times as much as a delay of 10 ms.
-    pub(super) const OVER_TIME = fn over_time(h: &Histogram) -> Value {
-        "mean": Kind::SAME, "mean", "" => ms(h.mean_of_time());
-        "p50": Kind::SAME, "median", "" => ms(h.percentile_of_time(50.0));
-        "p95": Kind::SAME, "95 %", "" => ms(h.percentile_of_time(95.0));
-        "p99": Kind::SAME, "99 %", "" => ms(h.percentile_of_time(99.0));
-        "p99_9": Kind::SAME, "99.9 %", "" => ms(h.percentile_of_time(99.9));
-        "p99_99": Kind::SAME, "99.99 %", "" => ms(h.percentile_of_time(99.99));
+    /// Statistics of delays in which each delay has a weight equal to its own duration, but at most `timeout`. So a delay of
+    /// 100 ms counts ten times as much as a delay of 10 ms.
+    pub(super) const OVER_TIME = fn over_time(h: &Histogram, timeout: Duration) -> Value {
+        "mean": Kind::SAME, "mean", "" => ms(h.mean_of_time(timeout));
+        "p50": Kind::SAME, "median", "" => ms(h.percentile_of_time(50.0, timeout));
+        "p95": Kind::SAME, "95 %", "" => ms(h.percentile_of_time(95.0, timeout));
+        "p99": Kind::SAME, "99 %", "" => ms(h.percentile_of_time(99.0, timeout));
+        "p99_9": Kind::SAME, "99.9 %", "" => ms(h.percentile_of_time(99.9, timeout));
+        "p99_99": Kind::SAME, "99.99 %", "" => ms(h.percentile_of_time(99.99, timeout));
     }
     /// Statistics of a queue's length.
     pub(super) const LENGTHS = fn lengths(queue: &TimeWeighted) -> Value {
