@@ -42,7 +42,8 @@ pub(crate) fn outcome<S: Sink>(parts: FinishedRun<'_, S>) -> Outcome {
     let ended = link.ended;
     let mut tally = programs.state.tally;
     crate::app_counters::join(&mut tally, std::mem::take(&mut link.exits.app_counters.tally));
-    let figures = programs.machines.iter().map(|m| traffic::Application::figures(m, ended)).collect();
+    let machines = programs.machines.iter().zip(&plan.apps);
+    let figures = machines.map(|(m, app)| traffic::Application::figures(m, ended, app.placed.stop)).collect();
     let words = programs.machines.iter().map(traffic::Application::words).collect();
     let columns = programs.machines.iter().map(traffic::Application::columns).collect();
     let warm_up = scenario.record.warm_up.min(Duration(ended.0));

@@ -45,7 +45,12 @@ impl<S: Sink> World<S> {
             links: links.collect(),
             grading: scenario.grading(),
             tally: &tally,
-            figures: self.apps.iter().map(|a| a.figures(end)).collect(),
+            figures: self
+                .apps
+                .iter()
+                .zip(&self.engine.apps)
+                .map(|(a, state)| a.figures(end, state.timers.stop()))
+                .collect(),
             words: self.apps.iter().map(|a| a.words()).collect(),
             columns: self.apps.iter().map(|a| a.columns()).collect(),
         }

@@ -112,6 +112,10 @@ impl<S: Sink> Host for AppHost<'_, S> {
         self.engine.tally.probe(usize::from(self.app), number, now, rtt);
     }
 
+    fn stop(&self) -> Time {
+        self.engine.apps[usize::from(self.app)].timers.stop()
+    }
+
     fn wake(&mut self) {
         self.engine.wakes.push(Wake::Due { app: self.app });
     }

@@ -148,8 +148,8 @@ macro_rules! applications {
             fn read_controller(&self, out: &mut Reading<'_>) {
                 match self { $(Self::$Variant(a) => a.read_controller(out),)+ Self::Endpoint(a) => a.read_controller(out) }
             }
-            fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
-                match self { $(Self::$Variant(a) => a.figures(now),)+ Self::Endpoint(a) => a.figures(now) }
+            fn figures(&self, now: Time, stop: Time) -> Vec<(&'static str, f64)> {
+                match self { $(Self::$Variant(a) => a.figures(now, stop),)+ Self::Endpoint(a) => a.figures(now, stop) }
             }
             fn words(&self) -> Vec<(&'static str, &'static str)> {
                 match self { $(Self::$Variant(a) => a.words(),)+ Self::Endpoint(a) => a.words() }
@@ -289,11 +289,11 @@ mod tests {
                     App::Messages(_) => assert!(!fake.files.is_empty() || text.contains("give_up")),
                     App::Short(_) | App::Burst(_) => assert!(!fake.files.is_empty()),
                     App::Video(_) => assert!(!fake.files.is_empty()),
-                    App::Bittorrent(b) => assert!(b.figures(Time::ZERO)[2].1 > 0.0),
-                    App::Rpm(r) => assert!(r.figures(Time::ZERO)[1].1 > 0.0 || p == 1.0, "{text} at {p}"),
+                    App::Bittorrent(b) => assert!(b.figures(Time::ZERO, Time::NEVER)[2].1 > 0.0),
+                    App::Rpm(r) => assert!(r.figures(Time::ZERO, Time::NEVER)[1].1 > 0.0 || p == 1.0, "{text} at {p}"),
                     App::Ping(_) => assert_eq!(fake.probes.len(), 2 * 60),
                     App::Proshare(_) => assert!(fake.datagrams.len() > 2900),
-                    App::Media(m) => assert!(m.figures(Time::ZERO)[2].1 > 1700.0),
+                    App::Media(m) => assert!(m.figures(Time::ZERO, Time::NEVER)[2].1 > 1700.0),
                     App::Cbr(_) | App::Voip(_) => assert_eq!(fake.datagrams.len(), 7500),
                     App::Endpoint(_) => unreachable!("it is in no list of applications"),
                 }

@@ -319,7 +319,7 @@ impl Application for Bittorrent {
 
     const MEASURES: &'static [&'static [Measure]] = &[EXCHANGE];
 
-    fn figures(&self, _: Time) -> Vec<(&'static str, f64)> {
+    fn figures(&self, _: Time, _: Time) -> Vec<(&'static str, f64)> {
         exchange(self).into()
     }
 }

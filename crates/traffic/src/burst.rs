@@ -234,7 +234,7 @@ impl Application for Burst {
 
     const MEASURES: &'static [&'static [Measure]] = &[BEGUN, OVER_TCP, OVER_UDP];
 
-    fn figures(&self, _: Time) -> Vec<(&'static str, f64)> {
+    fn figures(&self, _: Time, _: Time) -> Vec<(&'static str, f64)> {
         let mut all = begun(self).to_vec();
         match self.params.transport {
             Transport::Tcp => all.extend(over_tcp(self)),
@@ -280,7 +280,10 @@ mod tests {
         assert_eq!(sizes, [1500, 1500, 1500, 1500, 1500, 1500, 1000]);
         assert!(fake.datagrams.iter().all(|d| d.0 == Time::ZERO && d.1 == Role::Client));
         assert_eq!(fake.files, [(Time::ZERO, Time(10 * MS), 10_000)]);
-        assert_eq!(app.figures(Time::ZERO), [("bursts", 1.0), ("datagrams_sent", 7.0), ("datagrams_received", 7.0)]);
+        assert_eq!(
+            app.figures(Time::ZERO, Time::NEVER),
+            [("bursts", 1.0), ("datagrams_sent", 7.0), ("datagrams_received", 7.0)]
+        );
     }
 
     #[test]
@@ -298,7 +301,7 @@ mod tests {
         fake.run(&mut app, Time(1000 * MS));
         let files: Vec<u64> = fake.files.iter().map(|f| f.0.0 / MS).collect();
         assert_eq!(files, [0, 200]);
-        assert_eq!(app.figures(Time::ZERO)[2], ("datagrams_received", 5.0));
+        assert_eq!(app.figures(Time::ZERO, Time::NEVER)[2], ("datagrams_received", 5.0));
     }
 
     #[test]

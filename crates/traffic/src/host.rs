@@ -103,6 +103,8 @@ pub trait Host {
     /// Reports a probe. If `rtt` is `None`, probe `number` (0, 1, 2, ...) is being sent now. Otherwise, probe `number`
     /// has been answered, and `rtt` is the time from its departure to the answer. A probe is answered at most once.
     fn probe(&mut self, number: u64, rtt: Option<Duration>);
+    /// Returns the time from which the application starts nothing new; timers that are due then or later are dropped.
+    fn stop(&self) -> Time;
     /// Makes the host call the program's own transport code ([`endpoint`](crate::endpoint)). The application calls this
     /// function when it has started, and when its timer has expired. Hosts without such code do nothing.
     fn wake(&mut self) {}
@@ -142,8 +144,8 @@ pub trait Application {
     /// a list or none of them.
     const MEASURES: &'static [&'static [Measure]] = &[];
     /// Returns the application's own numbers for the summary, each with its key; NaN means no value. If a number has a
-    /// unit, the key ends in the unit.
-    fn figures(&self, _now: Time) -> Vec<(&'static str, f64)> {
+    /// unit, the key ends in the unit. `_stop` is the application's stop, as from [`Host::stop`].
+    fn figures(&self, _now: Time, _stop: Time) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
     /// Returns the application's own text values for the summary, each with its key.

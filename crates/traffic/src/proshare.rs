@@ -121,7 +121,7 @@ impl Application for Proshare {
         } else {
             // bound: MAX_PACKETS, as validated
             let (mut left, packet) = (self.params.frame_size.0, self.params.packet.0);
-            self.picture.sent([self.number, self.number + left.div_ceil(packet)], host.now());
+            self.picture.sent([self.number, self.number + left.div_ceil(packet)], host.now(), Duration::ZERO);
             while left > 0 {
                 self.send(left.min(packet), host);
                 left -= left.min(packet);
@@ -131,16 +131,16 @@ impl Application for Proshare {
         host.timer(self.next[which], token);
     }
     fn datagram_received<H: Host>(&mut self, _: Role, number: u64, _: Ecn, host: &mut H) {
-        self.picture.arrived(number, host.now(), self.params.frame_interval);
+        self.picture.arrived(number, host.now(), host.stop(), self.params.frame_interval);
     }
 
     const MEASURES: &'static [&'static [Measure]] = &[PICTURE];
 
     /// Returns the figures. A frame that was lost, or was still in flight at the end, counts in `frames_sent` but not
     /// in `frames_whole`.
-    fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
+    fn figures(&self, now: Time, stop: Time) -> Vec<(&'static str, f64)> {
         let mut p = self.picture.clone();
-        p.gap(now, self.params.frame_interval);
+        p.gap(now.min(stop), Duration::ZERO, self.params.frame_interval);
         picture(&p).into()
     }
 }
@@ -153,8 +153,8 @@ packet::measures! {
         "frames_whole": Kind::ONE, "frames whole",
             "Frames that arrived with every datagram and before a later frame." => p.whole as f64;
         "freezes": Kind::ONE.less(), "freezes",
-            "Number of times that no whole frame arrived for more than max(3 T, T + 150 ms), where T is the time between frames (W3C \
-             webrtc-stats, `freezeCount`)."
+            "Number of times that no whole frame arrived for more than max(3 T, T + 150 ms), where T is the time between frames; the time \
+             after `stop` does not count (W3C webrtc-stats, `freezeCount`)."
             => p.freezes as f64;
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
     }
@@ -181,6 +181,18 @@ mod tests {
             assert!(at[0] < 100_000_000 && at.windows(2).all(|w| w[1] - w[0] == 100_000_000), "{size}");
         }
         assert!(fake.datagrams.iter().enumerate().all(|(i, d)| d.3 == i as u64));
+    }
+
+    #[test]
+    fn after_a_stop_nothing_freezes() {
+        let mut fake = Fake::new(&[50_000_000]);
+        fake.stop = Time(5_000_000_000);
+        let mut app = ProshareParams::default().build();
+        fake.run(&mut app, Time(20_000_000_000));
+        let figures = |stop| app.figures(Time(20_000_000_000), stop);
+        let frames = [("frames_sent", 50.0), ("frames_whole", 50.0)];
+        assert_eq!(figures(fake.stop), [frames[0], frames[1], ("freezes", 0.0), ("frozen_s", 0.0)]);
+        assert_eq!(figures(Time::NEVER)[2], ("freezes", 1.0), "the same without a stop");
     }
 
     #[test]

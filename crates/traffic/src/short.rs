@@ -256,7 +256,7 @@ impl Application for Short {
 
     const MEASURES: &'static [&'static [Measure]] = &[TRANSFERS];
 
-    fn figures(&self, _: Time) -> Vec<(&'static str, f64)> {
+    fn figures(&self, _: Time, _: Time) -> Vec<(&'static str, f64)> {
         transfers(self).into()
     }
 }
@@ -325,7 +325,7 @@ mod tests {
             ShortParams { interval: Duration::from_millis(1), max_open: 2, count: Some(20_000), ..Default::default() };
         let mut app = params.build();
         fake.run(&mut app, Time(1_000_000 * MS));
-        let figures = app.figures(Time::ZERO);
+        let figures = app.figures(Time::ZERO, Time::NEVER);
         assert_eq!(figures[0], ("arrivals", 20_000.0));
         let refused = figures[1].1 / 20_000.0;
         let erlang_b = 800.0 / (1.0 + 40.0 + 800.0);

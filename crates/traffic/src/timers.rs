@@ -50,6 +50,11 @@ impl Timers {
         self.stop = other.stop;
     }
 
+    /// Returns the stop time.
+    pub fn stop(&self) -> Time {
+        self.stop
+    }
+
     /// Sets a timer, which cannot be cancelled.
     pub fn set(&mut self, at: Time, token: u64) {
         self.set += 1;

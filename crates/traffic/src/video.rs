@@ -12,8 +12,8 @@
 //!   playback     begins when `startup` is buffered; stalls when the buffer is empty; resumes at `startup`
 //! ```
 //!
-//! The buffer holds whole segments and is counted in seconds of video. After the scenario's `stop`, a viewer plays the
-//! buffered video, and then counts as stalled. To avoid this, end the run at the same time, or set `segments`.
+//! The buffer holds whole segments and is counted in seconds of video. The video ends with the last of `segments`, or with
+//! the last segment requested before the scenario's `stop`. Once it has been played, the viewer does not count as stalled.
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, RETRY_AFTER, Role};
@@ -112,6 +112,7 @@ impl Params for VideoParams {
             left: 0,
             requested_at: Time::ZERO,
             busy: false,
+            next_request: None,
             rung: 0,
             throughputs: VecDeque::new(),
             player: Player::default(),
@@ -135,7 +136,7 @@ struct Player {
     startup: Option<Duration>,
     stalls: u64,
     stalled: Duration,
-    /// True if the whole video has arrived. Then an empty buffer means that the video has ended.
+    /// True if no more video will arrive. Then an empty buffer means that the video has ended.
     complete: bool,
 }
 
@@ -151,21 +152,17 @@ impl Player {
                 self.stalled += passed - self.level;
             }
             self.level = self.level.saturating_sub(passed);
-        } else if self.startup.is_some() {
+        } else if self.startup.is_some() && !self.complete {
             self.stalled += passed;
         }
         self.since = now;
     }
 
-    /// Adds a received segment. Playback begins or resumes when at least `threshold` is buffered, or when the last
-    /// segment has arrived.
-    fn arrived(&mut self, segment: Duration, threshold: Duration, now: Time) {
-        self.advance(now);
-        self.level += segment;
-        if !self.playing && (self.level >= threshold || self.complete) {
+    /// Begins or resumes playback if at least `threshold` is buffered, or if something is and the last segment has arrived.
+    fn play(&mut self, threshold: Duration) {
+        if !self.playing && !self.level.is_zero() && (self.level >= threshold || self.complete) {
             self.playing = true;
-            let start = self.start;
-            self.startup.get_or_insert(now.since(start));
+            self.startup.get_or_insert(self.since.since(self.start));
         }
     }
 }
@@ -183,6 +180,8 @@ pub struct Video {
     requested_at: Time,
     /// True if a segment has been requested and has not completely arrived.
     busy: bool,
+    /// Time of the timer for the next request; `None` while no timer is set.
+    next_request: Option<Time>,
     /// Index of the segment's rate in the ladder.
     rung: usize,
     /// Throughputs of the most recent segments in bit/s, newest last.
@@ -219,6 +218,7 @@ impl Video {
             self.rung = rung;
         }
         self.busy = true;
+        self.next_request = None;
         self.requested_at = host.now();
         self.request_left = self.params.request.0;
         self.left = self.bytes();
@@ -228,6 +228,12 @@ impl Video {
         };
         self.conn = Some(conn);
         host.write(conn, Role::Client, self.request_left);
+    }
+
+    /// Sets the timer for the next request.
+    fn request_at<H: Host>(&mut self, at: Time, host: &mut H) {
+        self.next_request = Some(at);
+        host.timer(at, 0);
     }
 
     fn finished<H: Host>(&mut self, conn: ConnId, host: &mut H) {
@@ -245,7 +251,8 @@ impl Video {
         // takes an empty buffer for the end of the video, not for a stall
         self.player.advance(now);
         self.player.complete = last;
-        self.player.arrived(self.params.segment, self.params.startup, now);
+        self.player.level += self.params.segment;
+        self.player.play(self.params.startup);
         host.file_done(self.requested_at, self.bytes());
         if last {
             self.conn = None;
@@ -254,7 +261,7 @@ impl Video {
         } else {
             // playback drains the buffer in real time, so the timer fires when there is room for the next segment
             let room = self.params.buffer - self.params.segment;
-            host.timer(now + self.player.level.saturating_sub(room), 0);
+            self.request_at(now + self.player.level.saturating_sub(room), host);
         }
     }
 }
@@ -292,15 +299,21 @@ impl Application for Video {
             // if a segment was in progress, it is requested again after a pause. If not, the timer for the next request
             // is already set. In both cases, the request opens a new connection
             if self.busy {
-                host.timer(host.now() + RETRY_AFTER, 0);
+                self.player.advance(host.now());
+                self.request_at(host.now() + RETRY_AFTER, host);
             }
         }
     }
 
     const MEASURES: &'static [&'static [Measure]] = &[PLAYBACK];
 
-    fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
+    fn figures(&self, now: Time, stop: Time) -> Vec<(&'static str, f64)> {
         let mut player = self.player.clone();
+        // the stop prevents the next request, so the video ends with what is buffered
+        if self.next_request.is_some_and(|at| at >= stop) {
+            player.complete = true;
+            player.play(self.params.startup);
+        }
         player.advance(now.max(player.since));
         playback(self, &player).into()
     }
@@ -321,7 +334,8 @@ packet::measures! {
         "stalls": Kind::ONE.less().rank(4), "stalls",
             "Number of times that playback stopped because the buffer was empty." => player.stalls as f64;
         "stalled_s": Kind::S.less().rank(5), "stalled",
-            "Time without a picture after playback began; startup + stalled + played is the time since the start."
+            "Time without a picture after playback began, until the last of `segments` or of the segments requested before `stop` has \
+             been played; until then, startup + stalled + played is the time since the start."
             => player.stalled.secs();
         "buffer_s": Kind::S, "buffer", "Video buffered at the end." => player.level.secs();
     }
@@ -336,7 +350,12 @@ mod tests {
     const S: u64 = 1000 * MS;
 
     fn figure(app: &Video, at: u64, name: &str) -> f64 {
-        app.figures(Time(at)).into_iter().find(|f| f.0 == name).unwrap().1
+        stopped(app, at, Time::NEVER, name)
+    }
+
+    /// Returns a figure of an application whose stop is `stop`.
+    fn stopped(app: &Video, at: u64, stop: Time, name: &str) -> f64 {
+        app.figures(Time(at), stop).into_iter().find(|f| f.0 == name).unwrap().1
     }
 
     #[test]
@@ -399,6 +418,46 @@ mod tests {
         // of the video, not a stall
         assert_eq!((figure(&app, 100 * S, "stalls"), at(&app, 100_000, "stalled_s")), (2.0, 2016.0));
         assert_eq!((figure(&app, 100 * S, "startup_s"), fake.open_now()), (3.028, 0));
+    }
+
+    #[test]
+    fn after_a_stop_the_rest_is_played_and_nothing_stalls() {
+        // as in the test of a slow line, a segment of 2 s arrives every 3.008 s: at 3.028 s, 6.036 s and 9.044 s. The third is
+        // requested before the stop at 7 s, so the stall from 8.036 s to 9.044 s counts. At 11.044 s the video has ended
+        let params = VideoParams {
+            ladder: vec![BitRate(1_000_000)],
+            segment: Duration::from_secs(2),
+            startup: Duration::from_secs(2),
+            ..Default::default()
+        };
+        let figures = |params: &VideoParams, stop: Time| {
+            let mut fake = Fake::new(&[20 * MS]);
+            (fake.piece, fake.gap, fake.stop) = (1000, 12 * MS, stop);
+            let mut app = params.build();
+            fake.run(&mut app, Time(100 * S));
+            ["segments", "startup_s", "stalls", "stalled_s", "buffer_s"].map(|name| {
+                let figure = stopped(&app, 100 * S, stop, name);
+                (figure * 1000.0).round() / 1000.0
+            })
+        };
+        assert_eq!(figures(&params, Time(7 * S)), [3.0, 3.028, 2.0, 2.016, 0.0]);
+        // playback begins with the last segment, although less than `startup` is buffered
+        let slow = VideoParams { startup: Duration::from_secs(6), ..params.clone() };
+        assert_eq!(figures(&slow, Time(4 * S)), [2.0, 6.036, 0.0, 0.0, 0.0]);
+        // with room for one segment, the second request would leave at 5.028 s, after the stop
+        let full = VideoParams { buffer: Duration::from_secs(2), ..params };
+        assert_eq!(figures(&full, Time(4 * S)), [1.0, 3.028, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_stop_prevents_the_retry_of_a_broken_connection() {
+        // no segment arrives, because the first connection fails at 5 s and the stop comes before the retry at 6 s
+        let mut fake = Fake::new(&[20 * MS]).failing(&[0], 5 * S);
+        fake.stop = Time(6 * S);
+        let mut app = VideoParams::default().build();
+        fake.run(&mut app, Time(100 * S));
+        assert!(stopped(&app, 100 * S, fake.stop, "startup_s").is_nan());
+        assert_eq!(stopped(&app, 100 * S, fake.stop, "stalls"), 0.0);
     }
 
     #[test]

@@ -49,6 +49,10 @@ impl Host for LiveHost<'_> {
         self.state.apps[self.app].timers.set(at, token);
     }
 
+    fn stop(&self) -> Time {
+        self.state.apps[self.app].timers.stop()
+    }
+
     fn page_loaded(&mut self, started: Time, objects: u32, _bytes: u64) {
         self.state.tally.page_loaded(self.app, started, objects, self.state.now);
     }

@@ -32,17 +32,15 @@ use crate::picture::Picture;
 use crate::{Application, Demand, Host, Params, Role};
 use control::{Context, Frame, MediaController};
 use packet::{Ecn, Kind, Measure, Reading};
-use params::{Controller, HEADERS};
+use params::{Controller, HEADERS, Pause};
 use receiver::{Arrival, Receiver, Report};
 use sender::Sender;
 use source::FrameSource;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use units::{Duration, Problem, Time};
 
 /// Time between two rows in the series.
 const ROW: Duration = Duration::from_millis(100);
-/// Resolution of frame delays, ns.
-const STEP: u64 = 100_000;
 
 /// Timer tokens.
 const FRAME: u64 = 0;
@@ -102,14 +100,9 @@ impl Params for MediaParams {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Count {
     start: Time,
-    /// Total time of the pauses so far. At the first frame that falls into a pause, the whole time from this frame to
-    /// the end of the pause is added.
-    paused: Duration,
-    /// The latest pause that has begun: the time of the first frame that was not captured, and the end.
-    pause: Option<[Time; 2]>,
     skipped: u64,
-    /// Number of whole frames for each delay. The keys are delays in units of [`STEP`], rounded down.
-    delays: BTreeMap<u64, u64>,
+    /// Delays of the whole frames, in the order of their arrival. They take less memory than the rows of the series.
+    delays: Vec<Duration>,
     /// Bytes of payload that have arrived.
     payload: u64,
     marked: u64,
@@ -119,18 +112,13 @@ struct Count {
 }
 
 impl Count {
-    /// Returns the `q`-quantile of the delays of whole frames in ms; NaN if there are none.
-    fn delay(&self, q: f64) -> f64 {
-        let all: u64 = self.delays.values().sum();
-        let rank = ((q * all as f64).ceil() as u64).max(1);
-        let mut below = 0;
-        for (delay, frames) in &self.delays {
-            below += frames;
-            if below >= rank {
-                return Duration(delay * STEP).millis();
-            }
+    /// Returns percentile `p` (nearest rank) of the delays of whole frames in ms; NaN if there are none.
+    fn delay(&self, p: usize) -> f64 {
+        let mut delays = self.delays.clone();
+        match (delays.len() * p).div_ceil(100) {
+            0 => f64::NAN,
+            rank => delays.select_nth_unstable(rank - 1).1.millis(),
         }
-        f64::NAN
     }
 }
 
@@ -181,6 +169,13 @@ pub struct Media {
 }
 
 impl Media {
+    /// Returns the total time of the pauses from the start of the flow to `now`.
+    fn paused(&self, now: Time) -> Duration {
+        let start = self.count.start;
+        let within = |p: &Pause| Time(p.to.0).min(now).since(Time(p.from.0).max(start));
+        Duration(self.params.pauses.iter().map(|p| within(p).0).sum())
+    }
+
     /// Captures a frame, unless packets have waited for too long.
     fn capture<H: Host>(&mut self, host: &mut H) {
         let now = host.now();
@@ -194,7 +189,7 @@ impl Media {
         }
         let bytes = self.source.frame(now, target, host.rng());
         let numbers = self.sender.enqueue(now, bytes, self.params.packet.0 - HEADERS);
-        self.picture.sent(numbers, now);
+        self.picture.sent(numbers, now, self.paused(now));
         self.frame_ends.push_back(numbers[1] - 1);
         self.controller.on_frame(&self.cx, &Frame { bytes: bytes as f64, waiting });
     }
@@ -210,14 +205,9 @@ impl Media {
         let pause = self.params.pauses.iter().find(|p| p.from.0 <= now.0 && now.0 < p.to.0);
         if let Some(pause) = pause {
             let end = Time(pause.to.0);
-            self.count.paused += end.since(now);
-            self.count.pause = Some([now, end]);
             self.source.restart();
             host.timer(end, FRAME);
         } else {
-            if self.params.pauses.iter().any(|p| p.to.0 == now.0) {
-                self.picture.resume();
-            }
             self.capture(host);
             host.timer(now + self.params.frame_interval(), FRAME);
         }
@@ -269,8 +259,8 @@ impl Media {
         self.count.payload += payload;
         self.row.received += payload;
         self.count.marked += u64::from(ecn == Ecn::Ce);
-        if let Some(delay) = self.picture.arrived(number, now, self.params.frame_interval()) {
-            *self.count.delays.entry(delay.0 / STEP).or_default() += 1;
+        if let Some(delay) = self.picture.arrived(number, now, host.stop(), self.params.frame_interval()) {
+            self.count.delays.push(delay);
             self.row.delay = self.row.delay.max(Some(delay));
         }
         // a packet of a later frame has arrived, so the last packets of earlier frames cannot trigger a report any
@@ -351,16 +341,13 @@ impl Application for Media {
 
     const MEASURES: &'static [&'static [Measure]] = &[MEDIA];
 
-    fn figures(&self, now: Time) -> Vec<(&'static str, f64)> {
+    fn figures(&self, now: Time, stop: Time) -> Vec<(&'static str, f64)> {
         let mut picture = self.picture.clone();
-        let count = &self.count;
-        // if `now` is within a pause, only the time before the pause can count as a freeze, and `ahead` is the part of
-        // the pause that has not passed yet
-        let until = count.pause.filter(|[_, end]| now < *end).map_or(now, |[begin, _]| begin);
-        picture.gap(until, self.params.frame_interval());
-        let ahead = count.pause.map_or(Duration::ZERO, |[_, end]| end.since(now));
-        let time = now.since(count.start).saturating_sub(count.paused.saturating_sub(ahead)).secs();
-        media(&picture, count, &self.sender, time).into()
+        let end = now.min(stop);
+        let paused = self.paused(end);
+        picture.gap(end, paused, self.params.frame_interval());
+        let time = end.since(self.count.start).saturating_sub(paused).secs();
+        media(&picture, &self.count, &self.sender, time).into()
     }
 
     fn columns(&self) -> Vec<(&'static str, Vec<f64>)> {
@@ -378,17 +365,17 @@ packet::measures! {
         "frames_whole": Kind::ONE, "frames whole",
             "Frames that arrived with every packet and before a later frame." => p.whole as f64;
         "frame_delay_p50_ms": Kind::MS.less(), "frame delay, median",
-            "Median time from the capture of a whole frame to the arrival of its last packet." => c.delay(0.5);
+            "Median time from the capture of a whole frame to the arrival of its last packet." => c.delay(50);
         "frame_delay_p95_ms": Kind::MS.less(), "frame delay, p95",
-            "95th percentile of the time from the capture of a whole frame to the arrival of its last packet." => c.delay(0.95);
+            "95th percentile of the time from the capture of a whole frame to the arrival of its last packet." => c.delay(95);
         "frame_delay_p99_ms": Kind::MS.less(), "frame delay, p99",
-            "99th percentile of the time from the capture of a whole frame to the arrival of its last packet." => c.delay(0.99);
+            "99th percentile of the time from the capture of a whole frame to the arrival of its last packet." => c.delay(99);
         "freezes": Kind::ONE.less(), "freezes",
             "Number of times that no whole frame arrived for more than max(3 T, T + 150 ms), where T is the time between frames; pauses \
-             do not count (W3C webrtc-stats, `freezeCount`)."
+             and the time after `stop` do not count (W3C webrtc-stats, `freezeCount`)."
             => p.freezes as f64;
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
-        "rate_mbit": Kind::MBIT.more(), "media rate", "Payload that arrived, divided by the time outside pauses."
+        "rate_mbit": Kind::MBIT.more(), "media rate", "Payload that arrived, divided by the time before `stop` and outside pauses."
             => c.payload as f64 * 8e-6 / time;
         "target_mbit": Kind::MBIT, "target", "Mean target rate of the controller, with one value per frame."
             => c.sum_of_targets * 1e-6 / c.targets as f64;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tests::fake::Fake;
+use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -13,7 +14,7 @@ fn media(text: &str) -> MediaParams {
 }
 
 fn figure(app: &Media, at: u64, name: &str) -> f64 {
-    app.figures(Time(at)).into_iter().find(|f| f.0 == name).unwrap().1
+    app.figures(Time(at), Time::NEVER).into_iter().find(|f| f.0 == name).unwrap().1
 }
 
 #[test]
@@ -80,6 +81,69 @@ fn a_pause_is_no_freeze_and_ends_with_a_key_frame() {
     Fake::new(&[60 * MS]).run(&mut app, Time(4 * S));
     assert_eq!(figure(&app, 4 * S, "freezes"), 0.0);
     assert!((figure(&app, 4 * S, "rate_mbit") - 2.08 / 2.0).abs() < 1e-9);
+}
+
+#[test]
+fn an_outage_after_a_pause_is_a_freeze() {
+    let params = media(
+        r#"{ "control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 1,
+             "pauses": [{ "from": "2s", "to": "5s" }] }"#,
+    );
+    // before the pause, 50 frames of 5 packets arrive, each with a report, so datagram 300 is the first of the frame of 5 s.
+    // The first 25 frames after the pause are lost: whole frames arrive at 1.99 s and 6.03 s, and the pause takes 3 s of it
+    let mut fake = Fake::new(&[60 * MS]);
+    fake.lost = (300..425).collect();
+    let mut app = params.build();
+    fake.run(&mut app, Time(10 * S));
+    assert_eq!(["frames_whole", "freezes", "frozen_s"].map(|name| figure(&app, 10 * S, name)), [150.0, 1.0, 1.04]);
+    // the last 13 frames before the pause are lost: whole frames arrive at 1.47 s and 5.03 s
+    let mut fake = Fake::new(&[60 * MS]);
+    fake.lost = (37 * 6..37 * 6 + 65).collect();
+    let mut app = params.build();
+    fake.run(&mut app, Time(10 * S));
+    assert_eq!(["frames_whole", "freezes", "frozen_s"].map(|name| figure(&app, 10 * S, name)), [162.0, 1.0, 0.56]);
+    // a delay longer than the limit of a gap does not make the pause a freeze
+    let mut app = params.build();
+    Fake::new(&[800 * MS]).run(&mut app, Time(10 * S));
+    assert_eq!([3, 4, 5, 6, 10].map(|at| figure(&app, at * S, "freezes")), [0.0; 5]);
+}
+
+#[test]
+fn the_rate_leaves_out_pauses_from_their_beginning() {
+    // a frame has 62 500 B. Frames leave at 0, 0.5 and 1 s, and from 4.9 s to 9.9 s: 14 frames with 7 Mbit in 10 - 3.8 s
+    let params = media(
+        r#"{ "control": "fixed", "start_rate": "1mbit", "frame_rate": 2, "size_spread": 0, "key_size": 1,
+             "pauses": [{ "from": "1100ms", "to": "4900ms" }] }"#,
+    );
+    let mut app = params.build();
+    Fake::new(&[60 * MS]).run(&mut app, Time(10 * S));
+    assert!((figure(&app, 10 * S, "rate_mbit") - 7.0 / 6.2).abs() < 1e-9);
+}
+
+#[test]
+fn the_time_after_a_stop_does_not_count() {
+    let params =
+        media(r#"{ "control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 1 }"#);
+    let mut fake = Fake::new(&[60 * MS]);
+    fake.stop = Time(5 * S);
+    let mut app = params.build();
+    fake.run(&mut app, Time(20 * S));
+    let figures: BTreeMap<_, _> = app.figures(Time(20 * S), fake.stop).into_iter().collect();
+    assert_eq!((figures["frames_whole"], figures["freezes"], figures["rate_mbit"]), (125.0, 0.0, 1.0));
+}
+
+#[test]
+fn delays_of_frames_are_exact() {
+    // a frame of one packet takes half a round trip, 30.0617 ms
+    let mut app = media(r#"{ "control": "fixed", "start_rate": "150kbit" }"#).build();
+    Fake::new(&[60_123_400]).run(&mut app, Time(S));
+    let delays = ["frame_delay_p50_ms", "frame_delay_p95_ms", "frame_delay_p99_ms"];
+    assert_eq!(delays.map(|name| figure(&app, S, name)), [30.0617; 3]);
+    // by nearest rank, the 50th percentile of five delays is the third
+    app.count.delays = [562_500, 437_500, 312_500, 187_500, 62_500].map(Duration).into();
+    assert_eq!(delays.map(|name| figure(&app, S, name)), [0.3125, 0.5625, 0.5625]);
+    app.count.delays.clear();
+    assert!(figure(&app, S, delays[0]).is_nan());
 }
 
 #[test]

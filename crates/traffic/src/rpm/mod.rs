@@ -309,7 +309,7 @@ impl Application for Rpm {
 
     const MEASURES: &'static [&'static [Measure]] = &[RESPONSIVENESS, CONFIDENCE];
 
-    fn figures(&self, _: Time) -> Vec<(&'static str, f64)> {
+    fn figures(&self, _: Time, _: Time) -> Vec<(&'static str, f64)> {
         responsiveness(self, &self.score(), self.rows.last()).into()
     }
 

@@ -8,7 +8,7 @@ use units::Bytes;
 const MS: u64 = 1_000_000;
 
 fn figure(app: &Rpm, name: &str) -> f64 {
-    app.figures(Time::ZERO).into_iter().find(|f| f.0 == name).unwrap().1
+    app.figures(Time::ZERO, Time::NEVER).into_iter().find(|f| f.0 == name).unwrap().1
 }
 
 /// Runs the test with a round trip of 40 ms. Each endless connection delivers 1250 B every ms (10 Mbit/s).

@@ -56,6 +56,8 @@ pub(crate) struct Fake {
     /// Future events, each with the index of its connection. The events of a connection that has ended are skipped.
     queue: BTreeMap<(Time, u64), (Event, usize)>,
     order: u64,
+    /// Timers that are due at this time or later are dropped.
+    pub(crate) stop: Time,
     slots: Vec<Slot>,
     free: BTreeSet<u32>,
     failing: BTreeSet<usize>,
@@ -92,6 +94,7 @@ impl Fake {
             rtt: rtt.to_vec(),
             queue: BTreeMap::new(),
             order: 0,
+            stop: Time::NEVER,
             slots: Vec::new(),
             free: BTreeSet::new(),
             failing: BTreeSet::new(),
@@ -140,6 +143,7 @@ impl Fake {
             match event {
                 Event::Connected(c, role) => app.connected(c, role, self),
                 Event::Received(c, role, bytes) => app.received(c, role, bytes, self),
+                Event::Timer(_) if at >= self.stop => {}
                 Event::Timer(token) => app.timer(token, self),
                 Event::Stream(c, role) => {
                     self.push(Time(at.0 + self.gap), event);
@@ -254,6 +258,9 @@ impl Host for Fake {
     fn timer(&mut self, at: Time, token: u64) {
         assert!(at >= self.now);
         self.push(at, Event::Timer(token));
+    }
+    fn stop(&self) -> Time {
+        self.stop
     }
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64) {
         self.pages.push((started, self.now, objects, bytes));
