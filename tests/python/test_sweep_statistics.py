@@ -42,7 +42,7 @@ def test_the_table_is_of_means_with_intervals(grid: Path, tmp_path: Path, capsys
     runs, over = tmp_path / "runs.parquet", tmp_path / "over.parquet"
     assert call(["sweep", str(grid), "-o", str(runs), "--summary", str(over), "--against", "queue=codel"]) == 0
     text, said = capsys.readouterr()
-    assert f"written to {runs}, intervals to {over}" in said
+    assert f"16 rows written to {runs}, intervals to {over}" in said
     frame, rows = pl.read_parquet(runs), pl.read_parquet(over)
     assert rows.height == 4 * 2
     for row in rows.iter_rows(named=True):
@@ -151,3 +151,4 @@ def test_bad_wishes_are_said_before_the_runs(
     out, err = capsys.readouterr()
     assert (out, words in err) == ("", True), err
     assert not list((tmp_path / "store").rglob("*.parquet"))
+        (["--summary", "one.csv", "-o", "./one.csv"], "--summary one.csv: is the file of -o, too"),

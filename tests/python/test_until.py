@@ -128,6 +128,10 @@ def test_the_command_says_what_was_reached(scenario_file: Path, capsys: pytest.C
         (('"0.0001%"', "true"), "True is not a half width"),
         (("seeds = 4", "seeds = 1"), "until: one seed has no interval"),
         (("most_seeds = 6", "most_seeds = 3"), "most_seeds: 3 is not a whole number of at least seeds, 4"),
+        (
+            ("seeds = 4", "seeds = [9223372036854775807, 9223372036854775805]"),
+            "seeds: 9223372036854775807 is too large for most_seeds = 6: the largest seed is 9223372036854775807",
+        ),
         (("most_seeds = 6", "most_seeds = 600000"), "axes: 2 grid points; with the seeds, more than 1000000 runs"),
         (('until = { "links.up.sojourn_ms.mean" = "0.0001%" }', ""), "most_seeds: until is missing"),
         (("links.up.sojourn_ms.mean", "links.up.sojourn.mean"), "no such number in the summary; did you mean"),

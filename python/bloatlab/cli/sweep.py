@@ -80,8 +80,7 @@ def command(
     """
     measure = sweeps.measure(keep)
     console = Console(stderr=True)
-    for file in (output, summary):
-        _writable(file)
+    _writable(output, summary)
     asked = reading(grid, lambda: grid_file.load(grid, overrides(sets), seeds))
     points = asked.grid.points()
     axes = list(asked.grid.axes)
@@ -116,7 +115,7 @@ def command(
     where = ""
     if output is not None:
         writing(output, lambda: write_table(table, output))
-        where += f", written to {output}"
+        where += f", {counted(table.height, 'row')} written to {output}"
     if summary is not None:
         over = over_seeds.intervals(frame, axes, wanted, against or "")
         writing(summary, lambda: write_table(over, summary))
@@ -186,14 +185,17 @@ def _say_alike(frame: pl.DataFrame, axes: Sequence[str], console: Console) -> No
     )
 
 
-def _writable(output: Path | None) -> None:
-    """Checks before the runs that the table can be written. Raises `BadInput`."""
-    check_table_name(output)
-    if output is None:
-        return
-    if output.is_dir():
-        raise BadInput(f"{output}: cannot write: is a directory")
-    writing(output, lambda: output.parent.mkdir(parents=True, exist_ok=True))
+def _writable(output: Path | None, summary: Path | None) -> None:
+    """Checks before the runs that both tables can be written. Raises `BadInput`."""
+    for file in (output, summary):
+        check_table_name(file)
+        if file is None:
+            continue
+        if file.is_dir():
+            raise BadInput(f"{file}: cannot write: is a directory")
+        writing(file, lambda file=file: file.parent.mkdir(parents=True, exist_ok=True))
+    if output is not None and summary is not None and output.resolve() == summary.resolve():
+        raise BadInput(f"--summary {summary}: is the file of -o, too; expected another file")
 
 
 def _no_other(output: Path | None, head: Sequence[str]) -> None:

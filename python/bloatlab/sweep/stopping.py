@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from bloatlab.errors import nearest
+from bloatlab.scenario import MOST_SEED
 from bloatlab.statistics import Interval, interval
 from bloatlab.sweep.axes import GridError
 from bloatlab.sweep.gather import Gathered, Measure, gather
@@ -108,7 +109,16 @@ def read(data: Mapping[str, Any], seeds: Sequence[int]) -> Until | None:
         raise GridError("until: one seed has no interval; begin with more, such as seeds = 10")
     if type(most) is not int or most < len(seeds):
         raise GridError(f"most_seeds: {most} is not a whole number of at least seeds, {len(seeds)}")
+    _with_more(seeds, most)
     return Until.of(given, most)
+
+
+def _with_more(seeds: Sequence[int], most: int) -> list[int]:
+    """Returns `most` seeds: the given ones, then those after the largest. Raises `GridError` if there are too few."""
+    last = max(seeds) + most - len(seeds)
+    if last > MOST_SEED:
+        raise GridError(f"seeds: {max(seeds)} is too large for most_seeds = {most}: the largest seed is {MOST_SEED}")
+    return [*seeds, *range(max(seeds) + 1, last + 1)]
 
 
 def _target(column: str, wanted: Any) -> Target:
@@ -141,8 +151,7 @@ def gather_until(
     if until is None:
         points = grid.points()
         return Reached(gather(points, measure, store=store, jobs=jobs, watch=watch(len(points)), executor=executor), [])
-    seeds = [*grid.seeds]
-    seeds += range(max(seeds) + 1, max(seeds) + 1 + until.most - len(seeds))
+    seeds = _with_more(grid.seeds, until.most)
     have: dict[At, list[tuple[Point[At], Measured]]] = {at: [] for at in grid.places()}
     wanted = dict.fromkeys(have, len(grid.seeds))
     stops: dict[At, Stop] = {}
