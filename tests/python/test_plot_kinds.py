@@ -419,6 +419,7 @@ def test_what_does_not_fit_is_refused_with_the_kinds_that_do(
         ((folders[0],), {"kind": "cdf", "of": "nix"}, "--of nix"),
         ((table,), {"x": "nix"}, "expected rate, queue"),
         ((table,), {"columns": ["nix*"]}, "no column nix*"),
+        ((table.with_columns(nix=None),), {"columns": ["nix*"]}, "the column nix has no numbers; expected"),
         ((table.head(0),), {}, "no rows"),
         ((table.drop("seed"),), {}, "not a table of a sweep"),
         ((folders[0] / "summary.json",), {}, "summary: is not a table of a sweep: the column apps has tables or lists"),

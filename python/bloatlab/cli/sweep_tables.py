@@ -8,6 +8,7 @@ import polars as pl
 from bloatlab.statistics import METHODS, Interval, Method, interval
 from bloatlab.sweep.effects import effects, levels
 from bloatlab.sweep.over_seeds import by_place, known, paired
+from bloatlab.sweep.quantities import spelled
 from bloatlab.sweep.stopping import Stop, Until
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
@@ -39,7 +40,7 @@ def means(
     counts = {runs.height for _, runs in found}
     seeds = f"{min(counts)} to {max(counts)} seeds" if len(counts) > 1 else counted(max(counts), "seed")
     note = "" if max(counts) == 1 else f"Mean over {seeds}, {_how(method)}."
-    labels = [[str(value) for value in place] for place, _ in found]
+    labels = [[spelled(value) for value in place] for place, _ in found]
     heads = [axis.replace(".", "\n") for axis in axes]
     # headings break at dots, and labels at spaces, so a column can be as narrow as its longest word
     words = [[*axis.split("."), *(w for label in labels for w in label[n].split(" "))] for n, axis in enumerate(axes)]
@@ -91,7 +92,7 @@ def compared(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], aga
         for column in shown
     ]
     at = list(dict.fromkeys(place for column in columns for place in column))
-    rows = [row(*map(str, place), *(_difference(column.get(place)) for column in columns)) for place in at]
+    rows = [row(*map(spelled, place), *(_difference(column.get(place)) for column in columns)) for place in at]
     note = f"Mean of the differences of runs with the same seed, {_how(method)}. * The interval does not include 0."
     heads = [*(a.replace(".", "\n") for a in axes), *(c.replace(".", "\n") for c in shown)]
     return TextTable(f"Less {against}", heads, rows, note, left=len(axes), keep=True)

@@ -15,6 +15,7 @@ from bloatlab.plots.labels import safe
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.scenario import quantity
 from bloatlab.statistics import interval
+from bloatlab.sweep.quantities import spelled
 from bloatlab.tables import spread
 
 #: Columns drawn by default, most important first. Columns missing from a table are left out.
@@ -42,6 +43,9 @@ def measures(of: Sweep, columns: Sequence[str], most: int = 4) -> list[str]:
     for pattern in columns or DEFAULT_COLUMNS:
         names = fnmatch.filter(known, pattern)
         if columns and not names:
+            others = [name for name in of.frame.columns if name not in {*of.axes, "seed", "scenario_hash"}]
+            for name in fnmatch.filter(others, pattern):
+                raise Unfit(f"{of.label}: the column {name} has no numbers; expected {some}")
             raise Unfit(f"{of.label}: no column {pattern}; expected {some}")
         found |= dict.fromkeys(names)
     if columns:
@@ -151,7 +155,7 @@ def groups(of: Sweep, by: Sequence[Axis]) -> Iterator[tuple[str, pl.DataFrame]]:
         yield of.label, of.frame
         return
     for key, rows in of.frame.group_by([a.name for a in by], maintain_order=True):
-        yield safe(", ".join(str(k) for k in key)), rows
+        yield safe(", ".join(map(spelled, key))), rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from bloatlab.plots.subjects import Sweep
 from bloatlab.plots.sweeps import OverSeeds, axis_label, measures, over_seeds
 from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
+from bloatlab.sweep.quantities import spelled
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
 #: The maximum number of measures in the answer, of charts on the page, and of lines in each chart.
@@ -48,7 +49,7 @@ class Swept:
 def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
     """Makes the report for a table of many runs."""
     parts = sweep.frame.partition_by(sweep.axes, maintain_order=True, as_dict=True)
-    places = {tuple(str(v) for v in key): frame for key, frame in parts.items()}
+    places = {tuple(map(spelled, key)): frame for key, frame in parts.items()}
     every = _swept(sweep, places)
     first = every[:MOST_POINTS]
     interval = "the central 80 %" if sweep.study else "the 95 % interval of the mean (Student's t)"

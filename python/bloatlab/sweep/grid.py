@@ -10,6 +10,7 @@ from typing import Any
 
 from bloatlab.scenario import Scenario, plain
 from bloatlab.sweep.pool import Point
+from bloatlab.sweep.quantities import spelled
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class At(Mapping[str, Any]):
         return isinstance(other, At) and self.items_ == other.items_
 
     def __str__(self) -> str:
-        return " ".join(f"{name}={label(value)}" for name, value in self.items_)
+        return " ".join(f"{name}={spelled(label(value))}" for name, value in self.items_)
 
     def labels(self) -> dict[str, float | int | str | bool | None]:
         """Returns the values by axis, as they appear in a table's columns."""

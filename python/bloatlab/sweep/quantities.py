@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from bloatlab.scenario import amount
@@ -48,15 +50,35 @@ class Amount:
         """Returns whether two amounts can be compared: numbers with numbers, rates with rates."""
         return self.kind == other.kind or {self.kind, other.kind} == {"a number", "a whole number"}
 
-    def written(self) -> float | int | str:
-        """Writes the amount as a scenario value, to four digits. Packets, bytes and whole numbers remain whole."""
+    def written(self, digits: int = DIGITS) -> float | int | str:
+        """Writes the amount as a scenario value, with `digits`. Packets, bytes and whole numbers remain whole."""
         if self.kind == "a whole number":
             return round(self.value)
         if self.kind == "a number":
-            return float(f"{self.value:.{DIGITS}g}")
+            return float(f"{self.value:.{digits}g}")
         sizes = _UNITS[self.kind]
         unit = next((u for u in reversed(sizes) if abs(self.value) >= sizes[u] * (1.0 - 1e-9)), next(iter(sizes)))
         if unit in {"p", "B", "bit", "ns"}:
             return f"{round(self.value / sizes[unit])}{unit}"
-        number = float(f"{self.value / sizes[unit]:.{DIGITS}g}")
-        return f"{number:.{DIGITS + 2}f}".rstrip("0").rstrip(".") + unit
+        number = Decimal(f"{self.value / sizes[unit]:.{digits}g}")
+        return f"{number:f}{unit}"
+
+
+def read_amount(value: Any) -> Amount | None:
+    """Reads a value as an amount; it may be a number given as a string. Returns None if it is not an amount."""
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]+\.?[0-9]*([eE]-?[0-9]+)?", value):
+        return Amount.of(value) or Amount(float(value), "a number")
+    return Amount.of(value)
+
+
+def spelled(value: Any) -> str:
+    """Returns a value as it is written in TOML without quotes: true, not True."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Returns whether two values are equal: as amounts ("500kbit" and "0.5mbit", 0 and "0.0"), or else as text."""
+    mine, theirs = read_amount(left), read_amount(right)
+    if mine is not None and theirs is not None and mine.like(theirs):
+        return mine.value == theirs.value
+    return spelled(left) == spelled(right)

@@ -15,6 +15,7 @@ from bloatlab.plots.labels import safe
 from bloatlab.plots.style import WIDTHS, Axes, Figure
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import Axis, OverSeeds, along, axis_label, by_value, groups, measures, over_seeds, unfit
+from bloatlab.sweep.quantities import spelled
 
 #: Maximum number of lines.
 _MOST = 18
@@ -114,7 +115,7 @@ def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: lis
             log_scale(axes, "x")
         _wrapped(page, axes, axis_label(column), len(columns))
         axes.margins(x=0.06)
-    grid[0].set_yticks(range(len(x.values)), [safe(str(v), 24) for v in x.values])
+    grid[0].set_yticks(range(len(x.values)), [safe(spelled(v), 24) for v in x.values])
     grid[0].set_ylim(len(x.values) - 0.4, -0.6)
     grid[0].set_ylabel(x.label)
     if names:
