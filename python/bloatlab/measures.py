@@ -97,6 +97,11 @@ def _patterns() -> Sequence[tuple[re.Pattern[str], Measure]]:
     return [(re.compile(re.escape(measure.path).replace(r"\*", "(.+?)")), measure) for measure in ordered]
 
 
+def declared(path: str) -> bool:
+    """Returns whether a summary can have a value with this path."""
+    return any(pattern.fullmatch(path) for pattern, _ in _patterns())
+
+
 #: The keys of applications and links whose values are strings or booleans.
 _NOT_NUMBERS = ("kind", "grade", "ping.grade", "files.exact", "rpm.class", "rpm.confidence", "rpm.goodput_confidence")
 

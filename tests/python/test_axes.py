@@ -31,8 +31,20 @@ def values(axis: str) -> list[Any]:
         ("{ from = 0, to = 0.5, steps = 3 }", [0.0, 0.25, 0.5]),
         ('{ from = "10p", to = "1000p", steps = 3, log = true }', ["10p", "100p", "1000p"]),
         ('{ from = "0%", to = "2%", steps = 3 }', ["0%", "1%", "2%"]),
-        ('{ from = "64KiB", to = "128KiB", steps = 2 }', ["65.54kB", "131.1kB"]),
-        ('{ from = "0s", to = "1s", step = "500ms" }', ["0ns", "500ms", "1s"]),
+        ('{ from = "64KiB", to = "128KiB", steps = 3 }', ["64KiB", "98.3kB", "128KiB"]),
+        ('{ from = "0s", to = "1s", step = "500ms" }', ["0s", "500ms", "1s"]),
+        # the ends are the given ones, also with more digits than computed values have
+        ('{ from = "1.2345mbit", to = "2mbit", steps = 2 }', ["1.2345mbit", "2mbit"]),
+        ('{ from = "12346B", to = "98765B", steps = 2 }', ["12346B", "98765B"]),
+        ("{ from = 0.123456, to = 1, steps = 2 }", [0.123456, 1.0]),
+        # 12.345 + n mbit; 0.1 + 2 * 0.1 is 0.30000000000000004 in binary
+        ('{ from = "12345kbit", to = "15mbit", step = "1mbit" }', ["12345kbit", "13.345mbit", "14.345mbit"]),
+        ("{ from = 0.1, to = 0.3, step = 0.1 }", [0.1, 0.2, 0.3]),
+        # ratios of sqrt(10) = 3.162
+        (
+            '{ from = "0.00001%", to = "0.001%", steps = 5, log = true }',
+            ["0.00001%", "0.00003162%", "0.0001%", "0.0003162%", "0.001%"],
+        ),
     ],
 )
 def test_ranges(axis: str, expected: list[Any]):
@@ -53,6 +65,92 @@ def test_where_keeps_places_by_their_amounts():
         ("5mbit", "10mbit", "codel"),
         ("5mbit", "10mbit", "pie"),
     ]
+
+
+def test_drawn_values_are_inside_the_range():
+    # 12.3454 and 12.3456 both have 12.35 as the nearest number of four digits, so each draw is one of the ends
+    text = 'sample.points = 64\naxes.x = { from = "12.3454mbit", to = "12.3456mbit" }'
+    assert {value for (value,) in places(text)} == {"12.3456mbit"}
+
+
+def test_where_compares_booleans_and_numbers_as_they_are_written():
+    assert places('where = ["x == true"]\naxes.x = [true, false]') == [(True,)]
+    assert places('where = ["x == 0"]\naxes.x = [0.0, 0.01]') == [(0.0,)]
+    with pytest.raises(axes.GridError, match=r'x is never True; did you mean "true"\?'):
+        places('where = ["x == True"]\naxes.x = [true, false]')
+
+
+#: Axes of which a later override would undo an earlier one, and the message.
+UNDONE = [
+    (
+        'axes.line.slow."link.up.rate" = "1mbit"\naxes.path.near."link.up.rate" = "4mbit"',
+        "axes.path: link.up.rate: axes.line sets it, too; only one of them can",
+    ),
+    (
+        'axes."link.up.queue.droptail.limit" = ["20p"]\naxes.queue.d."link.up.queue" = { droptail = {} }',
+        "axes.link.up.queue.droptail.limit sets link.up.queue.droptail.limit inside it; write axes.queue first",
+    ),
+    (
+        'axes.queue.d."link.up.queue" = { droptail = { limit = "9p" } }\naxes."link.up.queue.droptail.limit" = ["20p"]',
+        "axes.link.up.queue.droptail.limit: axes.queue sets it, too",
+    ),
+    (
+        'axes."link.up.queue" = ["codel target 5ms", "pie"]\naxes.target.short."link.up.queue.codel.target" = "1ms"',
+        "axes.target: link.up.queue.codel.target: axes.link.up.queue sets it, too",
+    ),
+    (
+        'axes."link.up.changes" = [[{ at = "1s", rate = "1mbit" }]]\naxes."link.up.changes.0.rate" = ["2mbit"]',
+        "axes.link.up.changes.0.rate: axes.link.up.changes sets it, too",
+    ),
+    (
+        'axes.a.x = { "link.\\"a.b\\".rate" = "1mbit" }\naxes.b.y = { "link.\\"a.b\\"" = {} }',
+        'sets link."a.b".rate inside it',
+    ),
+    ("axes.a.x.seed = 5", "axes.a: seed: seeds varies it"),
+    (
+        'axes.a.x = { "link.up.rate" = "1mbit", "link.up" = { delay = "1ms" } }',
+        "axes.a.x: link.up replaces link.up.rate; write link.up before it",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), UNDONE)
+def test_an_axis_that_another_one_would_undo_is_refused(text: str, words: str):
+    with pytest.raises(axes.GridError) as error:
+        places(text)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'axes.queue.d."link.up.queue" = { codel = {} }\naxes."link.up.queue.codel.target" = ["1ms", "5ms"]',
+        'axes."link.up.queue" = ["codel ecn", "codel"]\naxes."link.up.queue.codel.target" = ["1ms", "5ms"]',
+        'axes."link.up.rate" = ["1mbit"]\naxes."link.up.rates" = ["1mbit"]',
+        # both axes set the rate, but never at the same grid point
+        'where = ["a == no or b == no"]\naxes = { a = { x = { r = 1 }, no = {} }, b = { x = { r = 2 }, no = {} } }',
+    ],
+)
+def test_an_axis_may_add_to_another_one(text: str):
+    assert places(text)
+
+
+def test_overrides_for_all_runs_do_not_undo_axes_and_axes_do_not_undo_them():
+    found = axes.read(tomllib.loads('axes."link.up.changes.0.rate" = ["1mbit"]'), 10)
+    changes = [("link.up.changes", '[{ at = "6s", rate = "3mbit" }]')]
+    found.refuse(changes, "set.", before=True)  # as in examples/sweeps/falling-rate.toml
+    with pytest.raises(axes.GridError, match=r"^--set link.up.changes: axes.link.up.changes.0.rate varies it$"):
+        found.refuse(changes, "--set ")
+    queues = (
+        'axes.queue = { d."link.up.queue" = { droptail = {} }, c."link.up.queue" = { codel = { target = "1ms" } } }'
+    )
+    found = axes.read(tomllib.loads(queues), 10)
+    limit = [("link.up.queue.droptail.limit", "20p")]
+    found.refuse(limit, "--set ")
+    with pytest.raises(axes.GridError, match=r"limit: axes.queue replaces it, because it sets link.up.queue$"):
+        found.refuse(limit, "set.", before=True)
+    with pytest.raises(axes.GridError, match=r"^--set link.up.queue.codel.target: axes.queue varies it$"):
+        found.refuse([("link.up.queue.codel.target", "5ms")], "--set ")
 
 
 @pytest.mark.parametrize("method", ["sobol", "latin-hypercube"])
@@ -113,6 +211,10 @@ def test_samples_fill_the_space(method: str):
         ('where = ["x < pie"]\n[axes]\nx = ["codel", "pie"]', "codel and pie have no order"),
         ("[axes]\nx = { from = 1, to = 2000, step = 1 }\ny = { from = 1, to = 2000, step = 1 }", "4000000 grid points"),
         ("axes.seed = [1, 2]", "seeds are not an axis"),
+        ("axes.n.a = {}", "axes.n: is a column of --summary; rename the axis (column, n, mean, sd,"),
+        ("axes.difference_t_low.a = {}", "axes.difference_t_low: is a column of --summary"),
+        ("axes.events.a = {}", "axes.events: is a number of every run's summary"),
+        ('axes."links.up.utilisation".a = {}', "axes.links.up.utilisation: is a number of every run's summary"),
     ],
 )
 def test_bad_axes_are_said_in_a_line(text: str, words: str):

@@ -332,6 +332,16 @@ def test_a_wrong_argument_is_named_at_reset(arguments: dict[str, Any], message: 
         (AQM, {"half": "15"}, "half: '15' is not valid; expected seconds above 0"),
         (CC, {"scenario": []}, "scenario: the list is empty; expected at least one scenario"),
         (CC, {"axes": {"link.line.rate": {"from": "2mbit"}}}, "axes.link.line.rate.to: is missing"),
+        (
+            CC,
+            {
+                "axes": {
+                    "link.line.rate": {"from": "2mbit", "to": "9mbit"},
+                    "line": {"slow": {"link.line.rate": "1mbit"}},
+                }
+            },
+            "axes.line: link.line.rate: axes.link.line.rate sets it, too; only one of them can",
+        ),
     ],
 )
 def test_a_wrong_argument_is_named_at_once(name: str, arguments: dict[str, Any], message: str):

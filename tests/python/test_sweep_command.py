@@ -210,9 +210,26 @@ def test_no_store_keeps_nothing(grid: Path, tmp_path: Path):
     assert not (tmp_path / "store").exists()
 
 
-def test_the_example_is_a_grid():
-    grid = grid_file.load(ROOT / "examples" / "sweeps" / "home-upload.toml", [("duration", "1s")], 1)
-    assert len(grid.grid.points()) >= 9
+def test_where_is_a_list(scenario_file: Path):
+    with pytest.raises(grid_file.GridError, match="where: expected conditions, such as"):
+        bloatlab.sweep(scenario_file, {"link.up.rate": ["1mbit"]}, where="link.up.rate == 1mbit")
+
+
+def test_advice_about_a_grid_is_in_the_form_of_a_grid(grid: Path, capsys: pytest.CaptureFixture[str]):
+    # the scenario has droptail, so a parameter of PIE needs the whole queue; --set is no help in a file
+    grid.write_text(GRID.replace('"link.up.queue" = { codel = {} }', '"link.up.queue.pie.target" = "9ms"'))
+    assert call(["sweep", str(grid)]) == 2
+    err = capsys.readouterr().err
+    assert err.rstrip().endswith("""write 'link.up.queue' = { pie = { target = "9ms" } }""")
+    advised = GRID.replace("""{ codel = {} }""", """{ pie = { target = "9ms" } }""")
+    grid.write_text(advised)
+    assert len(grid_file.load(grid).grid.points()) == 8
+
+
+@pytest.mark.parametrize(("name", "points"), [("home-upload", 9), ("falling-rate", 40)])
+def test_the_examples_are_grids(name: str, points: int):
+    grid = grid_file.load(ROOT / "examples" / "sweeps" / f"{name}.toml", seeds=1)
+    assert len(grid.grid.points()) == points
 
 
 def test_the_code_of_the_manual_runs(tmp_path: Path):

@@ -10,6 +10,9 @@ import pytest
 
 from bloatlab.cli.main import call
 from bloatlab.statistics import interval
+from bloatlab.sweep import over_seeds
+from bloatlab.sweep.effects import effects, levels
+from bloatlab.sweep.over_seeds import differences
 
 GRID = """
 scenario = "dumbbell.toml"
@@ -78,6 +81,33 @@ def test_what_matters_is_printed(grid: Path, capsys: pytest.CaptureFixture[str])
     assert text.count("Main effect: mean over everything else.") == 2
 
 
+def test_names_of_axes_do_not_disturb_the_statistics():
+    # y = 10 a + 3 b + seed, so the share of each axis is known: 4 * 25, 4 * 2.25 and 4 * 0.25 of 4 * 27.5
+    names = ("within", "baseline")
+    rows = [
+        {"within": a, "baseline": b, "seed": seed, "scenario_hash": "", "y": 10.0 * a + 3.0 * b + seed}
+        for a in (0, 1)
+        for b in (True, False)
+        for seed in (0, 1)
+    ]
+    frame = pl.DataFrame(rows)
+    shares = {of.name: of.share for of in effects(frame, names, "y")}
+    assert shares == pytest.approx(
+        {"within": 25 / 27.5, "baseline": 2.25 / 27.5, "within × baseline": 0.0, "rest": 0.0, "seeds": 0.25 / 27.5}
+    )
+    assert levels(frame.rename({"within": "mean"}), "mean", "y") == {"0": 2.0, "1": 12.0}
+    assert levels(frame, "baseline", "y") == {"true": 8.5, "false": 5.5}
+    found = differences(frame, names, "y", "baseline=false")
+    assert [(of.place, of.interval.mean) for of in found] == [
+        ({"within": 0, "baseline": True}, 3.0), ({"within": 1, "baseline": True}, 3.0),
+    ]  # fmt: skip
+    assert over_seeds.arm(pl.DataFrame({"loss": [0.0, 0.01]}), ["loss"], "loss=0") == ("loss", 0.0)
+    with pytest.raises(ValueError, match=r"baseline is never maybe; it is true, false"):
+        differences(frame, names, "y", "baseline=maybe")
+    with pytest.raises(ValueError, match="mean: an axis cannot have the name of a column of statistics"):
+        over_seeds.intervals(frame.rename({"within": "mean"}), ["mean", "baseline"], ["y"])
+
+
 def test_a_line_of_80_always_shows_the_axes(grid: Path, capsys: pytest.CaptureFixture[str]):
     grid.write_text(GRID.replace("columns = [", 'columns = ["links.up.*_packets", '))
     assert call(["sweep", str(grid)]) == 0
@@ -141,6 +171,7 @@ def test_seeds_that_say_nothing_are_said(grid: Path, capsys: pytest.CaptureFixtu
         (["--against", "queue"], "--against queue: not axis=value; for example link.up.rate=1mbit"),
         (["--against", "aqm=codel"], "no axis aqm; there is link.up.rate, queue"),
         (["--summary", "over.xlsx"], "a table's name ends in"),
+        (["--summary", "one.csv", "-o", "./one.csv"], "--summary one.csv: is the file of -o, too"),
         (["--interval", "normal"], "--interval"),
     ],
 )
@@ -151,4 +182,3 @@ def test_bad_wishes_are_said_before_the_runs(
     out, err = capsys.readouterr()
     assert (out, words in err) == ("", True), err
     assert not list((tmp_path / "store").rglob("*.parquet"))
-        (["--summary", "one.csv", "-o", "./one.csv"], "--summary one.csv: is the file of -o, too"),

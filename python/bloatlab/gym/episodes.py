@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from bloatlab.scenario import Override, Scenario, opened
-from bloatlab.sweep.axes import Between, axis
+from bloatlab.sweep.axes import Between, axis, refuse_each_other
+from bloatlab.sweep.overriding import Values
 
 #: Everything that `bloatlab.open` accepts.
 Opened = Scenario | str | Path | Mapping[str, object]
@@ -39,6 +40,8 @@ class Episodes:
     def __init__(self, given: Given, axes: Mapping[str, Any]) -> None:
         """Reads the scenario files and the axes. Raises `GridError`, `OSError`, `ValueError` for an empty list."""
         self._axes = {name: axis(name, values) for name, values in axes.items()}
+        arms = {name: {name: [(name, "")]} if isinstance(of, Between) else of for name, of in self._axes.items()}
+        refuse_each_other({name: Values.of(of) for name, of in arms.items()})
         self._draw = given if callable(given) else None
         several = isinstance(given, Sequence) and not isinstance(given, str)
         self._readers: list[Any] = [] if callable(given) else [opened(one) for one in (given if several else [given])]  # type: ignore[list-item]

@@ -20,12 +20,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from bloatlab.errors import InputError, nearest
-from bloatlab.scenario import Override, Scenario, plain, toml_value
+from bloatlab.measures import declared
+from bloatlab.scenario import Override, Scenario, ScenarioError, plain, problems, toml_value
 from bloatlab.sweep.grid import At, Grid
-from bloatlab.sweep.quantities import Amount
+from bloatlab.sweep.over_seeds import COLUMNS
+from bloatlab.sweep.overriding import Values, contains
+from bloatlab.sweep.quantities import Amount, read_amount, spelled
 
 #: Maximum number of runs in a grid; more is probably a mistake.
 MOST_RUNS = 1_000_000
+
+#: Significant digits of a value that is the first one plus a number of steps: all but those of rounding errors.
+STEP_DIGITS = 12
 
 _METHODS = ("sobol", "latin-hypercube")
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -37,6 +43,9 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
 }
 
+#: Matches the advice of messages about `--set`, which has another form in a grid.
+_AS_SET = re.compile(r"write --set '([^=]+)=(.*)'$")
+
 #: A point of a sample: a value for each sampled axis.
 _Drawn = tuple[tuple[str, Any], ...]
 
@@ -47,17 +56,28 @@ class GridError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The range from `low` to `high`. If an axis is such a range, a sample draws the values of the axis."""
+    """The range from `low` to `high`. If an axis is such a range, a sample draws the values of the axis.
+
+    `ends` are the same two values as they were given.
+    """
 
     low: Amount
     high: Amount
     log: bool
+    ends: tuple[Any, Any]
 
     def at(self, share: float) -> float | int | str:
-        """Returns the value at a position in the range: `share` is 0 at `low` and 1 at `high`."""
+        """Returns the value at a position in the range: `share` is 0 at `low` and 1 at `high`.
+
+        The ends are returned as they were given. Values between them are rounded, but not to a value beyond an end.
+        """
         low, high = self.low.value, self.high.value
         value = low * (high / low) ** share if self.log else low + (high - low) * share
-        return Amount(value, self.low.kind).written()
+        written = Amount(value, self.low.kind).written()
+        rounded = value if (found := Amount.of(written)) is None else found.value
+        if share == 0.0 or rounded <= low:
+            return self.ends[0]
+        return self.ends[1] if share == 1.0 or rounded >= high else written
 
     def drawn(self, share: float) -> float | int | str:
         """Returns a value drawn from the range with the random number `share` in [0, 1).
@@ -91,30 +111,46 @@ class Axes:
     ) -> Grid:
         """Makes the grid. `read` makes its scenarios from overrides.
 
-        The order of the overrides is `fixed`, then the overrides of the grid point, then `last`. `source` names the
-        grid in messages. `fixed` and `last` must not set the seed or a value that an axis varies (see `refuse`).
+        The order of the overrides is `fixed`, then the overrides of the grid point, then `last`, then the seed.
+        `source` names the grid in messages. `refuse` checks that no override is lost.
         """
 
         @functools.cache
         def at_place(*at: tuple[str, Any]) -> Scenario:
             chosen = [override for axis, value in at for override in self.sets[axis][value]]
-            place = " ".join(f"{axis}={value}" for axis, value in at)
-            return read([("seed", str(seeds[0])), *fixed, *chosen, *last], f"{source} ({place})")
+            place = " ".join(f"{axis}={spelled(value)}" for axis, value in at)
+            sets = [("seed", str(seeds[0])), *fixed, *chosen, *last]
+            try:
+                return read(sets, f"{source} ({place})")
+            except ScenarioError as error:
+                if last:  # the problem may be one of them, and then the advice is right
+                    raise
+                raise ScenarioError([_AS_SET.sub(r"write '\1' = \2", line) for line in problems(error)]) from None
 
         def build(*, seed: int, **at: Any) -> Scenario:
             return at_place(*at.items()).with_seed(seed)
 
         return Grid({axis: list(values) for axis, values in self.sets.items()}, build, seeds, given=self.places)
 
-    def refuse(self, sets: Sequence[Override], kind: str) -> None:
-        """Raises `GridError` if `sets`, the overrides for all runs, contains the seed or a path that an axis varies.
+    @functools.cached_property
+    def given(self) -> Mapping[str, Values]:
+        """The values that each axis sets."""
+        return {axis: Values.of(arms) for axis, arms in self.sets.items()}
 
-        The message begins with `kind`, which says where the overrides come from.
+    def refuse(self, sets: Sequence[Override], kind: str, *, before: bool = False) -> None:
+        """Raises `GridError` if `sets`, overrides for all runs, contain the seed or undo what an axis varies.
+
+        The overrides apply after those of the axes, or with `before`, before them: then an axis may change a part of
+        their values. The message begins with `kind`, which says where the overrides come from.
         """
-        varied = {path: axis for axis, arms in self.sets.items() for chosen in arms.values() for path, _ in chosen}
         for path, _ in sets:
-            if path == "seed" or path in varied:
-                raise GridError(f"{kind}{path}: {f'axes.{varied[path]}' if path in varied else 'seeds'} varies it")
+            if path == "seed":
+                raise GridError(f"{kind}seed: seeds varies it")
+            for axis, values in self.given.items():
+                if values.replacing(path) == path or (not before and values.replaced_by(path)):
+                    raise GridError(f"{kind}{path}: axes.{axis} varies it")
+                if before and (by := values.replacing(path)):
+                    raise GridError(f"{kind}{path}: axes.{axis} replaces it, because it sets {by}")
 
 
 def read(data: Mapping[str, Any], most: int) -> Axes:
@@ -127,6 +163,8 @@ def read(data: Mapping[str, Any], most: int) -> Axes:
     if not isinstance(given, dict) or not given:
         raise GridError('axes: none given; for example [axes] "link.up.rate" = ["1mbit", "5mbit"]')
     axes = {name: axis(name, values) for name, values in given.items()}
+    for name in axes:
+        _free(name)
     sampled = {name: of for name, of in axes.items() if isinstance(of, Between)}
     listed = {name: of for name, of in axes.items() if not isinstance(of, Between)}
     zips = _zips(data.get("zip", []), listed, sampled)
@@ -153,7 +191,38 @@ def read(data: Mapping[str, Any], most: int) -> Axes:
     drawn = {
         name: {v: [(name, toml_value(v))] for point in sample for axis, v in point if axis == name} for name in sampled
     }
-    return Axes({name: dict(listed[name]) if name in listed else drawn[name] for name in axes}, kept, list(sampled))
+    found = Axes({name: dict(listed[name]) if name in listed else drawn[name] for name in axes}, kept, list(sampled))
+    refuse_each_other(found.given, lambda arms: any(all(at[a] in some for a, some in arms.items()) for at in kept))
+    return found
+
+
+def _free(name: str) -> None:
+    """Raises `GridError` for an axis with the name of another column of the sweep's tables."""
+    if name in COLUMNS:
+        raise GridError(f"axes.{name}: is a column of --summary; rename the axis ({', '.join(COLUMNS)} are taken)")
+    if name != "name" and declared(name):  # `name` is a string, and the tables contain only numbers
+        raise GridError(f"axes.{name}: is a number of every run's summary (docs/results.md); rename the axis")
+
+
+def refuse_each_other(
+    given: Mapping[str, Values], meet: Callable[[Mapping[str, set[Any]]], bool] = lambda _arms: True
+) -> None:
+    """Raises `GridError` if the arms of an axis set the seed, or undo what the arms of an earlier axis set.
+
+    `given` has the values of each axis, in the order in which they apply. `meet` returns whether arms of two axes occur
+    together.
+    """
+    for axis, values in given.items():
+        if "seed" in values.paths:
+            raise GridError(f"axes.{axis}: seed: seeds varies it")
+    for (axis, earlier), (other, later) in itertools.combinations(given.items(), 2):
+        for path, arms in later.paths.items():
+            for lost, undone in earlier.replaced_by(path).items():
+                if meet({axis: undone, other: arms}):
+                    why = "sets it, too; only one of them can" if path == lost else f"sets {lost} inside it"
+                    order = "" if path == lost else f"; write axes.{other} first"
+                    place = f"axes.{other}" if path == other else f"axes.{other}: {path}"
+                    raise GridError(f"{place}: axes.{axis} {why}{order}")
 
 
 def axis(name: str, values: Any) -> dict[Any, list[Override]] | Between:
@@ -197,7 +266,8 @@ def _range(place: str, given: Mapping[str, Any]) -> list[Any] | Between:
     if log and low.value <= 0.0:
         raise GridError(f"{place}.from: {given['from']} has no logarithm; begin above 0")
     kind = low.kind if low.kind == high.kind else "a number"
-    between = Between(Amount(low.value, kind), Amount(high.value, kind), log)
+    ends = (low.value, high.value) if kind == "a number" else (given["from"], given["to"])
+    between = Between(Amount(low.value, kind), Amount(high.value, kind), log, ends)
     match given:
         case {"steps": _, "step": _}:
             raise GridError(f"{place}: give steps or step, not both")
@@ -224,7 +294,7 @@ def _stepped(place: str, between: Between, steps: Any) -> list[Any]:
         raise GridError(f"{place}.steps: {steps} is not a whole number from 2 to {MOST_RUNS}")
     values = [between.at(n / (steps - 1)) for n in range(steps)]
     if len(set(values)) < steps:
-        ends = f"from {between.low.written()} to {between.high.written()}"
+        ends = f"from {between.ends[0]} to {between.ends[1]}"
         why = "values are rounded to four digits or whole units"
         if between.low.kind == "a whole number":
             why = f"between whole numbers, values are whole; for fractions, write to = {between.high.value}"
@@ -240,9 +310,10 @@ def _by_step(place: str, between: Between, step: Any) -> list[Any]:
     if steps > MOST_RUNS:
         raise GridError(f"{place}.step: {steps} values; at most {MOST_RUNS}")
     kind = low.kind if by.kind == low.kind else "a number"
-    values = [Amount(low.value + n * by.value, kind).written() for n in range(steps)]
+    first = low.value if kind == "a number" else between.ends[0]
+    values = [first, *(Amount(low.value + n * by.value, kind).written(STEP_DIGITS) for n in range(1, steps))]
     if len(set(values)) < steps:
-        raise GridError(f"{place}.step: {step} is finer than the four digits of a value")
+        raise GridError(f"{place}.step: {step} is too small beside {between.ends[0]}: some values are given twice")
     return values
 
 
@@ -322,27 +393,20 @@ def _condition(line: str, part: str, places: Sequence[At], axes: Sequence[str]) 
     if name not in axes:
         raise GridError(f'where: "{line}": there is no axis {name}{nearest(name, axes)}')
     compare = _COMPARE[sign]
-    values = {str(at[name]) for at in places}
-    if right not in axes and sign in {"==", "!="} and right not in values and _amount(right) is None:
+    values = {spelled(at[name]) for at in places}
+    if right not in axes and sign in {"==", "!="} and right not in values and read_amount(right) is None:
         raise GridError(f'where: "{line}": {name} is never {right}{nearest(right, values)}')
 
     def holds(at: At) -> bool:
         left, other = at[name], at[right] if right in axes else right
-        mine, theirs = _amount(left), _amount(other)
+        mine, theirs = read_amount(left), read_amount(other)
         if mine is not None and theirs is not None and mine.like(theirs):
             return compare(mine.value, theirs.value)
         if sign in {"==", "!="}:
-            return compare(str(left), str(other))
-        raise GridError(f'where: "{line}": {left} and {other} have no order')
+            return compare(spelled(left), spelled(other))
+        raise GridError(f'where: "{line}": {spelled(left)} and {spelled(other)} have no order')
 
     return holds
-
-
-def _amount(value: Any) -> Amount | None:
-    """Reads a value as an amount; it may be a number given as a string. Returns None if it is not an amount."""
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]+\.?[0-9]*([eE]-?[0-9]+)?", value):
-        return Amount.of(value) or Amount(float(value), "a number")
-    return Amount.of(value)
 
 
 def overrides(place: str, sets: Any) -> list[Override]:
@@ -352,6 +416,9 @@ def overrides(place: str, sets: Any) -> list[Override]:
     """
     if not isinstance(sets, dict):
         raise GridError(f'{place}: expected a table of values by path, such as {{ "link.up.rate" = "5mbit" }}')
+    for first, later in itertools.combinations(sets, 2):
+        if contains(later, first):
+            raise GridError(f"{place}: {later} replaces {first}; write {later} before it")
     return [(name, toml_value(value, f"{place}.{name}")) for name, value in sets.items()]
 
 

@@ -24,7 +24,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bloatlab.sweep.quantities import Amount
+from bloatlab.sweep.over_seeds import by_place
+from bloatlab.sweep.quantities import Amount, spelled
 
 Matrix = NDArray[np.float64]
 
@@ -63,11 +64,15 @@ def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequ
     moving = [a for a in axes if runs[a].n_unique() > 1]
     if not total > 1e-24 * float((y**2).sum()) or not moving:
         return []
-    value = pl.col("")
-    at = runs.select(moving).with_columns(pl.Series("", y)).group_by(moving, maintain_order=True)
-    means = at.agg(value.mean().alias("mean"), pl.len().alias("n"), (value.var(ddof=0) * pl.len()).alias("within"))
+    # numbers instead of the axes' names, which may be those of the other columns
+    numbers = {a: str(n) for n, a in enumerate(moving)}
+    at = runs.select(*(pl.col(a).alias(n) for a, n in numbers.items()), pl.Series("value", y))
+    value = pl.col("value")
+    means = at.group_by(numbers.values(), maintain_order=True).agg(
+        value.mean().alias("mean"), pl.len().alias("n"), (value.var(ddof=0) * pl.len()).alias("within")
+    )
     within = float(means["within"].sum())
-    model = _Model({a: _coded(means[a], a in sampled) for a in moving}, means)
+    model = _Model({a: _coded(means[n], a in sampled) for a, n in numbers.items()}, means)
     singles = [(a,) for a in moving]
     mains = model.left(singles)
     pairs = model.fitting(itertools.combinations(moving, 2))
@@ -84,8 +89,8 @@ def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequ
 
 def levels(frame: pl.DataFrame, axis: str, column: str) -> Mapping[str, float]:
     """Returns the main effect of an axis: the mean of `column` over the runs with each value of the axis."""
-    of = frame.group_by(axis, maintain_order=True).agg(pl.col(column).cast(pl.Float64).mean().alias("mean"))
-    return {str(value): mean for value, mean in of.iter_rows() if mean is not None}
+    found = {spelled(value): runs[column].cast(pl.Float64).mean() for (value,), runs in by_place(frame, [axis])}
+    return {value: mean for value, mean in found.items() if isinstance(mean, float)}
 
 
 def _p(squares: float, columns: int, within: float, freedom: int) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from bloatlab.statistics import METHODS, Interval, Method, interval
+from bloatlab.sweep.quantities import same, spelled
 
 #: The columns that identify a run and are not measures.
 NAMES = ("seed", "scenario_hash")
@@ -38,8 +39,10 @@ def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], 
 
     With a baseline `against`, such as "queue=codel", the table also contains the mean difference from the baseline and
     both 95 % intervals of this difference, over the seeds for which both runs have a value. Raises `ValueError` for an
-    unknown baseline.
+    unknown baseline, and for an axis that has the name of one of these columns (`COLUMNS`).
     """
+    if (axis := next((axis for axis in axes if axis in COLUMNS), None)) is not None:
+        raise ValueError(f"{axis}: an axis cannot have the name of a column of statistics ({', '.join(COLUMNS)})")
     less_by_place = {column: paired(frame, axes, column, against) if against else {} for column in columns}
     rows: list[dict[str, Any]] = []
     for place, runs in by_place(frame, axes):
@@ -71,6 +74,10 @@ def _ends(values: Sequence[float], prefix: str = "") -> dict[str, float | None]:
     return ends
 
 
+#: The columns of the table that `intervals` makes, besides the axes.
+COLUMNS = ("column", *_moments([]), "pairs", "difference", *_ends([], "difference_"))
+
+
 @dataclass(frozen=True, slots=True)
 class Against:
     """The mean difference from the baseline at one grid point, over the seeds for which both runs have a value."""
@@ -99,15 +106,20 @@ def paired(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) 
     points of the baseline itself are left out. Raises `ValueError` with one line for an unknown axis or value.
     """
     axis, baseline = arm(frame, axes, against)
-    wanted = frame.select(*axes, "seed", pl.col(column).cast(pl.Float64))
-    base = wanted.filter(pl.col(axis) == baseline).drop(axis).rename({column: "baseline"})
-    others = [*(a for a in axes if a != axis), "seed"]
-    arms = wanted.filter(pl.col(axis) != baseline)
+    # numbers instead of the axes' names, which may be those of the other columns
+    numbers = [str(n) for n in range(len(axes))]
+    wanted = frame.select(
+        *(pl.col(a).alias(n) for a, n in zip(axes, numbers, strict=True)), "seed", value=pl.col(column).cast(pl.Float64)
+    )
+    own = numbers[axes.index(axis)]
+    base = wanted.filter(pl.col(own) == baseline).drop(own).rename({"value": "baseline"})
+    others = [*(n for n in numbers if n != own), "seed"]
+    arms = wanted.filter(pl.col(own) != baseline)
     joined = arms.join(base, on=others, how="left", maintain_order="left", nulls_equal=True)
     found: dict[Place, list[float]] = {}
-    for place, runs in by_place(joined, axes):
-        both = runs.filter(pl.all_horizontal(pl.col(column, "baseline").is_finite()))
-        found[place] = (both[column] - both["baseline"]).to_list()
+    for place, runs in by_place(joined, numbers):
+        both = runs.filter(pl.all_horizontal(pl.col("value", "baseline").is_finite()))
+        found[place] = (both["value"] - both["baseline"]).to_list()
     return found
 
 
@@ -118,14 +130,14 @@ def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, An
     """
     axis, equals, label = against.partition("=")
     if not equals:
-        raise ValueError(f"{against}: not axis=value; for example {axes[0]}={frame[axes[0]][0]}")
+        raise ValueError(f"{against}: not axis=value; for example {axes[0]}={spelled(frame[axes[0]][0])}")
     if axis not in axes:
         raise ValueError(f"{against}: no axis {axis}; there is {', '.join(axes)}")
     values = frame[axis].unique(maintain_order=True).to_list()
-    found = next((value for value in values if str(value) == label), None)
-    if found is None:
-        raise ValueError(f"{against}: {axis} is never {label}; it is {', '.join(map(str, values))}")
-    return axis, found
+    found = sorted((v for v in values if same(v, label)), key=lambda v: spelled(v) != label)
+    if not found:
+        raise ValueError(f"{against}: {axis} is never {label}; it is {', '.join(map(spelled, values))}")
+    return axis, found[0]
 
 
 def alike(frame: pl.DataFrame, axes: Sequence[str]) -> tuple[int, int]:
