@@ -145,3 +145,13 @@ def test_lines_of_different_rates_do_not_compete():
     # at 1 Mbit/s, queue a is better than queue b in both measures. At 9 Mbit/s, each of the two queues is better than
     # the other in one measure. Different rates are not compared, although both queues have better values at 9 Mbit/s
     assert fronts == {"1mbit": ["a"], "9mbit": ["a", "b"]}
+
+
+def test_a_trace_shows_retransmissions_only_of_senders_that_have_them():
+    of = {"from": "home", "to": ["net"]}
+    apps = {"video": {**of, "traffic": {"media": {}}}, "upload": {**of, "traffic": {"ftp": {}}}}
+    sets = {"duration": "3s", "link.up.queue": {"droptail": {"limit": "10p"}}, "trace": {"flows": True}}
+    result = bloatlab.run({**BASE, "app": apps}, sets=sets)
+    for app, expected in (("video", False), ("upload", True)):
+        drawn = [text.get_text() for text in texts(plot(result, kind="trace", of=app))]
+        assert ("sent again" in drawn) == expected, app

@@ -11,7 +11,7 @@ import polars as pl
 from bloatlab.plots import style
 from bloatlab.plots.kind import LIMITS, Kind, Options
 from bloatlab.plots.labels import safe
-from bloatlab.plots.measures import Curve, bins, has, window
+from bloatlab.plots.measures import Array, Curve, bins, has, window
 from bloatlab.plots.over_time import EVENTS, Ticks, TimePanel, stacked, ticks
 from bloatlab.plots.style import Figure
 from bloatlab.plots.subjects import Run, Unfit
@@ -102,7 +102,7 @@ def _panels_of_link(run: Run, chosen: str) -> list[TimePanel]:
             found.append(TimePanel("drop_next", "to the next drop (ms)", [(line, 0)]))
     few: list[Ticks] = []
     for column, (word, _) in EVENTS.items():
-        events = ticks(run, chosen, column, frame.filter(pl.col(column).diff() > 0)["t_s"].to_numpy())
+        events = ticks(run, chosen, column, _growths(frame, column))
         if found and 0 < len(events.times) <= _MOST_TICKS:
             few.append(events)
         elif len(events.times):
@@ -127,6 +127,16 @@ def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve
     return Curve(label, wide["t_s"].to_numpy(), grown / width)
 
 
+def _growths(frame: pl.DataFrame, counter: str) -> Array:
+    """Returns the times at which a counter grew, in s; none if the sender does not have it, like live video.
+
+    Its column is then missing, or NaN if the trace has another sender's; in polars, NaN is greater than 0.
+    """
+    if counter not in frame.columns:
+        return np.zeros(0)
+    return frame.filter(pl.col(counter).fill_nan(None).diff() > 0)["t_s"].to_numpy()
+
+
 def _sender(run: Run, of: str | None) -> list[TimePanel]:
     """Makes the panels of one sender: the sender with the most rows in the trace.
 
@@ -140,9 +150,7 @@ def _sender(run: Run, of: str | None) -> list[TimePanel]:
     chosen = mine.group_by(key, maintain_order=True).len().sort("len", descending=True, maintain_order=True).row(0)
     rows = mine.filter(*(pl.col(column) == value for column, value in zip(key, chosen, strict=False)))
     panels = list(_panels(rows, _SENDER))
-    if "retransmits" not in rows.columns:  # of live video
-        return _titled(panels, chosen[0], [])
-    again = rows.filter(pl.col("retransmits").diff() > 0)["t_s"].to_numpy()
+    again = _growths(rows, "retransmits")
     events = [Ticks("sent again", again, style.DROP)] if len(again) else []
     return _titled(panels, chosen[0], events)
 
