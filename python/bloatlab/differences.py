@@ -215,6 +215,18 @@ def varying(scenarios: Sequence[Any]) -> list[Setting]:
     return list(_varying("", scenarios))
 
 
+def told_apart(values: Sequence[Any]) -> list[str]:
+    """Returns a text for each value that shows how it differs from the others.
+
+    A table that chooses a variant is shown by the variant's name, its limit and the parameters that vary, and any other
+    table by the keys that vary.
+    """
+    if _variants(values):
+        return [_chosen(value, values) for value in values]
+    settings = varying(values)
+    return [", ".join(f"{s.path} {s.values[i]}".strip() for s in settings) for i in range(len(values))]
+
+
 _NOTHING = object()
 
 
@@ -242,8 +254,13 @@ def _choices(values: Sequence[Any]) -> bool:
     A variant is chosen by a table with one key (`{codel = {...}}`), by a word, or by the absence of a value.
     """
     tables = [v for v in values if isinstance(v, dict)]
-    single = bool(tables) and all(len(v) == 1 and isinstance(next(iter(v.values())), (dict, str)) for v in tables)
-    return single and (len({next(iter(v)) for v in tables}) > 1 or len(tables) < len(values))
+    return _variants(values) and (len({next(iter(v)) for v in tables}) > 1 or len(tables) < len(values))
+
+
+def _variants(values: Sequence[Any]) -> bool:
+    """Returns whether there are tables among the values, and each of them may choose a variant."""
+    tables = [v for v in values if isinstance(v, dict)]
+    return bool(tables) and all(len(v) == 1 and isinstance(next(iter(v.values())), (dict, str)) for v in tables)
 
 
 def _chosen(value: Any, among: Sequence[Any]) -> str:
@@ -257,8 +274,9 @@ def _chosen(value: Any, among: Sequence[Any]) -> str:
     if not isinstance(parameters, dict):
         return f"{name} {value_text(parameters)}"
     others = [v[name] for v in among if isinstance(v, dict) and name in v and isinstance(v[name], dict)]
-    wanted = [s.path for s in _varying("", others)] if len(others) > 1 else []
-    words = [f"{key} {value_text(parameters[key])}" for key in wanted if key in parameters and key != "limit"]
+    place = others.index(parameters)
+    varied = [(s.path, s.values[place]) for s in varying(others) if s.path != "limit"]
+    words = [f"{path} {text}" for path, text in varied if text != "-"]
     if parameters.get("limit") is not None:
         words.insert(0, value_text(parameters["limit"]))
     return " ".join([name, *words])

@@ -28,6 +28,10 @@ from bloatlab.plots.style import Axes, Figure
 MAX_POINTS = 1600
 
 
+#: The size of a legend's text, in points.
+_LEGEND_TEXT = style.RC["legend.fontsize"]
+
+
 @dataclass(frozen=True)
 class Series:
     """One line. `x` and `y` have the same length; `kind` "step" holds each value until the next x.
@@ -128,7 +132,9 @@ def _legends(drawn: Figure, grid: Any, panels: Sequence[Panel]) -> None:
     several = [(axes, panel) for axes, panel in zip(grid, panels, strict=False) if len(panel.series) > 1]
     if several and len({tuple(s.label for s in panel.series) for _, panel in several}) == 1:
         handles, labels = _entries(*several[0])
-        rows = max(1, -(-len(labels) // (6 if len(panels) > 1 else 5)))
+        points = drawn.get_figwidth() * 72.0
+        fitting = max(1, int(points / (_LEGEND_TEXT * (0.55 * max(map(len, labels), default=0) + 4.0))))
+        rows = max(1, -(-len(labels) // min(fitting, 6 if len(panels) > 1 else 5)))
         plain_legend(drawn, handles, labels, loc="outside lower center", ncols=max(1, -(-len(labels) // rows)))
         return
     for axes, panel in several:
@@ -147,7 +153,7 @@ def _entries(axes: Axes, panel: Panel) -> tuple[list[Any], list[str]]:
     """Returns the legend entries. A `quiet` line has no entry, because the caption describes it."""
     handles, _ = axes.get_legend_handles_labels()
     kept = [place for place, series in enumerate(panel.series) if not series.quiet]
-    return [handles[place] for place in kept], [safe(panel.series[place].label) for place in kept]
+    return [handles[place] for place in kept], [safe(panel.series[place].label, 60) for place in kept]
 
 
 def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:

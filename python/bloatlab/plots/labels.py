@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bloatlab.differences import Setting, clipped, varying
+from bloatlab.differences import Setting, clipped, told_apart, varying
+from bloatlab.sweep.quantities import spelled
 
 #: Maximum length of a line's label, in characters.
 LONGEST = 28
@@ -24,12 +27,43 @@ def distinct_labels(names: Sequence[str], scenarios: Sequence[Mapping[str, Any] 
     seed), or if labels made of settings would be too long or not unique. Repeated names are numbered.
     """
     labels = _by_settings(scenarios) if len(names) > 1 and all(s is not None for s in scenarios) else None
+    return distinct(labels or names)
+
+
+def distinct(texts: Sequence[str], most: int = LONGEST) -> list[str]:
+    """Makes texts printable, each at most `most` characters long, and unique.
+
+    If clipping would make different texts equal, the beginning that they share is left out. Texts that are still equal
+    are numbered.
+    """
+    found = [safe(text, most) for text in texts]
+    if len(set(found)) < len(set(texts)):
+        shared = next(n for n in itertools.count() if len({text[: n + 1] for text in texts}) > 1)
+        found = [safe(f"…{text[shared:]}", most) for text in texts]
     seen = Counter[str]()
-    found: list[str] = []
-    for label in map(safe, labels or names):
+    for place, label in enumerate(found):
         seen[label] += 1
-        found.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+        if seen[label] > 1:
+            number = f" ({seen[label]})"
+            found[place] = safe(label, most - len(number)) + number
     return found
+
+
+def value_labels(values: Sequence[Any], most: int = LONGEST) -> list[str]:
+    """Returns a label for each value of a sweep's axis. Tables, which are TOML there, are shown by what differs."""
+    read = [_read(value) for value in values]
+    tables = any(isinstance(value, dict) for value in read)
+    return distinct(told_apart(read) if tables else [spelled(value) for value in values], most)
+
+
+def _read(value: Any) -> Any:
+    """Parses the text of a table; returns any other value unchanged."""
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            return tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            return value
+    return value
 
 
 def _by_settings(scenarios: Sequence[Mapping[str, Any] | None]) -> list[str] | None:

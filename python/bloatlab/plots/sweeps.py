@@ -11,11 +11,10 @@ from typing import Any
 import polars as pl
 
 from bloatlab.measures import named
-from bloatlab.plots.labels import safe
+from bloatlab.plots.labels import LONGEST, safe, value_labels
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.scenario import quantity
 from bloatlab.statistics import interval
-from bloatlab.sweep.quantities import spelled
 from bloatlab.tables import spread
 
 #: Columns drawn by default, most important first. Columns missing from a table are left out.
@@ -30,6 +29,10 @@ DEFAULT_COLUMNS = (
     "apps.*.ping.rtt_ms.p99",
     "links.*.dropped_packets",
 )
+
+
+#: Maximum length of the name of a combination of values, in characters, if each value gets at least `_LEAST`.
+_MOST, _LEAST = 48, 10
 
 
 def measures(of: Sweep, columns: Sequence[str], most: int = 4) -> list[str]:
@@ -98,6 +101,10 @@ class Axis:
         """The axis's name, with the unit if its values have one."""
         return safe(self.name, 32) + (f" ({self.scale[1]})" if self.scale[1] else "")
 
+    def labels(self, most: int = LONGEST) -> dict[str, str]:
+        """Returns the label of each value, by the value as text, in order."""
+        return dict(zip(map(str, self.values), value_labels(self.values, most), strict=True))
+
     @property
     def scale(self) -> tuple[float, str]:
         """The divisor for the axis's numbers, and the resulting unit."""
@@ -154,8 +161,9 @@ def groups(of: Sweep, by: Sequence[Axis]) -> Iterator[tuple[str, pl.DataFrame]]:
     if not by:
         yield of.label, of.frame
         return
+    labels = [a.labels(min(LONGEST, max(_LEAST, _MOST // len(by) - 2))) for a in by]
     for key, rows in of.frame.group_by([a.name for a in by], maintain_order=True):
-        yield safe(", ".join(map(spelled, key))), rows
+        yield ", ".join(names[str(value)] for names, value in zip(labels, key, strict=True)), rows
 
 
 @dataclass(frozen=True, slots=True)

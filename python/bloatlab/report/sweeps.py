@@ -11,18 +11,17 @@ import polars as pl
 
 from bloatlab.measures import direction, named
 from bloatlab.plots import Panel, Series, style
-from bloatlab.plots.labels import safe
+from bloatlab.plots.labels import distinct, safe
 from bloatlab.plots.subjects import Sweep
-from bloatlab.plots.sweeps import OverSeeds, axis_label, measures, over_seeds
+from bloatlab.plots.sweeps import OverSeeds, axis, axis_label, measures, over_seeds
 from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
-from bloatlab.sweep.quantities import spelled
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
 #: The maximum number of measures in the answer, of charts on the page, and of lines in each chart.
 MOST_POINTS, MOST_CHARTS, MOST_LINES = 5, 8, len(style.COLOURS)
 
-#: A combination of axis values, as strings.
+#: A combination of axis values, as their labels.
 Place = tuple[str, ...]
 
 
@@ -49,7 +48,11 @@ class Swept:
 def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
     """Makes the report for a table of many runs."""
     parts = sweep.frame.partition_by(sweep.axes, maintain_order=True, as_dict=True)
-    places = {tuple(map(spelled, key)): frame for key, frame in parts.items()}
+    labels = [axis(sweep, name).labels() for name in sweep.axes]
+    places = {
+        tuple(names[str(value)] for names, value in zip(labels, key, strict=True)): frame
+        for key, frame in parts.items()
+    }
     every = _swept(sweep, places)
     first = every[:MOST_POINTS]
     interval = "the central 80 %" if sweep.study else "the 95 % interval of the mean (Student's t)"
@@ -104,9 +107,7 @@ def _with_unit(value: float, unit: str) -> str:
 
 
 def _words(place: Place, sweep: Sweep) -> str:
-    return ", ".join(
-        f"{safe(axis.rsplit('.', 1)[-1])} {safe(value)}" for axis, value in zip(sweep.axes, place, strict=True)
-    )
+    return ", ".join(f"{safe(axis.rsplit('.', 1)[-1])} {value}" for axis, value in zip(sweep.axes, place, strict=True))
 
 
 def _point(m: Swept, sweep: Sweep) -> Point:
@@ -118,17 +119,19 @@ def _point(m: Swept, sweep: Sweep) -> Point:
 
 def _drawn(found: Sequence[Swept], sweep: Sweep) -> Drawn:
     panels = [_panel(m, sweep) for m in found]
-    caption = f"{', '.join(m.label for m in found)} against {safe(sweep.axes[-1])}."
+    caption = f"{', '.join(m.label for m in found)} against {safe(sweep.axes[_along(found[0])])}."
     return Drawn("", found[0].name, caption, panels, 1, "places", size=(7.0, 2.6))
 
 
-def _panel(m: Swept, sweep: Sweep) -> Panel:
-    """Draws a measure's panel.
+def _along(m: Swept) -> int:
+    """Returns the number of the axis along x: the axis with the most values, or the last of several such axes."""
+    counts = [len(set(values)) for values in zip(*m.at, strict=True)]
+    return max(range(len(counts)), key=lambda n: (counts[n], n))
 
-    The axis with the most values is along x, and each combination of the other axes is a line.
-    """
-    counts = [len({place[n] for place in m.at}) for n in range(len(sweep.axes))]
-    along = max(range(len(counts)), key=lambda n: (counts[n], n))
+
+def _panel(m: Swept, sweep: Sweep) -> Panel:
+    """Draws a measure's panel: each combination of the values of all axes but the one along x is a line."""
+    along = _along(m)
     ticks = list(dict.fromkeys(place[along] for place in m.at))
     others = dict.fromkeys(place[:along] + place[along + 1 :] for place in m.at)
     ends = [s.middle for s in m.at.values()]
@@ -141,7 +144,7 @@ def _panel(m: Swept, sweep: Sweep) -> Panel:
         middle, low, high = np.array([(s.middle, max(s.low, floor), s.high) if s else [math.nan] * 3 for s in at]).T
         apart = 0.08 * (n - (min(len(others), MOST_LINES) - 1) / 2.0)
         x = np.arange(len(ticks), dtype=float) + apart
-        label = ", ".join(safe(v) for v in other) or m.name
+        label = ", ".join(other) or m.name
         lines.append(Series(label, x, middle, "points", style.COLOURS[n], (low, high)))
     return Panel(
         m.label,
@@ -151,7 +154,7 @@ def _panel(m: Swept, sweep: Sweep) -> Panel:
         (-0.5, len(ticks) - 0.5),
         (floor, 1.25 * max(ends)) if log else (floor, None),
         log_y=log,
-        x_ticks=[(float(n), safe(tick, 14)) for n, tick in enumerate(ticks)],
+        x_ticks=list(enumerate(distinct(ticks, 14))),
     )
 
 
@@ -161,7 +164,7 @@ def _table(sweep: Sweep, places: Sequence[Place], found: Sequence[Swept]) -> Tex
         spread = f"{_value(of.low)} to {_value(of.high)}: {interval}" if of and of.high > of.low else ""
         return TextCell("-" if of is None else _value(of.middle), hint=spread)
 
-    rows = [row(*(safe(value, 60) for value in place), *(cell(m.at.get(place)) for m in found)) for place in places]
+    rows = [row(*place, *(cell(m.at.get(place)) for m in found)) for place in places]
     columns = [*(safe(axis) for axis in sweep.axes), *(m.label for m in found)]
     return TextTable("", columns, rows, left=len(sweep.axes))
 

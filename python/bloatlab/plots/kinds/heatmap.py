@@ -17,7 +17,6 @@ from bloatlab.plots.labels import safe
 from bloatlab.plots.style import WIDTHS, Figure
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import Axis, along, axes, axis_label, measures, over_seeds, unfit
-from bloatlab.sweep.quantities import spelled
 from bloatlab.tables import number
 
 
@@ -59,8 +58,8 @@ def draw(of: Sweep, options: Options) -> Figure:
     wide = style.logarithmic(values[np.isfinite(values)].tolist(), "y", options.log)
     shown = np.log10(np.where(values > 0.0, values, np.nan)) if wide else values
     drawn = grid.imshow(shown, cmap=shades, aspect="auto")
-    grid.set_xticks(range(len(x.values)), [safe(spelled(v), 16) for v in x.values])
-    grid.set_yticks(range(len(y.values)), [safe(spelled(v), 20) for v in y.values])
+    grid.set_xticks(range(len(x.values)), [*x.labels(16).values()])
+    grid.set_yticks(range(len(y.values)), [*y.labels(20).values()])
     grid.tick_params(length=0)
     grid.set_xlabel(safe(x.name, 32))
     grid.set_ylabel(safe(y.name, 32))

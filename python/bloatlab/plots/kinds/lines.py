@@ -11,11 +11,9 @@ import numpy as np
 from bloatlab.plots import style
 from bloatlab.plots.elements import SizedFigure, curve, legend, log_scale, settle, shade, sized_figure
 from bloatlab.plots.kind import LIMITS, Kind, Options
-from bloatlab.plots.labels import safe
 from bloatlab.plots.style import WIDTHS, Axes, Figure
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import Axis, OverSeeds, along, axis_label, by_value, groups, measures, over_seeds, unfit
-from bloatlab.sweep.quantities import spelled
 
 #: Maximum number of lines.
 _MOST = 18
@@ -115,7 +113,7 @@ def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: lis
             log_scale(axes, "x")
         _wrapped(page, axes, axis_label(column), len(columns))
         axes.margins(x=0.06)
-    grid[0].set_yticks(range(len(x.values)), [safe(spelled(v), 24) for v in x.values])
+    grid[0].set_yticks(range(len(x.values)), [*x.labels(24).values()])
     grid[0].set_ylim(len(x.values) - 0.4, -0.6)
     grid[0].set_ylabel(x.label)
     if names:

@@ -20,7 +20,6 @@ from bloatlab.measures import direction
 from bloatlab.plots import style
 from bloatlab.plots.elements import free_labels, legend, log_scale, sized_figure
 from bloatlab.plots.kind import LIMITS, Kind, Options
-from bloatlab.plots.labels import safe
 from bloatlab.plots.style import WIDTHS, Figure
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import Axis, axis_label, groups, measures, over_seeds
@@ -152,7 +151,7 @@ def draw(of: Sweep, options: Options) -> Figure:
             )  # fmt: skip
         best = sorted((spot for spot in spots if spot.best), key=lambda spot: spot.x)
         grid.plot([s.x for s in best], [s.y for s in best], color=colour, linewidth=1.0)
-        names += [(safe(s.name, 40), s.x, s.y, colour) for s in best]
+        names += [(s.name, s.x, s.y, colour) for s in best]
     every = [spot for _, spots in found for spot in spots]
     wanted: list[tuple[Literal["x", "y"], str, int]] = [("x", both[0], signs[0]), ("y", both[1], signs[1])]
     for way, column, sign in wanted:
@@ -168,7 +167,7 @@ def draw(of: Sweep, options: Options) -> Figure:
     wide = int(WIDTHS[page.width].inches * 72.0 / (page.text * 0.62))
     grid.set_title("\n".join(textwrap.wrap(title, wide)), fontsize=page.text * 0.9)
     if len(found) > 1:
-        legend(page, [safe(line) for line, _ in found], lines=False)
+        legend(page, [line for line, _ in found], lines=False)
     free_labels(page, grid, names)
     return page.figure
 
