@@ -1,5 +1,5 @@
-"""The command line refuses numbers that are not written in the digits 0 to 9, server commands with an open quotation
-mark, and output folders that contain earlier results.
+"""The command line refuses numbers that are not written in the digits 0 to 9, empty paths, server commands with an open
+quotation mark, and output folders that contain earlier results.
 """
 
 from __future__ import annotations
@@ -76,6 +76,35 @@ def test_a_server_that_is_no_command_line_is_refused(refused, scenario_file: Pat
     assert refused("live", scenario_file, "--serve", serve, "--", "true").startswith("--serve")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "SCENARIO", "-q", "-o", ""],
+        ["run", "SCENARIO", "-q", "-p", ""],
+        ["run", ""],
+        ["check", "SCENARIO", "--junit", ""],
+        ["plot", ""],
+        ["plot", "runs", "-o", ""],
+        ["report", "runs", "", "-o", "x.html"],
+        ["compare", ""],
+        ["judge", "--suite", "none", "--cc", "bbr3", "--out", ""],
+        ["sweep", "SCENARIO", "--store", ""],
+        ["store", "--store", ""],
+    ],
+    ids=" ".join,
+)
+def test_an_empty_path_is_not_the_working_folder(
+    refused, scenario_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    line = refused(*(str(scenario_file) if a == "SCENARIO" else a for a in arguments))
+    assert line.endswith('"" is not a path; expected the name of a file or folder')
+    before = arguments[arguments.index("") - 1]
+    assert before in line or not before.startswith("-")
+    assert not list(Path().iterdir())
+
+
 def test_a_result_is_not_overwritten_unless_asked(refused, scenario_file: Path, tmp_path: Path):
     out = tmp_path / "r"
     again = ["run", str(scenario_file), "-q", "-o", str(out)]
@@ -98,6 +127,14 @@ def test_a_lab_is_not_overwritten_unless_asked(refused, tmp_path: Path):
     assert call(lab) == 0
     assert "--force" in refused(*lab)
     assert call([*lab, "--force"]) == 0
+
+
+def test_the_file_that_is_missing_is_named(refused, scenario_file: Path, tmp_path: Path):
+    grid, there, missing = tmp_path / "grid.toml", tmp_path / "there", tmp_path / "none"
+    grid.write_text('scenario = "none"\n[axes]\n"seed" = [1]\n')
+    assert call(["run", str(scenario_file), "-q", "-o", str(there)]) == 0
+    for command in (["report", there, missing, "-o", tmp_path / "x.html"], ["plot", there, missing], ["sweep", grid]):
+        assert refused(*command) == f"{missing}: no such file or directory"
 
 
 def test_a_sweep_goes_on_in_its_own_table_only(refused, scenario_file: Path, tmp_path: Path):

@@ -82,14 +82,15 @@ def say_notes(console: Console, *scenarios: Scenario, quiet: bool = False) -> No
 
 
 def reading(path: Path, read: Callable[[], T]) -> T:
-    """Calls `read` and returns its result. Raises `BadInput` if the file cannot be read."""
+    """Calls `read` and returns its result. Raises `BadInput` if a file cannot be read: `path`, or one that it names."""
     try:
         return read()
     except OSError as error:
-        hint = near(path) if isinstance(error, FileNotFoundError) else ""
-        if isinstance(error, IsADirectoryError) and (path / "summary.json").exists():
+        place = Path(error.filename or path)
+        hint = near(place) if isinstance(error, FileNotFoundError) else ""
+        if isinstance(error, IsADirectoryError) and (place / "summary.json").exists():
             hint = "; bloatlab show prints a result"
-        raise BadInput(f"{path}: {(error.strerror or str(error)).lower()}{hint}") from None
+        raise BadInput(f"{place}: {(error.strerror or str(error)).lower()}{hint}") from None
     except UnicodeDecodeError:
         raise BadInput(f"{path}: not a text file") from None
 

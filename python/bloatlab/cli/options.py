@@ -51,8 +51,14 @@ _NUMBERS: dict[type, tuple[str, str]] = {
 
 
 def converted(hint: Any, tokens: Sequence[Token]) -> Any:
-    """Converts an option's arguments. Accepts numbers only in ASCII digits: no `nan`, no `1_0`, no other scripts."""
-    kinds = {hint, *get_args(hint)}
+    """Converts an option's arguments.
+
+    Numbers are accepted only in ASCII digits: no `nan`, no `1_0`, no other scripts. An empty path, as of a shell
+    variable that is not set, is refused, because for Python it is the working folder.
+    """
+    kinds = {hint, *get_args(hint), *(of for one in get_args(hint) for of in get_args(one))}
+    if Path in kinds and any(not token.value for token in tokens):
+        raise ValueError('"" is not a path; expected the name of a file or folder')
     for kind, (pattern, valid) in _NUMBERS.items():
         for token in tokens if kind in kinds and str not in kinds else ():
             if not re.fullmatch(pattern, token.value.strip(" ")):
