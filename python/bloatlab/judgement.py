@@ -50,8 +50,12 @@ class Share:
         return "" if self.wanted is None else f"{self.wanted:.0%}"
 
     def as_data(self) -> dict[str, Any]:
-        """Returns the share as plain data for JSON."""
-        data: dict[str, Any] = {"cells": self.cells, "within": self.within, "share": round(self.share, 4)}
+        """Returns the share as plain data for JSON; its `share` is null if no value was judged."""
+        data: dict[str, Any] = {
+            "cells": self.cells,
+            "within": self.within,
+            "share": round(self.share, 4) if self.cells else None,
+        }
         return data if self.wanted is None else data | {"wanted": self.wanted, "met": self.met}
 
 

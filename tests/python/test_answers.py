@@ -15,7 +15,7 @@ from bloatlab.studies.cablelabs2012.published import MOS
 from bloatlab.studies.csc458 import pages as lab
 from bloatlab.studies.mmcn1999 import pages as thresholds
 from bloatlab.studies.mmcn1999.build import SCHEMES
-from bloatlab.studies.scorecard import Tolerance
+from bloatlab.studies.scorecard import Band, Tolerance
 from bloatlab.studies.scte2013 import pages as buffers
 from bloatlab.studies.scte2013.experiments import BUFFERS_MS
 from bloatlab.studies.scte2013.readings import place
@@ -137,6 +137,7 @@ def test_tolerances_print_what_they_judge():
     factor = Tolerance(factor=2.0, least=0.02, unit="s")
     assert factor.words() == "a factor of 2 or 0.02 s, whichever is larger"
     assert (factor.band(1.0).low, factor.band(1.0).high) == (0.5, 2.0)
+    assert factor.band(-10.0) == Band(-20.0, -5.0)
     assert factor.band(0.01).low == pytest.approx(-0.01)
     with pytest.raises(ValueError, match="not both"):
         Tolerance(share=0.35, factor=2.0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -14,8 +16,10 @@ from bloatlab.studies.claims import Claim, Quantity, check_all, count, tally
 from bloatlab.studies.scorecard import (
     Band,
     Cell,
+    Goal,
     Origin,
     Scorecard,
+    Tolerance,
     Verdict,
     by_metric,
     by_table,
@@ -223,3 +227,19 @@ def test_a_verdict_is_said_once():
     one = Cell("a", "m", "s", (1,), (1.0,), "1", 1.0, 1.0, 1.0, (), Verdict.WITHIN, "within tolerance")
     assert verdict_with_reason(one) == "within tolerance"
     assert verdict_with_reason(replace(one, verdict=Verdict.OUTSIDE, reason="off by +1")) == "outside: off by +1"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Tolerance(factor=0.5), "factor of a tolerance: 0.5 is not valid; expected a number from 1 on"),
+        (lambda: Tolerance(factor=-2.0), "factor of a tolerance: -2 is not valid; expected a number from 1 on"),
+        (lambda: Tolerance(share=-0.5), "share of a tolerance: -0.5 is not valid; expected a number from 0 on"),
+        (lambda: Tolerance(least=math.nan), "least of a tolerance: nan is not valid; expected a number from 0 on"),
+        (lambda: Band(5, 1), "a band from 5 to 1: expected the smaller limit first"),
+        (lambda: Goal("all", wanted=90), "goal 'all': wanted is 90; expected a share from 0 to 1"),
+    ],
+)
+def test_a_rule_that_no_value_could_meet_is_refused(make: Callable[[], object], message: str):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make()

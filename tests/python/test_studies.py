@@ -8,6 +8,7 @@ point after the first run, whose three values differed from the closed form by 0
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import sys
@@ -86,6 +87,7 @@ def test_the_study_of_the_document_is_run_by_the_path_of_its_file(
     }
     assert data["summary"]["claims"]["paper"] == {"claims": 1, "checked": 1, "hold": 1}
     shown = (out / "report.html").read_text()
+    assert "bloatlab reproduce ./buffers.py --seeds 1<" in shown
     # the printed tolerance is the tolerance that is used
     assert "0.5 % of the link" in shown
     assert "a buffer of one BDP fills the link" in shown
@@ -95,6 +97,33 @@ def test_the_study_of_the_document_is_run_by_the_path_of_its_file(
     (tmp_path / "buffers.py").write_text(WHOLE.replace("return 100 * 0.75", "return 90 * 0.75"))
     assert call(["reproduce", "./buffers.py", "--seeds", "1"]) == 1
     assert "Outside: utilisation 3." in capsys.readouterr().out
+
+
+def test_changed_runs_give_no_verdict_and_the_report_says_with_which_command(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    out = tmp_path / "with space"
+    sets = ["--set", "duration=50s", "--set", "app.ftp.start=1s"]
+    assert call(["reproduce", str(file), "--seeds", "1", *sets, "-o", str(out), "-f", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {cell["verdict"] for cell in data["cells"]} == {"not judged"}
+    assert data == json.loads((out / "scorecard.json").read_text())
+    page = html.unescape((out / "report.html").read_text())
+    command = f"bloatlab reproduce {file} --seeds 1 --set duration=50s --set app.ftp.start=1s<"
+    assert command in page
+    assert not re.search("within tolerance|off by|not explained", page)
+
+
+def test_a_study_without_goals_reports_the_share_of_all_judged_values(file: Path, tmp_path: Path):
+    file.write_text(WHOLE.replace("0.75 * w", "0.70 * w"))
+    of = replace(study_in(file), goals=())
+    done = reproduce(of, Options(out=tmp_path, seeds=1, jobs=1, console=Console(file=StringIO())))
+    share = done.as_data()["summary"]["shares"]["judged values"]
+    assert (share["cells"], share["within"], share["met"]) == (3, 0, False)
+    assert [" ".join(line.split()) for line in printed(done, 80) if line.lstrip().startswith("judged values")] == [
+        "judged values 0 3 0% 100% not reached"
+    ]
+    assert page(done).facts[0].name == "of judged values"
 
 
 def test_an_interrupted_command_can_be_repeated(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -230,9 +259,24 @@ def test_a_quick_look_has_no_verdict(tmp_path: Path, buffers: Study):
     }
     assert len(told) > 1
     words, told = shown(quick)
-    assert not words & verdicts
+    assert not any(verdict in word for word in words for verdict in verdicts)
     assert "not judged" in words
     assert told == ["simulations"]
+    told, data = done.as_data(), quick.as_data()
+    assert [cell["verdict"] for cell in told["cells"]] == ["within"] * 3
+    assert [(cell["verdict"], cell["agrees"], cell["reason"]) for cell in data["cells"]] == [
+        ("not judged", None, "")
+    ] * 3
+    assert [cell["ours"] for cell in data["cells"]] == [cell["ours"] for cell in told["cells"]]
+    assert [(claim["holds"], claim["ours"]) for claim in data["claims"]] == [(None, told["claims"][0]["ours"])]
+    assert data["summary"]["shares"] == {
+        "utilisation": {"cells": 0, "within": 0, "share": None, "wanted": 1.0, "met": None}
+    }
+    assert (data["summary"]["within"], data["summary"]["claims"]["paper"]["hold"], data["summary"]["met"]) == (
+        0,
+        0,
+        None,
+    )
 
 
 def test_a_scenario_of_a_later_batch_that_is_not_valid_is_refused_before_any_run(tmp_path: Path, buffers: Study):
@@ -292,7 +336,6 @@ def test_runs_on_kernels_are_kept_and_an_invalid_one_says_why(
     }
     assert 50.0 < told["b 0.25"]["utilisation"] < told["b 0.5"]["utilisation"]
     assert {path.name for path in (tmp_path / "live").iterdir()} == {"b_0.25", "b_0.5"}
-    assert "bloatlab reproduce buffers --live" in (tmp_path / "report.html").read_text()
     assert done.met  # live runs are not judged
 
 

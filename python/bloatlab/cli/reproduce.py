@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shlex
 from collections.abc import Generator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -80,7 +81,16 @@ def command(
     writing(out, lambda: out.mkdir(parents=True, exist_ok=True))
     console = Console(stderr=True)
     kept = run.opened(console)
-    options = Options(out, seeds or SEEDS, run.jobs, quick, asked, console, kept, on_kernels, sets=pairs)
+    given = [
+        *(["--seeds", str(seeds)] if seeds is not None else []),
+        *(["--quick"] if quick else []),
+        *(word for one in experiments for word in ("--experiment", one)),
+        *(word for one in sets for word in ("--set", one)),
+        *(["--live"] if on_kernels else []),
+    ]
+    # without -o and -j, so that equal runs have equal reports
+    typed = shlex.join(["bloatlab", "reproduce", name, *given])
+    options = Options(out, seeds or SEEDS, run.jobs, quick, asked, console, kept, on_kernels, sets=pairs, command=typed)
     with _errors_of(name), contextlib.nullcontext() if run.dask is None else run.executor(console) as executor:
         results = writing(out, lambda: reproduce(wanted, replace(options, executor=executor)))
         if form == "json":

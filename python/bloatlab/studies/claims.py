@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bloatlab.judgement import finite
@@ -22,6 +22,10 @@ Measures = Mapping[str, float]
 
 #: For each run key, the measures of the runs with this key, one entry per seed.
 Runs = Mapping[str, Sequence[Measures]]
+
+
+#: Our values of a claim that needs runs that were not made.
+NOT_RUN = "not run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,9 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A claim and our values. `holds` is None if runs that the claim needs were not made.
+    """A claim and our values. `holds` is None if it was not judged.
+
+    The reason is that runs that the claim needs were not made (`ours` is then `NOT_RUN`), or that the runs prove nothing.
 
     `why` is the result of an experiment that explains a difference; empty if there is none.
     """
@@ -86,6 +92,10 @@ class Checked:
     holds: bool | None
     origin: Origin = Origin.PAPER
     why: str = ""
+
+    def unjudged(self) -> Checked:
+        """Returns the claim without its verdict, for runs that prove nothing."""
+        return replace(self, holds=None, why="")
 
     def as_data(self) -> dict[str, Any]:
         """Returns the check as plain data for JSON."""
@@ -119,7 +129,7 @@ class Quantity:
 
     def check(self, runs: Runs) -> Checked:
         """Checks the claim against our median."""
-        ours, text, holds = over_seeds(runs, self.case, self.measure), "not run", None
+        ours, text, holds = over_seeds(runs, self.case, self.measure), NOT_RUN, None
         if ours is not None:
             median = ours.median * self.scale
             text = words(ours, self.unit, telling(median, self.band, self.digits), self.scale)
@@ -150,7 +160,7 @@ class Claim:
 
     def check(self, runs: Runs) -> Checked:
         """Checks the claim against our values."""
-        ours, holds = judged(runs, self.values, self.holds, self.ours) or ("not run", None)
+        ours, holds = judged(runs, self.values, self.holds, self.ours) or (NOT_RUN, None)
         return Checked(self.ident, self.where, self.says, self.published, ours, holds, self.origin)
 
 

@@ -27,7 +27,6 @@ Blocks = Callable[[Results], Iterable[TextTable | Block]]
 def page(results: Results) -> Page:
     """Builds the page of a study as data."""
     study, card = results.study, results.scorecard
-    command = f"bloatlab reproduce {study.name}" + (" --live" if results.live is not None else "")
     sections = [section for one in study.sections or STANDARD if (section := _section(one, results)).blocks]
     publication = study.publication
     return Page(
@@ -43,7 +42,7 @@ def page(results: Results) -> Page:
                 ("Published values", publication.cited),
                 *([("Read it at", publication.link)] if publication.link else []),
                 ("Ours", f"{results.made} simulations, {seeds(card)}, by bloatlab {version()}"),
-                ("Written by", command),
+                *([("Written by", results.options.command)] if results.options.command else []),
                 ("Machine and time", "in provenance.json, beside this page"),
                 ("Every number", "in scorecard.json and runs.parquet, beside this page"),
             ]
@@ -57,14 +56,14 @@ def _section(of: PageSection, results: Results) -> Section:
 
 
 def _unjudged(section: Section) -> Section:
-    """Removes the verdicts from a section, and the tables that contain only verdicts, for runs that prove nothing."""
+    """Removes colours of verdicts from a section, and the tables that count verdicts, for runs that prove nothing."""
     blocks: list[Block] = []
     for block in section.blocks:
         if not isinstance(block, TableBlock):
             blocks.append(block)
         elif block.table.title != SHARES and not block.table.title.endswith("cells outside"):
             blocks.append(replace(block, table=unjudged(block.table)))
-    return replace(section, blocks=blocks or [Prose(["A quick look judges nothing: run it without --quick."])])
+    return replace(section, blocks=blocks or [Prose(["These runs judge nothing."])])
 
 
 # --------------------------------------------------------------------------------------- blocks shared by studies

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -51,6 +51,8 @@ class Verdict(StrEnum):
     PARAMETER = "parameter"
     #: No run or computation could test the value; the reason says why.
     UNTESTED = "not tested"
+    #: The runs prove nothing, because they are a quick look or have changed values.
+    UNJUDGED = "not judged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,10 @@ class Band:
 
     low: float
     high: float
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:  # the lower limit around infinity ("never happened") is NaN
+            raise ValueError(f"a band from {self.low:g} to {self.high:g}: expected the smaller limit first")
 
     @property
     def width(self) -> float:
@@ -91,7 +97,7 @@ class Tolerance:
     """The accepted difference from a published value.
 
     It is a `share` of the published value. With a `factor` instead of a share, the values from published / `factor` to
-    published x `factor` are accepted. In both cases, a difference of up to `least` (in `unit`) is accepted.
+    published x `factor` are accepted. A factor is at least 1. In both cases, a difference of up to `least` (in `unit`) is accepted.
     """
 
     share: float = 0.0
@@ -102,6 +108,11 @@ class Tolerance:
     def __post_init__(self) -> None:
         if self.share and self.factor:
             raise ValueError("a tolerance has a share or a factor, not both")
+        for name, value in (("share", self.share), ("least", self.least)):
+            if not 0.0 <= value < math.inf:
+                raise ValueError(f"{name} of a tolerance: {value:g} is not valid; expected a number from 0 on")
+        if self.factor and not 1.0 <= self.factor < math.inf:
+            raise ValueError(f"factor of a tolerance: {self.factor:g} is not valid; expected a number from 1 on")
 
     def slack(self, published: float) -> float:
         """Returns the accepted difference from a published value, for a tolerance without a factor."""
@@ -111,7 +122,7 @@ class Tolerance:
         """Returns the accepted values for a published value."""
         if not self.factor:
             return symmetric(published, self.slack(published))
-        low, high = published / self.factor, published * self.factor
+        low, high = sorted((published / self.factor, published * self.factor))
         return Band(min(low, published - self.least), max(high, published + self.least))
 
     def words(self) -> str:
@@ -136,7 +147,7 @@ class Cell:
 
     `published` contains one value, or the values of two runs; it is empty if the cell contains no number. `bands`
     contains the accepted values, one band for each published value. `agrees` is the result of the rule, also for
-    calibration cells, which are not counted; it is None for derived cells.
+    calibration cells, which are not counted; it is None for derived cells and for runs that prove nothing.
     """
 
     case: str
@@ -164,6 +175,13 @@ class Cell:
     def within(self) -> bool | None:
         """Whether the value is within tolerance; None if not judged."""
         return {Verdict.WITHIN: True, Verdict.OUTSIDE: False}.get(self.verdict)
+
+    def unjudged(self) -> Cell:
+        """Returns the cell without the result of its rule, for runs that prove nothing."""
+        if self.within is None and self.agrees is None:
+            return self
+        verdict = self.verdict if self.within is None else Verdict.UNJUDGED
+        return replace(self, verdict=verdict, reason="", agrees=None)
 
     def accepted(self, digits: int | None = None) -> str:
         """Formats the accepted values; empty if there are no bands."""
@@ -208,7 +226,7 @@ class Scorecard:
     @property
     def of_judged(self) -> Share:
         """The share of judged values within tolerance, for a study without goals. Its target is 100 %."""
-        return share("checks against theory", (cell.within for cell in self.cells), 1.0)
+        return share("judged values", (cell.within for cell in self.cells), 1.0)
 
     @property
     def goals(self) -> Sequence[Share]:
@@ -234,7 +252,7 @@ class Scorecard:
             "not_tested": sum(c.verdict is Verdict.UNTESTED for c in self.cells),
             "not_explained": sum(c.verdict is Verdict.OUTSIDE and NOT_EXPLAINED in c.reason for c in counted),
             "by_origin": {str(origin): _tally(self.cells, origin) for origin in Origin},
-            "shares": {share.name: share.as_data() for share in self.shares},
+            "shares": {share.name: share.as_data() for share in self.goals},
             "by_table": {name: share.as_data() for name, share in by_table(self.cells).items()},
             "by_metric": {name: share.as_data() for name, share in by_metric(self.cells).items()},
             "met": self.met,
@@ -251,6 +269,10 @@ class Goal:
     name: str
     wanted: float | None = None
     of: Callable[[Cell], bool] = lambda _: True
+
+    def __post_init__(self) -> None:
+        if self.wanted is not None and not 0.0 <= self.wanted <= 1.0:
+            raise ValueError(f"goal {self.name!r}: wanted is {self.wanted:g}; expected a share from 0 to 1")
 
     def share(self, cells: Sequence[Cell]) -> Share:
         """Returns the share of this goal's values in `cells` that are within tolerance."""

@@ -44,7 +44,8 @@ class Options:
 
     `store` keeps runs so that they need not be repeated; without a store, every run is made. The runs are made by `executor`, or by
     `jobs` threads of this process. `live` also runs the cases on kernels, in a study with `on_kernels`. `sets` are
-    values that override the values of every scenario, as in `bloatlab run --set`.
+    values that override the values of every scenario, as in `bloatlab run --set`. `command` is the command line that
+    the report prints, if there is one.
     """
 
     out: Path
@@ -57,6 +58,7 @@ class Options:
     live: bool = False
     executor: Executor | None = None
     sets: Sequence[Override] = ()
+    command: str = ""
 
     @property
     def workers(self) -> str:
@@ -303,18 +305,21 @@ class Study:
         return [Batch(name="all cases", cases=cases, build=build, measure=Measure(self.name, self.measure))]
 
     def scorecard(self, runs: Runs, proves_nothing: str = "") -> Scorecard:
-        """Judges every published value."""
+        """Judges every published value, or none if the runs prove nothing for the given reason."""
         if self.cells is None:
             reason = functools.partial(self.explain, runs) if self.explain else None
             found: Sequence[Cell] = [cell for p in self.published if (cell := p.cell(runs, reason)) is not None]
         else:
             found = self.cells(runs)
+        if proves_nothing:
+            found = [cell.unjudged() for cell in found]
         seeds = max((len(of) for of in runs.values()), default=0)
         return Scorecard(self.name, seeds, found, [goal.share(found) for goal in self.goals], proves_nothing)
 
-    def check(self, runs: Runs) -> list[Checked]:
-        """Checks every claim."""
-        return check_all(self.claims, runs)
+    def check(self, runs: Runs, proves_nothing: str = "") -> list[Checked]:
+        """Checks every claim, or none if the runs prove nothing for the given reason."""
+        found = check_all(self.claims, runs)
+        return [claim.unjudged() for claim in found] if proves_nothing else found
 
 
 @dataclass(frozen=True)
@@ -343,7 +348,7 @@ class Results:
     @functools.cached_property
     def claims(self) -> Sequence[Checked]:
         """The checked claims."""
-        return self.study.explain_claims(self, self.study.check(self.runs))
+        return self.study.explain_claims(self, self.study.check(self.runs, self.proves_nothing))
 
     @functools.cached_property
     def figures(self) -> Sequence[Drawn]:

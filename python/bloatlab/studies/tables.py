@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from bloatlab.judgement import Share, within_cell
 from bloatlab.report import Fact
-from bloatlab.studies.claims import Checked, Runs, count, over_seeds
+from bloatlab.studies.claims import NOT_RUN, Checked, Runs, count, over_seeds
 from bloatlab.studies.scorecard import NOT_EXPLAINED, Cell, Origin, Scorecard, Verdict, by_metric, by_table
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row
 
@@ -20,6 +20,7 @@ TONES: dict[Verdict, Tone] = {
     Verdict.DERIVED: "muted",
     Verdict.PARAMETER: "muted",
     Verdict.UNTESTED: "marked",
+    Verdict.UNJUDGED: "muted",
 }
 
 #: A verdict in one character.
@@ -30,6 +31,7 @@ MARKS = {
     Verdict.DERIVED: "",
     Verdict.PARAMETER: "=",
     Verdict.UNTESTED: "-",
+    Verdict.UNJUDGED: "",
 }
 
 #: Functions that turn a scorecard cell into a table field.
@@ -39,7 +41,7 @@ Field = Callable[[Cell], str | TextCell]
 def verdict_with_reason(cell: Cell) -> str:
     """Joins a verdict and its reason: "outside: off by +0.3". A reason that begins with the verdict is not changed."""
     verdict = str(cell.verdict)
-    return cell.reason if cell.reason.startswith(verdict) else f"{verdict}: {cell.reason}"
+    return cell.reason if cell.reason.startswith(verdict) else ": ".join(filter(None, (verdict, cell.reason)))
 
 
 def judged_cell(cell: Cell, text: str, hint: str = "") -> TextCell:
@@ -96,7 +98,7 @@ def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
     if card.proves_nothing:
         return [made]
     return [
-        *(_share(s) for s in card.shares if s.cells),
+        *(_share(s) for s in card.goals if s.cells),
         *([Fact(f"{paper.hold} of {paper.claims}", "claims of the paper hold")] if paper.claims else []),
         made,
     ]
@@ -168,7 +170,7 @@ SHARES = "Cells within tolerance"
 def shares_table(card: Scorecard) -> TextTable:
     """Makes a table of the study's goals, then of the shares for each of the paper's tables and metrics."""
     tables = [replace(of, name=f"Table {of.name}") for of in by_table(card.cells).values()]
-    rows = [_share_row(of) for of in (*card.shares, *tables, *by_metric(card.cells).values())]
+    rows = [_share_row(of) for of in (*card.goals, *tables, *by_metric(card.cells).values())]
     note = "Not counted: calibration cells, derived columns, and values that are not the paper's. The tables show them."
     return TextTable(SHARES, ["cells of", "within", "of", "share", "wanted"], rows, note)
 
@@ -192,7 +194,7 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
             c.says,
             c.published,
             f"{c.ours}; {c.why}" if c.why else c.ours,
-            within_cell(c.holds, "holds", "differs", "not run"),
+            within_cell(c.holds, "holds", "differs", NOT_RUN if c.ours == NOT_RUN else str(Verdict.UNJUDGED)),
         )
         for c in claims
     ]
@@ -203,16 +205,10 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
     return TextTable("Claims", ["where", "by", "says", "published", "ours", ""], rows, note, left=5)
 
 
-#: The texts of table cells that contain a verdict and nothing else.
-_VERDICTS = {"holds", "differs", str(Verdict.WITHIN), str(Verdict.OUTSIDE)}
-
-
 def unjudged(table: TextTable) -> TextTable:
-    """Replaces the verdicts in a table of a quick look, which proves nothing, by "not judged"."""
+    """Removes the colours good and bad from a table of runs that prove nothing."""
 
     def plain(cell: TextCell) -> TextCell:
-        if cell.text in _VERDICTS:
-            return TextCell("not judged", "muted")
         return TextCell(cell.text) if cell.tone in {"good", "bad"} else cell
 
     return replace(table, rows=[[plain(cell) for cell in row] for row in table.rows])

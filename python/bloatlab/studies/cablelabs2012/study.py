@@ -103,7 +103,11 @@ def _explain_cells(results: Results, found: Sequence[Cell]) -> Sequence[Cell]:
 
 def _readings(results: Results) -> dict[str, Scorecard]:
     """Returns a scorecard for each requested reading of the paper, judged by the study's rules."""
-    return {name: STUDY.scorecard(_of_cases(results.ran[name])) for name in results.asked if name in READINGS}
+    return {
+        name: STUDY.scorecard(_of_cases(results.ran[name]), results.proves_nothing)
+        for name in results.asked
+        if name in READINGS
+    }
 
 
 def _experiment(results: Results, name: str) -> list[TextTable]:
@@ -114,7 +118,8 @@ def _tables(results: Results) -> Sequence[TextTable]:
     """Makes Tables 3 to 8, and tables for the requested experiments."""
     readings = _readings(results)
     asked = [table for name in results.asked if name not in readings for table in _experiment(results, name)]
-    compared = [pages.readings_table(results.scorecard, readings)] if readings else []
+    judged = readings and not results.proves_nothing
+    compared = [pages.readings_table(results.scorecard, readings)] if judged else []
     return [*pages.paper_tables(results.scorecard, terminal=True), *asked, *compared]
 
 
@@ -124,7 +129,7 @@ def _disciplines(results: Results) -> Iterable[TextTable]:
 
 def _beyond(results: Results) -> Iterable[Block]:
     readings = _readings(results)
-    if readings:
+    if readings and not results.proves_nothing:
         yield TableBlock(pages.readings_table(results.scorecard, readings))
     for name in results.asked:
         if name != "disciplines":

@@ -61,7 +61,7 @@ def published_tables(results: Results) -> list[TextTable]:
 
 def readings(results: Results) -> list[Checked]:
     """Returns the claims, checked in the runs that detect losses by duplicate ACKs alone."""
-    return results.study.check(in_second_reading(results.runs))
+    return results.study.check(in_second_reading(results.runs), results.proves_nothing)
 
 
 def readings_table(results: Results) -> TextTable:
@@ -138,7 +138,10 @@ BLOCKS: Mapping[str, page.Blocks] = {
     "tables": published_tables,
     "live": live_tables,
     "beyond": experiment_tables,
-    "claims": lambda results: [t.claims_table(results.claims), readings_table(results)],
+    "claims": lambda results: [
+        t.claims_table(results.claims),
+        *([] if results.proves_nothing else [readings_table(results)]),
+    ],
     "rules": DECLARED.rules(lambda: [setup_table()]),
 }
 

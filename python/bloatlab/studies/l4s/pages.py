@@ -58,7 +58,7 @@ def pairs_tables(results: Results) -> list[TextTable]:
     runs, found = results.runs, groups(results.scorecard.cells)
     judged = {cell.case: cell for cell in found.get("pairs", ()) if cell.metric == RATIO}
     note = DECLARED.text("pairs")
-    made = [parts_table(found)]
+    made = [] if results.proves_nothing else [parts_table(found)]
     for rate in (50.0, 10.0):
         for title, begins in QUEUES:
             cases = [x for x in c.of_queue(begins) if x.rate == rate and str(x) in judged]
