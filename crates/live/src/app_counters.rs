@@ -9,7 +9,7 @@ use crate::flows::Key;
 use crate::plan::Plan;
 use measure::Tally;
 use measure::tally::Known;
-use packet::FlowId;
+use packet::{FlowId, Protocol};
 use scenario::Scenario;
 use std::collections::BTreeMap;
 use traffic::Arrivals;
@@ -18,8 +18,8 @@ use units::{Duration, Problem, Time};
 /// A flow that is about to begin: its protocol and the ports of client and server (for ICMP, both are the identifier).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ports {
-    /// IP protocol number.
-    pub protocol: u8,
+    /// Transport protocol.
+    pub protocol: Protocol,
     pub client: u16,
     pub server: u16,
 }
@@ -95,7 +95,7 @@ impl AppCounters {
     pub(crate) fn appeared(&mut self, slot: usize, key: &Key) {
         let ports = |client, server| Ports { protocol: key.protocol, client, server };
         let owned = |from_server| {
-            let tcp = key.protocol == packet::Protocol::Tcp as u8;
+            let tcp = key.protocol == Protocol::TCP;
             move |&owner: &Owner| Owned { owner, from_server, tcp }
         };
         if self.owners.len() <= slot {
@@ -188,7 +188,7 @@ mod tests {
         let plan = Plan::new(&s, None, crate::plan::MEASURED).unwrap();
         let mut counters = AppCounters::new(tally(&s, &plan, s.duration).unwrap());
         let owner = Owner { app: 0, row: 0, number: 1 };
-        counters.claim((Ports { protocol: 17, client: 40_000, server: 5000 }, owner));
+        counters.claim((Ports { protocol: Protocol::UDP, client: 40_000, server: 5000 }, owner));
         let mut flows = Flows::default();
         // the first packet of the flow comes from the server, the second from the client
         for (from, to, ports) in [(2, 1, (5000, 40_000)), (1, 2, (40_000, 5000))] {

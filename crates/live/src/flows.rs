@@ -16,8 +16,8 @@ const MOST: usize = 65_536;
 /// A 5-tuple in its forward direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// IP protocol number.
-    pub protocol: u8,
+    /// Transport protocol.
+    pub protocol: Protocol,
     /// The initiator's address.
     pub src: IpAddr,
     /// The responder's address.
@@ -63,7 +63,7 @@ pub struct Flows {
 impl Flows {
     /// Returns the packet's flow, whether the packet travels from responder to initiator, and whether the flow is new.
     pub fn find(&mut self, h: &Header) -> (FlowId, bool, bool) {
-        let key = Key { protocol: h.protocol as u8, src: h.src, dst: h.dst, sport: h.sport, dport: h.dport };
+        let key = Key { protocol: h.protocol, src: h.src, dst: h.dst, sport: h.sport, dport: h.dport };
         if let Some(&slot) = self.index.get(&key) {
             return (FlowId::new(slot, 0), false, false);
         }
@@ -93,7 +93,7 @@ impl Flows {
 
     /// Unwraps the sequence number of a packet, or the acknowledgement number of a pure ACK.
     pub(crate) fn unwrap(&mut self, flow: FlowId, back: bool, pure_ack: bool, h: &Header) -> u64 {
-        if h.protocol != Protocol::Tcp {
+        if h.protocol != Protocol::TCP {
             return u64::from(h.seq);
         }
         let Some(f) = self.all.get_mut(flow.slot()) else { return u64::from(h.seq) };

@@ -13,6 +13,7 @@ use crate::link::{Exits, LinkThread};
 use crate::plan::{Plan, Side, addresses};
 use crate::programs::Programs;
 use measure::{Account, Column, Outcome, Table, Verdict};
+use packet::Protocol;
 use record::Sink;
 use scenario::Scenario;
 use serde_json::{Value, json};
@@ -124,9 +125,13 @@ fn conversations(flows: &[Flow]) -> Table {
     let text = |of: fn(&Flow) -> String| Column::Text(flows.iter().map(of).collect());
     let number = |of: fn(&Flow) -> u64| Column::U64(flows.iter().map(of).collect());
     let protocol = |f: &Flow| match f.key.protocol {
-        1 => "icmp".to_owned(),
-        6 => "tcp".to_owned(),
-        _ => "udp".to_owned(),
+        Protocol::ICMP => "icmp".to_owned(),
+        Protocol::TCP => "tcp".to_owned(),
+        Protocol::UDP => "udp".to_owned(),
+        Protocol::DCCP => "dccp".to_owned(),
+        Protocol::SCTP => "sctp".to_owned(),
+        Protocol::UDP_LITE => "udplite".to_owned(),
+        Protocol(number) => number.to_string(),
     };
     let columns = vec![
         ("protocol", text(protocol)),

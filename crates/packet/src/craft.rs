@@ -170,12 +170,12 @@ mod tests {
             let options = [1, 1, 5, 10, 0, 0, 0, 9, 0, 0, 0, 12, 0];
             tcp(&mut p, to, &Tcp { ports: (9, 80), seq: 7, ack: 8, bits: 0x52, window: 500, options: &options }, 333);
             let h = header::parse(&p).unwrap();
-            assert_eq!((h.src, h.dst, h.tos, h.protocol), (to.src, to.dst, 0xb9, Protocol::Tcp));
+            assert_eq!((h.src, h.dst, h.tos, h.protocol), (to.src, to.dst, 0xb9, Protocol::TCP));
             assert_eq!((h.sport, h.dport, h.seq, h.payload), (9, 80, 7, 333));
             assert!(h.flags.has(Flags::SYN.with(Flags::ECE).with(Flags::SACK)) && checks(&p, true));
             udp(&mut p, to, (9, 53), 11);
             let h = header::parse(&p).unwrap();
-            assert_eq!((h.sport, h.dport, h.payload, h.protocol), (9, 53, 11, Protocol::Udp));
+            assert_eq!((h.sport, h.dport, h.payload, h.protocol), (9, 53, 11, Protocol::UDP));
             assert!(checks(&p, true));
             datagram(&mut p, to, (9, 53), b"eleven bytes"[..11].as_ref());
             let h = header::parse(&p).unwrap();
@@ -190,7 +190,7 @@ mod tests {
         for (reply, kind) in [(false, 8), (true, 0)] {
             echo(&mut p, both()[0], reply, 77, 3, 56);
             let h = header::parse(&p).unwrap();
-            assert_eq!((p[20], p.len(), h.sport, h.seq, h.protocol), (kind, 84, 77, 3, Protocol::Icmp));
+            assert_eq!((p[20], p.len(), h.sport, h.seq, h.protocol), (kind, 84, 77, 3, Protocol::ICMP));
             assert!(checks(&p, false));
         }
         // b861 is the checksum in an often-quoted example: 4500 0073 0000 4000 4011 b861 c0a8 0001 c0a8 00c7

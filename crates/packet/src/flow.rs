@@ -28,17 +28,29 @@ impl FlowId {
     }
 }
 
-/// Transport protocol. The value of a variant is the protocol's number in the IP header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Protocol {
-    /// ICMP.
-    Icmp = 1,
+/// Transport protocol: its number in the IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Protocol(pub u8);
+
+impl Protocol {
+    /// ICMP, and in [`crate::header`] also ICMPv6.
+    pub const ICMP: Self = Self(1);
     /// TCP.
-    #[default]
-    Tcp = 6,
+    pub const TCP: Self = Self(6);
     /// UDP.
-    Udp = 17,
+    pub const UDP: Self = Self(17);
+    /// DCCP.
+    pub const DCCP: Self = Self(33);
+    /// SCTP.
+    pub const SCTP: Self = Self(132);
+    /// UDP-Lite.
+    pub const UDP_LITE: Self = Self(136);
+}
+
+impl Default for Protocol {
+    fn default() -> Self {
+        Self::TCP
+    }
 }
 
 /// The 5-tuple of a flow in its forward direction, and its DSCP.

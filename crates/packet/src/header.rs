@@ -1,8 +1,12 @@
 //! Parses real packets, and writes their type of service. The live bench (the crate `live`), which sends the packets of
 //! real programs through simulated queues, changes only this field of a packet, to mark CE or to clear the DSCP.
 //!
+//! Only the first fragment of a packet has a transport header. So that all fragments of a packet have the same 5-tuple,
+//! no transport header of a fragment is read, as in Linux's flow dissector.
+//!
 //! Source: RFC 791, RFC 8200 §4 (extension headers), RFC 9293 §3.1, RFC 768, RFC 792, RFC 3168 §5, RFC 1624 (checksum).
 //! Departs: the hop limit is not decremented, and no ICMP errors are sent: the live bench is a cable with queues, not a router.
+//! Unlike Linux's flow dissector, the IPv6 flow label, the SPI of ESP and AH, and packets inside tunnels are not read.
 
 use crate::checksum::folded;
 use crate::{Flags, Protocol};
@@ -15,11 +19,12 @@ pub struct Header {
     pub src: IpAddr,
     /// Address of the receiver.
     pub dst: IpAddr,
-    /// The sender's port (TCP and UDP), or the identifier of an ICMP echo; otherwise 0.
+    /// The sender's port (TCP, UDP, UDP-Lite, DCCP, SCTP), or the identifier of an ICMP echo; otherwise, and in
+    /// fragments, 0.
     pub sport: u16,
-    /// The receiver's port (TCP and UDP), or the identifier of an ICMP echo; otherwise 0.
+    /// The receiver's port, for the protocols of `sport`; for an ICMP echo, equal to `sport`.
     pub dport: u16,
-    /// Transport protocol. Any protocol other than TCP and ICMP counts as UDP.
+    /// Transport protocol.
     pub protocol: Protocol,
     /// DSCP and ECN.
     pub tos: u8,
@@ -27,17 +32,15 @@ pub struct Header {
     pub flags: Flags,
     /// The cumulative ACK number of a pure ACK; otherwise the sequence number of TCP or of an ICMP echo.
     pub seq: u32,
-    /// Bytes after the transport header.
+    /// Bytes after the header of TCP, UDP, UDP-Lite or ICMP; for other protocols and in fragments, bytes after the IP
+    /// header.
     pub payload: usize,
 }
 
 /// Maximum number of IPv6 extension headers skipped.
 const MAX_EXTENSIONS: usize = 8;
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ICMP: u8 = 1;
-const ICMPV6: u8 = 58;
+const ICMPV6: Protocol = Protocol(58);
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]))
@@ -62,10 +65,9 @@ fn parse_v4(p: &[u8]) -> Option<Header> {
         return None;
     }
     let address = |at: usize| IpAddr::V4(Ipv4Addr::new(p[at], p[at + 1], p[at + 2], p[at + 3]));
-    // only the first fragment of a packet has a transport header
-    let fragment = u16_at(p, 6) & 0x1fff != 0;
-    let transport = if fragment { &[] } else { &p[header..] };
-    Some(transport_of(p[9], transport, p.len() - header, address(12), address(16), p[1]))
+    // a fragment has an offset, or more fragments follow it
+    let fragment = u16_at(p, 6) & 0x3fff != 0;
+    Some(transport_of(p[9], fragment, &p[header..], address(12), address(16), p[1]))
 }
 
 fn parse_v6(p: &[u8]) -> Option<Header> {
@@ -83,7 +85,7 @@ fn parse_v6(p: &[u8]) -> Option<Header> {
             // hop-by-hop options, routing header, destination options
             0 | 43 | 60 => 8 + 8 * usize::from(*p.get(at + 1)?),
             44 => {
-                fragment = u16_at(p, at + 2) & 0xfff8 != 0;
+                fragment = u16_at(p, at + 2) & 0xfff9 != 0;
                 8
             }
             _ => break,
@@ -91,38 +93,29 @@ fn parse_v6(p: &[u8]) -> Option<Header> {
         next = *p.get(at)?;
         at += length;
     }
-    let rest = p.get(at..)?;
-    let transport = if fragment { &[] } else { rest };
-    Some(transport_of(next, transport, rest.len(), address(8)?, address(24)?, p[0] << 4 | p[1] >> 4))
+    Some(transport_of(next, fragment, p.get(at..)?, address(8)?, address(24)?, p[0] << 4 | p[1] >> 4))
 }
 
-fn transport_of(protocol: u8, t: &[u8], length: usize, src: IpAddr, dst: IpAddr, tos: u8) -> Header {
-    let mut h = Header {
-        src,
-        dst,
-        sport: 0,
-        dport: 0,
-        protocol: Protocol::Udp,
-        tos,
-        flags: Flags::default(),
-        seq: 0,
-        payload: length,
-    };
+/// Returns the header of a packet whose transport header, unless the packet is a fragment, begins `t`.
+fn transport_of(protocol: u8, fragment: bool, t: &[u8], src: IpAddr, dst: IpAddr, tos: u8) -> Header {
+    let protocol = if protocol == ICMPV6.0 { Protocol::ICMP } else { Protocol(protocol) };
+    let mut h =
+        Header { src, dst, sport: 0, dport: 0, protocol, tos, flags: Flags::default(), seq: 0, payload: t.len() };
     match protocol {
-        TCP if t.len() >= 20 => tcp(&mut h, t),
-        TCP => h.protocol = Protocol::Tcp,
-        UDP => {
+        _ if fragment => {}
+        Protocol::TCP if t.len() >= 20 => tcp(&mut h, t),
+        Protocol::UDP | Protocol::UDP_LITE => {
             (h.sport, h.dport) = (u16_at(t, 0), u16_at(t, 2));
-            h.payload = length.saturating_sub(8);
+            h.payload = t.len().saturating_sub(8);
         }
-        ICMP | ICMPV6 => {
-            h.protocol = Protocol::Icmp;
+        Protocol::DCCP | Protocol::SCTP => (h.sport, h.dport) = (u16_at(t, 0), u16_at(t, 2)),
+        Protocol::ICMP => {
             // an echo message has type 0 (reply) or 8 (request) in ICMP, and type 128 (request) or 129 (reply) in
             // ICMPv6
             if matches!(t.first(), Some(0 | 8 | 128 | 129)) {
                 (h.sport, h.dport, h.seq) = (u16_at(t, 4), u16_at(t, 4), u32::from(u16_at(t, 6)));
             }
-            h.payload = length.saturating_sub(8);
+            h.payload = t.len().saturating_sub(8);
         }
         _ => {}
     }
@@ -130,7 +123,6 @@ fn transport_of(protocol: u8, t: &[u8], length: usize, src: IpAddr, dst: IpAddr,
 }
 
 fn tcp(h: &mut Header, t: &[u8]) {
-    h.protocol = Protocol::Tcp;
     (h.sport, h.dport) = (u16_at(t, 0), u16_at(t, 2));
     let header = (usize::from(t[12] >> 4) * 4).clamp(20, t.len());
     h.payload = t.len() - header;
@@ -261,7 +253,7 @@ mod tests {
             );
             let data = tcp_of(v6, 0x18, 1461, 100, &[], 2);
             let h = parse(&data).unwrap();
-            assert_eq!((h.seq, h.payload, h.tos & 3, h.protocol), (7, 100, 2, Protocol::Tcp));
+            assert_eq!((h.seq, h.payload, h.tos & 3, h.protocol), (7, 100, 2, Protocol::TCP));
             assert!(!h.flags.has(Flags::PURE_ACK) && !h.flags.has(Flags::SACK));
             let syn = parse(&tcp_of(v6, 0xc2, 0, 0, &[], 0)).unwrap();
             assert!(syn.flags.has(Flags::SYN.with(Flags::ECE).with(Flags::CWR)) && !syn.flags.has(Flags::PURE_ACK));
@@ -281,7 +273,7 @@ mod tests {
         let mut echo = Vec::new();
         craft::echo(&mut echo, ip(false, 0), false, 77, 3, 56);
         let h = parse(&echo).unwrap();
-        assert_eq!((h.sport, h.dport, h.seq, h.protocol), (77, 77, 3, Protocol::Icmp));
+        assert_eq!((h.sport, h.dport, h.seq, h.protocol), (77, 77, 3, Protocol::ICMP));
         for bad in [&[][..], &[0x45; 19], &[0x60; 39], &[0x12; 60]] {
             assert_eq!(parse(bad), None);
         }
@@ -297,6 +289,59 @@ mod tests {
         p[4..6].copy_from_slice(&length.to_be_bytes());
         let h = parse(&p).unwrap();
         assert_eq!((h.sport, h.dport), (5, 6));
+    }
+
+    /// Splits a packet into two fragments, after `first` bytes behind the IP header.
+    fn fragments(p: &[u8], first: usize) -> [Vec<u8>; 2] {
+        let header = if p[0] >> 4 == 6 { 40 } else { 20 };
+        [(0, first, 1), (first, p.len() - header, 0)].map(|(from, to, more)| {
+            let (offset, mut out) = (from / 8, p[..header].to_vec());
+            if header == 40 {
+                // the fragment header: next header, reserved, offset and flag M, identification
+                out.extend([p[6], 0, (offset >> 5) as u8, (offset << 3) as u8 | more, 0, 0, 0, 9]);
+                out[6] = 44;
+            } else {
+                (out[6], out[7]) = ((offset >> 8) as u8 | more << 5, offset as u8);
+            }
+            out.extend(&p[header + from..header + to]);
+            let length = (out.len() - if header == 40 { 40 } else { 0 }) as u16;
+            let at = if header == 40 { 4 } else { 2 };
+            out[at..at + 2].copy_from_slice(&length.to_be_bytes());
+            out
+        })
+    }
+
+    #[test]
+    fn all_fragments_of_a_packet_have_the_same_5_tuple() {
+        for v6 in [false, true] {
+            let mut echo = Vec::new();
+            craft::echo(&mut echo, ip(v6, 0), false, 77, 3, 400);
+            let whole = [(udp_of(v6, 500, 0), 17), (tcp_of(v6, 0x02, 0, 400, &[], 0), 6), (echo, 1)];
+            for (packet, number) in whole {
+                for part in fragments(&packet, 64) {
+                    let h = parse(&part).unwrap();
+                    assert_eq!((h.sport, h.dport, h.protocol.0, h.seq), (0, 0, number, 0));
+                    assert_eq!(h.flags, Flags::default());
+                }
+            }
+        }
+        // a fragment header with offset 0 and without M precedes a whole packet (RFC 8200 §4.5)
+        let [mut whole, _] = fragments(&udp_of(true, 500, 0), 64);
+        whole[43] = 0;
+        assert_eq!(parse(&whole).unwrap().dport, 6);
+    }
+
+    #[test]
+    fn other_protocols_keep_their_numbers_and_ports() {
+        // DCCP, SCTP and UDP-Lite begin with their ports, GRE and ESP do not
+        for (number, ports) in [(33, (5, 6)), (132, (5, 6)), (136, (5, 6)), (47, (0, 0)), (50, (0, 0))] {
+            for v6 in [false, true] {
+                let mut p = udp_of(v6, 100, 0);
+                p[if v6 { 6 } else { 9 }] = number;
+                let h = parse(&p).unwrap();
+                assert_eq!((h.protocol.0, (h.sport, h.dport)), (number, ports));
+            }
+        }
     }
 
     proptest! {

@@ -27,7 +27,7 @@ impl<S: Sink> Engine<S> {
         let flow = self.allocate(app, peer, SlotUse::Udp);
         self.apps[usize::from(app)].udp[peer] = Some(flow);
         let tuple = self.net.flows.get(flow);
-        self.net.flows.set(flow, FlowTuple { sport: ports.0, dport: ports.1, protocol: Protocol::Udp, ..tuple });
+        self.net.flows.set(flow, FlowTuple { sport: ports.0, dport: ports.1, protocol: Protocol::UDP, ..tuple });
         flow
     }
 

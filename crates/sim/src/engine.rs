@@ -104,7 +104,7 @@ impl<S: Sink> Engine<S> {
         self.net.flow_drops.resize(self.net.flow_drops.len().max(2 * self.conns.len()), 0);
         self.next_port = self.next_port.wrapping_add(1).max(1024);
         let path = &self.paths[usize::from(first_path)];
-        let protocol = if used == SlotUse::Udp { packet::Protocol::Udp } else { packet::Protocol::Tcp };
+        let protocol = if used == SlotUse::Udp { packet::Protocol::UDP } else { packet::Protocol::TCP };
         let tuple = packet::FlowTuple {
             src: 0x0a00_0000 | u32::from(path.at.0),
             dst: 0x0a00_0000 | u32::from(path.peer.0),

@@ -97,7 +97,7 @@ pub fn tuple(slot: usize, app: usize, from: u32, to: u32, dscp: u8) -> FlowTuple
         dst: 0x0a00_0000 | to,
         sport: 1025 + slot as u16,
         dport: 1 + app as u16,
-        protocol: Protocol::Udp,
+        protocol: Protocol::UDP,
         dscp,
     }
 }

@@ -8,7 +8,7 @@ use crate::namespace::Namespace;
 use crate::plan::{AppPlan, Side};
 use crate::tun::v4;
 use measure::{Rows, Tally};
-use packet::FlowId;
+use packet::{FlowId, Protocol};
 use rustix::event::epoll;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto};
 use std::collections::{BTreeMap, VecDeque};
@@ -150,7 +150,7 @@ impl HostState {
     }
 
     /// Reports to the bench which application owns these ports, before the first packet is sent.
-    pub(super) fn claim(&self, protocol: u8, client: u16, server: u16, app: usize, row: u32, number: u32) {
+    pub(super) fn claim(&self, protocol: Protocol, client: u16, server: u16, app: usize, row: u32, number: u32) {
         let owner = Owner { app: app as u16, row, number };
         // sending fails only after the end of the run, when the bench no longer exists
         let _ = self.claims.send((Ports { protocol, client, server }, owner));
@@ -183,7 +183,7 @@ impl HostState {
         let local = SocketAddrV4::try_from(net::getsockname(&fd)?)?;
         conn.port = local.port();
         let at = self.services[conn.service].at;
-        self.claim(6, conn.port, at.port(), conn.app, conn.row, number);
+        self.claim(Protocol::TCP, conn.port, at.port(), conn.app, conn.row, number);
         match net::connect(&fd, &at) {
             Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
             Err(e) => return Err(e.into()),
@@ -249,8 +249,8 @@ impl HostState {
         }
         let (row, number) = self.take_row(app);
         match echo {
-            true => self.claim(1, local.port(), local.port(), app, row, number),
-            false => self.claim(17, local.port(), at.port(), app, row, number),
+            true => self.claim(Protocol::ICMP, local.port(), local.port(), app, row, number),
+            false => self.claim(Protocol::UDP, local.port(), at.port(), app, row, number),
         }
         self.services[service].row = row;
         Ok(())

@@ -166,7 +166,7 @@ fn bare(scenario: &Scenario, script: &[Step]) -> Vec<Fate> {
             let slot = FlowId::new(order.len() as u32, 0);
             order.push(step.flow);
             let (src, dst) = (0x0a4d_0001, 0x0a4d_0002);
-            let protocol = packet::Protocol::Udp;
+            let protocol = packet::Protocol::UDP;
             flows.set(slot, packet::FlowTuple { src, dst, sport: 1000 + step.flow, dport: 80, protocol, dscp: 0 });
         }
     }

@@ -37,9 +37,9 @@ impl Transport {
 
     fn of(protocol: Protocol) -> Self {
         match protocol {
-            Protocol::Icmp => Self::Icmp,
-            Protocol::Tcp => Self::Tcp,
-            Protocol::Udp => Self::Udp,
+            Protocol::ICMP => Self::Icmp,
+            Protocol::TCP => Self::Tcp,
+            _ => Self::Udp,
         }
     }
 }
@@ -73,7 +73,7 @@ impl EcnField {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
-    /// Transport protocols: tcp, udp, icmp.
+    /// Transport protocols: tcp, udp, icmp. In live runs, udp also matches all other protocols.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub protocol: Vec<Transport>,
     /// Differentiated services code points, 0 to 63.
@@ -281,7 +281,7 @@ mod tests {
     fn the_three_classes_of_mmcn_1999() {
         check(&MMCN_1999).unwrap();
         let tcp = FlowTuple::default();
-        let udp = FlowTuple { protocol: Protocol::Udp, ..tcp };
+        let udp = FlowTuple { protocol: Protocol::UDP, ..tcp };
         assert_eq!(class_of(&MMCN_1999, tcp, 0, 0), 0);
         // the code point 46 (EF) does not make a TCP packet a tagged datagram
         assert_eq!(class_of(&MMCN_1999, tcp, 46, 0), 0);
@@ -296,7 +296,7 @@ mod tests {
         check(&texts).unwrap();
         let classes = named(&texts);
         let c = Classifier::new(classes.iter().map(|(_, m)| m));
-        let udp = FlowTuple { protocol: Protocol::Udp, ..FlowTuple::default() };
+        let udp = FlowTuple { protocol: Protocol::UDP, ..FlowTuple::default() };
         let class = |tos| c.order.iter().find(|(_, m)| m.holds(&udp, tos, 0)).unwrap().0;
         // the ECN field takes the values 0 to 3, which are Not-ECT, ECT(1), ECT(0) and CE; the code point is 0 in the
         // first assertion and 45 in the second
@@ -321,10 +321,10 @@ mod tests {
             let shuffled = order.map(|i| texts[i]);
             check(&shuffled).unwrap();
             let got = |t, slot| order[usize::from(class_of(&shuffled, t, 0, slot))];
-            assert_eq!(got(tuple(Protocol::Udp, 80), 7), 0);
-            assert_eq!(got(tuple(Protocol::Tcp, 5004), 7), 1);
-            assert_eq!(got(tuple(Protocol::Udp, 5004), 1), 2);
-            assert_eq!(got(tuple(Protocol::Udp, 5004), 7), 3);
+            assert_eq!(got(tuple(Protocol::UDP, 80), 7), 0);
+            assert_eq!(got(tuple(Protocol::TCP, 5004), 7), 1);
+            assert_eq!(got(tuple(Protocol::UDP, 5004), 1), 2);
+            assert_eq!(got(tuple(Protocol::UDP, 5004), 7), 3);
         }
     }
 

@@ -118,7 +118,7 @@ impl HashParams {
         let last = self.queues - 1;
         if !self.datagrams_apart {
             place(hash(tuple, self.key, salt), self.queues) as usize
-        } else if tuple.protocol == Protocol::Udp {
+        } else if tuple.protocol == Protocol::UDP {
             last as usize
         } else {
             place(hash(tuple, self.key, salt), last) as usize

@@ -84,7 +84,7 @@ fn random_tuple(rng: &mut Rng) -> FlowTuple {
         dst: (hosts >> 32) as u32,
         sport: ports as u16,
         dport: (ports >> 16) as u16,
-        protocol: Protocol::Tcp,
+        protocol: Protocol::TCP,
         dscp: 0,
     }
 }

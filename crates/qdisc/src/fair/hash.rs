@@ -29,7 +29,7 @@ pub enum HashKey {
 
 /// Returns a 32-bit hash of `salt` and of those fields of `tuple` that `key` selects.
 pub(crate) fn hash(tuple: &FlowTuple, key: HashKey, salt: u32) -> u32 {
-    let protocol = u32::from(tuple.protocol as u8);
+    let protocol = u32::from(tuple.protocol.0);
     match key {
         HashKey::FiveTuple => {
             let ports = u32::from(tuple.sport) << 16 | u32::from(tuple.dport);
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_key_decides_what_is_one_flow() {
-        let a = FlowTuple { src: 1, dst: 2, sport: 3, dport: 4, protocol: Protocol::Tcp, dscp: 0 };
+        let a = FlowTuple { src: 1, dst: 2, sport: 3, dport: 4, protocol: Protocol::TCP, dscp: 0 };
         let of = |t: &FlowTuple, key| hash(t, key, 99);
         let ports = FlowTuple { sport: 5, dport: 6, ..a };
         assert_ne!(of(&a, HashKey::FiveTuple), of(&ports, HashKey::FiveTuple));
@@ -110,7 +110,7 @@ mod tests {
         assert_ne!(of(&a, HashKey::Addresses), of(&other, HashKey::Addresses));
         assert_eq!(of(&a, HashKey::Source), of(&other, HashKey::Source));
         assert_eq!(of(&a, HashKey::Destination), of(&FlowTuple { src: 8, ..a }, HashKey::Destination));
-        let udp = FlowTuple { protocol: Protocol::Udp, ..a };
+        let udp = FlowTuple { protocol: Protocol::UDP, ..a };
         assert_ne!(of(&a, HashKey::FiveTuple), of(&udp, HashKey::FiveTuple));
         // packets of one flow may have different DSCPs, so the DSCP is not hashed
         assert_eq!(of(&a, HashKey::FiveTuple), of(&FlowTuple { dscp: 46, ..a }, HashKey::FiveTuple));

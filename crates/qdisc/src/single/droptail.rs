@@ -114,7 +114,7 @@ impl SuperSegments {
             && data(packet)
             && data(last)
             && next
-            && flows.get(packet.flow).protocol == Protocol::Tcp
+            && flows.get(packet.flow).protocol == Protocol::TCP
     }
 
     /// Counts an accepted packet: as part of the newest super-segment if `joins` is true, otherwise as the first
@@ -226,7 +226,7 @@ mod tests {
         let params = DroptailParams { limit: Limit::Packets(limit), super_segment, drop_head, ..Default::default() };
         params.validate().unwrap();
         let mut flows = FlowTable::default();
-        flows.set(FlowId(9), FlowTuple { protocol: Protocol::Udp, ..Default::default() });
+        flows.set(FlowId(9), FlowTuple { protocol: Protocol::UDP, ..Default::default() });
         let link = LinkView::plain(BitRate(10_000_000));
         Script { queue: params.build(), rng: Rng::named(1, "q"), link, flows, dropped: Dropped::default() }
     }

@@ -204,8 +204,8 @@ fn the_script_of_a_cbt_queue() {
         {"name":"other","weight":1.0,"test":{"threshold":"1p"}}]}}"#;
     let mut bench = Bench::new(spec(queue), LINK);
     let (tcp, tagged, other) = (0, 1, 2);
-    bench.flow(tagged, Protocol::Udp, 46);
-    bench.flow(other, Protocol::Udp, 0);
+    bench.flow(tagged, Protocol::UDP, 46);
+    bench.flow(other, Protocol::UDP, 0);
     let offers = [(other, true), (other, false), (tagged, true), (tagged, true), (tagged, false), (tcp, true)];
     for (i, (flow, kept)) in offers.into_iter().enumerate() {
         assert_eq!(bench.offer(flow), kept, "offer {i}");
@@ -225,7 +225,7 @@ fn the_script_of_a_cbq_round() {
     let queue = r#"{"cbq":{"classes":[
         {"name":"tcp","match":{"protocol":["tcp"]},"share":0.75},{"name":"rest","share":0.25}]}}"#;
     let mut bench = Bench::new(spec(queue), LINK);
-    bench.flow(1, Protocol::Udp, 0);
+    bench.flow(1, Protocol::UDP, 0);
     for flow in [1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0] {
         assert!(bench.offer(flow));
     }

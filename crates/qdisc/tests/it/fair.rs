@@ -372,7 +372,7 @@ fn perturbation_moves_a_flow_only_when_nothing_of_it_waits() {
 fn datagrams_may_have_a_bin_of_their_own() {
     let mut b = Bench::new(r#"{"sfq_codel":{"queues":3,"isolate_cbr":true}}"#);
     for i in 20..26u16 {
-        let tuple = FlowTuple { src: 1, dst: 2, sport: 1000 + i, protocol: Protocol::Udp, ..Default::default() };
+        let tuple = FlowTuple { src: 1, dst: 2, sport: 1000 + i, protocol: Protocol::UDP, ..Default::default() };
         b.flows.set(FlowId(u32::from(i)), tuple);
     }
     b.offer("uabcdefghijklmnopqrstvwxyz", 100);

@@ -95,9 +95,9 @@ fn lengths_checksums_and_counts_are_right() {
         assert!(checks(&line.bytes), "{:02x?}", &line.bytes[..60]);
         assert_eq!(line.bytes.len(), line.length);
         kinds[match h.protocol {
-            Protocol::Tcp => 0,
-            Protocol::Udp => 1,
-            Protocol::Icmp => 2,
+            Protocol::TCP => 0,
+            Protocol::UDP => 1,
+            _ => 2,
         }] += 1;
     }
     assert!(kinds.iter().all(|n| *n > 20), "{kinds:?}");

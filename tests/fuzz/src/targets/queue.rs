@@ -57,7 +57,7 @@ impl FateSink for Gone {
 fn flows() -> FlowTable {
     let mut table = FlowTable::default();
     for i in 0..16u16 {
-        let protocol = if i % 4 == 3 { Protocol::Udp } else { Protocol::Tcp };
+        let protocol = if i % 4 == 3 { Protocol::UDP } else { Protocol::TCP };
         let (src, dscp) = (1 + u32::from(i / 4), (i % 5) as u8 * 10);
         table.set(FlowId(u32::from(i)), FlowTuple { src, dst: 9, sport: 1000 + i, dport: 80, protocol, dscp });
     }

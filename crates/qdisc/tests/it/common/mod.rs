@@ -20,10 +20,10 @@ impl Source {
         Self { protocol, dscp: 0, size, gap_ns: f64::from(size) * 8e9 / rate, poisson: false }
     }
     pub(crate) fn udp(rate: f64, size: u16) -> Self {
-        Self::new(Protocol::Udp, rate, size)
+        Self::new(Protocol::UDP, rate, size)
     }
     pub(crate) fn tcp(rate: f64, size: u16) -> Self {
-        Self::new(Protocol::Tcp, rate, size)
+        Self::new(Protocol::TCP, rate, size)
     }
     pub(crate) fn dscp(self, dscp: u8) -> Self {
         Self { dscp, ..self }
