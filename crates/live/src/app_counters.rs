@@ -5,6 +5,7 @@
 //! is added. Delays are one way, from kernel to kernel: from the time at which a packet leaves one TUN device to the
 //! time at which it enters the other.
 
+use crate::ecn::EcnUse;
 use crate::flows::Key;
 use crate::plan::Plan;
 use measure::Tally;
@@ -40,8 +41,9 @@ pub(crate) type Claim = (Ports, Owner);
 
 /// Returns empty counters for all applications. `duration` is the length of their time series.
 pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Result<Tally, Problem> {
-    // the kernel does not report entries into fast recovery, and reports timeouts only since version 6.7
-    let known = Known { timeouts: crate::sys::counts_timeouts(), fast_recoveries: false, ce_packets: false };
+    // no kernel reports entries into fast recovery
+    let [marks, timeouts] = crate::sys::counts_marks_and_timeouts();
+    let known = Known { timeouts, fast_recoveries: false, ce_packets: marks && plan.ecn() != EcnUse::Never };
     let mut tally = Tally { warm_up: Time(scenario.record.warm_up.0), known, ..Tally::default() };
     for app in &plan.network.apps {
         let series = app.recorded.then_some((duration, scenario.bin()));

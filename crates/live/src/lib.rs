@@ -14,7 +14,7 @@
 //! | `offload`, `pcap` | checksums and packets of several segments; capture files |
 //! | `programs` | the scenario's applications over kernel sockets |
 //! | `app_counters` | the applications' packets, bytes and delays on the bench |
-//! | `congestion` | the kernel's congestion controls |
+//! | `congestion`, `ecn` | the kernel's congestion controls; ECN for some connections only |
 //! | `command` | the user's commands, and their termination |
 //! | `run`, `outcome` | a run from set-up to clean-up, and its result |
 //! | `namespace`, [`tun`], `sys` | namespaces and devices |
@@ -29,6 +29,7 @@ mod clock;
 mod command;
 mod congestion;
 pub mod craft;
+mod ecn;
 mod fault;
 mod flows;
 mod link;

@@ -10,6 +10,7 @@
 //! example, it has TCP stacks other than the kernel's, applications whose ends cannot be separated, packets larger than
 //! the MTU, or paths faster than a limit (by default [`MEASURED`]).
 
+use crate::ecn::EcnUse;
 use crate::tun::MTU;
 use port::Service;
 use scenario::{Link, Network, NetworkApp, Scenario};
@@ -62,6 +63,8 @@ pub struct AppPlan {
     pub ports: Vec<u16>,
     /// The kernel's congestion control for the client and for the servers.
     pub congestion: [String; 2],
+    /// True for the client or for the servers if their stack uses ECN.
+    pub ecn: [bool; 2],
     /// The application's place in the network.
     pub placed: NetworkApp,
 }
@@ -77,8 +80,6 @@ pub struct Plan {
     pub apps: Vec<AppPlan>,
     /// Minimum round-trip propagation delay between two communicating hosts.
     pub rtt: Duration,
-    /// True if any stack uses ECN.
-    pub ecn: bool,
 }
 
 /// Port of the first server. Each pair of application and server has its own port.
@@ -98,30 +99,42 @@ impl Plan {
             ));
         }
         let (side, apps) = (vec![None; network.nodes.len()], network.apps.clone());
-        let mut plan = Self { network, side, apps: Vec::new(), rtt: Duration::MAX, ecn: false };
+        let mut plan = Self { network, side, apps: Vec::new(), rtt: Duration::MAX };
         let mut port = FIRST_PORT;
         for placed in apps {
             let (app, name) = (&placed.declared, &placed.name);
             let at = |p: Problem| p.under(name).under("app");
             app.traffic.ready().and_then(|()| check_sizes(&app.traffic)).map_err(|p| at(p.under("traffic")))?;
             let server = app.tcp_server.as_deref().unwrap_or(&app.tcp);
-            let mut ecn = false;
-            let mut kernel = |key: &str, name: &str, stack: u16| match congestion {
-                Some(cc) => Ok(cc.to_owned()),
-                None if is_udp(&app.traffic) => Ok("cubic".to_owned()),
-                None => kernel_stack(&plan.network.stacks[usize::from(stack)], name, &mut ecn)
-                    .map_err(|p| at(Problem::new(key, p))),
+            let kernel = |key: &str, name: &str, stack: u16| match congestion {
+                Some(cc) => Ok((cc.to_owned(), false)),
+                None if is_udp(&app.traffic) => Ok(("cubic".to_owned(), false)),
+                None => {
+                    kernel_stack(&plan.network.stacks[usize::from(stack)], name).map_err(|p| at(Problem::new(key, p)))
+                }
             };
             let [client_stack, server_stack] = placed.stacks;
-            let congestion = [kernel("tcp", &app.tcp, client_stack)?, kernel("tcp_server", server, server_stack)?];
-            plan.ecn |= ecn;
+            let client = kernel("tcp", &app.tcp, client_stack)?;
+            let server = kernel("tcp_server", server, server_stack)?;
+            let (congestion, ecn) = ([client.0, server.0], [client.1, server.1]);
             let ports: Vec<u16> = (port..).take(app.to.len()).collect();
             port += ports.len() as u16;
-            plan.apps.push(AppPlan { ports, congestion, placed });
+            plan.apps.push(AppPlan { ports, congestion, ecn, placed });
         }
         plan.take_sides()?;
         plan.check_paths(limit)?;
         Ok(plan)
+    }
+
+    /// Returns the share of the TCP applications' stacks that use ECN.
+    pub(crate) fn ecn(&self) -> EcnUse {
+        let tcp = self.apps.iter().filter(|a| !is_udp(&a.placed.declared.traffic));
+        let all: Vec<bool> = tcp.flat_map(|a| a.ecn).collect();
+        match (all.contains(&true), all.contains(&false)) {
+            (false, _) => EcnUse::Never,
+            (true, true) => EcnUse::Sometimes,
+            (true, false) => EcnUse::Always,
+        }
     }
 
     /// Returns the nodes that are hosts of one side.
@@ -264,11 +277,10 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
     wire.into_iter().chain(peak).min()
 }
 
-/// Returns the name of the kernel's congestion control that corresponds to `stack`, and sets `ecn` if the stack uses
-/// ECN.
+/// Returns the name of the kernel's congestion control that corresponds to `stack`, and whether the stack uses ECN.
 ///
 /// Errors: the stack has properties that only the simulator supports.
-fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<String, String> {
+fn kernel_stack(stack: &tcp::TcpParams, name: &str) -> Result<(String, bool), String> {
     let kernel = tcp::TcpParams::default().with(|p| {
         p.control.congestion_control = stack.control.congestion_control;
         // in the kernel, only CUBIC has HyStart. So for any other control, a stack without HyStart does not
@@ -290,8 +302,7 @@ fn kernel_stack(stack: &tcp::TcpParams, name: &str, ecn: &mut bool) -> Result<St
         .collect();
     let simulated = cc.starts_with("cubic-");
     if differs.is_empty() && !simulated {
-        *ecn |= stack.ecn.ecn;
-        return Ok(cc);
+        return Ok((cc, stack.ecn.ecn));
     }
     let what = if simulated { format!("congestion control {cc}") } else { differs.join(", ") };
     Err(format!(

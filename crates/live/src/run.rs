@@ -166,7 +166,7 @@ fn check_congestion(plan: &Plan, requested: Option<&str>) -> Result<(), Problem>
 fn devices(options: &Options, plan: &Plan, namespaces: &[Namespace; 2]) -> Result<[Tun; 2], Failure> {
     let device = |side: Side| {
         let hosts: Vec<u16> = plan.hosts(side).iter().map(|n| n + 1).collect();
-        Tun::create(&namespaces[side.index()], &hosts, plan.ecn)
+        Tun::create(&namespaces[side.index()], &hosts, plan.ecn())
     };
     let tuns = [device(Side::Left)?, device(Side::Right)?];
     if let Some(name) = &options.congestion

@@ -1,4 +1,4 @@
-//! System calls without a safe wrapper: interface and TUN ioctls, TCP_INFO, real-time scheduling.
+//! System calls without a safe wrapper: interface and TUN ioctls, TCP_INFO, options of sockets, real-time scheduling.
 //!
 //! All other system calls go through `rustix` and `std`.
 
@@ -64,16 +64,24 @@ pub(crate) struct TcpInfo {
     pub cwnd: u32,
     /// Retransmitted segments.
     pub retransmits: u32,
+    /// Bytes that the socket has accepted but not yet sent (kernel 4.6 and later).
+    pub unsent: u32,
+    /// Segments acknowledged by ACKs that report congestion (kernel 4.18 and later).
+    pub delivered_ce: u32,
     /// Retransmission timeouts (kernel 6.7 and later).
     pub timeouts: u32,
 }
 
-/// Returns true if the running kernel's `tcp_info` counts timeouts (6.7 and later).
-pub(crate) fn counts_timeouts() -> bool {
+/// Returns two properties of the running kernel: whether its `tcp_info` counts CE-marked segments (4.18 and later), and
+/// whether it counts timeouts (6.7 and later).
+pub(crate) fn counts_marks_and_timeouts() -> [bool; 2] {
     let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None);
-    socket.is_ok_and(|s| raw_tcp_info(s).is_ok_and(|(_, len)| len >= TOTAL_RTO + 2))
+    let length = socket.map_err(io::Error::from).and_then(raw_tcp_info).map_or(0, |(_, length)| length);
+    [length >= DELIVERED_CE + 4, length >= TOTAL_RTO + 2]
 }
 
+/// Offset of `tcpi_delivered_ce` in `struct tcp_info`.
+const DELIVERED_CE: usize = 196;
 /// Offset of `tcpi_total_rto` in `struct tcp_info`.
 const TOTAL_RTO: usize = 240;
 
@@ -87,24 +95,31 @@ pub(crate) fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
         ssthresh: u32_at(76),
         cwnd: u32_at(80),
         retransmits: u32_at(100),
+        unsent: u32_at(144),
+        delivered_ce: u32_at(DELIVERED_CE),
         timeouts: u32::from(u16::from_ne_bytes([raw[TOTAL_RTO], raw[TOTAL_RTO + 1]])),
     })
 }
 
-/// Limits the unsent bytes in a socket with `setsockopt(TCP_NOTSENT_LOWAT)`: the socket accepts no data while it holds `bytes`
-/// unsent bytes.
+/// Sets TCP_NOTSENT_LOWAT: the kernel reports a socket as writable only while it holds less than half of `bytes` unsent
+/// bytes.
+///
+/// The kernel compares the unsent bytes with the limit only when it begins a buffer, and then fills the buffer, which
+/// may hold 64 KB. So a writer has to observe the limit itself.
 pub(crate) fn set_notsent_lowat(fd: impl AsFd, bytes: u32) -> io::Result<()> {
+    set_option(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
+}
+
+/// Sets the mark of a socket's packets, by which rules for routing can select them.   Errors: no CAP_NET_ADMIN.
+pub(crate) fn set_mark(fd: impl AsFd, mark: u32) -> io::Result<()> {
+    set_option(fd, libc::SOL_SOCKET, libc::SO_MARK, mark)
+}
+
+fn set_option(fd: impl AsFd, level: libc::c_int, name: libc::c_int, value: u32) -> io::Result<()> {
     let fd = fd.as_fd().as_raw_fd();
-    // SAFETY: the kernel reads one u32; `bytes` is valid for the call.
-    let answer = unsafe {
-        libc::setsockopt(
-            fd,
-            libc::IPPROTO_TCP,
-            libc::TCP_NOTSENT_LOWAT,
-            (&raw const bytes).cast(),
-            size_of::<u32>() as libc::socklen_t,
-        )
-    };
+    // SAFETY: the kernel reads one u32; `value` is valid for the call.
+    let answer =
+        unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), size_of::<u32>() as libc::socklen_t) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

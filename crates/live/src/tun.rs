@@ -2,6 +2,7 @@
 //!
 //! Each packet has a virtual header (IFF_VNET_HDR), and may have several segments (see `offload`).
 
+use crate::ecn::{self, EcnUse};
 use crate::namespace::Namespace;
 use crate::sys::{self, IfReq, Ioctl};
 use rustix::fs::{Mode, OFlags};
@@ -62,12 +63,12 @@ fn no_right(e: io::Error) -> io::Error {
 
 impl Tun {
     /// Creates the device in `namespace`, assigns the addresses of `hosts` (10.77.x.y/16, fd77::/64) and brings it up.
-    /// `ecn` enables ECN in the namespace's TCP.
-    pub(crate) fn create(namespace: &Namespace, hosts: &[u16], ecn: bool) -> io::Result<Self> {
+    /// `ecn` decides which of the namespace's TCP connections use ECN.
+    pub(crate) fn create(namespace: &Namespace, hosts: &[u16], ecn: EcnUse) -> io::Result<Self> {
         namespace.inside(|| Self::build(hosts, ecn))
     }
 
-    fn build(hosts: &[u16], ecn: bool) -> io::Result<Self> {
+    fn build(hosts: &[u16], ecn: EcnUse) -> io::Result<Self> {
         crate::fault::at("tun")?;
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = step(PATH, rustix::fs::open(PATH, flags, Mode::empty()).map_err(io::Error::from))?;
@@ -83,8 +84,8 @@ impl Tun {
             // a kernel may have been built without some of these settings
             let _ = std::fs::write(format!("/proc/sys/net/{path}"), value);
         }
-        // the value 1 makes TCP request and accept ECN; with 0, TCP does neither
-        let _ = std::fs::write("/proc/sys/net/ipv4/tcp_ecn", if ecn { "1" } else { "0" });
+        // the value 1 makes TCP request and accept ECN; with 0, TCP does neither, except for marked sockets (see `ecn`)
+        let _ = std::fs::write("/proc/sys/net/ipv4/tcp_ecn", if ecn == EcnUse::Always { "1" } else { "0" });
         crate::fault::at("address")?;
         let control = step("open a socket", UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
         let control = control.as_fd();
@@ -101,8 +102,13 @@ impl Tun {
         for name in ["lo", NAME] {
             step("bring the interface up", up(control, name))?;
         }
+        let index = step("find the interface", index(control))?;
+        if ecn == EcnUse::Sometimes {
+            let what = "give ECN to some stacks only (this needs policy routing, CONFIG_IP_MULTIPLE_TABLES)";
+            step(what, ecn::for_marked(index, v4(0).octets(), 16))?;
+        }
         if std::path::Path::new("/proc/sys/net/ipv6").exists() {
-            step("set an IPv6 address", ipv6(control, hosts))?;
+            step("set an IPv6 address", ipv6(index, hosts))?;
         }
         Ok(Self { file })
     }
@@ -191,19 +197,23 @@ fn sockaddr(address: Ipv4Addr) -> [u8; 8] {
     [a, b, 0, 0, w, x, y, z]
 }
 
-/// Assigns IPv6 addresses. The kernel does not look for duplicates of these addresses, because TUN devices have
-/// IFF_NOARP and thus do not take part in neighbour discovery.
-fn ipv6(control: BorrowedFd<'_>, hosts: &[u16]) -> io::Result<()> {
+/// Returns the number of the device.
+fn index(control: BorrowedFd<'_>) -> io::Result<u32> {
     let mut request = named(NAME);
     sys::ioctl(control, Ioctl::GET_INDEX, &mut request)?;
-    let index = [request[16], request[17], request[18], request[19]];
+    Ok(u32::from_ne_bytes([request[16], request[17], request[18], request[19]]))
+}
+
+/// Assigns IPv6 addresses. The kernel does not look for duplicates of these addresses, because TUN devices have
+/// IFF_NOARP and thus do not take part in neighbour discovery.
+fn ipv6(index: u32, hosts: &[u16]) -> io::Result<()> {
     let control = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?;
     for host in hosts {
         // fields of struct in6_ifreq: address, prefix length, interface
         let mut request: IfReq = [0; 40];
         request[..16].copy_from_slice(&v6(*host).octets());
         request[16..20].copy_from_slice(&64u32.to_ne_bytes());
-        request[20..24].copy_from_slice(&index);
+        request[20..24].copy_from_slice(&index.to_ne_bytes());
         sys::ioctl(&control, Ioctl::SET_ADDR, &mut request)?;
     }
     hosts.iter().try_for_each(|host| usable(v6(*host)))

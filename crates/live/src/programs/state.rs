@@ -4,8 +4,10 @@ use super::conn::{Conn, End};
 use super::poll::{BACKLOG, Token, tcp_socket, watch};
 use crate::app_counters::{Claim, Owner, Ports};
 use crate::clock::Clock;
+use crate::ecn;
 use crate::namespace::Namespace;
 use crate::plan::{AppPlan, Side};
+use crate::sys::set_mark;
 use crate::tun::v4;
 use measure::{Rows, Tally};
 use packet::{FlowId, Protocol};
@@ -121,19 +123,9 @@ impl HostState {
     }
 
     pub(super) fn listen(&mut self, node: u16, at: SocketAddrV4, app: &AppPlan) -> io::Result<OwnedFd> {
-        let fd = self.bound_socket(node, at, &app.congestion[1], app.placed.declared.dscp)?;
-        net::listen(&fd, BACKLOG)?;
-        Ok(fd)
-    }
-
-    /// Creates a TCP socket in the namespace of `node`, sets the socket's congestion control and DSCP, and binds it to
-    /// the address `at`.
-    fn bound_socket(&mut self, node: u16, at: SocketAddrV4, cc: &str, dscp: u8) -> io::Result<OwnedFd> {
         self.enter_node(node)?;
-        let fd = tcp_socket()?;
-        congestion(&fd, cc)?;
-        net::sockopt::set_ip_tos(&fd, dscp << 2)?;
-        net::bind(&fd, &at)?;
+        let fd = bound_socket(app, 1, at)?;
+        net::listen(&fd, BACKLOG)?;
         Ok(fd)
     }
 
@@ -176,10 +168,9 @@ impl HostState {
     }
 
     pub(super) fn connect(&mut self, slot: usize, conn: &mut Conn, number: u32) -> io::Result<()> {
-        let state = &self.apps[conn.app];
-        let (node, dscp, cc) =
-            (state.plan.placed.from, state.plan.placed.declared.dscp, state.plan.congestion[0].clone());
-        let fd = self.bound_socket(node, SocketAddrV4::new(v4(node + 1), 0), &cc, dscp)?;
+        let node = self.apps[conn.app].plan.placed.from;
+        self.enter_node(node)?;
+        let fd = bound_socket(&self.apps[conn.app].plan, 0, SocketAddrV4::new(v4(node + 1), 0))?;
         let local = SocketAddrV4::try_from(net::getsockname(&fd)?)?;
         conn.port = local.port();
         let at = self.services[conn.service].at;
@@ -255,6 +246,19 @@ impl HostState {
         self.services[service].row = row;
         Ok(())
     }
+}
+
+/// Creates a TCP socket for the client (`end` 0) or a server (1) of an application in the current namespace, sets the
+/// socket's congestion control, ECN and DSCP, and binds it to the address `at`.
+fn bound_socket(app: &AppPlan, end: usize, at: SocketAddrV4) -> io::Result<OwnedFd> {
+    let fd = tcp_socket()?;
+    congestion(&fd, &app.congestion[end])?;
+    if app.ecn[end] {
+        set_mark(&fd, u32::from(ecn::MARK))?;
+    }
+    net::sockopt::set_ip_tos(&fd, app.placed.declared.dscp << 2)?;
+    net::bind(&fd, &at)?;
+    Ok(fd)
 }
 
 /// Sets the congestion control of a socket.   Errors: the kernel does not allow this congestion control in the

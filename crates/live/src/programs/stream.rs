@@ -211,6 +211,7 @@ impl HostState {
             let total = &mut self.tally.rows[conn.row as usize].directions[direction].total;
             total.retransmits += u64::from(info.retransmits.saturating_sub(end.last_info.retransmits));
             total.timeouts += u64::from(info.timeouts.saturating_sub(end.last_info.timeouts));
+            total.ce_packets += u64::from(info.delivered_ce.saturating_sub(end.last_info.delivered_ce));
             end.last_info = info;
         }
     }
