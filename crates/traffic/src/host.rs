@@ -79,9 +79,10 @@ pub trait Host {
     fn open(&mut self, peer: usize) -> ConnId;
     /// Appends `bytes` bytes to the stream that `role` sends. If `bytes` is `u64::MAX`, the stream is endless.
     fn write(&mut self, conn: ConnId, role: Role, bytes: u64);
-    /// Returns the offset of the next byte that `role` would write to its endless stream. All bytes before this offset
-    /// have been sent, except the last `notsent_lowat` bytes, which wait unsent in the socket (TCP_NOTSENT_LOWAT). On a
-    /// host with kernel sockets, the call also limits the socket's unsent bytes to `notsent_lowat`.
+    /// Returns the offset in the stream of `role` up to which data may be written so that at most `notsent_lowat` bytes
+    /// wait unsent in the socket (TCP_NOTSENT_LOWAT): the number of bytes sent plus `notsent_lowat`. The next byte of an
+    /// endless stream has this offset. On a host with kernel sockets, the call also limits the socket's unsent bytes, and
+    /// an endless stream may be short of the limit: the offset is then that of its next byte.
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64;
     /// Closes the sending direction of `role`: a FIN follows the written data or, in an endless stream, the data sent
     /// so far.

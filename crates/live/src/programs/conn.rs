@@ -26,6 +26,8 @@ pub(super) struct End {
     pub to_send: u64,
     /// Bytes that the kernel has accepted.
     pub accepted: u64,
+    /// Maximum number of unsent bytes in the socket; `None` if there is no limit.
+    pub notsent_lowat: Option<u32>,
     pub closing: Closing,
     /// True once the FIN has been received.
     pub eof: bool,

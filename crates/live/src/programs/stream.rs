@@ -7,6 +7,7 @@ use crate::sys::{set_notsent_lowat, tcp_info};
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
+use std::os::fd::OwnedFd;
 use traffic::{ConnId, Role};
 use units::Time;
 
@@ -17,6 +18,16 @@ static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 const TURNS: usize = 16;
 
 const ROLES: [Role; 2] = [Role::Client, Role::Server];
+
+/// Returns the number of bytes to write to a socket that may hold `limit` unsent bytes: 0 if the limit is reached,
+/// otherwise at least one segment.
+fn room(socket: &OwnedFd, limit: u32) -> usize {
+    let info = tcp_info(socket).unwrap_or_default();
+    match limit.saturating_sub(info.unsent) {
+        0 => 0,
+        room => (room.max(info.mss) as usize).min(ZEROS.len()),
+    }
+}
 
 impl HostState {
     /// Returns the slot of a connection; `None` if the connection no longer exists.
@@ -34,17 +45,22 @@ impl HostState {
         self.send_pending(slot, end);
     }
 
-    /// Returns the stream offset of the next byte that `side` will write, which is the number of bytes that the kernel
-    /// has accepted. Also limits the unsent bytes in the socket to `notsent_lowat`.
+    /// Returns the stream offset at which `notsent_lowat` bytes of `side` would be unsent or, if its data is endless, the
+    /// offset of the next byte that it will write. Also limits the unsent bytes in the socket to `notsent_lowat`, or to
+    /// one segment if that is more.
     pub(super) fn write_offset(&mut self, id: ConnId, side: Role, notsent_lowat: u64) -> u64 {
-        let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_ref()) else { return 0 };
-        let end = &conn.ends[side as usize];
-        if let Some(socket) = &end.socket {
-            // if the kernel refuses the limit, probes on this connection take longer, because more unsent bytes wait
-            // before them in the socket
-            let _ = set_notsent_lowat(socket, notsent_lowat.clamp(1, u64::from(u32::MAX)) as u32);
+        let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_mut()) else { return 0 };
+        let end = &mut conn.ends[side as usize];
+        let limit = notsent_lowat.clamp(1, u64::from(u32::MAX)) as u32;
+        end.notsent_lowat = Some(limit);
+        let Some(socket) = &end.socket else { return end.accepted.saturating_add(notsent_lowat) };
+        // if the kernel refuses the limit, it reports the socket as writable more often than necessary
+        let _ = set_notsent_lowat(socket, limit);
+        if end.to_send == u64::MAX {
+            return end.accepted;
         }
-        end.accepted
+        let unsent = tcp_info(socket).map_or(0, |info| u64::from(info.unsent));
+        end.accepted.saturating_sub(unsent).saturating_add(notsent_lowat)
     }
 
     pub(super) fn close(&mut self, id: ConnId, side: Role) {
@@ -74,7 +90,11 @@ impl HostState {
             if e.to_send == 0 {
                 break;
             }
-            let n = e.to_send.min(ZEROS.len() as u64) as usize;
+            let room = e.notsent_lowat.map_or(ZEROS.len(), |limit| room(socket, limit));
+            if room == 0 {
+                break;
+            }
+            let n = e.to_send.min(room as u64) as usize;
             match send(socket, &ZEROS[..n], SendFlags::NOSIGNAL) {
                 Ok(sent) => {
                     e.accepted += sent as u64;
