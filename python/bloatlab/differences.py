@@ -11,14 +11,14 @@ import html
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from bloatlab import flent
 from bloatlab.measures import direction, importance, least, named, reported_first
 from bloatlab.results import open_result
-from bloatlab.simulation import Result
+from bloatlab.simulation import Result, invalid_line
 from bloatlab.sweep import grid_file
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number
 from bloatlab.terminal import lines
@@ -91,6 +91,13 @@ class Difference:
     names: tuple[str, str]
     settings: Sequence[Setting]
     changes: Sequence[Change]
+    #: The reason why each result is an invalid live run; None for every other result.
+    invalid: tuple[str | None, str | None] = (None, None)
+
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence for each result that is an invalid live run."""
+        return [invalid_line(name, why) for name, why in zip(self.names, self.invalid, strict=True) if why is not None]
 
     @property
     def equal(self) -> bool:
@@ -103,6 +110,7 @@ class Difference:
             "first": self.names[0],
             "second": self.names[1],
             "equal": self.equal,
+            "invalid_because": list(self.invalid),
             "scenario": [{"path": s.path, "first": s.values[0], "second": s.values[1]} for s in self.settings],
             "measures": self.rows(),
         }
@@ -144,14 +152,16 @@ class Difference:
     def __str__(self) -> str:
         """Returns the tables as plain text."""
         if self.equal:
-            return f"equal: {self.names[0]} and {self.names[1]}"
-        blocks = ["\n".join(line.plain for line in lines(table, _WIDTH)) for table in self.tables()]
-        return "\n\n".join(blocks)
+            blocks = [f"equal: {self.names[0]} and {self.names[1]}"]
+        else:
+            blocks = ["\n".join(line.plain for line in lines(table, _WIDTH)) for table in self.tables()]
+        return "\n\n".join([*self.warnings, *blocks])
 
     def _repr_html_(self) -> str:
+        warned = "".join(f"<p>{html.escape(line)}</p>" for line in self.warnings)
         if self.equal:
-            return f"<p>{html.escape(str(self))}</p>"
-        return "".join(table.as_html() for table in self.tables())
+            return f"{warned}<p>equal: {html.escape(' and '.join(self.names))}</p>"
+        return warned + "".join(table.as_html() for table in self.tables())
 
 
 def diff(first: Result | str | Path, second: Result | str | Path) -> Difference:
@@ -164,17 +174,22 @@ def diff(first: Result | str | Path, second: Result | str | Path) -> Difference:
     names = (_name(first, "first"), _name(second, "second"))
     if names[0] == names[1]:
         names = (str(first), str(second)) if isinstance(first, (str, Path)) else ("first", "second")
-    if any(not isinstance(of, Result) and flent.is_flent(of) for of in (first, second)):
-        sides = [_measured(of, name) for of, name in zip((first, second), names, strict=True)]
-        return difference(names, None, [side.measures() for side in sides])
-    results = [of if isinstance(of, Result) else open_result(of) for of in (first, second)]
-    return difference(names, [r.scenario.data for r in results], [grid_file.summary(r) for r in results])
+    sides = [_opened(first), _opened(second)]
+    invalid = tuple(of.invalid_because if isinstance(of, Result) else None for of in sides)
+    results = [of for of in sides if isinstance(of, Result)]
+    if len(results) == len(sides):
+        found = difference(names, [r.scenario.data for r in results], [grid_file.summary(r) for r in results])
+    else:
+        pairs = zip(sides, names, strict=True)
+        measured = [flent.of_result(of, name) if isinstance(of, Result) else of for of, name in pairs]
+        found = difference(names, None, [side.measures() for side in measured])
+    return replace(found, invalid=(invalid[0], invalid[1]))
 
 
-def _measured(of: Result | str | Path, name: str) -> flent.Measured:
-    if not isinstance(of, Result) and flent.is_flent(of):
-        return flent.read(of)
-    return flent.of_result(of if isinstance(of, Result) else open_result(of), name)
+def _opened(of: Result | str | Path) -> Result | flent.Measured:
+    if isinstance(of, Result):
+        return of
+    return flent.read(of) if flent.is_flent(of) else open_result(of)
 
 
 def _name(of: Result | str | Path, place: str) -> str:

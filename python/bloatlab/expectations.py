@@ -25,6 +25,7 @@ from bloatlab.errors import InputError, nearest
 from bloatlab.judgement import within_cell
 from bloatlab.results import open_result
 from bloatlab.scenario import Override, Scenario, load, parse
+from bloatlab.simulation import invalid_line
 from bloatlab.statistics import interval
 from bloatlab.sweep import At, Executor, Gathered, Grid, Store, Threads, Watch, gather_until, grid_file, silent
 from bloatlab.sweep.auto_warm_up import with_warm_ups
@@ -50,7 +51,8 @@ class NothingExpectedError(InputError):
 class Verdict:
     """One expectation at one grid point: the condition, the measured value, and whether it was met.
 
-    `mean` is None if a run has no value; `low` and `high` are the ends of the interval, equal for one seed.
+    `mean` is None if a run has no value; `low` and `high` are the ends of the interval, equal for one seed. `kept` is
+    None for an invalid live run, whose values are not judged.
     """
 
     place: str
@@ -60,7 +62,7 @@ class Verdict:
     low: float
     high: float
     seeds: int
-    kept: bool
+    kept: bool | None
 
     def measured(self) -> str:
         """Formats the mean and its interval."""
@@ -75,16 +77,17 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The verdicts for one file, and the time taken by its runs."""
+    """The verdicts for one file, and the time taken by its runs. `invalid` is the reason why a live run is invalid."""
 
     file: str
     verdicts: Sequence[Verdict]
     seconds: float = 0.0
+    invalid: str | None = None
 
     @property
     def kept(self) -> bool:
-        """Whether all expectations are met."""
-        return all(v.kept for v in self.verdicts)
+        """Whether all expectations are met. False for an invalid live run."""
+        return self.invalid is None and all(v.kept for v in self.verdicts)
 
 
 def keeps(expected: str, low: float, high: float) -> bool:
@@ -137,7 +140,11 @@ def check(
     if file.is_dir():
         result = open_result(file)
         expect = result.scenario.data.get("expect", {})
-        return _judged(file, [("", expect, [grid_file.flat(result.summary)])])
+        judged = _judged(file, [("", expect, [grid_file.flat(result.summary)])])
+        if result.invalid_because is None:
+            return judged
+        unjudged = [replace(v, kept=None) for v in judged.verdicts]
+        return replace(judged, verdicts=unjudged, invalid=result.invalid_because)
     asked = _asked(file, sets, seeds)
     first = asked.grid.seeds[0]
     expects = {at: asked.grid.point(at, first).scenario.data.get("expect", {}) for at in asked.grid.places()}
@@ -211,11 +218,18 @@ def table(checked: Checked) -> TextTable:
     """Makes a table of a file's verdicts."""
     placed = any(v.place for v in checked.verdicts)
     rows = [
-        row(*([v.place] if placed else []), v.path, v.expected, v.measured(), within_cell(v.kept, "met", "not met"))
+        row(
+            *([v.place] if placed else []),
+            v.path,
+            v.expected,
+            v.measured(),
+            within_cell(v.kept, "met", "not met", "invalid"),
+        )
         for v in checked.verdicts
     ]
     columns = [*(["place"] if placed else []), "value", "expected", "measured", ""]
-    return TextTable(checked.file, columns, rows, left=len(columns))
+    note = "" if checked.invalid is None else invalid_line(checked.file, checked.invalid)
+    return TextTable(checked.file, columns, rows, note, left=len(columns))
 
 
 def junit(all_: Sequence[Checked]) -> str:
@@ -230,6 +244,8 @@ def junit(all_: Sequence[Checked]) -> str:
             case = ET.SubElement(suite, "testcase", classname=checked.file, name=name)
             if not v.kept:
                 text = f"expected {v.expected}, measured {v.measured()}"
+                if checked.invalid is not None:
+                    text = f"{text}; {invalid_line(checked.file, checked.invalid)}"
                 ET.SubElement(case, "failure", message=text, type="expectation").text = f"{name}: {text}"
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"

@@ -293,12 +293,6 @@ def late(scenario: Scenario, real: Result) -> Scenario:
     return from_dict(data, source=scenario.name)
 
 
-def invalid_because(result: Result) -> str | None:
-    """Returns the reason why a live run is invalid; None if it is valid."""
-    facts = result.summary["live"]
-    return None if facts["valid"] else str(facts["invalid_because"])
-
-
 def _median(values: pl.Series) -> float:
     return statistics.median(values.to_list()) if len(values) else math.nan
 

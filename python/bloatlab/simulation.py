@@ -53,6 +53,11 @@ class Result:
         """The time covered by the summary, in s: the duration without the warm-up."""
         return float(self.summary["duration_s"]) - float(self.summary.get("warm_up_s", 0.0))
 
+    @property
+    def invalid_because(self) -> str | None:
+        """The reason why the numbers of a live run must not be used; None for a valid live run and for a simulation."""
+        return invalid_because(self.summary)
+
     def table(self, name: str) -> pl.DataFrame:
         """Returns one table. Raises `KeyError` with the names of the tables."""
         if name not in self.tables:
@@ -109,10 +114,22 @@ class Result:
     def __repr__(self) -> str:
         """Returns a short description: one line per link and per application, and the names of the tables."""
         summary = self.summary
-        lines = [f"<Result {summary['name']}: seed {self.seed}, {summary['duration_s']:g} s"]
+        late = "" if self.invalid_because is None else f", invalid: {self.invalid_because}"
+        lines = [f"<Result {summary['name']}: seed {self.seed}, {summary['duration_s']:g} s{late}"]
         lines += [_link_line(name, link) for name, link in summary["links"].items()]
         lines += [_app_line(name, app) for name, app in summary["apps"].items()]
         return "\n".join([*lines, f"  tables {', '.join(self.tables)}>"])
+
+
+def invalid_because(summary: Mapping[str, Any]) -> str | None:
+    """Returns the reason why a live run is invalid, from its summary; None if it is valid or a simulation."""
+    facts = summary.get("live")
+    return None if facts is None or facts["valid"] else str(facts["invalid_because"])
+
+
+def invalid_line(name: str, why: str) -> str:
+    """Returns the sentence with which every view of results names an invalid live run, and says why it is invalid."""
+    return f"{name} is an invalid live run: {why}."
 
 
 def _link_line(name: str, link: Mapping[str, Any]) -> str:

@@ -55,9 +55,14 @@ class _Field:
 
 
 def headline(result: Result) -> str:
-    """Describes the run in one line: its name, seed and duration, and its grade (if any) with the basis for it."""
+    """Describes the run in one line: its name, seed and duration, why a live run is invalid, and its grade and basis.
+
+    The last two are left out if they do not apply.
+    """
     summary = result.summary
     words = [str(summary["name"]), f"seed {result.seed}", f"{summary['duration_s']:g} s"]
+    if result.invalid_because is not None:
+        words.append(f"invalid: {result.invalid_because}")
     latency = summary.get("latency") or {}
     if latency.get("grade") is not None:
         scale = f" ({latency['scale']})" if "scale" in latency else ""

@@ -10,7 +10,8 @@ import pytest
 
 import bloatlab
 from bloatlab.expectations import NothingExpectedError, judge, keeps
-from bloatlab.sweep import Store
+from bloatlab.results import save
+from bloatlab.sweep import Store, grid_file
 from conftest import Say
 
 ROOT = Path(__file__).parents[2]
@@ -99,6 +100,26 @@ def test_expectations_change_no_result_and_stay_with_it(say: Say, scenario_file:
     assert say("run", scenario_file, "-o", tmp_path / "kept")[0] == 0
     code, out, _ = say("check", tmp_path / "kept")
     assert (code, "1 not met" in out) == (1, True)
+
+
+def test_an_invalid_live_run_fails(say: Say, scenario_file: Path, tmp_path: Path):
+    _expecting(scenario_file, '"links.up.utilisation" = "<= 9"')
+    result = bloatlab.run(scenario_file)
+    result.summary["live"] = {"valid": False, "invalid_because": "lateness p99 2.000 ms is above 1 ms"}
+    kept, file = save(result, tmp_path / "kept"), tmp_path / "junit.xml"
+    code, out, _ = say("check", kept, "--junit", file)
+    assert (code, "all met" in out) == (3, False)
+    assert "kept is an invalid live run: lateness p99 2.000 ms is above 1 ms." in " ".join(out.split())
+    assert out.endswith("1 expectation, 1 not tested: invalid live run")
+    (failure,) = ET.parse(file).getroot().iter("failure")  # noqa: S314
+    assert "is an invalid live run: lateness p99 2.000 ms" in str(failure.get("message"))
+    # an expectation that is not met in a valid run counts more
+    _expecting(scenario_file, '"links.up.utilisation" = ">= 9"')
+    assert say("check", kept, scenario_file)[0] == 1
+    # the verdict is also a number of the summary
+    for valid in (True, False):
+        (verdict,) = judge("", {"live.valid": "== 1"}, [grid_file.flat({"live": {"valid": valid}})])
+        assert verdict.kept is valid
 
 
 def test_every_place_of_a_sweep_is_judged(say: Say, scenario_file: Path, tmp_path: Path):

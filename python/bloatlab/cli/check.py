@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter, validators
 
 from bloatlab.cli.common import BadInput, overrides, reading, writing
+from bloatlab.cli.live import EXIT_INVALID
 from bloatlab.cli.options import Sets
 from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.expectations import Checked, check, junit, table
@@ -28,7 +29,8 @@ def command(
     """Run scenarios and sweeps and test their [expect] tables: continuous integration for a queue.
 
     An [expect] table gives conditions on a run's summary: "apps.call.voip.mos" = ">= 4.0". With several seeds, the
-    worse end of the mean's 95 % interval must meet the condition. Exit code 1 when one is not met. See docs/check.md.
+    worse end of the mean's 95 % interval must meet the condition. Exit codes: 1 when one is not met; else 3 when a live
+    run is invalid. See docs/check.md.
 
     Args:
         files: Scenarios and sweeps, or folders of results, which are tested without a run.
@@ -51,7 +53,9 @@ def command(
     for one in done:
         show(table(one), out)
         out.print()
-    failed = sum(not v.kept for one in done for v in one.verdicts)
-    total = sum(len(one.verdicts) for one in done)
-    out.print(f"{counted(total, 'expectation')}, {f'{failed} not' if failed else 'all'} met")
-    return 1 if failed else 0
+    verdicts = [v.kept for one in done for v in one.verdicts]
+    failed, untested = verdicts.count(False), verdicts.count(None)
+    counts = {"not met": failed, "not tested: invalid live run": untested}
+    words = ", ".join(f"{count} {how}" for how, count in counts.items() if count) or "all met"
+    out.print(f"{counted(len(verdicts), 'expectation')}, {words}")
+    return 1 if failed else EXIT_INVALID if untested else 0

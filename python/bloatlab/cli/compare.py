@@ -20,7 +20,6 @@ from bloatlab.simulated_and_live import (
     Compared,
     Lateness,
     compare,
-    invalid_because,
     late,
     lateness,
     quantities,
@@ -164,7 +163,7 @@ def _compare(
             measured[case.name] = lateness(real)
             scenarios = [late(s, real) for s in scenarios]
         simulated = [quantities(run(s)) for s in scenarios]
-        why = invalid_because(real)
+        why = real.invalid_because
         if why is not None:
             invalid[case.name] = why
         cells += compare(case.name, simulated, quantities(real), valid=why is None)

@@ -43,6 +43,8 @@ def command(
             emit(csv_text(pl.DataFrame(found.rows(), infer_schema_length=None)))
         case _:
             console = Console()
+            for line in found.warnings:
+                console.say_wrapped(line, "bold")
             if found.equal:
                 partly = flent.is_flent(first) or flent.is_flent(second)  # such a file has no scenario
                 theirs = "the same round trips and TCP rates; a flent file has no scenario and no other measures"

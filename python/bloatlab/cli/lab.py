@@ -73,7 +73,7 @@ def command(
     writing(folder, lambda: write_lab(result, folder, case.limit, lab))
     if not quiet:
         print_result(result, Console())
-    if on_kernels and not result.summary["live"]["valid"]:
-        Console(stderr=True).print(f"[red]invalid[/]: {result.summary['live']['invalid_because']}", highlight=False)
+    if result.invalid_because is not None:
+        Console(stderr=True).print(f"[red]invalid[/]: {result.invalid_because}", highlight=False)
         return EXIT_INVALID
     return 0

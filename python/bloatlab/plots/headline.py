@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bloatlab.measures import value_at
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import bottleneck
-from bloatlab.plots.subjects import Run
+from bloatlab.plots.subjects import Run, warning
 from bloatlab.tables import listed, number
 
 
@@ -110,17 +110,16 @@ def _rate(value: float | None) -> str:
 def headline(runs: Sequence[Run]) -> str:
     """Summarises the runs in one sentence.
 
-    For one run, the sentence gives the wait at the bottleneck, the first score with a `clause`, and the goodput of the
-    application with the highest goodput. For two to four runs, it gives this score and this goodput of each run. For
-    more runs, it gives only the range of the score. If several runs have no score in common, it gives their waits.
+    Sentences before it name the invalid live runs. For one run, the sentence gives the wait at the bottleneck, the
+    first score with a `clause`, and the goodput of the application with the highest goodput. For two to four runs, it
+    gives this score and this goodput of each run. For more runs, it gives only the range of the score. If several runs
+    have no score in common, it gives their waits.
     """
     clauses = _of_one(runs[0]) if len(runs) == 1 else _of_several(runs)
-    if not clauses:
-        return listed([run.label for run in runs])
     text = "; ".join(clauses)
     if text.startswith(("a ", "the ", "packets")):  # a name from the scenario at the beginning is not capitalised
         text = text[0].upper() + text[1:]
-    return f"{text}."
+    return f"{warning(runs)} {f'{text}.' if clauses else listed([run.label for run in runs])}".lstrip()
 
 
 def _of_one(run: Run) -> list[str]:

@@ -22,7 +22,7 @@ from bloatlab.plots.kinds import NAMES, kinds
 from bloatlab.plots.kinds import kind as kind_named
 from bloatlab.plots.labels import safe
 from bloatlab.plots.style import WIDTHS, Figure, Log, Width, drawing
-from bloatlab.plots.subjects import Run, Sweep, Unfit, subjects
+from bloatlab.plots.subjects import Run, Sweep, Unfit, subjects, warning
 from bloatlab.simulation import Result
 from bloatlab.tables import counted
 
@@ -100,6 +100,11 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
             users = ", ".join(of for of in NAMES if name in kind_named(of).uses)
             raise Unfit(f"--{name.removesuffix('s')}: {chosen.name} does not use it; kinds that do: {users}")
 
+    labels = [found.label] if isinstance(found, Sweep) else [run.label for run in found]
+    title = options.title or f"{chosen.name}: {', '.join(labels)}"
+    if isinstance(found, list) and chosen.name != "overview" and not options.title:  # the overview has it already
+        options = replace(options, title=warning(found))
+
     def made(width: Width) -> Figure:
         at = replace(options, width=width)
         with drawing(width):
@@ -107,8 +112,6 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
             adjust(SizedFigure(figure, width), at)
         return figure
 
-    labels = [found.label] if isinstance(found, Sweep) else [run.label for run in found]
-    title = options.title or f"{chosen.name}: {', '.join(labels)}"
     return Drawn(made(options.width), chosen.name, options.width, title, lambda: made("column"))
 
 

@@ -13,7 +13,7 @@ from bloatlab import flent
 from bloatlab.errors import InputError
 from bloatlab.plots.labels import distinct_labels
 from bloatlab.results import FORMS, SCENARIO, SUMMARY, open_result, read_table
-from bloatlab.simulation import Result
+from bloatlab.simulation import Result, invalid_line
 from bloatlab.sweep import Gathered, Store, default_store, fingerprint, grid_file
 
 #: Name of the runs table in a study's folder.
@@ -26,7 +26,10 @@ class Unfit(InputError):  # noqa: N818  the input does not fit
 
 @dataclass(frozen=True)
 class Run:
-    """One run. `scenario` and `result` are None for flent data; `captures` is a folder with captures, if any."""
+    """One run. `scenario` and `result` are None for flent data; `captures` is a folder with captures, if any.
+
+    `invalid` is the reason why a live run is invalid, and None for every other run.
+    """
 
     label: str
     tables: Mapping[str, pl.DataFrame]
@@ -34,6 +37,7 @@ class Run:
     scenario: Mapping[str, Any] | None = None
     captures: Path | None = None
     result: Result | None = None
+    invalid: str | None = None
 
     def table(self, name: str) -> pl.DataFrame:
         """Returns a table of the run; empty if the run has no table with this name."""
@@ -125,7 +129,7 @@ def _as_flent(of: Subject) -> Subject:
     """Reduces a result to the quantities measured by flent, for comparison with flent's data."""
     if isinstance(of, Sweep) or of.result is None:
         return of
-    return _flent(flent.of_result(of.result, of.label))
+    return replace(_flent(flent.of_result(of.result, of.label)), invalid=of.invalid)
 
 
 def _flent(of: flent.Measured) -> Run:
@@ -133,7 +137,12 @@ def _flent(of: flent.Measured) -> Run:
 
 
 def _run(result: Result, label: str, captures: Path | None = None) -> Run:
-    return Run(label, result.tables, result.summary, result.scenario.data, captures, result)
+    return Run(label, result.tables, result.summary, result.scenario.data, captures, result, result.invalid_because)
+
+
+def warning(runs: Sequence[Run]) -> str:
+    """Returns a sentence for each invalid live run, with the reason; empty if there is none."""
+    return " ".join(invalid_line(run.label, run.invalid) for run in runs if run.invalid is not None)
 
 
 def _opened(path: Path) -> Subject:

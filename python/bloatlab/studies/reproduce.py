@@ -15,7 +15,6 @@ from bloatlab import live
 from bloatlab.plots import save_figure
 from bloatlab.report import write
 from bloatlab.results import save, this_process, write_json, write_table
-from bloatlab.simulated_and_live import invalid_because
 from bloatlab.studies.page import page
 from bloatlab.studies.study import Batch, Live, OnKernels, Options, Ran, Results, Study, StudyError
 from bloatlab.studies.tables import claims_table, misses, reached_table, shares_table
@@ -123,7 +122,7 @@ def _on_kernels(wanted: OnKernels, options: Options) -> Live:
         begun = time.perf_counter()
         result = live.run(scenario)
         save(result, options.out / "live" / file_name(key), seconds=time.perf_counter() - begun)
-        reason = invalid_because(result)
+        reason = result.invalid_because
         done = Live(
             {**done.measures, key: wanted.measure(result)},
             done.invalid if reason is None else {**done.invalid, key: reason},
