@@ -194,3 +194,12 @@ def test_force_replaces_only_what_a_run_has_written(tmp_path: Path, capsys: pyte
     pcaps[0].write_text("mine")
     assert call(run) == 0
     assert pcaps[0].read_text() == "mine"
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "left.pcap").write_text("mine")
+    run[4:6] = [str(own)]  # without --force
+    capsys.readouterr()
+    assert call([*run, "--pcap"]) == 2
+    assert capsys.readouterr().err == f"{own}: already has left.pcap; give --force to replace it, or another folder\n"
+    assert call(run) == 0
+    assert (own / "left.pcap").read_text() == "mine"

@@ -111,7 +111,7 @@ def test_a_result_is_not_overwritten_unless_asked(refused, scenario_file: Path, 
     assert call(again) == 0
     before = (out / "summary.json").read_text()
     line = refused(*again, "--seed", "9")
-    assert line == f"{out}: has summary.json from an earlier run; give --force to replace it, or another folder"
+    assert line == f"{out}: already has summary.json; give --force to replace it, or another folder"
     assert (out / "summary.json").read_text() == before
     assert call([*again, "--seed", "9", "--force"]) == 0
     assert (out / "summary.json").read_text() != before

@@ -110,13 +110,13 @@ def not_input(output: Path | None, *inputs: Path | None) -> None:
             raise BadInput(f"--output {output}: is read by this command; expected another file")
 
 
-def fresh_result(folder: Path | None, *, force: bool, packets: bool = False) -> None:
-    """Makes a result's folder.
+def fresh_result(folder: Path | None, *, force: bool, captures: bool, packets: bool = False) -> None:
+    """Makes a result's folder. `captures` and `packets` say what the run writes besides its summary and tables.
 
     Raises `BadInput` like `fresh`, `ResultError` if the folder has tables that are not those of a result, and
     `InputError` if a run that writes `packets` finds other files in their folder.
     """
-    fresh(folder, *FILES, force=force)
+    fresh(folder, *FILES, *(CAPTURES if captures else ()), force=force)
     if folder is not None:
         check_tables(folder)
         if packets:
@@ -141,5 +141,5 @@ def fresh(folder: Path | None, *names: str, force: bool) -> None:
         return
     there = next((name for name in names if (folder / name).exists()), None)
     if there is not None and not force:
-        raise BadInput(f"{folder}: has {there} from an earlier run; give --force to replace it, or another folder")
+        raise BadInput(f"{folder}: already has {there}; give --force to replace it, or another folder")
     writing(folder, lambda: folder.mkdir(parents=True, exist_ok=True))

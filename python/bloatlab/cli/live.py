@@ -51,7 +51,7 @@ def command(
 
     The scenario's applications run over sockets. A program given after -- runs beside them, and the run ends when it
     ends: bloatlab live lab.toml -- sh -c 'curl -so /dev/null http://$BLOATLAB_RIGHT/'. Needs root, or --user. Exit
-    codes: 3 if the run was late too often for its numbers to be used; else the program's own, or 0.
+    codes: the program's own if it fails; else 3 if the run was late too often for its numbers to be used; else 0.
 
     Args:
         file: Scenario in TOML (or JSON, by its suffix).
@@ -85,7 +85,7 @@ def command(
     resolved = scenario(file, sets)
     served = _split(serve)
     # an existing result is refused before the run, which may take a long time
-    fresh_result(output, force=force)
+    fresh_result(output, force=force, captures=pcap)
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
     _say_without_ecn(console, resolved, None if quiet else cong)
@@ -162,8 +162,8 @@ def _verdict(result: Result, console: Console, *, quiet: bool) -> int:
     if not quiet:
         p99 = "-" if late["p99"] is None else f"{late['p99']:.3f} ms"
         console.print(f"live {result.summary['duration_s']:.1f} s, lateness p99 {p99}", highlight=False)
-    if not facts["valid"]:
-        console.print(f"[red]invalid[/]: {facts['invalid_because']}", highlight=False)
+    if result.invalid_because is not None:
+        console.print(f"[red]invalid[/]: {result.invalid_because}", highlight=False)
     if facts["command_exit_code"]:
         return facts["command_exit_code"]
     return 0 if facts["valid"] else EXIT_INVALID

@@ -71,7 +71,7 @@ def command(
     if resolved.traces(PACKETS) and output is None:
         raise BadInput("trace.packets: give a folder for the packets with -o")
     # an existing result is refused before the run, which may take a long time
-    fresh_result(output, force=force, packets=resolved.traces(PACKETS))
+    fresh_result(output, force=force, captures=pcap, packets=resolved.traces(PACKETS))
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)
     load_libraries(
