@@ -16,6 +16,13 @@ class RunOutput(TypedDict):
     summary: str
     tables: dict[str, dict[str, Column]]
 
+class LiveOutput(TypedDict):
+    """A run's output, and the scenario as it was run (canonical JSON)."""
+
+    summary: str
+    tables: dict[str, dict[str, Column]]
+    scenario: str
+
 #: A directed link (two with `both_ways`). `from` and `to` name nodes; quantities are texts with a unit ("5mbit").
 LinkDict = TypedDict(
     "LinkDict",
@@ -470,7 +477,7 @@ def live(
     unbounded: bool = False,
     captures: str | None = None,
     look: Callable[[LiveView], None] | None = None,
-) -> RunOutput:
+) -> LiveOutput:
     """Run a scenario (canonical JSON) live; see `bloatlab.live.run`. The GIL is released except during `look`.
 
     `look` is called about ten times a second with the state of the run; an exception in it ends the run and is raised.

@@ -50,7 +50,8 @@ class Command:
     side: Side = "left"
     #: A command for the other side (a server), started first and stopped at the end of the run.
     serve: Sequence[str] = ()
-    #: If true, the run lasts until the command ends, but at most a day or, if longer, the scenario's duration.
+    #: If true, the run lasts until the command ends, but at most a day or, if longer, the scenario's duration. The bins
+    #: of series have `record.interval`, by default 1/100 000 of this maximum.
     unbounded: bool = False
 
 
@@ -77,9 +78,9 @@ def run(
     `scenario` and `sets` are as for `bloatlab.run`. `congestion` names a kernel congestion control that replaces every
     application's stack and is the default for the command's sockets. `max_rate` allows paths faster than the bench has
     been tested with ("2gbit"). `captures` is a folder, made if necessary, for left.pcap and right.pcap, which are
-    replaced.
+    replaced. The result's scenario is `scenario`; for an `unbounded` command, it has the `record.interval` of the run.
 
-    `summary["live"]["valid"]` is false if the run was late too often; its numbers must not be used then. Raises
+    `Result.invalid_because` says why the run was late too often; its numbers must not be used then. Raises
     `ScenarioError` for a scenario that cannot run live, `LiveError` if this machine cannot run it; Ctrl-C and SIGTERM
     end the run cleanly and raise `KeyboardInterrupt`.
     """
@@ -100,7 +101,7 @@ def run(
             captures=str(captures) if captures is not None else None,
             look=look,
         )
-    return Result(scenario, summary_of(output["summary"]), frames(output["tables"]))
+    return Result(Scenario(output["scenario"]), summary_of(output["summary"]), frames(output["tables"]))
 
 
 def clean() -> int:

@@ -23,6 +23,7 @@ import bloatlab
 from bloatlab import _core, live
 from bloatlab.cli.live import EXIT_INVALID
 from bloatlab.cli.main import call
+from bloatlab.results import open_result
 from bloatlab.scenario import ScenarioError
 from kernel import bench
 
@@ -244,7 +245,15 @@ def test_iperf3_sends_through(lab: Path, tmp_path: Path):
         (["--set", 'tcp.own={ preset = "linux-6", hystart = "search" }', "--set", "app.long.tcp=own"], "(hystart)"),
         (["--set", 'tcp.own={ preset = "linux-6", hystart = "off" }', "--set", "app.long.tcp=own"], "(hystart)"),
         (["--set", "link.wire.rate=10gbit"], "has been measured up to"),
-        (["--set", "app.talk.traffic.voip.size=3000B"], "cannot be live"),
+        (["--set", "app.talk.traffic.voip.size=3000B"], "app.talk.traffic.voip.size: a datagram of 3KB cannot be live"),
+        (
+            ["--set", 'app.talk.traffic={ burst = { transport = "udp", bytes = "3030B" } }'],
+            "burst.bytes: a datagram of 30B",
+        ),
+        (
+            ["--set", "record.interval=10ms", "--shell", "left"],
+            "record.interval: 10ms is too short for a run that ends",
+        ),
         (["--set", 'app.back={ from = "h2", to = ["h1"], tcp = "ns2-reno", traffic = { ftp = {} } }'], "ns2-reno"),
         (["--set", f"link.wire={DOCSIS31}"], "the bench is not punctual enough for the frames of 135us"),
         (["--set", "trace={ links = true }"], "trace: a live run keeps no trace"),
@@ -304,14 +313,18 @@ def test_a_congestion_control_that_the_kernel_lacks_is_refused_before_anything_i
 
 
 @bench
-def test_a_shell_has_the_terminal_and_the_run_ends_with_it(lab: Path):
+@pytest.mark.parametrize(("interval", "milliseconds"), [("100ms", 100), (None, 864)])
+def test_a_shell_has_the_terminal_and_the_run_ends_with_it(
+    lab: Path, tmp_path: Path, interval: str | None, milliseconds: int
+):
     """A run with a shell lasts until the shell exits, although the scenario's duration is shorter, and returns the
-    shell's exit code.
+    shell's exit code. Its series have the bins that its scenario names.
     """
+    sets = ["--set", "duration=500ms", *([] if interval is None else ["--set", f"record.interval={interval}"])]
     before = live_torture.host_state()
     pid, terminal = pty.fork()
     if pid == 0:
-        words = [*COMMAND, str(lab), "-q", "--set", "duration=500ms", "--shell", "right"]
+        words = [*COMMAND, str(lab), "-q", *sets, "--shell", "right", "-o", str(tmp_path / "r")]
         os.execve(words[0], words, {**os.environ, "SHELL": "/bin/sh", "PS1": "typed> "})  # noqa: S606
     said = b""
 
@@ -334,6 +347,11 @@ def test_a_shell_has_the_terminal_and_the_run_ends_with_it(lab: Path):
             pass
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
     os.close(terminal)
+    result = open_result(tmp_path / "r")
+    assert result.scenario.data["record"]["interval"] == f"{milliseconds}ms"
+    bins = result.table("queue_series").filter(link="wire")["t_s"].to_list()
+    assert len(bins) >= 2  # the shell was open for more than 1 s
+    assert bins == pytest.approx([place * milliseconds / 1000 for place in range(len(bins))])
     assert live_torture.differences(before, live_torture.host_state()) == []
 
 

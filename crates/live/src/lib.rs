@@ -49,4 +49,4 @@ pub use bench::Bench;
 pub use command::{CommandLine, clean};
 pub use link::View;
 pub use plan::{Plan, Side};
-pub use run::{Failure, Options, run};
+pub use run::{Failure, Options, as_run, run};

@@ -81,7 +81,9 @@ fn too_late(p99: Option<Duration>, rtt: Duration) -> Option<String> {
         Some(format!("lateness p99 {:.3} ms is above {} ms", p99.millis(), LATE.millis()))
     } else if !rtt.is_zero() && p99 > share {
         let (p99, share, rtt) = (p99.millis(), share.millis(), rtt.millis());
-        Some(format!("lateness p99 {p99:.3} ms is above {share:.3} ms, {LATE_PERCENT} % of the round trip of {rtt} ms"))
+        Some(format!(
+            "lateness p99 {p99:.3} ms is above {share:.3} ms, {LATE_PERCENT} % of the round trip of {rtt:.3} ms"
+        ))
     } else {
         None
     }
@@ -183,6 +185,8 @@ mod tests {
         // 5 % of 4 ms is 200 us
         assert_eq!(too_late(Some(us(200)), us(4000)), None);
         assert!(too_late(Some(us(201)), us(4000)).unwrap().contains("5 %"));
+        // 0.1 ms is no exact float
+        assert!(too_late(Some(us(30)), us(100)).unwrap().ends_with("5 % of the round trip of 0.100 ms"));
         // if the round trip is long, or if there is none, the limit is 1 ms
         assert_eq!(too_late(Some(us(1000)), us(100_000)), None);
         assert!(too_late(Some(us(1001)), us(100_000)).unwrap().contains("above 1 ms"));

@@ -317,22 +317,23 @@ fn check_sizes(traffic: &Traffic) -> Result<(), Problem> {
         let message = "runs only in simulation: the bench's programs cannot read the ECN field of a datagram";
         return Err(Problem::new("media", message));
     }
-    let tree = serde_json::to_value(traffic).unwrap_or_default();
-    let size = &tree[traffic.name()]["size"];
-    let Some(Ok(size)) = size.as_str().map(str::parse::<Bytes>).filter(|_| is_udp(traffic)) else { return Ok(()) };
-    let (least, most) = (Bytes(LEAST_DATAGRAM), Bytes(MTU as u64));
-    if size > most || size < least {
-        let message = format!(
-            "{size} cannot be live; expected {least} (IPv4 and UDP headers, a number and a time) to {most} (the MTU)"
-        );
-        return Err(Problem::new(format!("{}.size", traffic.name()), message));
-    }
-    Ok(())
+    let valid = Bytes(LEAST_DATAGRAM)..=Bytes(MTU as u64);
+    let Some((key, size)) = traffic.datagram_sizes().into_iter().find(|(_, size)| !valid.contains(size)) else {
+        return Ok(());
+    };
+    let message = format!(
+        "a datagram of {size} cannot be live; expected {} (IPv4 and UDP headers, a number and a time) to {} (the MTU)",
+        valid.start(),
+        valid.end()
+    );
+    Err(Problem::new(format!("{}.{key}", traffic.name()), message))
 }
 
 /// Returns true if an application opens no TCP connection.
 pub(crate) fn is_udp(traffic: &Traffic) -> bool {
-    traffic::APPS.iter().any(|a| a.name == traffic.name() && a.transport == "udp")
+    // an application that sends over TCP or UDP has sizes of datagrams only with UDP
+    let udp = traffic::APPS.iter().any(|a| a.name == traffic.name() && a.transport == "udp");
+    udp || !traffic.datagram_sizes().is_empty()
 }
 
 /// Returns the IPv4 address of each host of `side` by the host's name, for messages and results.

@@ -95,7 +95,38 @@ const PROGRESS_POLLS: u64 = 5;
 /// that duration. The series have bins for the whole maximum duration.
 const SHELL: Duration = Duration::from_secs(24 * 3600);
 
-/// Runs `scenario` on the wall clock.
+/// Number of bins of the series of a run that lasts until its command ends: the default, and the maximum, which is that
+/// of every scenario. With the maximum, the series of a link take 64 MB during the run.
+const SHELL_BINS: [u64; 2] = [100_000, 1_000_000];
+
+/// Returns the scenario that a run with `options` has: if the run lasts until its command ends, `record.interval` is
+/// set, because the default depends on a duration that is not known.
+///
+/// Errors: `record.interval` is too short for the maximum duration of such a run.
+pub fn as_run(scenario: &Scenario, options: &Options) -> Result<Scenario, Problem> {
+    let mut scenario = scenario.clone();
+    if options.until_command_ends {
+        let most = longest(&scenario, options);
+        let [default, least] = SHELL_BINS.map(|bins| Duration(most.0.div_ceil(bins)));
+        let interval = scenario.record.interval.unwrap_or(default);
+        if interval < least {
+            let message = format!(
+                "{interval} is too short for a run that ends with its command or after {most}; expected at least {least}, or \
+                 no interval ({default})"
+            );
+            return Err(Problem::new("record.interval", message));
+        }
+        scenario.record.interval = Some(interval);
+    }
+    Ok(scenario)
+}
+
+/// Returns the maximum duration of a run.
+fn longest(scenario: &Scenario, options: &Options) -> Duration {
+    if options.until_command_ends { SHELL.max(scenario.duration) } else { scenario.duration }
+}
+
+/// Runs `scenario` on the wall clock, as [`as_run`] returns it.
 ///
 /// Calls `progress` about ten times a second. If `progress` returns false, ends the run and returns
 /// [`Failure::Cancelled`].
@@ -105,6 +136,7 @@ pub fn run(
     options: &Options,
     mut progress: impl FnMut(&Plan, &View) -> bool,
 ) -> Result<Outcome, Failure> {
+    let scenario = &as_run(scenario, options)?;
     let plan = Plan::new(scenario, options.congestion.as_deref(), options.max_rate)?;
     check_congestion(&plan, options.congestion.as_deref())?;
     for line in options.background.iter().chain(&options.command) {
@@ -112,15 +144,11 @@ pub fn run(
         command::find(program).map_err(|m| Problem::new("command", m))?;
     }
     tun::available().map_err(Failure::Cannot)?;
-    let duration = if options.until_command_ends { SHELL.max(scenario.duration) } else { scenario.duration };
-    let mut scenario = scenario.clone();
-    // a shell may stay open for a day, so the bins are made long enough that a series has at most about 100 000 bins
-    scenario.record.interval = Some(scenario.bin().max(Duration(duration.0 / 100_000)));
     let namespaces = make_namespaces()?;
     let inodes = [namespaces[0].inode()?, namespaces[1].inode()?];
     // the guard is also dropped when a thread of the run panics
     let guard = Guard(inodes);
-    let result = inside(&scenario, options, &plan, namespaces, duration, &mut progress);
+    let result = inside(scenario, options, &plan, namespaces, &mut progress);
     drop(guard);
     result
 }
@@ -185,9 +213,9 @@ fn inside(
     options: &Options,
     plan: &Plan,
     namespaces: [Namespace; 2],
-    duration: Duration,
     progress: &mut impl FnMut(&Plan, &View) -> bool,
 ) -> Result<Outcome, Failure> {
+    let duration = longest(scenario, options);
     let tuns = devices(options, plan, &namespaces)?;
     let bench = Bench::build(scenario, plan, duration, ())?;
     let captures = captures(options)?;

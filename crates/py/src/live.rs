@@ -36,6 +36,7 @@ pub(crate) fn live(
     };
     options.command = command.map(|words| CommandLine { side, words });
     options.background = background.into_iter().map(|words| CommandLine { side: side.other(), words }).collect();
+    let scenario = ::live::as_run(&scenario, &options).map_err(|p| refuse("", &[p]))?;
     let mut raised = None;
     let answer = py.detach(|| {
         ::live::run(&scenario, &options, |plan, view| {
@@ -54,7 +55,11 @@ pub(crate) fn live(
         return Err(error);
     }
     match answer {
-        Ok(outcome) => crate::run::to_python(py, outcome),
+        Ok(outcome) => {
+            let output = crate::run::to_python(py, outcome)?;
+            output.bind(py).set_item("scenario", scenario.canonical())?;
+            Ok(output)
+        }
         Err(Failure::Refused(problem)) => Err(refuse("", &[problem])),
         Err(Failure::Cannot(message)) => Err(LiveError::new_err(message)),
         Err(Failure::Bug(message)) => Err(PyRuntimeError::new_err(message)),

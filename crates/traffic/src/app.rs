@@ -8,7 +8,7 @@ use crate::{
 use packet::{Ecn, Measure, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Duration, Problem, Time};
+use units::{Bytes, Duration, Problem, Time};
 
 /// An entry in the list of applications.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,6 +101,11 @@ macro_rules! applications {
             /// if the number of transfers is fixed, otherwise one in total.
             pub fn rows(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.rows(),)+ Self::Endpoint(p) => p.rows() }
+            }
+            /// Returns the sizes of the datagrams that the scenario chooses: for each size, the parameter that decides it,
+            /// and the bytes on the wire.
+            pub fn datagram_sizes(&self) -> Vec<(&'static str, Bytes)> {
+                match self { $(Self::$Variant(p) => p.datagram_sizes(),)+ Self::Endpoint(p) => p.datagram_sizes() }
             }
             /// Builds the application in its initial state. The parameters must be valid.
             pub fn build(&self) -> App {

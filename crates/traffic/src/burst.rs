@@ -14,6 +14,7 @@
 
 use crate::conns::Conns;
 use crate::demand::times;
+use crate::params::divided;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, Role, cbr};
 use packet::{Ecn, Kind, Measure};
 use schemars::JsonSchema;
@@ -94,6 +95,13 @@ impl Params for BurstParams {
                 pieces: bursts,
             },
             Transport::Udp => Demand::datagrams(bursts * self.bytes.0.div_ceil(self.packet.0) as f64),
+        }
+    }
+
+    fn datagram_sizes(&self) -> Vec<(&'static str, Bytes)> {
+        match self.transport {
+            Transport::Tcp => Vec::new(),
+            Transport::Udp => divided("bytes", self.bytes, self.packet),
         }
     }
 

@@ -107,6 +107,10 @@ impl Params for CbrParams {
         }
     }
 
+    fn datagram_sizes(&self) -> Vec<(&'static str, Bytes)> {
+        vec![("size", self.size)]
+    }
+
     fn build(&self) -> Cbr {
         let spacing = Spacing { bits: self.size.0 * 8, rate: self.rate.0 };
         let (arrivals, randomize) = (self.arrivals, self.randomize.get());

@@ -1,7 +1,7 @@
 //! The parameters of an application and the values derived from them.
 
 use crate::{Application, Demand};
-use units::{Duration, Problem};
+use units::{Bytes, Duration, Problem};
 
 /// The parameters of one application.
 pub trait Params {
@@ -29,5 +29,32 @@ pub trait Params {
     /// number of transfers is fixed, otherwise one in total.
     fn rows(&self) -> usize {
         1
+    }
+    /// Returns the sizes of the datagrams that the scenario chooses: for each size, the parameter that decides it, and
+    /// the bytes on the wire.
+    fn datagram_sizes(&self) -> Vec<(&'static str, Bytes)> {
+        Vec::new()
+    }
+}
+
+/// Returns the sizes of the datagrams that carry `whole` bytes, for [`Params::datagram_sizes`]: full ones of the size
+/// `packet`, and a last one with the remaining bytes. `key` is the parameter that decides `whole`.
+pub(crate) fn divided(key: &'static str, whole: Bytes, packet: Bytes) -> Vec<(&'static str, Bytes)> {
+    let full = (whole >= packet).then_some(("packet", packet));
+    let last = Bytes(whole.0 % packet.0);
+    full.into_iter().chain((last.0 > 0).then_some((key, last))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_divided_into_full_datagrams_and_a_rest() {
+        let of = |whole, packet| divided("bytes", Bytes(whole), Bytes(packet));
+        // 4000 = 2 * 1500 + 1000
+        assert_eq!(of(4000, 1500), [("packet", Bytes(1500)), ("bytes", Bytes(1000))]);
+        assert_eq!(of(3000, 1500), [("packet", Bytes(1500))]);
+        assert_eq!(of(30, 1500), [("bytes", Bytes(30))]);
     }
 }

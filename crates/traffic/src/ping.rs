@@ -81,6 +81,10 @@ impl Params for PingParams {
         self.interval
     }
 
+    fn datagram_sizes(&self) -> Vec<(&'static str, Bytes)> {
+        vec![("size", self.size)]
+    }
+
     fn build(&self) -> Ping {
         Ping { params: self.clone(), start: Time::ZERO, next: 0, unanswered: BTreeMap::new() }
     }

@@ -14,6 +14,7 @@
 //! `cbr` of the same rate.
 
 use crate::demand::times;
+use crate::params::divided;
 use crate::picture::Picture;
 use crate::{Application, Demand, Direction, Host, Params, Role, cbr};
 use packet::{Ecn, Kind, Measure};
@@ -74,6 +75,11 @@ impl Params for ProshareParams {
 
     fn start_spread(&self) -> Duration {
         Duration::ZERO // the application draws its phases itself
+    }
+
+    fn datagram_sizes(&self) -> Vec<(&'static str, Bytes)> {
+        let audio = ("audio_size", self.audio_size);
+        [vec![audio], divided("frame_size", self.frame_size, self.packet)].concat()
     }
 
     fn build(&self) -> Proshare {

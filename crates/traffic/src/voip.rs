@@ -95,6 +95,10 @@ impl Params for VoipParams {
         self.interval
     }
 
+    fn datagram_sizes(&self) -> Vec<(&'static str, Bytes)> {
+        vec![("size", self.size)]
+    }
+
     fn build(&self) -> Voip {
         // a `Spacing` is `bits / rate` seconds. If `rate` is 1e9, this is exactly `bits` nanoseconds
         let spacing = Spacing { bits: self.interval.0, rate: 1_000_000_000 };

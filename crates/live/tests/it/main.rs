@@ -2,4 +2,5 @@
 //! They form a single binary, because each additional binary would link the whole core again.
 
 mod fates;
+mod plan;
 mod warm_up;
