@@ -450,6 +450,16 @@ def test_policies_are_judged_in_the_same_episodes():
     assert judged.equals(bloatlab.gym.judge(env, policies, episodes=3, seed=20))
 
 
+@pytest.mark.parametrize(
+    ("name", "axis"), [(CC, "loss"), (CC, "reward"), (CC, "policy"), (AQM, "queue"), (AQM, "episode")]
+)
+def test_an_axis_is_not_named_like_a_column_of_the_table(name: str, axis: str):
+    env = made(name, axes={axis: {"short": {"duration": "1s"}, "long": {"duration": "2s"}}})
+    with pytest.raises(InputError, match=f"^axes: {axis} is the name of a column of judge's table; expected another"):
+        bloatlab.gym.judge(env, {"rest": rest}, episodes=1)
+    assert env.reset(seed=1)[1]["axes"][axis] in {"short", "long"}
+
+
 def test_laws_are_judged():
     env = made(AQM)
     laws = {"tail": "droptail", "codel": "codel", "late": {"codel": {"target": "50ms"}}}

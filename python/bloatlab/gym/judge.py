@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from bloatlab.gym.driven import DrivenEnv, Vector
+from bloatlab.sweep.axes import GridError
 
 #: An agent, which is a function from an observation to an action; or the name of a built-in controller or law; or a
 #: table that contains a law and its parameters.
@@ -23,7 +24,8 @@ def judge(
 
     `policies` maps names to functions from an observation to an action, or to names of built-in controllers or laws.
     Episode n begins with `env.reset(seed=seed + n)`. Each row contains the drawn values, and the means over
-    time of the reward and of its parts. Raises `ScenarioError`, and `ValueError` for an unknown controller.
+    time of the reward and of its parts. Raises `ScenarioError`, `GridError` if an axis has the name of another column,
+    and `ValueError` for an unknown controller.
     """
     return pl.DataFrame(
         [
@@ -42,6 +44,11 @@ def _episode(env: gymnasium.Env[Any, Any], policy: Policy, seed: int) -> dict[st
     acts = policy if callable(policy) else None
     observation, info = env.reset(seed=seed, options={} if acts else {driven.OPTION: policy})
     rest = np.zeros(1, np.float32)
+    means = ("reward", *driven.PARTS)
+    columns = ("policy", "episode", *means)
+    if (name := next((axis for axis in info["axes"] if axis in columns), None)) is not None:
+        others = ", ".join(columns)
+        raise GridError(f"axes: {name} is the name of a column of judge's table; expected another (not {others})")
     sums: dict[str, float] = {}
     drawn, time, over = info["axes"], 0.0, False
     while not over:
@@ -49,6 +56,6 @@ def _episode(env: gymnasium.Env[Any, Any], policy: Policy, seed: int) -> dict[st
         observation, reward, terminated, truncated, info = env.step(action)
         over, taken = terminated or truncated, info["seconds"]
         time += taken
-        for key in ("reward", *driven.PARTS):
+        for key in means:
             sums[key] = sums.get(key, 0.0) + taken * (float(reward) if key == "reward" else info[key])
     return dict(drawn) | {key: value / time for key, value in sums.items()}
