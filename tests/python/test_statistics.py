@@ -14,7 +14,7 @@ import pytest
 
 from bloatlab.statistics import interval, mser5
 from bloatlab.sweep.effects import effects, levels
-from bloatlab.sweep.over_seeds import alike, differences, intervals
+from bloatlab.sweep.over_seeds import alike, check_baseline, differences, intervals
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -135,6 +135,32 @@ def test_differences_are_of_common_seeds():
     ):
         with pytest.raises(ValueError, match=re.escape(words)):
             differences(frame(rows), ["rate", "queue"], "mos", wrong)
+
+
+def test_an_axis_that_varies_with_the_baselines_is_not_a_difference():
+    # up and down are zipped: a line of 1/10 and one of 5/50 Mbit/s, each with two queues
+    value = {("1", "codel"): 10.0, ("1", "pie"): 20.0, ("5", "codel"): 12.0, ("5", "pie"): 25.0}
+    rows = [
+        {"up": up, "down": {"1": "10", "5": "50"}[up], "queue": queue, "seed": seed, "mos": of + seed}
+        for (up, queue), of in value.items()
+        for seed in (1, 2)
+    ]
+    found = differences(pl.DataFrame(rows), ["up", "down", "queue"], "mos", "up=1")
+    assert [(dict(of.place), of.interval.mean, of.interval.n) for of in found] == [
+        ({"up": "5", "down": "50", "queue": "codel"}, 2.0, 2),
+        ({"up": "5", "down": "50", "queue": "pie"}, 5.0, 2),
+    ]
+    # with 1/10, 1/20 and 5/20, only the last two lines differ in up alone
+    rows = [
+        {"up": u, "down": d, "seed": 1, "mos": m} for u, d, m in (("1", "10", 1.0), ("1", "20", 2.0), ("5", "20", 7.0))
+    ]
+    (only,) = differences(pl.DataFrame(rows), ["up", "down"], "mos", "up=1")
+    assert (dict(only.place), only.interval.mean) == ({"up": "5", "down": "20"}, 5.0)
+    places = pl.DataFrame({"up": ["1", "1", "5"], "down": ["10", "20", "30"]})
+    with pytest.raises(ValueError, match=r"^up=1: no point with another up has the same down$"):
+        check_baseline(places, ["up", "down"], "up=1")
+    with pytest.raises(ValueError, match=r"^up=1: up has no other value to compare with it$"):
+        check_baseline(places.head(2), ["up", "down"], "up=1")
 
 
 def test_seeds_that_are_all_alike_are_seen():

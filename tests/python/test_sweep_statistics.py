@@ -164,6 +164,17 @@ def test_seeds_that_say_nothing_are_said(grid: Path, capsys: pytest.CaptureFixtu
     assert "note" not in capsys.readouterr().err
 
 
+def test_a_baseline_on_a_zipped_axis(grid: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    zipped = GRID.replace("[axes]", '[axes]\n"app.voip.start" = ["1s", "1.5s"]')
+    grid.write_text('zip = [["link.up.rate", "app.voip.start"]]' + zipped)
+    over = tmp_path / "over.parquet"
+    assert call(["sweep", str(grid), "--against", "link.up.rate=1mbit", "--summary", str(over)]) == 0
+    _, _, table = capsys.readouterr().out.partition("Less link.up.rate=1mbit")
+    assert (table.count("5mbit"), table.count("1mbit")) == (2, 0)
+    pairs = pl.read_parquet(over).filter(pl.col("link.up.rate") == "5mbit")["pairs"].to_list()
+    assert pairs == [4] * 4
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -140,12 +140,12 @@ def _note(kept: Store | None, grid: Path, sets: Sequence[str], points: Sequence[
 
 
 def _arm(asked: grid_file.GridFile, against: str | None) -> None:
-    """Checks before the runs that the baseline `against` exists. Raises `BadInput`."""
+    """Checks before the runs that the baseline `against` exists and can be compared. Raises `BadInput`."""
     if against is None:
         return
     places = pl.DataFrame([at.labels() for at in asked.grid.places()], infer_schema_length=None)
     try:
-        over_seeds.arm(places, list(asked.grid.axes), against)
+        over_seeds.check_baseline(places, list(asked.grid.axes), against)
     except ValueError as error:
         raise BadInput(f"--against {error}") from None
 

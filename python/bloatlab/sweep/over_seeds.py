@@ -102,25 +102,49 @@ def differences(
 def paired(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) -> dict[Place, list[float]]:
     """Returns the differences of `column` from the baseline `against`, such as "queue=codel", by grid point.
 
-    Each difference is between two runs with the same seed, which differ only in the axis of the baseline. The grid
-    points of the baseline itself are left out. Raises `ValueError` with one line for an unknown axis or value.
+    Each difference is between two runs with the same seed, which differ only in the axis of the baseline and in the
+    axes that vary with it (`_others`). The grid points of the baseline itself are left out. Raises `ValueError` with
+    one line for an unknown axis or value.
     """
     axis, baseline = arm(frame, axes, against)
     # numbers instead of the axes' names, which may be those of the other columns
-    numbers = [str(n) for n in range(len(axes))]
+    numbers = dict(zip(axes, map(str, range(len(axes))), strict=True))
     wanted = frame.select(
-        *(pl.col(a).alias(n) for a, n in zip(axes, numbers, strict=True)), "seed", value=pl.col(column).cast(pl.Float64)
+        *(pl.col(a).alias(n) for a, n in numbers.items()), "seed", value=pl.col(column).cast(pl.Float64)
     )
-    own = numbers[axes.index(axis)]
-    base = wanted.filter(pl.col(own) == baseline).drop(own).rename({"value": "baseline"})
-    others = [*(n for n in numbers if n != own), "seed"]
+    own = numbers[axis]
+    others = [*(numbers[other] for other in _others(frame, axes, axis)), "seed"]
+    base = wanted.filter(pl.col(own) == baseline).select(*others, baseline="value")
     arms = wanted.filter(pl.col(own) != baseline)
     joined = arms.join(base, on=others, how="left", maintain_order="left", nulls_equal=True)
     found: dict[Place, list[float]] = {}
-    for place, runs in by_place(joined, numbers):
+    for place, runs in by_place(joined, list(numbers.values())):
         both = runs.filter(pl.all_horizontal(pl.col("value", "baseline").is_finite()))
         found[place] = (both["value"] - both["baseline"]).to_list()
     return found
+
+
+def check_baseline(places: pl.DataFrame, axes: Sequence[str], against: str) -> None:
+    """Checks that a baseline exists and can be compared; `places` has a row per grid point, without measures.
+
+    Raises `ValueError` with one line.
+    """
+    axis, baseline = arm(places, axes, against)
+    others = _others(places, axes, axis)
+    base, arms = places.filter(pl.col(axis) == baseline), places.filter(pl.col(axis) != baseline)
+    if arms.is_empty():
+        raise ValueError(f"{against}: {axis} has no other value to compare with it")
+    if others and arms.join(base, on=others, how="semi", nulls_equal=True).is_empty():
+        raise ValueError(f"{against}: no point with another {axis} has the same {', '.join(others)}")
+
+
+def _others(frame: pl.DataFrame, axes: Sequence[str], axis: str) -> list[str]:
+    """Returns the axes in which a run and its baseline are equal.
+
+    An axis whose value follows from the value of `axis`, because both are zipped, is not one of them.
+    """
+    several = frame.group_by(axis).agg(pl.col(other).n_unique() > 1 for other in axes if other != axis)
+    return [other for other in axes if other != axis and (several[other].any() or frame[other].n_unique() == 1)]
 
 
 def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, Any]:
