@@ -6,6 +6,7 @@ The sweep uses no more seeds than it needs, and never more than the limit.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import scipy.stats
 
 import bloatlab
 from bloatlab.cli.main import call
+from bloatlab.cli.sweep_tables import where_it_stopped
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
 from bloatlab.sweep import Grid, Measure, Store, Until, gather_until, grid_file, stopping
@@ -38,7 +40,8 @@ def value(rate: int, seed: int) -> float:
 
 def measured(result: Result) -> Mapping[str, float | None]:
     rate = round(float(result.scenario.data["link"]["up"]["rate"].removesuffix("mbit")))
-    return {"value": value(rate, result.seed), "none": None}
+    odd = 1.0 if rate % 2 else None
+    return {"value": value(rate, result.seed), "none": None, "odd": odd, "even": None if odd else 2.0}
 
 
 def build(rate: int, seed: int) -> Scenario:
@@ -75,7 +78,7 @@ def test_it_stops_where_it_says(tmp_path: Path, jobs: int):
 
 def test_absolute_widths_and_columns_without_a_value():
     grid = Grid({"rate": [2]}, build, range(1, 4))
-    reached = gather_until(grid, Measure("measured", measured), Until.of({"value": 0.4, "none": "1%"}))
+    reached = gather_until(grid, Measure("measured", measured), Until.of({"[nv]*": 0.4}))
     (stop,) = reached.stops
     assert list(stop.intervals) == ["value"]
     assert stop.met
@@ -86,6 +89,21 @@ def test_absolute_widths_and_columns_without_a_value():
         grid_file.GridError, match=r'until\.values: no such number in the summary; did you mean "value"'
     ):
         gather_until(grid, Measure("measured", measured), Until.of({"values": "1%"}))
+
+
+def test_a_target_without_a_value_is_not_reached():
+    grid = Grid({"rate": [1, 2]}, build, range(1, 4))
+    with pytest.raises(grid_file.GridError, match=r"^until\.none: has no value in any of the 6 runs$"):
+        gather_until(grid, Measure("measured", measured), Until.of({"value": "100%", "none": "1%"}))
+    wish = Until.of({"value": "100%", "odd": "1%"}, most=5)
+    reached = gather_until(grid, Measure("measured", measured), wish)
+    assert [(stop.at["rate"], stop.met, stop.seeds) for stop in reached.stops] == [(1, True, 3), (2, False, 5)]
+    line = where_it_stopped(reached.stops, wish)
+    assert "reached at 1 of 2 points" in line
+    assert re.search(r"1 stopped at most_seeds = 5, the farthest at rate=2: value \S+ ±\S+, odd has no value$", line)
+    # a pattern is reached if each of its columns that has values is known well enough
+    reached = gather_until(grid, Measure("measured", measured), Until.of({"[oe]*": "1%"}))
+    assert [(stop.met, list(stop.intervals)) for stop in reached.stops] == [(True, ["odd"]), (True, ["even"])]
 
 
 FILE = """

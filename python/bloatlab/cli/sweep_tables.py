@@ -1,5 +1,6 @@
 """Tables that `bloatlab sweep` prints: means with intervals, differences from a baseline, effects of the axes."""
 
+import fnmatch
 import math
 from collections.abc import Iterator, Sequence
 
@@ -150,6 +151,8 @@ def where_it_stopped(stops: Sequence[Stop], until: Until) -> str:
     missed = [stop for stop in stops if not stop.met]
     if missed:
         worst = max(missed, key=lambda s: s.over)
-        widths = ", ".join(f"{c} {said(i)}" for c, i in worst.intervals.items()) or "no value"
-        line += f"; {len(missed)} stopped at most_seeds = {until.most}, the farthest at {worst.at}: {widths}"
+        widths = [f"{column} {said(found)}" for column, found in worst.intervals.items()]
+        columns = [target.column for target in until.targets]
+        widths += [f"{column} has no value" for column in columns if not fnmatch.filter(worst.intervals, column)]
+        line += f"; {len(missed)} stopped at most_seeds = {until.most}, the farthest at {worst.at}: {', '.join(widths)}"
     return line

@@ -28,6 +28,7 @@ from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.pool import Executor, Point
 from bloatlab.sweep.progress import Watch, silent
 from bloatlab.sweep.store import Measured, Store
+from bloatlab.tables import counted
 
 #: Default limit on seeds per grid point.
 MOST_SEEDS = 100
@@ -71,7 +72,8 @@ class Until:
 class Stop:
     """The result of a grid point: its number of seeds, and the interval of each column with a target and values.
 
-    `over` is the largest ratio of a half-width to its target. It is at most 1 if all targets are met.
+    `over` is the largest ratio of a half-width to its target. It is at most 1 if all targets are met, and infinite if a
+    target has no interval.
     """
 
     at: At
@@ -166,6 +168,8 @@ def gather_until(
         done = gather(points, measure, store=store, jobs=jobs, watch=watch(len(points)), executor=executor)
         found, ran = found + done.found, ran + done.ran
         before = {at: len(known) for at, known in have.items()}
+        if not any(before.values()):
+            _have_values([value.row for value in done.values], until)
         for point, value in zip(done.points, done.values, strict=True):
             have[point.key].append((point, value))
         for at in [at for at in have if at not in stops]:
@@ -197,7 +201,8 @@ def _stop(at: At, rows: Sequence[Mapping[str, Any]], least: int, until: Until) -
 def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[str, Interval], float]:
     """Returns the interval of each column that has a target, and the largest ratio of a half-width to its target.
 
-    A column without finite values has no interval. The ratio is infinite for a column with only one value.
+    A column without finite values has no interval. The ratio is infinite for a column with only one value, and for a
+    target of which no column has a value.
     """
     found: dict[str, Interval] = {}
     over = 0.0
@@ -205,9 +210,24 @@ def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[st
         names = fnmatch.filter(rows[0], target.column)
         if not names:
             raise GridError(f"until.{target.column}: no such number in the summary{nearest(target.column, rows[0])}")
-        for name in names:
-            values = [float(v) for row in rows if (v := row.get(name)) is not None and math.isfinite(v)]
-            if values:
-                found[name] = interval(values)
-                over = max(over, target.over(found[name]) if len(values) > 1 else math.inf)
+        values = {name: _values(rows, name) for name in names}
+        if not any(values.values()):
+            over = math.inf
+        for name, known in values.items():
+            if known:
+                found[name] = interval(known)
+                over = max(over, target.over(found[name]) if len(known) > 1 else math.inf)
     return found, over
+
+
+def _have_values(rows: Sequence[Mapping[str, Any]], until: Until) -> None:
+    """Raises `GridError` for a target that has no value in any run, and which more seeds would hardly meet."""
+    for target in until.targets:
+        names = fnmatch.filter(dict.fromkeys(name for row in rows for name in row), target.column)
+        if names and not any(_values(rows, name) for name in names):
+            raise GridError(f"until.{target.column}: has no value in any of the {counted(len(rows), 'run')}")
+
+
+def _values(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    """Returns the finite values of a column."""
+    return [float(v) for row in rows if (v := row.get(name)) is not None and math.isfinite(v)]
