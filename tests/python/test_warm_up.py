@@ -70,6 +70,10 @@ def test_a_sweep_finds_one_for_each_place(tmp_path: Path, capsys: pytest.Capture
     )
     out = tmp_path / "runs.parquet"
     arguments = ["sweep", str(grid), "-o", str(out), "--store", str(tmp_path / "store")]
+    explain = [*arguments[:2], *arguments[4:], "--explain"]
+    assert call(explain) == 0
+    runs = "2 points with 2 seeds, and 2 runs to find the warm-up: 6 runs"
+    assert f"{runs}, 0 of them stored; " in capsys.readouterr().out
     assert call(arguments) == 0
     low, high = re.findall(r"warm-up by MSER-5: ([\d.]+) to ([\d.]+) s", capsys.readouterr().err)[0]
     frame = pl.read_parquet(out)
@@ -78,6 +82,13 @@ def test_a_sweep_finds_one_for_each_place(tmp_path: Path, capsys: pytest.Capture
     assert 6.3 <= float(high) <= 6.6
     assert call(arguments) == 0
     assert "4 runs, 4 of them from the store" in capsys.readouterr().err
+    assert call(explain) == 0
+    assert capsys.readouterr().out == f"{runs}, 6 of them stored\n"
+    # a third point, whose warm-up is not known yet: a run for it, and one with each seed
+    grid.write_text(grid.read_text().replace('"6s"]', '"6s", "7s"]'))
+    assert call(explain) == 0
+    third = "3 points with 2 seeds, and 3 runs to find the warm-up: 9 runs, 6 of them stored; "
+    assert third in capsys.readouterr().out
     # if a key has several values, the last value applies
     assert call([*arguments, "--force", "--set", "record.warm_up=3s"]) == 0
     assert set(pl.read_parquet(out)["warm_up_s"]) == {3.0}

@@ -91,7 +91,8 @@ def command(
     kept = run.opened(console)
     say_notes(console, *(point.scenario for point in points))
     if explain:
-        return _explained(asked, estimate(points, measure, kept), run.jobs or default_jobs())
+        found = estimate(asked.grid, measure, kept, find_warm_up=asked.find_warm_up)
+        return _explained(asked, found, run.jobs or default_jobs())
     begun = time.perf_counter()
     try:
         with run.executor(console) as executor:
@@ -154,13 +155,15 @@ def _explained(asked: grid_file.GridFile, of: Estimate, jobs: int) -> int:
     """Prints the number of runs and the estimated time."""
     places, seeds = len(asked.grid.places()), len(asked.grid.seeds)
     points = f"{counted(places, 'point')} with {counted(seeds, 'seed')}"
+    if of.warm_ups:
+        points += f", and {counted(of.warm_ups, 'run')} to find the warm-up"
     line = f"{points}: {counted(of.runs, 'run')}, {of.kept} of them stored"
     if of.runs > of.kept:
         each = f"{of.seconds:.1f} s" if of.seconds >= 0.1 else f"{of.seconds * 1e3:.1f} ms"
         tried = counted(of.tried, "trial")
         line += f"; {each} each ({tried}): about {_about(of.wall(jobs))} with {counted(jobs, 'run')} in parallel"
     if asked.until is not None:
-        most = places * asked.until.most
+        most = places * asked.until.most + of.warm_ups
         line += f"; with more seeds for until: up to {counted(most, 'run')}, {_about(of.seconds * most / jobs)}"
     emit(line + "\n")
     return 0

@@ -11,13 +11,18 @@ from typing import Any
 from bloatlab.scenario import Scenario
 from bloatlab.sweep.gather import Measure, gather
 from bloatlab.sweep.grid import At, Grid
-from bloatlab.sweep.pool import Executor
+from bloatlab.sweep.pool import Executor, Point
 from bloatlab.sweep.progress import Watch
 from bloatlab.sweep.store import Store
 from bloatlab.warm_up import WarmUp, find
 
 #: The measure for runs made only to find a warm-up.
 WARM_UP = Measure("warm-up", lambda result: asdict(find(result)))
+
+
+def points(grid: Grid) -> list[Point[At]]:
+    """Returns the runs that find the warm-ups: every grid point with the first seed."""
+    return [grid.point(at, grid.seeds[0]) for at in grid.places()]
 
 
 def with_warm_ups(
@@ -27,11 +32,10 @@ def with_warm_ups(
 
     Raises the errors of `gather`.
     """
-    points = [grid.point(at, grid.seeds[0]) for at in grid.places()]
-    done = gather(points, WARM_UP, store=store, watch=watch, executor=executor)
+    done = gather(points(grid), WARM_UP, store=store, watch=watch, executor=executor)
     found = {
         point.key: WarmUp(float(value.row["seconds"] or 0.0), str(value.row["of"]), steady=bool(value.row["steady"]))
-        for point, value in zip(points, done.values, strict=True)
+        for point, value in zip(done.points, done.values, strict=True)
     }
 
     def build(*, seed: int, **at: Any) -> Scenario:
