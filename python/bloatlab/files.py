@@ -71,6 +71,29 @@ def beside(path: Path) -> Generator[Path]:
         raise
 
 
+#: The marks of bloatlab in the pages and figures that it writes: HTML, SVG, PNG and PDF.
+_MARKS = (
+    b'<meta name="generator" content="bloatlab">',
+    b"<dc:title>bloatlab</dc:title>",
+    b"tEXtSoftware\0bloatlab",
+    b"/Creator (bloatlab)",
+)
+
+
+def drawn_here(path: Path) -> bool:
+    """Returns whether bloatlab wrote this page or figure."""
+    return has(path, *_MARKS)
+
+
+def has(path: Path, *marks: bytes) -> bool:
+    """Returns whether a file contains one of `marks`; false if it cannot be read."""
+    try:
+        data = read(path)
+    except OSError:
+        return False
+    return any(mark in data for mark in marks)
+
+
 def write(path: Path, data: bytes | str, *, flush: bool = False) -> None:
     """Writes a file atomically; with `flush`, the data is on disk before the file is renamed. Raises `OSError`."""
     with beside(path) as aside:

@@ -88,6 +88,15 @@ def write(result: Result, path: str | Path, *, title: str = "", source: str | Pa
     return path
 
 
+def is_ours(path: Path) -> bool:
+    """Returns whether `write` made this file, and not flent itself; false if it cannot be read."""
+    try:
+        with gzip.open(path) as file:
+            return b'"FLENT_VERSION": "bloatlab ' in file.read(MOST_BYTES)
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
 def document(result: Result, *, title: str = "", source: str | Path = "") -> dict[str, Any]:
     """Makes the content of a flent data file for `result`.
 

@@ -8,15 +8,18 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from bloatlab.cli.common import BadInput, overrides, reading, writing
+from bloatlab.cli.common import BadInput, overrides, reading, replaceable, writing
 from bloatlab.cli.live import EXIT_INVALID
-from bloatlab.cli.options import Sets
+from bloatlab.cli.options import ForceFile, Sets
 from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.expectations import Checked, check, junit, table
-from bloatlab.files import write
+from bloatlab.files import has, write
 from bloatlab.sweep import grid_file, watch
 from bloatlab.tables import counted
 from bloatlab.terminal import Console, show
+
+#: The beginning of the JUnit files that this command writes.
+_JUNIT = b'<testsuites name="bloatlab check"'
 
 
 def command(
@@ -24,6 +27,7 @@ def command(
     sets: Sets = (),
     seeds: Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=grid_file.MOST_RUNS))] = None,
     junit_to: Annotated[Path | None, Parameter(name="--junit")] = None,
+    force: ForceFile = False,
     run: Running = RUNNING,
 ) -> int:
     """Run scenarios and sweeps and test their [expect] tables: continuous integration for a queue.
@@ -39,6 +43,7 @@ def command(
     """
     if not files:
         raise BadInput("check: give a file, for example: bloatlab check modem.toml")
+    replaceable(junit_to, force=force, ours=lambda of: has(of, _JUNIT), kind="a file of `bloatlab check --junit`")
     console = Console(stderr=True)
     kept, pairs = run.opened(console), overrides(sets, seeds=seeds is not None)
     done: list[Checked] = []

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bloatlab.errors import InputError
+from bloatlab.files import drawn_here
 from bloatlab.results import FILES, SUMMARY, check_tables
 from bloatlab.scenario import Override, Scenario, load, quantity
 from bloatlab.traces import CAPTURES, PACKETS, check_no_others, remove_packets
@@ -108,6 +109,26 @@ def not_input(output: Path | None, *inputs: Path | None) -> None:
     for path in inputs:
         if output is not None and path is not None and output.exists() and path.exists() and output.samefile(path):
             raise BadInput(f"--output {output}: is read by this command; expected another file")
+
+
+def replaceable(
+    output: Path | None, *, force: bool, ours: Callable[[Path], bool] = lambda _: False, kind: str = ""
+) -> None:
+    """Raises `BadInput` if `output` is a file that the command has not written, unless `force` is given.
+
+    `ours` recognises the files of earlier runs, which `kind` names in the message, such as "a table of this sweep". An
+    empty file, a device and a pipe contain nothing that could be lost.
+    """
+    if output is None or force or not writing(output, lambda: output.is_file() and output.stat().st_size):
+        return
+    if not ours(output):
+        state = f"is not {kind}" if kind else "already exists"
+        raise BadInput(f"{output}: {state}; give --force to replace it, or another name")
+
+
+def replaceable_figure(output: Path | None, *, force: bool) -> None:
+    """Raises `BadInput` if the file exists and is not a figure or a page of bloatlab, unless `force` is given."""
+    replaceable(output, force=force, ours=drawn_here, kind="a figure of bloatlab")
 
 
 def fresh_result(folder: Path | None, *, force: bool, captures: bool, packets: bool = False) -> None:

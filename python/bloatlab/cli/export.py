@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from bloatlab import flent, qlog, traces
-from bloatlab.cli.common import BadInput, reading, writing
-from bloatlab.cli.options import Force, OutputFile
+from bloatlab.cli.common import BadInput, reading, replaceable, writing
+from bloatlab.cli.options import OutputFile
 from bloatlab.results import open_result
 
 
@@ -19,7 +19,7 @@ def command(
     output: OutputFile,
     form: Annotated[Literal["flent", "qlog"], Parameter(name="--format")] = "flent",
     title: str | None = None,
-    force: Force = False,
+    force: bool = False,
 ) -> int:
     """Write a result as a flent data file, for flent's own plotter, or as qlog files, for the tools of QUIC.
 
@@ -34,15 +34,15 @@ def command(
         output: File ending in .flent.gz; for qlog, a folder, which gets a file for each TCP sender.
         form: flent or qlog.
         title: Title in flent. Default: the folder's name.
+        force: Replace the qlog files of an earlier run, or a file that is not an export of bloatlab.
     """
     if form == "flent" and not output.name.endswith(".flent.gz"):
         raise BadInput(f"--output {output}: the name of a flent data file ends in .flent.gz (--format qlog for qlog)")
-    if form == "flent" and force:
-        raise BadInput("--force: only a folder of qlog files needs it; a flent file is replaced without it")
     if form == "qlog" and title is not None:
         raise BadInput("--title: only flent has a title")
     found = reading(result, lambda: open_result(result))
     if form == "flent":
+        replaceable(output, force=force, ours=flent.is_ours, kind="an export of bloatlab")
         writing(output, lambda: flent.write(found, output, title=title or result.resolve().name, source=result))
         sys.stderr.write(f"written to {output}\n")
         return 0

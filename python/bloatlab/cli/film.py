@@ -10,8 +10,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from bloatlab import chromium
-from bloatlab.cli.common import BadInput, scenario, writing
-from bloatlab.cli.options import Sets
+from bloatlab.cli.common import BadInput, replaceable, scenario, writing
+from bloatlab.cli.options import ForceReplace, Sets
 from bloatlab.cli.play import PAGE, fragment
 from bloatlab.outside import refuse
 from bloatlab.scenario import quantity
@@ -37,6 +37,7 @@ def command(
     speed: float = 0.05,
     width: int = 960,
     sets: Sets = (),
+    force: ForceReplace = False,
 ) -> int:
     """Film the packets of a scenario, as the playground shows them, in WebM or GIF.
 
@@ -53,6 +54,7 @@ def command(
     kind = out.suffix.removeprefix(".")
     if kind not in {"webm", "gif"}:
         raise BadInput(f"{out}: expected a name that ends in .webm or .gif")
+    replaceable(out, force=force)
     times = {}
     for name, text in (("from", begin), ("until", until)):
         try:

@@ -5,14 +5,18 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from bloatlab.cli.common import BadInput, writing
+from bloatlab.cli.common import BadInput, replaceable, writing
+from bloatlab.cli.options import ForceFile
 from bloatlab.cli.runs import RUNNING, Running
-from bloatlab.files import write
+from bloatlab.files import has, write
 from bloatlab.judge import STACK, Judged, Suite, judged, names, suite
 from bloatlab.judge.page import claim, table, write_pages
 from bloatlab.judge.verdicts import junit
 from bloatlab.sweep import watch
 from bloatlab.terminal import Console, show
+
+#: The beginning of the JUnit files that this command writes.
+_JUNIT = b'<testsuites name="bloatlab judge"'
 
 
 def command(
@@ -23,6 +27,7 @@ def command(
     case: str | None = None,
     out: Path | None = None,
     junit_to: Annotated[Path | None, Parameter(name="--junit")] = None,
+    force: ForceFile = False,
     run: Running = RUNNING,
 ) -> int:
     """Run the test cases of a document for a congestion controller, with a verdict for each criterion.
@@ -47,6 +52,7 @@ def command(
     """
     suites = _suites(suite_name, cc, queue, case)
     name = str(cc or queue)
+    replaceable(junit_to, force=force, ours=lambda of: has(of, _JUNIT), kind="a file of `bloatlab judge --junit`")
     if out is not None:
         writing(out, lambda: claim(out))
     console = Console(stderr=True)

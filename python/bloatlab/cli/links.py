@@ -8,8 +8,8 @@ from typing import Literal
 from cyclopts import App
 
 from bloatlab import files
-from bloatlab.cli.common import BadInput, not_input, reading, scenario, writing
-from bloatlab.cli.options import Output, OutputFile, ScenarioFile, Sets, TextJson
+from bloatlab.cli.common import BadInput, not_input, reading, replaceable, scenario, writing
+from bloatlab.cli.options import ForceReplace, Output, OutputFile, ScenarioFile, Sets, TextJson
 from bloatlab.deliveries import BYTES, read, written
 from bloatlab.recordings import of_file
 from bloatlab.scenario import quantity
@@ -30,6 +30,7 @@ def rates(
     to: str | None = None,
     into: Path | None = None,
     link: str | None = None,
+    force: ForceReplace = False,
 ) -> int:
     """Derive a link's rate over time from a flent data file or a packet capture.
 
@@ -47,6 +48,7 @@ def rates(
         link: Name of the link. Default: line, or with --into the scenario's only link.
     """
     not_input(output, file, into)
+    replaceable(output, force=force)
     try:
         seconds = quantity(step)
     except ValueError:
@@ -71,7 +73,7 @@ def rates(
 
 
 @app.command
-def write(file: ScenarioFile, /, *, link: str, output: OutputFile, sets: Sets = ()) -> int:
+def write(file: ScenarioFile, /, *, link: str, output: OutputFile, sets: Sets = (), force: ForceReplace = False) -> int:
     """Write a link's delivery opportunities over the scenario's duration as a trace in mahimahi's format.
 
     Needs a link with `delivery`. The trace is the one that the simulation plays with the scenario's seed. The delays of
@@ -84,6 +86,7 @@ def write(file: ScenarioFile, /, *, link: str, output: OutputFile, sets: Sets = 
     of = scenario(file, sets)
     traces = [(one.get("delivery") or {}).get("trace") for one in of.data["link"].values()]
     not_input(output, file, *(file.parent / trace["file"] for trace in traces if trace))
+    replaceable(output, force=force)
     text = written(of.text, link)
     writing(output, lambda: files.write(output, text))
     sys.stderr.write(f"written to {output}\n")

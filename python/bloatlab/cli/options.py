@@ -9,6 +9,7 @@ from cyclopts import Parameter, Token, convert, validators
 
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Force = Annotated[bool, Parameter(help="Replace the files of an earlier run in the folder.")]
+ForceFile = Annotated[bool, Parameter(help="Replace a file that this command has not written.")]
 Jobs = Annotated[
     Count | None,
     Parameter(
@@ -18,6 +19,7 @@ Jobs = Annotated[
     ),
 ]
 Output = Annotated[Path | None, Parameter(name=["--output", "-o"])]
+ForceReplace = Annotated[bool, Parameter(help="Replace an existing file.")]
 OutputFile = Annotated[Path, Parameter(name=["--output", "-o"])]
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], help="Print nothing but errors.")]
 SavedIn = Annotated[Output, Parameter(help="Folder for the result. Default: the result is not saved.")]

@@ -8,8 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from bloatlab import flent
-from bloatlab.cli.common import BadInput, writing
-from bloatlab.cli.options import Output
+from bloatlab.cli.common import BadInput, replaceable_figure, writing
+from bloatlab.cli.options import ForceFile, Output
 from bloatlab.plots.kind import Options
 from bloatlab.plots.kinds import NAMES
 from bloatlab.plots.kinds import kind as kind_named
@@ -31,6 +31,7 @@ def command(
     xlim: tuple[float, float] | None = None,
     ylim: tuple[float, float] | None = None,
     log: Log | None = None,
+    force: ForceFile = False,
     list_: Annotated[bool, Parameter(name="--list")] = False,
 ) -> int:
     """Draw one result, several results overlaid, or a sweep.
@@ -65,6 +66,7 @@ def command(
         suffix_of(output)
     drawn = _drawn(results, kind, Options(width, of, x, columns, title or "", labels, xlim, ylim, log))
     place = output or Path(f"{_stem(results[0])}-{drawn.kind}.svg")
+    replaceable_figure(place, force=force)
     writing(place, lambda: drawn.write(place))
     sys.stderr.write(f"drawn in {place}\n")
     return 0

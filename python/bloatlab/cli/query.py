@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from bloatlab.cli.common import BadInput, writing
-from bloatlab.cli.options import Output, StoreFolder, TextCsvJson
+from bloatlab.cli.common import BadInput, replaceable, writing
+from bloatlab.cli.options import ForceReplace, Output, StoreFolder, TextCsvJson
 from bloatlab.cli.runs import check_table_name, opened
 from bloatlab.cli.show import value_text
 from bloatlab.results import table_text, write_table
@@ -18,6 +18,7 @@ def command(
     *,
     output: Output = None,
     form: TextCsvJson = "text",
+    force: ForceReplace = False,
     store: StoreFolder = None,
 ) -> int:
     """Query the store of earlier runs in SQL (DuckDB's dialect).
@@ -34,6 +35,7 @@ def command(
         output: File for the result: .parquet, .csv or .json by its suffix.
     """
     check_table_name(output)
+    replaceable(output, force=force)
     # imported here, because importing DuckDB takes a tenth of a second and only this command needs it
     from bloatlab.query import QueryError, Views, quoted  # noqa: PLC0415
 

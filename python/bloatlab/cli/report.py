@@ -4,8 +4,8 @@ import json
 import shlex
 from pathlib import Path
 
-from bloatlab.cli.common import BadInput, reading, writing
-from bloatlab.cli.options import OutputFile
+from bloatlab.cli.common import BadInput, reading, replaceable_figure, writing
+from bloatlab.cli.options import ForceFile, OutputFile
 from bloatlab.report import Page, write
 from bloatlab.report.results import results_page
 from bloatlab.simulated_and_live import COMPARED, compared_page, opened
@@ -13,7 +13,7 @@ from bloatlab.studies.study import REPORT
 from bloatlab.terminal import Console
 
 
-def command(*results: Path, output: OutputFile) -> int:
+def command(*results: Path, output: OutputFile, force: ForceFile = False) -> int:
     """Write a report of results: one self-contained HTML file, with the answer first.
 
     It begins with a one-sentence summary of the results and one figure; charts, tables and provenance follow. Charts
@@ -31,6 +31,7 @@ def command(*results: Path, output: OutputFile) -> int:
         raise BadInput(f"-o {output}: the name of a report ends in .html")
     if output.is_dir():
         raise BadInput(f"-o {output}: is a directory")
+    replaceable_figure(output, force=force)
     words = shlex.join(["bloatlab", "report", *map(str, results), "-o", str(output)])
     page = _page(results, words)
 

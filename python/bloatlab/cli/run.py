@@ -8,7 +8,16 @@ from cyclopts import Parameter, validators
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from bloatlab.cli.common import BadInput, fresh_result, overrides, reading, remove_recordings, say_notes, writing
+from bloatlab.cli.common import (
+    BadInput,
+    fresh_result,
+    overrides,
+    reading,
+    remove_recordings,
+    replaceable_figure,
+    say_notes,
+    writing,
+)
 from bloatlab.cli.options import Force, Quiet, SavedIn, ScenarioFile, Sets, TableForm
 from bloatlab.cli.show import print_result
 from bloatlab.errors import nearest
@@ -70,7 +79,8 @@ def command(
     resolved = reading(file, lambda: load(file, given))
     if resolved.traces(PACKETS) and output is None:
         raise BadInput("trace.packets: give a folder for the packets with -o")
-    # an existing result is refused before the run, which may take a long time
+    # an existing result or another file is refused before the run, which may take a long time
+    replaceable_figure(picture, force=force)
     fresh_result(output, force=force, captures=pcap, packets=resolved.traces(PACKETS))
     console = Console(stderr=True)
     say_notes(console, resolved, quiet=quiet)

@@ -4,13 +4,14 @@ import fnmatch
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import polars as pl
 from cyclopts import Parameter, validators
 
-from bloatlab.cli.common import BadInput, overrides, reading, say_notes, writing
+from bloatlab.cli.common import BadInput, overrides, reading, replaceable, say_notes, writing
 from bloatlab.cli.options import Output, Sets, TextCsvJson
 from bloatlab.cli.runs import RUNNING, Running, check_table_name
 from bloatlab.cli.sweep_tables import compared, means, what_matters, where_it_stopped
@@ -84,9 +85,8 @@ def command(
     asked = reading(grid, lambda: grid_file.load(grid, overrides(sets), seeds))
     points = asked.grid.points()
     axes = list(asked.grid.axes)
-    if not force:
-        _no_other(output, [*axes, *over_seeds.NAMES])
-        _no_other(summary, [*axes, "column", "n"])
+    for file, head in ((output, [*axes, *over_seeds.NAMES]), (summary, [*axes, "column", "n"])):
+        replaceable(file, force=force, ours=partial(_begins_with, head), kind="a table of this sweep")
     _arm(asked, against)
     kept = run.opened(console)
     say_notes(console, *(point.scenario for point in points))
@@ -201,16 +201,12 @@ def _writable(output: Path | None, summary: Path | None) -> None:
         raise BadInput(f"--summary {summary}: is the file of -o, too; expected another file")
 
 
-def _no_other(output: Path | None, head: Sequence[str]) -> None:
-    """Raises `BadInput` if the file exists and is not an earlier table of this sweep."""
-    if output is None or not output.exists():
-        return
+def _begins_with(head: Sequence[str], table: Path) -> bool:
+    """Returns whether the columns of a table begin with `head`, as those of an earlier table of the sweep do."""
     try:
-        columns = read_table(output).columns
+        return read_table(table).columns[: len(head)] == head
     except (OSError, pl.exceptions.PolarsError, ValueError):
-        columns = []
-    if columns[: len(head)] != head:
-        raise BadInput(f"{output}: is not a table of this sweep; give --force to replace it, or another name")
+        return False
 
 
 def _chosen(frame: pl.DataFrame, axes: Sequence[str], patterns: Sequence[str]) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from bloatlab.cli.common import BadInput, overrides, reading, writing
-from bloatlab.cli.options import Jobs, Output, Sets, TextJson
+from bloatlab.cli.common import BadInput, fresh, overrides, reading, writing
+from bloatlab.cli.options import Force, Jobs, Output, Sets, TextJson
 from bloatlab.results import write_json
 from bloatlab.sweep import default_jobs, watch
 from bloatlab.tables import counted
@@ -29,6 +29,7 @@ def command(
     jobs: Jobs = None,
     only: tuple[str, ...] = (),
     sets: Sets = (),
+    force: Force = False,
 ) -> int:
     """Simulate scenarios that were measured on a real Linux kernel, and compare every value within its tolerance.
 
@@ -44,9 +45,8 @@ def command(
         only: Only scenarios with this text in their name. Repeatable.
     """
     console = Console(stderr=True)
-    if output is not None:
-        writing(output, lambda: output.mkdir(parents=True, exist_ok=True))
     entries = _entries(files or public(), only)
+    fresh(output, "validate.json", "validate.txt", force=force)
     begun = time.perf_counter()
     bar = watch(f"{len(entries)} scenarios x {seeds}", console)
     done = validate(

@@ -164,10 +164,10 @@ def _write(drawn: Drawn, path: Path, suffix: str) -> None:
     with files.beside(path) as aside:
         match suffix:
             case ".svg":
-                figure.savefig(aside, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+                figure.savefig(aside, format="svg", transparent=True, metadata={"Date": None, "Creator": "bloatlab"})
             case ".pdf":
-                dates = {"CreationDate": None, "Creator": None, "Producer": None}
+                dates = {"CreationDate": None, "Creator": "bloatlab", "Producer": None}
                 figure.savefig(aside, format="pdf", metadata=dates)
             case _:
                 dpi = WIDTHS[drawn.width].dpi
-                figure.savefig(aside, format="png", dpi=dpi, facecolor="white", metadata={"Software": None})
+                figure.savefig(aside, format="png", dpi=dpi, facecolor="white", metadata={"Software": "bloatlab"})
