@@ -7,6 +7,9 @@
     "NAME"       a sweep by its name, in its order: its axes, seed, scenario_hash, and the columns of summaries
     "TABLE"      a stored table by its name, such as queue_series: scenario_hash, seed, and its columns
 
+Names in SQL do not depend on case. A sweep or table whose name is taken gets the view "NAME (sweep)" or "NAME (table)",
+and columns of one view that differ only in case are numbered: "Queue (1)", "queue (2)".
+
 Only results from the current core and the newest code of each measure are visible, as in a sweep.
 
 A query can read these views and nothing else: it is one SELECT (or a statement that DuckDB treats as one), without
@@ -134,7 +137,10 @@ class Views:
         kept = parquet.needed({part: part.hashes() for part in parquet.parts(stock.folder)})
         known = {name for hashes in kept.values() for name in hashes}
         files = [*self._fresh(stock.folder, known), *(self._link(part.path) for part in kept)]
-        return _Shelf(stock.measure, files, [pl.read_parquet_schema(file) for file in files])
+        shelf = _Shelf(stock.measure, files, [pl.read_parquet_schema(file) for file in files])
+        new = _numbered_names(shelf.columns)
+        files = [self._renamed(file, new) for file in files]
+        return _Shelf(stock.measure, files, [pl.read_parquet_schema(file) for file in files]) if new else shelf
 
     def _fresh(self, folder: Path, known: set[str]) -> Iterator[Path]:
         """Copies the runs that are in journals, but whose hashes are not in `known`, to temporary Parquet files.
@@ -160,25 +166,60 @@ class Views:
         link.symlink_to(self._files[-1])
         return link
 
+    def _renamed(self, file: Path, new: Mapping[str, str]) -> Path:
+        """Returns a copy of a Parquet file with new names of columns, or the file itself if it has none of them."""
+        if new.keys().isdisjoint(pl.read_parquet_schema(file)):
+            return file
+        copy = self._free()
+        pl.read_parquet(file).rename(new, strict=False).write_parquet(copy)
+        return copy
+
+    def _sweep(self, of: sweeps.Asked, name: str, columns: Sequence[str]) -> sweeps.Asked:
+        """Returns a sweep under the name of its view, with axes whose names differ from `columns` of the summaries."""
+        link = self._link(of.path)
+        axes = [axis for axis in pl.read_parquet_schema(link) if axis not in {"seed", "scenario_hash"}]
+        new = _numbered_names(axes, [*columns, "seed", "scenario_hash", "file_row_number"])
+        return replace(of, name=name, path=self._renamed(link, new))
+
     def _make(self, shelves: Sequence[_Shelf], asked: Sequence[sweeps.Asked]) -> None:
         self._view("runs", _union([_runs(s) for s in shelves], _NO_RUNS))
         numbers = [shelf for shelf in shelves if SUMMARIES.match(shelf.measure)]
         self._view("summaries", _union([_summary(s, numbers[:i]) for i, s in enumerate(numbers)], _NO_SUMMARIES))
-        asked = [replace(of, path=self._link(of.path)) for of in asked]
-        self._view("sweeps", _union([_asked(of) for of in asked], _NO_SWEEPS))
+        taken = {"runs", "summaries", "sweeps", "series"}
         frames = [(shelf, name) for shelf in shelves for name in shelf.frames]
+        views = {name: _unused(name, "table", taken) for name in dict.fromkeys(name for _, name in frames)}
+        columns = [name for name, _ in self.columns("summaries") if name != "name"]
+        asked = [self._sweep(of, _unused(of.name, "sweep", taken), columns) for of in asked]
+        self._view("sweeps", _union([_asked(of) for of in asked], _NO_SWEEPS))
         self._view("series", _union([_frame(*of, named=True) for of in frames], _NO_SERIES))
-        for name in dict.fromkeys(name for _, name in frames):
-            self._view(name, _union([_frame(shelf, of, named=False) for shelf, of in frames if of == name], ""))
+        for name, view in views.items():
+            self._view(view, _union([_frame(shelf, of, named=False) for shelf, of in frames if of == name], ""))
         for of in asked:
             columns = "a.* EXCLUDE (file_row_number), s.* EXCLUDE (scenario_hash, seed, name)"
             joined = f"{_numbered(of)} a JOIN summaries s USING (scenario_hash)"
             self._view(of.name, f"SELECT {columns} FROM {joined} ORDER BY file_row_number")
 
     def _view(self, name: str, sql: str) -> None:
-        if name.casefold() not in {other.casefold() for other in self.names}:
-            self._db.execute(f"CREATE VIEW {quoted(name)} AS {sql}")
-            self.names.append(name)
+        self._db.execute(f"CREATE VIEW {quoted(name)} AS {sql}")
+        self.names.append(name)
+
+
+def _unused(name: str, kind: str, taken: set[str]) -> str:
+    """Returns the name of a view, followed by `kind` if SQL cannot distinguish it from one of `taken`; extends them."""
+    more = itertools.chain(["", f" ({kind})"], (f" ({kind} {n})" for n in itertools.count(2)))
+    found = next(name + suffix for suffix in more if (name + suffix).casefold() not in taken)
+    taken.add(found.casefold())
+    return found
+
+
+def _numbered_names(names: Sequence[str], others: Sequence[str] = ()) -> dict[str, str]:
+    """Returns new, numbered names for those of `names` that SQL cannot distinguish from each other or from `others`."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(name.casefold(), []).append(name)
+    known = {other.casefold() for other in others}
+    groups = [group for key, group in alike.items() if len(group) > 1 or key in known]
+    return {name: f"{name} ({n})" for group in groups for n, name in enumerate(group, 1)}
 
 
 _NO_RUNS = (

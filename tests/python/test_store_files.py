@@ -326,6 +326,52 @@ def test_sql_sees_sweeps_by_name_with_their_axes_and_tables(scenario_file: Path,
         assert capsys.readouterr().out.splitlines()[1] == "true,true,true"
 
 
+def queried(sql: str, *options: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Returns the rows of a query's answer as CSV."""
+    capsys.readouterr()
+    assert call(["query", sql, *options, "-f", "csv"]) == 0
+    return capsys.readouterr().out.splitlines()[1:]
+
+
+def test_every_sweep_has_a_view(scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    store = ["--store", str(tmp_path / "store")]
+    names = ("runs", "queue_series", "home", "Home")
+    for seeds, name in enumerate(names, 1):
+        grid = grid_file(scenario_file, seeds).rename(tmp_path / f"{name}.toml")
+        grid.write_text(grid.read_text().replace('scenario = "', f'scenario = "{scenario_file.parent}/'))
+        assert call(["sweep", str(grid), *store, "--keep", "queue_series"]) == 0
+    views = queried("SELECT DISTINCT sweep FROM sweeps", *store, capsys=capsys)
+    (other,) = [view for view in views if view.startswith("Home (")]
+    assert sorted(views) == sorted(["runs (sweep)", "queue_series (sweep)", "home", other])
+    for seeds, view in enumerate(("runs (sweep)", "queue_series (sweep)", "home", other), 1):
+        assert queried(f'FROM "{view}" SELECT max(seed)', *store, capsys=capsys) == [str(seeds)]
+
+
+def test_names_that_differ_only_in_case(scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    store = ["--store", str(tmp_path / "store")]
+    text = scenario_file.read_text().replace("[link.up]", '[link.UP]\nfrom = "x"\nto = "y"\nrate = "9mbit"\n[link.up]')
+    scenario_file.write_text(text)
+    grid = scenario_file.with_name("grid.toml")
+    arms = "".join(
+        f'[axes.{axis}]\n{a} = {{ "{path}" = {first} }}\n{b} = {{ "{path}" = {second} }}\n'
+        for axis, a, b, path, first, second in (
+            ("Queue", "long", "short", "link.up.queue", "{droptail = {}}", "{codel = {}}"),
+            ("queue", "soon", "late", "app.voip.start", '"100ms"', '"200ms"'),
+            ("Seed", "one", "two", "link.up.delay", '"1ms"', '"2ms"'),
+        )
+    )
+    grid.write_text(f'scenario = "{scenario_file.name}"\nseeds = [7]\n[set]\nduration = "1s"\n{arms}')
+    assert call(["sweep", str(grid), *store]) == 0
+    sql = 'SELECT DISTINCT "Queue (1)", "queue (2)", "Seed (1)", seed FROM grid ORDER BY ALL'
+    found = queried(sql, *store, capsys=capsys)
+    assert found == [f"{a},{b},{c},7" for a in ("long", "short") for b in ("late", "soon") for c in ("one", "two")]
+    assert queried("SELECT DISTINCT seed FROM sweeps", *store, capsys=capsys) == ["7"]
+    sql = 'SELECT max("links.UP.offered_packets (1)") = 0, min("links.up.offered_packets (2)") > 0 FROM grid'
+    assert queried(sql, *store, capsys=capsys) == ["true,true"]
+    assert call(["query", "SELECT queue FROM grid", *store]) == 2
+    assert "queue (2)" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

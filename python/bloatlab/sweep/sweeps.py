@@ -3,7 +3,8 @@
     STORE/sweeps/DIGEST.parquet      axes, seed, scenario_hash; one row per run, in the order of the sweep
 
 A sweep is a grid file with its `--set` overrides, and DIGEST is a hash of both. If a sweep is repeated, the new table
-replaces the old one. The file's metadata contains `sweep` (a name unique in the store), `grid` and `sets`.
+replaces the old one. The file's metadata contains `sweep` (a name unique in the store, without regard to case), `grid`
+and `sets`.
 """
 
 import functools
@@ -75,7 +76,7 @@ def note(store: Store, grid: Path, sets: Sequence[Override], points: Sequence[Po
     digest = hashlib.sha256(f"{grid}\0{words}".encode()).hexdigest()[:16]
     path = store.folder / FOLDER / f"{digest}{parquet.SUFFIX}"
     name = f"{grid.stem} {words}".strip()
-    if any(other.name == name and other.path != path for other in asked(store)):
+    if any(other.name.casefold() == name.casefold() and other.path != path for other in asked(store)):
         name = f"{name} ({digest[:4]})"
     rows = [{**labels(p.key), "seed": p.seed, "scenario_hash": p.seeded().hash} for p in points]
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"seed": pl.UInt64}, strict=False)
