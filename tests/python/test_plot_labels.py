@@ -49,7 +49,7 @@ def swept(queues: Sequence[str] = QUEUES) -> pl.DataFrame:
             ["rate 1mbit", "rate 2mbit"],
         ),
         (["1mbit", "{ not TOML"], ["1mbit", "{ not TOML"]),
-        ([1, 2.5, True], ["1", "2.5", "True"]),
+        ([1, 2.5, True], ["1", "2.5", "true"]),
     ],
 )
 def test_labels_show_what_differs_between_the_values(values: Sequence[object], expected: Sequence[str]):
