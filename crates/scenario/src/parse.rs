@@ -30,7 +30,7 @@ pub fn parse(text: &str, format: Format) -> Result<Value, Problem> {
         }
         Format::Json => serde_json::from_str(text).map(|Unique(tree)| tree).map_err(|e| {
             let message = one_line(&e.to_string());
-            let what = message.split(" at line ").next().unwrap_or_default();
+            let what = message.rsplit_once(" at line ").map_or(&*message, |(what, _)| what);
             let what = if e.is_eof() { "the text ends too early" } else { what };
             Problem::new("", format!("line {}: not valid JSON: {}", e.line(), shown(what)))
         }),

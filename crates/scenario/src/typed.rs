@@ -85,21 +85,24 @@ fn as_given(given: &str) -> String {
             let kinds = ["integer ", "floating point ", "boolean ", "string ", "character "];
             let value = kinds.iter().find_map(|kind| given.strip_prefix(kind)).unwrap_or(given);
             let value = value.strip_prefix('`').and_then(|v| v.strip_suffix('`')).unwrap_or(value);
-            // JSON's reader turns an integer of more than 64 bits into a floating-point number
-            let digits = |x: f64| given.starts_with("floating point ") && x.fract() == 0.0 && x.abs() < 1e21;
-            value.parse().ok().filter(|x| digits(*x)).map_or_else(|| shown(value), |x: f64| format!("{x:.0}"))
+            // JSON's reader turns an integer of more than 64 bits into a floating-point number, so its digits are lost
+            let is_large =
+                given.starts_with("floating point ") && value.parse().is_ok_and(|x: f64| x >= i64::MAX as f64);
+            if is_large { format!("a number beyond {}", i64::MAX) } else { shown(value) }
         }
     }
 }
 
 /// Rewords serde's description of the expected value.
 fn as_valid(valid: &str) -> String {
+    // TOML's integers have 64 bits with a sign, so messages name no greater limit
     let most = |bits: u32| format!("a whole number from 0 to {}", (1u64 << bits) - 1);
     match valid {
         "u8" => most(8),
         "u16" => most(16),
         "u32" => most(32),
-        "u64" | "usize" => format!("a whole number from 0 to {}", u64::MAX),
+        "usize" => most(usize::BITS.min(63)),
+        "u64" => most(63),
         "f64" | "f32" => "a number".to_owned(),
         "a boolean" => "true or false".to_owned(),
         "a string" | "str" | "string" => "a string".to_owned(),

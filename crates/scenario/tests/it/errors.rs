@@ -278,7 +278,7 @@ fn lines_are_in_the_users_words() {
         ),
         ("link.up.loss", "nan", "link.up.loss: NaN is not valid; expected a finite number or a string"),
         ("duration", "1979-05-27", "duration: 1979-05-27 is not valid; expected a finite number or a string"),
-        ("seed", "-1", "seed: -1 is not valid; expected a whole number from 0 to 18446744073709551615"),
+        ("seed", "-1", "seed: -1 is not valid; expected a whole number from 0 to 9223372036854775807"),
     ];
     for (path, value, line) in cases {
         let lines = set(path, value).unwrap_err();
