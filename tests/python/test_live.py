@@ -438,3 +438,13 @@ def test_a_run_in_another_pid_namespace_is_left_alone(lab: Path):
         # the command in the other namespace has run to its end
         assert inside.stdout.readline() == "done\n"
         assert inside.wait(60) in (0, EXIT_INVALID)
+
+
+def test_packets_without_a_destination_do_not_judge_the_bench():
+    scenario = bloatlab.parse(
+        "duration = '1s'\nlink.wire = { from = 'h1', to = 'h2', both_ways = true, rate = '10mbit' }"
+    )
+    result = live.run(scenario)
+    # a namespace with IPv6 sends some at its start
+    assert result.summary["live"]["unread_ms"]["count"] == 0
+    assert result.summary["live"]["valid"]

@@ -107,9 +107,10 @@ pub(crate) struct Exits {
     pub pcaps: [Option<Capture>; 2],
     /// Lateness of the packets that have left the bench.
     pub lateness: Histogram,
-    /// For each packet that was read from a device, the time since this device was last known to be empty. The packet
-    /// may have waited in the device for this long. A packet that ended a sleep may also have waited while the thread
-    /// was woken.
+    /// For each packet of a host that was read from a device, the time since this device was last known to be empty. The
+    /// packet may have waited in the device for this long. A packet that ended a sleep may also have waited while the
+    /// thread was woken. Packets that the kernel sends on its own, such as those with which IPv6 looks for routers, do
+    /// not count: there are few, and without applications they would decide about the run.
     pub unread: Histogram,
     /// Time at which each device was last known to be empty.
     empty: [Time; 2],
@@ -241,7 +242,7 @@ impl<S: Sink> LinkThread<S> {
                 return Ok(false);
             };
             let now = clock.now().min(end);
-            exits.unread.record(now.since(exits.empty[side.index()]));
+            let mut is_ours = false;
             let mut segments = Segments::new(&buffer[..n]);
             while let Some(n) = segments.next(&mut segment) {
                 let bytes = &segment[..n];
@@ -250,6 +251,7 @@ impl<S: Sink> LinkThread<S> {
                 exits.capture(clock, side, now, bytes);
                 let arrival = bench.arrive(now, side, bytes, &mut |p| exits.leave(clock, &p));
                 if let Arrival::Taken { flow, new, syn } = arrival {
+                    is_ours = true;
                     // if a port is reused, it may now belong to another application
                     if new || syn {
                         claims.try_iter().for_each(|c| exits.app_counters.claim(c));
@@ -261,6 +263,9 @@ impl<S: Sink> LinkThread<S> {
                         exits.app_counters.syn(flow, now);
                     }
                 }
+            }
+            if is_ours {
+                exits.unread.record(now.since(exits.empty[side.index()]));
             }
             exits.flush_all(clock);
             self.count_drops();
