@@ -5,7 +5,6 @@
 //! is added. Delays are one way, from kernel to kernel: from the time at which a packet leaves one TUN device to the
 //! time at which it enters the other.
 
-use crate::ecn::EcnUse;
 use crate::flows::Key;
 use crate::plan::Plan;
 use measure::Tally;
@@ -43,7 +42,8 @@ pub(crate) type Claim = (Ports, Owner);
 pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Result<Tally, Problem> {
     // no kernel reports entries into fast recovery
     let [marks, timeouts] = crate::sys::counts_marks_and_timeouts();
-    let known = Known { timeouts, fast_recoveries: false, ce_packets: marks && plan.ecn() != EcnUse::Never };
+    let known =
+        Known { timeouts, fast_recoveries: false, ce_packets: marks && plan.network.stacks.iter().any(|s| s.ecn.ecn) };
     let mut tally = Tally { warm_up: Time(scenario.record.warm_up.0), known, ..Tally::default() };
     for app in &plan.network.apps {
         let series = app.recorded.then_some((duration, scenario.bin()));

@@ -92,6 +92,10 @@ fn parse_v6(p: &[u8]) -> Option<Header> {
         };
         next = *p.get(at)?;
         at += length;
+        // what follows is a part of the packet, which begins with a header only in the first fragment
+        if fragment {
+            break;
+        }
     }
     Some(transport_of(next, fragment, p.get(at..)?, address(8)?, address(24)?, p[0] << 4 | p[1] >> 4))
 }
@@ -324,6 +328,11 @@ mod tests {
                     assert_eq!(h.flags, Flags::default());
                 }
             }
+        }
+        // options behind the fragment header are in the first fragment only, so no fragment's options are read
+        for mut part in fragments(&udp_of(true, 500, 0), 64) {
+            part[40] = 60;
+            assert_eq!(parse(&part).unwrap().protocol.0, 60);
         }
         // a fragment header with offset 0 and without M precedes a whole packet (RFC 8200 §4.5)
         let [mut whole, _] = fragments(&udp_of(true, 500, 0), 64);

@@ -285,8 +285,11 @@ impl Ftp {
         let rate = place.checked_sub(1).and_then(|p| rates[p].rate);
         let due =
             rate.map_or(u64::MAX, |r| r.bytes_in(now.since(limit.since)).saturating_sub(limit.written - limit.before));
-        let room = host.write_offset(conn, sender, UNSENT).saturating_sub(limit.written);
-        let blocks = due.min(room) / BLOCK;
+        let mut blocks = due / BLOCK;
+        if blocks > 0 {
+            let room = host.write_offset(conn, sender, UNSENT).saturating_sub(limit.written);
+            blocks = blocks.min(room / BLOCK);
+        }
         if blocks > 0 {
             limit.written += blocks * BLOCK;
             host.write(conn, sender, blocks * BLOCK);

@@ -1,6 +1,6 @@
 //! A TCP connection of an application: two sockets, one in each namespace.
 
-use crate::sys::TcpInfo;
+use crate::sys::{TcpInfo, set_notsent_lowat};
 use measure::tally::SenderState;
 use std::os::fd::OwnedFd;
 use traffic::ConnId;
@@ -35,6 +35,18 @@ pub(super) struct End {
     pub wants_write: bool,
     /// The kernel's counters as last read.
     pub last_info: TcpInfo,
+}
+
+impl End {
+    /// Limits the unsent bytes in the socket. Without a socket, the limit holds once there is one.
+    pub(super) fn limit_unsent(&mut self, limit: u32) {
+        if self.notsent_lowat.replace(limit) != Some(limit)
+            && let Some(socket) = &self.socket
+        {
+            // if the kernel refuses the limit, it reports the socket as writable more often than necessary
+            let _ = set_notsent_lowat(socket, limit);
+        }
+    }
 }
 
 #[derive(Debug)]

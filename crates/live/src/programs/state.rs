@@ -200,6 +200,9 @@ impl HostState {
             }
             let end = &mut conn.ends[1];
             (end.socket, end.connected) = (Some(fd), true);
+            if let Some(limit) = end.notsent_lowat.take() {
+                end.limit_unsent(limit);
+            }
             let (app, id) = (conn.app, conn.id);
             self.app_events.push_back((app, AppEvent::Connected(id, traffic::Role::Server)));
             self.send_pending(slot, 1);

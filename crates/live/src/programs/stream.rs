@@ -1,9 +1,9 @@
 //! TCP connections: writing, reading, closing, and reading the kernel's counters.
 
-use super::conn::{Closing, sender_state};
+use super::conn::{Closing, End, sender_state};
 use super::poll::Token;
 use super::state::{AppEvent, HostState};
-use crate::sys::{set_notsent_lowat, tcp_info};
+use crate::sys::tcp_info;
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
@@ -29,6 +29,15 @@ fn room(socket: &OwnedFd, limit: u32) -> usize {
     }
 }
 
+/// Removes the socket of an end that has sent and received everything from epoll, which would report its hang-up again
+/// and again until the other end is done, too.
+fn unwatch(poll: &OwnedFd, end: &End) {
+    if let Some(socket) = end.socket.as_ref().filter(|_| end.eof && end.closing == Closing::FinSent) {
+        // a socket that stays in epoll only costs time
+        let _ = epoll::delete(poll, socket);
+    }
+}
+
 impl HostState {
     /// Returns the slot of a connection; `None` if the connection no longer exists.
     pub(super) fn slot(&self, id: ConnId) -> Option<usize> {
@@ -51,11 +60,8 @@ impl HostState {
     pub(super) fn write_offset(&mut self, id: ConnId, side: Role, notsent_lowat: u64) -> u64 {
         let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_mut()) else { return 0 };
         let end = &mut conn.ends[side as usize];
-        let limit = notsent_lowat.clamp(1, u64::from(u32::MAX)) as u32;
-        end.notsent_lowat = Some(limit);
+        end.limit_unsent(notsent_lowat.clamp(1, u64::from(u32::MAX)) as u32);
         let Some(socket) = &end.socket else { return end.accepted.saturating_add(notsent_lowat) };
-        // if the kernel refuses the limit, it reports the socket as writable more often than necessary
-        let _ = set_notsent_lowat(socket, limit);
         if end.to_send == u64::MAX {
             return end.accepted;
         }
@@ -124,6 +130,7 @@ impl HostState {
         if e.to_send == 0 && e.closing == Closing::Requested && !failed {
             e.closing = Closing::FinSent;
             failed = shutdown(socket, Shutdown::Write).is_err();
+            unwatch(&self.epoll, e);
         }
         if failed {
             self.end_connection(slot);
@@ -169,6 +176,8 @@ impl HostState {
                     e.eof = true;
                     let flags = if e.wants_write { EventFlags::OUT } else { EventFlags::empty() };
                     good = epoll::modify(&self.epoll, socket, Token::Conn(slot, end).pack(), flags).is_ok();
+                    unwatch(&self.epoll, e);
+                    break;
                 }
                 Ok((n, _)) => got += n as u64,
                 Err(Errno::AGAIN) => break,
