@@ -44,7 +44,8 @@ pub(crate) fn tally(scenario: &Scenario, plan: &Plan, duration: Duration) -> Res
     let [marks, timeouts] = crate::sys::counts_marks_and_timeouts();
     let known =
         Known { timeouts, fast_recoveries: false, ce_packets: marks && plan.network.stacks.iter().any(|s| s.ecn.ecn) };
-    let mut tally = Tally { warm_up: Time(scenario.record.warm_up.0), known, ..Tally::default() };
+    let (warm_up, load) = (Time(scenario.record.warm_up.0), scenario.load());
+    let mut tally = Tally { warm_up, load, known, ..Tally::default() };
     for app in &plan.network.apps {
         let series = app.recorded.then_some((duration, scenario.bin()));
         let traffic = &app.declared.traffic;

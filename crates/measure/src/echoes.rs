@@ -19,8 +19,8 @@ pub(crate) struct Echo {
 /// The echoes of one application, numbered 0, 1, 2, ... in the order in which their requests left.
 ///
 /// The first 65 536 echoes are stored individually. The count covers only requests sent after the warm-up, and the
-/// histogram only replies that arrived after the warm-up. The minimum RTT is taken over the whole run, because it
-/// represents the idle path.
+/// histogram only replies that arrived after the warm-up. The minimum RTT and the RTTs before the load are taken over
+/// the whole run, because they represent the idle path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Echoes {
     warm_up: Time,
@@ -28,6 +28,10 @@ pub struct Echoes {
     sent: u64,
     rtt: Histogram,
     least: Option<Duration>,
+    /// Round trips that ended before the load began.
+    idle: Histogram,
+    /// Number and sum of the round trips under load.
+    loaded: (u64, u128),
 }
 
 impl Echoes {
@@ -44,11 +48,19 @@ impl Echoes {
         }
     }
 
-    /// Records the reply to request `number`.
-    pub(crate) fn answered(&mut self, number: u64, now: Time, rtt: Duration) {
+    /// Records the reply to request `number`. `load` is the time during which there is load. An echo that is answered
+    /// before the load begins belongs to the idle path; an echo that is sent after the load ended is neither idle nor
+    /// under load.
+    pub(crate) fn answered(&mut self, number: u64, now: Time, rtt: Duration, load: &Range<Time>) {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        if now < load.start {
+            self.idle.record(rtt);
+        }
         if now >= self.warm_up {
             self.rtt.record(rtt);
+            if now >= load.start && now - rtt < load.end {
+                self.loaded = (self.loaded.0 + 1, self.loaded.1 + u128::from(rtt.0));
+            }
         }
         if let Some(probe) = usize::try_from(number).ok().and_then(|i| self.kept.get_mut(i)) {
             probe.rtt = Some(rtt);
@@ -77,29 +89,21 @@ impl Echoes {
         Some(self.rtt.percentile(99.0)?.saturating_sub(self.least?))
     }
 
-    /// Returns the mean RTT under load, where `load` is the time during which there was load. Echoes that were answered
-    /// before the load began, or sent after the load ended, do not count.
-    pub(crate) fn loaded(&self, load: &Range<Time>) -> Option<Duration> {
-        let (mut n, mut sum) = (u128::from(self.rtt.count()), self.rtt.sum());
-        let late = self.kept.iter().rev().take_while(|p| p.sent >= load.end).filter_map(|p| Some((p.sent, p.rtt?)));
-        let outside = self.idle(load.start).chain(late.filter(|(sent, _)| *sent >= load.start));
-        for (_, rtt) in outside.filter(|(sent, rtt)| *sent + *rtt >= self.warm_up) {
-            (n, sum) = (n.saturating_sub(1), sum.saturating_sub(u128::from(rtt.0)));
-        }
+    /// Returns the mean RTT under load after the warm-up; `None` if no such echo was answered.
+    pub(crate) fn loaded(&self) -> Option<Duration> {
+        let (n, sum) = (u128::from(self.loaded.0), self.loaded.1);
         (n > 0).then(|| Duration(((sum + n / 2) / n) as u64))
     }
 
-    /// Returns the median RTT of the echoes answered before time `load`, or the minimum RTT of the run if there are
-    /// none.
+    /// Returns the median RTT of the echoes answered before the load, which began at `load`; without any, the minimum
+    /// RTT of the run. The median is exact if all of these echoes are stored; otherwise it is computed from a
+    /// histogram.
     pub(crate) fn unloaded(&self, load: Time) -> Option<Duration> {
-        let idle: Vec<u64> = self.idle(load).map(|(_, rtt)| rtt.0).collect();
-        median(&idle).map(Duration).or(self.least)
-    }
-
-    /// Returns the echoes answered before time `load`, each with its send time and round trip.
-    fn idle(&self, load: Time) -> impl Iterator<Item = (Time, Duration)> + '_ {
-        let before = self.kept.iter().take_while(move |p| p.sent < load);
-        before.filter_map(|p| Some((p.sent, p.rtt?))).filter(move |(sent, rtt)| *sent + *rtt < load)
+        let before = self.kept.iter().take_while(|p| p.sent < load).filter_map(|p| Some((p.sent, p.rtt?)));
+        let idle: Vec<u64> = before.filter(|(sent, rtt)| *sent + *rtt < load).map(|(_, rtt)| rtt.0).collect();
+        let exact = idle.len() as u64 == self.idle.count();
+        let median = if exact { median(&idle).map(Duration) } else { self.idle.percentile(50.0) };
+        median.or(self.least)
     }
 
     /// Returns the stored echoes, in the order in which their requests were sent.
@@ -114,11 +118,11 @@ mod tests {
 
     #[test]
     fn answers_find_their_probe() {
-        let mut p = Echoes::default();
+        let (mut p, load) = (Echoes::default(), Time::ZERO..Time::NEVER);
         (0..3).for_each(|i| p.sent(Time(i * 1000)));
         // replies arrive out of order, and request 1 is never answered
-        p.answered(2, Time(2070), Duration(70));
-        p.answered(0, Time(2080), Duration(50));
+        p.answered(2, Time(2070), Duration(70), &load);
+        p.answered(0, Time(2080), Duration(50), &load);
         let rtts: Vec<_> = p.kept().iter().map(|k| (k.sent.0, k.rtt.map(|d| d.0))).collect();
         assert_eq!(rtts, [(0, Some(50)), (1000, None), (2000, Some(70))]);
         assert_eq!((p.count(), p.rtt().count()), (3, 2));
@@ -130,44 +134,63 @@ mod tests {
         (0..3).for_each(|i| p.sent(Time(i * 1000)));
         [(0, 20), (1, 60), (2, 100)]
             .into_iter()
-            .for_each(|(i, rtt)| p.answered(i, Time(i * 1000 + rtt), Duration(rtt)));
+            .for_each(|(i, rtt)| p.answered(i, Time(i * 1000 + rtt), Duration(rtt), &(Time::ZERO..Time::NEVER)));
         assert_eq!((p.count(), p.rtt().count(), p.kept().len()), (2, 2, 3));
         // the mean RTT minus the minimum RTT is (60 + 100) / 2 - 20 = 60
         assert_eq!(p.induced(), Some(Duration(60)));
     }
 
+    /// Returns the echoes of a run with a warm-up of 1000, whose request i leaves at `900 i`.
+    fn echoes(rtts: &[u64], load: &Range<Time>) -> Echoes {
+        let mut p = Echoes::new(Time(1000));
+        for (i, &rtt) in (0..).zip(rtts) {
+            p.sent(Time(i * 900));
+            p.answered(i, Time(i * 900 + rtt), Duration(rtt), load);
+        }
+        p
+    }
+
     #[test]
     fn the_idle_line_ends_where_the_load_begins() {
-        let mut p = Echoes::new(Time(1000));
         // four echoes are answered before the load begins at 4000, one is in transit at that time, and two are sent
         // under load
         let rtts = [21, 20, 23, 30, 500, 100, 140];
-        (0..7).for_each(|i| p.sent(Time(i * 900)));
-        rtts.into_iter().enumerate().for_each(|(i, rtt)| {
-            let sent = i as u64 * 900;
-            p.answered(i as u64, Time(sent + rtt), Duration(rtt));
-        });
+        let of = |load: Range<Time>| echoes(&rtts, &load);
         // the median of 20, 21, 23 and 30 is the mean of the middle two: (21 + 23) / 2 = 22
+        let p = of(Time(4000)..Time::NEVER);
         assert_eq!(p.unloaded(Time(4000)), Some(Duration(22)));
         // five echoes end after the warm-up, with round trips of 23, 30, 500, 100 and 140. The last three are under load, and
         // their mean is 740 / 3
-        assert_eq!(p.loaded(&(Time(4000)..Time::NEVER)), Some(Duration(247)));
+        assert_eq!(p.loaded(), Some(Duration(247)));
         // the load ends at 5000, so the last echo, which was sent at 5400, does not count
-        assert_eq!(p.loaded(&(Time(4000)..Time(5000))), Some(Duration(300)));
+        assert_eq!(of(Time(4000)..Time(5000)).loaded(), Some(Duration(300)));
+        let p = of(Time::ZERO..Time::NEVER);
         assert_eq!(
             p.unloaded(Time::ZERO),
             Some(Duration(20)),
             "no echo ended before the load, so the smallest round trip counts"
         );
-        assert_eq!(p.loaded(&(Time::ZERO..Time::NEVER)), p.rtt().mean());
-        assert_eq!(p.loaded(&(Time::NEVER..Time::NEVER)), None, "no load");
+        assert_eq!(p.loaded(), p.rtt().mean());
+        assert_eq!(of(Time::NEVER..Time::NEVER).loaded(), None, "no load");
+    }
+
+    #[test]
+    fn echoes_that_are_not_stored_count_like_others() {
+        // Of 300 000 echoes, 100 000 each are answered before, under and after the load. Before it, a third are as fast
+        // as the path was at first, and two thirds, which are not stored, take 40.
+        let (n, at) = (100_000, |i: usize| Time(i as u64 * 900));
+        let load = at(n)..at(2 * n);
+        let rtts = [vec![10; n / 3], vec![40; n - n / 3], vec![500; n], vec![20; n]].concat();
+        let p = echoes(&rtts, &load);
+        assert_eq!((p.count(), p.kept().len()), (3 * n as u64 - 2, KEPT));
+        assert_eq!((p.loaded(), p.unloaded(load.start)), (Some(Duration(500)), Some(Duration(40))));
     }
 
     #[test]
     fn memory_is_bounded() {
         let mut p = Echoes::default();
         (0..70_000).for_each(|i| p.sent(Time(i)));
-        p.answered(69_999, Time(70_004), Duration(5));
+        p.answered(69_999, Time(70_004), Duration(5), &(Time::ZERO..Time::NEVER));
         assert_eq!((p.count(), p.kept().len(), p.rtt().count()), (70_000, KEPT, 1));
     }
 }

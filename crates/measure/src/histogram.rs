@@ -106,10 +106,6 @@ impl Histogram {
     pub(crate) fn max(&self) -> Option<Duration> {
         (self.count > 0).then_some(Duration(self.max))
     }
-    /// Returns the exact sum of all values, in ns.
-    pub(crate) fn sum(&self) -> u128 {
-        self.sum
-    }
     /// Returns the mean, rounded to the nearest nanosecond; `None` without values.
     pub(crate) fn mean(&self) -> Option<Duration> {
         let n = u128::from(self.count);

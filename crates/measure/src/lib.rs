@@ -12,12 +12,13 @@
 //! | [`LinkSeries`] | what happens at a link, in equal bins | 64 B per bin |
 //! | [`LinkMeter`] | queue, sojourn times and series of one link, fed as a [`record::Sink`] | their sum |
 //! | [`Jitter`] | one-way delays: mean difference from packet to packet | 48 B |
-//! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 262 KB and a histogram |
+//! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 524 KB and a histogram |
 //! | [`Tally`] | the counts of end hosts: per flow, per application | their sum |
 //! | [`Files`] | transfer times of files | a histogram and at most 2 MB |
 //! | [`PageLoads`] | page load times | at most 1 MB |
 //! | [`Echoes`] | round trips of echo requests | a histogram and at most 2 MB |
 
+mod bursts;
 mod echoes;
 pub mod emodel;
 mod fairness;

@@ -8,9 +8,9 @@ mod row;
 pub use counts::{Counts, Known, ReceiverCounts, SenderCounts};
 pub use row::{Direction, PathSeries, Row, RowSeries, SenderState};
 
-use crate::emodel::Codec;
 use crate::{Echoes, FileDone, Files, Histogram, Jitter, PageLoads, VoipMeter};
 use packet::{FlowId, PacketMeta};
+use std::ops::Range;
 use traffic::Traffic;
 use units::{Duration, Problem, Time};
 
@@ -31,7 +31,7 @@ pub struct AppTally {
     pub first_row: usize,
     /// Number of rows.
     pub rows: usize,
-    /// One-way delays of packets with payload, forward and reverse.
+    /// One-way delays of packets with payload that arrived after the warm-up, forward and reverse.
     pub delay: Box<[Histogram; 2]>,
     /// Jitter of datagrams, forward and reverse.
     pub jitter: [Jitter; 2],
@@ -39,7 +39,8 @@ pub struct AppTally {
     pub voip: Vec<VoipMeter>,
     /// True if the application's flows always have more to send.
     pub greedy: bool,
-    /// A packet is late if its delay exceeds the minimum delay by more than this time; `None` if lateness is not measured.
+    /// A packet is late if its delay exceeds the minimum delay after the warm-up by more than this time; `None` if
+    /// lateness is not measured.
     pub late_after: Option<Duration>,
     /// Page loads.
     pub pages: Option<PageLoads>,
@@ -82,6 +83,8 @@ pub struct Tally {
     pub has_series: bool,
     /// End of the warm-up. Series and lists include earlier events; sums and distributions do not.
     pub warm_up: Time,
+    /// The period in which the scenario loads the network.
+    pub load: Range<Time>,
     /// The counters that this run's senders report.
     pub known: Known,
     /// True after [`Tally::begin`].
@@ -102,8 +105,7 @@ impl Tally {
         let voip = match traffic {
             Traffic::Voip(p) => {
                 let streams = p.direction.speakers().into_iter().filter(|speaks| *speaks).count();
-                let codec = Codec { ie: p.ie, bpl: p.bpl };
-                (0..streams).map(|_| VoipMeter::new(p.late_after, p.network_delay, codec)).collect()
+                (0..streams).map(|_| VoipMeter::new(p, self.warm_up)).collect()
             }
             _ => Vec::new(),
         };
@@ -215,11 +217,10 @@ impl Tally {
         let app = self.rows[row as usize].app;
         self.delay(app, direction, now, delay);
         self.delay_series(row, direction, now, delay);
-        if now < self.warm_up {
-            return;
-        }
         let app = &mut self.apps[usize::from(app)];
-        app.jitter[direction].arrival(delay);
+        if now >= self.warm_up {
+            app.jitter[direction].arrival(delay);
+        }
         if let Some(voip) = app.stream(direction) {
             voip.arrival(packet.seq, now - delay, now);
         }
@@ -282,11 +283,10 @@ impl Tally {
 
     /// Records an echo request of `app` if `rtt` is `None`, otherwise the reply to a request.
     pub fn probe(&mut self, app: usize, number: u64, now: Time, rtt: Option<Duration>) {
-        let warm_up = self.warm_up;
-        let echoes = self.apps[app].echoes.get_or_insert_with(|| Box::new(Echoes::new(warm_up)));
+        let echoes = self.apps[app].echoes.get_or_insert_with(|| Box::new(Echoes::new(self.warm_up)));
         match rtt {
             None => echoes.sent(now),
-            Some(rtt) => echoes.answered(number, now, rtt),
+            Some(rtt) => echoes.answered(number, now, rtt, &self.load),
         }
     }
 

@@ -1,33 +1,31 @@
 //! The quality of a telephone call at its listener.
 //!
 //! ```text
-//!   lost   = sent - arrived
+//!   lost   = dropped;  a packet in transit at the end is neither lost nor late
 //!   late   = arrived with  delay - min delay of the call > late_after
-//!   plr    = (lost + late) / sent
+//!   plr    = (lost + late) / (arrived + lost)
 //!   jitter = RFC 3550 §6.4.1:  J += (|D| - J) / 16,  D = difference in delay of consecutive arrivals
 //! ```
 //!
-//! The burst ratio of G.107 is the mean length of runs of lost or late packets, divided by the mean length that runs
-//! would have if losses were independent, 1 / (1 - p). Here p is the fraction of packets that were lost or late, and a
-//! packet is late if its delay exceeds the minimum delay so far by more than late_after.
+//! The call begins at the end of the warm-up, so its minimum delay is that of the packets after it. The burst ratio is
+//! that of `bursts.rs`.
 //!
 //! Source: CableLabs 2012 §3.2.2. CableLabs 2012 does not define the jitter above which a packet is late. Delay above the minimum
 //! is the most plausible interpretation, and agrees with its rows for 21 packets (at most 50 ms of queue, so no packet is late).
 //!
 //! # Counting late packets without storing delays
 //!
-//! The minimum m is known only at the end, but the first delay is an upper bound: 0 <= m <= first. So the limit m + late_after
-//! lies in [late_after, first + late_after]. Delays below this range are never late, and delays above it always are. Delays
-//! within it are counted in 65 536 bins of width first/65536, so memory does not depend on the length of the call. Only delays
-//! within one bin above the limit may be misclassified (as on time). The width of a bin is 0.1 us if the first delay is 6 ms, and
-//! 15 us if it is a second.
+//! The minimum m is known only at the end, but the first delay is an upper bound: 0 <= m <= first. So the limit m +
+//! late_after lies in [late_after, first + late_after]. Delays below this range are never late, and delays above it
+//! always are. Delays within it are counted in 65 536 bins of width first/65536 (the levels of `bursts.rs`), so memory
+//! does not depend on the length of the call. Only delays within one bin above the limit may be misclassified (as on
+//! time). The width of a bin is 0.1 us if the first delay is 6 ms, and 15 us if it is a second.
 
 use crate::Histogram;
+use crate::bursts::{Bursts, Dropped, LEVELS, LOST};
 use crate::emodel::{self, Codec};
+use traffic::VoipParams;
 use units::{Duration, Time};
-
-/// Number of bins for the delays that are late or on time depending on the minimum delay of the call.
-const BINS: usize = 65_536;
 
 /// Measures a call's quality packet by packet.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,68 +33,28 @@ pub struct VoipMeter {
     late_after: Duration,
     network_delay: Duration,
     codec: Codec,
+    warm_up: Time,
+    /// Delays of the packets that arrived after the warm-up.
     delays: Histogram,
-    /// Delay of the first packet that arrived, which is an upper bound on the minimum delay of the call; `None` before
-    /// the first arrival.
-    first: Option<u64>,
-    /// Width of a bin in nanoseconds.
+    /// Width of a bin in nanoseconds. It is set by the delay of the first packet after the warm-up, which is an upper
+    /// bound on the minimum delay.
     width: u64,
-    /// Element i is the number of delays in (late_after + i width, late_after + (i+1) width].
-    bins: Vec<u32>,
-    /// Number of delays above the last bin, which are certainly late.
-    above: u64,
+    /// Element i+1 is the number of delays in (late_after + i width, late_after + (i+1) width]. Element 0 counts the
+    /// smaller delays, which are certainly on time, and the last one the larger delays, which are certainly late.
+    levels: Vec<u32>,
     last_delay: u64,
     /// Interarrival jitter in 1/16 ns.
     jitter: u64,
-    next: u64,
-    runs: Runs,
-}
-
-/// Runs of packets that were not played out because they were lost or late.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Runs {
-    /// Length of the current run.
-    length: u64,
-    /// Number of runs of missed packets that have ended.
-    ended: u64,
-    /// Number of missed packets in the runs that have ended.
-    missed: u64,
-    /// Packets played out.
-    played: u64,
-}
-
-impl Runs {
-    fn miss(&mut self, packets: u64) {
-        self.length += packets;
-    }
-
-    fn play(&mut self) {
-        self.played += 1;
-        if self.length > 0 {
-            self.ended += 1;
-            self.missed += self.length;
-            self.length = 0;
-        }
-    }
-
-    /// Returns the mean length of the runs that have ended, divided by the mean length that they would have if losses
-    /// were independent. Returns 1 if no run has ended yet.
-    fn ratio(&self) -> f64 {
-        if self.ended == 0 {
-            return 1.0;
-        }
-        let share = self.missed as f64 / (self.missed + self.played) as f64;
-        self.missed as f64 / self.ended as f64 * (1.0 - share)
-    }
+    bursts: Bursts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct VoipSummary {
-    /// Packets that never arrived, as a percentage of those sent.
+    /// Packets that were dropped, as a percentage of those that arrived or were dropped.
     pub lost_percent: f64,
-    /// Packets that arrived late, as a percentage of those sent.
+    /// Packets that arrived late, as a percentage of the same.
     pub late_percent: f64,
-    /// Packets lost or late, as a percentage of those sent.
+    /// Packets lost or late, as a percentage of the same.
     pub plr_percent: f64,
     /// Interarrival jitter at the end of the call (RFC 3550); `None` if no packet arrived.
     pub jitter: Option<Duration>,
@@ -117,21 +75,19 @@ pub(crate) struct VoipSummary {
 }
 
 impl VoipMeter {
-    /// Returns an empty meter. All parameters have the values of the fields in `traffic::VoipParams`.
-    pub(crate) fn new(late_after: Duration, network_delay: Duration, codec: Codec) -> Self {
+    /// Returns an empty meter for one direction of a call with parameters `p`.
+    pub(crate) fn new(p: &VoipParams, warm_up: Time) -> Self {
         Self {
-            late_after,
-            network_delay,
-            codec,
+            late_after: p.late_after,
+            network_delay: p.network_delay,
+            codec: Codec { ie: p.ie, bpl: p.bpl },
+            warm_up,
             delays: Histogram::default(),
-            first: None,
             width: 1,
-            bins: vec![0; BINS],
-            above: 0,
+            levels: vec![0; LEVELS + 2],
             last_delay: 0,
             jitter: 0,
-            next: 0,
-            runs: Runs::default(),
+            bursts: Bursts::new(p.late_after.0 / p.interval.0.max(1)),
         }
     }
 
@@ -139,30 +95,35 @@ impl VoipMeter {
     pub fn arrival(&mut self, number: u64, sent: Time, arrived: Time) {
         let delay = arrived.since(sent);
         let ns = delay.0;
-        self.delays.record(delay);
-        if self.first.is_none() {
-            self.first = Some(ns);
-            self.width = ns.div_ceil(BINS as u64).max(1);
+        if arrived < self.warm_up {
+            return self.bursts.warm_up(number);
+        }
+        if self.arrived() == 0 {
+            self.width = ns.div_ceil(LEVELS as u64).max(1);
             self.last_delay = ns;
         }
-        if ns > self.late_after.0 {
-            match self.bins.get_mut(((ns - self.late_after.0 - 1) / self.width) as usize) {
-                Some(n) => *n = n.saturating_add(1),
-                None => self.above += 1,
-            }
-        }
+        self.delays.record(delay);
+        let level = self.level(ns);
+        self.levels[level as usize] = self.levels[level as usize].saturating_add(1);
         // J += |D| - (J + 8) / 16 with J in sixteenths (RFC 3550 §A.8)
         self.jitter = (self.jitter + ns.abs_diff(self.last_delay)).saturating_sub((self.jitter + 8) >> 4);
         self.last_delay = ns;
-        if number < self.next {
-            return; // this packet was overtaken, and has been counted as missed
-        }
-        if self.arrived() > 1 {
-            self.runs.miss(number - self.next);
-        }
-        self.next = number + 1;
-        let late = self.delays.min().is_some_and(|min| ns > min.0 + self.late_after.0);
-        if late { self.runs.miss(1) } else { self.runs.play() }
+        self.bursts.arrival(number, level);
+    }
+
+    /// Returns the index in `levels` of a delay of `ns`.
+    fn level(&self, ns: u64) -> u32 {
+        let above = ns.saturating_sub(self.late_after.0);
+        above.div_ceil(self.width).min(u64::from(LOST)) as u32
+    }
+
+    /// Returns the highest level that is not late, judged by the minimum delay of all packets that have arrived so far.
+    ///
+    /// A delay in level i exceeds late_after by ((i-1) width, i width], and is late if it exceeds it by more than the
+    /// minimum delay. In the level whose range contains the minimum delay, late packets cannot be distinguished from
+    /// others, so all packets of this level count as on time.
+    fn limit(&self) -> u32 {
+        self.delays.min().unwrap_or_default().0.div_ceil(self.width).min(LEVELS as u64) as u32
     }
 
     pub(crate) fn arrived(&self) -> u64 {
@@ -181,31 +142,26 @@ impl VoipMeter {
         Duration(self.width - 1)
     }
 
-    /// Returns the number of packets that arrived late, judged by the minimum delay of all packets that have arrived so
-    /// far.
+    /// Returns the number of packets that arrived late, judged by the minimum delay so far.
     fn late(&self) -> u64 {
-        let Some(min) = self.delays.min() else { return 0 };
-        // Bin i counts the delays for which x = delay - late_after is in (i width, (i+1) width]. A packet is late if x
-        // is larger than the minimum delay. In the bin whose range contains the minimum delay, late packets cannot be
-        // distinguished from others, so all packets of this bin count as on time.
-        let from = (min.0.div_ceil(self.width) as usize).min(BINS);
-        self.bins[from..].iter().map(|&n| u64::from(n)).sum::<u64>() + self.above
+        self.levels[self.limit() as usize + 1..].iter().map(|&n| u64::from(n)).sum()
     }
 
-    /// Returns the statistics of a call of `sent` packets; `None` for a call without packets.
-    pub(crate) fn summary(&self, sent: u64) -> Option<VoipSummary> {
+    /// Returns the statistics of the packets that arrived or were dropped after the warm-up; `None` if there are none.
+    pub(crate) fn summary(&self, dropped: Dropped) -> Option<VoipSummary> {
         let arrived = self.arrived();
-        let percent = |n: u64| 100.0 * n as f64 / sent as f64;
-        let (lost, late) = (sent.saturating_sub(arrived), self.late());
+        let judged = arrived + dropped.after;
+        let percent = |n: u64| 100.0 * n as f64 / judged as f64;
+        let (lost, late) = (dropped.after, self.late());
         let loss = percent(lost + late) / 100.0;
         let delay = self.delays.mean().unwrap_or(Duration::ZERO) + self.network_delay;
-        let burst_ratio = self.runs.ratio();
+        let burst_ratio = self.bursts.ratio(self.limit(), late, dropped);
         // ratings range from 0 to 100
         let scale = |r: f64| r.clamp(0.0, 100.0);
         let r = scale(emodel::r_value(delay, loss));
         let r_loss_only = scale(emodel::r_value(Duration::ZERO, loss));
         let r_g107 = scale(emodel::r_g107(delay, self.codec, loss, burst_ratio));
-        (sent > 0).then(|| VoipSummary {
+        (judged > 0).then(|| VoipSummary {
             lost_percent: percent(lost),
             late_percent: percent(late),
             plr_percent: percent(lost + late),
@@ -228,8 +184,14 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    /// Returns the meter of a G.711 call: 20 ms of speech per packet, which is late if it is 60 ms slower than the
+    /// fastest.
     fn meter() -> VoipMeter {
-        VoipMeter::new(Duration::from_millis(60), Duration::from_millis(20), Codec { ie: 0.0, bpl: 4.3 })
+        VoipMeter::new(&VoipParams::default(), Time::ZERO)
+    }
+
+    fn dropped(after: u64) -> Dropped {
+        Dropped { before: 0, after }
     }
 
     fn feed(m: &mut VoipMeter, delays: &[u64]) {
@@ -246,7 +208,7 @@ mod tests {
         let mut m = meter();
         feed(&mut m, &[40 * MS, 70 * MS, 71 * MS, 100 * MS, 101 * MS, 500 * MS, 10 * MS]);
         assert_eq!(m.late(), 4);
-        let s = m.summary(10).unwrap();
+        let s = m.summary(dropped(3)).unwrap();
         assert_eq!((m.arrived(), s.lost_percent, s.late_percent, s.plr_percent), (7, 30.0, 40.0, 70.0));
         assert_eq!((m.delays().min().unwrap().0, m.delays().max().unwrap().0), (10 * MS, 500 * MS));
         // the mean is (40 + 70 + 71 + 100 + 101 + 500 + 10) / 7 = 892/7 ms
@@ -279,9 +241,9 @@ mod tests {
         feed(&mut m, &[10_000 * MS, MS, 10_000 * MS]);
         assert_eq!(m.late(), 2);
         assert!(m.resolution() < Duration::from_micros(160));
-        let s = meter().summary(5).unwrap();
+        let s = meter().summary(dropped(5)).unwrap();
         assert_eq!((s.lost_percent, s.jitter), (100.0, None));
-        assert_eq!(meter().summary(0), None);
+        assert_eq!(meter().summary(dropped(0)), None);
     }
 
     #[test]
@@ -291,10 +253,10 @@ mod tests {
         let delays: Vec<u64> = (0..1000).map(|i| 10 * MS + (i % 2) * 8 * MS).collect();
         let mut m = meter();
         feed(&mut m, &delays);
-        assert!(m.summary(1000).unwrap().jitter.unwrap().0.abs_diff(8 * MS) < 10);
+        assert!(m.summary(dropped(0)).unwrap().jitter.unwrap().0.abs_diff(8 * MS) < 10);
         let mut m = meter();
         feed(&mut m, &[5 * MS; 100]);
-        assert_eq!(m.summary(100).unwrap().jitter, Some(Duration::ZERO));
+        assert_eq!(m.summary(dropped(0)).unwrap().jitter, Some(Duration::ZERO));
     }
 
     #[test]
@@ -302,7 +264,7 @@ mod tests {
         // with 1 % lost and a delay of 100 + 20 ms, R = 94.2 - 0.024*120 - 30 ln 1.15. R for the loss alone is 2.88 higher
         let mut m = meter();
         feed(&mut m, &[100 * MS; 99]);
-        let s = m.summary(100).unwrap();
+        let s = m.summary(dropped(1)).unwrap();
         assert!((s.r_loss_only - s.r - 2.88).abs() < 1e-9);
         assert!((s.r_loss_only - (94.2 - 30.0 * units::math::ln(1.15))).abs() < 1e-9);
         assert!(s.mos < s.mos_loss_only);
@@ -313,44 +275,147 @@ mod tests {
         // with a delay of half an hour and all packets late, the formula's R is far below 0
         let mut m = meter();
         feed(&mut m, &[1, 1_800_000 * MS, 1_800_000 * MS]);
-        let s = m.summary(100).unwrap();
+        let s = m.summary(dropped(97)).unwrap();
         assert_eq!((s.r, s.mos, s.r_g107, s.mos_g107), (0.0, 1.0, 0.0, 1.0));
         assert!((0.0..=100.0).contains(&s.r_loss_only));
     }
 
-    #[test]
-    fn bursts_are_longer_than_chance_has_them() {
-        let burst_ratio = |numbers: &[u64]| {
-            let mut m = meter();
-            numbers.iter().for_each(|&n| m.arrival(n, Time(n * 20 * MS), Time(n * 20 * MS + 10 * MS)));
-            m.summary(100).unwrap().burst_ratio
-        };
-        // Packets 3-6 and 8-9 of 0-11 are lost, in runs of 4 and 2 packets, so the mean length is 3. If half of all
-        // packets were lost independently of each other, the mean length would be 2.
-        assert_eq!(burst_ratio(&[0, 1, 2, 7, 10, 11]), 1.5);
-        // Packets 1, 3 and 5 of 0-6 are lost, in three runs of 1 packet. If 3/7 of all packets were lost independently
-        // of each other, the mean length would be 7/4.
-        assert_eq!(burst_ratio(&[0, 2, 4, 6]), 4.0 / 7.0);
-        assert_eq!(burst_ratio(&[0, 1, 2]), 1.0);
-        // independent losses of 10 % give a ratio near 1
-        let mut rng = Rng::named(3, "bursts");
-        let played: Vec<u64> = (0..100_000).filter(|_| rng.unit() > 0.1).collect();
-        assert!((burst_ratio(&played) - 1.0).abs() < 0.02);
-        // late packets count as lost: the delays of the fourth and the fifth packet are 70 ms above the minimum delay,
-        // so these two of the 6 packets form one run
+    /// Returns the burst ratio of a call whose packet k has the k-th letter of `fates`: `p` played (10 ms), `l` late
+    /// (80 ms), `.` dropped.
+    fn burst_ratio(fates: &str) -> f64 {
         let mut m = meter();
-        feed(&mut m, &[10 * MS, 10 * MS, 10 * MS, 80 * MS, 80 * MS, 10 * MS]);
-        assert!((m.summary(6).unwrap().burst_ratio - 2.0 * 4.0 / 6.0).abs() < 1e-12);
+        for (k, fate) in (0..).zip(fates.bytes()).filter(|(_, fate)| *fate != b'.') {
+            let sent = Time(k * 20 * MS);
+            m.arrival(k, sent, sent + Duration(if fate == b'p' { 10 * MS } else { 80 * MS }));
+        }
+        m.summary(dropped(fates.bytes().filter(|&fate| fate == b'.').count() as u64)).unwrap().burst_ratio
     }
 
     #[test]
-    fn an_overtaken_packet_counts_as_a_run_of_one() {
+    fn bursts_are_longer_than_chance_has_them() {
+        // Runs of 4 and 2 packets, so the mean length is 3. If half of all packets were lost independently of each
+        // other, the mean length would be 2.
+        assert_eq!(burst_ratio("ppp....p..pp"), 1.5);
+        // Three runs of 1 packet. If 3/7 of all packets were lost independently, the mean length would be 7/4.
+        assert_eq!(burst_ratio("p.p.p.p"), 4.0 / 7.0);
+        assert_eq!(burst_ratio("ppp"), 1.0);
+        // independent losses of 10 % give a ratio near 1
+        let mut rng = Rng::named(3, "bursts");
+        let chance: String = (0..100_000).map(|_| if rng.unit() > 0.1 { 'p' } else { '.' }).collect();
+        assert!((burst_ratio(&chance) - 1.0).abs() < 0.02);
+        // late packets are missed, too: one run of 2 of 6 packets
+        assert!((burst_ratio("pppllp") - 2.0 * 4.0 / 6.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_run_at_either_end_of_the_call_counts() {
+        // One run of 5 of 10 packets has a mean length of 5, against 2 with independent losses, wherever it is.
+        for fates in ["p.....pppp", "ppppp.....", ".....ppppp", "ppppp..lll", "lll..ppppp", "ppp.l.l.pp"] {
+            assert!((burst_ratio(fates) - 2.5).abs() < 1e-12, "{fates}");
+        }
+        // two runs, at the two ends: a mean length of 2.5
+        assert!((burst_ratio("..ppppp.l.") - 1.25).abs() < 1e-12);
+        // without a packet that was played, there is nothing to compare with
+        assert_eq!((burst_ratio("....")), 1.0);
+    }
+
+    #[test]
+    fn an_overtaken_packet_that_arrives_in_time_is_not_missed() {
         let mut m = meter();
         for (n, at) in [(0, 10), (2, 50), (1, 55), (3, 70), (4, 90), (6, 130), (5, 135), (7, 150)] {
             m.arrival(n, Time(n * 20 * MS), Time(at * MS));
         }
-        // No packet is lost, but packets 1 and 5 of 0-7 arrive too late to be played in order. These are two runs of 1 packet,
-        // and 6 of 8 packets are played.
-        assert_eq!((m.summary(8).unwrap().lost_percent, m.summary(8).unwrap().burst_ratio), (0.0, 6.0 / 8.0));
+        assert_eq!(m.summary(dropped(0)).unwrap().burst_ratio, 1.0);
+        // packet 8 is 90 ms late, and arrives when 4 later packets have: one run of 1 of 13 packets
+        for (n, at) in [(9, 190), (10, 210), (11, 230), (12, 250), (8, 260)] {
+            m.arrival(n, Time(n * 20 * MS), Time(at * MS));
+        }
+        assert!((m.summary(dropped(0)).unwrap().burst_ratio - 12.0 / 13.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_overtaken_packet_in_transit_at_the_end_is_not_missed() {
+        // packets 4 and 7 are lost and 8 is in transit: two runs of one packet among the nine others
+        let mut m = meter();
+        for n in [0, 1, 2, 3, 5, 6, 9] {
+            m.arrival(n, Time(n * 20 * MS), Time(n * 20 * MS + 10 * MS));
+        }
+        assert!((m.summary(dropped(2)).unwrap().burst_ratio - 7.0 / 9.0).abs() < 1e-12);
+        // packets 4 and 7 are in transit, too
+        assert_eq!(m.summary(dropped(0)).unwrap().burst_ratio, 1.0);
+    }
+
+    #[test]
+    fn runs_are_judged_by_the_minimum_of_the_whole_call() {
+        // The fastest packet, of 10 ms, comes last, so the six of 90 ms before it are one run of six of eight packets.
+        // The packet of 60 ms is played.
+        let mut m = meter();
+        feed(&mut m, &[60 * MS, 90 * MS, 90 * MS, 90 * MS, 90 * MS, 90 * MS, 90 * MS, 10 * MS]);
+        let s = m.summary(dropped(0)).unwrap();
+        assert_eq!((s.late_percent, s.burst_ratio), (75.0, 6.0 * 0.25));
+    }
+
+    #[test]
+    fn the_fastest_packet_is_one_after_the_warm_up() {
+        // The warm-up contains packets 0-49, which take 10 ms. Packets 50-99 take 100 and 170 ms in turn. The slower
+        // ones are late: 25 runs of one packet. If half of all packets were late independently, the mean would be 2.
+        let mut m = VoipMeter::new(&VoipParams::default(), Time(1000 * MS));
+        feed(&mut m, &[vec![10 * MS; 50], [100 * MS, 170 * MS].repeat(25)].concat());
+        let s = m.summary(dropped(0)).unwrap();
+        assert_eq!((m.arrived(), s.late_percent, s.burst_ratio), (50, 50.0, 0.5));
+        assert_eq!(m.delays().min().unwrap().0, 100 * MS);
+    }
+
+    #[test]
+    fn a_run_that_begins_in_the_warm_up_counts_from_its_end() {
+        // The call is measured from packet 50 on. Packets 45-54 are lost: 5 of them after the warm-up, and these are
+        // one run of 5 of the 50 packets 50-99. If only 45-49 are lost, nothing is lost after the warm-up.
+        let burst_ratio = |lost: std::ops::Range<u64>, after: &[u64]| {
+            let mut m = VoipMeter::new(&VoipParams::default(), Time(1000 * MS));
+            for n in (0..100).filter(|n| !lost.contains(n) && !after.contains(n)) {
+                m.arrival(n, Time(n * 20 * MS), Time(n * 20 * MS + 10 * MS));
+            }
+            let before = lost.clone().filter(|&n| n < 50).count() as u64;
+            let after = lost.filter(|&n| n >= 50).count() as u64 + after.len() as u64;
+            m.summary(Dropped { before, after }).unwrap().burst_ratio
+        };
+        assert!((burst_ratio(45..55, &[]) - 5.0 * 0.9).abs() < 1e-12);
+        assert_eq!(burst_ratio(45..50, &[]), 1.0);
+        // one run of 4 at the end
+        assert!((burst_ratio(45..50, &[96, 97, 98, 99]) - 4.0 * 0.92).abs() < 1e-12);
+        // runs of 5, 1 and 4 packets: 10 of 50 in three runs
+        assert!((burst_ratio(45..55, &[70, 96, 97, 98, 99]) - 10.0 / 3.0 * 0.8).abs() < 1e-12);
+        // the loss of packets 20-29 does not matter
+        assert!((burst_ratio(20..30, &[50, 51]) - 2.0 * 0.96).abs() < 1e-12);
+    }
+
+    /// Runs of random calls with losses and reordering, found by the definition from a list of all packets.
+    #[test]
+    fn the_runs_are_those_of_the_list_of_all_packets() {
+        let mut rng = Rng::named(4, "runs");
+        for round in 0..500 {
+            let n = 1 + rng.below(60);
+            let most = 1 + rng.below(200);
+            let mut fates: Vec<Option<u64>> =
+                (0..n).map(|_| (rng.unit() > 0.3).then(|| 10 + rng.below(most))).collect();
+            fates.iter_mut().take(rng.below(10) as usize).for_each(|d| *d = None);
+            let mut arrivals: Vec<(u64, u64)> =
+                (0..).zip(&fates).filter_map(|(k, d)| Some((20 * k + (*d)?, k))).collect();
+            arrivals.sort_unstable();
+            let mut m = meter();
+            arrivals.iter().for_each(|&(at, k)| m.arrival(k, Time(20 * k * MS), Time(at * MS)));
+            let least = fates.iter().flatten().min();
+            let missed: Vec<bool> = fates.iter().map(|d| d.is_none_or(|d| d > least.unwrap() + 60)).collect();
+            let runs: Vec<usize> = missed.chunk_by(|a, b| a == b).filter(|run| run[0]).map(<[bool]>::len).collect();
+            let p = runs.iter().sum::<usize>() as f64 / n as f64;
+            let expected = match runs.len() {
+                0 => 1.0,
+                _ if p == 1.0 => 1.0,
+                k => runs.iter().sum::<usize>() as f64 / k as f64 / (1.0 / (1.0 - p)),
+            };
+            let lost = fates.iter().filter(|d| d.is_none()).count() as u64;
+            let found = m.summary(dropped(lost)).unwrap().burst_ratio;
+            assert!((found - expected).abs() < 1e-9, "round {round}: {found} for {expected}, {fates:?}");
+        }
     }
 }

@@ -1,9 +1,10 @@
-//! The period in which a scenario loads the network, which is the graded part of the run.
+//! The grading of a scenario, and the period in which it loads the network.
 
 use crate::app::App;
 use crate::declare::Scenario;
 use crate::grading::Grade;
 use measure::Grading;
+use std::ops::Range;
 use traffic::Traffic;
 use units::Time;
 
@@ -11,17 +12,20 @@ use units::Time;
 const BACKGROUND: [u8; 2] = [1, 8];
 
 impl Scenario {
-    /// Returns the grading of a run: the scale, the period of the load, and the background applications. The load begins at the
-    /// earliest `start` of an application other than ping (0 s if there is none). The load ends at the last `stop` or the end
-    /// of the last `length`, or with the run if some application has neither.
-    pub fn grading(&self) -> Grading {
+    /// Returns the period in which the network is loaded. It begins at the earliest `start` of an application other
+    /// than ping (0 s if there is none). It ends at the last `stop` or the end of the last `length`, or with the run if
+    /// some application has neither.
+    pub fn load(&self) -> Range<Time> {
         let loads = || self.app.values().filter(|app| !matches!(app.traffic, Traffic::Ping(_)));
         let begin = loads().map(|app| Time(app.start.0)).min().unwrap_or(Time::ZERO);
-        let end = loads().map(end).max().unwrap_or(Time::NEVER);
+        begin..loads().map(end).max().unwrap_or(Time::NEVER)
+    }
+
+    /// Returns the grading of a run: the scale and the background applications.
+    pub fn grading(&self) -> Grading {
         let background = self.app.iter().filter(|(_, app)| BACKGROUND.contains(&app.dscp));
         Grading {
             scale: self.grade.as_ref().map(Grade::scale),
-            load: begin..end,
             background: background.map(|(name, _)| name.clone()).collect(),
         }
     }

@@ -129,6 +129,7 @@ impl<S: Sink> World<S> {
             tasks: Vec::new(),
         };
         world.engine.tally.warm_up = Time(scenario.record.warm_up.0);
+        world.engine.tally.load = scenario.load();
         world.engine.tally.known.ce_packets = world.engine.stacks.iter().any(|stack| stack.ecn.ecn)
             || network.apps.iter().any(|app| app.declared.traffic.has_own_ecn());
         world.add_apps(scenario, &network.apps)?;

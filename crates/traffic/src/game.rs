@@ -11,9 +11,9 @@
 //!
 //! On the wire, a packet is 46 bytes longer: UDP 8, IPv4 20, Ethernet 18. A gap is at least 1 ms and a payload at least 1 byte.
 //!
-//! A packet is late if its delay exceeds the minimum delay in its direction by more than [`GameParams::late_after`]. A round
-//! trip of 100 ms impairs the players of a shooter (M. Claypool, K. Claypool, Latency and player actions in online games, CACM
-//! 2006); half of this time is allowed in each direction.
+//! A packet is late if its delay exceeds the minimum delay in its direction after the warm-up by more than
+//! [`GameParams::late_after`]. A round trip of 100 ms impairs the players of a shooter (M. Claypool, K. Claypool,
+//! Latency and player actions in online games, CACM 2006); half of this time is allowed in each direction.
 //!
 //! Source: IEEE 802.11-18/2009r6, Real Time Applications TIG Report, §4.1.4 (mobile gaming, status synchronisation). Departs: the
 //! packets of other sizes at the beginning and the end of a game are left out.
@@ -64,7 +64,8 @@ pub struct GameParams {
     pub updates_per_s: Option<f64>,
     /// Mean packet rate of the server, per second; omitted: 66.1, as in IEEE 802.11-18/2009r6 §4.1.4.
     pub snapshots_per_s: Option<f64>,
-    /// A packet is late if its delay exceeds the minimum delay in its direction by more than this time. Default 50ms.
+    /// A packet is late if its delay exceeds the minimum delay in its direction after the warm-up by more than this
+    /// time. Default 50ms.
     pub late_after: Duration,
 }
 

@@ -64,4 +64,5 @@ pub use arrivals::Arrivals;
 pub(crate) use cbr::Cbr;
 pub use endpoint::EndpointParams;
 pub use ftp::Ftp;
+pub use voip::VoipParams;
 pub use web::Web;

@@ -264,7 +264,7 @@ impl Application for Short {
 packet::measures! {
     /// Counts of the transfers.
     const TRANSFERS = fn transfers(s: &Short) -> f64 {
-        "arrivals": Kind::ONE, "arrivals", "Transfers that were started; `files` holds the finished ones." => s.arrivals as f64;
+        "arrivals": Kind::ONE, "arrivals", "Transfers that were started; `files` holds those that finished after the warm-up." => s.arrivals as f64;
         "refused": Kind::ONE.less().rank(21), "refused", "Arrivals refused because `max_open` transfers were in progress."
             => s.refused as f64;
         "failed": Kind::ONE.less().rank(20), "failed", "Flows whose connection failed." => s.failed as f64;

@@ -127,9 +127,7 @@ impl HostState {
         let row = self.services[service].row;
         self.arrived(row, direction, now, (length - header) as u64);
         self.echo_rtt = echo.then_some(delay);
-        if now >= self.tally.warm_up
-            && let Some(voip) = self.tally.apps[app].stream(direction)
-        {
+        if let Some(voip) = self.tally.apps[app].stream(direction) {
             voip.arrival(number, now - delay, now);
         }
         Some((app, AppEvent::Datagram(side, number)))

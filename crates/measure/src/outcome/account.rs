@@ -5,8 +5,7 @@ use crate::{Compares, LinkMeter, Scale};
 use packet::{Backlog, ClassCount, Count, DropReason, GrantCounts, OpportunityCounts};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::ops::Range;
-use units::{Duration, Time};
+use units::Duration;
 
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,8 +144,6 @@ pub struct Grading {
     /// The scale that the scenario names. With `None`, the first of [`crate::SCALES`] is used, and the summary does not
     /// contain its name.
     pub scale: Option<Scale>,
-    /// Time from the start of the first application that is not a probe to the end of the last such application.
-    pub load: Range<Time>,
     /// Applications whose packets are marked as background traffic.
     pub background: BTreeSet<String>,
 }

@@ -3,6 +3,7 @@
 use super::account::{Account, mbit, ms};
 use super::graded::PingGrade;
 use super::statistics::{DELAYS, OVER_TIME, delays, object, over_time, put};
+use crate::bursts::Dropped;
 use crate::files::FileTimes;
 use crate::percentile::Sorted;
 use crate::tally::{AppTally, Counts, Row};
@@ -40,6 +41,12 @@ impl Counted<'_> {
 
     fn both(&self, of: fn(Counts) -> u64) -> u64 {
         self.sum(0, of) + self.sum(1, of)
+    }
+
+    fn dropped(&self, directions: &[usize]) -> Dropped {
+        let counts = || directions.iter().flat_map(|&i| self.rows.iter().map(move |row| &row.directions[i]));
+        let after = counts().map(|d| d.counts().dropped).sum();
+        Dropped { before: counts().map(|d| d.total.dropped).sum::<u64>() - after, after }
     }
 
     fn goodput(&self, direction: usize) -> u64 {
@@ -141,7 +148,7 @@ measures! {
         "received": Kind::PACKETS, "received", "Packets that arrived." => meter.arrived();
         "lost_percent": Kind::PERCENT.less(), "lost", "Share of the judged packets that were dropped." => s.map(|s| s.lost_percent);
         "late_percent": Kind::PERCENT.less(), "late",
-            "Share of the judged packets whose delay exceeded that of the call's fastest packet by more than `late_after`."
+            "Share of the judged packets whose delay exceeded that of the call's fastest packet after the warm-up by more than `late_after`."
             => s.map(|s| s.late_percent);
         "plr_percent": Kind::PERCENT.less().rank(2), "lost or late", "Share of the judged packets that were lost or late." => s.map(|s| s.plr_percent);
         "delay_ms": Kind::MS.less().rank_by("p99", 14), "delay", "One-way delay.", DELAYS => object(delays(meter.delays()));
@@ -150,7 +157,8 @@ measures! {
             "R of the E-model from loss and delay, as Cole and Rosenbluth simplified it for G.711 (see Voice, below)." => s.map(|s| s.r);
         "mos": MOS.rank(1), "MOS", "Mean opinion score of `r`." => s.map(|s| s.mos);
         "burst_ratio": Kind::ONE.less(), "burst ratio",
-            "Mean length of runs of lost or late packets, relative to the mean length with independent losses." => s.map(|s| s.burst_ratio);
+            "Mean length of runs of lost or late packets, relative to the mean length with independent losses; 1 if no packet or every \
+             packet was lost or late." => s.map(|s| s.burst_ratio);
         "r_g107": Kind::scale("0 to 100").more().least(0.1), "R by G.107",
             "R of the E-model by ITU-T G.107's own formulas, from loss, bursts and delay, for the `ie` and `bpl` of the call's codec."
             => s.map(|s| s.r_g107);
@@ -166,7 +174,7 @@ measures! {
             "Share of packets that were dropped, without those still in transit; delays and jitter are in `delay_ms` and `jitter_ms`."
             => of_settled(delay, dropped, dropped as f64);
         "late_percent": Kind::PERCENT.less(), "late",
-            "Share of packets whose delay exceeded that of the fastest packet by more than `late_after`."
+            "Share of packets whose delay exceeded that of the fastest packet after the warm-up by more than `late_after`."
             => of_settled(delay, dropped, late(delay, late_after));
     }
     /// Measures of echo requests, `lost` of which were lost. A request still in transit at the end is neither answered nor lost.
@@ -282,10 +290,10 @@ impl Account<'_> {
         }
         for (stream, (name, meter)) in ["voip", "voip_reverse"].into_iter().zip(&app.voip).enumerate() {
             // both sides speak at the same times, so each side sent half of the datagrams
-            let (dropped, streams) = (|d: Counts| d.dropped, app.voip.len() as u64);
-            let dropped = if streams == 1 { c.both(dropped) } else { c.sum(stream, dropped) };
-            let judged = meter.arrived() + dropped;
-            v.insert(name.to_owned(), object(voip(meter, meter.summary(judged).as_ref(), sent / streams, judged)));
+            let streams = app.voip.len() as u64;
+            let dropped = if streams == 1 { c.dropped(&[0, 1]) } else { c.dropped(&[stream]) };
+            let (judged, summary) = (meter.arrived() + dropped.after, meter.summary(dropped));
+            v.insert(name.to_owned(), object(voip(meter, summary.as_ref(), sent / streams, judged)));
         }
         if let Some(late_after) = app.late_after {
             let way = |i: usize| object(game(&app.delay[i], late_after, c.sum(i, |d| d.dropped)));
@@ -293,7 +301,7 @@ impl Account<'_> {
         }
         if let Some(echoes) = &app.echoes {
             let mut of = Map::new();
-            put(&mut of, ping(echoes, &self.grading.grade_ping(echoes), c.both(|d| d.dropped)));
+            put(&mut of, ping(echoes, &self.grading.grade_ping(echoes, &self.tally.load), c.both(|d| d.dropped)));
             if let Some(timeout) = app.timeout {
                 put(&mut of, one_by_one(echoes, timeout));
             }

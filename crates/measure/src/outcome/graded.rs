@@ -15,7 +15,8 @@ use crate::tally::AppTally;
 use crate::{Compares, Echoes, Idle, SCALES, Scale};
 use packet::{Kind, measures};
 use serde_json::{Map, Value};
-use units::Duration;
+use std::ops::Range;
+use units::{Duration, Time};
 
 /// One minute in ms.
 const MINUTE: f64 = 60_000.0;
@@ -86,9 +87,10 @@ impl Grading {
         self.scale.as_ref().unwrap_or(&SCALES[0])
     }
 
-    /// Returns the delay that load adds to the round trips of `echoes`, and the grade of that delay.
-    pub(super) fn grade_ping(&self, echoes: &Echoes) -> PingGrade<'_> {
-        let (scale, loaded, p99) = (self.scale(), echoes.loaded(&self.load), echoes.induced_p99());
+    /// Returns the delay that the load, in the period `load`, adds to the round trips of `echoes`, and the grade of
+    /// that delay.
+    pub(super) fn grade_ping(&self, echoes: &Echoes, load: &Range<Time>) -> PingGrade<'_> {
+        let (scale, loaded, p99) = (self.scale(), echoes.loaded(), echoes.induced_p99());
         match scale.compares {
             Compares::P99 => {
                 PingGrade { added: echoes.induced(), p99, rpm: None, grade: p99.and_then(|d| scale.added(d)) }
@@ -96,9 +98,7 @@ impl Grading {
             Compares::Added(idle) => {
                 let added = match idle {
                     Idle::Least => echoes.induced(),
-                    Idle::Median => {
-                        loaded.and_then(|loaded| Some(loaded.saturating_sub(echoes.unloaded(self.load.start)?)))
-                    }
+                    Idle::Median => loaded.and_then(|loaded| Some(loaded.saturating_sub(echoes.unloaded(load.start)?))),
                 };
                 PingGrade { added, p99, rpm: None, grade: added.and_then(|d| scale.added(d)) }
             }
@@ -150,7 +150,7 @@ impl Grading {
             (scale.compares == Compares::Rpm).then(|| app(test, *rpm, None, None))
         });
         let pings = apps.iter().filter_map(|prober| {
-            let ping = self.grade_ping(prober.echoes.as_ref()?);
+            let ping = self.grade_ping(prober.echoes.as_ref()?, &account.tally.load);
             let value = match scale.compares {
                 Compares::P99 => ping.p99?.millis(),
                 Compares::Added(_) => ping.added?.millis(),

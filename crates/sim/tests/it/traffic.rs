@@ -136,6 +136,25 @@ fn a_game_is_late_one_way() {
     assert!(number(&outcome, "apps.game.jitter_ms") > number(&outcome, "apps.game.jitter_ms_reverse"));
 }
 
+/// 25 of 500 frames of a call are lost in one run, wherever it is. If 5 % were lost independently of each other, the
+/// mean length of a run would be 1 / 0.95.
+#[test]
+fn an_outage_is_one_run_of_lost_frames() {
+    let call = "[app.call]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = {}\n";
+    for (loss, changes) in [
+        ("1", r#"[{ at = "500ms", loss = 0.0 }]"#),
+        ("0", r#"[{ at = "5s", loss = 1.0 }, { at = "5500ms", loss = 0.0 }]"#),
+        ("0", r#"[{ at = "9500ms", loss = 1.0 }]"#),
+    ] {
+        let outcome = run(&format!(
+            "duration = \"10s\"\nstart_spread = \"0s\"\nlink.up = {{ from = \"a\", to = \"b\", rate = \"10mbit\", delay = \"1ms\", \
+             both_ways = true, loss = {loss}.0, changes = {changes} }}\n{call}"
+        ));
+        let of = |key: &str| number(&outcome, &format!("apps.call.voip.{key}"));
+        assert_eq!((of("judged"), of("lost_percent"), of("burst_ratio")), (500.0, 5.0, 25.0 * 0.95), "{changes}");
+    }
+}
+
 #[test]
 fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
     // 250 packets of 1500 B arrive at once: one is sent, 100 wait, and 149 are dropped

@@ -1,0 +1,148 @@
+//! The burst ratio of a stream of numbered packets, some of which are lost or late.
+//!
+//! ```text
+//!   missed      = lost or late
+//!   burst ratio = mean length of runs of missed packets / mean length if losses were independent, 1 / (1 - p)
+//!               = missed / runs * (1 - p),    p = missed / packets
+//! ```
+//!
+//! A run is a sequence of missed packets in the order of sending. Runs at the beginning and at the end count like any
+//! other.
+//!
+//! # Counting runs without storing delays
+//!
+//! The delay above which a packet is late is known only at the end. So each packet has a level, which grows with its
+//! delay: 0 is never late, and [`LOST`] is always late or lost. At the end, a packet is missed if its level is above a
+//! limit. A run begins between neighbours with the levels a <= limit < b. Each pair of neighbours with a < b adds 1 to
+//! `begins[a]` and subtracts 1 from `begins[b]`; so the sum of `begins[0..=limit]` is the number of runs.
+//!
+//! A packet that others overtook takes its place among its neighbours. It is late for sure if it was sent more than
+//! `late_after` before a packet that arrived earlier, so only the packets of this time are stored one by one.
+//!
+//! Source: ITU-T G.107 (2005), burst ratio BurstR.
+
+use std::collections::VecDeque;
+
+/// Number of levels of delay that are late or on time depending on the limit.
+pub(crate) const LEVELS: usize = 65_536;
+/// Level of a packet that was lost, or is late at any limit.
+pub(crate) const LOST: u32 = LEVELS as u32 + 1;
+/// Maximum number of packets that are stored one by one.
+const STORED: u64 = 65_536;
+
+/// Packets that were dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Dropped {
+    /// During the warm-up.
+    pub before: u64,
+    /// After the warm-up.
+    pub after: u64,
+}
+
+/// The runs of missed packets after the warm-up.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bursts {
+    begins: Vec<i32>,
+    /// Level of the last packet that is no longer in `recent`; 0 if there is none.
+    last: u32,
+    /// Levels of the packets before `next`, the latest last. Packets that have not arrived have the level [`LOST`].
+    recent: VecDeque<u32>,
+    /// Maximum length of `recent`.
+    window: u64,
+    /// One more than the highest number that has arrived.
+    next: u64,
+    /// The value of `next` at the end of the warm-up.
+    since: u64,
+    /// Packets that arrived during the warm-up.
+    warm: u64,
+    /// Packets that arrived after the warm-up.
+    arrived: u64,
+    /// Number of packets missing between those of the warm-up and the first packet after it, and the level of this
+    /// packet.
+    first: (u64, u32),
+}
+
+impl Bursts {
+    /// Returns the runs of an empty stream. A packet is late for sure if one that was sent more than `reach` packets
+    /// later arrives earlier.
+    pub(crate) fn new(reach: u64) -> Self {
+        Self {
+            begins: vec![0; LEVELS + 2],
+            last: 0,
+            recent: VecDeque::new(),
+            window: reach.saturating_add(1).min(STORED),
+            next: 0,
+            since: 0,
+            warm: 0,
+            arrived: 0,
+            first: (0, 0),
+        }
+    }
+
+    /// Records the arrival of packet `number` during the warm-up.
+    pub(crate) fn warm_up(&mut self, number: u64) {
+        self.warm += 1;
+        self.next = self.next.max(number + 1);
+        self.since = self.next;
+    }
+
+    /// Records the arrival of packet `number` after the warm-up.
+    pub(crate) fn arrival(&mut self, number: u64, level: u32) {
+        self.arrived += 1;
+        if let Some(after) = self.next.checked_sub(number + 1) {
+            // overtaken by `after` packets, or more
+            if let Some(place) = (self.recent.len() as u64).checked_sub(after + 1) {
+                self.recent[place as usize] = level;
+            }
+            return;
+        }
+        let missing = number - self.next;
+        if self.next == self.since {
+            self.first = (missing, level);
+        }
+        // neighbours that are both lost begin no run, so a run of lost packets may be shortened to the window
+        (0..missing.min(self.window)).for_each(|_| self.push(LOST));
+        self.push(level);
+        self.next = number + 1;
+    }
+
+    fn push(&mut self, level: u32) {
+        self.recent.push_back(level);
+        if self.recent.len() as u64 > self.window {
+            let level = self.recent.pop_front().unwrap_or(LOST);
+            if self.last < level {
+                self.begins[self.last as usize] += 1;
+                self.begins[level as usize] -= 1;
+            }
+            self.last = level;
+        }
+    }
+
+    /// Returns the burst ratio if packets above level `limit` are late, as `late` packets are; 1 if no packet or every
+    /// packet was missed.
+    pub(crate) fn ratio(&self, limit: u32, late: u64, dropped: Dropped) -> f64 {
+        let (missed, packets) = (dropped.after + late, dropped.after + self.arrived);
+        if missed == 0 || missed == packets {
+            return 1.0;
+        }
+        let settled = self.warm + self.arrived + dropped.before + dropped.after;
+        // overtaken packets in transit are neither lost nor late; of the missing packets, they were sent last
+        let mut in_transit = self.next.saturating_sub(settled);
+        let missed_or_played = |level: &&u32| {
+            let skip = **level == LOST && in_transit > 0;
+            in_transit -= u64::from(skip);
+            !skip
+        };
+        let mut runs = self.begins[..=limit as usize].iter().map(|&n| i64::from(n)).sum::<i64>();
+        let mut after = if settled > self.next { LOST } else { 0 };
+        for &level in self.recent.iter().rev().filter(missed_or_played).chain([&self.last]) {
+            runs += i64::from(level <= limit && limit < after);
+            after = level;
+        }
+        let (missing, level) = self.first;
+        if missing > 0 && self.warm + dropped.before >= self.since + missing && level <= limit {
+            runs -= 1; // all packets of the first run were dropped during the warm-up
+        }
+        missed as f64 / runs.max(1) as f64 * (1.0 - missed as f64 / packets as f64)
+    }
+}
