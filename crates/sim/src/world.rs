@@ -247,7 +247,8 @@ impl<S: Sink> World<S> {
         if self.engine.net.sink.probes() {
             self.engine.read_probes(self.last(), &self.apps);
         }
-        if self.next_sample == self.end && !self.bin.is_zero() {
+        // the end of the last bin, which may be narrower than the others
+        if self.next_sample != Time::NEVER && !self.bin.is_zero() {
             self.engine.sample(self.end);
             self.next_sample = Time::NEVER;
         }

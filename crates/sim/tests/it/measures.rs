@@ -456,3 +456,20 @@ fn the_wait_of_poisson_arrivals_is_that_of_m_d_1() {
         assert!((share / rho - 1.0).abs() < 0.01, "{rho}: {share}");
     }
 }
+
+/// The bins of 100 ms end with the run. The last of the other bins ends with it, too, although it is narrower.
+#[test]
+fn a_narrower_last_bin_has_the_state_at_the_end() {
+    let last = |interval: &str, rows: usize| {
+        let toml = line(2, &(app("f", "ftp = {}") + "tcp = \"bbr\"\n")) + "[record]\ninterval = \"" + interval + "\"\n";
+        let outcome = run(&toml);
+        let windows = ["cwnd_bytes", "srtt_ms"].map(|of| series(&outcome, "flow_series", of, "app", "f")[rows - 1]);
+        let model = ["pacing_bps", "rt_prop_ms"].map(|of| series(&outcome, "model_series", of, "app", "f"));
+        (windows, model.map(|of| (of.len() >= rows).then(|| of[rows - 1])))
+    };
+    let (windows, model) = last("100ms", 20);
+    assert!(windows[0] > 0.0 && model.iter().all(Option::is_some), "{windows:?} {model:?}");
+    for (interval, rows) in [("300ms", 7), ("1999999999ns", 2), ("3s", 1)] {
+        assert_eq!(last(interval, rows), (windows, model), "{interval}");
+    }
+}
