@@ -226,6 +226,49 @@ def test_advice_about_a_grid_is_in_the_form_of_a_grid(grid: Path, capsys: pytest
     assert len(grid_file.load(grid).grid.points()) == 8
 
 
+@pytest.mark.parametrize(
+    ("axis", "sets", "advice"),
+    [
+        (
+            '"link.up.queue.pie.target" = ["9ms"]',
+            ["link.up.delay=1ms"],
+            "'link.up.queue' = [{ pie = { target = \"9ms\" } }]",
+        ),
+        (
+            'q.a = { "link.up.queue.pie.target" = "9ms" }',
+            ["link.up.delay=1ms"],
+            "'link.up.queue' = { pie = { target = \"9ms\" } }",
+        ),
+        (
+            '"link.up.delay" = ["1ms"]',
+            ["link.up.queue.pie.target=9ms"],
+            "--set 'link.up.queue={ pie = { target = \"9ms\" } }'",
+        ),
+    ],
+)
+def test_advice_has_the_form_of_what_it_is_about(
+    grid: Path, capsys: pytest.CaptureFixture[str], axis: str, sets: list[str], advice: str
+):
+    grid.write_text(f'scenario = "dumbbell.toml"\n[set]\n"link.up.queue" = {{ droptail = {{}} }}\n[axes]\n{axis}\n')
+    assert call(["sweep", str(grid), *(word for given in sets for word in ("--set", given))]) == 2
+    assert capsys.readouterr().err.rstrip().endswith(f"; write {advice}")
+
+
+def test_an_axis_without_effect_is_refused(grid: Path):
+    rates = 'scenario = "rrul"\n[axes]\nrate = ["1mbit", "5mbit"]\n"link.up.rate" = ["2mbit", "3mbit"]\n'
+    grid.write_text(f'{rates}"link.down.rate" = ["2mbit"]\n')
+    with pytest.raises(grid_file.GridError, match=r"toml: axes\.rate: 1mbit and 5mbit give the same scenario at every"):
+        grid_file.load(grid)
+    # the rate still determines that of the other direction
+    grid.write_text(rates)
+    assert len({p.scenario.hash for p in grid_file.load(grid).grid.points()}) == 4
+    # values may be equal if others differ
+    grid.write_text('scenario = "rrul"\naxes.rate = ["1mbit", "1000kbit", "2mbit"]\n')
+    assert len({p.scenario.hash for p in grid_file.load(grid).grid.points()}) == 2
+    with pytest.raises(grid_file.GridError, match=r"^axes\.rate: 1mbit and 1000kbit give the same scenario"):
+        bloatlab.sweep("rrul", {"rate": ["1mbit", "1000kbit"]})
+
+
 @pytest.mark.parametrize(("name", "points"), [("home-upload", 9), ("falling-rate", 40)])
 def test_the_examples_are_grids(name: str, points: int):
     grid = grid_file.load(ROOT / "examples" / "sweeps" / f"{name}.toml", seeds=1)

@@ -24,7 +24,7 @@ from bloatlab.measures import declared
 from bloatlab.scenario import Override, Scenario, ScenarioError, plain, problems, toml_value
 from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.over_seeds import COLUMNS
-from bloatlab.sweep.overriding import Values, contains
+from bloatlab.sweep.overriding import Values, contains, same
 from bloatlab.sweep.quantities import Amount, read_amount, spelled
 
 #: Maximum number of runs in a grid; more is probably a mistake.
@@ -32,6 +32,9 @@ MOST_RUNS = 1_000_000
 
 #: Significant digits of a value that is the first one plus a number of steps: all but those of rounding errors.
 STEP_DIGITS = 12
+
+#: Keys of a summary that a sweep's table leaves out: a text, the seed (which has a column already) and the version.
+NO_COLUMNS = ("name", "seed", "version")
 
 _METHODS = ("sobol", "latin-hypercube")
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -123,9 +126,8 @@ class Axes:
             try:
                 return read(sets, f"{source} ({place})")
             except ScenarioError as error:
-                if last:  # the problem may be one of them, and then the advice is right
-                    raise
-                raise ScenarioError([_AS_SET.sub(r"write '\1' = \2", line) for line in problems(error)]) from None
+                lines = [_in_grid(line, [axis for axis, _ in at], last) for line in problems(error)]
+                raise ScenarioError(lines) from None
 
         def build(*, seed: int, **at: Any) -> Scenario:
             return at_place(*at.items()).with_seed(seed)
@@ -144,13 +146,34 @@ class Axes:
         their values. The message begins with `kind`, which says where the overrides come from.
         """
         for path, _ in sets:
-            if path == "seed":
-                raise GridError(f"{kind}seed: seeds varies it")
+            if same(path, "seed"):
+                raise GridError(f"{kind}{path}: seeds varies it")
             for axis, values in self.given.items():
-                if values.replacing(path) == path or (not before and values.replaced_by(path)):
+                by = values.replacing(path)
+                if by and same(by, path):
                     raise GridError(f"{kind}{path}: axes.{axis} varies it")
-                if before and (by := values.replacing(path)):
+                if before and by:
                     raise GridError(f"{kind}{path}: axes.{axis} replaces it, because it sets {by}")
+                for lost in [] if before else values.replaced_by(path):
+                    why = "varies it" if contains(path, lost) else _as_text(lost)
+                    raise GridError(f"{kind}{path}: axes.{axis} {why}")
+
+
+def _in_grid(line: str, axes: Sequence[str], last: Sequence[Override]) -> str:
+    """Rewrites the advice of a message to write something with `--set`, unless it is about an override in `last`.
+
+    In a grid, a path and its value are a line of `[set]` or an arm. For an axis that is a path, they are an axis.
+    """
+    found = _AS_SET.search(line)
+    if found is None or any(contains(found[1], path) for path, _ in last):
+        return line
+    value = f"[{found[2]}]" if any(contains(found[1], axis) for axis in axes) else found[2]
+    return f"{line[: found.start()]}write '{found[1]}' = {value}"
+
+
+def _as_text(path: str) -> str:
+    """Returns why values inside a queue in tc's syntax cannot be set later, and the remedy."""
+    return f"gives {path} as text with parameters; write a table there, such as {{ codel = {{ ecn = true }} }}"
 
 
 def read(data: Mapping[str, Any], most: int) -> Axes:
@@ -197,10 +220,14 @@ def read(data: Mapping[str, Any], most: int) -> Axes:
 
 
 def _free(name: str) -> None:
-    """Raises `GridError` for an axis with the name of another column of the sweep's tables."""
+    """Raises `GridError` for an axis with the name of another column or row of the sweep's tables."""
+    if name in {"seed", "scenario_hash"}:
+        raise GridError(f"axes.{name}: seeds are not an axis; write seeds = 10")
+    if name in {"seeds", "rest"}:
+        raise GridError(f"axes.{name}: is a source of variance in the table of --effects; rename the axis")
     if name in COLUMNS:
         raise GridError(f"axes.{name}: is a column of --summary; rename the axis ({', '.join(COLUMNS)} are taken)")
-    if name != "name" and declared(name):  # `name` is a string, and the tables contain only numbers
+    if name not in NO_COLUMNS and declared(name):
         raise GridError(f"axes.{name}: is a number of every run's summary (docs/results.md); rename the axis")
 
 
@@ -213,23 +240,24 @@ def refuse_each_other(
     together.
     """
     for axis, values in given.items():
-        if "seed" in values.paths:
-            raise GridError(f"axes.{axis}: seed: seeds varies it")
+        if any(same(path, "seed") for path in values.paths):
+            raise GridError(f"axes.{axis}: seed: an axis cannot set it, because every run has a seed of its own")
     for (axis, earlier), (other, later) in itertools.combinations(given.items(), 2):
         for path, arms in later.paths.items():
             for lost, undone in earlier.replaced_by(path).items():
                 if meet({axis: undone, other: arms}):
-                    why = "sets it, too; only one of them can" if path == lost else f"sets {lost} inside it"
-                    order = "" if path == lost else f"; write axes.{other} first"
+                    why = f"sets {lost} inside it; write axes.{other} first"
+                    if same(path, lost):
+                        why = "sets it, too; only one of them can"
+                    elif contains(lost, path):
+                        why = _as_text(lost)
                     place = f"axes.{other}" if path == other else f"axes.{other}: {path}"
-                    raise GridError(f"{place}: axes.{axis} {why}{order}")
+                    raise GridError(f"{place}: axes.{axis} {why}")
 
 
 def axis(name: str, values: Any) -> dict[Any, list[Override]] | Between:
     """Reads one axis: the overrides for each of its values, or a range. Raises `GridError`."""
     place = f"axes.{name}"
-    if name in {"seed", "scenario_hash"}:
-        raise GridError(f"{place}: seeds are not an axis; write seeds = 10")
     match values := plain(values, place):
         case [_, *_]:
             pairs = [(label(v, place), [(name, toml_value(v))]) for v in values]

@@ -30,9 +30,10 @@ from bloatlab.errors import nearest
 from bloatlab.scenario import MOST_SEED, Override, Scenario, ScenarioError, Sets, opened, overrides, plain, problems
 from bloatlab.simulation import Result
 from bloatlab.sweep import axes as axes_of
-from bloatlab.sweep.axes import MOST_RUNS, GridError, known
+from bloatlab.sweep.axes import MOST_RUNS, NO_COLUMNS, GridError, known
 from bloatlab.sweep.gather import Measure, gather
 from bloatlab.sweep.grid import Grid
+from bloatlab.sweep.quantities import spelled
 from bloatlab.sweep.stopping import Until
 from bloatlab.sweep.stopping import read as read_until
 from bloatlab.sweep.store import Store
@@ -60,16 +61,43 @@ class GridFile:
 def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) -> GridFile:
     """Loads the grid in the file `path`, with overrides for every scenario; `seeds` replaces the number of seeds.
 
-    Raises `GridError`, and `OSError` or `UnicodeDecodeError` if the file or its scenario cannot be read.
+    Raises `GridError`, `ScenarioError` for an invalid grid point, and `OSError` or `UnicodeDecodeError` if the file or
+    its scenario cannot be read.
     """
     try:
-        return _grid_file(path, tomllib.loads(files.read_text(path)), sets, seeds)
+        found = _grid_file(path, tomllib.loads(files.read_text(path)), sets, seeds)
     except tomllib.TOMLDecodeError as error:
         raise GridError(f"{path}: not valid TOML: {error}") from None
     except GridError as error:
         raise GridError(f"{path}: {error}") from None
     except ScenarioError as error:  # a value of a type that no scenario can contain, such as a date
         raise GridError(f"{path}: {problems(error)[0]}") from None
+    _refuse_idle(found.grid, f"{path}: ")
+    return found
+
+
+def _refuse_idle(grid: Grid, source: str = "") -> None:
+    """Raises `GridError` for an axis whose values never change the scenario, as if another axis undoes them.
+
+    A parameter of a workload and the values of the scenario that it determines have different names, so comparing paths
+    does not find this. In most grids, the first two points that differ only on the axis have different scenarios, which
+    ends the search. Raises `ScenarioError`.
+    """
+    for n, axis in enumerate(grid.axes):
+        first: dict[tuple[Any, ...], tuple[Any, str]] = {}
+        same: tuple[Any, Any] | None = None
+        for at in grid.places():
+            value, text = at[axis], grid.point(at, grid.seeds[0]).scenario.text
+            other, found = first.setdefault((*at.items_[:n], *at.items_[n + 1 :]), (value, text))
+            if found != text:
+                break
+            if value is not other:
+                same = (other, value)
+        else:
+            if same is not None:
+                shown = " and ".join(map(spelled, same))
+                why = "the values are equal, or another axis or override undoes them"
+                raise GridError(f"{source}axes.{axis}: {shown} give the same scenario at every grid point; {why}")
 
 
 def _grid_file(path: Path, data: Mapping[str, Any], sets: Sequence[Override], seeds: int | None) -> GridFile:
@@ -126,7 +154,9 @@ def sweep(
     )
     fixed = overrides(sets)
     found.refuse(fixed, "sets.", before=True)
-    points = found.grid(opened(scenario), chosen, "sweep", fixed).points()
+    grid = found.grid(opened(scenario), chosen, "sweep", fixed)
+    _refuse_idle(grid)
+    points = grid.points()
     kept = None if store is None else Store(Path(store))
     frame = gather(points, SUMMARY, store=kept, jobs=jobs).frame()
     names = [*found.sets, "seed", "scenario_hash"]
@@ -156,7 +186,7 @@ def flat(tree: Mapping[str, Any]) -> Mapping[str, float | int | bool | None]:
     """Returns every number, flag and null of a summary except `seed` and `version`, keyed by dotted path."""
     leaves: dict[str, float | int | bool | None] = {}
     _flatten(tree, "", leaves)
-    for name in ("seed", "version"):
+    for name in NO_COLUMNS:
         leaves.pop(name, None)
     return leaves
 

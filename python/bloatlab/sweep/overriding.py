@@ -6,6 +6,10 @@ give that value:
     link.up.queue = { codel = {} },                     then  link.up.queue.codel.target = "5ms"    adds to it
     link.up.queue = { codel = { target = "10ms" } },    then  link.up.queue.codel.target = "5ms"    replaces the target
     link.up.queue.codel.target = "5ms",                 then  link.up.queue = { codel = {} }        replaces the target
+    link.up.queue = "codel",                            then  link.up.queue.codel.target = "5ms"    adds to it
+    link.up.queue = "codel target 10ms",                then  link.up.queue.codel.ecn = true        counts as replacing
+
+The last is refused whatever the parameter, because tc's keywords have other names than the parameters that they set.
 """
 
 from __future__ import annotations
@@ -23,27 +27,34 @@ from bloatlab.scenario import Override
 class Values:
     """The values that an axis sets. Both mappings go from a path to the arms that contain it.
 
-    `paths` has the paths of the overrides, and `leaves` also those of all values in tables and lists.
+    `paths` has the paths of the overrides, `leaves` also those of all values in tables and lists, and `texts` only
+    those of texts of several words, such as "codel target 5ms".
     """
 
     paths: Mapping[str, set[Any]]
     leaves: Mapping[str, set[Any]]
+    texts: Mapping[str, set[Any]]
 
     @staticmethod
     def of(arms: Mapping[Any, Sequence[Override]]) -> Values:
         """Reads the overrides of each arm of an axis."""
         paths: dict[str, set[Any]] = {}
         leaves: dict[str, set[Any]] = {}
+        texts: dict[str, set[Any]] = {}
         for arm, sets in arms.items():
             for path, value in sets:
                 paths.setdefault(path, set()).add(arm)
-                for leaf in (path, *_leaves(path, _parsed(value))):
+                leaves.setdefault(path, set()).add(arm)
+                for leaf, one in _leaves(path, _parsed(value)):
                     leaves.setdefault(leaf, set()).add(arm)
-        return Values(paths, leaves)
+                    if isinstance(one, str) and len(one.split()) > 1:
+                        texts.setdefault(leaf, set()).add(arm)
+        return Values(paths, leaves, texts)
 
     def replaced_by(self, path: str) -> dict[str, set[Any]]:
         """Returns the values that are lost if a later override sets `path`, with their arms."""
-        return {leaf: arms for leaf, arms in self.leaves.items() if contains(path, leaf)}
+        inside = {leaf: arms for leaf, arms in self.leaves.items() if contains(path, leaf)}
+        return inside or {leaf: arms for leaf, arms in self.texts.items() if contains(leaf, path)}
 
     def replacing(self, path: str) -> str:
         """Returns a path of this axis by which an earlier override of `path` is lost; "" if there is none."""
@@ -56,13 +67,18 @@ def contains(outer: str, inner: str) -> bool:
     return below[: len(above)] == above
 
 
+def same(path: str, other: str) -> bool:
+    """Returns whether two paths are the same, although the quotes of their keys may differ."""
+    return _keys(path) == _keys(other)
+
+
 def _keys(path: str) -> list[str]:
     """Splits a path at its dots. A key that contains dots is in double quotes."""
     return [key.replace('"', "") for key in re.findall(r'(?:"[^"]*"|[^."])+', path)]
 
 
-def _leaves(path: str, value: Any) -> Iterator[str]:
-    """Yields the paths of all values in a table or list, and of the parameters in a string: "codel target 5ms"."""
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields all values in a table or list that are neither, with their paths."""
     match value:
         case dict():
             for key, inner in value.items():
@@ -70,11 +86,8 @@ def _leaves(path: str, value: Any) -> Iterator[str]:
         case list():
             for place, inner in enumerate(value):
                 yield from _leaves(f"{path}.{place}", inner)
-        case str():
-            kind, *parameters = value.split() or [""]
-            yield from [path, *(f"{path}.{kind}.{parameter}" for parameter in parameters if "." not in parameter)]
         case _:
-            yield path
+            yield path, value
 
 
 def _parsed(text: str) -> Any:
