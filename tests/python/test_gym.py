@@ -342,6 +342,9 @@ def test_a_wrong_argument_is_named_at_reset(arguments: dict[str, Any], message: 
             },
             "axes.line: link.line.rate: axes.link.line.rate sets it, too; only one of them can",
         ),
+        (CC, {"axes": {"tcp.agent.ecn": [True]}}, "axes.tcp.agent.ecn: the environment sets tcp.agent"),
+        (CC, {"axes": {"a": {"b": {"app.agent.tcp": "x"}}}}, "axes.a: app.agent.tcp: the environment sets app."),
+        (AQM, {"link": "up", "axes": {"link.up.queue": ["pie"]}}, "axes.link.up.queue: the environment sets link."),
     ],
 )
 def test_a_wrong_argument_is_named_at_once(name: str, arguments: dict[str, Any], message: str):
@@ -370,6 +373,8 @@ def test_unknown_controllers_and_laws_are_named():
         made(AQM).reset(options={"law": "codle"})
     with pytest.raises(ValueError, match=r"^options: law 3 is not valid; expected a discipline"):
         made(AQM).reset(options={"law": 3})
+    with pytest.raises(InputError, match=r"^axes.link.up.queue.droptail.limit: the environment sets link."):
+        made(AQM, axes={"link.up.queue.droptail.limit": ["20p"]}).reset()
     both = {**HOME, "link": {"line": {"from": "home", "to": "net", "both_ways": True, "rate": "9mbit"}}}
     with pytest.raises(ScenarioError, match="both_ways"):
         made(AQM, scenario=both).reset()

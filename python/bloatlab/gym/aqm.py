@@ -70,6 +70,11 @@ def _law(dial: _Dial) -> type:
     return Agent
 
 
+def _queue(link: str) -> str:
+    """Returns the path of a link's queue."""
+    return f"link.{json.dumps(link, ensure_ascii=False)}.queue"
+
+
 class Aqm(DrivenEnv):
     """The agent sets the probability with which a queue drops or marks arrivals, once per interval; see docs/gym.md.
 
@@ -110,6 +115,8 @@ class Aqm(DrivenEnv):
         Raises `ScenarioError`, `GridError` for the axes, `OSError` for a file, `ValueError` for the other arguments.
         """
         super().__init__(scenario, (HOME_AXES if scenario is HOME else {}) if axes is None else axes, link)
+        if link is not None:
+            self._episodes.refuse(_queue(link))
         self.render_mode = render_mode
         self._limit, self._length, self._half = limit, seconds("interval", interval), seconds("half", half)
         self._reward = reward or (lambda parts: parts["utilisation"] * parts["delay"] - parts["loss"])
@@ -127,9 +134,9 @@ class Aqm(DrivenEnv):
             raise ScenarioError(
                 [f"link.{name}: both_ways gives both directions the same queue; declare them as two links"]
             )
-        sets = overrides(
-            {f"link.{json.dumps(name, ensure_ascii=False)}.queue": {word: {"limit": self._limit} | dict(own)}}
-        )
+        queue = _queue(name)
+        self._episodes.refuse(queue)
+        sets = overrides({queue: {word: {"limit": self._limit} | dict(own)}})
         return Episode(episode.scenario.with_sets(*sets), episode.drawn)
 
     def _begin(self, episode: Episode, watching: bool) -> list[float]:

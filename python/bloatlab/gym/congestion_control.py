@@ -109,6 +109,8 @@ class CongestionControl(DrivenEnv):
             raise ValueError(f'control: {control!r} is not valid; expected "window" or "rate"')
         super().__init__(scenario, (LINE_AXES if scenario is LINE else {}) if axes is None else axes, link)
         self.render_mode = render_mode
+        self._tcp = f"app.{json.dumps(app, ensure_ascii=False)}.tcp"
+        self._episodes.refuse("tcp.agent", self._tcp)
         self._app, self._control = app, control
         self._length = None if interval is None else seconds("interval", interval)
         self._stack = dict(stack or {})
@@ -124,7 +126,7 @@ class CongestionControl(DrivenEnv):
             raise ValueError(f"options: controller {builtin!r} is not valid; expected {valid}")
         own = {"preset": "linux-6", "congestion_control": "fixed", "paced": self._control == "window"}
         tcp = ({"preset": builtin} if builtin else own) | self._stack
-        sets = overrides({"tcp.agent": tcp, f"app.{json.dumps(self._app, ensure_ascii=False)}.tcp": "agent"})
+        sets = overrides({"tcp.agent": tcp, self._tcp: "agent"})
         state = self.np_random.bit_generator.state
         try:
             return self._episodes.draw(self.np_random, sets)

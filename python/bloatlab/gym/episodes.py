@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bloatlab.scenario import Override, Scenario, opened
-from bloatlab.sweep.axes import Between, axis, refuse_each_other
+from bloatlab.sweep.axes import Between, GridError, axis, refuse_each_other
 from bloatlab.sweep.overriding import Values
 
 #: Everything that `bloatlab.open` accepts.
@@ -41,12 +41,21 @@ class Episodes:
         """Reads the scenario files and the axes. Raises `GridError`, `OSError`, `ValueError` for an empty list."""
         self._axes = {name: axis(name, values) for name, values in axes.items()}
         arms = {name: {name: [(name, "")]} if isinstance(of, Between) else of for name, of in self._axes.items()}
-        refuse_each_other({name: Values.of(of) for name, of in arms.items()})
+        self._given = {name: Values.of(of) for name, of in arms.items()}
+        refuse_each_other(self._given)
         self._draw = given if callable(given) else None
         several = isinstance(given, Sequence) and not isinstance(given, str)
         self._readers: list[Any] = [] if callable(given) else [opened(one) for one in (given if several else [given])]  # type: ignore[list-item]
         if self._draw is None and not self._readers:
             raise ValueError("scenario: the list is empty; expected at least one scenario")
+
+    def refuse(self, *paths: str) -> None:
+        """Raises `GridError` if an axis sets a value that is lost because the environment sets one of `paths`."""
+        for path in paths:
+            for name, values in self._given.items():
+                for lost in values.replaced_by(path):
+                    place = f"axes.{name}" if lost == name else f"axes.{name}: {lost}"
+                    raise GridError(f"{place}: the environment sets {path}")
 
     def draw(self, rng: np.random.Generator, sets: Sequence[Override]) -> Episode:
         """Draws a scenario, a value for each axis and a seed, and applies `sets`. Raises `ScenarioError`."""
