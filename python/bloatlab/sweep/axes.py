@@ -30,7 +30,7 @@ from bloatlab.sweep.quantities import Amount, read_amount, spelled
 #: Maximum number of runs in a grid; more is probably a mistake.
 MOST_RUNS = 1_000_000
 
-#: Significant digits of a value that is the first one plus a number of steps: all but those of rounding errors.
+#: Significant digits of a value that is the first one plus a number of steps. More digits would show rounding errors.
 STEP_DIGITS = 12
 
 #: Keys of a summary that a sweep's table leaves out: a text, the seed (which has a column already) and the version.
