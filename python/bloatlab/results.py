@@ -23,7 +23,7 @@ from bloatlab import files
 from bloatlab.errors import InputError
 from bloatlab.scenario import Scenario, version
 from bloatlab.simulation import TEXT, Result
-from bloatlab.traces import KINDS, PACKETS
+from bloatlab.traces import CAPTURES, KINDS, PACKETS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,8 +38,8 @@ SUMMARY = "summary.json"
 PROVENANCE = "provenance.json"
 TABLES = "tables"
 
-#: Files and subfolders of a result folder, without captures. Packets are written only on request.
-FILES = (SUMMARY, SCENARIO, PROVENANCE, TABLES, PACKETS)
+#: Files and subfolders of a result folder. Captures and packets are written only on request.
+FILES = (SUMMARY, SCENARIO, PROVENANCE, TABLES, *CAPTURES, PACKETS)
 
 
 class ResultError(InputError):

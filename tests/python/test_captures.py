@@ -189,17 +189,22 @@ def test_force_replaces_only_what_a_run_has_written(tmp_path: Path, capsys: pyte
     assert call(run) == 0
     assert [path.read_text() for path in mine] == ["mine"] * 3
     assert [path.exists() for path in (ours, *pcaps)] == [False] * 3  # nothing of another run is left
-    (out / "summary.json").unlink()
-    (out / "tables").rename(tmp_path / "tables")
-    pcaps[0].write_text("mine")
-    assert call(run) == 0
-    assert pcaps[0].read_text() == "mine"
-    own = tmp_path / "own"
+
+
+@pytest.mark.parametrize("command", ["run", "live"])
+def test_captures_beside_no_result_are_neither_deleted_nor_taken_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+):
+    file, own = tmp_path / "line.toml", tmp_path / "own"
+    file.write_text(LINE)
     own.mkdir()
     (own / "left.pcap").write_text("mine")
-    run[4:6] = [str(own)]  # without --force
-    capsys.readouterr()
-    assert call([*run, "--pcap"]) == 2
-    assert capsys.readouterr().err == f"{own}: already has left.pcap; give --force to replace it, or another folder\n"
-    assert call(run) == 0
-    assert (own / "left.pcap").read_text() == "mine"
+    run = [command, str(file), "-q", "-o", str(own), "--set", "duration=500ms"]
+    for more, line in (
+        ([], "already has left.pcap; give --force to replace it, or another folder"),
+        (["--pcap"], "already has left.pcap; give --force to replace it, or another folder"),
+        (["--force"], "has left.pcap, but no summary.json of an earlier run; give another folder"),
+    ):
+        assert call([*run, *more]) == 2
+        assert capsys.readouterr().err == f"{own}: {line}\n"
+    assert [path.read_text() for path in own.iterdir()] == ["mine"]

@@ -134,12 +134,16 @@ def replaceable_figure(output: Path | None, *, force: bool) -> None:
 def fresh_result(folder: Path | None, *, force: bool, captures: bool, packets: bool = False) -> None:
     """Makes a result's folder. `captures` and `packets` say what the run writes besides its summary and tables.
 
-    Raises `BadInput` like `fresh`, `ResultError` if the folder has tables that are not those of a result, and
-    `InputError` if a run that writes `packets` finds other files in their folder.
+    Raises `BadInput` like `fresh`, or if the folder has captures without a result, which the run would not replace;
+    `ResultError` if the folder has tables that are not those of a result, and `InputError` if a run that writes
+    `packets` finds other files in their folder.
     """
-    fresh(folder, *FILES, *(CAPTURES if captures else ()), force=force)
+    fresh(folder, *FILES, force=force)
     if folder is not None:
         check_tables(folder)
+        there = next((name for name in CAPTURES if (folder / name).exists()), None)
+        if there is not None and not captures and not (folder / SUMMARY).is_file():
+            raise BadInput(f"{folder}: has {there}, but no {SUMMARY} of an earlier run; give another folder")
         if packets:
             writing(folder, lambda: check_no_others(folder / PACKETS))
 
@@ -147,13 +151,12 @@ def fresh_result(folder: Path | None, *, force: bool, captures: bool, packets: b
 def remove_recordings(folder: Path, *, captures: bool, packets: bool = False) -> None:
     """Removes an earlier run's captures and packets from a result's folder, unless the new run has replaced them.
 
-    Call it after the run, which may be refused. Captures beside no summary.json may be the user's, and stay.
+    Call it after the run, which may be refused.
     """
     if not packets:
         remove_packets(folder / PACKETS)
-    if not captures and (folder / SUMMARY).is_file():
-        for name in CAPTURES:
-            (folder / name).unlink(missing_ok=True)
+    for name in () if captures else CAPTURES:
+        (folder / name).unlink(missing_ok=True)
 
 
 def fresh(folder: Path | None, *names: str, force: bool) -> None:
