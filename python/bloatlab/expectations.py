@@ -99,19 +99,22 @@ def keeps(expected: str, low: float, high: float) -> bool:
     return _SIGNS[sign](low, high, float(expected.removeprefix(sign)))
 
 
-def judge(place: str, expect: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
+def judge(
+    place: str, expect: Mapping[str, str], rows: Sequence[Mapping[str, Any]], *, valid: bool = True
+) -> list[Verdict]:
     """Judges the expectations at one grid point from its runs with different seeds. Raises `NothingExpectedError`.
 
-    Each of `rows` contains the numbers in the summary of one run, by dotted path.
+    Each of `rows` contains the numbers in the summary of one run, by dotted path. If a live run is not `valid`, no
+    value is judged, and a number that the summary does not contain is only missing.
     """
     known = list(dict.fromkeys(path for row in rows for path in row))
     verdicts: list[Verdict] = []
     for pattern, expected in expect.items():
         paths = [pattern] if pattern in known else fnmatch.filter(known, pattern)
-        if not paths:
+        if not paths and valid:
             raise NothingExpectedError(f'expect: the summary has no number "{pattern}"{nearest(pattern, known)}')
-        verdicts += [_verdict(place, path, expected, [row.get(path) for row in rows]) for path in paths]
-    return verdicts
+        verdicts += [_verdict(place, path, expected, [row.get(path) for row in rows]) for path in paths or [pattern]]
+    return verdicts if valid else [replace(v, kept=None) for v in verdicts]
 
 
 def _verdict(place: str, path: str, expected: str, values: Sequence[float | None]) -> Verdict:
@@ -140,11 +143,8 @@ def check(
     if file.is_dir():
         result = open_result(file)
         expect = result.scenario.data.get("expect", {})
-        judged = _judged(file, [("", expect, [grid_file.flat(result.summary)])])
-        if result.invalid_because is None:
-            return judged
-        unjudged = [replace(v, kept=None) for v in judged.verdicts]
-        return replace(judged, verdicts=unjudged, invalid=result.invalid_because)
+        places = [("", expect, [grid_file.flat(result.summary)])]
+        return _judged(file, places, invalid=result.invalid_because)
     asked = _asked(file, sets, seeds)
     first = asked.grid.seeds[0]
     expects = {at: asked.grid.point(at, first).scenario.data.get("expect", {}) for at in asked.grid.places()}
@@ -166,13 +166,16 @@ def _gathered(asked: GridFile, store: Store | None, watch: Watch | None, executo
     return done.gathered
 
 
-def _judged(file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[Mapping[str, Any]]]]) -> Checked:
+def _judged(
+    file: Path, places: Sequence[tuple[str, Mapping[str, str], Sequence[Mapping[str, Any]]]], invalid: str | None = None
+) -> Checked:
     if not any(expect for _, expect, _ in places):
         raise NothingExpectedError(
             f'{file}: has no [expect] table; add one, such as [expect] and "links.up.sojourn_ms.p99" = "< 50"'
         )
     try:
-        return Checked(str(file), [v for place, expect, rows in places for v in judge(place, expect, rows)])
+        verdicts = [v for place in places for v in judge(*place, valid=invalid is None)]
+        return Checked(str(file), verdicts, invalid=invalid)
     except NothingExpectedError as error:
         raise NothingExpectedError(f"{file}: {error}") from None
 
