@@ -234,11 +234,13 @@ def told_apart(values: Sequence[Any]) -> list[str]:
     """Returns a text for each value that shows how it differs from the others.
 
     A table that chooses a variant is shown by the variant's name, its limit and the parameters that vary, and any other
-    table by the keys that vary.
+    table by the keys that vary. If there is only one value, the whole value is shown.
     """
     if _variants(values):
         return [_chosen(value, values) for value in values]
     settings = varying(values)
+    if not settings:
+        return [value_text(value) for value in values]
     return [", ".join(f"{s.path} {s.values[i]}".strip() for s in settings) for i in range(len(values))]
 
 

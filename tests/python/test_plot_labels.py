@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,9 +13,13 @@ import pytest
 from bloatlab.cli.main import call
 from bloatlab.plots import plot
 from bloatlab.plots.labels import LONGEST, distinct, value_labels
+from bloatlab.plots.subjects import Sweep
+from bloatlab.report.page import Provenance
+from bloatlab.report.sweeps import sweep_page
 from test_plot_kinds import texts
 
 QUEUES = [f'{{ "droptail" = {{ "limit" = "{limit}p" }} }}' for limit in (20, 100, 400)]
+FILES = ["bus/a.csv", "bus/b.csv", "car/a.csv", "car/b.csv"]
 LABELS = ["droptail 20p", "droptail 100p", "droptail 400p"]
 
 
@@ -48,6 +53,8 @@ def swept(queues: Sequence[str] = QUEUES) -> pl.DataFrame:
             ['{ "rate" = "1mbit", "delay" = "5ms" }', '{ "rate" = "2mbit", "delay" = "5ms" }'],
             ["rate 1mbit", "rate 2mbit"],
         ),
+        # a single value differs from nothing
+        (['{ "rate" = "1mbit", "loss" = 1 }'], ['{"rate": "1mbit", "loss": 1}']),
         (["1mbit", "{ not TOML"], ["1mbit", "{ not TOML"]),
         ([1, 2.5, True], ["1", "2.5", "true"]),
     ],
@@ -60,9 +67,37 @@ def test_labels_that_clipping_would_make_equal_stay_distinct():
     long = "/home/someone/recordings/of/links/"
     assert distinct([f"{long}a.csv", f"{long}b.csv"]) == ["…a.csv", "…b.csv"]
     assert distinct(["same", "same"]) == ["same", "same (2)"]
+    assert distinct(["a", "a", "a (2)"]) == ["a", "a (2)", "a (2) (2)"]
+    assert distinct(["a", "a (2)", "a"]) == ["a", "a (2)", "a (3)"]
     both = [start + "x" * 40 + end for start, end in itertools.product("ab", repeat=2)]
     assert len(set(distinct(both))) == 4
     assert max(map(len, distinct(both))) <= LONGEST
+
+
+def test_the_report_has_every_point_if_labels_are_clipped_and_numbered(tmp_path: Path):
+    # the long names share no beginning, and " (2)" clips them to the same text
+    rows = [
+        {"file": file, "seed": seed, "scenario_hash": "x", "links.up.sojourn_ms.p99": 10.0 * place + seed}
+        for place, file in enumerate([f"recordings/of/the/links/{at}" for at in FILES] + ["lte.csv"], start=1)
+        for seed in (1, 2)
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "files.csv")
+    assert call(["report", str(tmp_path / "files.csv"), "-o", str(tmp_path / "files.html")]) == 0
+    assert "5 places, 10 runs" in (tmp_path / "files.html").read_text(encoding="utf-8")
+
+
+def test_all_charts_of_a_report_have_the_axis_of_the_caption_along_x(tmp_path: Path):
+    # six rates and two queues, so the rates are along x; the second measure is missing at all rates but one
+    rows = [
+        {"queue": queue, "rate": rate, "seed": 1, "scenario_hash": "x", "links.up.sojourn_ms.p99": float(rate + place),
+         "apps.call.voip.mos": 1.0 + place if rate == 1 else None}
+        for place, queue in enumerate(["codel", "pie"])
+        for rate in range(1, 7)
+    ]  # fmt: skip
+    answer = sweep_page(Sweep("mos", pl.DataFrame(rows), ("queue", "rate")), Provenance([])).answer
+    assert answer is not None
+    assert answer.figure is not None
+    assert [panel["x"]["label"] for panel in json.loads(answer.figure.data)["panels"]] == ["rate", "rate"]
 
 
 @pytest.mark.parametrize("kind", ["lines", "heatmap", "pareto"])

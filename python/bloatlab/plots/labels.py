@@ -40,13 +40,16 @@ def distinct(texts: Sequence[str], most: int = LONGEST) -> list[str]:
     if len(set(found)) < len(set(texts)):
         shared = next(n for n in itertools.count() if len({text[: n + 1] for text in texts}) > 1)
         found = [safe(f"…{text[shared:]}", most) for text in texts]
-    seen = Counter[str]()
-    for place, label in enumerate(found):
-        seen[label] += 1
-        if seen[label] > 1:
-            number = f" ({seen[label]})"
-            found[place] = safe(label, most - len(number)) + number
-    return found
+    repeated = Counter[str]()
+    labels: dict[str, None] = {}
+    for text in found:
+        label = text
+        while label in labels:  # a numbered label may be equal to another text
+            repeated[text] += 1
+            number = f" ({repeated[text] + 1})"
+            label = safe(text, most - len(number)) + number
+        labels[label] = None
+    return list(labels)
 
 
 def value_labels(values: Sequence[Any], most: int = LONGEST) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,8 +60,9 @@ def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
     basis = f"{sweep.middle.capitalize()}s of {seeds}; bars: {interval}."
     axes = " and ".join(safe(axis) for axis in sweep.axes)
     question = f"How {axes} {'affects' if len(sweep.axes) == 1 else 'affect'} delay, quality and throughput"
-    figure = figure_block(_drawn(first[:2], sweep)) if first else None
-    charts: list[Block] = [figure_block(_drawn([m], sweep)) for m in every[2:MOST_CHARTS]]
+    along = _along(places)
+    figure = figure_block(_drawn(first[:2], sweep, along)) if first else None
+    charts: list[Block] = [figure_block(_drawn([m], sweep, along)) for m in every[2:MOST_CHARTS]]
     return Page(
         title=f"Sweep {sweep.label}",
         subtitle=f"{counted(len(places), 'place')}, {counted(sweep.frame.height, 'run')}",
@@ -117,21 +118,20 @@ def _point(m: Swept, sweep: Sweep) -> Point:
     return Point(m.label, verdict, f"at {_words(best, sweep)}")
 
 
-def _drawn(found: Sequence[Swept], sweep: Sweep) -> Drawn:
-    panels = [_panel(m, sweep) for m in found]
-    caption = f"{', '.join(m.label for m in found)} against {safe(sweep.axes[_along(found[0])])}."
+def _drawn(found: Sequence[Swept], sweep: Sweep, along: int) -> Drawn:
+    panels = [_panel(m, sweep, along) for m in found]
+    caption = f"{', '.join(m.label for m in found)} against {safe(sweep.axes[along])}."
     return Drawn("", found[0].name, caption, panels, 1, "places", size=(7.0, 2.6))
 
 
-def _along(m: Swept) -> int:
+def _along(places: Iterable[Place]) -> int:
     """Returns the number of the axis along x: the axis with the most values, or the last of several such axes."""
-    counts = [len(set(values)) for values in zip(*m.at, strict=True)]
+    counts = [len(set(values)) for values in zip(*places, strict=True)]
     return max(range(len(counts)), key=lambda n: (counts[n], n))
 
 
-def _panel(m: Swept, sweep: Sweep) -> Panel:
+def _panel(m: Swept, sweep: Sweep, along: int) -> Panel:
     """Draws a measure's panel: each combination of the values of all axes but the one along x is a line."""
-    along = _along(m)
     ticks = list(dict.fromkeys(place[along] for place in m.at))
     others = dict.fromkeys(place[:along] + place[along + 1 :] for place in m.at)
     ends = [s.middle for s in m.at.values()]
