@@ -61,6 +61,12 @@ def test_numbers_are_in_plain_digits(refused, scenario_file: Path, tmp_path: Pat
     assert not (tmp_path / "lab").exists()
 
 
+@pytest.mark.parametrize("number", ["inf", "two"])
+def test_a_number_that_is_not_one_is_refused_with_its_option(refused, number: str):
+    line = refused("plot", "runs", "--xlim", "0", number)
+    assert line == f"Invalid value for --xlim: {number!r} is not a number, such as 2.5"
+
+
 @pytest.mark.parametrize("sessions", ["٣", "1..٣", "²"])
 def test_numbers_of_sessions_are_in_plain_digits(refused, sessions: str):
     assert "is neither a number nor a range" in refused("collisions", "--sessions", sessions)
@@ -86,7 +92,7 @@ def test_a_server_that_is_no_command_line_is_refused(refused, scenario_file: Pat
         ["plot", ""],
         ["plot", "runs", "-o", ""],
         ["report", "runs", "", "-o", "x.html"],
-        ["compare", ""],
+        ["validate", ""],
         ["judge", "--suite", "none", "--cc", "bbr3", "--out", ""],
         ["sweep", "SCENARIO", "--store", ""],
         ["store", "--store", ""],
@@ -102,7 +108,17 @@ def test_an_empty_path_is_not_the_working_folder(
     assert line.endswith('"" is not a path; expected the name of a file or folder')
     before = arguments[arguments.index("") - 1]
     assert before in line or not before.startswith("-")
+    assert line.startswith("Invalid value for ")  # then the name of the option or argument
     assert not list(Path().iterdir())
+
+
+def test_an_empty_name_is_neither_a_study_nor_a_file(refused, tmp_path: Path):
+    assert refused("compare", "") == '"": is not a file; expected a scenario, or csc458'
+    assert refused("reproduce", "").startswith('"": no such study (')
+    grid = tmp_path / "grid.toml"
+    grid.write_text('scenario = ""\n[axes]\n"seed" = [1]\n')
+    assert refused("sweep", grid).startswith(f"{grid}: scenario: the file to vary is missing")
+    assert refused("check", grid).startswith(f"{grid}: scenario: the file to vary is missing")
 
 
 def test_a_result_is_not_overwritten_unless_asked(refused, scenario_file: Path, tmp_path: Path):

@@ -168,6 +168,7 @@ def test_saved_live_runs_are_judged_again(tmp_path: Path, capsys: pytest.Capture
         (("csc458", "--only", "nix"), "--only nix: no case of csc458 has it in its name, such as "),
         (("csc458", "--set", "duration=1s"), "--set duration=1s: is for files only, not for csc458"),
         ((), "nothing to compare"),
+        (("./csc458",), "csc458: no such file"),  # a file of the study's name
     ],
 )
 def test_an_option_without_effect_is_refused(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
+from cyclopts import App, CoercionError, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 from rich.console import Console
 
 from bloatlab.cli.options import converted
@@ -177,6 +177,9 @@ def _refused(error: CycloptsError, name: str) -> str:
     missing = re.fullmatch(r'Command ".*" parameter (\S+) requires an argument\.', said)
     if missing is not None and isinstance(error, MissingArgumentError) and error.keyword is None:
         return f"{name}: {missing[1]} is missing"
+    if isinstance(error, CoercionError) and error.msg is not None and error.argument is not None:
+        positional = error.token is None or error.token.keyword is None  # then cyclopts leaves the name out
+        return f"Invalid value for {error.argument.name}: {said}" if positional else said
     return said
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from cyclopts import Parameter, Token, convert, validators
+from cyclopts import CoercionError, Parameter, Token, convert, validators
 
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Force = Annotated[bool, Parameter(help="Replace the files of an earlier run in the folder.")]
@@ -59,10 +59,11 @@ def converted(hint: Any, tokens: Sequence[Token]) -> Any:
     variable that is not set, is refused, because for Python it is the working folder.
     """
     kinds = {hint, *get_args(hint), *(of for one in get_args(hint) for of in get_args(one))}
-    if Path in kinds and any(not token.value for token in tokens):
-        raise ValueError('"" is not a path; expected the name of a file or folder')
+    for token in tokens if Path in kinds else ():
+        if not token.value:
+            raise CoercionError(msg='"" is not a path; expected the name of a file or folder', token=token)
     for kind, (pattern, valid) in _NUMBERS.items():
         for token in tokens if kind in kinds and str not in kinds else ():
             if not re.fullmatch(pattern, token.value.strip(" ")):
-                raise ValueError(f"{token.value!r} is not {valid}")
+                raise CoercionError(msg=f"{token.value!r} is not {valid}", token=token)
     return convert(hint, tokens)

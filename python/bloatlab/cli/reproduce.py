@@ -107,7 +107,10 @@ def _study(name: str) -> Study:
         return study(name)
     path = Path(name)
     if path.suffix != ".py" and path.name == name:
-        raise BadInput(f"{name}: no such study{nearest(name, STUDIES)} ({', '.join(STUDIES)}, or the file of your own)")
+        given = name or '""'
+        raise BadInput(
+            f"{given}: no such study{nearest(name, STUDIES)} ({', '.join(STUDIES)}, or the file of your own)"
+        )
     return reading(path, lambda: study_in(path))
 
 

@@ -105,7 +105,7 @@ def _grid_file(path: Path, data: Mapping[str, Any], sets: Sequence[Override], se
         raise GridError(f'this is a scenario; a grid varies one: scenario = "{path.name}" and [axes] (docs/sweeps.md)')
     known(data, _KEYS)
     base = data.get("scenario")
-    if not isinstance(base, str):
+    if not isinstance(base, str) or not base:
         raise GridError('scenario: the file to vary is missing; for example scenario = "home-upload.toml"')
     columns = _columns(data.get("columns", []))
     scenario = path.parent / base
