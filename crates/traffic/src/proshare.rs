@@ -127,7 +127,7 @@ impl Application for Proshare {
         } else {
             // bound: MAX_PACKETS, as validated
             let (mut left, packet) = (self.params.frame_size.0, self.params.packet.0);
-            self.picture.sent([self.number, self.number + left.div_ceil(packet)], host.now(), Duration::ZERO);
+            self.picture.sent([self.number, self.number + left.div_ceil(packet)], host.now());
             while left > 0 {
                 self.send(left.min(packet), host);
                 left -= left.min(packet);
@@ -137,7 +137,7 @@ impl Application for Proshare {
         host.timer(self.next[which], token);
     }
     fn datagram_received<H: Host>(&mut self, _: Role, number: u64, _: Ecn, host: &mut H) {
-        self.picture.arrived(number, host.now(), host.stop(), self.params.frame_interval);
+        self.picture.arrived(number, host.now(), host.stop(), self.params.frame_interval, |_| Duration::ZERO);
     }
 
     const MEASURES: &'static [&'static [Measure]] = &[PICTURE];
@@ -146,7 +146,7 @@ impl Application for Proshare {
     /// in `frames_whole`.
     fn figures(&self, now: Time, stop: Time) -> Vec<(&'static str, f64)> {
         let mut p = self.picture.clone();
-        p.gap(now.min(stop), Duration::ZERO, self.params.frame_interval);
+        p.end(now.min(stop), self.params.frame_interval, |_| Duration::ZERO);
         picture(&p).into()
     }
 }

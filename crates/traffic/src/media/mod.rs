@@ -28,7 +28,7 @@ mod source;
 pub(crate) use params::MediaParams;
 
 use crate::demand::times;
-use crate::picture::Picture;
+use crate::picture::{Arrived, Picture};
 use crate::{Application, Demand, Host, Params, Role};
 use control::{Context, Frame, MediaController};
 use packet::{Ecn, Kind, Measure, Reading};
@@ -99,12 +99,15 @@ impl Params for MediaParams {
 /// Counts for the summary, since the start of the flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Count {
-    start: Time,
     skipped: u64,
-    /// Delays of the whole frames, in the order of their arrival. They take less memory than the rows of the series.
+    /// Delays of the whole frames, in the order of their arrival.
     delays: Vec<Duration>,
     /// Bytes of payload that have arrived.
     payload: u64,
+    /// The last packet that arrived; before the first, the start of the flow with a delay of 0.
+    last: Arrived,
+    /// Time from the start of the flow to the last packet, without the pauses.
+    time: Duration,
     marked: u64,
     /// Sum of the controller's targets, bit/s: one target for each of `targets` frames, including skipped frames.
     sum_of_targets: f64,
@@ -120,6 +123,11 @@ impl Count {
             rank => delays.select_nth_unstable(rank - 1).1.millis(),
         }
     }
+}
+
+/// Returns the total time of the pauses from the start of the run to `at`.
+fn paused(pauses: &[Pause], at: Time) -> Duration {
+    Duration(pauses.iter().map(|p| Time(p.to.0).min(at).since(Time(p.from.0)).0).sum())
 }
 
 /// A row of the series, while it is being filled.
@@ -169,13 +177,6 @@ pub struct Media {
 }
 
 impl Media {
-    /// Returns the total time of the pauses from the start of the flow to `now`.
-    fn paused(&self, now: Time) -> Duration {
-        let start = self.count.start;
-        let within = |p: &Pause| Time(p.to.0).min(now).since(Time(p.from.0).max(start));
-        Duration(self.params.pauses.iter().map(|p| within(p).0).sum())
-    }
-
     /// Captures a frame, unless packets have waited for too long.
     fn capture<H: Host>(&mut self, host: &mut H) {
         let now = host.now();
@@ -189,7 +190,7 @@ impl Media {
         }
         let bytes = self.source.frame(now, target, host.rng());
         let numbers = self.sender.enqueue(now, bytes, self.params.packet.0 - HEADERS);
-        self.picture.sent(numbers, now, self.paused(now));
+        self.picture.sent(numbers, now);
         self.frame_ends.push_back(numbers[1] - 1);
         self.controller.on_frame(&self.cx, &Frame { bytes: bytes as f64, waiting });
     }
@@ -255,11 +256,16 @@ impl Media {
     /// Handles a video packet at the receiver.
     fn packet_arrived<H: Host>(&mut self, number: u64, ecn: Ecn, host: &mut H) {
         let now = host.now();
-        let payload = self.sender.payload(number);
-        self.count.payload += payload;
-        self.row.received += payload;
+        let paused = |at| paused(&self.params.pauses, at);
+        if let Some((sent, payload)) = self.sender.packet(number) {
+            let arrived = Arrived { at: now, delay: now.since(sent) };
+            self.count.time += self.count.last.gap(arrived, paused);
+            self.count.last = arrived;
+            self.count.payload += payload;
+            self.row.received += payload;
+        }
         self.count.marked += u64::from(ecn == Ecn::Ce);
-        if let Some(delay) = self.picture.arrived(number, now, host.stop(), self.params.frame_interval()) {
+        if let Some(delay) = self.picture.arrived(number, now, host.stop(), self.params.frame_interval(), paused) {
             self.count.delays.push(delay);
             self.row.delay = self.row.delay.max(Some(delay));
         }
@@ -298,7 +304,7 @@ impl Media {
 impl Application for Media {
     fn start<H: Host>(&mut self, host: &mut H) {
         self.cx.ecn = host.datagram_ecn();
-        self.count.start = host.now();
+        self.count.last.at = host.now();
         self.row.start = host.now();
         self.frame(host);
     }
@@ -344,10 +350,10 @@ impl Application for Media {
     fn figures(&self, now: Time, stop: Time) -> Vec<(&'static str, f64)> {
         let mut picture = self.picture.clone();
         let end = now.min(stop);
-        let paused = self.paused(end);
-        picture.gap(end, paused, self.params.frame_interval());
-        let time = end.since(self.count.start).saturating_sub(paused).secs();
-        media(&picture, &self.count, &self.sender, time).into()
+        let paused = |at| paused(&self.params.pauses, at);
+        picture.end(end, self.params.frame_interval(), paused);
+        let rest = self.count.last.gap(Arrived { at: end, delay: Duration::ZERO }, paused);
+        media(&picture, &self.count, &self.sender, (self.count.time + rest).secs()).into()
     }
 
     fn columns(&self) -> Vec<(&'static str, Vec<f64>)> {
@@ -375,7 +381,8 @@ packet::measures! {
              and the time after `stop` do not count (W3C webrtc-stats, `freezeCount`)."
             => p.freezes as f64;
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
-        "rate_mbit": Kind::MBIT.more(), "media rate", "Payload that arrived, divided by the time before `stop` and outside pauses."
+        "rate_mbit": Kind::MBIT.more(), "media rate",
+            "Payload that arrived, divided by the time until `stop`, or until the last packet if it arrives later; pauses do not count."
             => c.payload as f64 * 8e-6 / time;
         "target_mbit": Kind::MBIT, "target", "Mean target rate of the controller, with one value per frame."
             => c.sum_of_targets * 1e-6 / c.targets as f64;

@@ -41,7 +41,7 @@ pub(super) struct Sender {
     /// Number of the next packet to leave.
     next: u64,
     /// Packets that have left, starting with number `first`. Packets whose fate is known stay for a while, because
-    /// `payload` returns their sizes.
+    /// `packet` returns them.
     out: VecDeque<Sent>,
     first: u64,
     /// Total size of the pending packets, in bytes on the wire.
@@ -113,10 +113,10 @@ impl Sender {
         Some(self.next_at.max(self.burst_at.map_or(now, |at| at + burst)).max(now))
     }
 
-    /// Returns the payload of a packet that has left.
-    pub(super) fn payload(&self, number: u64) -> u64 {
-        let i = number.checked_sub(self.first);
-        i.and_then(|i| self.out.get(i as usize)).map_or(0, |sent| u64::from(sent.payload))
+    /// Returns the departure time and the payload of a packet that has left.
+    pub(super) fn packet(&self, number: u64) -> Option<(Time, u64)> {
+        let i = number.checked_sub(self.first)?;
+        self.out.get(i as usize).map(|sent| (sent.at, u64::from(sent.payload)))
     }
 
     /// Applies a report. Without a report, only looks for packets that are so old that they count as lost. Returns the

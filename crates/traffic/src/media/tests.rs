@@ -109,6 +109,50 @@ fn an_outage_after_a_pause_is_a_freeze() {
 }
 
 #[test]
+fn a_queue_that_drains_in_a_pause_hides_no_freeze() {
+    let params = media(
+        r#"{ "control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 1,
+             "pauses": [{ "from": "2s", "to": "4s" }] }"#,
+    );
+    // the queue delays the frame of 1.96 s by 490 ms, and is empty after the pause. The 15 frames from 4 s on are lost
+    // (datagrams 0 to 299 are 50 frames of 5 packets, and their reports), so a frame is due at 4.03 s, but arrives at 4.63 s
+    let mut fake = Fake::new(&[60 * MS]);
+    fake.extra = |t| if t.0 < 2 * S { t.0 / 4 } else { 0 };
+    fake.lost = (300..375).collect();
+    let mut app = params.build();
+    fake.run(&mut app, Time(10 * S));
+    assert_eq!(["frames_whole", "freezes"].map(|name| figure(&app, 10 * S, name)), [185.0, 1.0]);
+    assert!((figure(&app, 10 * S, "frozen_s") - 0.6).abs() < 1e-9);
+    // without the losses, neither the queue nor the pause is a freeze
+    let mut fake = Fake::new(&[60 * MS]);
+    fake.extra = |t| if t.0 < 2 * S { t.0 / 4 } else { 0 };
+    let mut app = params.build();
+    fake.run(&mut app, Time(10 * S));
+    assert_eq!(["frames_whole", "freezes"].map(|name| figure(&app, 10 * S, name)), [200.0, 0.0]);
+}
+
+#[test]
+fn the_rate_includes_the_time_in_which_a_queue_drains() {
+    // 1 Mbit/s on a line of 0.5 Mbit/s: the frame of 4.96 s arrives after 4.96 + 0.03 s, at 9.95 s, whether the flow stops at
+    // 5 s or pauses
+    let text = r#""control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 1"#;
+    let mut fake = Fake::new(&[60 * MS]);
+    (fake.stop, fake.extra) = (Time(5 * S), |t: Time| t.0);
+    let mut app = media(&format!("{{ {text} }}")).build();
+    fake.run(&mut app, Time(20 * S));
+    let rate = |(_, rate): &(&str, f64)| *rate;
+    let figures = app.figures(Time(20 * S), fake.stop);
+    assert!((figures.iter().find(|f| f.0 == "rate_mbit").map(rate).unwrap() - 5.0 / 9.95).abs() < 1e-9);
+    // the pause reaches the receiver after at most 0.03 s, so from 9.95 s on it covers the time until 20.03 s. In the remaining
+    // 4.97 s, the flow sends 5 Mbit more without a queue
+    let mut fake = Fake::new(&[60 * MS]);
+    fake.extra = |t| if t.0 < 5 * S { t.0 } else { 0 };
+    let mut app = media(&format!(r#"{{ {text}, "pauses": [{{ "from": "5s", "to": "20s" }}] }}"#)).build();
+    fake.run(&mut app, Time(25 * S));
+    assert!((figure(&app, 25 * S, "rate_mbit") - 10.0 / (9.95 + 4.97)).abs() < 1e-9);
+}
+
+#[test]
 fn the_rate_leaves_out_pauses_from_their_beginning() {
     // a frame has 62 500 B. Frames leave at 0, 0.5 and 1 s, and from 4.9 s to 9.9 s: 14 frames with 7 Mbit in 10 - 3.8 s
     let params = media(

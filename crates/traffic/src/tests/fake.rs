@@ -74,6 +74,8 @@ pub(crate) struct Fake {
     pub(crate) opened: Vec<Opened>,
     pub(crate) writes: Vec<Write>,
     pub(crate) datagrams: Vec<(Time, Role, u16, u64)>,
+    /// Additional delay in nanoseconds of a datagram that leaves at the given time.
+    pub(crate) extra: fn(Time) -> u64,
     /// Datagrams that the host drops, by index: datagram 0 is the first one sent.
     pub(crate) lost: BTreeSet<usize>,
     /// ECN field of the datagrams.
@@ -106,6 +108,7 @@ impl Fake {
             opened: Vec::new(),
             writes: Vec::new(),
             datagrams: Vec::new(),
+            extra: |_| 0,
             lost: BTreeSet::new(),
             ecn: Ecn::NotEct,
             marked: BTreeSet::new(),
@@ -245,7 +248,7 @@ impl Host for Fake {
         }
     }
     fn datagram(&mut self, peer: usize, role: Role, size: u16, number: u64) {
-        let at = Time(self.now.0 + self.rtt[peer] / 2);
+        let at = Time(self.now.0 + self.rtt[peer] / 2 + (self.extra)(self.now));
         if !self.lost.contains(&self.datagrams.len()) {
             let ecn = if self.marked.contains(&self.datagrams.len()) { Ecn::Ce } else { self.ecn };
             self.push(at, Event::Datagram(role.other(), number, ecn));
