@@ -7,8 +7,8 @@
     "NAME"       a sweep by its name, in its order: its axes, seed, scenario_hash, and the columns of summaries
     "TABLE"      a stored table by its name, such as queue_series: scenario_hash, seed, and its columns
 
-Names in SQL do not depend on case. A sweep or table whose name is taken gets the view "NAME (sweep)" or "NAME (table)",
-and columns of one view that differ only in case are numbered: "Queue (1)", "queue (2)".
+Names in SQL do not depend on case. A sweep or table whose name is taken gets the view "NAME (sweep)" or "NAME (table)".
+If a run has values whose names differ only in case, such as those of links "up" and "Up", the views leave them out.
 
 Only results from the current core and the newest code of each measure are visible, as in a sweep.
 
@@ -25,7 +25,7 @@ import datetime as dt
 import itertools
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self, cast
@@ -34,6 +34,7 @@ import duckdb
 import polars as pl
 
 from bloatlab.errors import InputError
+from bloatlab.results import KNOWN_TABLES
 from bloatlab.sweep import Store, parquet, sweeps
 from bloatlab.sweep.kept_runs import FRAME, RUN, tables
 from bloatlab.sweep.store import Stock, current, reading
@@ -57,7 +58,8 @@ class _Shelf:
 
     @property
     def columns(self) -> list[str]:
-        return list(dict.fromkeys(name for schema in self.schemas for name in schema))
+        """Returns the names of all columns; names that SQL cannot distinguish appear once."""
+        return [names[0] for names in _alike(name for schema in self.schemas for name in schema)]
 
     @property
     def frames(self) -> list[str]:
@@ -94,7 +96,7 @@ class Views:
             shelves = [self._shelf(stock, store, held) for stock in current(store.shelves(), core)]
             try:
                 self._db.execute("SET TimeZone = 'UTC'")
-                self._make([shelf for shelf in shelves if shelf.files], sweeps.asked(store))
+                self._make([shelf for shelf in shelves if shelf.files], store)
                 self._db.execute(f"SET allowed_paths = [{', '.join(_text(str(file)) for file in self._files)}]")
                 self._db.execute(f"SET allowed_directories = [{_text(str(self._scratch))}]")
                 self._db.execute("SET enable_external_access = false")
@@ -137,10 +139,9 @@ class Views:
         kept = parquet.needed({part: part.hashes() for part in parquet.parts(stock.folder)})
         known = {name for hashes in kept.values() for name in hashes}
         files = [*self._fresh(stock.folder, known), *(self._link(part.path) for part in kept)]
-        shelf = _Shelf(stock.measure, files, [pl.read_parquet_schema(file) for file in files])
-        new = _numbered_names(shelf.columns)
-        files = [self._renamed(file, new) for file in files]
-        return _Shelf(stock.measure, files, [pl.read_parquet_schema(file) for file in files]) if new else shelf
+        if SUMMARIES.match(stock.measure):  # the values of other measures are in no view
+            files = [self._distinct(file, store) for file in files]
+        return _Shelf(stock.measure, files, [pl.read_parquet_schema(file) for file in files])
 
     def _fresh(self, folder: Path, known: set[str]) -> Iterator[Path]:
         """Copies the runs that are in journals, but whose hashes are not in `known`, to temporary Parquet files.
@@ -166,30 +167,47 @@ class Views:
         link.symlink_to(self._files[-1])
         return link
 
-    def _renamed(self, file: Path, new: Mapping[str, str]) -> Path:
-        """Returns a copy of a Parquet file with new names of columns, or the file itself if it has none of them."""
-        if new.keys().isdisjoint(pl.read_parquet_schema(file)):
+    def _distinct(self, file: Path, store: Store) -> Path:
+        """Returns a part, or a copy without the columns that SQL cannot distinguish. All runs of a part have them."""
+        names = [names for names in _alike(pl.read_parquet_schema(file)) if len(names) > 1]
+        if not names:
             return file
+        left_out = [name for group in names for name in group]
+        store.notice(
+            f"{' and '.join(names[0])}: SQL ignores case, so the views leave out {len(left_out)} columns like these of "
+            "runs that have both"
+        )
         copy = self._free()
-        pl.read_parquet(file).rename(new, strict=False).write_parquet(copy)
+        pl.read_parquet(file).drop(left_out).write_parquet(copy)
         return copy
 
-    def _sweep(self, of: sweeps.Asked, name: str, columns: Sequence[str]) -> sweeps.Asked:
-        """Returns a sweep under the name of its view, with axes whose names differ from `columns` of the summaries."""
-        link = self._link(of.path)
-        axes = [axis for axis in pl.read_parquet_schema(link) if axis not in {"seed", "scenario_hash"}]
-        new = _numbered_names(axes, [*columns, "seed", "scenario_hash", "file_row_number"])
-        return replace(of, name=name, path=self._renamed(link, new))
+    def _sweeps(self, store: Store, columns: Sequence[str], taken: set[str]) -> Iterator[sweeps.Asked]:
+        """Yields the sweeps under the names of their views, which it adds to `taken`.
 
-    def _make(self, shelves: Sequence[_Shelf], asked: Sequence[sweeps.Asked]) -> None:
+        `columns` are those of the summaries. Sweeps of earlier versions with axes that SQL cannot distinguish from each
+        other or from another column are left out.
+        """
+        # a sweep whose own name is free keeps it, even if the changed name of an earlier sweep is the same
+        for of in sorted(sweeps.asked(store), key=lambda of: of.name.casefold() in taken):
+            link = self._link(of.path)
+            others = {_key(name) for name in (*columns, "file_row_number")}
+            names = next((n for n in _alike(pl.read_parquet_schema(link)) if len(n) > 1 or _key(n[0]) in others), None)
+            if names is None:
+                yield replace(of, name=_unused(of.name, "sweep", taken), path=link)
+            else:
+                why = f"{' and '.join(names)}: SQL cannot distinguish this axis from another column"
+                store.notice(f"{of.name}: {why}, so the sweep has no view; rename the axis in {of.grid}")
+
+    def _make(self, shelves: Sequence[_Shelf], store: Store) -> None:
         self._view("runs", _union([_runs(s) for s in shelves], _NO_RUNS))
         numbers = [shelf for shelf in shelves if SUMMARIES.match(shelf.measure)]
         self._view("summaries", _union([_summary(s, numbers[:i]) for i, s in enumerate(numbers)], _NO_SUMMARIES))
         taken = {"runs", "summaries", "sweeps", "series"}
         frames = [(shelf, name) for shelf in shelves for name in shelf.frames]
         views = {name: _unused(name, "table", taken) for name in dict.fromkeys(name for _, name in frames)}
-        columns = [name for name, _ in self.columns("summaries") if name != "name"]
-        asked = [self._sweep(of, _unused(of.name, "sweep", taken), columns) for of in asked]
+        taken |= set(KNOWN_TABLES)  # so that the name of a sweep's view does not depend on --keep of another sweep
+        columns = [name for name, _ in self.columns("summaries") if name not in {"scenario_hash", "seed", "name"}]
+        asked = list(self._sweeps(store, columns, taken))
         self._view("sweeps", _union([_asked(of) for of in asked], _NO_SWEEPS))
         self._view("series", _union([_frame(*of, named=True) for of in frames], _NO_SERIES))
         for name, view in views.items():
@@ -212,14 +230,17 @@ def _unused(name: str, kind: str, taken: set[str]) -> str:
     return found
 
 
-def _numbered_names(names: Sequence[str], others: Sequence[str] = ()) -> dict[str, str]:
-    """Returns new, numbered names for those of `names` that SQL cannot distinguish from each other or from `others`."""
-    alike: dict[str, list[str]] = {}
+def _alike(names: Iterable[str]) -> Iterable[list[str]]:
+    """Groups names that SQL cannot distinguish, in the order of their first occurrence."""
+    groups: dict[bytes, dict[str, None]] = {}
     for name in names:
-        alike.setdefault(name.casefold(), []).append(name)
-    known = {other.casefold() for other in others}
-    groups = [group for key, group in alike.items() if len(group) > 1 or key in known]
-    return {name: f"{name} ({n})" for group in groups for n, name in enumerate(group, 1)}
+        groups.setdefault(_key(name), {})[name] = None
+    return map(list, groups.values())
+
+
+def _key(name: str) -> bytes:
+    """Returns the form in which DuckDB compares names: only the case of ASCII letters is ignored."""
+    return name.encode().lower()
 
 
 _NO_RUNS = (

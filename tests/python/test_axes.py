@@ -190,6 +190,13 @@ def test_samples_fill_the_space(method: str):
     [
         ("", "axes: none given"),
         ("axes.x = []", "axes.x: expected a list of values"),
+        (
+            "axes = { Queue = [1], queue = [2] }",
+            "axes.Queue: axes.queue differs only in case, which SQL ignores; rename",
+        ),
+        ("axes.Mean = [1]", "axes.Mean: is a column of --summary; rename the axis"),
+        ("axes.Events = [1]", "axes.Events: is a number of every run's summary"),
+        ("axes.Seed = [1]", "axes.Seed: seeds are not an axis; write seeds = 10"),
         ("axes.x = {}", "axes.x: expected a list of values"),
         ('axes.x = { from = "1mbit", to = "5ms", steps = 3 }', "axes.x: from is a rate, to is a duration"),
         ('axes.x = { from = "9mbit", to = "5mbit", steps = 3 }', "from 9mbit is not below to 5mbit"),

@@ -26,6 +26,12 @@ from bloatlab.sweep.store import Index, Shelf, StoreFull
 COMMAND = str(Path(sys.executable).with_name("bloatlab"))
 CORE = "c" * 64
 CODE = "d" * 64
+OTHER_LINK = """
+[link.UP]
+from = "x"
+to = "y"
+rate = "9mbit"
+"""
 
 
 def scenario(seed: int) -> Scenario:
@@ -335,41 +341,63 @@ def queried(sql: str, *options: str, capsys: pytest.CaptureFixture[str]) -> list
 
 def test_every_sweep_has_a_view(scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     store = ["--store", str(tmp_path / "store")]
-    names = ("runs", "queue_series", "home", "Home")
+    names = ("runs", "runs (sweep)", "pings", "home", "Home")
     for seeds, name in enumerate(names, 1):
         grid = grid_file(scenario_file, seeds).rename(tmp_path / f"{name}.toml")
         grid.write_text(grid.read_text().replace('scenario = "', f'scenario = "{scenario_file.parent}/'))
-        assert call(["sweep", str(grid), *store, "--keep", "queue_series"]) == 0
-    views = queried("SELECT DISTINCT sweep FROM sweeps", *store, capsys=capsys)
-    (other,) = [view for view in views if view.startswith("Home (")]
-    assert sorted(views) == sorted(["runs (sweep)", "queue_series (sweep)", "home", other])
-    for seeds, view in enumerate(("runs (sweep)", "queue_series (sweep)", "home", other), 1):
+        assert call(["sweep", str(grid), *store]) == 0
+    sweeps = queried("SELECT DISTINCT sweep FROM sweeps", *store, capsys=capsys)
+    (other,) = [view for view in sweeps if view.startswith("Home (")]
+    views = ("runs (sweep 2)", "runs (sweep)", "pings (sweep)", "home", other)
+    assert sorted(sweeps) == sorted(views)
+    # a sweep that stores a table changes no name
+    assert call(["sweep", str(tmp_path / "home.toml"), *store, "--keep", "pings"]) == 0
+    for seeds, view in enumerate(views, 1):
         assert queried(f'FROM "{view}" SELECT max(seed)', *store, capsys=capsys) == [str(seeds)]
 
 
-def test_names_that_differ_only_in_case(scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_links_that_differ_only_in_case(scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     store = ["--store", str(tmp_path / "store")]
-    text = scenario_file.read_text().replace("[link.up]", '[link.UP]\nfrom = "x"\nto = "y"\nrate = "9mbit"\n[link.up]')
-    scenario_file.write_text(text)
-    grid = scenario_file.with_name("grid.toml")
-    arms = "".join(
-        f'[axes.{axis}]\n{a} = {{ "{path}" = {first} }}\n{b} = {{ "{path}" = {second} }}\n'
-        for axis, a, b, path, first, second in (
-            ("Queue", "long", "short", "link.up.queue", "{droptail = {}}", "{codel = {}}"),
-            ("queue", "soon", "late", "app.voip.start", '"100ms"', '"200ms"'),
-            ("Seed", "one", "two", "link.up.delay", '"1ms"', '"2ms"'),
-        )
-    )
-    grid.write_text(f'scenario = "{scenario_file.name}"\nseeds = [7]\n[set]\nduration = "1s"\n{arms}')
+    grid = grid_file(scenario_file, 2)
     assert call(["sweep", str(grid), *store]) == 0
-    sql = 'SELECT DISTINCT "Queue (1)", "queue (2)", "Seed (1)", seed FROM grid ORDER BY ALL'
-    found = queried(sql, *store, capsys=capsys)
-    assert found == [f"{a},{b},{c},7" for a in ("long", "short") for b in ("late", "soon") for c in ("one", "two")]
-    assert queried("SELECT DISTINCT seed FROM sweeps", *store, capsys=capsys) == ["7"]
-    sql = 'SELECT max("links.UP.offered_packets (1)") = 0, min("links.up.offered_packets (2)") > 0 FROM grid'
-    assert queried(sql, *store, capsys=capsys) == ["true,true"]
-    assert call(["query", "SELECT queue FROM grid", *store]) == 2
-    assert "queue (2)" in capsys.readouterr().err
+    sql = 'SELECT "links.up.offered_packets" FROM grid ORDER BY ALL'
+    alone = queried(sql, *store, capsys=capsys)
+    text = scenario_file.read_text()
+    for name, links in (("upper", text.replace("link.up", "link.UP")), ("twice", f"{text}{OTHER_LINK}")):
+        (tmp_path / f"{name}-scenario.toml").write_text(links)
+        other = grid.read_text().replace(scenario_file.name, str(tmp_path / f"{name}-scenario.toml"))
+        (tmp_path / f"{name}.toml").write_text(other.replace("link.up", "link.UP") if name == "upper" else other)
+        assert call(["sweep", str(tmp_path / f"{name}.toml"), *store, *(["--keep", "pings"] * (name == "twice"))]) == 0
+    # another sweep in the store changes nothing, and the name of a link may be written in any case
+    assert queried(sql, *store, capsys=capsys) == alone
+    assert queried(sql.replace("grid", "upper"), *store, capsys=capsys) == alone
+    # runs with both links have neither value
+    assert set(queried(sql.replace("grid", "twice"), *store, capsys=capsys)) == {""}
+    assert call(["query", "SELECT 1", *store]) == 0
+    err = capsys.readouterr().err
+    assert "links.UP." in err
+    assert "SQL ignores case, so the views leave out" in err
+
+
+@pytest.mark.parametrize("name", ["Seed", "SCENARIO_hash", "events", "file_row_number"])
+def test_a_sweep_of_an_earlier_version_with_an_axis_that_is_not_clear(
+    scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+):
+    store = ["--store", str(tmp_path / "store")]
+    for seeds in (1, 2):
+        grid = grid_file(scenario_file, seeds)
+        assert call(["sweep", str(grid), *store, "--set", f"duration={seeds}s"]) == 0
+    (one, two) = (tmp_path / "store/sweeps").glob("*.parquet")
+    about = {key: pl.read_parquet_metadata(one)[key] for key in ("sweep", "grid", "sets")}
+    axis, *_ = pl.read_parquet(one).columns
+    one.write_bytes(files.parquet(pl.read_parquet(one).rename({axis: name}), metadata=about))
+    other = pl.read_parquet_metadata(two)["sweep"]
+    capsys.readouterr()
+    assert call(["query", "SELECT DISTINCT sweep FROM sweeps", *store, "-f", "csv"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == ["sweep", other]
+    assert f"{about['sweep']}: {name}" in err
+    assert "so the sweep has no view; rename the axis in" in err
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,9 @@ def read(data: Mapping[str, Any], most: int) -> Axes:
     axes = {name: axis(name, values) for name, values in given.items()}
     for name in axes:
         _free(name)
+        if like := [other for other in axes if other != name and other.lower() == name.lower()]:
+            why = f"axes.{like[0]} differs only in case, which SQL ignores"
+            raise GridError(f"axes.{name}: {why}; rename one of them (named arms can have any name)")
     sampled = {name: of for name, of in axes.items() if isinstance(of, Between)}
     listed = {name: of for name, of in axes.items() if not isinstance(of, Between)}
     zips = _zips(data.get("zip", []), listed, sampled)
@@ -220,14 +223,15 @@ def read(data: Mapping[str, Any], most: int) -> Axes:
 
 
 def _free(name: str) -> None:
-    """Raises `GridError` for an axis with the name of another column or row of the sweep's tables."""
-    if name in {"seed", "scenario_hash"}:
+    """Raises `GridError` for an axis with the name, in any case, of another column or row of the sweep's tables."""
+    lower = name.lower()
+    if lower in {"seed", "scenario_hash"}:
         raise GridError(f"axes.{name}: seeds are not an axis; write seeds = 10")
-    if name in {"seeds", "rest"}:
+    if lower in {"seeds", "rest"}:
         raise GridError(f"axes.{name}: is a source of variance in the table of --effects; rename the axis")
-    if name in COLUMNS:
+    if lower in COLUMNS:
         raise GridError(f"axes.{name}: is a column of --summary; rename the axis ({', '.join(COLUMNS)} are taken)")
-    if name not in NO_COLUMNS and declared(name):
+    if lower not in NO_COLUMNS and declared(lower):
         raise GridError(f"axes.{name}: is a number of every run's summary (docs/results.md); rename the axis")
 
 
