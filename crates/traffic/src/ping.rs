@@ -9,7 +9,7 @@
 //!
 //! With `after_answer`, the next request leaves when the answer arrives, as in netperf's UDP_RR, on which flent's RRUL tests are
 //! based. If there is no answer within `timeout`, the next request leaves after `timeout`. An answer that arrives later still
-//! gives a sample, but sends no request. Samples are as dense as possible, but the probe rate falls as the round trip grows, so
+//! gives a sample, but sends no request; the answer no longer counts once 65 536 later requests are unanswered. Samples are as dense as possible, but the probe rate falls as the round trip grows, so
 //! a percentile over samples underweights the times with long round trips.
 //!
 //! ```text
@@ -31,6 +31,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, positive_or_none, within};
+
+/// Maximum number of unanswered requests whose departure times are kept.
+const KEPT: usize = 65_536;
 
 /// Echo requests at a fixed interval, answered by the first server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -96,8 +99,8 @@ pub struct Ping {
     params: PingParams,
     start: Time,
     next: u64,
-    /// With `after_answer`: departure times of the requests without an answer. Otherwise empty, because request k leaves at
-    /// start + k x interval.
+    /// With `after_answer`: departure times of the last [`KEPT`] requests without an answer. Otherwise empty, because request k
+    /// leaves at start + k x interval.
     unanswered: BTreeMap<u64, Time>,
 }
 
@@ -108,6 +111,9 @@ impl Ping {
         self.next += 1;
         if self.params.after_answer {
             self.unanswered.insert(self.next - 1, host.now());
+            if self.unanswered.len() > KEPT {
+                self.unanswered.pop_first();
+            }
             // the token is the number of the next request. If the answer arrives before the timeout, the next request
             // is sent and increments `next`. When this timer then fires, its token differs from `next`, so nothing is
             // sent
@@ -219,6 +225,18 @@ mod tests {
         assert_eq!(requests, [0, 20, 40, 60, 80]);
         let rtts: Vec<_> = fake.probes.iter().filter_map(|p| p.1.map(|rtt| (p.0, rtt.0 / MS))).collect();
         assert_eq!(rtts, [(0, 50), (1, 50), (2, 50), (4, 50)]);
+    }
+
+    #[test]
+    fn lost_requests_take_limited_memory() {
+        // a request leaves every 1 ms, and all 70 000 are lost
+        let mut fake = Fake::new(&[50 * MS]);
+        fake.lost = (0..70_000).collect();
+        let params = PingParams { after_answer: true, timeout: Duration::from_millis(1), ..Default::default() };
+        let mut app = params.build();
+        fake.run(&mut app, Time(70_000 * MS));
+        assert_eq!((fake.datagrams.len(), app.unanswered.len()), (70_000, 65_536));
+        assert_eq!(app.unanswered.first_key_value(), Some((&4464, &Time(4464 * MS))));
     }
 
     #[test]
