@@ -334,8 +334,8 @@ packet::measures! {
         "stalls": Kind::ONE.less().rank(4), "stalls",
             "Number of times that playback stopped because the buffer was empty." => player.stalls as f64;
         "stalled_s": Kind::S.less().rank(5), "stalled",
-            "Time without a picture after playback began, until the last of `segments` or of the segments requested before `stop` has \
-             been played; until then, startup + stalled + played is the time since the start."
+            "Time without a picture after playback began. It ends when the video has ended: after the last of `segments`, or after what \
+             was requested before `stop`. Until then, startup + stalled + played is the time since the start."
             => player.stalled.secs();
         "buffer_s": Kind::S, "buffer", "Video buffered at the end." => player.level.secs();
     }

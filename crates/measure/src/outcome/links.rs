@@ -99,7 +99,8 @@ measures! {
         "used_bytes": Kind::BYTES, "used", "Bytes sent." => o.used_bytes;
         "wasted_bytes": Kind::BYTES, "wasted", "Bytes of opportunities that were not used." => o.bytes - o.used_bytes;
         "longest_gap_ms": Kind::MS, "longest gap", "Longest time without an opportunity in the whole run." => o.longest_gap.millis();
-        "gaps_over_100ms": Kind::ONE, "gaps over 100ms", "Gaps of more than 100 ms between opportunities." => o.long_gaps;
+        "gaps_over_100ms": Kind::ONE, "gaps over 100ms",
+            "Gaps of more than 100 ms without an opportunity, including the one at the end." => o.long_gaps;
         "gap_drops": Kind::PACKETS, "gap drops",
             "Packets that waited in a gap of more than 100 ms and were dropped by the queue, in the gap or later." => o.gap_drops;
     }
