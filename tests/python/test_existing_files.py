@@ -121,5 +121,5 @@ def test_a_folder_of_yours_keeps_its_validation(here: Path, capsys: pytest.Captu
     (here / "out").mkdir()
     (here / "out/validate.txt").write_text("mine")
     assert call(["validate", "-o", "out"]) == 2
-    assert "has validate.txt from an earlier run; give --force" in capsys.readouterr().err
+    assert "already has validate.txt; give --force" in capsys.readouterr().err
     assert (here / "out/validate.txt").read_text() == "mine"

@@ -42,6 +42,9 @@ def test_commands_say_it_in_one_line(results: dict[str, Result], say: Say, tmp_p
     for pair, count in (((valid, late), 1), ((late, late), 2), ((valid, valid), 0)):
         assert say("diff", *pair)[1].count(f"is an invalid live run: {WHY}.") == count
     assert say("diff", valid, late)[1].startswith(line)
+    code, table, warned = say("diff", valid, late, "-f", "csv")
+    assert (code, warned.strip()) == (0, line)
+    assert table.startswith("measure,")
     difference = bloatlab.diff(valid, late)
     assert str(difference).startswith(line)
     assert line in difference._repr_html_()
@@ -63,7 +66,8 @@ def test_plots_have_it_as_their_title(results: dict[str, Result], tmp_path: Path
     assert title(late).startswith(f"late is an invalid live run: {WHY}.")
     assert f"late is an invalid live run: {WHY}." in title(valid, late)
     assert "invalid" not in title(valid)
-    assert title(late, given="mine") == "mine"
+    assert title(late, given="mine") == f"late is an invalid live run: {WHY}. mine"
+    assert title(valid, given="mine") == "mine"
 
 
 def test_a_comparison_with_flent_keeps_it(results: dict[str, Result], say: Say, tmp_path: Path):

@@ -202,7 +202,7 @@ def test_files_of_another_run_are_not_mixed_in(folder: Path, tmp_path: Path, cap
     mine.write_text("mine")
     command = ["export", str(folder / "out"), "--format", "qlog", "-o", str(place)]
     assert call(command) == 2
-    assert "has other-1.sqlog from an earlier run; give --force" in capsys.readouterr().err
+    assert "already has other-1.sqlog; give --force" in capsys.readouterr().err
     mine = mine.rename(place / "mine.sqlog")
     assert call([*command, "--force"]) == 0
     assert mine.read_text() == "mine"  # --force removes only the files of an earlier export

@@ -40,6 +40,8 @@ def command(
         case "json":
             emit(json_text(found.as_data()))
         case "csv":
+            for line in found.warnings:
+                Console(stderr=True).say(line)
             emit(csv_text(pl.DataFrame(found.rows(), infer_schema_length=None)))
         case _:
             console = Console()

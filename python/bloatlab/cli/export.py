@@ -51,9 +51,7 @@ def command(
         sys.stderr.write(f"{result}: has no trace of packets, so there are no events of packets\n")
     stale = sorted(output.glob(f"*{qlog.SUFFIX}"))
     if stale and not force:
-        raise BadInput(
-            f"{output}: has {stale[0].name} from an earlier run; give --force to replace it, or another folder"
-        )
+        raise BadInput(f"{output}: already has {stale[0].name}; give --force to replace it, or another folder")
     ours = [path for path in stale if reading(path, lambda path=path: qlog.is_ours(path))]
     written = writing(output, lambda: qlog.write(found, output, packets=packets, source=result))
     for path in {*ours} - {*written}:

@@ -102,8 +102,8 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
 
     labels = [found.label] if isinstance(found, Sweep) else [run.label for run in found]
     title = options.title or f"{chosen.name}: {', '.join(labels)}"
-    if isinstance(found, list) and chosen.name != "overview" and not options.title:  # the overview has it already
-        options = replace(options, title=warning(found))
+    if isinstance(found, list) and (options.title or chosen.name != "overview"):  # the overview's own title has it
+        options = replace(options, title=f"{warning(found)} {options.title}".strip())
 
     def made(width: Width) -> Figure:
         at = replace(options, width=width)
