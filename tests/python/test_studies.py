@@ -124,6 +124,7 @@ def test_a_study_without_goals_reports_the_share_of_all_judged_values(file: Path
         "judged values 0 3 0% 100% not reached"
     ]
     assert page(done).facts[0].name == "of judged values"
+    assert ("Written by", "bloatlab.studies.reproduce, in Python") in page(done).provenance.rows
 
 
 def test_an_interrupted_command_can_be_repeated(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -42,7 +42,7 @@ def page(results: Results) -> Page:
                 ("Published values", publication.cited),
                 *([("Read it at", publication.link)] if publication.link else []),
                 ("Ours", f"{results.made} simulations, {seeds(card)}, by bloatlab {version()}"),
-                *([("Written by", results.options.command)] if results.options.command else []),
+                ("Written by", results.options.command or "bloatlab.studies.reproduce, in Python"),
                 ("Machine and time", "in provenance.json, beside this page"),
                 ("Every number", "in scorecard.json and runs.parquet, beside this page"),
             ]

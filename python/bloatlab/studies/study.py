@@ -45,7 +45,7 @@ class Options:
     `store` keeps runs so that they need not be repeated; without a store, every run is made. The runs are made by `executor`, or by
     `jobs` threads of this process. `live` also runs the cases on kernels, in a study with `on_kernels`. `sets` are
     values that override the values of every scenario, as in `bloatlab run --set`. `command` is the command line that
-    the report prints, if there is one.
+    the report prints, without the options that do not change the report; it is empty for a call in Python.
     """
 
     out: Path
