@@ -145,11 +145,13 @@ def test_an_axis_that_varies_with_the_baselines_is_not_a_difference():
         for (up, queue), of in value.items()
         for seed in (1, 2)
     ]
-    found = differences(pl.DataFrame(rows), ["up", "down", "queue"], "mos", "up=1")
+    found = differences(pl.DataFrame(rows), ["up", "down", "queue"], "mos", "up=1", zips=[["up", "down"]])
     assert [(dict(of.place), of.interval.mean, of.interval.n) for of in found] == [
         ({"up": "5", "down": "50", "queue": "codel"}, 2.0, 2),
         ({"up": "5", "down": "50", "queue": "pie"}, 5.0, 2),
     ]
+    # without the zip, the cause of the difference is unknown: no two lines differ in up alone
+    assert differences(pl.DataFrame(rows), ["up", "down", "queue"], "mos", "up=1") == []
     # with 1/10, 1/20 and 5/20, only the last two lines differ in up alone
     rows = [
         {"up": u, "down": d, "seed": 1, "mos": m} for u, d, m in (("1", "10", 1.0), ("1", "20", 2.0), ("5", "20", 7.0))

@@ -175,6 +175,19 @@ def test_a_baseline_on_a_zipped_axis(grid: Path, tmp_path: Path, capsys: pytest.
     assert pairs == [4] * 4
 
 
+@pytest.mark.parametrize(("against", "other"), [("queue=small", "link.up.rate"), ("link.up.rate=1mbit", "queue")])
+def test_axes_that_vary_together_but_are_not_zipped_are_not_compared(
+    grid: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], against: str, other: str
+):
+    # each rate is left with another queue
+    where = ["link.up.rate == 1mbit or queue == codel", "link.up.rate == 5mbit or queue == small"]
+    grid.write_text(f"where = {where}{GRID}")
+    assert call(["sweep", str(grid), "--against", against]) == 2
+    axis = against.partition("=")[0]
+    assert f"--against {against}: no point with another {axis} has the same {other}" in capsys.readouterr().err
+    assert not list((tmp_path / "store").rglob("*.parquet"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

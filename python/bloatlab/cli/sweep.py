@@ -118,7 +118,7 @@ def command(
         writing(output, lambda: write_table(table, output))
         where += f", {counted(table.height, 'row')} written to {output}"
     if summary is not None:
-        over = over_seeds.intervals(frame, axes, wanted, against or "")
+        over = over_seeds.intervals(frame, axes, wanted, against or "", zips=asked.zips)
         writing(summary, lambda: write_table(over, summary))
         where += f", intervals to {summary}"
     if form == "text":
@@ -146,7 +146,7 @@ def _arm(asked: grid_file.GridFile, against: str | None) -> None:
         return
     places = pl.DataFrame([at.labels() for at in asked.grid.places()], infer_schema_length=None)
     try:
-        over_seeds.check_baseline(places, list(asked.grid.axes), against)
+        over_seeds.check_baseline(places, list(asked.grid.axes), against, zips=asked.zips)
     except ValueError as error:
         raise BadInput(f"--against {error}") from None
 
@@ -240,7 +240,7 @@ def _print(
     axes = list(asked.grid.axes)
     tables: list[TextTable] = [*means(frame, axes, shown, interval, width=console.width, counted_seeds=bool(stops))]
     if against is not None:
-        tables.append(compared(frame, axes, shown, against, interval))
+        tables.append(compared(frame, axes, shown, against, interval, zips=asked.zips))
     if effects:
         tables += what_matters(frame, axes, shown, asked.sampled)
     for n, table in enumerate(tables):

@@ -8,7 +8,7 @@ import polars as pl
 
 from bloatlab.statistics import METHODS, Interval, Method, interval
 from bloatlab.sweep.effects import effects, levels
-from bloatlab.sweep.over_seeds import by_place, known, paired
+from bloatlab.sweep.over_seeds import Zips, by_place, known, paired
 from bloatlab.sweep.quantities import spelled
 from bloatlab.sweep.stopping import Stop, Until
 from bloatlab.tables import TextCell, TextTable, counted, number, row
@@ -82,14 +82,20 @@ def said(of: Interval, *, whole: bool = False) -> str:
     return f"{number(of.mean, digits)}  {number(of.low, digits)}..{number(of.high, digits)}"
 
 
-def compared(frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], against: str, method: Method) -> TextTable:
+def compared(
+    frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], against: str, method: Method, *, zips: Zips
+) -> TextTable:
     """Makes a table of the mean differences from the baseline.
 
     Each difference is taken between two runs with the same seed. Means whose interval does not include 0
     are marked. Raises `ValueError`.
     """
     columns = [
-        {place: interval(less, method) for place, less in paired(frame, axes, column, against).items() if less}
+        {
+            place: interval(less, method)
+            for place, less in paired(frame, axes, column, against, zips=zips).items()
+            if less
+        }
         for column in shown
     ]
     at = list(dict.fromkeys(place for column in columns for place in column))

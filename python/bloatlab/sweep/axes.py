@@ -23,7 +23,7 @@ from bloatlab.errors import InputError, nearest
 from bloatlab.measures import declared
 from bloatlab.scenario import Override, Scenario, ScenarioError, plain, problems, toml_value
 from bloatlab.sweep.grid import At, Grid
-from bloatlab.sweep.over_seeds import COLUMNS
+from bloatlab.sweep.over_seeds import COLUMNS, Zips
 from bloatlab.sweep.overriding import Values, contains, same
 from bloatlab.sweep.quantities import Amount, read_amount, spelled
 
@@ -97,12 +97,13 @@ class Between:
 class Axes:
     """The axes of a grid: the overrides for each value, and the grid points in order.
 
-    `sampled` holds the names of the sampled axes.
+    `sampled` holds the names of the sampled axes, `zips` the groups of zipped ones.
     """
 
     sets: Mapping[str, Mapping[Any, Sequence[Override]]]
     places: Sequence[At]
     sampled: Sequence[str] = ()
+    zips: Zips = ()
 
     def grid(
         self,
@@ -217,7 +218,9 @@ def read(data: Mapping[str, Any], most: int) -> Axes:
     drawn = {
         name: {v: [(name, toml_value(v))] for point in sample for axis, v in point if axis == name} for name in sampled
     }
-    found = Axes({name: dict(listed[name]) if name in listed else drawn[name] for name in axes}, kept, list(sampled))
+    found = Axes(
+        {name: dict(listed[name]) if name in listed else drawn[name] for name in axes}, kept, list(sampled), zips
+    )
     refuse_each_other(found.given, lambda arms: any(all(at[a] in some for a, some in arms.items()) for at in kept))
     return found
 

@@ -33,6 +33,7 @@ from bloatlab.sweep import axes as axes_of
 from bloatlab.sweep.axes import MOST_RUNS, NO_COLUMNS, GridError, known
 from bloatlab.sweep.gather import Measure, gather
 from bloatlab.sweep.grid import Grid
+from bloatlab.sweep.over_seeds import Zips
 from bloatlab.sweep.quantities import spelled
 from bloatlab.sweep.stopping import Until
 from bloatlab.sweep.stopping import read as read_until
@@ -47,8 +48,8 @@ _KEYS = ("scenario", "seeds", "most_seeds", "until", "columns", "set", "axes", "
 class GridFile:
     """The content of a grid file: the grid, the columns to show, and the precision of their means.
 
-    `sampled` names the sampled axes. With `find_warm_up`, the warm-up of each grid point must be found first
-    (`auto_warm_up`); until then, the scenarios of `grid` have no warm-up.
+    `sampled` names the sampled axes, `zips` the groups of zipped ones. With `find_warm_up`, the warm-up of each grid
+    point must be found first (`auto_warm_up`); until then, the scenarios of `grid` have no warm-up.
     """
 
     grid: Grid
@@ -56,6 +57,7 @@ class GridFile:
     until: Until | None = None
     sampled: Sequence[str] = ()
     find_warm_up: bool = False
+    zips: Zips = ()
 
 
 def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) -> GridFile:
@@ -119,7 +121,7 @@ def _grid_file(path: Path, data: Mapping[str, Any], sets: Sequence[Override], se
     axes.refuse(fixed, "set.", before=True)
     axes.refuse(sets, "--set ")
     axes.refuse([(warm_up.PATH, "")] if auto else [], "")
-    return GridFile(axes.grid(read, chosen, str(path), fixed, sets), columns, until, axes.sampled, auto)
+    return GridFile(axes.grid(read, chosen, str(path), fixed, sets), columns, until, axes.sampled, auto, axes.zips)
 
 
 def sweep(

@@ -21,6 +21,9 @@ NAMES = ("seed", "scenario_hash")
 #: The values of the axes at a grid point.
 Place = tuple[Any, ...]
 
+#: Groups of zipped axes: the axes of a group vary together.
+Zips = Sequence[Sequence[str]]
+
 
 def by_place(frame: pl.DataFrame, axes: Sequence[str]) -> Iterator[tuple[Place, pl.DataFrame]]:
     """Yields the runs of each grid point, in order."""
@@ -32,7 +35,9 @@ def known(values: pl.Series) -> list[float]:
     return [float(v) for v in values.drop_nulls() if math.isfinite(v)]
 
 
-def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], against: str = "") -> pl.DataFrame:
+def intervals(
+    frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], against: str = "", *, zips: Zips = ()
+) -> pl.DataFrame:
     """Makes a table with a row for each grid point and each of `columns`.
 
     A row has n, mean, sd, cv and median, and two 95 % intervals of the mean, which are computed in two ways.
@@ -43,7 +48,7 @@ def intervals(frame: pl.DataFrame, axes: Sequence[str], columns: Sequence[str], 
     """
     if (axis := next((axis for axis in axes if axis in COLUMNS), None)) is not None:
         raise ValueError(f"{axis}: an axis cannot have the name of a column of statistics ({', '.join(COLUMNS)})")
-    less_by_place = {column: paired(frame, axes, column, against) if against else {} for column in columns}
+    less_by_place = {column: paired(frame, axes, column, against, zips=zips) if against else {} for column in columns}
     rows: list[dict[str, Any]] = []
     for place, runs in by_place(frame, axes):
         for column in columns:
@@ -87,23 +92,26 @@ class Against:
 
 
 def differences(
-    frame: pl.DataFrame, axes: Sequence[str], column: str, against: str, method: Method = "t"
+    frame: pl.DataFrame, axes: Sequence[str], column: str, against: str, method: Method = "t", *, zips: Zips = ()
 ) -> list[Against]:
     """Returns the mean difference of `column` from the baseline `against`, such as "queue=codel", at each grid point.
 
-    The grid points of the baseline itself are left out. Raises `ValueError` with one line for an unknown axis or value.
+    `zips` are the groups of zipped axes. The grid points of the baseline itself are left out. Raises `ValueError` with
+    one line for an unknown axis or value.
     """
-    found = paired(frame, axes, column, against)
+    found = paired(frame, axes, column, against, zips=zips)
     return [
         Against(dict(zip(axes, place, strict=True)), interval(less, method)) for place, less in found.items() if less
     ]
 
 
-def paired(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) -> dict[Place, list[float]]:
+def paired(
+    frame: pl.DataFrame, axes: Sequence[str], column: str, against: str, *, zips: Zips = ()
+) -> dict[Place, list[float]]:
     """Returns the differences of `column` from the baseline `against`, such as "queue=codel", by grid point.
 
     Each difference is between two runs with the same seed, which differ only in the axis of the baseline and in the
-    axes that vary with it (`_others`). The grid points of the baseline itself are left out. Raises `ValueError` with
+    axes that are zipped with it. The grid points of the baseline itself are left out. Raises `ValueError` with
     one line for an unknown axis or value.
     """
     axis, baseline = arm(frame, axes, against)
@@ -113,7 +121,7 @@ def paired(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) 
         *(pl.col(a).alias(n) for a, n in numbers.items()), "seed", value=pl.col(column).cast(pl.Float64)
     )
     own = numbers[axis]
-    others = [*(numbers[other] for other in _others(frame, axes, axis)), "seed"]
+    others = [*(numbers[other] for other in _others(axes, axis, zips)), "seed"]
     base = wanted.filter(pl.col(own) == baseline).select(*others, baseline="value")
     arms = wanted.filter(pl.col(own) != baseline)
     joined = arms.join(base, on=others, how="left", maintain_order="left", nulls_equal=True)
@@ -124,13 +132,13 @@ def paired(frame: pl.DataFrame, axes: Sequence[str], column: str, against: str) 
     return found
 
 
-def check_baseline(places: pl.DataFrame, axes: Sequence[str], against: str) -> None:
+def check_baseline(places: pl.DataFrame, axes: Sequence[str], against: str, *, zips: Zips = ()) -> None:
     """Checks that a baseline exists and can be compared; `places` has a row per grid point, without measures.
 
     Raises `ValueError` with one line.
     """
     axis, baseline = arm(places, axes, against)
-    others = _others(places, axes, axis)
+    others = _others(axes, axis, zips)
     base, arms = places.filter(pl.col(axis) == baseline), places.filter(pl.col(axis) != baseline)
     if arms.is_empty():
         raise ValueError(f"{against}: {axis} has no other value to compare with it")
@@ -138,13 +146,10 @@ def check_baseline(places: pl.DataFrame, axes: Sequence[str], against: str) -> N
         raise ValueError(f"{against}: no point with another {axis} has the same {', '.join(others)}")
 
 
-def _others(frame: pl.DataFrame, axes: Sequence[str], axis: str) -> list[str]:
-    """Returns the axes in which a run and its baseline are equal.
-
-    An axis whose value follows from the value of `axis`, because both are zipped, is not one of them.
-    """
-    several = frame.group_by(axis).agg(pl.col(other).n_unique() > 1 for other in axes if other != axis)
-    return [other for other in axes if other != axis and (several[other].any() or frame[other].n_unique() == 1)]
+def _others(axes: Sequence[str], axis: str, zips: Zips) -> list[str]:
+    """Returns the axes in which a run and its baseline are equal: all but `axis` and those zipped with it."""
+    together = next((group for group in zips if axis in group), [axis])
+    return [other for other in axes if other not in together]
 
 
 def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, Any]:
