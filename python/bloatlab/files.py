@@ -71,27 +71,30 @@ def beside(path: Path) -> Generator[Path]:
         raise
 
 
-#: The marks of bloatlab in the pages and figures that it writes: HTML, SVG, PNG and PDF.
-_MARKS = (
-    b'<meta name="generator" content="bloatlab">',
-    b"<dc:title>bloatlab</dc:title>",
-    b"tEXtSoftware\0bloatlab",
-    b"/Creator (bloatlab)",
-)
+#: The marks of bloatlab in the figures that it writes, by suffix, and in the heads of its pages.
+_MARKS = {
+    ".svg": b"<dc:title>bloatlab</dc:title>",
+    ".png": b"tEXtSoftware\0bloatlab",
+    ".pdf": b"/Creator (bloatlab)",
+}
+_PAGE_MARK = b'<meta name="generator" content="bloatlab">'
 
 
 def drawn_here(path: Path) -> bool:
-    """Returns whether bloatlab wrote this page or figure."""
-    return has(path, *_MARKS)
+    """Returns whether bloatlab wrote this page or figure. A page that only contains a figure of bloatlab is not one."""
+    if (mark := _MARKS.get(path.suffix.lower())) is not None:
+        return has(path, mark)
+    return has(path, _PAGE_MARK, before=re.compile(rb"<(body|svg)\b", re.IGNORECASE))
 
 
-def has(path: Path, *marks: bytes) -> bool:
-    """Returns whether a file contains one of `marks`; false if it cannot be read."""
+def has(path: Path, mark: bytes, *, before: re.Pattern[bytes] | None = None) -> bool:
+    """Returns whether a file contains `mark`, before the first match of `before`; false if it cannot be read."""
     try:
         data = read(path)
     except OSError:
         return False
-    return any(mark in data for mark in marks)
+    end = None if before is None else before.search(data)
+    return mark in (data if end is None else data[: end.start()])
 
 
 def write(path: Path, data: bytes | str, *, flush: bool = False) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import bloatlab
 from bloatlab.cli.main import call
+from bloatlab.plots import Panel, Series, figure, save_figure
 from bloatlab.results import save
 
 SCENARIO = """
@@ -106,6 +107,29 @@ def test_the_default_names_of_figures_and_reports_of_another_command_are_kept(he
     assert (here / "result-overview.svg").read_text() == "<svg/>"
     (here / "x.xml").write_text('<testsuites name="bloatlab judge" />')
     assert call(["check", "s.toml", "--no-store", "--junit", "x.xml"]) == 2
+
+
+def test_a_page_of_yours_with_a_figure_of_bloatlab_is_kept(here: Path):
+    assert call(["plot", "result", "-o", "x.svg"]) == 0
+    assert call(["report", "result", "-o", "report.html"]) == 0
+    figure, report = ((here / name).read_text() for name in ("x.svg", "report.html"))
+    for page in (f"<title>Mine</title><body>{figure}", f"<!doctype html><p>Mine{figure}", f"<BODY>{report}"):
+        (here / "paper.html").write_text(page)
+        for line in ("report result -o paper.html", "plot result -o paper.html"):
+            assert call(line.split()) == 2
+        assert (here / "paper.html").read_text() == page
+
+
+def test_figures_of_studies_are_marked(here: Path):
+    save_figure(figure([Panel("", "x", "y", [Series("s", [0, 1], [0, 1])])]), here / "fig1")
+    for name in ("fig1.svg", "fig1.png"):
+        assert call(["plot", "result", "-o", name]) == 0
+
+
+def test_plot_refuses_a_file_before_it_reads_the_result(here: Path, capsys: pytest.CaptureFixture[str]):
+    (here / "x.svg").write_text("mine")
+    assert call(["plot", "no-such-result", "-o", "x.svg"]) == 2
+    assert "x.svg: is not a figure of bloatlab; give --force" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("line", ["film s.toml -o x.gif", "judge --suite bbr --cc reno --no-store --junit x.xml"])

@@ -64,9 +64,11 @@ def command(
         raise BadInput("nothing to plot: bloatlab plot RESULT...")
     if output is not None:
         suffix_of(output)
+        replaceable_figure(output, force=force)  # refused before the figure is drawn, which may take a long time
     drawn = _drawn(results, kind, Options(width, of, x, columns, title or "", labels, xlim, ylim, log))
     place = output or Path(f"{_stem(results[0])}-{drawn.kind}.svg")
-    replaceable_figure(place, force=force)
+    if output is None:
+        replaceable_figure(place, force=force)
     writing(place, lambda: drawn.write(place))
     sys.stderr.write(f"drawn in {place}\n")
     return 0

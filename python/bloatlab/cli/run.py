@@ -18,7 +18,7 @@ from bloatlab.cli.common import (
     say_notes,
     writing,
 )
-from bloatlab.cli.options import Force, Quiet, SavedIn, ScenarioFile, Sets, TableForm
+from bloatlab.cli.options import Quiet, SavedIn, ScenarioFile, Sets, TableForm
 from bloatlab.cli.show import print_result
 from bloatlab.errors import nearest
 from bloatlab.lazy import load as load_libraries
@@ -45,7 +45,7 @@ def command(
     trace: tuple[str, ...] = (),
     trace_interval: str | None = None,
     plot: Annotated[tuple[Path, ...] | None, Parameter(name=["--plot", "-p"], consume_multiple=(0, 1))] = None,
-    force: Force = False,
+    force: bool = False,
     quiet: Quiet = False,
 ) -> int:
     """Simulate a scenario, print a summary, and save the result in a folder.
@@ -65,6 +65,7 @@ def command(
         trace_interval: Sampling interval of links, queues and flows, or "change". Default: 10ms.
         plot: Also draw the overview into this file (.svg, .png, .pdf, .html); without a file name, into
             FILE-overview.svg in this folder. `bloatlab plot` draws other kinds.
+        force: Replace the files of an earlier run in the folder, or a file of --plot that is not a figure of bloatlab.
     """
     pcap = pcap or pcap_link is not None
     if pcap and output is None:

@@ -161,7 +161,7 @@ def save_figure(drawn: Figure, stem: Path) -> tuple[Path, Path]:
     svg, png = stem.with_suffix(".svg"), stem.with_suffix(".png")
     files.write(svg, _svg(drawn))
     with style.drawing(), files.beside(png) as aside:
-        options: dict[str, Any] = {"facecolor": "white", "metadata": {"Software": None}}
+        options: dict[str, Any] = {"facecolor": "white", "metadata": {"Software": "bloatlab"}}
         drawn.savefig(aside, format="png", dpi=200, bbox_inches=_box(drawn), **options)
     return svg, png
 
@@ -192,7 +192,7 @@ def _svg(drawn: Figure) -> str:
     if drawn not in _DRAWN:
         buffer = io.StringIO()
         with style.drawing():
-            options: dict[str, Any] = {"transparent": True, "metadata": {"Date": None, "Creator": None}}
+            options: dict[str, Any] = {"transparent": True, "metadata": {"Date": None, "Creator": "bloatlab"}}
             drawn.savefig(buffer, format="svg", bbox_inches=_box(drawn), **options)
         _DRAWN[drawn] = buffer.getvalue()
     return _DRAWN[drawn]
