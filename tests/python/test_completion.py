@@ -38,7 +38,8 @@ def test_bash_completes_commands_options_and_files(tmp_path: Path, capsys: pytes
     assert _completed(script, ["bloatlab", "val"]) == ["validate"]
     assert set(_completed(script, ["bloatlab", "c"])) >= {"check", "compare", "completion"}
     assert "--jobs" in _completed(script, ["bloatlab", "sweep", "--j"])
-    assert _completed(script, ["bloatlab", "run", "mod"]) == ["modem.toml"]
+    for command in ("run", "compare"):
+        assert _completed(script, ["bloatlab", command, "mod"]) == ["modem.toml"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

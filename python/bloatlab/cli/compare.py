@@ -42,7 +42,7 @@ class _Case:
 
 
 def command(
-    *files: str,
+    *files: str | Path,  # str keeps the ./ of a file with the name of the study; shells complete a Path
     sets: Sets = (),
     output: Output = None,
     form: TextJson = "text",
@@ -101,14 +101,12 @@ def command(
     return EXIT_INVALID if done.agrees is None else 0 if done.agrees else 1
 
 
-def _cases(name: str, sets: Sequence[str], seconds: int | None, only: Sequence[str]) -> list[_Case]:
+def _cases(name: Path | str, sets: Sequence[str], seconds: int | None, only: Sequence[str]) -> list[_Case]:
     if name == STUDY:
         chosen = [c for c in live_cases() if not only or any(word in str(c) for word in only)]
         if not chosen:
             raise BadInput(f"--only {only[0]}: no case of {STUDY} has it in its name, such as {live_cases()[0]}")
         return [_Case(str(c), lambda seed, c=c: build(c, seed, Lab(seconds=seconds or 60))) for c in chosen]
-    if not name:
-        raise BadInput(f'"": is not a file; expected a scenario, or {STUDY}')
     given = scenario(Path(name), sets)
     return [_Case(given.name, lambda seed: given.with_sets(("seed", str(seed))))]
 
