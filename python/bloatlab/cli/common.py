@@ -88,6 +88,8 @@ def reading(path: Path, read: Callable[[], T]) -> T:
         return read()
     except OSError as error:
         place = Path(error.filename or path)
+        if isinstance(error, NotADirectoryError):  # the file above it is meant
+            place = next((above for above in place.parents if above.is_file()), place)
         hint = near(place) if isinstance(error, FileNotFoundError) else ""
         if isinstance(error, IsADirectoryError) and (place / "summary.json").exists():
             hint = "; bloatlab show prints a result"
