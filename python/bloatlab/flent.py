@@ -178,17 +178,12 @@ def _flows(result: Result, local: str) -> list[tuple[Way, pl.DataFrame]]:
 
 
 def _lacking(result: Result) -> str:
-    """Returns why a result has nothing that flent shows: its TCP flows have no payload, series or window."""
+    """Returns why a result has nothing that flent shows: its TCP flows have no payload or no series."""
     sent = result.table("flows").filter(pl.col("goodput_bytes") > 0)["app"]
     tcp = [app for app in tcp_apps(result.scenario) if app in sent]
     if not tcp:
         return "the result has neither"
     without = [app for app in tcp if app not in result.table("flow_series")["app"]]
-    if not without:
-        interval = result.scenario.data["record"]["interval"]
-        return (
-            f"the result has no pings, and record.interval = {interval} is too long for the flows of {', '.join(tcp)}"
-        )
     reasons = "record.apps leaves them out, or they have more than 32 flows"
     return f"the result has no pings, and no series of the flows of {', '.join(without)} ({reasons})"
 

@@ -286,9 +286,6 @@ def test_what_is_no_data_file_is_refused_in_a_line(tmp_path: Path, result: Any, 
             .err.strip()
             .endswith(f"{of}: flent shows pings and TCP flows; the result has no pings, and {words}")
         )
-    long = bloatlab.run({**HOME, "app": upload, "record": {"interval": "5s"}, "duration": "4s"})
-    with pytest.raises(FlentError, match=r"no pings, and record\.interval = 5s is too long for the flows of upload"):
-        flent.write(long, tmp_path / "x.flent.gz")
     folder = bloatlab.save(result, tmp_path / "r")
     assert call(["export", str(folder), "-o", str(tmp_path / "x.csv")]) == 2
     assert call(["export", str(folder), "-o", str(tmp_path / "ok.flent.gz")]) == 0

@@ -28,7 +28,6 @@ from bloatlab.sweep.grid import At, Grid
 from bloatlab.sweep.pool import Executor, Point
 from bloatlab.sweep.progress import Watch, silent
 from bloatlab.sweep.store import Measured, Store
-from bloatlab.tables import counted
 
 #: Default limit on seeds per grid point.
 MOST_SEEDS = 100
@@ -225,7 +224,7 @@ def _have_values(rows: Sequence[Mapping[str, Any]], until: Until) -> None:
     for target in until.targets:
         names = fnmatch.filter(dict.fromkeys(name for row in rows for name in row), target.column)
         if names and not any(_values(rows, name) for name in names):
-            raise GridError(f"until.{target.column}: has no value in any of the {counted(len(rows), 'run')}")
+            raise GridError(f"until.{target.column}: has no value in any run")
 
 
 def _values(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
