@@ -7,10 +7,11 @@
 //!   RTT k = arrival of reply k - departure of request k
 //! ```
 //!
-//! With `after_answer`, the next request leaves when the answer arrives, as in netperf's UDP_RR, on which flent's RRUL tests are
-//! based. If there is no answer within `timeout`, the next request leaves after `timeout`. An answer that arrives later still
-//! gives a sample, but sends no request; the answer no longer counts once 65 536 later requests are unanswered. Samples are as dense as possible, but the probe rate falls as the round trip grows, so
-//! a percentile over samples underweights the times with long round trips.
+//! With `after_answer`, the next request leaves when the answer arrives, as in netperf's UDP_RR, on which flent's RRUL
+//! tests are based. If there is no answer within `timeout`, the next request leaves after `timeout`. An answer that
+//! arrives later still gives a sample, but sends no request; the answer no longer counts once 65 536 later requests are
+//! unanswered. Samples are as dense as possible, but the probe rate falls as the round trip grows, so a percentile over
+//! samples underweights the times with long round trips.
 //!
 //! ```text
 //!   request k + 1 leaves at the arrival of reply k, or `timeout` after request k
