@@ -80,7 +80,7 @@ def test_ci_runs_every_check(tmp_path: Path):
         0,
         [
             "made: -j2 --output-sync=target --keep-going check-rust check-python",
-            "made: --keep-going test",
+            "made: test --keep-going",
             "made: target/aioquic/.stamp",
             "made: -j2 --output-sync=target --keep-going ROUNDS=1 transports-python fuzz",
         ],
