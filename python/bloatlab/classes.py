@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bloatlab import _core
+from bloatlab import _core, files
 from bloatlab.errors import line_in, nearest
 
 
@@ -211,11 +211,11 @@ def read(kind: Kind, label: str, folder: Path, at: str) -> str:
     `at` is the path of the scenario's table that names the class; it appears in error messages.
     """
     try:
-        return (folder / label).read_text(encoding="utf-8-sig")
+        return files.read_text(folder / label)
     except OSError as error:
         raise kind.error([f"{at}.{kind.noun}: {folder / label}: {(error.strerror or str(error)).lower()}"]) from None
     except UnicodeDecodeError:
-        raise kind.error([f"{at}.{kind.noun}: {folder / label}: not a text file"]) from None
+        raise kind.error([f"{at}.{kind.noun}: {folder / label}: {files.NOT_TEXT}"]) from None
 
 
 @functools.lru_cache(maxsize=64)

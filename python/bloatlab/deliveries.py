@@ -62,7 +62,7 @@ def read(path: Path, at: str = "") -> _core.DeliveryTrace:
     except OSError as error:
         raise TraceError([f"{where}: {(error.strerror or str(error)).lower()}"]) from None
     except UnicodeDecodeError:
-        raise TraceError([f"{where}: not a text file; expected a whole number of milliseconds in each line"]) from None
+        raise TraceError([f"{where}: not UTF-8 text; expected a whole number of milliseconds in each line"]) from None
     except ValueError as error:
         line, message = error.args
         raise TraceError([f"{where}:{line}: {message}"]) from None

@@ -138,9 +138,12 @@ def check(
     """Runs a scenario or a sweep and judges its expectations. If `file` is a result folder, only judges this result.
 
     `seeds` replaces the file's own seeds with 1 to `seeds`; a sweep's `until` may add seeds. Raises
-    `NothingExpectedError`, and the errors from reading the file.
+    `NothingExpectedError`, `InputError` for a result folder with `sets` or `seeds`, and the errors from reading the
+    file.
     """
     if file.is_dir():
+        if sets or seeds is not None:
+            raise InputError(f"{file}: a finished run, which --set and --seeds cannot change; give the scenario")
         result = open_result(file)
         expect = result.scenario.data.get("expect", {})
         places = [("", expect, [grid_file.flat(result.summary)])]

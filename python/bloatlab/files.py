@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 #: Maximum file size in bytes (scenarios, grids, traces, flent data files). A one-day delivery trace takes 20 MB.
 MOST_BYTES = 256 << 20
 
+#: The message about a file that `read_text` cannot decode.
+NOT_TEXT = "not UTF-8 text; if it is a text file, save it as UTF-8"
+
 #: Suffix of a file that is still being written.
 WRITING = ".writing"
 
@@ -47,8 +50,14 @@ def read(path: Path, most: int | None = None) -> bytes:
 
 
 def read_text(path: Path, most: int | None = None) -> str:
-    """Reads a file as UTF-8 text, without a byte order mark. Raises the errors of `read`, and `UnicodeDecodeError`."""
-    return read(path, most).decode("utf-8-sig").replace("\r\n", "\n")
+    """Reads a file as UTF-8 text, without a byte order mark. Raises the errors of `read`, and `UnicodeDecodeError`.
+
+    A zero byte is an error, too: it is in binary files, and in text that was saved as UTF-16.
+    """
+    data = read(path, most)
+    if (zero := data.find(0)) >= 0:
+        raise UnicodeDecodeError("utf-8", data, zero, zero + 1, "a zero byte")
+    return data.decode("utf-8-sig").replace("\r\n", "\n")
 
 
 @contextlib.contextmanager

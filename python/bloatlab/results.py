@@ -1,6 +1,6 @@
 """Saves results in folders and opens them again.
 
-scenario.resolved.json   the scenario as run, with all defaults and its seed
+scenario.resolved.json   the scenario as run, with all keys and its seed
 summary.json             the measures of the run
 tables/NAME.parquet      series, histograms, page loads, flows (or .csv, .json)
 provenance.json          user, machine, time, duration, version: the only file that differs between two equal runs

@@ -101,6 +101,9 @@ def test_expectations_change_no_result_and_stay_with_it(say: Say, scenario_file:
     assert say("run", scenario_file, "-o", tmp_path / "kept")[0] == 0
     code, out, _ = say("check", tmp_path / "kept")
     assert (code, "1 not met" in out) == (1, True)
+    for option in (["--set", 'expect."links.up.utilisation"="<= 9"'], ["--seeds", 3]):
+        code, _, err = say("check", tmp_path / "kept", *option)
+        assert (code, "a finished run, which --set and --seeds cannot change" in err) == (2, True)
 
 
 def test_an_invalid_live_run_fails(say: Say, scenario_file: Path, tmp_path: Path):

@@ -175,8 +175,10 @@ def test_truncated_and_binary_files(say, scenario_file: Path, tmp_path: Path):
     code, _, err = say("run", scenario_file)
     assert code == 2
     assert err.startswith(f"{scenario_file}: ")
-    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    assert say("run", tmp_path / "binary.toml")[::2] == (2, f"{tmp_path / 'binary.toml'}: not a text file\n")
+    for encoding in ("utf-16", "utf-16-le", "latin-1"):  # utf-16-le is without a byte order mark
+        (tmp_path / "other.toml").write_text("# f\u00fcr zuhause\n", encoding=encoding)
+        says = f"{tmp_path / 'other.toml'}: not UTF-8 text; if it is a text file, save it as UTF-8\n"
+        assert say("run", tmp_path / "other.toml")[::2] == (2, says)
 
 
 @pytest.mark.parametrize(

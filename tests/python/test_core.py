@@ -117,7 +117,7 @@ def test_schema_and_resolve_refuse_two_choices_at_once(table: str, key: str, val
 _SPELLINGS = {
     "duration": (
         (
-            "5s|5sec|5 secs|20ms|20msec|20msecs|20us|20usec|20usecs|20\u00b5s|20ns|20nsec|20nsecs|2min|1h|"
+            "5s|5sec|5 secs|20ms|20msec|20msecs|20us|20usec|20usecs|20\u00b5s|20\u03bcs|20ns|20nsec|20nsecs|2min|1h|"
             "5MS|5 Sec| 5ms |5  ms|1.5s|.5s|5.s|0s"
         ),
         "5||ms|-5ms|+5ms|5 parsecs|5m|5hours|1.2.3s|.s|..5s|1e3s|5 m s|5mins",

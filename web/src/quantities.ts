@@ -9,7 +9,7 @@ export const isKind = (name: string): name is Kind => KINDS.includes(name);
 const SCALES: Record<string, number> = {
   "": 1, k: 1e3, K: 1e3, m: 1e6, M: 1e6, g: 1e9, G: 1e9, t: 1e12, T: 1e12,
 };
-const SECONDS: Record<string, number> = { s: 1, ms: 1e-3, us: 1e-6, "µs": 1e-6, ns: 1e-9, min: 60, h: 3600 };
+const SECONDS: Record<string, number> = { s: 1, ms: 1e-3, us: 1e-6, "µs": 1e-6, "μs": 1e-6, ns: 1e-9, min: 60, h: 3600 };
 
 export type LimitUnit = "p" | "B" | "s";
 
@@ -31,7 +31,7 @@ export function bytes(text: string | number): number {
 
 /** Parses a duration to seconds; NaN for any other string. */
 export function seconds(text: string): number {
-  const found = /^([0-9.]+)\s*(?:([mun]?s)(?:ecs?)?|(µs|min|h))$/.exec(text.trim().toLowerCase());
+  const found = /^([0-9.]+)\s*(?:([mun]?s)(?:ecs?)?|([µμ]s|min|h))$/.exec(text.trim().toLowerCase());
   return found === null ? NaN : Number(found[1]) * (SECONDS[found[2] ?? found[3] ?? ""] ?? NaN);
 }
 

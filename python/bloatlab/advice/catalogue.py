@@ -233,7 +233,7 @@ def _read(kind: Kind, given: str) -> tuple[str, dict[str, Any]]:
     except tomllib.TOMLDecodeError as error:
         raise AdviceError(f"{path}: not valid TOML: {error}") from None
     except UnicodeDecodeError:
-        raise AdviceError(f"{path}: not a text file") from None
+        raise AdviceError(f"{path}: {files.NOT_TEXT}") from None
     try:
         outside.add_sources(data, path.parent, path.stem)
     except ScenarioError as error:

@@ -16,9 +16,6 @@ from bloatlab.tables import counted, listed, number
 #: A setting that the race did not separate from the best may be chosen if its mean is at most this many points lower.
 CLOSE = 5.0
 
-#: Size in bytes of a file whose upload time is given as an example of how well the line is used.
-UPLOAD_BYTES = 100e6
-
 #: Minimum number of seeds for which tables show an interval. With two seeds, the interval would be about a dozen times
 #: as wide as the difference between the two values.
 FEW_SEEDS = 3
@@ -152,7 +149,7 @@ def answer_sentence(of: Recommendation) -> str:
         measures = ", ".join(_measure(m, best.values[m.name]) for m in wanted)
         words = f"Keep {chosen}. That is today's setting."
     else:
-        measures = "; ".join(_beside(m, best.values[m.name], now.values[m.name], of.question) for m in wanted)
+        measures = "; ".join(_beside(m, best.values[m.name], now.values[m.name]) for m in wanted)
         words = f"Set {chosen}. Today's setting is {now.option.words}."
     return f"{words} {_capital(measures)}."
 
@@ -295,16 +292,12 @@ def _measure(m: Wanted, value: Value) -> str:
     return f"{m.words} {_with_unit(m, value)}"
 
 
-def _beside(m: Wanted, ours: Value, theirs: Value, of: Question) -> str:
+def _beside(m: Wanted, ours: Value, theirs: Value) -> str:
     """Compares a measure of the chosen setting with the same measure of today's setting, in words."""
     mine, today = _with_unit(m, ours), _with_unit(m, theirs)
     if mine == today:
         return f"{m.words} {mine}, as today"
-    words = f"{m.words} {mine} instead of {today}"
-    if m is share_of(of) and ours.of is not None and theirs.of is not None:
-        one, two = (UPLOAD_BYTES * 8.0 / (of.line.up * max(v, 0.01) / 100.0) for v in (ours.of.mean, theirs.of.mean))
-        words += f": 100 MB up in {number(one, 0)} s instead of {number(two, 0)}"
-    return words
+    return f"{m.words} {mine} instead of {today}"
 
 
 def _with_unit(m: Wanted, value: Value) -> str:

@@ -37,7 +37,7 @@ def command(
     run is invalid. See docs/check.md.
 
     Args:
-        files: Scenarios and sweeps, or folders of results, which are tested without a run.
+        files: Scenarios and sweeps, or folders of results, which are tested without a run (and without --set, --seeds).
         seeds: Run seeds 1 to SEEDS instead of the file's own.
         junit_to: Write the verdicts to this file as JUnit XML, for CI systems.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bloatlab.errors import InputError
-from bloatlab.files import drawn_here
+from bloatlab.files import NOT_TEXT, drawn_here
 from bloatlab.results import FILES, SUMMARY, check_tables
 from bloatlab.scenario import Override, Scenario, load, quantity
 from bloatlab.traces import CAPTURES, PACKETS, check_no_others, remove_packets
@@ -95,7 +95,7 @@ def reading(path: Path, read: Callable[[], T]) -> T:
             hint = "; bloatlab show prints a result"
         raise BadInput(f"{place}: {(error.strerror or str(error)).lower()}{hint}") from None
     except UnicodeDecodeError:
-        raise BadInput(f"{path}: not a text file") from None
+        raise BadInput(f"{path}: {NOT_TEXT}") from None
 
 
 def writing(path: Path, write: Callable[[], T]) -> T:

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from bloatlab import flent
 from bloatlab.cli.common import BadInput, replaceable_figure, writing
 from bloatlab.cli.options import ForceFile, Output
+from bloatlab.files import NOT_TEXT
 from bloatlab.plots.kind import Options
 from bloatlab.plots.kinds import NAMES
 from bloatlab.plots.kinds import kind as kind_named
@@ -92,4 +93,4 @@ def _drawn(results: Sequence[Path | Result], kind: str | None, options: Options)
     try:
         return drawing_of(results, kind, options)
     except UnicodeDecodeError:
-        raise BadInput(f"{results[0]}: not a text file") from None
+        raise BadInput(f"{results[0]}: {NOT_TEXT}") from None

@@ -50,7 +50,7 @@ def command(
 ) -> int:
     """Simulate a scenario, print a summary, and save the result in a folder.
 
-    The same file and seed give the same bytes on any machine. The folder has the resolved scenario (with all defaults),
+    The same file and seed give the same bytes on any machine. The folder has the resolved scenario (with all keys),
     summary.json, the tables, and provenance.json. `bloatlab schema` prints the format of scenarios, and `bloatlab list`
     the values they may have. --set record.warm_up=auto finds the warm-up by MSER-5 in a first run, and prints it.
 

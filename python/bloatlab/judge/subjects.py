@@ -161,7 +161,7 @@ def _in_file(name: str, file: str, part: str) -> Subject:
     try:
         stacks = load(file).data["tcp"]
     except UnicodeDecodeError:
-        raise JudgeError(f"judge: {file}: not a text file") from None
+        raise JudgeError(f"judge: {file}: {files.NOT_TEXT}") from None
     if part not in stacks:
         raise JudgeError(f"judge: {file} has no stack tcp.{part}{nearest(part, stacks)}")
     return Subject(name, stacks[part], folder)
