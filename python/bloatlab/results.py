@@ -16,12 +16,13 @@ import platform
 import re
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from bloatlab import files
-from bloatlab.errors import InputError
-from bloatlab.scenario import Scenario, version
+from bloatlab.errors import InputError, nearest
+from bloatlab.scenario import Scenario, ScenarioError, parse, version
 from bloatlab.simulation import TEXT, Result
 from bloatlab.traces import CAPTURES, KINDS, PACKETS
 
@@ -50,9 +51,11 @@ def save(result: Result, folder: str | Path, *, form: Form = "parquet", seconds:
     """Writes `result` into `folder` and returns the folder, which is created if it does not exist.
 
     Equal results give equal bytes in every file except `provenance.json`, which also records `seconds`, the wall time
-    of the run. An earlier result in the folder is replaced. Raises `OSError` if the folder cannot be written, and
-    `ResultError` if its `tables` are not those of a result.
+    of the run. An earlier result in the folder is replaced. Raises `InputError` for an unknown `form`, `OSError` if
+    the folder cannot be written, and `ResultError` if its `tables` are not those of a result.
     """
+    if form not in FORMS:
+        raise InputError(f"form: {form!r:.80} is not valid; expected {', '.join(FORMS)}{nearest(str(form), FORMS)}")
     folder = Path(folder)
     check_tables(folder)
     (folder / TABLES).mkdir(parents=True, exist_ok=True)
@@ -81,7 +84,7 @@ def open_result(folder: str | Path) -> Result:
         scenario: dict[str, Any] = json.loads(files.read_text(folder / SCENARIO))
         summary: dict[str, Any] = json.loads(files.read_text(folder / SUMMARY))
         paths = sorted(p for p in (folder / TABLES).iterdir() if p.suffix.removeprefix(".") in FORMS)
-        tables = {p.stem: typed(p.stem, read_table(p)) for p in paths}
+        tables = {p.stem: typed(p.stem, read_table(p, TEXT)) for p in paths}
     except FileNotFoundError as error:
         raise ResultError(f"{folder}: not a result folder: {Path(error.filename).name} is missing") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -91,8 +94,16 @@ def open_result(folder: str | Path) -> Result:
     for name, frame in tables.items():
         if missing := [column for column in _COLUMNS.get(name, "").split() if column not in frame.columns]:
             raise ResultError(f"{folder}: the table {name} has no column {', '.join(missing)}")
-    text = json.dumps(scenario, separators=(",", ":"), ensure_ascii=False)  # the form in which the core writes JSON
-    return Result(Scenario(text), summary, tables)
+    return Result(_canonical(scenario), summary, tables)
+
+
+def _canonical(scenario: dict[str, Any]) -> Scenario:
+    """Returns a saved scenario; one that only another version of bloatlab accepts stays as it was written."""
+    text = json.dumps(scenario, ensure_ascii=False)
+    try:
+        return parse(text, form="json")
+    except ScenarioError:
+        return Scenario(text)
 
 
 def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
@@ -179,11 +190,11 @@ def table_text(frame: pl.DataFrame, form: Literal["csv", "json"]) -> str:
     return csv_text(frame) if form == "csv" else frame.write_json() + "\n"
 
 
-def read_table(path: Path) -> pl.DataFrame:
-    """Reads a frame that `write_table` wrote."""
+def read_table(path: Path, text: Iterable[str] = ()) -> pl.DataFrame:
+    """Reads a frame that `write_table` wrote. In CSV, the columns `text` contain strings, also if all are digits."""
     match path.suffix:
         case ".csv":
-            frame = pl.read_csv(path, infer_schema_length=None)
+            frame = pl.read_csv(path, infer_schema_length=None, schema_overrides=dict.fromkeys(text, pl.String))
             # removes the quotes that `csv_text` added to column names, and those of CSV that polars leaves in names
             names = {name: name.removeprefix(_QUOTE).replace('""', '"') for name in frame.columns}
             return frame.rename(names).with_columns(pl.selectors.string().str.strip_prefix(_QUOTE))
@@ -201,13 +212,17 @@ def read_table(path: Path) -> pl.DataFrame:
 def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Converts the columns of a table to the types that a run gives them, because CSV and JSON do not record the types.
 
-    The table `conversations`, which exists only in live runs, is left as it was read.
+    A missing number is NaN, which JSON writes as null. The table `conversations`, which exists only in live runs, keeps
+    the types that were read.
     """
-    if table not in {"links", *_COLUMNS}:
-        return frame
     if not frame.columns:  # a table without rows has no columns in JSON
         frame = pl.DataFrame({column: [] for column in _COLUMNS.get(table, "").split()})
-    return frame.cast({column: column_type(table, column) for column in frame.columns})  # pyright: ignore[reportArgumentType]
+    if table in {"links", *_COLUMNS}:
+        types = {column: column_type(table, column) for column in frame.columns}
+    else:  # a trace has columns of its own; in JSON, those of numbers that are all missing are read as nulls only
+        types = {column: pl.Float64 for column, kind in frame.schema.items() if kind == pl.Null}
+        types |= {column: pl.UInt64 for column in ("flow", "connection") if column in frame.columns}
+    return frame.cast(types).with_columns(pl.selectors.float().fill_null(math.nan))  # pyright: ignore[reportArgumentType]
 
 
 def column_type(table: str, column: str) -> type[pl.DataType]:

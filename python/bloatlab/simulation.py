@@ -31,9 +31,11 @@ else:
 Progress = Callable[[float], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """The result of a run. Picklable; equal scenarios and seeds give equal results on any machine.
+
+    `==` compares the scenario, the summary and all tables.
 
     `scenario` includes the run's seed. `summary` contains its measures, per link and per application; `tables` contains
     polars frames by name: series, histograms, page loads, flows. Column names end in their unit; kB = 1000 bytes.
@@ -106,6 +108,20 @@ class Result:
         See `bloatlab.frame`.
         """
         return public.find("frame")([self], per)
+
+    def __eq__(self, other: object) -> bool:
+        """Returns whether the scenarios, the summaries and all tables are equal, in which NaN equals NaN."""
+        if not isinstance(other, Result):
+            return NotImplemented
+        if (self.scenario, self.summary) != (other.scenario, other.summary):
+            return False
+        return self.tables.keys() == other.tables.keys() and all(
+            frame.equals(other.tables[name]) for name, frame in self.tables.items()
+        )
+
+    def __hash__(self) -> int:
+        """Returns the hash of the scenario."""
+        return hash(self.scenario)
 
     def _repr_html_(self) -> str:
         """Returns the summary's tables, for notebooks."""
@@ -310,7 +326,7 @@ class _Frames(Mapping[str, "pl.DataFrame"]):
 
 
 #: The names of the columns that contain strings. All other columns are numeric.
-TEXT = frozenset({"app", "direction", "dst", "link", "mode", "protocol", "src"})
+TEXT = frozenset({"app", "direction", "dst", "link", "mode", "protocol", "queue", "src"})
 
 
 def _series(name: str, values: Any) -> pl.Series:
