@@ -20,6 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from bloatlab.errors import InputError, nearest
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -42,7 +44,7 @@ BATCH = 5
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The mean of `n` values and its 95 % confidence interval.
+    """The mean of `n` values and its confidence interval.
 
     For n < 2 there is no interval, and both ends are NaN.
     """
@@ -83,7 +85,15 @@ class Interval:
 
 
 def interval(values: Sequence[float], method: Method = "t", confidence: float = CONFIDENCE) -> Interval:
-    """Returns the mean of `values` with its interval. Raises `ValueError` if `values` is empty or not all finite."""
+    """Returns the mean of `values` with its interval; `confidence` is above 0 and below 1.
+
+    Raises `ValueError` if an argument is not valid, or if `values` is empty or not all finite.
+    """
+    if method not in tuple(METHODS):
+        known = f"{', '.join(METHODS)}{nearest(str(method), METHODS)}"
+        raise InputError(f"method: {method!r:.80} is not valid; expected {known}")
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence: {confidence!r:.80} is not valid; expected above 0 and below 1, such as 0.95")
     x = np.asarray(values, dtype=float)
     if not x.size or not np.isfinite(x).all():
         raise ValueError("an interval needs values, all of them finite")

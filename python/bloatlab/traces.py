@@ -75,15 +75,15 @@ class Traces:
 
 
 def packets(folder: str | Path) -> pl.LazyFrame:
-    """Returns the packets in a result's folder as a lazy frame, because they may not fit in memory.
+    """Returns the packets of a run as a lazy frame, because they may not fit in memory.
 
-    Raises `FileNotFoundError` if there are none.
+    `folder` is a result's folder, or the folder `packets` of `bloatlab.run`. Raises `FileNotFoundError` if it has none.
     """
-    place = Path(folder) / PACKETS
-    if not any(place.glob("*.parquet")):
-        message = f"{folder}: has no packets; record them with bloatlab run FILE -o DIR --trace packets"
-        raise FileNotFoundError(message)
-    return pl.scan_parquet(place / "*.parquet")
+    for place in (Path(folder) / PACKETS, Path(folder)):
+        if parts := [place / name for name in _names(place) if _OURS.fullmatch(name)]:
+            return pl.scan_parquet(parts)
+    how = 'bloatlab run FILE -o DIR --trace packets, or bloatlab.run(FILE, packets=DIR, sets={"trace.packets": True})'
+    raise FileNotFoundError(f"{folder}: has no packets; record them with {how}")
 
 
 def check_named(option: str, folder: str | Path | None) -> None:

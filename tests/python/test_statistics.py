@@ -52,6 +52,19 @@ def test_one_value_has_no_interval_and_equal_ones_none_to_speak_of():
             interval(bad)
 
 
+def test_an_unknown_method_and_an_impossible_confidence_are_refused():
+    wrong: list[object] = ["student", "T", "boot", "", None, ["t"]]
+    for method in wrong:
+        for values in ([3.0], [1.0, 2.0]):
+            with pytest.raises(ValueError, match=r"^method: .* is not valid; expected t, bootstrap"):
+                interval(values, method)  # type: ignore[arg-type]
+    for confidence in (95, 1.0, 0.0, -0.5, math.nan):
+        with pytest.raises(ValueError, match=r"^confidence: .* is not valid; expected above 0 and below 1, such as"):
+            interval([1.0, 2.0], confidence=confidence)
+    # Student's t(1, 75 %) is tan(pi / 4) = 1, and the standard deviation of the two values is sqrt(1/2)
+    assert interval([1.0, 2.0], confidence=0.5).half == pytest.approx(0.5)
+
+
 def test_pairs_take_out_what_seeds_have_in_common():
     seeds = np.random.default_rng(3).normal(0.0, 5.0, 12)
     second = [10.0 + s for s in seeds]

@@ -8,12 +8,16 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
+import numpy as np
 import pytest
 
+from bloatlab.errors import InputError
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
-from bloatlab.sweep import Cancelled, Point, RunError, Watch, pool, sweep
+from bloatlab.sweep import Cancelled, Point, RunError, Watch, gather, pool, sweep
+from bloatlab.sweep.grid_file import SUMMARY
 
 
 @pytest.fixture
@@ -35,6 +39,15 @@ def fake_run(monkeypatch: pytest.MonkeyPatch):
 
 def points(n: int) -> list[Point[str]]:
     return [Point(f"p{i}", Scenario("{}"), i) for i in range(n)]
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 2.5, True, "2", np.array([1, 2])])
+def test_a_number_of_workers_is_a_whole_number(fake_run: None, jobs: Any):
+    with pytest.raises(InputError, match=r"^jobs: .* is not valid; expected a whole number from 1$"):
+        sweep(points(1), lambda p, r: None, jobs=jobs)
+    with pytest.raises(InputError, match=r"^jobs: "):
+        gather([], SUMMARY, jobs=jobs)
+    assert sweep(points(2), lambda p, r: p.key, jobs=np.int64(2)) == [p.key for p in points(2)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 4])

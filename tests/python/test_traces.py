@@ -91,6 +91,9 @@ def test_the_command_keeps_tables_and_packets_and_the_same_bytes_twice(
     assert not (tmp_path / "one/packets").exists()
     with pytest.raises(FileNotFoundError, match="--trace packets"):
         packets(tmp_path / "one")
+    # the folder that `bloatlab.run` was given for its packets has them, too
+    bloatlab.run(file, sets={"trace.packets": True}, packets=tmp_path / "own")
+    assert packets(tmp_path / "own").collect().equals(packets(tmp_path / "two").collect())
     capsys.readouterr()
 
 

@@ -127,6 +127,7 @@ def gather(
     `Stopped`. Complete runs are stored in any case, and the same call continues with the other runs. `jobs` is for the
     local executor only.
     """
+    run_all = executor or Threads(jobs)
     shelf = _shelf(measure, store)
     seeded = [point.seeded() for point in points]
     first = {scenario: index for index, scenario in reversed(list(enumerate(seeded)))}
@@ -153,7 +154,7 @@ def gather(
     try:
         if plan:
             runs = [replace(points[index], past=past) for index, past in plan]
-            (executor or Threads(jobs))(runs, _Work(measure), done, watch or silent())
+            run_all(runs, _Work(measure), done, watch or silent())
     except KeyboardInterrupt:
         raise Interrupted(stored()) from None
     except (RunError, Stopped) as error:

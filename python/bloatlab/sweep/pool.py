@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from bloatlab.classes import ClassError
+from bloatlab.errors import InputError
 from bloatlab.lazy import load
-from bloatlab.scenario import Scenario, problems
+from bloatlab.scenario import Scenario, plain, problems
 from bloatlab.simulation import Progress, Result, run
 from bloatlab.sweep.pasts import Past
 from bloatlab.sweep.progress import Watch, silent
@@ -97,9 +98,15 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class Threads:
-    """The local executor: `jobs` runs at a time, by default one per core."""
+    """The local executor: `jobs` runs at a time, by default one per core. Raises `InputError` for other `jobs`."""
 
     jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the number of runs."""
+        jobs = plain(self.jobs, "jobs")
+        if jobs is not None and not (type(jobs) is int and jobs >= 1):
+            raise InputError(f"jobs: {self.jobs!r:.80} is not valid; expected a whole number from 1")
 
     def __call__(
         self, points: Sequence[Point[Any]], work: Work[Reduced], done: Callable[[int, Reduced], None], watch: Watch
