@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from bloatlab import _core, outside
 from bloatlab.errors import nearest
@@ -375,6 +375,16 @@ class Flow(_Part):
         """Returns all attributes at once."""
         with self._core.use() as run:
             return run.sender(self._name, self._number)
+
+    def sent(self, direction: Literal["forward", "reverse"] = "forward") -> dict[str, int]:
+        """Returns `delivered`, `retransmits`, `timeouts` and `marks`, summed over all connections of the flow so far.
+
+        The sums are those of its clients; with "reverse", those of its servers. Raises `ScenarioError`.
+        """
+        if direction not in ("forward", "reverse"):
+            raise ScenarioError([f'direction: {_shown(direction)} is not valid; expected "forward" or "reverse"'])
+        with self._core.use() as run:
+            return run.sent(self._name, self._number, direction == "reverse")
 
     def __setattr__(self, name: str, value: object) -> None:
         """Sets `cwnd`, `ssthresh` or `pacing_rate`. Raises `AttributeError` for other names, and `ScenarioError`."""

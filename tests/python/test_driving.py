@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import bloatlab
@@ -352,3 +353,38 @@ def test_the_page_is_executed(capsys: pytest.CaptureFixture[str], monkeypatch: p
     ((code, printed),) = re.findall(r"```python\n(.*?)```\n.*?```text\n(.*?)```", text, flags=re.DOTALL)
     exec(compile(code, "driving.md", "exec"), {})  # noqa: S102  our own page
     assert capsys.readouterr().out == printed
+
+
+def test_what_a_flow_has_sent_is_counted_over_all_its_connections():
+    # the sums of the simulation are those of the run's summary, except that a warm-up does not restart them
+    sets = {
+        "app": {"upload": {"from": "home", "to": ["net"], "traffic": {"ftp": {"size": "50KB", "count": 8}}}},
+        "link.up.loss": "2%",
+        "duration": "20s",
+        "record.warm_up": "0s",
+    }
+    sim = bloatlab.open(bloatlab.parse(HOME), sets=sets)
+    sim.run_until("20s")
+    sent = sim.flow("upload").sent()
+    flow = (
+        bloatlab.run(bloatlab.parse(HOME), sets=sets)
+        .table("flows")
+        .row(by_predicate=pl.col("direction") == "forward", named=True)
+    )
+    assert sent["delivered"] == flow["goodput_bytes"] == 8 * 50_000
+    assert sent["retransmits"] == flow["retransmits"] > 0
+    assert sent["timeouts"] == flow["timeouts"]
+    assert sim.flow("upload").sent("reverse")["delivered"] == 0
+    warm = bloatlab.open(bloatlab.parse(HOME), sets=sets | {"record.warm_up": "2s"})
+    warm.run_until("20s")
+    assert warm.flow("upload").sent() == sent
+    # a file takes about 100 ms: at 180 ms the first connection is open, and at 300 ms the second
+    part = bloatlab.open(bloatlab.parse(HOME), sets=sets)
+    for connection, at, before in ((1, "180ms", 0), (2, "300ms", 50_000)):
+        part.run_until(at)
+        state = part.flow("upload").read()
+        assert (state["connection"], 0 < state["delivered"] < 50_000) == (connection, True)
+        assert part.flow("upload").sent()["delivered"] == before + state["delivered"]
+    assert refused(sim.flow("upload").sent, "down") == (
+        'direction: \'down\' is not valid; expected "forward" or "reverse"'
+    )

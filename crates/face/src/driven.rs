@@ -3,7 +3,7 @@
 use scenario::read::{self, Format};
 use scenario::{Change, Scenario, unknown};
 use serde_json::Value;
-use sim::{Ended, LinkState, Outcome, Steer, TcpState, World};
+use sim::{Ended, LinkState, Outcome, Sent, Steer, TcpState, World};
 use units::{Duration, Problem, Time, shown};
 
 /// Maximum window or threshold that can be set, bytes.
@@ -157,14 +157,26 @@ impl Driven {
     ///
     /// Errors: those of [`Driven::flows`]; the application has no such flow; the flow has no open connection.
     pub fn sender(&self, app: &str, flow: usize) -> Result<TcpState, Problem> {
+        let sender = self.world.sender(self.flow_of(app, flow)?, flow);
+        let message = || format!("flow {flow} has no open connection at {}", self.now);
+        sender.ok_or_else(|| Problem::new(format!("app.{app}"), message()))
+    }
+
+    /// Returns the data that a flow's clients have sent over all its connections; if `reverse`, its servers.
+    ///
+    /// Errors: those of [`Driven::flows`]; the application has no such flow.
+    pub fn sent(&self, app: &str, flow: usize, reverse: bool) -> Result<Sent, Problem> {
+        Ok(self.world.sent(self.flow_of(app, flow)?, flow, reverse))
+    }
+
+    /// Returns the number of an application that has this flow.
+    fn flow_of(&self, app: &str, flow: usize) -> Result<usize, Problem> {
         let flows = self.flows(app)?;
-        let at = format!("app.{app}");
         if flow >= flows {
             let valid = if flows == 1 { "0, its only flow".to_owned() } else { format!("0 to {}", flows - 1) };
-            return Err(Problem::new(at, format!("flow {flow} is not valid; expected {valid}")));
+            return Err(Problem::new(format!("app.{app}"), format!("flow {flow} is not valid; expected {valid}")));
         }
-        let sender = self.world.sender(self.app_number(app)?, flow);
-        sender.ok_or_else(|| Problem::new(at, format!("flow {flow} has no open connection at {}", self.now)))
+        self.app_number(app)
     }
 
     /// Sets `key` of a flow's sender: "cwnd" or "ssthresh" in bytes, or "pacing_rate" in bit/s of payload. The value

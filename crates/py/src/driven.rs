@@ -152,6 +152,17 @@ impl DrivenRun {
         Ok(d)
     }
 
+    /// Returns, as a dict, the data that a flow's clients have sent over all its connections; if `reverse`, its servers.
+    fn sent<'py>(&self, py: Python<'py>, app: &str, flow: usize, reverse: bool) -> PyResult<Bound<'py, PyDict>> {
+        let sent = self.run.sent(app, flow, reverse).map_err(wrong)?;
+        let d = PyDict::new(py);
+        d.set_item("delivered", sent.delivered)?;
+        d.set_item("retransmits", sent.retransmits)?;
+        d.set_item("timeouts", sent.timeouts)?;
+        d.set_item("marks", sent.ce_reported)?;
+        Ok(d)
+    }
+
     /// Sets "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender.
     #[pyo3(signature = (app, flow, key, value))]
     fn set_sender(&mut self, app: &str, flow: usize, key: &str, value: Option<u64>) -> PyResult<()> {

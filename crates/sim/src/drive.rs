@@ -2,17 +2,18 @@
 //!
 //! ```text
 //! run_before(t)      handles the events before t; the clock stays at the last of these events
-//! link, sender       return a state at t, and change no result; link first updates the accounts up to t, as a sample
-//!                    of a series does
+//! link, sender,      return a state at t, and change no result; link first updates the accounts up to t, as a sample
+//! sent               of a series does
 //! change, steer      advance the clock to t, then act as an event of that time
 //! ```
 //!
 //! A change of a link at t comes before all other events at t, as does a change in the scenario.
 
-use crate::conn::SlotUse;
+use crate::conn::{Conn, SlotUse};
 use crate::link::Carrier;
 use crate::world::World;
 use measure::LinkCounts;
+use measure::tally::Row;
 use packet::FlowId;
 use port::{Carries, Change};
 use scenario::Scenario;
@@ -53,6 +54,19 @@ pub struct TcpState {
     pub stats: tcp::Stats,
     /// The limits of the values that [`World::steer`] can set.
     pub can: Steerable,
+}
+
+/// The data that a flow has sent in one direction: sums over all its connections since the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Payload, bytes: acknowledged in the latest connection, received in order in the earlier ones.
+    pub delivered: u64,
+    /// Segments retransmitted.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// CE-marked packets reported by ACKs.
+    pub ce_reported: u64,
 }
 
 impl World {
@@ -123,6 +137,31 @@ impl World {
             stats: end.tcp.stats(),
             can: end.tcp.steerable(stack),
         })
+    }
+
+    /// Returns the data that row `row` of application `app` has sent from its clients, or if `reverse`, from its servers.
+    pub fn sent(&self, app: usize, row: usize, reverse: bool) -> Sent {
+        let row = self.engine.tally.apps[app].first_row + row;
+        let Row { latest, directions, .. } = &self.engine.tally.rows[row];
+        let closed = directions[usize::from(reverse)].total;
+        let mut sent = Sent {
+            delivered: closed.goodput_bytes,
+            retransmits: closed.retransmits,
+            timeouts: closed.timeouts,
+            ce_reported: closed.ce_packets,
+        };
+        let of_row = |conn: &&Conn| conn.used() == SlotUse::Tcp && conn.info.row as usize == row;
+        for conn in self.engine.conns.iter().filter(of_row) {
+            let (end, peer) = (&conn.ends[usize::from(reverse)], &conn.ends[usize::from(!reverse)]);
+            let (_, own) = end.account();
+            // when the peer has received a file, its application may open the next connection before the last ACK arrives
+            let is_latest = conn.ends[0].flow == *latest;
+            sent.delivered += if is_latest { end.tcp.acked() } else { peer.tcp.stats().bytes_received };
+            sent.retransmits += own.retransmits;
+            sent.timeouts += own.timeouts;
+            sent.ce_reported += own.ce_packets;
+        }
+        sent
     }
 
     /// At `now`, sets a value of the sender that [`World::sender`] returns, and sends the segments that the new value

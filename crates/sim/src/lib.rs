@@ -60,7 +60,7 @@ mod wake;
 mod world;
 
 pub use conn::CONNECTION_BYTES;
-pub use drive::{LinkState, Steer, TcpState};
+pub use drive::{LinkState, Sent, Steer, TcpState};
 pub use loops::{Chunks, SendBytes, Sinks, Steps};
 pub use measure::{Column, Outcome, Table};
 pub use past::{Past, Timeline};

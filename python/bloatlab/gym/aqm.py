@@ -142,15 +142,10 @@ class Aqm(DrivenEnv):
     def _begin(self, episode: Episode, watching: bool) -> list[float]:
         self._root = self._dial.probability = 0.0
         self._watching = watching
-        self._link = self._open(episode, None if watching else {"agent": _law(self._dial)})
-        self._state = self._read()
+        self._open(episode, None if watching else {"agent": _law(self._dial)})
+        self._state = self._link.read()
         self._delay = 0.0
         return [0.0] * len(self.OBSERVED)
-
-    def _read(self) -> dict[str, Any]:
-        """Returns the state of the link."""
-        state = self._link.read()
-        return state | {"rate": self._rate(state["rate"])}
 
     def _interval(self) -> float:
         return self._length
@@ -163,18 +158,17 @@ class Aqm(DrivenEnv):
         before, began = self._state, self.simulation.now
         delays: list[float] = []
         shares: list[float] = []
-        state = before
+        state, carried = before, 0.0
         for n in range(1, SAMPLES + 1):
-            self.simulation.run_until(until if n == SAMPLES else began + (until - began) * n / SAMPLES)
-            state = self._read()
-            delays.append(8 * state["bytes"] / state["rate"])
+            carried += self._advance(until if n == SAMPLES else began + (until - began) * n / SAMPLES) / 8
+            state = self._link.read()
+            delays.append(8 * state["bytes"] / self._rate)
             shares.append(self._half / (self._half + delays[-1]))
         taken, self._state = until - began, state
         offered, dropped, marked, left = (
             state[key] - before[key]
             for key in ("offered_packets", "dropped_packets", "marked_packets", "delivered_bytes")
         )
-        carried = (before["rate"] + state["rate"]) / 2 * taken / 8
         delay, used = sum(delays) / SAMPLES, left / carried
         loss = min(dropped / offered, 1.0) if offered else 0.0
         parts = {"utilisation": used, "delay": sum(shares) / SAMPLES, "loss": loss}

@@ -141,10 +141,11 @@ class CongestionControl(DrivenEnv):
             raise ScenarioError([f"app: {self._app!r} is not an application of the scenario {hint}"]) from None
 
     def _begin(self, episode: Episode, watching: bool) -> list[float]:
-        self._link = self._open(episode)
+        self._open(episode)
         self._watching = watching
         self._flow = self.simulation.flow(self._app)
         self._state = self._connect(episode)
+        self._sent = self._flow.sent(self._state["direction"]) | {"sacked": self._state["sacked"]}
         srtt, window = self._state["srtt"], self._state["cwnd"]
         self._least = srtt
         self._window, self._pace = float(window), 8 * window / srtt
@@ -158,14 +159,12 @@ class CongestionControl(DrivenEnv):
         Raises `ScenarioError`.
         """
         simulation = self.simulation
-        simulation.run_until(
-            min(quantity(episode.scenario.data["app"][self._app].get("start", "0s")), simulation.duration)
-        )
+        self._advance(min(quantity(episode.scenario.data["app"][self._app].get("start", "0s")), simulation.duration))
         while (now := simulation.now) < simulation.duration:
             state = self._read()
             if state is not None and state["srtt"] is not None:
                 return state
-            simulation.run_until(min(now + LOOK, simulation.duration))
+            self._advance(min(now + LOOK, simulation.duration))
         raise ScenarioError([f"app.{self._app}: it has no connection with a round trip before the end of the run"])
 
     def _read(self) -> dict[str, Any] | None:
@@ -197,16 +196,17 @@ class CongestionControl(DrivenEnv):
         self._flow.cwnd = max(int(min(self._window, self._state["cwnd"]) if slow else self._window), mss)
 
     def _run(self, until: float) -> tuple[float, list[float], bool, dict[str, Any]]:
-        before, began, rate = self._state, self.simulation.now, self._rate(self._link.rate)
-        self.simulation.run_until(until)
+        before, began = self._state, self.simulation.now
         taken = until - began
+        rate = self._advance(until) / taken
         now = self._read()
-        state = before if now is None else now
-        fresh = state["connection"] != before["connection"]
+        closed = now is None or now["connection"] != before["connection"]
+        state = before if now is None or closed else now
+        sent = self._flow.sent(before["direction"]) | {"sacked": 0 if closed else state["sacked"]}
         delivered, sacked, again, timeouts, marks = (
-            state[key] - (0 if fresh else before[key])
-            for key in ("delivered", "sacked", "retransmits", "timeouts", "marks")
+            sent[key] - self._sent[key] for key in ("delivered", "sacked", "retransmits", "timeouts", "marks")
         )
+        self._sent = sent
         # a timeout may discard SACK information: `sacked` is then negative, and so may be the sum of `delivered` and
         # `sacked`
         delivered = max(delivered + sacked, 0)
@@ -216,7 +216,6 @@ class CongestionControl(DrivenEnv):
         segments = delivered / mss
         loss = again / (again + segments) if again else 0.0
         marked = min(marks / segments, 1.0) if segments else 0.0
-        rate = (rate + self._rate(self._link.rate)) / 2
         carried = rate * taken / 8 * mss / (mss + HEADERS)
         # the handshake gave the minimum round trip; a data segment is larger than its SYN and takes longer to send
         base = self._least + 8 * (mss + HEADERS - SYN) / rate
@@ -231,7 +230,7 @@ class CongestionControl(DrivenEnv):
             min(timeouts, 1),
         )
         info = {**parts, "seconds": taken, "rtt": srtt, "rate": self._rates[-1], "cwnd": state["cwnd"]}
-        return reward, observation, now is None, info
+        return reward, observation, closed, info
 
     def _observation(self, change: float, delivery: float, loss: float, marked: float, timeouts: float) -> list[float]:
         state = self._state

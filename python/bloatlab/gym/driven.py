@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from bloatlab.driving import Link, Simulation, open  # noqa: A004  bloatlab.open
+from bloatlab.driving import Simulation, open  # noqa: A004  bloatlab.open
 from bloatlab.errors import nearest
 from bloatlab.gym.episodes import Episode, Episodes, Given
 from bloatlab.scenario import Scenario, ScenarioError, amount, quantity
@@ -113,19 +114,30 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
         """Ends the episode."""
         self._simulation, self._over = None, True
 
-    def _open(self, episode: Episode, laws: Mapping[str, type] | None = None) -> Link:
-        """Opens the simulation of an episode; returns the bottleneck. Raises `ScenarioError` if it has no rate."""
+    def _open(self, episode: Episode, laws: Mapping[str, type] | None = None) -> None:
+        """Opens the simulation of an episode. Raises `ScenarioError` if the bottleneck has no rate."""
         self._simulation = open(episode.scenario, laws=laws)
         link = self._simulation.link(self._named or slowest(episode.scenario))
         if not link.rate:
             raise ScenarioError([f"link: {link!r} has no rate, with which the reward compares; expected another link"])
-        self._known = float(link.rate)
-        return link
+        self._link, self._rate = link, float(link.rate)
+        links = episode.scenario.data["link"].values()
+        self._changes = deque(sorted({quantity(change["at"]) for one in links for change in one.get("changes", ())}))
 
-    def _rate(self, now: float) -> float:
-        """Returns the bottleneck's rate in bit/s if it is `now`, during an outage its rate before the outage."""
-        self._known = float(now or self._known)
-        return self._known
+    def _advance(self, until: float) -> float:
+        """Runs to a time in s; returns the bits that the bottleneck can carry until then.
+
+        `_rate` is the bottleneck's rate in bit/s, during an outage its rate before the outage.
+        """
+        simulation, bits, now = self.simulation, 0.0, self.simulation.now
+        until = round(until, 9)  # whole ns, as the times of changes
+        while self._changes and self._changes[0] < until:
+            at = self._changes.popleft()
+            bits, now = bits + self._rate * (at - now), at
+            simulation.run_until(min(at + 1e-9, until))  # a change has been made 1 ns later
+            self._rate = float(self._link.rate or self._rate)
+        simulation.run_until(until)
+        return bits + self._rate * (until - now)
 
     def _bounded(self, observation: list[float]) -> Vector:
         space = self.observation_space

@@ -1,0 +1,94 @@
+"""The steps of the environments: all that a transfer delivers is counted, and rates that change within a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from bloatlab.gym.aqm import HOME
+from bloatlab.gym.congestion_control import LINE
+
+CC, AQM = "bloatlab/CongestionControl-v0", "bloatlab/Aqm-v0"
+
+
+def steps(env: Any, seed: int = 1, **options: Any) -> list[tuple[float, bool, bool, dict[str, Any]]]:
+    """Runs an episode in which the agent changes nothing; returns the reward, the ends and the info of each step."""
+    env.reset(seed=seed, options=options)
+    seen: list[tuple[float, bool, bool, dict[str, Any]]] = []
+    while not seen or not (seen[-1][1] or seen[-1][2]):
+        _, reward, *rest = env.step(np.zeros(1, np.float32))
+        seen.append((float(reward), *rest))
+    return seen
+
+
+def transfers(**ftp: Any) -> Any:
+    """Returns the default scenario with a line of 12 Mbit/s and transfers like these."""
+    link = {**LINE["link"]["line"], "rate": "12mbit"}
+    app = {"agent": {"from": "client", "to": ["server"], "traffic": {"ftp": ftp}}}
+    return {**LINE, "link": {"line": link}, "app": app}
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+@pytest.mark.parametrize("size", [100_000, 500_000])
+@pytest.mark.parametrize("options", [{}, {"controller": "cubic"}])
+def test_an_episode_ends_with_its_first_connection_and_counts_all_of_it(
+    direction: str, size: int, options: dict[str, Any]
+):
+    # the next file begins a second after the end of the first, so nothing of it is delivered in the last step
+    env = gymnasium.make(CC, axes={}, scenario=transfers(size=f"{size}B", direction=direction, pause="1s"))
+    seen = steps(env, **options)
+    assert [one[1:3] for one in seen] == [(False, False)] * (len(seen) - 1) + [(True, False)]
+    assert sum(one[3]["rate"] * one[3]["seconds"] / 8 for one in seen) == pytest.approx(size, abs=1e-3)
+    # the link carries 1448 bytes of payload in a packet of 1500 bytes, which takes 1 ms
+    shares = sum(one[3]["throughput"] * one[3]["seconds"] for one in seen)
+    assert shares == pytest.approx(size / 1448 * 0.001)
+
+
+def test_an_episode_ends_although_the_next_connection_is_open_at_the_end_of_a_step():
+    seen = steps(gymnasium.make(CC, axes={}, scenario=transfers(size="100KB")))
+    assert [one[1] for one in seen] == [False] * (len(seen) - 1) + [True]
+    # the windows of slow start have 10, 20 and 40 segments, so the 70 segments of the file need three round trips of
+    # 40 ms after the handshake
+    assert seen[-1][3]["time"] < 0.4
+    assert sum(one[3]["rate"] * one[3]["seconds"] / 8 for one in seen) == pytest.approx(100_000, abs=1e-3)
+
+
+def test_connections_within_one_step_are_counted():
+    env = gymnasium.make(CC, axes={}, scenario=transfers(size="100KB", count=5), interval="8s")
+    ((_, terminated, truncated, info),) = steps(env)
+    assert (terminated, truncated) == (True, False)
+    assert info["rate"] * info["seconds"] / 8 == pytest.approx(500_000, abs=1e-3)
+
+
+#: A rate that falls and returns within a step of 1 s, and one that rises soon after the beginning of a step. A change
+#: at the start and one of another link change nothing.
+CHANGES = [
+    {"at": "0s", "delay": "1ms"},
+    {"at": "2.3s", "rate": "2mbit"},
+    {"at": "2.6s", "rate": "10mbit"},
+    {"at": "4.2s", "rate": "30mbit"},
+]
+
+
+def test_a_busy_line_carries_all_that_it_can_while_its_rate_changes():
+    line = {**LINE["link"]["line"], "rate": "10mbit", "delay": "1ms", "queue": "droptail", "changes": CHANGES}
+    # the window is always larger than the bandwidth-delay product, so the queue is never empty. An ACK returns 2 ms
+    # after its segment has left the queue, so the throughput of a step of 1 s differs from 1 by at most 2 ms * 30 / 10
+    stack = {"initial_window": {"segments": 200}}
+    env = gymnasium.make(CC, axes={}, scenario={**LINE, "link": {"line": line}}, interval="1s", stack=stack)
+    seen = [one[3] for one in steps(env)][1:]
+    assert len(seen) == 9
+    assert [info["throughput"] for info in seen] == pytest.approx([1.0] * 9, abs=0.006)
+
+
+def test_a_busy_queue_carries_all_that_its_link_can_while_its_rate_changes():
+    up = {**HOME["link"]["up"], "rate": "10mbit", "changes": CHANGES}
+    flood = {"flood": {"from": "home", "to": ["net"], "traffic": {"cbr": {"rate": "40mbit"}}}}
+    home = {**HOME, "link": {**HOME["link"], "up": up}, "app": flood}
+    seen = [one[3] for one in steps(gymnasium.make(AQM, axes={}, scenario=home, interval="1s"))][1:]
+    # a packet of 1 ms that is in transmission at a change leaves at the old rate
+    assert len(seen) == 9
+    assert [info["utilisation"] for info in seen] == pytest.approx([1.0] * 9, abs=0.003)
