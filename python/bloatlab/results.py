@@ -20,9 +20,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from bloatlab import files
+from bloatlab import _core, files
 from bloatlab.errors import InputError, nearest
-from bloatlab.scenario import Scenario, ScenarioError, parse, version
+from bloatlab.scenario import Scenario, ScenarioError, version
 from bloatlab.simulation import TEXT, Result
 from bloatlab.traces import CAPTURES, KINDS, PACKETS
 
@@ -98,10 +98,13 @@ def open_result(folder: str | Path) -> Result:
 
 
 def _canonical(scenario: dict[str, Any]) -> Scenario:
-    """Returns a saved scenario; one that only another version of bloatlab accepts stays as it was written."""
+    """Returns a saved scenario; one that only another version of bloatlab accepts stays as it was written.
+
+    The core alone reads it, because `scenario.parse` would run the Python files that it names.
+    """
     text = json.dumps(scenario, ensure_ascii=False)
     try:
-        return parse(text, form="json")
+        return Scenario(_core.resolve(text, "json", SCENARIO))
     except ScenarioError:
         return Scenario(text)
 
