@@ -152,6 +152,33 @@ impl Prague {
         !w.slow_start() && self.rounds >= self.transition
     }
 
+    /// Changes the window: by marks, for delivered segments, and by one segment towards W.
+    fn adjust(&mut self, w: &mut Window, s: &AckSample) {
+        if let Some(before) = self.before_loss.take()
+            && w.cwnd >= before
+        {
+            // the loss was spurious: the sender has restored the window
+            self.w = w.cwnd;
+        }
+        let marked = f64::from(s.ce_packets) * (self.segment / self.mss);
+        if marked > 0.0 {
+            self.reduce(w, s);
+        }
+        // a flow that is paced at W per round trip seldom fills its window. The window must therefore grow even if it
+        // is not full, unless the application has no data to send
+        let app_limited = s.rate.is_some_and(|r| r.app_limited);
+        if !app_limited && s.credit > marked {
+            self.grow(w, s.credit - marked, s.srtt);
+        }
+        let target = self.w.ceil().max(LEAST);
+        if w.cwnd > target {
+            w.cwnd = (w.cwnd - 1.0).max(target);
+            w.ssthresh = w.cwnd;
+        } else if w.cwnd < target && !w.slow_start() {
+            w.cwnd = (w.cwnd + 1.0).min(target);
+        }
+    }
+
     /// Responds to a mark.
     fn reduce(&mut self, w: &mut Window, s: &AckSample) {
         if self.may_cut(w, s) {
@@ -301,39 +328,17 @@ impl Control for Prague {
         self.counted = s.ecn;
         self.segments += u64::from(s.segments);
         self.marked += u64::from(s.ce_packets);
-        if s.rests {
-            return self.drive(w);
-        }
         if !self.counted {
             self.pacing_rate = None;
             return self.reno.on_ack(w, s);
         }
-        if let Some(before) = self.before_loss.take()
-            && w.cwnd >= before
-        {
-            // the loss was spurious: the sender has restored the window
-            self.w = w.cwnd;
-        }
-        let marked = f64::from(s.ce_packets) * (self.segment / self.mss);
-        if marked > 0.0 {
-            self.reduce(&mut w, s);
-        }
-        // a flow that is paced at W per round trip seldom fills its window. The window must therefore grow even if it
-        // is not full, unless the application has no data to send
-        let app_limited = s.rate.is_some_and(|r| r.app_limited);
-        if !app_limited && s.credit > marked {
-            self.grow(&mut w, s.credit - marked, s.srtt);
-        }
-        let target = self.w.ceil().max(LEAST);
-        if w.cwnd > target {
-            w.cwnd = (w.cwnd - 1.0).max(target);
-            w.ssthresh = w.cwnd;
-        } else if w.cwnd < target && !w.slow_start() {
-            w.cwnd = (w.cwnd + 1.0).min(target);
+        if !s.rests {
+            self.adjust(&mut w, s);
         }
         self.update_alpha(&w, s);
         self.pace(&w, s.in_flight as f64, s.now, s.srtt);
-        self.drive(w)
+        // the pacing rate follows the round-trip time also during the repair of a loss
+        Drive { converges: true, ..self.drive(w) }
     }
 
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {

@@ -212,6 +212,23 @@ fn marks_take_the_window_down_at_any_round_trip() {
 }
 
 #[test]
+fn the_pacing_rate_follows_the_round_trip_while_the_window_rests() {
+    let mut c = prague();
+    let w = Window { cwnd: 10.0, ssthresh: 10.0 };
+    for ms in [100, 50, 40] {
+        let srtt = Duration::from_millis(ms);
+        let s =
+            AckSample { now: Time(MS), segments: 1, credit: 1.0, ecn: true, rests: true, srtt, ..AckSample::default() };
+        let d = c.on_ack(w, &s);
+        // the sender applies the result, although the window rests. The window is unchanged; 10 segments of 1500 bytes
+        // leave per round trip
+        assert!(d.converges && (d.cwnd, d.ssthresh) == (10.0, 10.0));
+        let rate = d.pacing_rate.unwrap();
+        assert!((rate * ms as f64 / 1000.0 - 15_000.0).abs() < 1e-6, "{rate}");
+    }
+}
+
+#[test]
 fn it_grows_unless_the_application_has_no_more() {
     let rate = |app_limited| RateSample {
         bytes: 1500,
