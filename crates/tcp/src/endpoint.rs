@@ -104,6 +104,12 @@ impl Endpoint {
         if self.rx.phase != Phase::Established && !self.on_early_segment(p, now, segment, io) {
             return;
         }
+        if segment.flags.has(Flags::SYN) {
+            // a repeated SYN-ACK: our ACK of the first SYN-ACK was lost or is late. It acknowledges nothing new, and
+            // its ECN bits are part of the negotiation (RFC 3168 §6.1.1)
+            self.rx.set_ack_now();
+            return self.proceed(p, now, io);
+        }
         if self.rx.ecn == EcnUse::Accurate && segment.seq_len() == 0 {
             self.rx.on_control_segment(segment.ecn);
         }
@@ -116,20 +122,15 @@ impl Endpoint {
             self.tx.on_ack(cx, segment);
         }
         if segment.seq_len() > 0 {
-            if segment.flags.has(Flags::SYN) {
-                // a repeated SYN-ACK: our ACK of the first SYN-ACK was lost
-                self.rx.set_ack_now();
-            } else {
-                self.note_pause(p, segment.ts_val);
-                self.rx.await_run(segment);
-                let old = self.rx.next;
-                self.rx.on_data(p, now, segment, &mut self.stats, io);
-                if self.rx.has_space() {
-                    self.rx.right_size(p, now, segment, old);
-                }
-                if segment.flags.has(Flags::PSH) {
-                    self.on_push(p);
-                }
+            self.note_pause(p, segment.ts_val);
+            self.rx.await_run(segment);
+            let old = self.rx.next;
+            self.rx.on_data(p, now, segment, &mut self.stats, io);
+            if self.rx.has_space() {
+                self.rx.right_size(p, now, segment, old);
+            }
+            if segment.flags.has(Flags::PSH) {
+                self.on_push(p);
             }
         }
         self.proceed(p, now, io);

@@ -72,6 +72,23 @@ fn both_ends_use_what_both_support() {
     }
 }
 
+#[test]
+fn a_repeated_syn_ack_reports_no_mark() {
+    for name in ["reno", "rfc", "dctcp", "bbr3", "prague"] {
+        let p = preset(name).with(|p| p.ecn.ecn = true);
+        // the client's ACK of the SYN-ACK is lost, so the server repeats the SYN-ACK. With RFC 3168's ECN, it has ECE
+        let mut n = Net::new(&p, 10, |from, count, _| if from == 0 && count == 1 { Fate::Drop } else { Fate::Pass });
+        n.connect(0, false);
+        n.run(0.5);
+        let window = n.ends[0].probe(&p).cwnd_bytes;
+        n.run(3.0);
+        assert_eq!(n.times(1, |s| s.flags.has(Flags::SYN)).len(), 2, "{name}");
+        assert!(n.has(1, Event::Connected), "{name}");
+        let (probe, stats) = (n.ends[0].probe(&p), n.ends[0].stats());
+        assert_eq!((probe.cwnd_bytes, stats.ecn_reductions, stats.ce_reported), (window, 0, 0), "{name}");
+    }
+}
+
 /// Returns the ECN fields of a connection's packets, one list each for SYNs, new data, retransmissions and pure ACKs. A
 /// run of equal fields is one entry of the list.
 fn fields(p: &TcpParams) -> [Vec<Ecn>; 4] {
