@@ -32,6 +32,9 @@ const AT_ONCE: Time = Time::ZERO;
 /// A gap between two segments counts as a pause by the sender only if it is longer than this, in microseconds. Only
 /// pauses longer than the RTO matter, and usual RTOs are longer than this limit.
 const PAUSE: u32 = 100_000;
+/// A segment whose time stamp is older than the stored one by at most this, in microseconds, was overtaken in the
+/// network. Two minutes: no segment lives longer (the MSL of RFC 9293 §3.4.3).
+const LATE: u32 = 120_000_000;
 /// Number of ACKs that leave at once after a CE mark that makes ACKs carry ECE.   Source: Linux.
 const QUICK_AFTER_CE: u32 = 2;
 
@@ -180,11 +183,13 @@ impl Receiver {
     }
 
     /// Returns how long the peer paused before it sent the segment with the time stamp `ts_val`, in microseconds.
-    /// Returns `None` if the pause was at most [`PAUSE`], or if no data has arrived in order yet.
+    /// Returns `None` if the pause was at most [`PAUSE`], or if no data has arrived in order yet. The clock of the time
+    /// stamps wraps every 71.6 minutes, so a pause is missed if it is shorter than a multiple of this time by at most
+    /// [`LATE`], or longer by at most [`PAUSE`].
     #[inline]
     pub(crate) fn pause_us(&self, ts_val: u32) -> Option<u32> {
         let us = ts_val.wrapping_sub(self.ts_recent);
-        (us > PAUSE && us < 1 << 31 && self.next > 1).then_some(us)
+        (us > PAUSE && us < LATE.wrapping_neg() && self.next > 1).then_some(us)
     }
 
     /// Makes at least the next `acks` ACKs leave at once.

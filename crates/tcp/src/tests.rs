@@ -304,18 +304,19 @@ fn delayed_acks_halve_the_acks() {
 #[test]
 fn acks_at_once_return_after_a_pause() {
     // 16 of 20 segments are acknowledged at once, and the other four in pairs, which makes 18 ACKs. Quick ACKs resume after a
-    // pause of a second, because a second is longer than the receiver's RTO of 20 + 200 ms
-    for (quick_acks_return, want) in [(true, [18, 18]), (false, [18, 10])] {
+    // pause of a second, because a second is longer than the receiver's RTO of 20 + 200 ms. They also resume after 40
+    // minutes, more than half of the 71.6 minutes after which the time stamps repeat, and after 80 minutes
+    for (quick_acks_return, want) in [(true, [18; 4]), (false, [18, 10, 10, 10])] {
         let p = exact().with(|p| {
             p.quirks.quick_acks_return = quick_acks_return;
             p.opening.initial_window = InitialWindow::Segments(20);
         });
         let mut n = Net::new(&p, 10, pass);
         n.connect(0, false);
-        let mut acks = [0; 2];
-        for count in &mut acks {
+        let mut acks = [0; 4];
+        for (count, pause) in acks.iter_mut().zip([1.0, 1.0, 2400.0, 4800.0]) {
             let before = n.log.len();
-            n.run(n.now.secs() + 1.0);
+            n.run(n.now.secs() + pause);
             n.write(0, 20 * 1448, false);
             n.run(n.now.secs() + 0.2);
             *count = n.log[before..].iter().filter(|l| l.1 == 1 && l.2.flags == Flags::PURE_ACK).count();
