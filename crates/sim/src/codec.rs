@@ -19,7 +19,7 @@ use crate::arena::Arena;
 use crate::wake::InFlightBytes;
 use packet::{Ecn, Flags, FlowId, NodeId, PacketMeta};
 use std::num::NonZeroU32;
-use tcp::{PlainData, SackBlock, Segment};
+use tcp::{PlainData, SackBlock, Segment, micros};
 use units::{Duration, Time};
 
 /// Flags that neither plain nor counting segments have.
@@ -102,7 +102,7 @@ pub(crate) fn encode(segment: &Segment, form: Form, now: Time, envelope: &Envelo
     let seq = if flags.has(Flags::PURE_ACK) { segment.ack } else { segment.seq };
     let (flags, body) = match form {
         Form::PlainAck | Form::CountingAck => (flags.with(Flags::INLINE), segment.ts_ecr),
-        Form::PlainData => (flags.with(Flags::INLINE), clock_us(now)),
+        Form::PlainData => (flags.with(Flags::INLINE), micros(now)),
         Form::Sack => {
             let sacks = Sacks::new(segment);
             (flags.with(sacks.whole()), bodies.sacks.put(sacks))
@@ -137,17 +137,11 @@ pub(crate) fn plain_data(packet: &PacketMeta, now: Time, peer_header: u16) -> (P
     (data, inline_delay(now, packet.body))
 }
 
-/// Returns `now` as a time stamp: microseconds since the start of the run, modulo 2^32.
-#[inline]
-pub(crate) fn clock_us(now: Time) -> u32 {
-    (now.0 / 1000) as u32
-}
-
 /// Returns the delay of a packet that carries its time stamp inline. The result is exact to a microsecond, for delays below 71
 /// minutes (2^32 us).
 #[inline]
 pub(crate) fn inline_delay(now: Time, stamp: u32) -> Duration {
-    Duration::from_micros(u64::from(clock_us(now).wrapping_sub(stamp)))
+    Duration::from_micros(u64::from(micros(now).wrapping_sub(stamp)))
 }
 
 /// The part of a segment stored in the arena while its packet is in flight.
@@ -449,8 +443,8 @@ mod tests {
         let mut s = Segment {
             seq: rng.below(1 << 40),
             ack,
-            ts_val: clock_us(sent),
-            ts_ecr: clock_us(sent).wrapping_sub(rng.below(1 << 31) as u32),
+            ts_val: micros(sent),
+            ts_ecr: micros(sent).wrapping_sub(rng.below(1 << 31) as u32),
             has_ack: true,
             ..Segment::default()
         };

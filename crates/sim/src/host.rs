@@ -1,11 +1,11 @@
 //! The host of an application: carries out the application's requests.
 
-use crate::codec::clock_us;
 use crate::conn::SlotUse;
 use crate::engine::Engine;
 use crate::wake::Wake;
 use packet::{Ecn, Flags, FlowId, PacketMeta};
 use record::Sink;
+use tcp::micros;
 use traffic::{ConnId, Host, Role};
 use units::{Duration, Rng, Time};
 
@@ -71,7 +71,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
             stamp: now,
             seq: number,
             flow,
-            body: clock_us(now),
+            body: micros(now),
             size,
             dst: path.peer,
             tos: path.dscp << 2 | path.datagram_ecn,

@@ -250,7 +250,10 @@ impl Endpoint {
             cwnd_bytes: bytes(if p.quirks.whole_segments { self.tx.window.cwnd.floor() } else { self.tx.window.cwnd }),
             ssthresh_bytes: bytes(self.tx.window.ssthresh),
             srtt: self.tx.rtt.srtt,
-            rto: self.tx.rtt.rto(p.rto.max_rto),
+            rto: match self.rx.phase {
+                Phase::SynSent | Phase::SynReceived => self.syn_wait(p),
+                _ => self.tx.rtt.rto(p.rto.max_rto),
+            },
             in_flight: self.tx.in_flight(),
             state: self.tx.state,
         }

@@ -57,6 +57,6 @@ pub use cc::shared::HyStart;
 pub use endpoint::Endpoint;
 pub use params::{ReceiveWindow, Recovery, TcpParams};
 pub use presets::PRESETS;
-pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment};
+pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment, micros};
 pub use stats::{Probe, State, Stats};
 pub use steer::{Steer, Steerable};

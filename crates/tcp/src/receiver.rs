@@ -170,6 +170,13 @@ impl Receiver {
         self.ts_recent = ts_val;
     }
 
+    /// Stores the time stamp of a repeated SYN, unless it is older than the stored one.   Source: RFC 7323 §4.3.
+    pub(crate) fn on_repeated_syn(&mut self, ts_val: u32) {
+        if (ts_val.wrapping_sub(self.ts_recent) as i32) > 0 {
+            self.ts_recent = ts_val;
+        }
+    }
+
     /// Returns true if an ACK must leave before the current call into the endpoint returns.
     #[inline]
     pub(crate) fn ack_now(&self) -> bool {

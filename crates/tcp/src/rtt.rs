@@ -90,11 +90,12 @@ impl Rtt {
         self.backoff = (self.backoff + 1).min(p.rto.backoff_doublings);
     }
 
-    /// Ends the SYN's backoff. If the SYN was lost and the handshake yielded no sample, raises the RTO to at least 3 s.
+    /// Ends the SYN's backoff. If the SYN or SYN-ACK was repeated and the handshake yielded no sample, raises the RTO
+    /// to at least 3 s.
     ///
     /// Source: RFC 6298 §5.7.
-    pub(crate) fn after_syn(&mut self, lost: bool) {
-        if self.srtt.is_zero() && lost {
+    pub(crate) fn after_syn(&mut self, repeated: bool) {
+        if self.srtt.is_zero() && repeated {
             self.base = self.base.max(Duration::from_secs(3));
         }
         self.backoff = 0;

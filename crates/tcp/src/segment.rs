@@ -111,7 +111,7 @@ pub struct Segment {
     /// In a packet with [`Flags::GSO`], the number of payload bytes in each segment that the packet contains; the last
     /// segment may have fewer. In all other packets, 0.
     pub gso_size: u16,
-    /// Send time, microseconds modulo 2^32.   Source: RFC 7323 §3.
+    /// Send time ([`micros`]), or 0 for none.   Source: RFC 7323 §3.
     pub ts_val: u32,
     /// Echo of the peer's `ts_val`, or 0 for none.
     pub ts_ecr: u32,
@@ -242,8 +242,9 @@ pub trait Io {
     fn event(&mut self, event: Event);
 }
 
-/// Returns the time as carried in the time stamp option: microseconds modulo 2^32.
+/// Returns the time as carried in the time stamp option: microseconds modulo 2^32. The clock starts at 1, because a
+/// time stamp of 0 means that there is none.
 #[inline]
-pub(crate) fn micros(now: Time) -> u32 {
-    (now.0 / 1_000) as u32
+pub fn micros(now: Time) -> u32 {
+    (now.0 / 1_000 + 1) as u32
 }

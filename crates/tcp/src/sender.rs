@@ -204,13 +204,9 @@ impl Sender {
 
     /// Prepares the sender to send data. Called when the SYN has been acknowledged, or at the start of a connection
     /// without a handshake.
-    pub(crate) fn open(&mut self, p: &TcpParams) {
+    pub(crate) fn open(&mut self) {
         self.una = 1;
         self.next = self.next.max(1);
-        if self.timeouts > 0 && p.opening.syn_loss_restricts {
-            self.window.cwnd = 1.0;
-        }
-        self.rtt.after_syn(self.timeouts > 0);
         self.timeouts = 0;
         self.rto_at = Time::NEVER;
     }

@@ -5,6 +5,7 @@ mod ecn;
 mod hostile;
 mod net;
 mod offload;
+mod opening;
 mod outside;
 mod params;
 mod property;

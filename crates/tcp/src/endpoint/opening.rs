@@ -47,7 +47,11 @@ impl Endpoint {
             }
             Phase::SynReceived if syn && !segment.has_ack => {
                 // the peer has repeated its SYN, because our SYN-ACK was lost or is late
+                if !p.quirks.first_syn_echoed {
+                    self.rx.on_repeated_syn(segment.ts_val);
+                }
                 self.transmit_syn(p, now, true, io);
+                self.tx.rto_at = p.rto.expiry(now, self.syn_wait(p));
                 false
             }
             Phase::SynReceived if segment.has_ack && segment.ack >= 1 && !syn => {
@@ -68,7 +72,7 @@ impl Endpoint {
 
     pub(super) fn establish_at_once(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.rx.open(0);
-        self.tx.open(p);
+        self.tx.open();
         self.rx.ecn = accecn::agreed(p);
         self.rx.begin_ecn(p);
         self.rx.begin_space(now);
@@ -77,21 +81,33 @@ impl Endpoint {
     }
 
     fn established(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, io: &mut impl Io) {
-        let from = match ts_ecr {
-            0 if self.tx.timeouts > 0 => None,
-            ecr if p.wire.timestamps && ecr != 0 => Some(ecr),
-            _ => Some(self.rx.syn_sent),
-        };
-        if let Some(from) = from {
+        let repeated = self.stats.retransmits > 0;
+        let echo = Some(ts_ecr).filter(|ecr| p.wire.timestamps && *ecr != 0);
+        // without a time stamp, it is unknown which of several SYNs was acknowledged (Karn's algorithm, RFC 6298 §3)
+        if let Some(from) = echo.or((!repeated).then_some(self.rx.syn_sent)) {
             let us = micros(now).wrapping_sub(from);
             self.tx.sample_rtt(p, us);
             self.tx.on_handshake(p, now, us);
         }
-        self.tx.open(p);
+        if self.syn_was_lost(p, echo) && p.opening.syn_loss_restricts {
+            self.tx.window.cwnd = 1.0;
+        }
+        self.tx.rtt.after_syn(repeated);
+        self.tx.open();
         self.rx.begin_ecn(p);
         self.rx.begin_space(now);
         self.rx.phase = Phase::Established;
         io.event(Event::Connected);
+    }
+
+    /// Returns true if the stack assumes that its SYN or SYN-ACK was lost, because it has sent it more than once. An
+    /// echo of the first one's time stamp shows that the first one has arrived.
+    ///
+    /// Source: RFC 5681 §3.1; Linux: tcp_init_transfer, tcp_try_undo_spurious_syn and tcp_create_openreq_child.
+    fn syn_was_lost(&self, p: &TcpParams, echo: Option<u32>) -> bool {
+        let repeats = self.stats.retransmits;
+        let assumed = if p.quirks.one_syn_repeat_allowed { self.tx.timeouts > 0 && repeats > 1 } else { repeats > 0 };
+        assumed && echo != Some(self.rx.syn_sent)
     }
 
     pub(super) fn send_syn(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
@@ -101,7 +117,7 @@ impl Endpoint {
         self.tx.rto_at = p.rto.expiry(now, self.syn_wait(p));
     }
 
-    fn syn_wait(&self, p: &TcpParams) -> Duration {
+    pub(super) fn syn_wait(&self, p: &TcpParams) -> Duration {
         self.tx.rtt.rto(p.opening.max_syn_rto)
     }
 

@@ -17,7 +17,9 @@ group! {
         pub syn_linear_timeouts: u32 = 4,
         /// Number of SYN retransmissions before the connection fails; null (in a JSON file): unlimited.
         pub syn_retries: Option<u32> = Some(6),
-        /// If the SYN was lost, the first window is one segment.   Source: RFC 5681 §3.1.
+        /// If the SYN or SYN-ACK was lost, the first window of its sender is one segment. A sender that has repeated it
+        /// assumes the loss, unless an echoed time stamp shows that the first one arrived. Linux assumes the loss only
+        /// after two repeats. Source: RFC 5681 §3.1; Linux, tcp_init_transfer.
         pub syn_loss_restricts: bool = true,
         /// First window.
         pub initial_window: InitialWindow = InitialWindow::Segments(10),

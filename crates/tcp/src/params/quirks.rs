@@ -44,6 +44,13 @@ group! {
         /// A segment's payload is delivered to the application before its ACK is sent, as in ns-2's FullTcp. So the
         /// application's response leaves before the ACK. Has no effect on hosts without applications.
         pub ack_after_delivery: bool = false,
+        /// A SYN-ACK echoes the time stamp of the first SYN that arrived, even if the client has repeated the SYN
+        /// (Linux: tcp_check_req). So if a SYN-ACK is lost, the client's first RTT sample includes the wait before it
+        /// repeats the SYN. If false, a SYN-ACK echoes the newest SYN (RFC 7323 §4.3).
+        pub first_syn_echoed: bool = true,
+        /// The first window becomes one segment only if the SYN or SYN-ACK was sent at least three times, at least once
+        /// because of a timeout (Linux: tcp_init_transfer). If false, sending it twice is enough (RFC 5681 §3.1).
+        pub one_syn_repeat_allowed: bool = true,
         /// The client's ACK of the SYN-ACK leaves as a separate segment, before queued data, as in ns-2's FullTcp and
         /// over sockets. If false, queued data carries this ACK.
         pub bare_handshake_ack: bool = false,
@@ -69,6 +76,8 @@ impl Quirks {
         ack_cwr: false,
         short_segments_wait: false,
         ack_after_delivery: false,
+        first_syn_echoed: false,
+        one_syn_repeat_allowed: false,
         bare_handshake_ack: false,
         fin_after_data: false,
     };

@@ -181,7 +181,7 @@ impl Bench {
         let next = self.next();
         let mut ack = Segment { ack: next, has_ack: true, flags: Flags::PURE_ACK, ..Segment::default() };
         if self.p.wire.timestamps {
-            ack.ts_val = (self.now.0 / 1_000) as u32;
+            ack.ts_val = tcp::micros(self.now);
             ack.ts_ecr = segment.map_or(0, |s| s.ts_val);
         }
         if self.p.detection.recovery == tcp::Recovery::Sack {
