@@ -78,14 +78,15 @@ pub(crate) fn request(p: &TcpParams) -> u8 {
     }
 }
 
-/// Returns the ECN feedback of a connection that has no handshake. Both ends have the same parameters.
+/// Returns the ECN feedback of a connection that has no handshake. Both ends have the same ECN parameters.
 pub(crate) fn agreed(p: &TcpParams) -> EcnUse {
     if p.ecn.ecn && p.ecn.ecn_feedback == EcnFeedback::Accecn { EcnUse::Accurate } else { EcnUse::classic(p.ecn.ecn) }
 }
 
-/// Returns the ECN feedback to use with a peer that supports only RFC 3168.
+/// Returns the ECN feedback to use with a peer that supports only RFC 3168. A client that offered AccECN cannot decline
+/// RFC 3168's ECN, because the server uses it from its SYN-ACK on.   Source: RFC 9768 table 2.
 fn fallback(p: &TcpParams) -> EcnUse {
-    EcnUse::classic(p.control.ecn().feedback < Feedback::Accecn)
+    if p.control.ecn().feedback < Feedback::Accecn { EcnUse::Classic } else { EcnUse::Echo }
 }
 
 /// AccECN counters of one endpoint, as a receiver and as a sender.

@@ -16,10 +16,13 @@ use crate::segment::Segment;
 use packet::{Ecn, Flags};
 
 /// ECN feedback in use on a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd)]
 pub(crate) enum EcnUse {
     #[default]
     Off,
+    /// RFC 3168 feedback for the peer's packets. This end sends no ECN-capable packets, because its controller needs
+    /// AccECN and the peer does not support it.
+    Echo,
     /// RFC 3168 or DCTCP feedback, in which ECE and CWR are separate flags.
     Classic,
     /// AccECN feedback, in which ECE and CWR are two of the three bits of a counter.
@@ -29,6 +32,12 @@ pub(crate) enum EcnUse {
 impl EcnUse {
     pub(crate) fn classic(on: bool) -> Self {
         if on { Self::Classic } else { Self::Off }
+    }
+
+    /// Returns true if this end sends ECN-capable packets.
+    #[inline]
+    pub(crate) fn sends(self) -> bool {
+        self > Self::Echo
     }
 }
 

@@ -128,7 +128,7 @@ impl Endpoint {
             self.rx.stamp(p, now, &mut s);
             s.flags = s.flags.with_ace(match self.rx.ecn {
                 EcnUse::Off => 0b000,
-                EcnUse::Classic => 0b001,
+                EcnUse::Echo | EcnUse::Classic => 0b001,
                 EcnUse::Accurate => self.rx.counts().answer(),
             });
         } else {
@@ -137,7 +137,7 @@ impl Endpoint {
             }
             s.flags = s.flags.with_ace(accecn::request(p));
         }
-        if p.capable() == EctOn::All && if answer { self.rx.ecn != EcnUse::Off } else { p.ecn.ecn } {
+        if p.capable() == EctOn::All && if answer { self.rx.ecn.sends() } else { p.ecn.ecn } {
             s.ecn = p.codepoint();
         }
         s.retransmission = again;

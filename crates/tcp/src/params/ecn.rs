@@ -54,8 +54,8 @@ words! {
         /// once: one for the segments before the change, and one for the segment with the changed bit.   Source: RFC 8257 §3.2.
         "dctcp" Dctcp,
         /// Exact counts, by a 3-bit counter in every segment. The handshake negotiates AccECN. If the peer supports
-        /// only RFC 3168, the feedback is that of RFC 3168, but ECN is off if the controller needs AccECN, as prague
-        /// does. ECN is also off if the peer does not support ECN. Source: RFC 9768.
+        /// only RFC 3168, the feedback is that of RFC 3168, and an end whose controller needs AccECN, as prague does,
+        /// sends no ECN-capable packets. ECN is off if the peer does not support ECN. Source: RFC 9768.
         "accecn" Accecn,
     }
 

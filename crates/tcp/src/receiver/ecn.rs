@@ -22,7 +22,7 @@ impl Receiver {
             }
             return;
         }
-        let capable = if p.capable() >= EctOn::Established { CAPABLE } else { 0 };
+        let capable = if self.ecn.sends() && p.capable() >= EctOn::Established { CAPABLE } else { 0 };
         let counts = if self.ecn == EcnUse::Accurate { COUNTS } else { 0 };
         self.flags |= capable | counts;
     }

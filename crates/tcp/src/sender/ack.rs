@@ -55,7 +55,7 @@ impl Sender {
             return self.restart_timer(p, now, acked.bytes);
         }
         let mut sample = self.sample(p, now, acked, rtt_us, flight_before);
-        if cx.rx.ecn != EcnUse::Off {
+        if cx.rx.ecn.sends() {
             self.count_marks(cx.rx, segment, acked, &mut sample);
         }
         if segment.ts_val != 0 && segment.ts_ecr != 0 && p.reads_ack_time() {

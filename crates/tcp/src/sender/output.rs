@@ -5,7 +5,6 @@
 use super::pacing::Burst;
 use super::{Context, ENDLESS, Sender};
 use crate::cc::control::Silence;
-use crate::feedback::EcnUse;
 use crate::params::{IdleRestart, TcpParams};
 use crate::scoreboard::entry::Piece;
 use crate::segment::{Io, Segment, micros};
@@ -246,7 +245,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn send_new<I: Io>(&mut self, cx: &mut Context<'_, I>, len: u32, fin: bool, flags: Flags) {
         let mut s = Segment { seq: self.next, len, flags, ..Segment::default() };
-        if cx.rx.ecn != EcnUse::Off && len > 0 {
+        if cx.rx.ecn.sends() && len > 0 {
             s.ecn = cx.p.codepoint();
             if self.cwr_due {
                 s.flags = s.flags.with(Flags::CWR);

@@ -4,7 +4,7 @@
 use super::names::*;
 use super::net::{Fate, Net};
 use super::preset;
-use crate::feedback::EcnUse::{self, Accurate, Classic, Off};
+use crate::feedback::EcnUse::{self, Accurate, Classic, Echo, Off};
 use packet::{Ecn, Flags};
 use proptest::prelude::*;
 use units::{Rng, Time};
@@ -62,11 +62,11 @@ fn both_ends_use_what_both_support() {
         (&l4s, &l4s, quiet, [0b111, 0b011, 0b011], [Accurate, Accurate]),
         (&all, &all, [true, false], [0b111, 0b110, 0b100], [Accurate, Accurate]),
         (&all, &all, [false, true], [0b111, 0b100, 0b110], [Accurate, Accurate]),
-        // Prague uses AccECN or no ECN. If the server supports only RFC 3168's ECN, the server uses ECN, but the client
-        // does not, so the server receives no ECN-capable packets
+        // Prague needs AccECN. If the peer supports only RFC 3168's ECN, Prague's end sends no ECN-capable packets, but
+        // its ACKs report the marks of the peer's packets
         (&prague, &accecn, quiet, [0b111, 0b011, 0b010], [Accurate, Accurate]),
-        (&prague, &old, quiet, [0b111, 0b001, 0b000], [Off, Classic]),
-        (&old, &prague, quiet, [0b011, 0b000, 0b000], [Off, Off]),
+        (&prague, &old, quiet, [0b111, 0b001, 0b000], [Echo, Classic]),
+        (&old, &prague, quiet, [0b011, 0b001, 0b000], [Classic, Echo]),
     ] {
         assert_eq!(handshake(client, server, marks), (bits, used));
     }
