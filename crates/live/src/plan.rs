@@ -113,7 +113,7 @@ impl Plan {
                     kernel_stack(&plan.network.stacks[usize::from(stack)], name).map_err(|p| at(Problem::new(key, p)))
                 }
             };
-            let [client_stack, server_stack] = placed.stacks;
+            let [client_stack, server_stack] = placed.offered;
             let client = kernel("tcp", &app.tcp, client_stack)?;
             let server = kernel("tcp_server", server, server_stack)?;
             let (congestion, ecn) = ([client.0, server.0], [client.1, server.1]);

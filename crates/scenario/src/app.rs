@@ -31,7 +31,8 @@ pub struct App {
     /// that congestion control. `bloatlab list tcp` lists all.
     #[serde(default = "default_stack")]
     pub tcp: String,
-    /// TCP stack of the servers; omitted: the stack of `tcp`.
+    /// TCP stack of the servers; omitted: the stack of `tcp`. If the two differ, both ends use SACK and time stamps only
+    /// if both have them, and no segment is larger than the other end's MSS allows.
     #[serde(default)]
     pub tcp_server: Option<String>,
     /// Differentiated services code point of the application's packets, 0 to 63.

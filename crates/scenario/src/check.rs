@@ -188,14 +188,21 @@ impl Scenario {
         for (key, stack) in [("tcp", Some(&app.tcp)), ("tcp_server", app.tcp_server.as_ref())] {
             problems.extend(stack.and_then(|stack| self.stack(stack).err()).map(|p| p.under(key)));
         }
-        if let (Ok(client), Ok(server)) =
-            (self.stack(&app.tcp), self.stack(app.tcp_server.as_ref().unwrap_or(&app.tcp)))
-            && (client.reads_ack_time() || server.reads_ack_time())
-            && !(client.wire.timestamps && server.wire.timestamps)
+        if let Some(server) = app.tcp_server.as_ref().filter(|server| **server != app.tcp)
+            && let (Ok(a), Ok(b)) = (self.stack(&app.tcp), self.stack(server))
         {
-            let message =
-                "ledbat needs `timestamps` at both ends, because it reads the other end's clock from the ACKs";
-            problems.push(Problem::new("tcp_server", message));
+            for (own, peer, negotiated) in [(&app.tcp, server, a.negotiated(&b)), (server, &app.tcp, b.negotiated(&a))]
+            {
+                let Err(p) = negotiated else { continue };
+                let message = format!(
+                    "\"{}\" cannot run with \"{}\" at the other end, because they differ in `{}`: {}",
+                    shown(own),
+                    shown(peer),
+                    p.path,
+                    p.message
+                );
+                problems.push(Problem::new("tcp_server", message));
+            }
         }
         problems
     }

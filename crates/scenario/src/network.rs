@@ -86,8 +86,10 @@ pub struct NetworkApp {
     pub from: u16,
     /// Nodes of the servers.
     pub to: Vec<u16>,
-    /// Stacks of the client and of the servers, as indices into [`Network::stacks`].
+    /// Stacks of the client and of the servers as they run with each other, as indices into [`Network::stacks`].
     pub stacks: [u16; 2],
+    /// The same stacks as declared, before the two ends negotiate.
+    pub offered: [u16; 2],
     /// Start time, as drawn with the scenario's seed.
     pub start: Time,
     /// Time from which the application starts nothing new; [`Time::NEVER`] if it goes on until the end of the run.
@@ -137,7 +139,7 @@ pub struct Network {
     pub routes: Routes,
     /// Applications, in name order.
     pub apps: Vec<NetworkApp>,
-    /// TCP stacks, without duplicates.
+    /// TCP stacks, without duplicates: each as declared, and as it runs with each different stack at the other end.
     pub stacks: Vec<TcpParams>,
 }
 
@@ -256,23 +258,27 @@ impl Network {
         Ok(Routes { next, nodes })
     }
 
-    fn place_apps(&mut self, scenario: &Scenario) -> Result<(), Problem> {
-        let mut known: BTreeMap<&str, u16> = BTreeMap::new();
+    fn place_apps<'a>(&mut self, scenario: &'a Scenario) -> Result<(), Problem> {
+        // the number of each stack that has been resolved, by its own name and its peer's
+        let mut known: BTreeMap<[&str; 2], u16> = BTreeMap::new();
         for (name, app) in &scenario.app {
             let at = |key: &str, p: Problem| p.under(key).under(name).under("app");
-            let mut stack = |key: &str, stack: &'_ str| match known.get(stack) {
-                Some(i) => Ok(*i),
-                None => {
-                    let i = self.stacks.len() as u16;
-                    self.stacks.push(scenario.stack(stack).map_err(|p| at(key, p))?);
-                    Ok::<u16, Problem>(i)
+            let mut stack = |key: &str, own: &'a str, peer: &'a str| {
+                if let Some(i) = known.get(&[own, peer]) {
+                    return Ok(*i);
                 }
+                let resolved = scenario.stack(own).and_then(|stack| match own == peer {
+                    true => Ok(stack),
+                    false => stack.negotiated(&scenario.stack(peer)?),
+                });
+                let i = self.stacks.len() as u16;
+                self.stacks.push(resolved.map_err(|p| at(key, p))?);
+                known.insert([own, peer], i);
+                Ok::<u16, Problem>(i)
             };
-            let server = app.tcp_server.as_deref().unwrap_or(&app.tcp);
-            let client = stack("tcp", &app.tcp)?;
-            let stacks = [client, if server == app.tcp { client } else { stack("tcp_server", server)? }];
-            known.insert(&app.tcp, stacks[0]);
-            known.insert(server, stacks[1]);
+            let (client, server) = (app.tcp.as_str(), app.tcp_server.as_deref().unwrap_or(&app.tcp));
+            let offered = [stack("tcp", client, client)?, stack("tcp_server", server, server)?];
+            let stacks = [stack("tcp", client, server)?, stack("tcp_server", server, client)?];
             let to = app
                 .to
                 .iter()
@@ -282,6 +288,7 @@ impl Network {
                 from: number(&self.nodes, &app.from).map_err(|p| at("from", p))?,
                 to: to.collect::<Result<_, _>>()?,
                 stacks,
+                offered,
                 start: scenario.begins(name, app),
                 stop: app.stop.map_or(Time::NEVER, |stop| Time(stop.0)),
                 rng: Rng::named(scenario.seed, &format!("app.{name}")),
@@ -341,10 +348,11 @@ mod tests {
         ];
         assert_eq!(links, expected);
         let apps: Vec<_> = n.apps.iter().map(|a| (a.name.as_str(), a.from, a.to.as_slice(), a.stacks)).collect();
-        // stacks are numbered in the order of first use: linux-6 is 0, ns2-reno is 1. Each application has the number
-        // of the client's stack and of the servers' stack
-        assert_eq!(apps, [("x", 0, &[1, 2][..], [0, 0]), ("y", 2, &[1][..], [1, 0])]);
-        assert_eq!((n.stacks.len(), n.apps[0].start, n.apps[0].stop), (2, Time(100_000_000), Time::NEVER));
+        // stacks are numbered in the order of first use: linux-6 is 0, ns2-reno is 1. These are the numbers of the stacks
+        // as declared. As they run with each other, ns2-reno is 2 and linux-6 is 3
+        assert_eq!(apps, [("x", 0, &[1, 2][..], [0, 0]), ("y", 2, &[1][..], [2, 3])]);
+        assert_eq!([n.apps[0].offered, n.apps[1].offered], [[0, 0], [1, 0]]);
+        assert_eq!((n.stacks.len(), n.apps[0].start, n.apps[0].stop), (4, Time(100_000_000), Time::NEVER));
     }
 
     #[test]

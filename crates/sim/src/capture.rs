@@ -55,8 +55,10 @@ pub struct Capture<W: Write> {
 #[derive(Clone, Debug)]
 struct App {
     ping: bool,
-    /// The client's and the servers' stacks.
+    /// The client's and the servers' stacks as they run with each other.
     stacks: [TcpParams; 2],
+    /// The same stacks before they negotiate.
+    offered: [TcpParams; 2],
 }
 
 impl<W: Write> Capture<W> {
@@ -77,6 +79,7 @@ impl<W: Write> Capture<W> {
         let apps = network.apps.iter().map(|app| App {
             ping: app.declared.traffic.name() == "ping",
             stacks: app.stacks.map(|stack| network.stacks[usize::from(stack)].clone()),
+            offered: app.offered.map(|stack| network.stacks[usize::from(stack)].clone()),
         });
         let [left, right] = files.map(|f| Pcap::new(f, kept));
         let cannot = |e: io::Error| Problem::new("", format!("the capture cannot be written: {e}"));
@@ -154,7 +157,10 @@ fn write(out: &mut Vec<u8>, apps: &[App], captured: &CapturedPacket<'_>) {
         return write_bytes(out, to, tuple, bytes, packet);
     }
     match (segment, app) {
-        (Some(segment), Some(app)) => write_tcp(out, to, tuple, &app.stacks[usize::from(back)], segment),
+        (Some(segment), Some(app)) => {
+            let side = usize::from(back);
+            write_tcp(out, to, tuple, &app.stacks[side], &app.offered[side], segment);
+        }
         _ => {
             let payload = usize::from(packet.size.saturating_sub(DATAGRAM_HEADERS));
             if app.is_some_and(|a| a.ping) {
@@ -179,8 +185,10 @@ fn write_bytes(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, bytes: &[u8], packet
     }
 }
 
-fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, segment: &Segment) {
+fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, offered: &TcpParams, segment: &Segment) {
     let syn = segment.flags.has(Flags::SYN);
+    // a SYN offers SACK and time stamps; the SYN-ACK and all later segments have what both ends have
+    let stack = if syn && !segment.has_ack { offered } else { stack };
     let mut bits = if segment.has_ack { 0x10 } else { 0 };
     let all = [
         (Flags::SYN, 0x02),
@@ -197,9 +205,7 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, seg
     }
     let mut options = Options::new();
     if syn {
-        // the scenario's MSS does not count the 12 bytes of the time stamp option; the MSS option does
-        let stamp = if stack.wire.timestamps { 12 } else { 0 };
-        options.mss((stack.wire.mss + stamp).min(65_535) as u16);
+        options.mss(offered.mss_option().min(65_535) as u16);
     }
     if syn && stack.detection.recovery == Recovery::Sack {
         options.put(&[4, 2]);

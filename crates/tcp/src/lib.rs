@@ -23,8 +23,8 @@
 //! # What is not modelled
 //!
 //! Checksums, urgent data, PAWS, persist and keep-alive timers (applications read at once, so a window never closes), TIME-WAIT
-//! (a closed endpoint still acknowledges a repeated FIN), simultaneous open, path MTU discovery. SACK is not negotiated: either
-//! both ends of a connection use it or neither does.
+//! (a closed endpoint still acknowledges a repeated FIN), simultaneous open, path MTU discovery. Endpoints negotiate
+//! only ECN: SACK, time stamps and the MSS follow from the two stacks alone ([`TcpParams::negotiated`]).
 
 mod accecn;
 mod burst;

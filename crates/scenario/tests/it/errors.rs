@@ -118,6 +118,38 @@ fn only_datagrams_of_some_traffic_have_an_ecn_field() {
 }
 
 #[test]
+fn two_stacks_that_cannot_run_together_are_named() {
+    let refused = |client: &str, changes: &[(&str, &str)]| {
+        let ends = [("app.upload.tcp", client), ("app.upload.tcp_server", "mine")];
+        let set: Vec<_> = ends.iter().chain(changes).map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        read::scenario(GOOD, Format::Toml, &set).map_err(|p| p[0].to_string())
+    };
+    let newreno = [
+        ("tcp.mine.recovery", "newreno"),
+        ("tcp.mine.loss_detection", "dupthresh"),
+        ("tcp.mine.undo", "none"),
+        ("tcp.mine.frto", "false"),
+    ];
+    let without_stamps = [("tcp.mine.timestamps", "false")];
+    let start = "app.upload.tcp_server: ";
+    assert_eq!(
+        refused("bbr", &newreno).unwrap_err(),
+        format!(
+            "{start}\"bbr\" cannot run with \"mine\" at the other end, because they differ in `recovery`: bbr estimates \
+             the path from SACK; expected recovery = \"sack\""
+        )
+    );
+    assert_eq!(
+        refused("ledbat", &without_stamps).unwrap_err(),
+        format!(
+            "{start}\"ledbat\" cannot run with \"mine\" at the other end, because they differ in `timestamps`: false is not \
+             valid with ledbat: it measures delay with timestamps"
+        )
+    );
+    assert!(refused("linux-6", &newreno).is_ok() && refused("bbr", &without_stamps).is_ok());
+}
+
+#[test]
 fn unknown_names_come_with_the_nearest_known() {
     let cases = [
         (

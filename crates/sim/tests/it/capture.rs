@@ -213,6 +213,46 @@ fn segments_say_what_a_real_stack_would() {
     assert!(streams.values().any(|s| s.pure > 100));
 }
 
+/// One end has short segments, no time stamps and no SACK. The SYN and the SYN-ACK carry each end's own MSS, and all
+/// other options are those that both ends have.
+#[test]
+fn the_two_ends_use_what_both_have() {
+    let other = "mss = 500\ntimestamps = false\nrecovery = 'newreno'\nloss_detection = 'dupthresh'\nundo = 'none'\n\
+                 frto = false";
+    for (tcp, tcp_server, syns) in [
+        ("own", "linux-6", [(&[2, 3][..], 500), (&[2, 3], 1460)]),
+        // a SYN offers SACK (4) and time stamps (8); the SYN-ACK declines both
+        ("linux-6", "own", [(&[2, 4, 8, 3], 1460), (&[2, 3], 500)]),
+    ] {
+        let toml = format!(
+            "duration = '3s'\n[link.wire]\nfrom = 'a'\nto = 'b'\nboth_ways = true\nrate = '5mbit'\ndelay = '10ms'\n\
+             queue = 'pfifo limit 20'\n[tcp.own]\npreset = 'linux-6'\n{other}\n[app.x]\nfrom = 'a'\nto = ['b']\n\
+             tcp = '{tcp}'\ntcp_server = '{tcp_server}'\ntraffic.ftp = {{ direction = 'down' }}\n"
+        );
+        let ([_, right], outcome) = captured(&toml, None, KEPT);
+        let right = packets(&right);
+        let (mut seen, mut payloads) = (Vec::new(), Vec::new());
+        for t in right.iter().map(|l| &l.bytes[20..]) {
+            let found = options(t);
+            let kinds: Vec<u8> = found.iter().map(|o| o.0).collect();
+            if t[13] & 0x02 != 0 {
+                let mss = u16::from_be_bytes([found[0].1[0], found[0].1[1]]);
+                seen.push((kinds, mss));
+            } else {
+                assert_eq!(kinds, [0; 0]);
+            }
+        }
+        payloads.extend(right.iter().map(|l| l.length - 20 - usize::from(l.bytes[32] >> 4) * 4));
+        assert_eq!(seen.len(), 2);
+        assert!(seen.iter().zip(syns).all(|(a, b)| (a.0.as_slice(), a.1) == b), "{seen:?}");
+        assert_eq!(payloads.iter().max(), Some(&500));
+        // the simulation has the same sizes: 40 bytes of headers, and 20 bytes of options in a SYN, whatever they are
+        let lengths: usize = right.iter().filter(|l| l.bytes[19] == 0).map(|l| l.length).sum();
+        let syn_options = right.iter().find(|l| l.bytes[19] == 0).map_or(0, |l| l.length - 40);
+        assert_eq!((lengths + 20 - syn_options) as f64, number(&outcome, "links.~wire.offered_bytes"));
+    }
+}
+
 #[test]
 fn a_link_is_found_by_name_or_by_its_rate() {
     let s = read(&modem("droptail = { limit = '50p' }", 1, D04_APPS));

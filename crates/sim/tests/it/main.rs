@@ -17,6 +17,7 @@ mod laws;
 mod lives;
 mod looks;
 mod measures;
+mod negotiation;
 mod offload;
 mod prague;
 mod records;

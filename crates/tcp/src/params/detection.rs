@@ -54,7 +54,8 @@ words! {
         /// Like `reno`, but a partial ACK retransmits the next hole and does not end the recovery. The timer follows the
         /// impatient variant. Source: RFC 6582.
         "newreno" Newreno,
-        /// Recovery by a scoreboard, with pipe, IsLost, NextSeg (1) to (4) and the rescue retransmission.   Source: RFC 6675.
+        /// Recovery by a scoreboard, with pipe, IsLost, NextSeg (1) to (4) and the rescue retransmission. If the other
+        /// end has no SACK, this end uses `newreno` and `dupthresh`, without `undo` and `frto`. Source: RFC 6675.
         "sack" Sack,
     }
 

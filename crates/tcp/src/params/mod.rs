@@ -6,6 +6,7 @@
 mod detection;
 mod ecn;
 pub(crate) mod group;
+mod negotiation;
 mod opening;
 mod pacing;
 mod quirks;

@@ -8,7 +8,9 @@ use units::Problem;
 group! {
     /// Sizes on the wire.
     pub struct WireParams {
-        /// Maximum payload of a segment, bytes.
+        /// Maximum payload of a segment, bytes. A SYN announces 12 bytes more with `timestamps`. The peer's segments
+        /// hold at most the announced number of bytes, including their options.
+        /// Source: RFC 9293 §3.7.1.
         pub mss: u32 = 1448,
         /// Bytes of the IP and TCP headers without options: 40 for IPv4.
         pub header_bytes: u16 = 40,
@@ -21,7 +23,8 @@ group! {
         /// SACK blocks take up space on the wire: 4 + 8 n bytes for n blocks.
         pub sack_on_wire: bool = true,
         /// Segments carry time stamps. Their echoes give RTT samples (see `rtt_source`) and reveal spurious retransmissions.
-        /// Without time stamps, RTT samples use the send time of each segment and Karn's rule.   Source: RFC 7323.
+        /// Without time stamps, or if the other end has none, RTT samples use the send time of each segment and Karn's
+        /// rule. Source: RFC 7323.
         pub timestamps: bool = true,
     }
 

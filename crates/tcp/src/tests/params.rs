@@ -74,3 +74,46 @@ fn initial_windows() {
     assert_eq!(w(InitialWindow::Rfc6928, 1460), 10.0);
     assert_eq!(w(InitialWindow::Rfc6928, 9000), 2.0);
 }
+
+#[test]
+fn two_stacks_use_what_both_have() {
+    let linux = preset("linux-6");
+    let bare = |mss| preset("linux-6").with(|p| (p.wire.mss, p.wire.timestamps) = (mss, false));
+    let option = preset("prague").with(|p| p.ecn.accecn_option = true).with_options();
+    // the MSS option counts the 12 bytes of time stamps and the 12 bytes of AccECN's counters
+    assert_eq!([&linux, &bare(500), &option].map(TcpParams::mss_option), [1460, 500, 1460]);
+    // for each two stacks, the payload of each, and whether they use time stamps
+    for (a, b, payloads, stamps) in [
+        (&linux, &preset("bbr"), [1448, 1448], true),
+        (&linux, &bare(500), [500, 500], false),
+        // the peer's MSS option is 1460, but the stack's own limit is 1448 bytes
+        (&linux, &bare(1460), [1448, 1460], false),
+        // with time stamps, 12 of the 512 bytes that the peer takes are options
+        (&linux, &preset("linux-6").with(|p| p.wire.mss = 500), [500, 500], true),
+        (&bare(1460), &preset("linux-6").with(|p| p.wire.mss = 500), [512, 500], false),
+        // AccECN's counters leave 12 bytes of room if the peer does not support AccECN
+        (&option, &preset("prague"), [1436, 1448], true),
+        (&option, &linux, [1448, 1448], true),
+    ] {
+        let [a, b] = [(a, b), (b, a)].map(|(own, peer)| own.negotiated(peer).unwrap());
+        assert_eq!(([a.wire.mss, b.wire.mss], [a.wire.timestamps, b.wire.timestamps]), (payloads, [stamps; 2]));
+    }
+    // without SACK from the peer, losses are repaired as in RFC 6582; the peer keeps its own way
+    let reno = preset("linux-6").with(|p| {
+        p.detection.recovery = Recovery::Reno;
+        p.detection.loss_detection = LossDetection::Dupthresh;
+        (p.detection.undo, p.detection.frto) = (Undo::None, false);
+    });
+    let fallen = linux.negotiated(&reno).unwrap();
+    assert_eq!((fallen.detection.recovery, fallen.sack_blocks()), (Recovery::Newreno, 0));
+    assert_eq!(reno.negotiated(&linux).unwrap(), reno);
+    // a stack that cannot do without is refused, by the key in which the two differ
+    let agents = preset("ns2-cubic-2.6.22");
+    for (own, peer, key) in [
+        (preset("bbr"), &reno, "recovery"),
+        (preset("ledbat"), &bare(1448), "timestamps"),
+        (agents.clone().with(|p| p.ecn.ecn = true), &agents, "ecn"),
+    ] {
+        assert_eq!(own.negotiated(peer).unwrap_err().path, key);
+    }
+}
