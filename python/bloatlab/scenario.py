@@ -11,7 +11,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -23,7 +23,7 @@ Override = tuple[str, str]
 
 #: Overrides: pairs of strings, or a mapping from paths to strings or plain values, such as
 #: `{"link.up.queue": {"codel": {}}}`.
-Sets = Sequence[Override] | Mapping[str, Any]
+Sets = Iterable[Override] | Mapping[str, Any]
 
 #: An invalid scenario; `problems` returns the lines of its message.
 ScenarioError = _core.ScenarioError
@@ -232,15 +232,20 @@ def overrides(sets: Sets) -> list[Override]:
     A string is used as it would be after `--set path=`; other values are written as TOML. Raises `ScenarioError`.
     """
     if not isinstance(sets, Mapping):
-        for pair in cast("Sequence[Any]", sets):
-            if not (isinstance(pair, (tuple, list)) and [type(part) for part in pair] == [str, str]):
-                valid = 'pairs such as ("link.up.rate", "5mbit"), or a mapping'
-                raise ScenarioError([f"sets: {pair!r:.80} is not valid; expected {valid}"])
-        return list(sets)
-    for path in cast("Mapping[Any, Any]", sets):
+        pairs: list[Override] = []
+        for pair in [sets] if isinstance(sets, str) or not hasattr(sets, "__iter__") else sets:
+            match cast("Any", pair):
+                case [str() as path, str() as value]:
+                    pairs.append((path, value))
+                case _:
+                    valid = 'pairs such as ("link.up.rate", "5mbit"), or a mapping'
+                    raise ScenarioError([f"sets: {pair!r:.80} is not valid; expected {valid}"])
+        return pairs
+    given = cast("Mapping[Any, Any]", sets)
+    for path in given:
         if not isinstance(path, str):
             raise ScenarioError([f'sets: {path!r:.80} is not valid; expected a path, such as "link.up.rate"'])
-    return [(path, value if isinstance(value, str) else toml_value(value, path)) for path, value in sets.items()]
+    return [(path, value if isinstance(value, str) else toml_value(value, path)) for path, value in given.items()]
 
 
 def toml_value(value: Any, path: str = "") -> str:
