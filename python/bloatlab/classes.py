@@ -329,10 +329,16 @@ def _library(name: str) -> bool:
 def line_of(of: type, method: str = "") -> int:
     """Returns the number of the line where a method begins; 1 if it is unknown.
 
-    Without `method`, this is the line where the first method of the class begins.
+    Without `method`, or if the class has no such method, this is the line where its first method begins.
     """
-    functions: list[Any] = [getattr(of, method, None)] if method else list(vars(of).values())
-    lines = [
-        f.__code__.co_firstlineno for f in functions if inspect.isfunction(f) and f.__code__.co_filename != "<string>"
-    ]
-    return min(lines, default=1)
+    own = getattr(of, method, None) if method else None
+    groups = ([own], *(vars(part).values() for part in of.__mro__))
+    for functions in groups:
+        lines = [
+            f.__code__.co_firstlineno
+            for f in functions
+            if inspect.isfunction(f) and f.__code__.co_filename != "<string>"
+        ]
+        if lines:
+            return min(lines)
+    return 1

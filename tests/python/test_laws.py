@@ -281,12 +281,15 @@ def test_a_law_that_cannot_be_used_is_one_line(written: Write, law: str, more: s
         ("def arrive(self, packet, view):\n        return 'drpo'", ["law.py:4:", "arrive returned 'drpo'"]),
         ("def arrive(self, packet, view):\n        return 'mark'", ["law.py:4:", "not ECN-capable"]),
         ("def head(self, packet, view):\n        return packet.sise", ["law.py:5: head raised AttributeError"]),
-        ("def head(self, packet, view): pass\n    def tick(self, view): pass", ["next_tick_ns", "__init__"]),
+        ("def head(self, packet, view): pass\n    def tick(self, view): pass", ["law.py:4: next_tick_ns is missing"]),
         (
             "next_tick_ns = 0\n    def head(self, packet, view): pass\n    def tick(self, view): pass",
             ["law.py:6:", "tick left next_tick_ns at 0"],
         ),
-        ("next_tick_ns = 0.5\n    def head(self, p, v): pass\n    def tick(self, view): pass", ["next_tick_ns is 0.5"]),
+        (
+            "next_tick_ns = 0.5\n    def head(self, p, v): pass\n    def tick(self, view): pass",
+            ["law.py:5: next_tick_ns is 0.5; expected whole nanoseconds or None"],
+        ),
         (
             "def head(self, p, v): return 'drop'\n    def empty(self, now_ns): raise KeyError('x')",
             ["law.py:5: empty raised KeyError: 'x'"],

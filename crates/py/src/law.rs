@@ -181,10 +181,8 @@ impl PythonLaw {
     fn new(py: Python<'_>, class: &Class, rng: Rng) -> Result<Self, Mistake> {
         let object = Object::new(py, class, Method::NAMES)?;
         let mut law = Self { object, next_tick: None, rng: Arc::new(Mutex::new(rng)) };
-        match law.read_tick(py) {
-            Err(Mistake::Value(text)) => Err(pyo3::exceptions::PyTypeError::new_err(text).into()),
-            read => read.map(|()| law),
-        }
+        law.read_tick(py)?;
+        Ok(law)
     }
 
     /// Reads `next_tick_ns`, which any method may have changed.
