@@ -20,11 +20,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from bloatlab import _core, outside
 from bloatlab.errors import nearest
-from bloatlab.scenario import Scenario, ScenarioError, Sets, amount, quantity, resolved
+from bloatlab.scenario import Scenario, ScenarioError, Sets, amount, plain, quantity, resolved
 from bloatlab.simulation import Result, frames, summary_of
 
 #: A run in the compiled core.
@@ -116,6 +116,18 @@ class Snapshot:
     def now(self) -> float:
         """The time of the snapshot in s."""
         return self.run.now_ns / 1e9
+
+    def __copy__(self) -> Snapshot:
+        """Returns the snapshot itself, which never changes."""
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Snapshot:
+        """Returns the snapshot itself, which never changes."""
+        return self
+
+    def __reduce__(self) -> str:
+        """Raises `TypeError`, because a snapshot cannot be pickled."""
+        raise TypeError("a snapshot cannot be pickled or sent to a process; send its scenario, and run it there")
 
     def __repr__(self) -> str:
         """Returns the scenario and the time as text."""
@@ -238,12 +250,13 @@ def _whole(value: object, kind: str, scale: float = 1) -> int | None:
 
     Returns None for other values.
     """
+    value = plain(value)
     if isinstance(value, str):
         found = amount(value)
         return int(found[1]) if found is not None and found[0] == kind else None
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
-    return round(value * scale) if 0 <= value * scale < 2**63 else None
+    return round(value * scale) if 0 <= value < 2**63 / scale else None
 
 
 def nanoseconds(time: float | str, end: float) -> int:
@@ -256,13 +269,14 @@ def nanoseconds(time: float | str, end: float) -> int:
 
 
 def _shown(value: object) -> str:
-    return repr(str(value)[:80])
+    return f"{plain(value)!r:.80}"
 
 
 class _Part(ABC):
     """A part of a simulation whose attributes are read from the core on each access."""
 
     __slots__ = ("_core", "_name")
+    NOUN: str
     ATTRIBUTES: tuple[str, ...] = ()
 
     def __init__(self, core: Core[_core.DrivenRun], name: str) -> None:
@@ -276,12 +290,21 @@ class _Part(ABC):
     def __getattr__(self, name: str) -> Any:
         if name in self.ATTRIBUTES:
             return self.read()[name]
-        raise AttributeError(
-            f"{self!r} has no {name}; expected {', '.join(self.ATTRIBUTES)}{nearest(name, self.ATTRIBUTES)}"
-        )
+        # the message does not read the part, because this method is also called before the part is initialised
+        valid = f"{', '.join(self.ATTRIBUTES)}{nearest(name, self.ATTRIBUTES)}"
+        raise AttributeError(f"a {self.NOUN} has no {name}; expected {valid}")
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{self!r}: {name} cannot be set to {_shown(value)}; use its methods")
+        raise AttributeError(f"{self.NOUN} {self._name}: {name} cannot be set to {_shown(value)}; use its methods")
+
+    def __copy__(self) -> Self:
+        """Returns the part itself, which only refers to the simulation."""
+        return self
+
+    def __reduce__(self) -> str:
+        """Raises `TypeError`, because a part can neither be pickled nor copied without its simulation."""
+        own = f"copy its simulation, and call `{self.NOUN}` of the copy"
+        raise TypeError(f"a {self.NOUN} of a simulation cannot be pickled or copied on its own; {own}")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.ATTRIBUTES]
@@ -298,6 +321,7 @@ class Link(_Part):
     """
 
     __slots__ = ()
+    NOUN = "link"
     ATTRIBUTES = (
         "packets", "bytes", "sojourn", "rate", "offered_packets", "delivered_packets", "delivered_bytes",
         "dropped_packets", "marked_packets", "in_flight_packets", "drops",
@@ -315,11 +339,17 @@ class Link(_Part):
         jitter, loss, max_sustained_rate, peak_traffic_rate, max_grant. Packets in transmission end at the old rate.
         Raises `ScenarioError`.
         """
+        path = f"link.{self._name}"
         for key in change:
             if key not in _UNITS and key != "at":  # the core's message about `at` says what to call
                 valid = f"{nearest(key, _UNITS)} (valid: {', '.join(_UNITS)})"
-                raise ScenarioError([f'link.{self._name}: unknown key "{key}"{valid}'])
-        values = {key: _with_unit(f"link.{self._name}.{key}", value, _UNITS.get(key)) for key, value in change.items()}
+                raise ScenarioError([f'{path}: unknown key "{key}"{valid}'])
+        if not change:
+            raise ScenarioError([f"{path}: nothing to set; expected {', '.join(_UNITS)}"])
+        values = {
+            key: _with_unit(f"{path}.{key}", value, _UNITS[key]) if key in _UNITS else str(value)
+            for key, value in change.items()
+        }
         with self._core.use() as run:
             run.set_link(self._name, json.dumps(values))
 
@@ -336,13 +366,19 @@ _SHOWN_UNITS = {"ns": "s", "bit": "bit/s"}
 
 def _with_unit(path: str, value: object, unit: str | None) -> object:
     """Converts a value in a change to the form read by the core. Raises `ScenarioError`."""
-    if isinstance(value, str) or unit is None:
+    value = plain(value)
+    if isinstance(value, str):
         return value
-    number = _whole(value, "", 1e9 if unit == "ns" else 1)
-    if number is None:
+    if unit is None:
+        share = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+        given, valid = value if share else None, 'a number from 0 to 1, or a string such as "1%"'
+    else:
+        number = _whole(value, "", 1e9 if unit == "ns" else 1)
+        given = None if number is None else f"{number}{unit}"
         valid = f"a number ({_SHOWN_UNITS.get(unit, unit)}), or a string with a unit"
+    if given is None:
         raise ScenarioError([f"{path}: {_shown(value)} is not valid; expected {valid}"])
-    return f"{number}{unit}"
+    return given
 
 
 class Flow(_Part):
@@ -361,6 +397,7 @@ class Flow(_Part):
     """
 
     __slots__ = ("_number",)
+    NOUN = "flow"
     ATTRIBUTES = (
         "cwnd", "ssthresh", "in_flight", "delivered", "sacked", "srtt", "pacing_rate", "retransmits", "timeouts",
         "marks", "state", "connection", "direction", "mss",
