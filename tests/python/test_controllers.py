@@ -414,6 +414,13 @@ def test_a_controller_that_cannot_be_used_is_one_line(written: Write, controller
             "def on_ack(self, s):\n      from bloatlab.controllers import Drive\n      return Drive(pacing_rate=-8)",
             ["on_ack returned pacing_rate -8"],
         ),
+        *(
+            (
+                f"def on_ack(self, s):\n      from bloatlab.controllers import Drive\n      return Drive({name}=1000)",
+                [f'mine.py:2: on_ack returned {name}, which requires "rates" in the class\'s `needs`'],
+            )
+            for name in ("pacing_rate", "quantum", "max_payload")
+        ),
         (
             "def on_ack(self, s): pass\n    def on_timer(self, m, name): pass",
             ["timers is missing; expected a dict of names and times in ns"],

@@ -249,6 +249,18 @@ impl PythonDrive {
     }
 }
 
+impl PythonDrive {
+    /// Returns the name of a value for the sender's pacer or its segments, if the controller sets one.
+    fn pacing(&self) -> Option<&'static str> {
+        let given = [
+            ("pacing_rate", self.pacing_rate.is_some()),
+            ("quantum", self.quantum.is_some()),
+            ("max_payload", self.max_payload.is_some()),
+        ];
+        given.into_iter().find(|(_, is_set)| *is_set).map(|(name, _)| name)
+    }
+}
+
 /// A controller's random stream. The objects passed to the controller's methods share the stream: their method `random`
 /// draws from it.
 type Stream = Arc<Mutex<Rng>>;
@@ -298,6 +310,7 @@ impl ControllerFactory for PythonControllers {
             Ok(object) => Box::new(PythonController {
                 object,
                 stack: *stack,
+                rates: self.needs.rates,
                 timer: None,
                 flow: String::new(),
                 paced: Paced::default(),
@@ -401,6 +414,8 @@ enum Sets {
 struct PythonController {
     object: Object<10>,
     stack: StackFacts,
+    /// True if the class has the need `rates`, without which the sender does not use the controller's pacing.
+    rates: bool,
     /// The earliest time in the object's `timers`, as of the last call.
     timer: Option<Time>,
     /// Name of this end of the connection, for error messages.
@@ -479,9 +494,10 @@ impl PythonController {
         checked: bool,
     ) -> Result<Drive, Mistake> {
         let mut next = w;
-        let mut probing_delay = false;
+        let (mut probing_delay, mut unused) = (false, None);
         if let Ok(drive) = answer.cast::<PythonDrive>() {
             let d = drive.get();
+            unused = d.pacing().filter(|_| !self.rates);
             next = Window { cwnd: d.cwnd.unwrap_or(w.cwnd), ssthresh: d.ssthresh.unwrap_or(w.ssthresh) };
             let paced = &mut self.paced;
             if let Some(rate) = d.pacing_rate {
@@ -509,7 +525,11 @@ impl PythonController {
         let Paced { pacing_rate, quantum, max_payload, reduction } = self.paced;
         let quantum = if pacing_rate.is_some() { quantum } else { u32::MAX };
         let drive = Drive { pacing_rate, quantum, max_payload, reduction, probing_delay, ..next.into() };
-        match fault(&drive, self.stack.mss).filter(|_| checked) {
+        let unused = || {
+            let name = unused?;
+            Some(format!("{name}, which requires \"rates\" in the class's `needs`"))
+        };
+        match fault(&drive, self.stack.mss).or_else(unused).filter(|_| checked) {
             Some(text) => Err(Mistake::Value(format!("{} returned {text}", Method::NAMES[method as usize]))),
             None => Ok(drive),
         }
@@ -639,7 +659,7 @@ impl ForeignController for PythonController {
     fn copy(&self) -> AnyController {
         let Some(object) = Python::attach(|py| self.object.copy(py, "controller")) else { return Box::new(Constant) };
         let rng = Arc::new(Mutex::new(locked(&self.rng).clone()));
-        let (stack, timer, flow, paced) = (self.stack, self.timer, self.flow.clone(), self.paced);
-        Box::new(Self { object, stack, timer, flow, paced, rng })
+        let Self { stack, rates, timer, paced, .. } = *self;
+        Box::new(Self { object, stack, rates, timer, flow: self.flow.clone(), paced, rng })
     }
 }
