@@ -78,7 +78,7 @@ impl Scenario {
         problems
     }
 
-    /// Rejects names that are too long, or contain characters that control a terminal.
+    /// Rejects names that are too long, contain characters that control a terminal, or could be those of reverse links.
     fn check_names(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut check = |path: &str, what: &str, name: &str| {
@@ -89,6 +89,10 @@ impl Scenario {
                 )
             } else if name.chars().nth(MAX_NAME).is_some() {
                 format!("the {what}'s name has {} characters; expected at most {MAX_NAME}", name.chars().count())
+            } else if what == "link" && name.starts_with('~') {
+                "the link's name begins with ~, which stands for the reverse direction of a link with `both_ways`; \
+                 expected another name"
+                    .to_owned()
             } else {
                 return;
             };

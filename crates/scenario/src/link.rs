@@ -19,7 +19,7 @@ pub struct Link {
     /// Node at the receiving end.
     pub to: String,
     /// Adds a second link with the same parameters in the opposite direction. The name of the second link is the name of this
-    /// link with `~` in front.
+    /// link with `~` in front, so the names that you choose for links may not begin with `~`.
     #[serde(default)]
     pub both_ways: bool,
     /// Bit rate of the wire. Without a rate, transmission takes no time.

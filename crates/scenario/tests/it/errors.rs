@@ -367,6 +367,7 @@ fn names_are_short_and_printable() {
         (with(escape, "a", "l", "f"), "name: the scenario's name has the control character U+001B; expected printable"),
         (with("n", escape, "l", "f"), "link.l.from: the node's name has the control character U+001B"),
         (with("n", "a", escape, "f"), "link.x\\u001b]52;c;aGk=\\u0007: the link's name has the control character"),
+        (with("n", "a", "~l", "f"), "link.~l: the link's name begins with ~, which stands for the reverse direction"),
         (with("n", "a", "l", "\u{202e}"), "app.\\u202e: the application's name has the control character U+202E"),
         (with("n", "a", &"x".repeat(129), "f"), "link.xxx"),
     ] {
