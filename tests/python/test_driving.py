@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import math
 import pickle
 import re
 import threading
@@ -119,6 +120,29 @@ def test_a_change_acts_as_one_of_the_scenario(link: str):
     assert digest(result, events=False) != digest(bloatlab.run(bloatlab.parse(HOME)), events=False)
 
 
+def test_a_bin_ends_before_what_happens_at_its_end():
+    # in this run, the ACK that sets the threshold of a flow arrives at exactly 252 ms, the end of a bin
+    sets = {"duration": "300ms", "seed": 634, "record.interval": "1ms", "record.warm_up": "0s"}
+    scenario = bloatlab.load(ROOT / "examples" / "home-router.toml", sets)
+
+    def thresholds(result: Result) -> list[float]:
+        rows = result.table("flow_series").filter(app="photos", flow=5, direction="forward")
+        return rows["ssthresh_bytes"].to_list()
+
+    straight = thresholds(bloatlab.run(scenario))
+    sim = bloatlab.open(scenario)
+    sim.run_until("252ms")
+    assert sim.flow("photos", 5).ssthresh is None
+    assert all(map(math.isnan, straight[:252]))
+    assert straight[252] == 14_480
+    fork = sim.fork()
+    fork.flow("photos", 5).ssthresh = 20 * 1448
+    assert all(map(math.isnan, thresholds(fork.finish())[:252]))
+    sim.link("down").set(rate="7mbit")
+    result = sim.finish()
+    assert digest(result, events=False) == digest(bloatlab.run(sim.scenario), events=False)
+
+
 def test_a_link_can_be_set_to_all_that_a_scenario_can_change():
     assert {*_UNITS, "at"} == set(schema()["$defs"]["Change"]["properties"])
 
@@ -183,6 +207,15 @@ def test_a_window_that_is_set_is_used():
     assert flow.ssthresh is None
     assert before["delivered"] < flow.delivered
     assert (flow.connection, flow.direction, flow.state) == (1, "forward", flow.read()["state"])
+
+
+def test_a_flow_that_has_not_started_has_no_sender():
+    # the call starts last, so the upload has the first connection of the run
+    sim = opened(app__call__start="3s", app__late={"from": "home", "to": ["net"], "start": "2s", "traffic": "ftp"})
+    sim.run_until(1)
+    assert refused(lambda: sim.flow("late").cwnd) == "app.late: flow 0 has no open connection at 1s"
+    sim.run_until(3)
+    assert sim.flow("late").cwnd > 0
 
 
 def test_a_pacing_rate_that_is_set_stays():

@@ -194,13 +194,12 @@ impl Tally {
         }
     }
 
-    /// Counts `packets` dropped packets of a row. If a bin of the series ends exactly at `now`, the series counts the
-    /// drops in that bin, not in the next one.
-    pub fn dropped(&mut self, row: u32, direction: usize, now: Time, packets: u64) {
+    /// Counts `packets` dropped packets of a row. The series count them in the bin that contains `within`.
+    pub fn dropped(&mut self, row: u32, direction: usize, within: Time, packets: u64) {
         let direction = &mut self.rows[row as usize].directions[direction];
         direction.total.dropped += packets;
         if let Some(series) = &mut direction.series {
-            series.dropped.add(Time(now.0.saturating_sub(1)), packets);
+            series.dropped.add(within, packets);
         }
     }
 

@@ -160,9 +160,6 @@ impl Port {
     /// Other links may not wait. If an offer came at the same time as a postponed step, the two would have to be
     /// handled in the same order as if the step had its own event. In addition, a link that waits for its own clock may
     /// have work to do while no packet is in flight, and the host would schedule the event for that work too late.
-    ///
-    /// One difference remains. If a discipline's own timer leads to a drop in the very nanosecond in which a bin of the series ends,
-    /// the drop may count in the next bin.
     #[inline]
     pub fn can_wait(&self) -> bool {
         self.server.is_plain() && self.is_ordered()

@@ -66,11 +66,11 @@ impl<S: Sink> World<S> {
         let events = &mut self.engine.net.events;
         for task in schedule.tasks.iter().filter(|(at, _)| during.contains(at)) {
             self.tasks.push(*task);
-            events.push_ranked(task.0, 0, Target::Clock);
+            events.push_ranked(task.0, 1, Target::Clock);
         }
         for (i, at) in schedule.starts.iter().enumerate().filter(|(_, at)| during.contains(at)) {
             self.engine.apps[i].pending = *at;
-            events.push_ranked(*at, 1 + i, Target::App(i as u16));
+            events.push_ranked(*at, 2 + i, Target::App(i as u16));
         }
     }
 
@@ -124,7 +124,7 @@ impl<S: Sink> World<S> {
             end,
             over: false,
             bin,
-            next_sample: Time(bin.0),
+            next_sample: if bin.is_zero() { Time::NEVER } else { end.min(Time(bin.0)) },
             next_catch_up: if opportunities { Time(CATCH_UP.0) } else { Time::NEVER },
             tasks: Vec::new(),
         };
@@ -134,7 +134,7 @@ impl<S: Sink> World<S> {
             || network.apps.iter().any(|app| app.declared.traffic.has_own_ecn());
         world.add_apps(scenario, &network.apps)?;
         world.engine.conns = pages::table(world.engine.tally.rows.len());
-        world.engine.net.events.push(world.next_sample, Target::Clock);
+        world.schedule_sample();
         if opportunities {
             world.engine.net.events.push(world.next_catch_up, Target::Clock);
         }

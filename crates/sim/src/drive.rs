@@ -7,7 +7,8 @@
 //! change, steer      advance the clock to t, then act as an event of that time
 //! ```
 //!
-//! A change of a link at t comes before all other events at t, as does a change in the scenario.
+//! A change at t comes before all other events at t, as does a change in the scenario. If a bin of the series ends at t,
+//! the bin is sampled before the change.
 
 use crate::conn::{Conn, SlotUse};
 use crate::link::Carrier;
@@ -100,6 +101,8 @@ impl World {
         }
         net.catch_up_accounts(Time(now.0.saturating_sub(1)));
         net.events.advance(now);
+        self.sample_if_due(now);
+        let net = &mut self.engine.net;
         if let Carrier::Fifo(_) = net.links[usize::from(i)].carrier {
             let link = &scenario.network()?.links[usize::from(i)];
             net.replace(i, link.build_port(i, scenario.seed)?, link.port.splits_gso());
@@ -112,9 +115,12 @@ impl World {
     /// sender; `None` if the connection is not open.
     fn connection(&self, app: usize, row: usize) -> Option<(usize, usize)> {
         let of = &self.engine.tally.apps[app];
-        let latest: FlowId = self.engine.tally.rows.get(of.first_row + row)?.latest;
+        let number = of.first_row + row;
+        let latest: FlowId = self.engine.tally.rows.get(number)?.latest;
         let conn = self.engine.conns.get(latest.slot())?;
-        let open = row < of.rows && conn.used() == SlotUse::Tcp && conn.ends[0].flow == latest;
+        // before its first connection, a row's `latest` is the number of another flow
+        let own = conn.info.row as usize == number && conn.ends[0].flow == latest;
+        let open = row < of.rows && conn.used() == SlotUse::Tcp && own;
         let side = usize::from(!conn.ends[0].tcp.has_written() && conn.ends[1].tcp.has_written());
         open.then_some((latest.slot(), side))
     }
@@ -169,6 +175,7 @@ impl World {
     pub fn steer(&mut self, now: Time, app: usize, row: usize, set: Steer) -> bool {
         let Some((slot, side)) = self.connection(app, row) else { return false };
         self.engine.net.events.advance(now);
+        self.sample_if_due(now);
         self.engine.with_end(slot, side, |tcp, stack, now, wire| tcp.steer(stack, now, set, wire));
         true
     }

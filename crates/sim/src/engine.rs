@@ -76,7 +76,7 @@ impl<S: Sink> Engine<S> {
         let generation = match slot {
             Some(slot) => {
                 self.net.catch_up();
-                self.collect_drops(slot as usize);
+                self.collect_drops(slot as usize, self.net.now());
                 self.conns[slot as usize].ends[0].flow.generation().wrapping_add(1)
             }
             None => 0,
@@ -127,14 +127,14 @@ impl<S: Sink> Engine<S> {
     }
 
     /// Adds the drops of a connection's packets to the connection's row of counters, including drops after the
-    /// connection has ended (such as that of a repeated FIN).
-    pub(crate) fn collect_drops(&mut self, slot: usize) {
-        let now = self.net.now();
+    /// connection has ended (such as that of a repeated FIN). The series count the drops in the bin that contains
+    /// `within`.
+    pub(crate) fn collect_drops(&mut self, slot: usize, within: Time) {
         let row = self.conns[slot].info.row;
         for direction in 0..2 {
             let drops = std::mem::take(&mut self.net.flow_drops[2 * slot + direction]);
             if drops > 0 {
-                self.tally.dropped(row, direction, now, drops);
+                self.tally.dropped(row, direction, within, drops);
             }
         }
     }
@@ -159,16 +159,17 @@ impl<S: Sink> Engine<S> {
         conn.retire(&mut self.tally);
         let (row, app) = (conn.info.row, self.paths[usize::from(conn.ends[0].path)].app);
         self.net.catch_up();
-        self.collect_drops(slot);
+        self.collect_drops(slot, self.net.now());
         self.apps[usize::from(app)].rows.release(row);
         true
     }
 
     /// Ends the warm-up just before the current time: all sums restart at 0.
     pub(crate) fn begin(&mut self) {
-        self.net.begin(self.net.now());
+        let now = self.net.now();
+        self.net.begin(now);
         for slot in 0..self.conns.len() {
-            self.collect_drops(slot);
+            self.collect_drops(slot, now);
         }
         self.tally.begin();
         for conn in self.conns.iter().filter(|c| c.used() != SlotUse::Free) {
@@ -179,15 +180,17 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Adds the senders' states and the drops to the series at the end of a bin.
+    /// Adds the senders' states and the drops to the series at the end of a bin. All events before `now` must have been
+    /// handled, but none at `now`.
     pub(crate) fn sample(&mut self, now: Time) {
         if !self.tally.has_series {
             return;
         }
-        self.net.catch_up();
+        let last = Time(now.0 - 1);
+        self.net.catch_up_accounts(last);
         self.net.sample_queue_delays(now);
         for slot in 0..self.conns.len() {
-            self.collect_drops(slot);
+            self.collect_drops(slot, last);
         }
         for conn in self.conns.iter().filter(|c| c.used() == SlotUse::Tcp) {
             // if several connections share a row, only the latest is sampled. The choice must not depend on the order of slots,

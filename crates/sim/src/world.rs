@@ -30,6 +30,7 @@ pub struct World<S: Sink = ()> {
     /// True once the run has ended.
     pub(crate) over: bool,
     pub(crate) bin: Duration,
+    /// The end of the bin that is sampled next; [`Time::NEVER`] if there is none.
     pub(crate) next_sample: Time,
     /// Time at which idle links next count the delivery opportunities that they have missed; [`Time::NEVER`] if no link has
     /// opportunities.
@@ -247,14 +248,10 @@ impl<S: Sink> World<S> {
         if self.engine.net.sink.probes() {
             self.engine.read_probes(self.last(), &self.apps);
         }
-        // the end of the last bin, which may be narrower than the others
-        if self.next_sample != Time::NEVER && !self.bin.is_zero() {
-            self.engine.sample(self.end);
-            self.next_sample = Time::NEVER;
-        }
+        self.sample_if_due(self.end);
         self.engine.net.finish(self.last(), self.end);
         for slot in 0..self.engine.conns.len() {
-            self.engine.collect_drops(slot);
+            self.engine.collect_drops(slot, self.last());
         }
         for conn in self.engine.conns.iter().filter(|c| c.used() != SlotUse::Free) {
             conn.retire(&mut self.engine.tally);
@@ -302,21 +299,35 @@ impl<S: Sink> World<S> {
         }
     }
 
-    /// Handles the world's own clock: scheduled tasks, samples and idle links. Returns the amount of work: a whole
+    /// Samples the series if a bin ends at `now`, and schedules the next sample. The caller must not have handled any
+    /// event at `now`, because a bin contains only what happens before its end.
+    pub(crate) fn sample_if_due(&mut self, now: Time) {
+        if now < self.next_sample {
+            return;
+        }
+        self.engine.sample(now);
+        self.next_sample = if now < self.end { self.end.min(now + self.bin) } else { Time::NEVER };
+        self.schedule_sample();
+    }
+
+    /// Schedules the next sample, which precedes all other events at its time.
+    pub(crate) fn schedule_sample(&mut self) {
+        if self.next_sample < self.end {
+            self.engine.net.events.push_ranked(self.next_sample, 0, Target::Clock);
+        }
+    }
+
+    /// Handles the world's own clock: samples, scheduled tasks and idle links. Returns the amount of work: a whole
     /// slice if idle links count their missed opportunities, otherwise 1.
     fn clock(&mut self) -> u32 {
         let now = self.now();
+        self.sample_if_due(now);
         while let Some((at, task)) = self.tasks.pop_if(|(at, _)| *at <= now) {
             debug_assert_eq!(at, now, "tasks happen at their own times");
             match task {
                 Task::Begin => self.engine.begin(),
                 Task::Change(link, change) => self.engine.net.change(link, change),
             }
-        }
-        if now >= self.next_sample && !self.bin.is_zero() {
-            self.engine.sample(now);
-            self.next_sample = now + self.bin;
-            self.engine.net.events.push(self.next_sample, Target::Clock);
         }
         if now < self.next_catch_up {
             return 1;

@@ -3,6 +3,7 @@
 
 mod bbr;
 mod bbr3;
+mod bins;
 mod books;
 mod cake;
 mod capture;

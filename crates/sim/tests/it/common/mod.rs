@@ -321,8 +321,7 @@ impl Dice {
     }
 
     /// Writes a link with a random discipline. Each of these disciplines needs a port, except `droptail` without
-    /// `drop_head`. CAKE gets a shaper only with [`Numbers::Odd`]: with round numbers, the shaper's timer may lead to
-    /// drops at the very end of a bin, and a lazy port counts these drops in the next bin ([`port::Port::can_wait`]).
+    /// `drop_head`.
     fn managed(&mut self, text: &mut String, name: &str, from: &str, to: &str) {
         let (rate, delay) = (self.rate(1, 10), self.delay());
         let queue = self.pick(&[
@@ -338,7 +337,7 @@ impl Dice {
             "docsis_pie = {}",
             "dualpi2 = {}",
         ]);
-        let shaped = self.numbers == Numbers::Odd && queue == "cake = {}" && self.rng.below(2) == 0;
+        let shaped = queue == "cake = {}" && self.rng.below(2) == 0;
         let queue = if shaped { "cake = { bandwidth = \"1mbit\" }" } else { queue };
         writeln!(text, "[link.{name}]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{rate}\"\ndelay = \"{delay}\"")
             .unwrap();
