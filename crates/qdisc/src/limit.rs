@@ -61,6 +61,11 @@ impl Room {
         limit.map_or(Ok(()), |limit| Self::validate(limit, false)).map_err(|p| Problem::new(path, p.message))
     }
 
+    /// Checks an optional limit like [`Room::validate_at`], with `path` as the path of the invalid parameter.
+    pub(crate) fn holds_at(path: &str, limit: Option<Limit>, rate: BitRate) -> Result<(), Problem> {
+        limit.map_or(Ok(()), |limit| Self::validate_at(limit, false, rate)).map_err(|p| Problem::new(path, p.message))
+    }
+
     /// Refuses a limit given as a time if it is shorter than the transmission time of the smallest packet at this sustained
     /// rate.
     pub(crate) fn validate_at(limit: Limit, ns2_off_by_one: bool, rate: BitRate) -> Result<(), Problem> {

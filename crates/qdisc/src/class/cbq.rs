@@ -3,35 +3,39 @@
 //! ```text
 //!   deficit round robin   on a class's turn: deficit += quantum_c;  sends while deficit >= head;  if empty: deficit <- 0
 //!                         quantum_c = 1500 B * share_c / smallest share
-//!   a class that may not borrow: a packet of s bytes may leave from the time clear_c on, then
-//!                         clear_c <- max(clear_c, now - burst) + 8 s / (share_c * rate)
+//!   a class that may not borrow: has no deficit.  On its turn it sends while clear_c <= now; after a packet of s bytes:
+//!                         clear_c <- max(clear_c, now - burst - round) + 8 s / (share_c * rate)
+//!                         an arrival at its empty queue: clear_c <- max(clear_c, now - burst)
+//!                         rate changes from r to r': clear_c <- now + (clear_c - now) r / r'
+//!   round                 time in which the link sends all quanta, and the largest packet once per class
 //! ```
 //!
-//! With `borrow` (the default), a class may also use capacity that the other classes leave unused, so the link is never idle
-//! while such a class has packets. Without `borrow`, a class gets its share and no more. Each class's queue drops at its tail,
-//! or early by RED on its own occupancy.
+//! With `borrow` (the default), a class may also use capacity that the other classes leave unused, so the link is never
+//! idle while such a class has packets. Without `borrow`, a class gets its share and no more. While the other classes
+//! have their turns, it waits for up to a round, so it keeps the credit of a burst and a round; while its queue is empty,
+//! only that of a burst. Each class's queue drops at its tail, or early by RED on its own occupancy.
 //!
 //! Source: Parris, Jeffay & Smith, MMCN 1999 (queues per class with weighted round robin, which is the upper bound in
 //! the paper's comparison); Shreedhar & Varghese 1995 for the scheduler.
 //! Departs: ALTQ's CBQ estimates each class's rate from its idle time (gain 15/16) and regulates classes over their
-//! limit. Ours needs no estimator: deficit round robin gives the shares exactly, and a class that may not borrow is
-//! shaped.
+//! limit; `maxidle` limits their credit. Ours needs no estimator: deficit round robin gives the shares exactly, and a
+//! class that may not borrow is shaped.
 
 use super::average::Sampling;
 use super::classify::{Classifier, Match, mmcn1999};
 use super::occupancy::{Occupancy, Red, RedTest, Unit, WEIGHT, check_packet, check_weight};
 use crate::declared::params;
 use crate::{ClassProbe, Context, Fifo, Params, QueueDiscipline, Room};
-use packet::{Backlog, DropReason, LinkView, PacketMeta, Point, Reading};
+use packet::{Backlog, DropReason, PacketMeta, Point, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use units::{Bytes, Duration, Limit, Prob, Problem, Time, ensure};
+use units::{BitRate, Bytes, Duration, Limit, Prob, Problem, Time, ensure};
 
 /// Quantum of the class with the smallest share, in bytes. It is the size of a full Ethernet packet, so that even this
 /// class can send such a packet in every turn.
 const QUANTUM: f64 = 1500.0;
-/// Maximum credit that a class without `borrow` accumulates while it is idle, in packets of `QUANTUM` bytes.
+/// Maximum credit that a class without `borrow` accumulates while its queue is empty, in packets of `QUANTUM` bytes.
 const BURST_PACKETS: u64 = 2;
 
 /// One class of traffic.
@@ -143,14 +147,22 @@ impl Params for CbqParams {
             deficit: 0,
             clear: Time::ZERO,
         };
+        let leaves: Vec<Leaf> = self.classes.iter().map(leaf).collect();
         Cbq {
             classifier: Classifier::new(self.classes.iter().map(|c| &c.matches)),
-            leaves: self.classes.iter().map(leaf).collect(),
             turns: VecDeque::with_capacity(self.classes.len()),
             in_turn: false,
             backlog: Backlog::default(),
+            quanta: leaves.iter().map(|leaf| leaf.quantum).sum(),
+            leaves,
+            largest: 0,
+            rate: BitRate(0),
             wake: None,
         }
+    }
+    fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
+        let at = |(i, c): (usize, &Class)| Room::holds_at(&format!("classes.{i}.limit"), Some(c.limit), rate);
+        self.classes.iter().enumerate().try_for_each(at)
     }
 }
 
@@ -165,21 +177,37 @@ struct Leaf {
     fifo: Fifo,
     red: Option<Red>,
     occupancy: Occupancy,
+    /// Credit in the round robin, in bytes. Used only if the class may borrow.
     deficit: u64,
     /// Earliest time at which the class's next packet may leave. Used only if the class may not borrow.
     clear: Time,
 }
 
 impl Leaf {
-    /// Advances `clear` by the time that sending `bytes` takes at the class's share of the link's rate. Does nothing if
-    /// the class may borrow.
-    fn charge(&mut self, bytes: u64, now: Time, link: &LinkView) {
-        if self.borrow {
-            return;
-        }
-        let span = |bytes: u64| Duration((link.rate.time_for(bytes).0 as f64 / self.share) as u64);
-        let burst = span(BURST_PACKETS * QUANTUM as u64);
-        self.clear = self.clear.max(Time(now.0.saturating_sub(burst.0))) + span(bytes);
+    /// Returns the time that `bytes` take at the class's share of the link's `rate`.
+    fn span(&self, bytes: u64, rate: BitRate) -> Duration {
+        Duration((rate.time_for(bytes).0 as f64 / self.share) as u64)
+    }
+
+    /// Returns the time in which the class receives the credit of a burst.
+    fn burst(&self, rate: BitRate) -> Duration {
+        self.span(BURST_PACKETS * QUANTUM as u64, rate)
+    }
+
+    /// Reduces the credit of a class that may not borrow to what it receives in the time `most`.
+    fn keep(&mut self, most: Duration, now: Time) {
+        self.clear = self.clear.max(Time(now.0.saturating_sub(most.0)));
+    }
+
+    /// Converts the credit or debt of a class that may not borrow, a number of bytes, to a time at another rate, which
+    /// is `1 / factor` times the previous one.
+    fn rescale(&mut self, factor: f64, now: Time) {
+        let scaled = |span: Duration| Duration((span.0 as f64 * factor) as u64);
+        self.clear = if self.clear > now {
+            now + scaled(self.clear.since(now))
+        } else {
+            Time(now.0.saturating_sub(scaled(now.since(self.clear)).0))
+        };
     }
 }
 
@@ -193,6 +221,12 @@ pub struct Cbq {
     /// True once the front class has received its quantum for this turn.
     in_turn: bool,
     backlog: Backlog,
+    /// Sum of the quanta of all classes, in bytes.
+    quanta: u64,
+    /// Size of the largest packet so far, in bytes.
+    largest: u64,
+    /// The link's rate for which the times `clear` hold; zero before the first packet.
+    rate: BitRate,
     /// The earliest time at which a waiting class may send. It is set if the last dequeue sent nothing although packets
     /// wait.
     wake: Option<Time>,
@@ -204,12 +238,30 @@ impl Cbq {
         self.in_turn = false;
     }
 
+    /// Applies a change of the link's rate to the classes that may not borrow. A rate of zero is ignored, because no
+    /// packet is sent then.
+    fn follow(&mut self, rate: BitRate, now: Time) {
+        if rate == self.rate || rate.0 == 0 {
+            return;
+        }
+        if self.rate.0 > 0 {
+            let factor = self.rate.0 as f64 / rate.0 as f64;
+            self.leaves.iter_mut().for_each(|leaf| leaf.rescale(factor, now));
+        }
+        self.rate = rate;
+    }
+
     /// Removes and returns the packet at the head of the front class.
     fn send(&mut self, cx: &Context<'_>) -> Option<PacketMeta> {
+        let round = self.quanta + self.largest * self.leaves.len() as u64;
         let leaf = &mut self.leaves[usize::from(*self.turns.front()?)];
         let packet = leaf.fifo.pop()?;
-        leaf.deficit -= packet.bytes();
-        leaf.charge(packet.bytes(), cx.now, cx.link);
+        if leaf.borrow {
+            leaf.deficit -= packet.bytes();
+        } else {
+            leaf.keep(leaf.burst(self.rate) + self.rate.time_for(round), cx.now);
+            leaf.clear += leaf.span(packet.bytes(), self.rate);
+        }
         leaf.occupancy.left(&packet, cx.now, cx.link);
         self.backlog.remove(packet.bytes());
         if leaf.fifo.backlog().packets == 0 {
@@ -225,6 +277,7 @@ impl QueueDiscipline for Cbq {
     fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) {
         let class = self.classifier.classify(&packet, cx);
         packet.class = class;
+        self.follow(cx.link.rate, cx.now);
         let leaf = &mut self.leaves[usize::from(class)];
         let avg = leaf.occupancy.arrival(&packet, cx.now, cx.link);
         let fate = if leaf.red.as_mut().is_some_and(|red| red.test(avg, cx.rng)) {
@@ -234,7 +287,11 @@ impl QueueDiscipline for Cbq {
         } else {
             if leaf.fifo.backlog().packets == 0 {
                 self.turns.push_back(class);
+                if !leaf.borrow {
+                    leaf.keep(leaf.burst(self.rate), cx.now);
+                }
             }
+            self.largest = self.largest.max(packet.bytes());
             leaf.occupancy.joined(&packet, cx.now, cx.link);
             leaf.fifo.push(packet);
             self.backlog.add(packet.bytes());
@@ -245,14 +302,19 @@ impl QueueDiscipline for Cbq {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
+        self.follow(cx.link.rate, cx.now);
         self.wake = None;
         // bound: in every turn, a class that may send gets at least 1500 bytes of credit. A packet has at most 65 535
-        // bytes, so after at most 44 turns, the class has enough credit for the packet at its head. If no class may
-        // send, the loop ends after one round
+        // bytes, so after at most 44 turns, the class has enough credit for the packet at its head. A class that may not
+        // borrow sends at once if its time has come. If no class may send, the loop ends after one round
         let mut shut = 0;
         while let Some(&front) = self.turns.front().filter(|_| shut < self.turns.len()) {
             let leaf = &mut self.leaves[usize::from(front)];
-            if !leaf.borrow && cx.now < leaf.clear {
+            if !leaf.borrow {
+                if cx.now >= leaf.clear {
+                    self.wake = None;
+                    return self.send(cx);
+                }
                 self.wake = Some(self.wake.map_or(leaf.clear, |w| w.min(leaf.clear)));
                 shut += 1;
                 self.next_turn();

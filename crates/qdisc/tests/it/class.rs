@@ -155,6 +155,75 @@ fn cbq_gives_shares_and_lends_what_is_left() {
     }
 }
 
+/// Every class offers more than the link's rate, so each has its share, whichever classes may borrow.
+#[test]
+fn a_class_that_may_not_borrow_keeps_its_share_beside_those_that_may() {
+    let (seconds, sizes) = (60.0, [[1000; 3], [1500, 200, 700], [9000, 1000, 300], [500, 9000, 1500]]);
+    let shares = [[0.5, 0.49, 0.01], [0.15, 0.8, 0.05], [0.8, 0.15, 0.05], [0.1, 0.899, 0.001], [0.01, 0.4, 0.59]];
+    let borrows = [[false, true, true], [true, false, true], [false, false, true], [false; 3], [true; 3]];
+    for case in 0..25 {
+        let (shares, borrow, sizes) = (shares[case % 5], borrows[case / 5], sizes[case % 4]);
+        let class = |i: usize, of: &str| {
+            let (share, borrow) = (shares[i], borrow[i]);
+            format!(r#"{{"name":"{i}"{of},"share":{share},"borrow":{borrow},"limit":"100KB"}}"#)
+        };
+        let tagged = |dscp| format!(r#","match":{{"dscp":[{dscp}]}}"#);
+        let classes = [class(0, &tagged(10)), class(1, &tagged(20)), class(2, "")].join(",");
+        let queue = spec(&format!(r#"{{"cbq":{{"classes":[{classes}]}}}}"#));
+        let source = |i: usize| Source::udp(12.0 * MBIT, sizes[i]).dscp([10, 20, 0][i]);
+        let run = Bench::new(queue, LINK).run(&[source(0), source(1), source(2)], 10.0, 10.0 + seconds);
+        let least = shares.iter().copied().fold(1.0, f64::min);
+        for i in 0..3 {
+            // The window may contain one turn more or less than the class's share: one quantum and one packet. A class
+            // that may borrow also gets what the others leave while they wait for their credit
+            let turn = 1500.0 * shares[i] / least + f64::from(sizes[i]);
+            let more = (run.rate(i) - shares[i] * LINK) * seconds / 8.0;
+            let text = format!("{shares:?} {borrow:?} {sizes:?}: source {i} sends {more} B more, a turn is {turn} B");
+            assert!(more >= -turn && (borrow[i] || more <= turn), "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_debt_of_a_class_that_may_not_borrow_follows_the_rate() {
+    let queue = spec(
+        r#"{"cbq":{"classes":[{"name":"p","match":{"dscp":[10]},"share":0.05,"borrow":false},
+            {"name":"o","share":0.95}]}}"#,
+    );
+    let mut bench = Bench::new(queue, 20e3);
+    bench.flow(0, Protocol::UDP, 10);
+    assert!((0..8).all(|_| bench.offer(0)));
+    // 5 % of 20 kbit/s are 1 kbit/s, so after a packet of 1000 B, the next may leave 8 s later. At 10 Mbit/s, these
+    // 8000 bits take 16 ms
+    assert_eq!(bench.take(2), [0]);
+    bench.set_rate(LINK);
+    assert!(bench.take(2).is_empty());
+    bench.wait(16);
+    assert_eq!(bench.take(2), [0]);
+    // half of the debt is paid after 8 ms at 10 Mbit/s. The other half takes 4 s at 20 kbit/s
+    bench.wait(8);
+    bench.set_rate(20e3);
+    assert!(bench.take(1).is_empty());
+    bench.wait(3990);
+    assert!(bench.take(1).is_empty());
+    bench.wait(10);
+    assert_eq!(bench.take(2), [0]);
+}
+
+#[test]
+fn a_class_that_was_idle_sends_a_burst_of_two_packets() {
+    let queue = spec(
+        r#"{"cbq":{"classes":[{"name":"p","match":{"dscp":[10]},"share":0.5,"borrow":false},
+            {"name":"o","share":0.5}]}}"#,
+    );
+    let mut bench = Bench::new(queue, LINK);
+    bench.flow(0, Protocol::UDP, 10);
+    bench.wait(1000);
+    assert!((0..9).all(|_| bench.offer(0)));
+    // the credit is 3000 B, and a packet of 1000 B may leave while it is not negative
+    assert_eq!(bench.take(9), [0; 4]);
+}
+
 #[test]
 fn the_script_of_a_fred_queue() {
     // With weight 1, the average equals the current queue length. min_th is 4 packets, so maxq = 4.

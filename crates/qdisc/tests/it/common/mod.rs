@@ -139,6 +139,11 @@ impl Bench {
         self.now = Time(self.now.0 + ms * 1_000_000);
     }
 
+    /// Changes the link's rate, in bit/s.
+    pub(crate) fn set_rate(&mut self, rate: f64) {
+        self.link = LinkView::plain(BitRate(rate as u64));
+    }
+
     pub(crate) fn backlog(&self) -> u32 {
         self.queue.backlog().packets
     }
