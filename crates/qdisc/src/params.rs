@@ -22,7 +22,7 @@ pub trait Params {
     fn limit(&self) -> Option<Limit>;
     /// Returns the first parameter that is invalid on a link of this sustained rate. Called after [`Self::validate`].
     fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
-        self.limit().map_or(Ok(()), |limit| Room::validate_at(limit, false, rate))
+        Room::holds_at("limit", self.limit(), rate)
     }
     /// Returns the rate of the discipline's own shaper; `None` if it has no shaper.
     fn shapes(&self) -> Option<BitRate> {

@@ -79,7 +79,7 @@ impl Params for CakeParams {
                 "{b} is not valid on a link of {rate}; expected at most the link's rate, or null"
             );
         }
-        Room::validate_at(self.limit, false, rate)
+        Room::validate_at(self.limit, false, self.bandwidth.unwrap_or(rate))
     }
     fn shapes(&self) -> Option<BitRate> {
         self.bandwidth

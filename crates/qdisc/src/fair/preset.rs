@@ -7,7 +7,7 @@ use super::{ClassifierSpec, Overflow, SchedulerSpec};
 use crate::law::list::LawSpec;
 use crate::limit::Room;
 use crate::params::Params;
-use units::{Limit, Problem, ensure};
+use units::{BitRate, Limit, Problem, ensure};
 
 impl Params for FairParams {
     type Discipline = Fair;
@@ -45,6 +45,11 @@ impl Params for FairParams {
         }
         Ok(())
     }
+    fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
+        Room::holds_at("limit", Some(self.limit), rate)?;
+        Room::holds_at("queue_limit", self.queue_limit, rate)?;
+        Room::holds_at(&format!("law.{}.limit", self.law.name()), self.law.limit(), rate)
+    }
     fn build(&self) -> Fair {
         Fair::new(self)
     }
@@ -74,9 +79,9 @@ pub(super) trait Preset {
             _ => path.to_owned(),
         }
     }
-    /// Checks the equivalent [`FairParams`]. An error names the invalid parameter as this discipline does.
-    fn check(&self) -> Result<(), Problem> {
-        self.composition().validate().map_err(|p| Problem::new(Self::own_name(&p.path), p.message))
+    /// Makes a check of the equivalent [`FairParams`]. An error names the invalid parameter as this discipline does.
+    fn check(&self, check: impl FnOnce(&FairParams) -> Result<(), Problem>) -> Result<(), Problem> {
+        check(&self.composition()).map_err(|p| Problem::new(Self::own_name(&p.path), p.message))
     }
 }
 
@@ -98,7 +103,10 @@ macro_rules! preset {
         impl crate::Params for $Params {
             type Discipline = super::machine::Fair;
             fn validate(&self) -> Result<(), units::Problem> {
-                self.check()
+                self.check(crate::Params::validate)
+            }
+            fn validate_at(&self, rate: units::BitRate) -> Result<(), units::Problem> {
+                self.check(|fair| crate::Params::validate_at(fair, rate))
             }
             fn build(&self) -> super::machine::Fair {
                 super::machine::Fair::new(&self.composition())

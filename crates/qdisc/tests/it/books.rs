@@ -259,6 +259,32 @@ proptest! {
     }
 }
 
+/// At 5 Mbit/s, no packet is sent within 1 us, so no limit of 1 us is valid, whichever part of a discipline it limits.
+#[test]
+fn every_limit_in_time_is_checked_at_the_rate() {
+    for (text, path) in [
+        (r#"{"codel":{"limit":"1us"}}"#, "codel.limit"),
+        (r#"{"fair":{"limit":"1us"}}"#, "fair.limit"),
+        (r#"{"fair":{"queue_limit":"1us"}}"#, "fair.queue_limit"),
+        (r#"{"fair":{"law":{"codel":{"limit":"1us"}}}}"#, "fair.law.codel.limit"),
+        (r#"{"sfq":{"queue_limit":"1us"}}"#, "sfq.queue_limit"),
+        (r#"{"sfq_hss":{"law":{"lred":{"limit":"1us"}}}}"#, "sfq_hss.law.lred.limit"),
+        (r#"{"fq_codel":{"limit":"1us"}}"#, "fq_codel.limit"),
+        (r#"{"fq_pie":{"pie":{"limit":"1us"}}}"#, "fq_pie.pie.limit"),
+        (r#"{"cbq":{"classes":[{"name":"all","share":1,"limit":"1us"}]}}"#, "cbq.classes.0.limit"),
+        (r#"{"docsis_lld":{"l_limit":"1us"}}"#, "docsis_lld.l_limit"),
+        (r#"{"docsis_lld":{"classic":{"limit":"1us"}}}"#, "docsis_lld.classic.limit"),
+        // CAKE converts the time at the rate of its own shaper, where 2 ms are 25 bytes
+        (r#"{"cake":{"limit":"2ms","bandwidth":"100kbit"}}"#, "cake.limit"),
+    ] {
+        let spec = |text: &str| serde_json::from_value::<Spec>(text.parse().unwrap()).unwrap();
+        let problem = spec(text).validate_at(BitRate(5_000_000)).unwrap_err();
+        assert!(problem.path == path && problem.message.contains("nothing could wait"), "{text}: {problem}");
+        let longer = spec(&text.replace("1us", "1ms").replace("2ms", "3ms"));
+        assert!(longer.validate_at(BitRate(5_000_000)).is_ok(), "{text}");
+    }
+}
+
 /// At 1 Mbit/s, a limit of 224 us is 28 bytes, the size of the smallest IP packet. By ns-2's convention, a queue stores
 /// one byte less than its limit, so no packet would fit.
 #[test]

@@ -118,9 +118,8 @@ impl Params for DocsisLldParams {
         None
     }
     fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
-        let at = |limit: Option<Limit>| limit.map_or(Ok(()), |limit| Room::validate_at(limit, false, rate));
-        at(self.l_limit).map_err(|p| Problem::new("l_limit", p.message))?;
-        at(self.classic.limit).map_err(|p| p.under("classic"))
+        Room::holds_at("l_limit", self.l_limit, rate)?;
+        Room::holds_at("classic.limit", self.classic.limit, rate)
     }
     fn service_flows(&self) -> bool {
         true
