@@ -158,12 +158,36 @@ impl Fair {
         true
     }
 
+    /// If packets are dropped from the head, drops the first packets of queue `i`, which has reached its own limit, until
+    /// `arrival` fits. Returns true if `arrival` then fits.
+    ///
+    /// Bound: every iteration drops a packet.
+    #[cold]
+    fn shorten(&mut self, i: u32, arrival: &PacketMeta, cx: &mut Context<'_>) -> bool {
+        let Overflow::Longest(rule @ Longest { from: End::Head, .. }) = self.overflow else { return false };
+        let mut fits = |own| self.queue_room.as_mut().is_none_or(|r| r.fits(own, arrival, cx.link));
+        if !fits(Backlog::default()) {
+            return false;
+        }
+        while !fits(self.queues[i].fifo.backlog()) {
+            let queue = &mut self.queues[i];
+            let Some(packet) = queue.fifo.pop() else { return false };
+            queue.law.overflow(cx.now);
+            self.queues.shrunk(i, rule.by);
+            self.total.remove(packet.bytes());
+            self.classifier.left(&packet, cx.now);
+            cx.fate.dropped(&packet, DropReason::HeadFull, Point::Enqueue);
+        }
+        true
+    }
+
     /// Appends `packet` to queue `i` if every limit allows it. If the overflow rule drops from the longest queue, other
     /// packets may be dropped to make room. Returns true if `packet` was accepted.
     #[inline]
     fn admit(&mut self, packet: &PacketMeta, i: u32, cx: &mut Context<'_>) -> bool {
         let own = self.queues[i].fifo.backlog();
-        let fits = self.queue_room.as_mut().is_none_or(|r| r.fits(own, packet, cx.link))
+        let fits = (self.queue_room.as_mut().is_none_or(|r| r.fits(own, packet, cx.link))
+            || self.shorten(i, packet, cx))
             && match self.overflow {
                 Overflow::Longest(_) => true,
                 Overflow::Tail => self.fits(packet, cx),

@@ -60,7 +60,8 @@ params! {
     pub struct Longest {
         /// The unit by which queues are compared.
         by: Measure = Measure::Bytes,
-        /// The end of the queue from which packets are dropped.
+        /// The end of the queue from which packets are dropped. With head, a queue that reaches its own limit also drops
+        /// its oldest packets; otherwise, the arrival is dropped.
         from: End = End::Head,
         /// Maximum number of packets that are dropped from a queue at once. Dropping stops earlier when half of the
         /// queue's bytes are gone. With 1, packets are dropped one at a time.

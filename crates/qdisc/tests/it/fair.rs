@@ -171,6 +171,29 @@ fn byte_round_robin_overdraws_and_pays_back() {
 }
 
 #[test]
+fn a_queue_at_its_own_limit_drops_at_the_end_that_the_overflow_rule_names() {
+    use DropReason::{HeadFull, TailFull};
+    let mut b = Bench::new(r#""sfq limit 1000 depth 3""#);
+    b.offer("aaaab", 1500);
+    assert_eq!(b.dropped(), [(3, TailFull)]);
+    assert_eq!(b.take(9), "aaba");
+    let mut b = Bench::new(r#""sfq limit 1000 depth 3 headdrop""#);
+    b.offer("aaaab", 1500);
+    assert_eq!(b.dropped(), [(0, HeadFull)]);
+    assert_eq!(b.queue.backlog(), Backlog { packets: 4, bytes: 6000 });
+    assert_eq!(b.take(9), "aaba");
+    // the arrival of 1500 B fits behind 1000 B, so two of three packets are dropped. A packet of 4000 B would not fit
+    // into an empty queue, so it is refused
+    let mut b = Bench::new(r#"{"fair":{"queue_limit":"3000B","overflow":"longest"}}"#);
+    b.offer("aaa", 1000);
+    b.offer("a", 1500);
+    assert_eq!(b.dropped(), [(0, HeadFull), (1, HeadFull)]);
+    b.offer("a", 4000);
+    assert_eq!(b.dropped(), [(4, TailFull)]);
+    assert_eq!(b.queue.backlog(), Backlog { packets: 2, bytes: 2500 });
+}
+
+#[test]
 fn fq_codel_serves_new_queues_first_and_once() {
     // RFC 8290 §4.2: after one packet of 1500 B, a quantum of 1514 B leaves 14 B of credit, so a second packet is sent, which
     // overdraws the credit
