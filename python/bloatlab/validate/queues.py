@@ -18,9 +18,9 @@ from bloatlab.scenario import ScenarioError, from_dict, problems, quantity
 #: cake assumes that packet sizes include the 14 bytes of the Ethernet header.
 KERNEL: Mapping[str, str] = {
     "codel": "variant linux",
-    "fq_codel": "variant linux memory_limit 32Mb",
+    "fq_codel": "variant linux",
     "pie": "variant linux",
-    "fq_pie": "variant linux memory_limit 32Mb",
+    "fq_pie": "variant linux",
     "sfq": "variant linux",
     "red": "bandwidth 10mbit",
     "cake": "header 14",

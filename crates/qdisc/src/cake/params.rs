@@ -97,7 +97,7 @@ params! {
         /// transmit queue of the device; a hash assigns flows to instances. Limits apply to each instance.
         instances: u16 = 1,
         /// Maximum length of all tins together in bytes, in addition to `limit`; null: four times the bytes that
-        /// `bandwidth` carries in `rtt`, at least 4 MiB.
+        /// `bandwidth` carries in `rtt`, from 4 MiB to 15140 KiB; without `bandwidth`, 15140 KiB.
         memory_limit: Option<Bytes> = None,
         /// Maximum length of all tins together.
         limit: Limit = Limit::Packets(10_240),
@@ -106,6 +106,8 @@ params! {
 
 /// The default of `memory_limit` is at least this number of bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
+/// The default of `memory_limit` is at most this number of bytes: 10 240 Ethernet frames of 1514 bytes, as in Linux.
+const MOST_MEMORY: u64 = 10_240 * 1514;
 
 impl CakeParams {
     /// Returns the minimum of a tin's target. The target is longer if 1.5 full frames take longer at the tin's rate.
@@ -116,8 +118,8 @@ impl CakeParams {
     /// Returns the maximum number of bytes that may be queued.
     pub(crate) fn memory(&self) -> Bytes {
         let own = || {
-            let carried = self.bandwidth.map_or(0, |b| b.bytes_in(self.rtt));
-            Bytes(carried.saturating_mul(4).max(LEAST_MEMORY))
+            let carried = self.bandwidth.map_or(MOST_MEMORY, |b| b.bytes_in(self.rtt));
+            Bytes(carried.saturating_mul(4).clamp(LEAST_MEMORY, MOST_MEMORY))
         };
         self.memory_limit.unwrap_or_else(own)
     }

@@ -51,7 +51,7 @@ params! {
         /// VALUE; null: all packets. "0x1/0x3" selects ECT(1), the packets of L4S flows.
         ce_threshold_selector: Option<Selector> = None,
         /// Maximum length of all queues together in bytes, in addition to `limit`.
-        memory_limit: Bytes = Bytes(32_000_000),
+        memory_limit: Bytes = Bytes(32 << 20),
         /// Maximum number of packets dropped at once when a limit is reached.
         drop_batch: u32 = 64,
         /// Published version of CoDel. The versions differ mainly in count, from which the time between drops follows:

@@ -18,7 +18,8 @@ use crate::law::pie::PieParams;
 use units::{Bytes, Limit};
 
 params! {
-    /// Parameters of fq_pie. The defaults are tc's.
+    /// Parameters of fq_pie, with tc's names and defaults, except that `drop_batch` and some keys of `pie` are not in tc.
+    /// Linux drops the arrival when `limit` is reached, and has no `drop_batch`.
     pub struct FqPieParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(10_240),
@@ -27,8 +28,8 @@ params! {
         /// Bytes that a queue may send in one turn.
         quantum: Bytes = Bytes(1514),
         /// Maximum length of all queues together in bytes, in addition to `limit`.
-        memory_limit: Bytes = Bytes(32_000_000),
-        /// Maximum number of packets dropped at once when a limit is reached.
+        memory_limit: Bytes = Bytes(32 << 20),
+        /// Maximum number of packets dropped at once, from the head of the longest queue, when a limit is reached.
         drop_batch: u32 = 64,
         /// Parameters of PIE, with the same keys as the discipline `pie`. The `limit` among them applies to each queue.
         pie: PieParams = PieParams::default(),

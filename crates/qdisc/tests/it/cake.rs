@@ -417,6 +417,30 @@ fn the_ack_filter_keeps_the_newest() {
 }
 
 #[test]
+fn the_default_memory_is_that_of_linux() {
+    // Without a rate, Linux's limit is 10240 frames of 1514 bytes, or 15140 KiB. With a rate, it is what the rate
+    // carries in four times the rtt, 12.5 MB at 250 Mbit/s and 100 ms, but not below 4 MiB or above that limit.
+    for (cake, full) in [
+        ("{}", 15_503_360),
+        (r#"{"bandwidth":"250mbit"}"#, 12_500_000),
+        (r#"{"bandwidth":"1mbit"}"#, 4_194_304),
+        (r#"{"bandwidth":"10gbit"}"#, 15_503_360),
+        (r#"{"bandwidth":"1mbit","memory_limit":"20MB"}"#, 20_000_000),
+    ] {
+        let mut home = Home::new(cake);
+        // packets of 15 000 B reach each of these limits before the limit of 10 240 packets
+        let packet = PacketMeta { size: 15_000, ..Default::default() };
+        (0..2000).for_each(|_| {
+            home.call(|q, cx| {
+                q.enqueue(packet, cx);
+            })
+        });
+        let bytes = home.queue.backlog().bytes;
+        assert!(bytes <= full && bytes + 15_000 > full, "{cake}: {bytes}");
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_its_path() {
     let problem =
         |json: &str| serde_json::from_value::<Spec>(json.parse().unwrap()).unwrap().validate().unwrap_err().to_string();

@@ -25,7 +25,7 @@ fn a_link_of_a_rate_is_a_class_with_the_discipline_in_it() {
     let want = [
         r#"tc qdisc replace dev "$DEV" root handle 1: htb default 1"#,
         r#"tc class replace dev "$DEV" parent 1: classid 1:1 htb rate 5mbit ceil 5mbit burst 1600 cburst 1600 quantum 1514"#,
-        r#"tc qdisc replace dev "$DEV" parent 1:1 handle 10: fq_codel limit 10240 flows 1024 quantum 1514 memory_limit 32000000 target 5ms interval 100ms ecn drop_batch 64"#,
+        r#"tc qdisc replace dev "$DEV" parent 1:1 handle 10: fq_codel limit 10240 flows 1024 quantum 1514 memory_limit 33554432 target 5ms interval 100ms ecn drop_batch 64"#,
     ];
     assert_eq!(got, want);
     assert_eq!(commands("queue = 'pfifo limit 10'"), [r#"tc qdisc replace dev "$DEV" root handle 10: pfifo limit 10"#]);
