@@ -15,8 +15,12 @@ pub(super) enum Kind {
     Seconds,
     /// A rate: `10mbit`.
     Rate,
+    /// The rate of a shaper: `10mbit`, or `unlimited`, which `tc qdisc show` prints for no shaper.
+    Shaped,
     /// A whole number.
     Count,
+    /// A whole number of packets, for a parameter that is a plain number: `1`, or `1p` as in `tc qdisc show`.
+    PacketCount,
     /// A whole number, possibly negative.
     Signed,
     /// A whole number of sixteenths: the argument 2 sets the parameter to 2/16.
@@ -53,7 +57,9 @@ impl Kind {
             Self::Time => (" TIME", "a time with its unit, such as 5ms or 100us"),
             Self::Seconds => (" SECONDS", "a whole number of seconds, such as 10"),
             Self::Rate => (" RATE", "a rate such as 10mbit"),
+            Self::Shaped => (" RATE", "a rate such as 10mbit, or unlimited"),
             Self::Count => (" NUMBER", "a whole number"),
+            Self::PacketCount => (" PACKETS", "a number of packets, such as 1 or 1p"),
             Self::Signed => (" NUMBER", "a whole number such as 18 or -4"),
             Self::Sixteenths => (" NUMBER", "a whole number from 0 to 32"),
             Self::Percent => (" PERCENT", "a whole number from 0 to 100"),
@@ -91,7 +97,7 @@ pub(super) struct Grammar {
     /// Name of the discipline in a scenario.
     pub name: &'static str,
     /// Parameters that tc's name for the discipline implies, as JSON. Exception: where `name` equals `tc`, the name
-    /// alone implies none of them, so `red` alone means our `red` with its own defaults.
+    /// alone implies none of them, so `red` alone means our `red` with its own defaults. In a whole command, it does.
     pub base: &'static [(&'static str, &'static str)],
     /// The discipline's keywords, in groups shared by several disciplines.
     pub keywords: &'static [&'static [Keyword]],
@@ -115,8 +121,8 @@ const fn w(tc: &'static str, field: &'static str, kind: Kind) -> Keyword {
 }
 
 use Kind::{
-    Absent, Count, Flag, Is, Number, Own, Packets, Percent, Rate, Seconds, Selector, Several, Share, Signed,
-    Sixteenths, Size, Threshold, Time,
+    Absent, Count, Flag, Is, Number, Own, PacketCount, Packets, Percent, Rate, Seconds, Selector, Several, Shaped,
+    Share, Signed, Sixteenths, Size, Threshold, Time,
 };
 
 /// Size of a frame in bytes, used to convert between packets and bytes, as in Linux.
@@ -198,7 +204,7 @@ const DUALPI2: &[Keyword] = &[
     w("memlimit", "memory_limit", Size),
     w("coupling_factor", "coupling_factor", Number),
     w("step_thresh", "step_thresh", Threshold),
-    w("min_qlen_step", "min_qlen_step", Count),
+    w("min_qlen_step", "min_qlen_step", PacketCount),
     w("drop_on_overload", "drop_overload", Flag(true)),
     w("overflow", "drop_overload", Flag(false)),
     w("drop_enqueue", "drop_early", Flag(true)),
@@ -218,7 +224,7 @@ const DUALPI2: &[Keyword] = &[
 
 /// The keywords of tc-cake(8). Keywords of kind `Several` select the overhead of a type of line, or a round-trip time.
 const CAKE: &[Keyword] = &[
-    w("bandwidth", "bandwidth", Rate),
+    w("bandwidth", "bandwidth", Shaped),
     w("unlimited", "bandwidth", Is("null")),
     w("besteffort", "diffserv", Is("\"besteffort\"")),
     w("diffserv3", "diffserv", Is("\"diffserv3\"")),
@@ -299,7 +305,8 @@ pub(super) const GRAMMARS: &[Grammar] = &[
     Grammar { tc: "fq_codel", name: "fq_codel", base: &[], keywords: &[FAIR, CODEL, FQ_CODEL] },
     Grammar { tc: "pie", name: "pie", base: &[], keywords: &[PACKETS, PIE] },
     Grammar { tc: "fq_pie", name: "fq_pie", base: &[], keywords: &[FAIR, FQ_PIE, VARIANT] },
-    Grammar { tc: "sfq", name: "sfq", base: &[], keywords: &[SFQ] },
+    // tc's sfq serves bytes and compares queues by packets, so its keywords select our variant `linux`
+    Grammar { tc: "sfq", name: "sfq", base: &[("variant", "\"linux\"")], keywords: &[SFQ] },
     Grammar { tc: "cake", name: "cake", base: &[], keywords: &[CAKE] },
     // tc's red has thresholds in bytes and derives its defaults from the limit. Our variant `linux` does the same, so
     // the keywords of tc's red select this variant

@@ -35,7 +35,7 @@ pub(crate) fn read(text: &str) -> Result<Value, WordError> {
         });
     };
     let mut table = Map::new();
-    let alone = rest.is_empty() && ours == name;
+    let alone = text.trim() == ours;
     for (field, json) in grammar.filter(|_| !alone).map_or(&[][..], |g| g.base) {
         put(&mut table, field, serde_json::from_str(json).unwrap_or_default());
     }
@@ -154,11 +154,12 @@ fn option<'a>(keyword: &Keyword, name: &str, rest: &mut impl Iterator<Item = &'a
 fn value(kind: Kind, text: &str) -> Result<Value, String> {
     let expected = || format!("expected {}", kind.valid());
     let whole = |text: &str| if plain(text) { text.parse::<u32>().ok() } else { None };
+    let packets =
+        |text: &str| whole(["packets", "pkt", "p"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or(text));
     let upto = |most| whole(text).filter(|n| *n <= most).ok_or_else(expected);
     Ok(match kind {
         Kind::Packets => {
-            let number = ["packets", "pkt", "p"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or(text);
-            let packets = whole(number).ok_or_else(|| {
+            let packets = packets(text).ok_or_else(|| {
                 let other = text.parse::<Limit>().map(|l| format!("; for {l}, write the table with limit = \"{l}\""));
                 expected() + &other.unwrap_or_default()
             })?;
@@ -175,12 +176,14 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
             // in tc, 0 means "never"
             if seconds == 0 { Value::Null } else { Duration::from_secs(u64::from(seconds)).to_string().into() }
         }
-        Kind::Rate => text
+        Kind::Shaped if text == "unlimited" => Value::Null,
+        Kind::Rate | Kind::Shaped => text
             .parse::<BitRate>()
             .map_err(|e| e.to_string().split_once("; ").map_or_else(expected, |(_, why)| why.to_owned()))?
             .to_string()
             .into(),
         Kind::Count => upto(u32::MAX)?.into(),
+        Kind::PacketCount => packets(text).ok_or_else(expected)?.into(),
         Kind::Signed => {
             match text.strip_prefix('-').map_or_else(|| whole(text).map(i64::from), |n| whole(n).map(|n| -i64::from(n)))
             {

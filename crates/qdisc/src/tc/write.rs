@@ -214,7 +214,7 @@ impl Command {
             }
             Kind::Sixteenths => self.rounded(keyword, value, 16.0, 32.0)?,
             Kind::Percent => self.rounded(keyword, value, 100.0, 100.0)?,
-            Kind::Rate | Kind::Threshold | Kind::Selector => text.to_owned(),
+            Kind::Rate | Kind::Shaped | Kind::Threshold | Kind::Selector => text.to_owned(),
             Kind::Number => value.as_f64()?.to_string(),
             // the parser of shares drops some digits, so we parse the value first, and write only the digits that
             // remain
