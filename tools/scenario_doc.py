@@ -76,7 +76,7 @@ The option `--set path=value` replaces or adds a value: `--set link.up.rate=2mbi
 | `queue = "sfq_hss + pie"` | a fair discipline and the law of its queues, the same as `queue.sfq_hss = { law = "pie" }` |
 | `queue = "fq_codel limit 1000p target 5ms ecn"` | in tc's syntax, the same as `queue.fq_codel = { limit = "1000p", target = "5ms", ecn = true }` |
 | `queue = "pfifo limit 417"` | in tc's syntax, the same as `queue.droptail = { limit = "417p" }` |
-| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's syntax; `red` with keywords is Linux's RED (`variant = "linux"`) |
+| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's syntax; `red` and `sfq` with keywords are Linux's (`variant = "linux"`) |
 | `queue = "codel target 5ms variant linux"` | in tc's syntax, with a parameter that tc does not have |
 | `queue = "lred limit 100p"` | in tc's syntax, a discipline that tc does not have; its keywords are the names of its parameters |
 | `queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }` | [your own law](adding-a-law-in-python.md) in Python, with a value for its parameter `target` |
