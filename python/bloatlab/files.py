@@ -6,6 +6,8 @@ A name in a result, a capture or a data file may contain anything, such as termi
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import io
 import os
 import re
@@ -64,20 +66,67 @@ def read_text(path: Path, most: int | None = None) -> str:
 def beside(path: Path) -> Generator[Path]:
     """Yields the path of a temporary file, which is renamed to `path` at the end.
 
-    An error removes the temporary file and leaves `path` as it was.
+    If `path` is a symbolic link, its target is replaced. An error removes the temporary file and leaves `path` as it
+    was.
     """
     if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
         yield path
         return
-    aside = path.with_name(f".{secrets.token_hex(6)}{path.suffix}{WRITING}")
+    target = Path(os.path.realpath(path))
+    aside = target.with_name(f".{secrets.token_hex(6)}{path.suffix}{WRITING}")
     try:
         yield aside
-        aside.replace(path)
+        aside.replace(target)
     except BaseException as error:
         aside.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is not None and str(error.filename) == str(aside):
             error.filename = str(path)
         raise
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder if it does not exist, with the folders above it; for a symbolic link, makes its target.
+
+    Raises `OSError`.
+    """
+    try:
+        Path(os.path.realpath(folder)).mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from None
+
+
+def lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
+    """Locks a file. Without `wait`, returns false if another process holds the lock.
+
+    Many processes can hold a `shared` lock. On a file system that does not support locks, nothing is locked and the
+    result is true, so only one process may write to a store there.
+    """
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}:
+            raise
+    return True
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Generator[bool]:
+    """Holds the lock of a folder within this context; yields false if another process or context holds it."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            alone = lock(file)
+        except OSError as error:
+            if error.errno != errno.EBADF:  # NFS locks only files that are open for writing, which no folder is
+                raise
+            alone = True
+        yield alone
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_UN)
+    finally:
+        os.close(file)
 
 
 #: The marks of bloatlab in the figures that it writes, by suffix, and in the heads of its pages.

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Literal
 
-from bloatlab import _core, outside
+from bloatlab import _core, files, outside
 from bloatlab.scenario import Scenario, Sets, resolved
 from bloatlab.simulation import Result, frames, summary_of
 from bloatlab.traces import check_named
@@ -88,7 +88,7 @@ def run(
     outside.refuse(scenario.text, "live")
     if captures is not None:
         check_named("captures", captures)
-        Path(captures).mkdir(parents=True, exist_ok=True)
+        files.make_folder(Path(captures))
     with _orderly_sigterm():
         output = _core.live(
             scenario.text,

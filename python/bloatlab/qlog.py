@@ -79,7 +79,7 @@ def write(
     folder = Path(folder)
     states = _states(result, source or result.scenario.name).partition_by(_SENDER, as_dict=True, maintain_order=True)
     sent = {} if packets is None else _sent(packets).partition_by(_SENDER, as_dict=True, maintain_order=True)
-    folder.mkdir(parents=True, exist_ok=True)
+    files.make_folder(folder)
     written: list[Path] = []
     for sender, rows in states.items():
         app, _, connection, direction = sender

@@ -8,15 +8,18 @@ provenance.json          user, machine, time, duration, version: the only file t
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import math
 import os
 import platform
 import re
+import shutil
 import sys
+import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -24,7 +27,7 @@ from bloatlab import _core, files
 from bloatlab.errors import InputError, nearest
 from bloatlab.scenario import Scenario, ScenarioError, version
 from bloatlab.simulation import TEXT, Result
-from bloatlab.traces import CAPTURES, KINDS, PACKETS
+from bloatlab.traces import CAPTURES, KINDS, PACKETS, remove_packets
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,17 +60,52 @@ def save(result: Result, folder: str | Path, *, form: Form = "parquet", seconds:
     if form not in FORMS:
         raise InputError(f"form: {form!r:.80} is not valid; expected {', '.join(FORMS)}{nearest(str(form), FORMS)}")
     folder = Path(folder)
-    check_tables(folder)
-    (folder / TABLES).mkdir(parents=True, exist_ok=True)
-    for stale in (folder / TABLES).iterdir():
-        if stale.suffix.removeprefix(".") in FORMS and stale.stem in _NAMES:
-            stale.unlink()
+    with replacing(folder) as aside:
+        write(result, aside, form=form, seconds=seconds)
+    return folder
+
+
+def write(result: Result, folder: Path, *, form: Form, seconds: float | None) -> None:
+    """Writes the files of a result into a folder that has no earlier result. Raises `OSError`."""
     write_json(folder / SCENARIO, result.scenario.data, sort_keys=False)
     write_json(folder / SUMMARY, result.summary)
+    (folder / TABLES).mkdir()
     for name, frame in result.tables.items():
         write_table(frame, folder / TABLES / f"{name}.{form}")
     write_json(folder / PROVENANCE, provenance(result, seconds))
-    return folder
+
+
+@contextlib.contextmanager
+def replacing(folder: Path, *, recordings: bool = False) -> Generator[Path]:
+    """Yields an empty folder inside `folder`, whose files then replace those of an earlier result in `folder`.
+
+    With `recordings`, the captures and packets of an earlier result are removed, too. An error leaves the earlier
+    result as it was. While its files are being replaced, `folder` has no summary.json, so `open_result` refuses a
+    folder that a killed process has left incomplete. Raises `OSError`, and `ResultError` like `check_tables`.
+    """
+    check_tables(folder)
+    files.make_folder(folder)
+    aside = Path(tempfile.mkdtemp(prefix=".", suffix=files.WRITING, dir=folder))
+    try:
+        yield aside
+        (folder / SUMMARY).unlink(missing_ok=True)
+        for stale in (folder / TABLES).iterdir() if (folder / TABLES).is_dir() else ():
+            if stale.suffix.removeprefix(".") in FORMS and stale.stem in _NAMES:
+                stale.unlink()
+        if recordings:
+            remove_packets(folder / PACKETS)
+            for name in CAPTURES:
+                (folder / name).unlink(missing_ok=True)
+        new = [path.relative_to(aside) for path in aside.rglob("*") if path.is_file()]
+        for path in sorted(new, key=lambda path: path == Path(SUMMARY)):
+            files.make_folder((folder / path).parent)
+            shutil.move(aside / path, folder / path)
+    except OSError as error:
+        if error.filename is not None and Path(error.filename).is_relative_to(aside):
+            error.filename = str(folder / Path(error.filename).relative_to(aside))
+        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def check_tables(folder: Path) -> None:

@@ -59,7 +59,7 @@ class Traces:
         elif self._packets is not None:
             if self._parts == 0:
                 remove_packets(self._packets)
-            self._packets.mkdir(parents=True, exist_ok=True)
+            files.make_folder(self._packets)
             place = self._packets / f"{self._parts:05}.parquet"
             files.write(place, files.parquet(frame, statistics=True))
             self._parts += 1

@@ -218,6 +218,27 @@ def test_a_closed_standard_error_does_not_end_a_command(
     assert (tmp_path / "out" / "summary.json").is_file() == (code == 0)
 
 
+@pytest.mark.parametrize(
+    ("words", "closed", "code"),
+    [
+        ("run {} -o out --set duration=1s", ">&-", 0),
+        ("list", ">&-", 0),
+        ("list", "<&- >&- 2>&-", 0),
+        ("schema", "<&- >&-", 0),
+        ("--version", ">&-", 0),
+        ("show none", ">&-", 2),
+    ],
+)
+def test_a_closed_standard_output_does_not_end_a_command(
+    scenario_file: Path, tmp_path: Path, words: str, closed: str, code: int
+):
+    shell = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, *words.format(scenario_file).split()]
+    done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, cwd=tmp_path, timeout=120, check=False)
+    assert done.returncode == code
+    assert "bug" not in done.stderr
+    assert (tmp_path / "out" / "summary.json").is_file() == words.startswith("run")
+
+
 def test_a_command_leaves_standard_error_as_it_was(tmp_path: Path):
     lines = """
         import contextlib, io, sys

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bloatlab.errors import InputError
-from bloatlab.files import NOT_TEXT, drawn_here
-from bloatlab.results import FILES, SUMMARY, check_tables
+from bloatlab.files import NOT_TEXT, WRITING, drawn_here, locked, make_folder
+from bloatlab.results import FILES, SUMMARY, Form, check_tables, replacing, write
 from bloatlab.scenario import Override, Scenario, load, quantity
-from bloatlab.traces import CAPTURES, PACKETS, check_no_others, remove_packets
+from bloatlab.simulation import Result
+from bloatlab.traces import CAPTURES, PACKETS, check_no_others
 from bloatlab.workloads import near
 
 if TYPE_CHECKING:
     from bloatlab.terminal import Console
 
 T = TypeVar("T")
+
+#: The locks of output folders, which a command holds until it ends.
+held = contextlib.ExitStack()
 
 
 class BadInput(InputError):  # noqa: N818  the user's input is wrong, not the program
@@ -148,24 +155,45 @@ def fresh_result(folder: Path | None, *, force: bool, captures: bool, packets: b
             raise BadInput(f"{folder}: has {there}, but no {SUMMARY} of an earlier run; give another folder")
         if packets:
             writing(folder, lambda: check_no_others(folder / PACKETS))
+        for path in folder.glob(f".*{WRITING}"):  # killed processes leave unfinished results
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
 
 
-def remove_recordings(folder: Path, *, captures: bool, packets: bool = False) -> None:
-    """Removes an earlier run's captures and packets from a result's folder, unless the new run has replaced them.
+def saved(folder: Path | None, form: Form, run: Callable[[Path | None], Result]) -> tuple[Result, float]:
+    """Makes a run and, if `folder` is given, saves its result there, instead of an earlier result.
 
-    Call it after the run, which may be refused.
+    `run` receives the folder for captures and packets, which is None without `folder`. Returns the result and the wall
+    time of the run in seconds. Raises `BadInput` if the folder cannot be written.
     """
-    if not packets:
-        remove_packets(folder / PACKETS)
-    for name in () if captures else CAPTURES:
-        (folder / name).unlink(missing_ok=True)
+
+    def save() -> tuple[Result, float]:
+        with contextlib.nullcontext() if folder is None else replacing(folder, recordings=True) as aside:
+            begun = time.perf_counter()
+            result = run(aside)
+            seconds = time.perf_counter() - begun
+            if aside is not None:
+                write(result, aside, form=form, seconds=seconds)
+        return result, seconds
+
+    return save() if folder is None else writing(folder, save)
 
 
 def fresh(folder: Path | None, *names: str, force: bool) -> None:
-    """Makes the folder of `-o`. Raises `BadInput` if it already contains one of `names`, unless `force` is given."""
+    """Makes and locks the folder of `-o`.
+
+    Raises `BadInput` like `hold`, or if the folder already contains one of `names`, unless `force` is given.
+    """
     if folder is None:
         return
+    hold(folder)
     there = next((name for name in names if (folder / name).exists()), None)
     if there is not None and not force:
         raise BadInput(f"{folder}: already has {there}; give --force to replace it, or another folder")
-    writing(folder, lambda: folder.mkdir(parents=True, exist_ok=True))
+
+
+def hold(folder: Path) -> None:
+    """Makes the folder of `-o` and locks it until the command ends. Raises `BadInput` if another command holds it."""
+    writing(folder, lambda: make_folder(folder))
+    if not writing(folder, lambda: held.enter_context(locked(folder))):
+        raise BadInput(f"{folder}: another command is writing into it; wait until it ends, or give another folder")

@@ -13,6 +13,7 @@ from bloatlab import chromium
 from bloatlab.cli.common import BadInput, replaceable, scenario, writing
 from bloatlab.cli.options import ForceReplace, Sets
 from bloatlab.cli.play import PAGE, fragment
+from bloatlab.files import write
 from bloatlab.outside import refuse
 from bloatlab.scenario import quantity
 from bloatlab.terminal import Console
@@ -70,6 +71,6 @@ def command(
         page.open(PAGE.as_uri() + fragment(given))
         page.evaluate(_READY)
         film = base64.b64decode(page.evaluate(f"bloatlab.film({json.dumps(request)})"))
-    writing(out, lambda: out.write_bytes(film))
+    writing(out, lambda: write(out, film))
     Console().say(f"{out}: {len(film) / 1e6:.1f} MB")
     return 0

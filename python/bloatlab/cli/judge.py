@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from bloatlab.cli.common import BadInput, replaceable, writing
+from bloatlab.cli.common import BadInput, hold, replaceable, writing
 from bloatlab.cli.options import ForceFile
 from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.files import has, write
@@ -54,6 +54,7 @@ def command(
     name = str(cc or queue)
     replaceable(junit_to, force=force, ours=lambda of: has(of, _JUNIT), kind="a file of `bloatlab judge --junit`")
     if out is not None:
+        hold(out)
         writing(out, lambda: claim(out))
     console = Console(stderr=True)
     kept = run.opened(console)

@@ -4,7 +4,6 @@ import os
 import shlex
 import shutil
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -14,10 +13,9 @@ from rich.live import Live
 from rich.table import Table
 
 from bloatlab import live
-from bloatlab.cli.common import BadInput, fresh_result, remove_recordings, say_notes, scenario, writing
+from bloatlab.cli.common import BadInput, fresh_result, saved, say_notes, scenario
 from bloatlab.cli.options import Force, Quiet, SavedIn, Sets, TableForm
 from bloatlab.cli.show import print_result
-from bloatlab.results import save
 from bloatlab.scenario import Scenario, catalogue
 from bloatlab.simulation import Result
 from bloatlab.terminal import Console
@@ -90,19 +88,18 @@ def command(
     say_notes(console, resolved, quiet=quiet)
     _say_without_ecn(console, resolved, None if quiet else cong)
     live.clean()
-    begun = time.perf_counter()
-    result = _run(
-        resolved,
-        _command(program, side, served, shell),
-        console if console.is_terminal and not quiet else None,
-        congestion=cong,
-        max_rate=max_rate,
-        captures=output if pcap else None,
-    )
-    seconds = time.perf_counter() - begun
-    if output is not None:
-        writing(output, lambda: remove_recordings(output, captures=pcap))
-        writing(output, lambda: save(result, output, form=form, seconds=seconds))
+
+    def run(aside: Path | None) -> Result:
+        return _run(
+            resolved,
+            _command(program, side, served, shell),
+            console if console.is_terminal and not quiet else None,
+            congestion=cong,
+            max_rate=max_rate,
+            captures=aside if pcap else None,
+        )
+
+    result, _ = saved(output, form, run)
     if not quiet:
         print_result(result, Console())
     return _verdict(result, console, quiet=quiet)

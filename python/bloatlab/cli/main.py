@@ -85,8 +85,10 @@ for _name in _COMMANDS:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits."""
     warnings.formatwarning = lambda message, *_, **__: f"{message}\n"  # a warning is one line without a source location
-    if sys.stderr is None:  # it was closed before the start; os.open returns its number, which then no other file gets
-        sys.stderr = open(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")  # noqa: PTH123, SIM115  until the end
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:  # it was closed before the start; no other file may get its number
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+            setattr(sys, name, open(number, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  until the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # without this, printing µ on an ASCII terminal fails
@@ -133,6 +135,9 @@ def call(arguments: Sequence[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except BaseException as error:  # noqa: BLE001  every exception becomes a message and an exit code
         return _exit_code(error, arguments)
+    finally:
+        if common := sys.modules.get("bloatlab.cli.common"):  # None if no command has run
+            common.held.close()
     return code if isinstance(code, int) else 0
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bloatlab.cli.common import BadInput, reading, replaceable_figure, writing
 from bloatlab.cli.options import ForceFile, OutputFile
+from bloatlab.files import make_folder
 from bloatlab.report import Page, write
 from bloatlab.report.results import results_page
 from bloatlab.simulated_and_live import COMPARED, compared_page, opened
@@ -36,7 +37,7 @@ def command(*results: Path, output: OutputFile, force: ForceFile = False) -> int
     page = _page(results, words)
 
     def save() -> None:
-        output.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(output.parent)
         write(page, output)
 
     writing(output, save)

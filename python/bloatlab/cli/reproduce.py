@@ -11,7 +11,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from bloatlab.cli.common import BadInput, overrides, reading, writing
+from bloatlab.cli.common import BadInput, hold, overrides, reading, writing
 from bloatlab.cli.options import Count, Output, Sets, TextJson
 from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.errors import InputError, nearest
@@ -76,9 +76,9 @@ def command(
     pairs = overrides(sets, seeds=True)
     asked = _asked(wanted.name, experiments, wanted.experiments)
     out = output or Path("runs") / wanted.name
+    hold(out)
     if not force:
         _no_other(out, wanted.name)
-    writing(out, lambda: out.mkdir(parents=True, exist_ok=True))
     console = Console(stderr=True)
     kept = run.opened(console)
     given = [

@@ -1,6 +1,5 @@
 """`bloatlab run`: simulates one scenario."""
 
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -13,18 +12,16 @@ from bloatlab.cli.common import (
     fresh_result,
     overrides,
     reading,
-    remove_recordings,
     replaceable_figure,
+    saved,
     say_notes,
-    writing,
 )
 from bloatlab.cli.options import Quiet, SavedIn, ScenarioFile, Sets, TableForm
 from bloatlab.cli.show import print_result
 from bloatlab.errors import nearest
 from bloatlab.lazy import load as load_libraries
-from bloatlab.results import save
 from bloatlab.scenario import MOST_SEED, load
-from bloatlab.simulation import Progress, Result, run
+from bloatlab.simulation import Result, run
 from bloatlab.terminal import Console
 from bloatlab.traces import KINDS, PACKETS
 from bloatlab.warm_up import WarmUp, asked, find
@@ -88,25 +85,24 @@ def command(
     load_libraries(
         polars=wants_warm_up or output is not None or any(map(resolved.traces, KINDS))
     )  # loaded here, so that the imports do not count in the measured time
-    begun = time.perf_counter()
     found: WarmUp | None = None
 
-    def simulate(progress: Progress) -> Result:
+    def simulate(aside: Path | None) -> Result:
         nonlocal found
-        found = find(run(resolved, seed, progress, trace=False)) if wants_warm_up else None
-        steady = resolved if found is None else resolved.with_sets(found.override)
-        packets = output / PACKETS if output is not None and steady.traces(PACKETS) else None
-        captures = output if pcap else None
-        return run(steady, seed, progress, captures=captures, capture_link=pcap_link, packets=packets)
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        with Bar(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+            task = bar.add_task(resolved.name, total=1.0)
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
-        task = bar.add_task(resolved.name, total=1.0)
-        result = writing(output or file, lambda: simulate(lambda fraction: bar.update(task, completed=fraction)))
-    seconds = time.perf_counter() - begun
-    if output is not None:
-        writing(output, lambda: remove_recordings(output, captures=pcap, packets=result.scenario.traces(PACKETS)))
-        writing(output, lambda: save(result, output, form=form, seconds=seconds))
+            def progress(fraction: float) -> None:
+                bar.update(task, completed=fraction)
+
+            found = find(run(resolved, seed, progress, trace=False)) if wants_warm_up else None
+            steady = resolved if found is None else resolved.with_sets(found.override)
+            packets = aside / PACKETS if aside is not None and steady.traces(PACKETS) else None
+            captures = aside if pcap else None
+            return run(steady, seed, progress, captures=captures, capture_link=pcap_link, packets=packets)
+
+    result, seconds = saved(output, form, simulate)
     if picture is not None:
         from bloatlab.cli.plot import draw  # noqa: PLC0415
 

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from bloatlab.cli.common import BadInput, writing
 from bloatlab.cli.options import Jobs, StoreFolder
+from bloatlab.files import make_folder
 from bloatlab.results import FORMS
 from bloatlab.sweep import ClusterError, Executor, Store, Threads, default_jobs, default_store
 from bloatlab.sweep.cluster import connected
@@ -49,7 +50,7 @@ class Running:
                 raise BadInput("--store and --no-store: give only one of them")
             return None
         place = self.store if self.store is not None else default_store()
-        writing(place, lambda: place.mkdir(parents=True, exist_ok=True))
+        writing(place, lambda: make_folder(place))
         return opened(place, console)
 
     @contextlib.contextmanager

@@ -15,6 +15,7 @@ from bloatlab.cli.common import BadInput, overrides, reading, replaceable, say_n
 from bloatlab.cli.options import Output, Sets, TextCsvJson
 from bloatlab.cli.runs import RUNNING, Running, check_table_name
 from bloatlab.cli.sweep_tables import compared, means, what_matters, where_it_stopped
+from bloatlab.files import make_folder
 from bloatlab.results import read_table, table_text, write_table
 from bloatlab.statistics import Method
 from bloatlab.sweep import At, Point, auto_warm_up, default_jobs, gather_until, grid_file, over_seeds, sweeps, watch
@@ -196,7 +197,7 @@ def _writable(output: Path | None, summary: Path | None) -> None:
             continue
         if file.is_dir():
             raise BadInput(f"{file}: cannot write: is a directory")
-        writing(file, lambda file=file: file.parent.mkdir(parents=True, exist_ok=True))
+        writing(file, lambda file=file: make_folder(file.parent))
     if output is not None and summary is not None and output.resolve() == summary.resolve():
         raise BadInput(f"--summary {summary}: is the file of -o, too; expected another file")
 

@@ -63,7 +63,7 @@ def claim(folder: Path) -> None:
 
     Raises `OSError`, and `JudgeError` if the folder contains files that no earlier run wrote.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    files.make_folder(folder)
     if any(folder.iterdir()) and not (folder / "verdicts.json").is_file():
         raise JudgeError(
             f"judge: --out {folder}: has files, but no verdicts.json of an earlier run; give another folder"

@@ -10,7 +10,6 @@ while there is still room for the runs in progress.
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import os
 import secrets
@@ -18,6 +17,8 @@ import struct
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
+
+from bloatlab.files import lock, make_folder
 
 SUFFIX = ".journal"
 
@@ -133,7 +134,7 @@ def _created(folder: Path) -> tuple[Path, int]:
     Then another file is made.
     """
     for _ in range(100):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         path = folder / f"{secrets.token_hex(8)}{SUFFIX}"
         try:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
@@ -143,22 +144,6 @@ def _created(folder: Path) -> tuple[Path, int]:
             return path, file
         os.close(file)
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
-
-
-def lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
-    """Locks a file. Without `wait`, returns false if another process holds the lock.
-
-    Many processes can hold a `shared` lock. On a file system that does not support locks, nothing is locked and the
-    result is true, so only one process may write to a store there.
-    """
-    try:
-        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        if error.errno not in {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}:
-            raise
-    return True
 
 
 @contextlib.contextmanager

@@ -107,7 +107,7 @@ def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool
     """
     file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        yield journal.lock(file, wait=wait, shared=reading)
+        yield files.lock(file, wait=wait, shared=reading)
     finally:
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_UN)

@@ -1,0 +1,175 @@
+"""A result replaces an earlier one as a whole, and only one command at a time writes into a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bloatlab
+from bloatlab import results
+from bloatlab.cli import run as run_command
+from bloatlab.cli.main import call
+
+RECORDED = ["--pcap", "--trace", "packets"]
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Generator[None]:
+    """Holds the lock of a folder, as a command in another process does."""
+    folder.mkdir(exist_ok=True)
+    file = os.open(folder, os.O_RDONLY)
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    yield
+    os.close(file)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def earlier(scenario_file: Path, tmp_path: Path) -> Path:
+    """Makes a result with captures and packets."""
+    folder = tmp_path / "r"
+    assert call(["run", str(scenario_file), "-q", "-o", str(folder), "--set", "duration=1s", *RECORDED]) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "SCENARIO", "-o"],
+        ["run", "SCENARIO", "--force", "-o"],
+        ["live", "SCENARIO", "-o"],
+        ["validate", "-o"],
+        ["collisions", "-o"],
+        ["lab", "-d"],
+        ["reproduce", "csc458", "-o"],
+        ["judge", "--suite", "bbr", "--cc", "reno", "--out"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_folder_in_use_is_refused(scenario_file: Path, tmp_path: Path, capsys, words: list[str]):
+    folder = tmp_path / "r"
+    with locked(folder):
+        assert call([*(str(scenario_file) if word == "SCENARIO" else word for word in words), str(folder)]) == 2
+    line = f"{folder}: another command is writing into it; wait until it ends, or give another folder\n"
+    assert capsys.readouterr() == ("", line)
+    assert content(folder) == {}
+
+
+def test_a_run_holds_its_folder_until_it_ends(scenario_file: Path, tmp_path: Path, monkeypatch):
+    folder, simulate = tmp_path / "r", run_command.run
+    command = ["run", str(scenario_file), "-q", "-o", str(folder), "--set", "duration=1s"]
+
+    def other(*arguments: Any, **options: Any) -> bloatlab.Result:
+        with pytest.raises(BlockingIOError), locked(folder):
+            pass
+        return simulate(*arguments, **options)
+
+    monkeypatch.setattr(run_command, "run", other)
+    assert call(command) == 0
+    with locked(folder):
+        pass
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        ["provenance.json", "scenario.resolved.json", "summary.json", "tables"]
+    )
+
+
+@pytest.mark.parametrize("ends", ["in the run", "at a table"])
+def test_a_run_that_fails_leaves_the_earlier_result(scenario_file: Path, earlier: Path, monkeypatch, capsys, ends: str):
+    before, simulate = content(earlier), run_command.run
+
+    def cancelled(*arguments: Any, **options: Any) -> None:
+        simulate(*arguments, **options)
+        raise KeyboardInterrupt
+
+    def full(_frame: Any, path: Path) -> None:
+        if path.stem == "flow_series":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        path.write_text("")
+
+    if ends == "in the run":
+        monkeypatch.setattr(run_command, "run", cancelled)
+    else:
+        monkeypatch.setattr(results, "write_table", full)
+    command = ["run", str(scenario_file), "-q", "-o", str(earlier), "--set", "duration=1s", "--seed", "9", "--force"]
+    capsys.readouterr()
+    assert call([*command, *RECORDED]) == (130 if ends == "in the run" else 2)
+    table = earlier / "tables" / "flow_series.parquet"
+    line = "interrupted" if ends == "in the run" else f"{table}: cannot write: no space left on device"
+    assert capsys.readouterr() == ("", f"{line}\n")
+    assert content(earlier) == before
+    assert sorted(path.name for path in earlier.iterdir()) == sorted({Path(name).parts[0] for name in before})
+
+
+def test_a_folder_is_refused_until_its_result_is_complete(scenario_file: Path, earlier: Path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    new = bloatlab.run(scenario_file, sets={"duration": "1s"}, seed=9)
+    old, move, moves = bloatlab.open_result(earlier), shutil.move, 0
+
+    def killed(*paths: Path) -> None:
+        nonlocal moves
+        if moves == 0:
+            raise Killed
+        moves -= 1
+        move(*paths)
+
+    monkeypatch.setattr(shutil, "move", killed)
+    assert bloatlab.open_result(earlier).summary == old.summary != new.summary
+    for count in range(100):
+        copy, moves = earlier.with_name(f"copy{count}"), count
+        shutil.copytree(earlier, copy)
+        try:
+            results.save(new, copy)
+        except Killed:
+            with pytest.raises(results.ResultError, match=r"summary\.json is missing"):
+                bloatlab.open_result(copy)
+        else:
+            break
+    opened = bloatlab.open_result(copy)
+    assert (opened.summary, opened.scenario) == (new.summary, new.scenario)
+    assert count == len(new.tables) + 3  # the scenario, provenance.json and summary.json
+
+
+def test_force_replaces_recordings_too(scenario_file: Path, earlier: Path):
+    (earlier / "notes.txt").write_text("mine")
+    (earlier / ".0123456789ab.writing").mkdir()  # of a killed process
+    command = ["run", str(scenario_file), "-q", "-o", str(earlier), "--set", "duration=1s", "--force"]
+    assert call(command) == 0
+    names = ["notes.txt", "provenance.json", "scenario.resolved.json", "summary.json", "tables"]
+    assert sorted(path.name for path in earlier.iterdir()) == names
+
+
+# ------------------------------------------------------------------------------------------------- symbolic links
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_file_is_written_through_a_link(earlier: Path, tmp_path: Path, exists: bool):
+    target, link = tmp_path / "target.svg", tmp_path / "link.svg"
+    if exists:
+        target.touch()
+    link.symlink_to("target.svg")
+    assert call(["plot", str(earlier), "-o", str(link)]) == 0
+    assert link.is_symlink()
+    assert target.read_text().rstrip().endswith("</svg>")
+
+
+def test_a_folder_is_made_through_a_link(scenario_file: Path, tmp_path: Path, capsys):
+    (tmp_path / "link").symlink_to("target")
+    command = ["run", str(scenario_file), "-q", "--set", "duration=1s", "-o"]
+    assert call([*command, str(tmp_path / "link")]) == 0
+    assert (tmp_path / "target" / "summary.json").is_file()
+    capsys.readouterr()
+    assert call([*command, str(scenario_file)]) == 2
+    assert capsys.readouterr().err == f"{scenario_file}: cannot write: not a directory\n"
