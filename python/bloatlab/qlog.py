@@ -26,6 +26,7 @@ import polars as pl
 
 from bloatlab import files
 from bloatlab.errors import InputError
+from bloatlab.results import MOST_SECONDS
 from bloatlab.scenario import tcp_apps
 from bloatlab.simulation import Result
 
@@ -78,7 +79,7 @@ def write(
     """
     folder = Path(folder)
     states = _states(result, source or result.scenario.name).partition_by(_SENDER, as_dict=True, maintain_order=True)
-    sent = {} if packets is None else _sent(packets).partition_by(_SENDER, as_dict=True, maintain_order=True)
+    sent = {} if packets is None else _sent(packets, source).partition_by(_SENDER, as_dict=True, maintain_order=True)
     files.make_folder(folder)
     written: list[Path] = []
     for sender, rows in states.items():
@@ -131,15 +132,25 @@ def _header(result: Result, name: str, vantage_point: str) -> dict[str, Any]:
     }
 
 
-def _sent(packets: pl.LazyFrame) -> pl.DataFrame:
-    """Returns the rows in which a packet reaches its sender's first link: it is enqueued, or dropped on arrival."""
+def _sent(packets: pl.LazyFrame, source: str | Path) -> pl.DataFrame:
+    """Returns the rows in which a packet reaches its sender's first link: it is enqueued, or dropped on arrival.
+
+    Raises `QlogError` if the packets cannot be read.
+    """
     arrived = (pl.col("fate") == "enqueued") | ((pl.col("fate") == "dropped") & (pl.col("sojourn_ms") == 0))
     of = packets.filter(arrived, pl.col("connection").is_not_null(), pl.col("link").is_not_null())
     first = of.group_by(_SENDER).agg(pl.col("link").first())
     columns = ["t_s", *_SENDER, "seq", "size_bytes"]
     of = of.join(first, on=[*_SENDER, "link"], how="semi", maintain_order="left")
     # an AQM may drop a packet at the moment it is enqueued, which gives two rows; `unique` keeps only the first
-    return of.select(columns).unique(["t_s", *_SENDER, "seq"], keep="first", maintain_order=True).collect()
+    try:
+        rows = of.select(columns).unique(["t_s", *_SENDER, "seq"], keep="first", maintain_order=True).collect()
+    except pl.exceptions.PolarsError as error:
+        raise QlogError(f"{source}: the packets cannot be read: {str(error).splitlines()[0]}") from None
+    times = rows["t_s"].is_between(0.0, MOST_SECONDS).fill_null(value=False)
+    if not times.all() or rows["seq"].null_count() or rows["size_bytes"].null_count():
+        raise QlogError(f"{source}: the packets are damaged: a time, number or size is not valid")
+    return rows
 
 
 def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
@@ -186,7 +197,7 @@ def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, (column, factor) in _METRICS.items():
         value = row.get(column)
-        if value is not None and math.isfinite(value):
+        if value is not None and math.isfinite(value * factor):
             found[name] = value * factor if name in _FLOATS else round(value * factor)
     return found
 

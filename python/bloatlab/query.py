@@ -24,6 +24,7 @@ import contextlib
 import datetime as dt
 import itertools
 import re
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -189,7 +190,8 @@ class Views:
         """
         # a sweep whose own name is free keeps it, even if the changed name of an earlier sweep is the same
         for of in sorted(sweeps.asked(store), key=lambda of: of.name.casefold() in taken):
-            link = self._link(of.path)
+            link = self._free()
+            shutil.copyfile(of.path, link)  # because a sweep that is repeated removes its earlier file
             others = {_key(name) for name in (*columns, "file_row_number")}
             names = next((n for n in _alike(pl.read_parquet_schema(link)) if len(n) > 1 or _key(n[0]) in others), None)
             if names is None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from bloatlab import _core, files
 from bloatlab.errors import InputError, nearest
+from bloatlab.measures import digits
 from bloatlab.scenario import Scenario, ScenarioError, version
 from bloatlab.simulation import TEXT, Result
 from bloatlab.traces import CAPTURES, KINDS, PACKETS, remove_packets
@@ -119,19 +120,23 @@ def open_result(folder: str | Path) -> Result:
     """Opens a result that `save` wrote into `folder`. Raises `ResultError` if `folder` has no result."""
     folder = Path(folder)
     try:
-        scenario: dict[str, Any] = json.loads(files.read_text(folder / SCENARIO))
-        summary: dict[str, Any] = json.loads(files.read_text(folder / SUMMARY))
+        scenario, summary = read_json(folder / SCENARIO), read_json(folder / SUMMARY)
         paths = sorted(p for p in (folder / TABLES).iterdir() if p.suffix.removeprefix(".") in FORMS)
         tables = {p.stem: typed(p.stem, read_table(p, TEXT)) for p in paths}
     except FileNotFoundError as error:
         raise ResultError(f"{folder}: not a result folder: {Path(error.filename).name} is missing") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ResultError(f"{folder}: not a result folder: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ResultError(f"{folder}: a table cannot be read: {error}") from None
     except pl.exceptions.PolarsError as error:
         raise ResultError(f"{folder}: a table cannot be read: {str(error).splitlines()[0]}") from None
+    own = '"python":' in json.dumps(scenario)
     for name, frame in tables.items():
         if missing := [column for column in _COLUMNS.get(name, "").split() if column not in frame.columns]:
             raise ResultError(f"{folder}: the table {name} has no column {', '.join(missing)}")
+        if (column := damaged(name, frame, own=own)) is not None:
+            raise ResultError(f"{folder}: the table {name} is damaged: a value of {column} is not valid")
+    if absent := [name for name in ALWAYS if name not in tables]:
+        raise ResultError(f"{folder}: not a complete result: the table {absent[0]} is missing")
     return Result(_canonical(scenario), summary, tables)
 
 
@@ -145,6 +150,35 @@ def _canonical(scenario: dict[str, Any]) -> Scenario:
         return Scenario(_core.resolve(text, "json", SCENARIO))
     except ScenarioError:
         return Scenario(text)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Reads the JSON object in a file of a result. Raises `ResultError` if the file contains no such object."""
+    try:
+        data = json.loads(files.read_text(path))
+    except RecursionError:
+        raise ResultError(f"{path.parent}: not a result folder: {path.name}: nested too deeply") from None
+    except ValueError as error:
+        raise ResultError(f"{path.parent}: not a result folder: {path.name}: {error}") from None
+    if not isinstance(data, dict):
+        raise ResultError(f"{path.parent}: not a result folder: {path.name}: expected a JSON object")
+    return data
+
+
+def damaged(table: str, frame: pl.DataFrame, *, own: bool) -> str | None:
+    """Returns a column that has a value that no run writes there; None if there is none.
+
+    These are times outside a run, missing names, and, in a trace, text instead of numbers. With `own`, the trace
+    may have columns of a Python class, whose values can be text.
+    """
+    text = {name for name, kind in frame.schema.items() if kind == pl.String} - TEXT - _WORDS
+    if table.startswith("trace_") and (wrong := [name for name in text if not own or digits(name) is not None]):
+        return min(wrong)
+    times = frame.get_column("t_s", default=pl.Series([0.0]))
+    if not times.dtype.is_numeric() or not times.is_between(0.0, MOST_SECONDS).fill_null(value=False).all():
+        return "t_s"
+    named = ("app", "link", "flow", "connection", "direction")
+    return next((name for name in named if name in frame.columns and frame[name].null_count()), None)
 
 
 def provenance(result: Result, seconds: float | None = None) -> dict[str, Any]:
@@ -303,6 +337,15 @@ _COLUMNS = {
 
 #: The names of tables that a simulation can have, except `links`.
 KNOWN_TABLES = tuple(_COLUMNS)
+
+#: The tables that every result has.
+ALWAYS = ("links", *(name for name in KNOWN_TABLES if name not in {"rpm", "media"}))
+
+#: The columns of traces that may have text, besides those of all tables.
+_WORDS = frozenset({"queue", "state", "signal", "bbr_mode", "bbr_phase", "burst_state"})
+
+#: No run lasts longer, because its times in ns have 64 bits.
+MOST_SECONDS = 1e10
 
 #: The names of all tables that `save` replaces.
 _NAMES = frozenset({*KNOWN_TABLES, "links", "conversations", *(f"trace_{kind}" for kind in KINDS)})

@@ -237,6 +237,46 @@ def test_a_damaged_list_of_a_sweep_is_moved_aside(scenario_file: Path, tmp_path:
     assert mine.read_text() == "mine"
 
 
+@pytest.mark.parametrize("command", [["query", "SELECT * FROM grid"], ["store"]])
+def test_every_damage_to_a_list_of_a_sweep_is_found(scenario_file: Path, tmp_path: Path, capsys, command: list[str]):
+    """DuckDB or polars may fail to read such a file, or read other values from it."""
+    store = tmp_path / "store"
+    sweep = ["sweep", str(grid_file(scenario_file, 1)), "--store", str(store), "-f", "csv"]
+    assert call(sweep) == 0
+    (path,) = (store / "sweeps").glob("*.parquet")
+    whole = path.read_bytes()
+    for place in range(0, len(whole), len(whole) // 20):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x40]) + whole[place + 1 :])
+        capsys.readouterr()
+        call([*command, "--store", str(store)])
+        assert capsys.readouterr().err.startswith(f"{path}: it has changed since it was written; moved to ")
+        assert not path.exists()
+    assert call(sweep) == 0
+    assert path.read_bytes() == whole
+
+
+def test_a_list_of_an_earlier_version_is_read_and_replaced(scenario_file: Path, tmp_path: Path, capsys):
+    store = tmp_path / "store"
+    sweep = ["sweep", str(grid_file(scenario_file, 1)), "--store", str(store), "-f", "csv"]
+    assert call(sweep) == 0
+    (path,) = (store / "sweeps").glob("*.parquet")
+    path.rename(path.with_name(f"{path.name[:16]}.parquet"))
+    capsys.readouterr()
+    assert call(["query", "SELECT DISTINCT sweep FROM sweeps", "--store", str(store), "-f", "csv"]) == 0
+    assert capsys.readouterr().out.split() == ["sweep", "grid"]
+    assert call(sweep) == 0
+    assert list((store / "sweeps").iterdir()) == [path]
+
+
+@pytest.mark.parametrize("command", [["store"], ["store", "gc"], ["query", "SELECT 1"]])
+def test_a_store_that_does_not_exist_is_refused(tmp_path: Path, capsys, command: list[str]):
+    store = tmp_path / "none"
+    assert call([*command, "--store", str(store)]) == 2
+    line = f"{store}: no store here; bloatlab sweep makes one, or give its folder with --store\n"
+    assert capsys.readouterr() == ("", line)
+    assert not store.exists()
+
+
 @pytest.mark.parametrize("command", [["query", "SELECT 1"], ["store"]])
 def test_a_folder_in_the_place_of_a_journal_is_an_error_in_a_line(store: Store, capsys, command: list[str]):
     fill(store, range(3))

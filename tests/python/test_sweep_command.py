@@ -173,6 +173,7 @@ def test_two_processes_share_a_store(grid: Path, tmp_path: Path):
 
 
 def test_store_shows_and_collects(grid: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "store").mkdir()
     assert call(["store"]) == 0
     assert "no stored runs" in capsys.readouterr().out
     assert call(["sweep", str(grid)]) == 0

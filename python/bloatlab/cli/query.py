@@ -4,10 +4,10 @@ import polars as pl
 
 from bloatlab.cli.common import BadInput, replaceable, writing
 from bloatlab.cli.options import ForceReplace, Output, StoreFolder, TextCsvJson
-from bloatlab.cli.runs import check_table_name, opened
+from bloatlab.cli.runs import check_table_name, existing
 from bloatlab.cli.show import value_text
 from bloatlab.results import table_text, write_table
-from bloatlab.sweep import default_store, fingerprint
+from bloatlab.sweep import fingerprint
 from bloatlab.tables import TextTable, row
 from bloatlab.terminal import Console, emit, show
 
@@ -40,11 +40,9 @@ def command(
     from bloatlab.query import QueryError, Views, quoted  # noqa: PLC0415
 
     console = Console(stderr=True)
-    place = store or default_store()
-    if not place.is_dir():
-        raise BadInput(f"{place}: no store here; bloatlab sweep makes one, or give its folder with --store")
+    place = existing(store, console)
     try:
-        with Views(opened(place, console), fingerprint.core()) as db:
+        with Views(place, fingerprint.core()) as db:
             if sql is not None:
                 frame = db.query(sql)
             else:

@@ -21,6 +21,14 @@ def opened(folder: Path, console: Console) -> Store:
     return Store(folder, console.say)
 
 
+def existing(folder: Path | None, console: Console) -> Store:
+    """Opens an existing store, by default that of `default_store`. Raises `BadInput` if there is none."""
+    place = folder or default_store()
+    if not place.is_dir():
+        raise BadInput(f"{place}: no store here; bloatlab sweep makes one, or give its folder with --store")
+    return opened(place, console)
+
+
 def check_table_name(output: Path | None) -> None:
     """Raises `BadInput` if a table's file name does not end in .parquet, .csv or .json."""
     if output is not None and output.suffix.removeprefix(".") not in FORMS:

@@ -9,8 +9,8 @@ from cyclopts import App
 
 from bloatlab.cli.common import writing
 from bloatlab.cli.options import StoreFolder, TextJson
-from bloatlab.cli.runs import opened
-from bloatlab.sweep import Store, default_store, fingerprint, sweeps
+from bloatlab.cli.runs import existing
+from bloatlab.sweep import Store, fingerprint, sweeps
 from bloatlab.sweep.store import Stock, current
 from bloatlab.tables import TextTable, row
 from bloatlab.terminal import Console, show
@@ -26,7 +26,7 @@ def command(*, store: StoreFolder = None, form: TextJson = "text") -> int:
     code. Results of another core or of other code are never used; `bloatlab store gc` removes them. A run that two
     sweeps share is stored once and counted with both.
     """
-    place = opened(store or default_store(), Console(stderr=True))
+    place = existing(store, Console(stderr=True))
     stocks = place.shelves()
     core = fingerprint.core()
     used = current(stocks, core)
@@ -62,7 +62,7 @@ def collect(*, store: StoreFolder = None) -> int:
 
     Files that another process is writing are left alone.
     """
-    place = opened(store or default_store(), Console(stderr=True))
+    place = existing(store, Console(stderr=True))
     runs, size = writing(place.folder, lambda: place.collect(fingerprint.core()))
     Console(stderr=True).say(f"{place.folder}: removed {runs} runs, {_size(size)}")
     return 0

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from bloatlab import files
 from bloatlab.differences import difference, varying
 from bloatlab.plots import Mark, Panel, Series, style
 from bloatlab.plots import measures as of_runs
@@ -20,7 +18,7 @@ from bloatlab.plots.subjects import Run, Sweep, subjects
 from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Prose, Provenance, Section, TableBlock
 from bloatlab.report.sweeps import sweep_page
-from bloatlab.results import PROVENANCE
+from bloatlab.results import PROVENANCE, read_json
 from bloatlab.scenario import version
 from bloatlab.summaries import tables_of
 from bloatlab.sweep import grid_file
@@ -229,7 +227,7 @@ def _provenance(paths: Sequence[str | Path], command: str) -> Provenance:
     for place in map(Path, paths):
         words = [str(place)]
         if (place / PROVENANCE).exists():
-            origin = json.loads(files.read_text(place / PROVENANCE))
+            origin = read_json(place / PROVENANCE)
             words += [f"{name} {origin[key]}" for name, key in _ORIGIN if origin.get(key) is not None]
         rows.append(("From", ", ".join(words)))
     return Provenance(rows)

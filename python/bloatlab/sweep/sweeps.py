@@ -1,15 +1,17 @@
 """The runs of each sweep, as a table in the store, so that they can be found by the sweep's name and axes.
 
-    STORE/sweeps/DIGEST.parquet      axes, seed, scenario_hash; one row per run, in the order of the sweep
+    STORE/sweeps/DIGEST-SUM.parquet  axes, seed, scenario_hash; one row per run, in the order of the sweep
 
-A sweep is a grid file with its `--set` overrides, and DIGEST is a hash of both. If a sweep is repeated, the new table
-replaces the old one. The file's metadata contains `sweep` (a name unique in the store, without regard to case), `grid`
-and `sets`.
+A sweep is a grid file with its `--set` overrides, and DIGEST is a hash of both. SUM is the SHA-256 of the file's bytes,
+which earlier versions did not write. If a sweep is repeated, the new table replaces the old one. The file's metadata
+contains `sweep` (a name unique in the store, without regard to case), `grid` and `sets`.
 """
 
 import functools
 import hashlib
+import io
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +31,8 @@ from bloatlab.sweep.store import Store, reading
 
 FOLDER = "sweeps"
 
-#: Pattern of the name of a sweep's file, without suffix. Other files in the folder are the user's.
-_DIGEST = "[0-9a-f]" * 16
+#: Matches the name of a sweep's file. Other files in the folder are the user's.
+_NAME = re.compile(rf"(?P<digest>[0-9a-f]{{16}})(-(?P<sum>[0-9a-f]{{{parquet.DIGITS}}}))?\{parquet.SUFFIX}")
 
 
 @dataclass(frozen=True)
@@ -74,15 +76,20 @@ def note(store: Store, grid: Path, sets: Sequence[Override], points: Sequence[Po
     grid = grid.resolve()
     words = " ".join(f"{path}={value}" for path, value in sets)
     digest = hashlib.sha256(f"{grid}\0{words}".encode()).hexdigest()[:16]
-    path = store.folder / FOLDER / f"{digest}{parquet.SUFFIX}"
     name = f"{grid.stem} {words}".strip()
-    if any(other.name.casefold() == name.casefold() and other.path != path for other in asked(store)):
+    others = [other for other in asked(store) if not other.path.name.startswith(digest)]
+    if any(other.name.casefold() == name.casefold() for other in others):
         name = f"{name} ({digest[:4]})"
     rows = [{**labels(p.key), "seed": p.seed, "scenario_hash": p.seeded().hash} for p in points]
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"seed": pl.UInt64}, strict=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = store.folder / FOLDER
+    files.make_folder(folder)
     data = files.parquet(table, metadata={"sweep": name, "grid": str(grid), "sets": words})
+    path = folder / f"{digest}-{_sum(data)}{parquet.SUFFIX}"
     files.write(path, data, flush=True)
+    for old in _files(folder):
+        if old != path and old.name.startswith(digest):
+            old.unlink(missing_ok=True)
 
 
 def asked(store: Store) -> list[Asked]:
@@ -90,11 +97,13 @@ def asked(store: Store) -> list[Asked]:
 
     Damaged files are moved aside. Raises `StoreUnreadable`.
     """
-    found: list[Asked] = []
+    found: dict[str, Asked] = {}
     with reading(store.folder):
-        for path in sorted((store.folder / FOLDER).glob(f"{_DIGEST}{parquet.SUFFIX}")):
+        for path in _files(store.folder / FOLDER):
             try:
-                found.append(_read(path))
+                of, digest = _read(path), path.name[:16]
+                # a process that was killed may have left two tables of a sweep
+                found[digest] = max(of, found.get(digest, of), key=lambda table: table.written)
             except FileNotFoundError:
                 continue
             except (KeyError, ValueError, pl.exceptions.PolarsError):
@@ -103,13 +112,25 @@ def asked(store: Store) -> list[Asked]:
                 except OSError as error:
                     moved = f"it cannot be moved aside: {parquet.line(error)}"
                 store.notice(f"{path}: it has changed since it was written; {moved}")
-    return sorted(found, key=lambda of: (of.written, of.name))
+    return sorted(found.values(), key=lambda of: (of.written, of.name))
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob(f"*{parquet.SUFFIX}") if _NAME.fullmatch(path.name))
+
+
+def _sum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[: parquet.DIGITS]
 
 
 def _read(path: Path) -> Asked:
+    """Reads a sweep's file. Raises `ValueError` and errors of polars if it is damaged, `OSError`."""
     with path.open("rb") as file:
-        written = os.fstat(file.fileno()).st_mtime
-    about = pl.read_parquet_metadata(path)
-    runs = pl.read_parquet(path, columns=["seed", "scenario_hash"], glob=False)
+        written, data = os.fstat(file.fileno()).st_mtime, file.read()
+    known = _NAME.fullmatch(path.name)
+    if known is not None and known["sum"] not in {None, _sum(data)}:
+        raise ValueError(path)
+    about = pl.read_parquet_metadata(io.BytesIO(data))
+    runs = pl.read_parquet(data, columns=["seed", "scenario_hash"])
     hashes, seeds = runs["scenario_hash"].to_list(), runs["seed"].n_unique()
     return Asked(about["sweep"], Path(about["grid"]), about["sets"], path, hashes, seeds, written)
