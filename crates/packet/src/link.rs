@@ -126,7 +126,7 @@ impl Backlog {
     }
 }
 
-/// Counters of a link that has delivery opportunities instead of a rate. Opportunities within one millisecond count as one.
+/// Counters of a link that has delivery opportunities instead of a rate. Opportunities at the same time count as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpportunityCounts {
     /// Opportunities so far.

@@ -43,6 +43,8 @@ pub(crate) struct Opportunities {
     waiting: u64,
     /// Time of the last opportunity, at which the current gap began.
     last: Time,
+    /// True if an opportunity at the time `last` has been used.
+    last_used: bool,
     /// End of the last long gap before the current gap.
     long_until: Time,
     counts: OpportunityCounts,
@@ -62,6 +64,7 @@ impl Opportunities {
             idle: true,
             waiting: 0,
             last: Time::ZERO,
+            last_used: false,
             long_until: Time::ZERO,
             counts: OpportunityCounts::default(),
         }
@@ -72,14 +75,17 @@ impl Opportunities {
         self.current.at.since(self.last) > OpportunityCounts::LONG_GAP
     }
 
-    /// Begins and counts the current opportunity. Returns the number of bytes that it can carry.
+    /// Begins the current opportunity, and counts it unless the last one was at the same time. Returns the number of bytes
+    /// that it can carry.
     fn begin(&mut self) -> u64 {
         if self.in_long_gap() {
             self.long_until = self.current.at;
         }
-        self.counts.gap(self.current.at.since(self.last));
-        self.last = self.current.at;
-        self.counts.count += 1;
+        if self.counts.count == 0 || self.current.at > self.last {
+            self.counts.gap(self.current.at.since(self.last));
+            self.counts.count += 1;
+            (self.last, self.last_used) = (self.current.at, false);
+        }
         self.counts.bytes += self.current.bytes;
         self.current.bytes
     }
@@ -88,7 +94,10 @@ impl Opportunities {
     fn end(&mut self, left: u64) {
         let used = self.current.bytes - left;
         self.counts.used_bytes += used;
-        self.counts.used += u64::from(used > 0);
+        if used > 0 && !self.last_used {
+            self.counts.used += 1;
+            self.last_used = true;
+        }
         self.left = None;
         self.current = self.source.next();
         self.idle = self.empty && self.waiting == 0 && self.under_way.is_none();

@@ -45,6 +45,17 @@ fn two_packets_of_1500_bytes_and_one_opportunity() {
 }
 
 #[test]
+fn opportunities_at_the_same_time_count_as_one() {
+    // the file ends with one line at 10 ms, where the next round begins with two lines at 0 ms: 3 x 1504 B at 10, 20 and 30 ms
+    let mut b = link(&[0, 0, 10], LONG, "");
+    b.burst(ms(1.0), 3, 1504);
+    b.run(ms(35.0));
+    assert_eq!(arrivals(&b), [(0, ms(10.0)), (1, ms(10.0)), (2, ms(10.0))]);
+    let c = b.port.opportunities(ms(35.0)).unwrap();
+    assert_eq!((c.count, c.used, c.bytes, c.used_bytes), (4, 1, 11 * 1504, 3 * 1504));
+}
+
+#[test]
 fn an_arrival_in_the_same_millisecond_has_missed_it() {
     let mut b = link(&[10, 13], LONG, "");
     b.burst(ms(10.0), 1, 1500);
@@ -282,9 +293,13 @@ fn a_file_that_cannot_be_written_is_refused_with_its_reason() {
 
 #[test]
 fn a_model_and_the_file_that_it_writes_are_the_same_link() {
-    for (name, table) in
-        [("lte", "{ way = 'up' }"), ("wifi", "{ stations = 2 }"), ("starlink", "{ delay_swing = '0s' }")]
-    {
+    for (name, table) in [
+        ("lte", "{ way = 'up' }"),
+        ("wifi", "{ stations = 2 }"),
+        // a turn takes less than a millisecond, so some milliseconds contain two turns
+        ("wifi", "{ stations = 0, mpdus = 1, txop = '1ms' }"),
+        ("starlink", "{ delay_swing = '0s' }"),
+    ] {
         let spec = format!("queue = {{ {LONG} }}\nservice = {{ delivery = {{ {name} = {table} }} }}");
         let delivery: port::Delivery =
             serde_json::from_value(toml::from_str(&format!("{name} = {table}")).unwrap()).unwrap();
