@@ -2,8 +2,8 @@
 
 /// A flow's slot (20 bits) and generation (12 bits).
 ///
-/// When a connection ends, another connection may use its slot. The generation distinguishes late packets of the old connection
-/// from packets of the new flow.
+/// When a connection has ended and none of its packets is in the network, another connection may use its slot. The generation
+/// distinguishes the two connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
@@ -78,7 +78,8 @@ impl FlowTuple {
     }
 }
 
-/// The 5-tuples of all live flows, by slot. The host writes the table, and classifiers read it.
+/// The 5-tuples of flows, by slot. The host writes the table, and classifiers read it. The tuple of a flow must stay while
+/// packets of the flow exist, even if the flow has ended.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTable {
     tuples: Vec<FlowTuple>,

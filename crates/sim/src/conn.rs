@@ -179,6 +179,7 @@ impl<S: Sink> Wire<'_, S> {
             self.stack.wire.segment_size(segment)
         };
         let envelope = Envelope { flow: self.flow, direction: path.direction, to: path.peer, dscp: path.dscp, size };
+        self.net.count_sent(self.flow, 1);
         let mut packet = encode(segment, form, now, &envelope, &mut self.net.bodies);
         if form == Form::Whole && segment.flags.has(Flags::SYN) && !segment.has_ack {
             self.tally.syn(path.app, self.info.number, now);

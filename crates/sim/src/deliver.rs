@@ -72,7 +72,8 @@ impl<S: Sink> Engine<S> {
         let now = self.net.now();
         let Conn { ends, info } = &mut self.conns[slot];
         let end = &mut ends[side];
-        if end.flow != packet.flow || end.used != SlotUse::Tcp {
+        debug_assert_eq!(end.flow, packet.flow, "no slot is reused while its packets are in the network");
+        if end.used != SlotUse::Tcp {
             return self.deliver_other(packet);
         }
         let Path { app, peer_header, series, .. } = self.paths[usize::from(end.path)];
@@ -135,7 +136,7 @@ impl<S: Sink> Engine<S> {
         let side = usize::from(!packet.flags.has(Flags::REVERSE));
         let Conn { ends, info } = &self.conns[packet.flow.slot()];
         let end = &ends[side];
-        if end.flow != packet.flow || end.used == SlotUse::Free {
+        if end.used == SlotUse::Free {
             return self.flow_gone(&packet);
         }
         let path = self.paths[usize::from(end.path)];
@@ -181,6 +182,8 @@ impl<S: Sink> Engine<S> {
     #[cold]
     fn flow_gone(&mut self, packet: &PacketMeta) {
         self.net.bodies.free(packet);
+        let sent = &mut self.net.sent[packet.flow.slot()];
+        *sent = sent.wrapping_sub(1);
         self.tally.flow_gone += u64::from(self.net.now() >= self.tally.warm_up);
         if self.net.sink.mask().has(Mask::DROPPED) {
             let record = Record::Dropped {

@@ -12,6 +12,9 @@ use tcp::{Endpoint, Origin, TcpParams};
 use traffic::Timers;
 use units::{Rng, Time};
 
+/// Number of draining slots at which a new connection looks.
+const SLOTS_PER_LOOK: usize = 4;
+
 /// The state that a host keeps for an application.
 #[derive(Clone, Debug)]
 pub(crate) struct AppState {
@@ -39,7 +42,11 @@ pub(crate) struct Engine<S> {
     pub conns: Vec<Conn>,
     /// Paths, ordered by application and then by server. Each server has a forward path, followed by a reverse path.
     pub paths: Vec<Path>,
+    /// Slots without a connection. None of their former connections' packets is in the network.
     pub free_slots: Vec<u32>,
+    /// Slots whose connections have ended, but some of whose packets may still be in the network. Such a packet must find
+    /// its own connection's addresses and application, so the slot is not used again before the packet is gone.
+    pub draining_slots: VecDeque<u32>,
     pub stacks: Vec<TcpParams>,
     /// Header bytes of a plain data segment, by stack.
     pub headers: Vec<u16>,
@@ -72,15 +79,8 @@ impl<S: Sink> Engine<S> {
         let first_path = state.first_path + 2 * server as u16;
         let (seed, number) = (state.controllers, state.opened);
         let info = ConnInfo { row, number: state.opened, closed: [false; 2] };
-        let slot = self.free_slots.pop();
-        let generation = match slot {
-            Some(slot) => {
-                self.net.catch_up();
-                self.collect_drops(slot as usize, self.net.now());
-                self.conns[slot as usize].ends[0].flow.generation().wrapping_add(1)
-            }
-            None => 0,
-        };
+        let slot = self.free_slot();
+        let generation = slot.map_or(0, |slot| self.conns[slot as usize].ends[0].flow.generation().wrapping_add(1));
         let slot = slot.unwrap_or(self.conns.len() as u32);
         let flow = FlowId::new(slot, generation & 0xfff);
         let name = &self.tally.apps[usize::from(app)].name;
@@ -101,7 +101,9 @@ impl<S: Sink> Engine<S> {
             None => self.conns.push(conn),
         }
         self.tally.rows[row as usize].latest = flow;
-        self.net.flow_drops.resize(self.net.flow_drops.len().max(2 * self.conns.len()), 0);
+        self.net.flow_drops.resize(2 * self.conns.len(), 0);
+        self.net.sent.resize(self.conns.len(), 0);
+        self.net.sent[slot as usize] = 0;
         self.next_port = self.next_port.wrapping_add(1).max(1024);
         let path = &self.paths[usize::from(first_path)];
         let protocol = if used == SlotUse::Udp { packet::Protocol::UDP } else { packet::Protocol::TCP };
@@ -126,6 +128,31 @@ impl<S: Sink> Engine<S> {
         flow
     }
 
+    /// Returns a slot that a new connection can use, and removes it from its list.
+    fn free_slot(&mut self) -> Option<u32> {
+        if self.free_slots.is_empty() && !self.draining_slots.is_empty() {
+            self.net.catch_up();
+            // a few slots per new connection are enough: at most one slot per connection is added to the list
+            for _ in 0..self.draining_slots.len().min(SLOTS_PER_LOOK) {
+                let slot = self.draining_slots.pop_front()?;
+                self.collect_drops(slot as usize, self.net.now());
+                if self.has_drained(slot as usize) {
+                    return Some(slot);
+                }
+                self.draining_slots.push_back(slot);
+            }
+        }
+        self.free_slots.pop()
+    }
+
+    /// Returns true if none of the packets of the connection that uses or has used the slot is in the network. The drops
+    /// of these packets must have been collected.
+    fn has_drained(&self, slot: usize) -> bool {
+        let received = self.conns[slot].ends.iter().map(|end| end.rx.packets).sum::<u64>();
+        // the count of sent packets is modulo 2^32
+        self.net.sent[slot] == received as u32
+    }
+
     /// Adds the drops of a connection's packets to the connection's row of counters, including drops after the
     /// connection has ended (such as that of a repeated FIN). The series count the drops in the bin that contains
     /// `within`.
@@ -134,6 +161,7 @@ impl<S: Sink> Engine<S> {
         for direction in 0..2 {
             let drops = std::mem::take(&mut self.net.flow_drops[2 * slot + direction]);
             if drops > 0 {
+                self.net.sent[slot] = self.net.sent[slot].wrapping_sub(drops as u32);
                 self.tally.dropped(row, direction, within, drops);
             }
         }
@@ -155,11 +183,15 @@ impl<S: Sink> Engine<S> {
             return false;
         }
         conn.ends.iter_mut().for_each(|e| e.used = SlotUse::Free);
-        self.free_slots.push(slot as u32);
         conn.retire(&mut self.tally);
         let (row, app) = (conn.info.row, self.paths[usize::from(conn.ends[0].path)].app);
         self.net.catch_up();
         self.collect_drops(slot, self.net.now());
+        if self.has_drained(slot) {
+            self.free_slots.push(slot as u32);
+        } else {
+            self.draining_slots.push_back(slot as u32);
+        }
         self.apps[usize::from(app)].rows.release(row);
         true
     }

@@ -11,7 +11,7 @@ use crate::release::{Release, direction_index};
 use crate::segment_tags::SegmentTags;
 use crate::tsq::Tsq;
 use measure::LinkMeter;
-use packet::{Flags, FlowTable, NodeId, Packed, PacketMeta};
+use packet::{Flags, FlowId, FlowTable, NodeId, Packed, PacketMeta};
 use port::{Carries, Change, Env, Port};
 use record::{CapturedPacket, LinkEnd, Mask, Record, Sink, Subject};
 use scenario::Routes;
@@ -33,6 +33,9 @@ pub(crate) struct Net<S> {
     /// Number of packets of each flow that links have dropped since the counts were last added to the connection's
     /// results. The index is `2 * slot + direction`.
     pub flow_drops: Vec<u64>,
+    /// Number of packets that each connection has put into the network, modulo 2^32 and without dropped packets. The
+    /// index is the slot. The packets that have not reached their hosts are in the network.
+    pub sent: Vec<u32>,
     /// The packets that arrive together in the current event; the vector is reused.
     pub arrived: Vec<PacketMeta>,
     /// The numbers of the links that are ports.
@@ -51,6 +54,13 @@ impl<S: Sink> Net<S> {
     #[inline]
     pub(crate) fn now(&self) -> Time {
         self.events.now()
+    }
+
+    /// Counts packets of `flow` that enter the network.
+    #[inline(always)]
+    pub(crate) fn count_sent(&mut self, flow: FlowId, packets: u32) {
+        let sent = &mut self.sent[flow.slot()];
+        *sent = sent.wrapping_add(packets);
     }
 
     /// Forwards a packet from `node` towards its destination. Always inlined, so that the packet stays in registers.
@@ -155,6 +165,7 @@ impl<S: Sink> Net<S> {
             self.tags.take(&mut packet);
         }
         let pieces = self.bodies.cut(&packet);
+        self.count_sent(packet.flow, pieces.len() as u32 - 1);
         for (mut piece, segment) in pieces {
             if self.sink.packets() {
                 self.tags.put(&mut piece, Some(&segment));
@@ -369,16 +380,18 @@ impl<S: Sink> Net<S> {
     /// Inserts a copy behind each packet that link `i` duplicates.
     #[cold]
     fn duplicate(&mut self, i: u16, arrived: &mut Vec<PacketMeta>) {
-        let Carrier::Port { port, .. } = &mut self.links[usize::from(i)].carrier else { return };
         for packet in std::mem::take(arrived) {
             arrived.push(packet);
-            if port.duplicates() {
+            if let Carrier::Port { port, .. } = &mut self.links[usize::from(i)].carrier
+                && port.duplicates()
+            {
                 let mut original = packet;
                 original.body = self.tags.body(&packet).filter(|_| self.sink.packets()).unwrap_or(packet.body);
                 let mut copy = self.bodies.copy(&original);
                 if self.sink.packets() {
                     self.tags.put_copy(&packet, &mut copy);
                 }
+                self.count_sent(packet.flow, 1);
                 arrived.push(copy);
             }
         }

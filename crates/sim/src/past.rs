@@ -167,6 +167,7 @@ impl World {
             conns,
             paths,
             free_slots,
+            draining_slots,
             stacks: _,
             headers: _,
             apps: states,
@@ -195,7 +196,8 @@ impl World {
             state.timers.stop_as(&fresh.timers);
         }
         own.tally.continue_from(tally, started);
-        (own.net, own.free_slots, own.next_port) = (net, free_slots, next_port);
+        (own.net, own.free_slots, own.draining_slots) = (net, free_slots, draining_slots);
+        own.next_port = next_port;
         for (i, app) in apps.into_iter().enumerate().filter(|(i, _)| started(*i)) {
             self.apps[i] = app;
         }

@@ -51,7 +51,9 @@ impl<S: Sink> Net<S> {
     #[cold]
     fn put_pieces(&mut self, i: u16, arrival: Arrival, packet: &PacketMeta) {
         // bounded: at most as many segments as fit in a packet of 64 KB
-        for (piece, _) in self.bodies.cut(packet) {
+        let pieces = self.bodies.cut(packet);
+        self.count_sent(packet.flow, pieces.len() as u32 - 1);
+        for (piece, _) in pieces {
             self.put_inbox(i, arrival, piece.packed());
         }
     }

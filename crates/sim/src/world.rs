@@ -111,8 +111,8 @@ impl<S: Sink> World<S> {
         self.engine.net.tags.len()
     }
 
-    /// Returns the number of slots in the connection table, including free slots: the maximum number of simultaneous connections
-    /// so far.
+    /// Returns the number of slots in the connection table, including free slots: about the maximum number so far of connections
+    /// that are open or have packets in the network.
     pub fn slots(&self) -> usize {
         self.engine.conns.len()
     }

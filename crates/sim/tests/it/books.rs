@@ -1,6 +1,6 @@
 //! Tests conservation: every packet, body in the arena, connection slot and web page is accounted for.
 
-use crate::common::{Dice, Numbers, number, read, run};
+use crate::common::{Dice, Numbers, STALE, number, read, run};
 use sim::World;
 
 fn balanced(world: &World, what: &str) {
@@ -152,8 +152,8 @@ fn slots_are_used_again() {
     assert!((24..=72).contains(&short), "{short}");
 }
 
-/// Clients that give up before a server can respond. While the last SYN of such a client is in flight, another client
-/// reuses its slot.
+/// Clients that give up before a server can respond. The last SYN of such a client is still in flight while other clients
+/// open connections.
 const HASTY: &str = r#"
 duration = "320s"
 [tcp.hasty]
@@ -202,6 +202,63 @@ fn late_packets_of_a_connection_that_is_gone_disturb_nobody() {
         assert_eq!(number(&outcome, &format!("apps.{app}.{goodput}")), files * 2000.0);
         assert_eq!(number(&outcome, &format!("apps.{app}.retransmits")), 0.0);
     }
+}
+
+#[test]
+fn late_packets_keep_the_addresses_and_the_application_of_their_connection() {
+    let s = read(STALE);
+    let mut world = World::build(&s).unwrap();
+    world.run(|_| true);
+    let outcome = world.outcome(&s);
+    let gone = number(&outcome, "flow_gone_packets");
+    assert!(gone > 10.0, "{gone}");
+    let dropped = |of: &str| number(&outcome, &format!("{of}.dropped_packets"));
+    assert_eq!([dropped("links.m"), dropped("links.~m"), dropped("apps.y")], [0.0; 3]);
+    let of_x = ["l1", "~l1", "l2", "~l2"].map(|link| dropped(&format!("links.{link}")));
+    assert_eq!(dropped("apps.x"), of_x.iter().sum::<f64>());
+    assert_eq!(number(&outcome, "links.l2.classes.to_y.offered_packets"), 0.0);
+    assert!(number(&outcome, "links.l2.classes.rest.offered_packets") > 10_000.0);
+}
+
+/// Clients as in [`HASTY`], whose SYNs wait behind a flood of a higher priority. The first 50 SYNs wait until the end; the
+/// queue has no room for the others.
+const STARVED: &str = r#"
+duration = "100s"
+[tcp.hasty]
+preset = "rfc"
+initial_rto = "100ms"
+syn_retries = 0
+[link.line]
+from = "a"
+to = "b"
+both_ways = true
+rate = "1mbit"
+[link.line.queue.fair]
+classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]
+scheduler = "strict_priority"
+queue_limit = "50p"
+[app.flood]
+from = "a"
+to = ["b"]
+dscp = 46
+traffic.cbr = { rate = "2mbit" }
+[app.hasty]
+from = "a"
+to = ["b"]
+start = "1s"
+tcp = "hasty"
+traffic.ftp = { size = "2KB", flows = 4, stagger = "170ms" }
+"#;
+
+#[test]
+fn packets_that_wait_for_ever_keep_few_slots() {
+    let s = read(STARVED);
+    let mut world = World::build(&s).unwrap();
+    world.run(|_| true);
+    let dropped = number(&world.outcome(&s), "apps.hasty.dropped_packets");
+    assert!(dropped > 200.0, "{dropped} connections found no room for their SYNs");
+    // 50 slots for the SYNs that wait, one for the flood, and a few for the other connections
+    assert!((51..=80).contains(&world.slots()), "{}", world.slots());
 }
 
 #[test]

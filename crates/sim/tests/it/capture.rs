@@ -1,6 +1,6 @@
 //! Tests that a capture contains real packets, and that capturing does not change the run.
 
-use crate::common::{D04_APPS, modem, number, read, said};
+use crate::common::{D04_APPS, STALE, modem, number, read, said};
 use packet::{Protocol, header};
 use record::pcap::WHOLE;
 use sim::World;
@@ -121,6 +121,22 @@ fn lengths_checksums_and_counts_are_right() {
     assert!(left.iter().any(|l| l.bytes[9] == 6 && l.bytes[33] & 0x42 == 0x40));
     // TCP packets have the DSCP of their application; the call has DSCP 0
     assert!(left.iter().any(|l| l.bytes[1] >> 2 == 10) && left.iter().any(|l| l.bytes[9] == 17 && l.bytes[1] == 0));
+}
+
+#[test]
+fn late_packets_of_a_connection_have_its_addresses() {
+    let ([left, right], outcome) = captured(STALE, Some("l1"), KEPT);
+    assert!(number(&outcome, "flow_gone_packets") > 10.0);
+    for Captured { bytes, .. } in packets(&left).iter().chain(&packets(&right)) {
+        // all packets belong to `x`: the client is a (node 0), the server is c (node 2), and the server's port is 1
+        let port = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+        let server = match (bytes[15], bytes[19]) {
+            (0, 2) => port(22),
+            (2, 0) => port(20),
+            nodes => panic!("no application has packets between the nodes {nodes:?} on this link"),
+        };
+        assert_eq!((server, bytes[1] >> 2), (1, 0));
+    }
 }
 
 /// State of one direction of a connection, reconstructed from the captured packets that have been read so far.

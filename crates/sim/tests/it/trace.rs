@@ -1,6 +1,6 @@
 //! Tests that a trace agrees with the result of its run, and that tracing does not change the result.
 
-use crate::common::read;
+use crate::common::{STALE, number, read};
 use packet::DropReason;
 use record::trace::{Chunk, Data};
 use scenario::Scenario;
@@ -180,6 +180,19 @@ fn fates_balance_and_have_names() {
         .filter(|i| apps[*i] == "call" && fate[*i] == "dequeued" && direction[*i] == "forward")
         .collect();
     assert!(call.len() > 400 && call.windows(2).all(|w| seq[w[1]] > seq[w[0]]), "{}", call.len());
+}
+
+#[test]
+fn late_packets_of_a_connection_have_its_application() {
+    let (tables, outcome) = traced(&read(STALE));
+    let rows = &tables["packets"];
+    let (app, link, reason) = (words(rows, "app"), words(rows, "link"), words(rows, "reason"));
+    let gone: Vec<usize> = (0..app.len()).filter(|i| reason[*i] == "flow_gone").collect();
+    assert_eq!(gone.len() as f64, number(&outcome, "flow_gone_packets"));
+    assert!(gone.len() > 10 && gone.iter().all(|i| app[*i] == "x" && link[*i].is_empty()));
+    for (app, link) in app.iter().zip(&link).filter(|(_, link)| !link.is_empty()) {
+        assert_eq!(app, if link.ends_with('m') { "y" } else { "x" });
+    }
 }
 
 #[test]

@@ -451,3 +451,43 @@ impl Dice {
         }
     }
 }
+
+/// Two applications with many short downloads over different links. Packets of `x` are lost, duplicated or late, so some of
+/// them travel after their connections have ended, when connections of `y` begin. Only `x` uses the links `l1`, `l2` and their
+/// reverse links, and only `y` uses the DSCP 10.
+pub(crate) const STALE: &str = r#"
+duration = "20s"
+trace.packets = true
+[link.l1]
+from = "a"
+to = "b"
+both_ways = true
+rate = "20mbit"
+delay = "20ms"
+loss = 0.01
+impairments = { reordering = { chance = 0.2, by = "25ms" }, duplicates = 0.05 }
+[link.l2]
+from = "b"
+to = "c"
+both_ways = true
+rate = "20mbit"
+delay = "2ms"
+loss = 0.3
+[link.l2.queue.cbq]
+classes = [{ name = "to_y", share = 0.5, match = { dport = [2] } }, { name = "rest", share = 0.5 }]
+[link.m]
+from = "a"
+to = "d"
+both_ways = true
+rate = "50mbit"
+delay = "5ms"
+[app.x]
+from = "a"
+to = ["c"]
+traffic.short = { interval = "11ms", direction = "down" }
+[app.y]
+from = "a"
+to = ["d"]
+dscp = 10
+traffic.short = { interval = "7ms", direction = "down" }
+"#;
