@@ -25,7 +25,7 @@ measures! {
              (`head_full`) or a packet at the tail (`push_out`) is dropped. The control law drops the arriving \
              packet (`early_tail`) or the packet at the head (`early_head`). Other reasons: `transmit_queue_full` \
              (modem), `ack_filter` (CAKE: an ACK that a newer one makes redundant; absent while 0), `link_loss` \
-             (random loss), `flow_gone` (the connection no longer existed).", REASONS
+             (random loss). `flow_gone` is always 0: hosts drop these packets, not links (`flow_gone_packets`).", REASONS
             => drops(m);
         "marked_packets": Kind::PACKETS.rank(29), "marked", "Packets marked with ECN instead of dropped." => m.marked;
         "at_start_packets": Kind::PACKETS, "at start",

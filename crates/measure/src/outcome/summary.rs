@@ -42,7 +42,8 @@ measures! {
             "Simulated time. The run is [0, duration): events at exactly `duration` do not happen." => seconds(a.duration);
         "warm_up_s": Kind::S, "warm up", "Time at the start that the summary leaves out." => seconds(a.warm_up);
         "events": Kind::ONE, "events", "Events handled by the simulator in the whole run." => a.events;
-        "flow_gone_packets": Kind::PACKETS, "flow gone", "Packets that arrived for a connection that no longer existed."
+        "flow_gone_packets": Kind::PACKETS, "flow gone",
+            "Packets that arrived at a host for a connection that no longer existed. The links count them as delivered."
             => a.tally.flow_gone;
         "fairness": Kind::scale("0 to 1").more().rank(22), "Jain's fairness",
             "Jain's index over the goodput of all flows that always have more to send (see Fairness and grade, \
