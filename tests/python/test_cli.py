@@ -158,6 +158,7 @@ BEFORE = 'link.up.changes=[{ at = "-1s", rate = "1mbit" }]'
         ),
         (["list", "qdsics"], ["qdsics", "qdiscs"]),
         (["list", "coddel"], ["list coddel", '"codel"']),
+        (["list", "westwood"], ["list westwood: westwood is a congestion control without a preset; it is a value of"]),
     ],
 )
 def test_bad_input_is_said_in_a_line_and_ends_with_2(say, scenario_file: Path, arguments: list[str], words: list[str]):

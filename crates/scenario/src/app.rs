@@ -27,8 +27,8 @@ pub struct App {
     /// run. Not valid for `rpm`. For `ftp` without a `size`, use its `length` instead.
     #[serde(default)]
     pub stop: Option<Duration>,
-    /// TCP stack of both ends: a preset, a name from `tcp`, or a congestion control (such as `cubic`), which selects `linux-6` with
-    /// that congestion control. `bloatlab list tcp` lists all.
+    /// TCP stack of both ends: a preset, or a name from `tcp`. `bloatlab list tcp` lists the presets. Some are named
+    /// after a congestion control, such as `reno`: `linux-6` with that congestion control.
     #[serde(default = "default_stack")]
     pub tcp: String,
     /// TCP stack of the servers; omitted: the stack of `tcp`. If the two differ, both ends use SACK and time stamps only

@@ -195,18 +195,16 @@ impl Scenario {
         if let Some(server) = app.tcp_server.as_ref().filter(|server| **server != app.tcp)
             && let (Ok(a), Ok(b)) = (self.stack(&app.tcp), self.stack(server))
         {
-            for (own, peer, negotiated) in [(&app.tcp, server, a.negotiated(&b)), (server, &app.tcp, b.negotiated(&a))]
-            {
-                let Err(p) = negotiated else { continue };
+            let ends = [(&app.tcp, server, a.negotiated(&b)), (server, &app.tcp, b.negotiated(&a))];
+            problems.extend(ends.into_iter().find_map(|(own, peer, negotiated)| {
+                let p = negotiated.err()?;
+                let (own, peer) = (shown(own), shown(peer));
                 let message = format!(
-                    "\"{}\" cannot run with \"{}\" at the other end, because they differ in `{}`: {}",
-                    shown(own),
-                    shown(peer),
-                    p.path,
-                    p.message
+                    "\"{own}\" cannot run with \"{peer}\" at the other end, because they differ in `{}`: {}",
+                    p.path, p.message
                 );
-                problems.push(Problem::new("tcp_server", message));
-            }
+                Some(Problem::new("tcp_server", message))
+            }));
         }
         problems
     }

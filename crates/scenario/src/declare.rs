@@ -4,8 +4,7 @@ use crate::app::App;
 use crate::expect::Expect;
 use crate::grading::Grade;
 use crate::link::Link;
-use crate::nearest;
-use crate::stack::Stack;
+use crate::stack::{Stack, unknown_stack};
 use crate::trace::Trace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -124,7 +123,7 @@ impl Scenario {
             None => tcp::TcpParams::preset(name).ok_or_else(|| {
                 let known: Vec<&str> =
                     self.tcp.keys().map(String::as_str).chain(tcp::PRESETS.iter().map(|p| p.0)).collect();
-                Problem::new("", nearest::unknown("TCP stack", name, &known))
+                Problem::new("", unknown_stack("TCP stack", name, &known))
             }),
         }
     }

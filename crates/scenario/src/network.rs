@@ -327,7 +327,7 @@ mod tests {
         [link.direct]\nfrom = 'a'\nto = 'b'\nboth_ways = true\nrate = '1mbit'\n\
         [link.one]\nfrom = 'a'\nto = 'c'\ndelay = '1ms'\nboth_ways = true\n[link.two]\nfrom = 'c'\nto = 'b'\ndelay = '1ms'\nboth_ways = true\n\
         [app.x]\nfrom = 'a'\nto = ['b', 'c']\ntraffic = 'ftp'\nstart_spread = '0s'\nstart = '100ms'\n\
-        [app.y]\nfrom = 'c'\nto = ['b']\ntcp = 'ns2-reno'\ntcp_server = 'linux-6'\ntraffic.ftp = { size = '1MB', count = 1 }\n";
+        [app.y]\nfrom = 'c'\nto = ['b']\ntcp = 'rfc'\ntcp_server = 'linux-6'\ntraffic.ftp = { size = '1MB', count = 1 }\n";
 
     fn network(more: &str) -> Network {
         scenario(&format!("{DIAMOND}{more}"), Format::Toml, &[]).unwrap().network().unwrap()
@@ -348,8 +348,8 @@ mod tests {
         ];
         assert_eq!(links, expected);
         let apps: Vec<_> = n.apps.iter().map(|a| (a.name.as_str(), a.from, a.to.as_slice(), a.stacks)).collect();
-        // stacks are numbered in the order of first use: linux-6 is 0, ns2-reno is 1. These are the numbers of the stacks
-        // as declared. As they run with each other, ns2-reno is 2 and linux-6 is 3
+        // stacks are numbered in the order of first use: linux-6 is 0, rfc is 1. These are the numbers of the stacks
+        // as declared. As they run with each other, rfc is 2 and linux-6 is 3
         assert_eq!(apps, [("x", 0, &[1, 2][..], [0, 0]), ("y", 2, &[1][..], [2, 3])]);
         assert_eq!([n.apps[0].offered, n.apps[1].offered], [[0, 0], [1, 0]]);
         assert_eq!((n.stacks.len(), n.apps[0].start, n.apps[0].stop), (4, Time(100_000_000), Time::NEVER));

@@ -46,7 +46,7 @@ impl Stack {
     pub fn resolve(&self) -> Result<tcp::TcpParams, Problem> {
         let base = tcp::TcpParams::preset(&self.preset).ok_or_else(|| {
             let known: Vec<&str> = tcp::PRESETS.iter().map(|p| p.0).collect();
-            Problem::new("preset", unknown("preset", &self.preset, &known))
+            Problem::new("preset", unknown_stack("preset", &self.preset, &known))
         })?;
         let mut tree = serde_json::to_value(&base).map_err(|e| Problem::new("", e.to_string()))?;
         if let Some(map) = tree.as_object_mut() {
@@ -71,6 +71,16 @@ impl Stack {
         }
         Ok(stack.with_options())
     }
+}
+
+/// Returns a sentence about the unknown name of a preset or TCP stack, which `what` says. A congestion control that is
+/// not also a preset is explained.
+pub(crate) fn unknown_stack(what: &str, given: &str, known: &[&str]) -> String {
+    if !tcp::CongestionControl::ALL.iter().any(|control| control.word() == given) {
+        return unknown(what, given, known);
+    }
+    let own = format!("tcp.NAME = {{ preset = \"linux-6\", congestion_control = \"{given}\" }}");
+    format!("\"{given}\" is a congestion control, not a {what}; choose it in a stack of your own: {own}")
 }
 
 /// Returns the parameter whose values include `word`, if there is one (`accecn` is a value of `ecn_feedback`).

@@ -36,6 +36,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
     fn open(&mut self, peer: usize) -> ConnId {
         let flow = self.engine.allocate(self.app, peer, SlotUse::Tcp);
         self.engine.with_end(flow.slot(), 0, |tcp, stack, now, wire| tcp.connect(stack, now, wire));
+        self.engine.with_end(flow.slot(), 1, |tcp, stack, now, wire| tcp.listen(stack, now, wire));
         ConnId(flow.0)
     }
 

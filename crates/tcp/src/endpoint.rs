@@ -3,7 +3,7 @@
 //! ```text
 //! Listen --SYN--> SynReceived --ACK--> Established --both sides done--> Closed
 //!   \--connect--> SynSent --SYN-ACK--------^
-//! without a handshake: Listen --connect or first segment--> Established
+//! without a handshake: Listen --connect or listen--> Established
 //! ```
 //!
 //! Source: RFC 9293 §3.5 to 3.6; RFC 3168 §6.1.1 (negotiation of ECN).
@@ -41,7 +41,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates a passive endpoint, which responds to a SYN. [`Endpoint::connect`] makes it active.
+    /// Creates a passive endpoint, which responds to a SYN. [`Endpoint::connect`] makes it active. Without a handshake,
+    /// an endpoint sends and receives only after `connect` or [`Endpoint::listen`].
     ///
     /// `peer_rwnd` is the peer's first receive window in bytes ([`TcpParams::first_window`]). The window stays constant unless
     /// the peer's segments announce another.
@@ -69,6 +70,15 @@ impl Endpoint {
             self.output(p, now, io);
         }
         self.finish(p, now, io);
+    }
+
+    /// Opens the connection passively; must be called when the peer connects. Without a handshake, the connection is
+    /// established at once. With a handshake, it waits for the peer's SYN.
+    pub fn listen(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        if self.rx.phase == Phase::Listen && !p.opening.handshake {
+            self.establish_at_once(p, now, io);
+            self.proceed(p, now, io);
+        }
     }
 
     /// Sets the round-trip estimate of an endpoint without a handshake, as if a handshake had taken `rtt`. Must be called

@@ -118,6 +118,9 @@ def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[E
     if len(found) > 1:  # a measure whose path ends with this name is only listed if no other kind has the name
         found.pop("measures", None)
     if not found:
+        if what in (control["const"] for control in schema()["$defs"]["CongestionControl"]["oneOf"]):
+            where = "it is a value of tcp.NAME.congestion_control, which docs/scenario/tcp.md describes"
+            raise BadInput(f"list {what}: {what} is a congestion control without a preset; {where}")
         names = [*kinds, *(n for entries in kinds.values() for entry in entries for n in _names(entry))]
         raise BadInput(f"list {what}: no such kind ({', '.join(kinds)}) or name{nearest(what, names)}")
     return found

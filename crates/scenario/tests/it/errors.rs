@@ -161,6 +161,12 @@ fn unknown_names_come_with_the_nearest_known() {
         ("limit = \"417p\"", "limt = \"417p\"", "link.up.queue.codel: unknown key \"limt\"; did you mean \"limit\"?"),
         ("tcp = \"mine\"", "tcp = \"mein\"", "app.upload.tcp: unknown TCP stack \"mein\"; did you mean \"mine\"?"),
         (
+            "tcp = \"mine\"",
+            "tcp = \"westwood\"",
+            "app.upload.tcp: \"westwood\" is a congestion control, not a TCP stack; choose it in a stack of your own: \
+             tcp.NAME = { preset = \"linux-6\", congestion_control = \"westwood\" }",
+        ),
+        (
             "to = [\"server\"]",
             "to = [\"serverr\"]",
             "app.upload.to.0: unknown node \"serverr\"; did you mean \"server\"?",
@@ -175,11 +181,40 @@ fn unknown_names_come_with_the_nearest_known() {
             "preset = \"linux6\"",
             "tcp.mine.preset: unknown preset \"linux6\"; did you mean \"linux-6\"?",
         ),
+        (
+            "preset = \"linux-6\"",
+            "preset = \"fixed\"",
+            "tcp.mine.preset: \"fixed\" is a congestion control, not a preset; choose it in a stack of your own: ",
+        ),
     ];
     for (old, new, start) in cases {
         let lines = refused(old, new);
         assert!(lines[0].starts_with(start), "{new}\n  got  {}\n  want {start}", lines[0]);
         assert!(!lines[0].contains('\n'));
+    }
+}
+
+#[test]
+fn stacks_that_cannot_communicate_are_refused() {
+    let linux = "preset = \"linux-6\"";
+    for (client, server, said) in [
+        (linux, "ns2-reno", "`handshake`: no connection opens if it is false at only one end"),
+        ("preset = \"ns2-reno\"", "linux-6", "`handshake`: no connection opens if it is false at only one end"),
+        ("preset = \"ns2-reno\"\necn = true", "ns2-reno", "`ecn`: without a handshake, ECN is not negotiated"),
+        ("preset = \"ledbat\"", "ns2-fulltcp-sack", ""),
+        ("preset = \"ns2-reno\"", "ns2-cubic-2.6.22", ""),
+        ("preset = \"linux-6\"\necn = true", "linux-6", ""),
+    ] {
+        let text = GOOD.replace(linux, client);
+        let found = read::scenario(&text, Format::Toml, &[("app.upload.tcp_server".into(), server.into())]);
+        let lines: Vec<_> = found.err().iter().flatten().map(ToString::to_string).collect();
+        match said {
+            "" => assert!(lines.is_empty(), "{client}: {lines:?}"),
+            said => assert!(
+                lines.len() == 1 && lines[0].starts_with("app.upload.tcp_server: ") && lines[0].contains(said),
+                "{lines:?}"
+            ),
+        }
     }
 }
 

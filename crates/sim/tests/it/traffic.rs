@@ -174,6 +174,24 @@ fn a_burst_fills_the_buffer_and_the_rest_is_dropped() {
     assert_eq!(series(&outcome, "files", "bytes", "app", "tcp"), [100_000.0]);
 }
 
+/// Without a handshake, both ends are established when the client opens the connection.
+#[test]
+fn a_download_without_a_handshake_begins_at_once() {
+    // 2920 B are two segments, which the initial window allows. Each takes 1500 B x 8 / 10 Mbit/s = 1.2 ms, and the way
+    // from the server takes 20 ms
+    for traffic in [
+        "ftp = { direction = \"down\", size = \"2920B\", count = 1 }",
+        "burst = { direction = \"down\", bytes = \"2920B\" }",
+    ] {
+        let outcome = run(&line(
+            3,
+            &format!("[app.get]\nfrom = \"a\"\nto = [\"b\"]\nstart = \"1s\"\ntcp = \"ns2-reno\"\ntraffic.{traffic}\n"),
+        ));
+        let took = number(&outcome, "apps.get.files.mean_s");
+        assert!((took - 0.0224).abs() < 1e-9, "{traffic}: {took}");
+    }
+}
+
 #[test]
 fn short_flows_finish_on_an_idle_line_in_their_round_trips() {
     // a short flow of 14 kB on an idle link takes 40 ms for the handshake, 40 ms for GET and response, and 12 ms for ten

@@ -224,6 +224,9 @@ pub(crate) struct Needs {
     /// True if the controller needs delivery rates, a report of every lost segment (`on_lost`), and a pacer. Such a controller is
     /// refused without SACK.
     pub rates: bool,
+    /// True if the controller uses the parameter `beta`. With any other controller, a stack that sets `beta` is
+    /// refused.
+    pub beta: bool,
     /// True if the controller uses the parameter `beta_ecn` (see `abe.rs`). With any other controller, a stack that
     /// sets `beta_ecn` is refused.
     pub beta_ecn: bool,
@@ -237,8 +240,15 @@ pub(crate) struct Needs {
 
 impl Needs {
     /// No features.
-    pub(crate) const NONE: Self =
-        Self { ack_time: false, rates: false, beta_ecn: false, timer: false, turn: Turn::Growth, ecn: EcnNeeds::USUAL };
+    pub(crate) const NONE: Self = Self {
+        ack_time: false,
+        rates: false,
+        beta: false,
+        beta_ecn: false,
+        timer: false,
+        turn: Turn::Growth,
+        ecn: EcnNeeds::USUAL,
+    };
 }
 
 /// The stage of ACK processing at which a controller runs. The stages differ only for an ACK that reports a loss. With

@@ -48,7 +48,7 @@ macro_rules! either {
 impl Control for CubicForms {
     type Params = CubicParams;
 
-    const NEEDS: Needs = Needs { beta_ecn: true, ..Needs::NONE };
+    const NEEDS: Needs = Needs { beta: true, beta_ecn: true, ..Needs::NONE };
 
     fn new(own: &CubicParams, stack: &Stack<'_>) -> Self {
         match own.cubic_form {

@@ -15,7 +15,7 @@
 //! Departs: the cube root is exact before it is truncated to 1024ths of a second, whereas the kernel's is 0.2 % off. HZ is 1000,
 //! as in ns-2.
 
-use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
+use super::control::{AckSample, Congestion, Control, Drive, Needs, Stack, Window};
 use super::cubic_rfc::Law;
 use super::linux::{Curve, Growth, JIFFY, RECOMPUTE, SETTLE, jiffies};
 use super::shared::NoParams;
@@ -108,6 +108,8 @@ impl Cubic2622 {
 
 impl Control for Cubic2622 {
     type Params = NoParams;
+
+    const NEEDS: Needs = Needs { beta: true, ..Needs::NONE };
 
     fn new(_: &NoParams, stack: &Stack<'_>) -> Self {
         Self::fresh(Law::new(stack.shared, BETA))

@@ -132,6 +132,7 @@ impl Control for Dctcp {
     type Params = DctcpParams;
 
     const NEEDS: Needs = Needs {
+        beta: true,
         ecn: EcnNeeds { feedback: Feedback::Counted, ect_on: Some(EctOn::All), ack_changes: true, ..EcnNeeds::USUAL },
         ..Needs::NONE
     };

@@ -107,7 +107,7 @@ impl Ledbat {
 impl Control for Ledbat {
     type Params = LedbatKeys;
 
-    const NEEDS: Needs = Needs { ack_time: true, ..Needs::NONE };
+    const NEEDS: Needs = Needs { ack_time: true, beta: true, ..Needs::NONE };
 
     fn new(own: &LedbatKeys, stack: &Stack<'_>) -> Self {
         Self {

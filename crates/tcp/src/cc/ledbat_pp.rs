@@ -25,7 +25,7 @@
 //! GAIN applies. The window grows only if it limited the sender (the stack's `cwnd_validation`), in place of LEDBAT's
 //! ALLOWED_INCREASE. ACKs that arrive during fast recovery do not enter the filters.
 
-use super::control::{AckSample, Congestion, Control, Drive, Stack, Window};
+use super::control::{AckSample, Congestion, Control, Drive, Needs, Stack, Window};
 use super::delay_filters::DelayFilters;
 use super::ledbat::{MAX_BASE_HISTORY, MAX_CURRENT_FILTER};
 use crate::params::group::{Group, group, require};
@@ -156,6 +156,8 @@ impl LedbatPp {
 
 impl Control for LedbatPp {
     type Params = LedbatPpKeys;
+
+    const NEEDS: Needs = Needs { beta: true, ..Needs::NONE };
 
     fn new(own: &LedbatPpKeys, stack: &Stack<'_>) -> Self {
         let p = own.ledbat_pp.clone();

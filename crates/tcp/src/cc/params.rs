@@ -4,7 +4,7 @@
 use super::control::{Control, EcnNeeds, Needs};
 use super::list::controllers;
 use super::shared::SharedParams;
-use crate::params::group::{group, no, require, words};
+use crate::params::group::{group, no, words};
 use units::Problem;
 
 /// Defines the keywords of all controllers, and the keys of their parameters.
@@ -39,15 +39,8 @@ macro_rules! declare {
             }
 
             fn validate(&self) -> Result<(), Problem> {
-                let (Some(b), word) = (self.shared.beta_ecn, self.congestion_control.word()) else { return Ok(()) };
-                if !self.needs().beta_ecn {
-                    let takes = |c: &&CongestionControl| Self { congestion_control: **c, ..self.clone() }.needs().beta_ecn;
-                    let who: Vec<_> = CongestionControl::ALL.iter().filter(takes).map(|c| c.word()).collect();
-                    let why = format!("alternative backoff is for {}", who.join(" and "));
-                    return no("beta_ecn", format!("{b} is not valid with {word}: {why}; expected nothing"));
-                }
-                let expected = "0.05 to 0.99, such as 0.8 for reno or 0.85 for cubic";
-                require("beta_ecn", b, (0.05..=0.99).contains(&b), expected)
+                self.refuse_unused("beta", self.shared.beta, |needs| needs.beta)?;
+                self.refuse_unused("beta_ecn", self.shared.beta_ecn, |needs| needs.beta_ecn)
             }
         }
 
@@ -58,6 +51,15 @@ macro_rules! declare {
         }
 
         impl ControlParams {
+            /// Refuses a value of `key` if the controller does not use this key.
+            fn refuse_unused(&self, key: &str, value: Option<f64>, uses: fn(&Needs) -> bool) -> Result<(), Problem> {
+                let Some(value) = value.filter(|_| !uses(&self.needs())) else { return Ok(()) };
+                let others = CongestionControl::ALL.iter().map(|c| Self { congestion_control: *c, ..self.clone() });
+                let words: Vec<_> = others.filter(|c| uses(&c.needs())).map(|c| c.congestion_control.word()).collect();
+                let (word, who) = (self.congestion_control.word(), words.join(", "));
+                no(key, format!("{value} is not valid with {word}: it is for {who}; expected nothing"))
+            }
+
             /// Selects a controller by its keyword, for a preset.   Panics: if no controller has this keyword.
             pub(crate) fn choose(&mut self, word: &str) {
                 let found = CongestionControl::ALL.iter().find(|c| c.word() == word);

@@ -74,7 +74,7 @@ pub(crate) struct RenoFlow {
 impl Control for RenoFlow {
     type Params = NoParams;
 
-    const NEEDS: Needs = Needs { beta_ecn: true, ..Needs::NONE };
+    const NEEDS: Needs = Needs { beta: true, beta_ecn: true, ..Needs::NONE };
 
     fn new(own: &NoParams, stack: &Stack<'_>) -> Self {
         Self { reno: Reno::new(own, stack), start: FirstStart::new(stack) }

@@ -6,8 +6,9 @@ use units::Problem;
 group! {
     /// Parameters shared by several controllers.
     pub struct SharedParams {
-        /// Multiplicative decrease: the share of the window kept after a loss. Default: 0.5 for reno, dctcp, ledbat and ledbat++, 0.7 for
-        /// cubic (717/1024 in Linux's form), 819/1024 for cubic-2.6.22.
+        /// Multiplicative decrease: the share of the window kept after a loss. Only the controllers named with the
+        /// default use this key; it is refused with the others. Default: 0.5 for reno, dctcp, ledbat and ledbat++, 0.7
+        /// for cubic (717/1024 in Linux's form), 819/1024 for cubic-2.6.22.
         pub beta: Option<f64> = None,
         /// Share of the window that reno and cubic keep after a CE mark outside slow start. Alternative Backoff with ECN
         /// recommends 0.8 for reno and 0.85 for cubic. Default: as after a loss. Source: RFC 8511 §3.
@@ -24,8 +25,13 @@ group! {
     }
 
     fn validate(&self) -> Result<(), Problem> {
+        let share = 0.05..=0.99;
         if let Some(b) = self.beta {
-            require("beta", b, (0.05..=0.99).contains(&b), "0.05 to 0.99")?;
+            require("beta", b, share.contains(&b), "0.05 to 0.99")?;
+        }
+        if let Some(b) = self.beta_ecn {
+            let expected = "0.05 to 0.99, such as 0.8 for reno or 0.85 for cubic";
+            require("beta_ecn", b, share.contains(&b), expected)?;
         }
         let c = self.cubic_c;
         require("cubic_c", c, c > 0.0 && c <= 100.0, "more than 0, at most 100")

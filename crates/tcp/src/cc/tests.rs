@@ -3,10 +3,10 @@
 
 mod vegas;
 
-use super::{control, reno, shared, stack};
-use crate::params::TcpParams;
+use super::{Controller, control, reno, shared, stack};
 use crate::params::group::Group;
-use control::{AckSample, Control, Window};
+use crate::params::{EcnFeedback, TcpParams};
+use control::{AckSample, Congestion, Control, Window};
 use declared::{CongestionControl, ControlParams};
 use vegas::{Vegas, VegasParams};
 
@@ -16,7 +16,7 @@ mod declared {
     use super::super::params::declare;
     use super::control::{Control, EcnNeeds, Needs};
     use super::shared::SharedParams;
-    use crate::params::group::{group, no, require, words};
+    use crate::params::group::{group, no, words};
     use units::Problem;
 
     declare! {
@@ -41,6 +41,26 @@ fn one_line_makes_the_word_and_the_keys() {
     let schema = schemars::schema_for!(ControlParams).to_value();
     assert_eq!(schema["properties"]["vegas_beta"]["default"], 4.0);
     assert_eq!(serde_json::to_value(&p).unwrap()["vegas_alpha"], 5.0);
+}
+
+#[test]
+fn beta_is_valid_only_where_it_changes_the_window_after_a_loss() {
+    use super::params::CongestionControl as Word;
+    for controller in Word::ALL.iter().filter(|c| **c != Word::Python) {
+        let stack = |beta| {
+            TcpParams::preset("linux-6").unwrap().with(|p| {
+                p.control.congestion_control = *controller;
+                (p.ecn.ecn, p.ecn.ecn_feedback) = (true, EcnFeedback::Accecn);
+                p.control.shared.beta = Some(beta);
+            })
+        };
+        let after = |beta| {
+            let w = Window { cwnd: 100.0, ssthresh: 50.0 };
+            Controller::new(&stack(beta)).on_congestion(w, Congestion::Loss, 100.0).ssthresh
+        };
+        let valid = stack(0.6).validate();
+        assert_eq!(valid.is_ok(), after(0.6) != after(0.9), "{controller:?}: {valid:?}");
+    }
 }
 
 #[test]

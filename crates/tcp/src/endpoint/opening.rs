@@ -14,10 +14,6 @@ impl Endpoint {
     pub(super) fn on_early_segment(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) -> bool {
         let syn = segment.flags.has(Flags::SYN);
         match self.rx.phase {
-            Phase::Listen if !p.opening.handshake => {
-                self.establish_at_once(p, now, io);
-                true
-            }
             Phase::Listen if syn && !segment.has_ack => {
                 self.rx.open(segment.ts_val);
                 self.rx.ecn = accecn::server(p, segment.flags.ace());

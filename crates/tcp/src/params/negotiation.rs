@@ -38,6 +38,12 @@ impl TcpParams {
     ///
     /// Errors: the key in which the two stacks differ, if this stack needs the peer to have the same value.
     pub fn negotiated(&self, peer: &Self) -> Result<Self, Problem> {
+        if self.opening.handshake != peer.opening.handshake {
+            return no(
+                "handshake",
+                "no connection opens if it is false at only one end; expected the same at both ends",
+            );
+        }
         if !self.opening.handshake && accecn::request(self) != accecn::request(peer) {
             return no("ecn", "without a handshake, ECN is not negotiated; expected the same ECN at both ends");
         }

@@ -151,9 +151,13 @@ fn invalid_combinations_are_refused() {
                 p.control.shared.beta_ecn = Some(0.8);
                 p.control.congestion_control = Ledbat;
             }),
-            "beta_ecn: 0.8 is not valid with ledbat",
+            "beta_ecn: 0.8 is not valid with ledbat: it is for reno, cubic; expected nothing",
         ),
-        (linux().with(|p| p.control.shared.beta_ecn = Some(1.5)), "expected 0.05 to 0.99"),
+        (linux().with(|p| p.control.shared.beta_ecn = Some(1.5)), "beta_ecn: 1.5 is not valid; expected 0.05 to 0.99"),
+        (
+            preset("bbr").with(|p| p.control.shared.beta = Some(0.8)),
+            "0.8 is not valid with bbr: it is for reno, cubic, cubic-2.6.22, ledbat, ledbat++, dctcp; expected nothing",
+        ),
     ] {
         let text = p.validate().unwrap_err().to_string();
         assert!(text.contains(said) && !text.contains('\n'), "{text}");
@@ -216,6 +220,7 @@ fn a_segment_with_cwr_is_acknowledged_at_once() {
             p.quirks.ack_cwr = ack_cwr;
         });
         let (mut end, mut out) = (Endpoint::new(&p, 100_000), (Vec::new(), ()));
+        end.listen(&p, Time(1_000_000), &mut out);
         for (seq, flags, acks) in [(1, Flags::default(), 0), (1001, Flags::default(), 1), (2001, Flags::CWR, 2)] {
             let segment =
                 Segment { seq, len: 1000, has_ack: true, ack: 1, ecn: Ecn::Ect0, flags, ..Segment::default() };

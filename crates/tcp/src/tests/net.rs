@@ -133,6 +133,7 @@ impl<'a> Net<'a> {
 
     pub(super) fn connect(&mut self, bytes: u64, close: bool) {
         self.call(0, |e, p, now, io| e.connect(p, now, io));
+        self.call(1, |e, p, now, io| e.listen(p, now, io));
         self.write(0, bytes, close);
     }
 

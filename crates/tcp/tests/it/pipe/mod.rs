@@ -96,6 +96,7 @@ impl<F: FnMut(usize, &Segment) -> Fate> Pipe<F> {
     }
 
     pub(crate) fn connect(&mut self) -> Vec<Segment> {
+        self.call(1, |e, p, now, io| e.listen(p, now, io));
         self.call(0, |e, p, now, io| e.connect(p, now, io))
     }
 
