@@ -55,6 +55,9 @@ _FLOATS = frozenset({"smoothed_rtt", "rtt_variance", "min_rtt"})
 #: Maximum size of a packet without payload, in bytes: headers of IPv4 (20) and TCP with all options (60).
 _HEADERS = 80
 
+#: The command that records the traces.
+_HOW = "bloatlab run FILE -o DIR --trace flows,packets --trace-interval change"
+
 #: The columns that identify a sender.
 _SENDER = ("app", "flow", "connection", "direction")
 
@@ -79,7 +82,10 @@ def write(
     """
     folder = Path(folder)
     states = _states(result, source or result.scenario.name).partition_by(_SENDER, as_dict=True, maintain_order=True)
-    sent = {} if packets is None else _sent(packets, source).partition_by(_SENDER, as_dict=True, maintain_order=True)
+    sent: dict[tuple[Any, ...], pl.DataFrame] = {}
+    if packets is not None:
+        of = _sent(result, packets, source or result.scenario.name)
+        sent = of.partition_by(_SENDER, as_dict=True, maintain_order=True)
     files.make_folder(folder)
     written: list[Path] = []
     for sender, rows in states.items():
@@ -105,8 +111,7 @@ def _states(result: Result, source: str | Path) -> pl.DataFrame:
         raise QlogError(f"{source}: a live result has no trace of flows; qlog files need the result of bloatlab run")
     if result.scenario.traces("flows") and not tcp_apps(result.scenario):  # with TCP, the run had trace=False
         raise QlogError(f"{source}: has no trace of a TCP sender, although flows are traced; no application sends TCP")
-    how = "bloatlab run FILE -o DIR --trace flows,packets --trace-interval change"
-    raise QlogError(f"{source}: has no trace of flows; record it with {how}")
+    raise QlogError(f"{source}: has no trace of flows; record it with {_HOW}")
 
 
 def is_ours(path: Path) -> bool:
@@ -132,25 +137,40 @@ def _header(result: Result, name: str, vantage_point: str) -> dict[str, Any]:
     }
 
 
-def _sent(packets: pl.LazyFrame, source: str | Path) -> pl.DataFrame:
+def _sent(result: Result, packets: pl.LazyFrame, source: str | Path) -> pl.DataFrame:
     """Returns the rows in which a packet reaches its sender's first link: it is enqueued, or dropped on arrival.
 
-    Raises `QlogError` if the packets cannot be read.
+    Raises `QlogError` if the packets cannot be read or the trace lacks this link.
     """
     arrived = (pl.col("fate") == "enqueued") | ((pl.col("fate") == "dropped") & (pl.col("sojourn_ms") == 0))
     of = packets.filter(arrived, pl.col("connection").is_not_null(), pl.col("link").is_not_null())
-    first = of.group_by(_SENDER).agg(pl.col("link").first())
     columns = ["t_s", *_SENDER, "seq", "size_bytes"]
-    of = of.join(first, on=[*_SENDER, "link"], how="semi", maintain_order="left")
-    # an AQM may drop a packet at the moment it is enqueued, which gives two rows; `unique` keeps only the first
     try:
+        first = of.group_by(_SENDER).agg(pl.col("link").first()).collect()
+        of = of.join(first.lazy(), on=[*_SENDER, "link"], how="semi", maintain_order="left")
+        # an AQM may drop a packet at the moment it is enqueued, which gives two rows; `unique` keeps only the first
         rows = of.select(columns).unique(["t_s", *_SENDER, "seq"], keep="first", maintain_order=True).collect()
     except pl.exceptions.PolarsError as error:
         raise QlogError(f"{source}: the packets cannot be read: {str(error).splitlines()[0]}") from None
     times = rows["t_s"].is_between(0.0, MOST_SECONDS).fill_null(value=False)
     if not times.all() or rows["seq"].null_count() or rows["size_bytes"].null_count():
         raise QlogError(f"{source}: the packets are damaged: a time, number or size is not valid")
+    _check_first(result, first, source)
     return rows
+
+
+def _check_first(result: Result, first: pl.DataFrame, source: str | Path) -> None:
+    """Raises `QlogError` if the first traced link of a TCP sender's packets does not begin at the sender's node."""
+    apps, links = result.scenario.data["app"], result.scenario.data["link"]
+    tcp = tcp_apps(result.scenario)
+    for app, direction, link in first.select("app", "direction", "link").unique().sort(pl.all()).iter_rows():
+        if app not in apps or link.removeprefix("~") not in links:
+            raise QlogError(f"{source}: the packets are damaged: the scenario has no {app} on {link}")
+        nodes = apps[app]["to"] if direction == "reverse" else [apps[app]["from"]]
+        begin = links[link.removeprefix("~")]["to" if link.startswith("~") else "from"]
+        if app in tcp and begin not in nodes:
+            why = f"the trace of packets lacks the first link of the {direction} packets of {app}"
+            raise QlogError(f"{source}: {why}; trace the packets of all links: {_HOW}")
 
 
 def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[str, Any]]:

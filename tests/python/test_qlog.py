@@ -156,6 +156,46 @@ def test_losses_are_the_retransmissions_and_bytes_are_those_that_were_acknowledg
     assert dropped > 10
 
 
+#: The sender's first link has no rate, and drops packets.
+WIRE = """
+duration = "6s"
+trace = { flows = true, packets = true, interval = "change" }
+[link.wire]
+from = "home"
+to = "router"
+both_ways = true
+delay = "1ms"
+loss = 0.05
+[link.up]
+from = "router"
+to = "net"
+both_ways = true
+rate = "10mbit"
+delay = "20ms"
+[app.upload]
+from = "home"
+to = ["net"]
+traffic = "ftp"
+"""
+
+
+def test_losses_on_a_first_link_without_a_rate_are_logged(tmp_path: Path):
+    result = bloatlab.run(bloatlab.parse(WIRE), packets=tmp_path / "packets")
+    (file,) = qlog.write(result, tmp_path / "qlog", packets=packets(tmp_path))
+    retransmits = result.summary["apps"]["upload"]["retransmits"]
+    assert len(of_kind(file, "packet_lost")) == retransmits > 10
+    numbers = [data["header"]["packet_number"] for _, data in of_kind(file, "packet_sent")]
+    assert len(numbers) == result.summary["links"]["wire"]["offered_packets"]
+
+
+def test_a_trace_of_packets_without_the_first_link_is_refused(tmp_path: Path):
+    result = bloatlab.run(bloatlab.parse(WIRE), sets={"trace.packets": ["up", "~up"]}, packets=tmp_path / "packets")
+    why = "the trace of packets lacks the first link of the forward packets of upload; trace the packets of all links"
+    with pytest.raises(QlogError, match=why):
+        qlog.write(result, tmp_path / "qlog", packets=packets(tmp_path))
+    assert not (tmp_path / "qlog").exists()
+
+
 def test_the_round_trip_is_that_of_the_packets(folder: Path):
     # the first segment finds the queues empty, so its ACK arrives after 40 ms plus the transmission times of a segment
     # and an ACK

@@ -22,9 +22,9 @@ pub struct Trace {
     pub queues: Which,
     /// Applications whose TCP senders are recorded in the table `trace_flows`: names, or true for all.
     pub flows: Which,
-    /// Links whose packets are recorded one by one: names, or true for every link that can hold a queue. A packet is
-    /// recorded when it is enqueued, dequeued, dropped, marked or delivered to the host. The records are Parquet
-    /// files in the result's folder.
+    /// Links whose packets are recorded one by one: names, or true for every link. A packet is recorded when it is
+    /// enqueued, dequeued, dropped, marked or delivered to the host. The records are Parquet files in the result's
+    /// folder.
     pub packets: Which,
     /// Time between readings, or "change" for a reading after each event that changed a law or a sender.
     pub interval: Interval,

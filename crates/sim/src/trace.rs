@@ -55,7 +55,7 @@ impl<F: FnMut(Chunk)> Trace<F> {
         let traced = |(name, link): (String, scenario::Link)| {
             let all = can_queue(&link);
             let queues = requested.queues.has(&name, all);
-            let (law, packets) = (requested.links.has(&name, all), requested.packets.has(&name, all));
+            let (law, packets) = (requested.links.has(&name, all), requested.packets.has(&name, true));
             TracedLink { name, law, queues, packets, ..TracedLink::default() }
         };
         let links: Vec<TracedLink> = scenario.directed_links().into_iter().map(traced).collect();

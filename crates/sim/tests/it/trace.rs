@@ -156,6 +156,22 @@ fn changes_do_not_depend_on_bins() {
     }
 }
 
+/// A link without a rate holds no queue, but packets are lost on it.
+#[test]
+fn the_packets_of_a_link_without_a_rate_are_traced() {
+    let wire = "[link.wire]\nfrom = \"b\"\nto = \"c\"\nboth_ways = true\nlose = [7]\n";
+    let text = LINE.replace("to = [\"b\"]", "to = [\"c\"]");
+    let (tables, _) = traced(&read(&format!("trace = {{ packets = true, links = true }}\n{text}{wire}")));
+    let links_of = |table: &str| std::collections::BTreeSet::from_iter(words(&tables[table], "link"));
+    let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
+    // a delivered packet is at its host, on no link
+    assert_eq!(links_of("packets"), names(&["", "down", "up", "wire", "~wire"]));
+    assert_eq!(links_of("links"), names(&["down", "up"]));
+    let rows = &tables["packets"];
+    let (link, reason) = (words(rows, "link"), words(rows, "reason"));
+    assert_eq!(link.iter().zip(&reason).filter(|(l, r)| *l == "wire" && *r == "link_loss").count(), 1);
+}
+
 #[test]
 fn fates_balance_and_have_names() {
     let (tables, outcome) = traced(&with("trace = { packets = [\"up\"] }"));
