@@ -67,7 +67,7 @@ def test_a_folder_in_use_is_refused(scenario_file: Path, tmp_path: Path, capsys,
 
 
 def test_a_run_holds_its_folder_until_it_ends(scenario_file: Path, tmp_path: Path, monkeypatch):
-    folder, simulate = tmp_path / "r", run_command.run
+    folder, simulate = tmp_path / "r", bloatlab.run
     command = ["run", str(scenario_file), "-q", "-o", str(folder), "--set", "duration=1s"]
 
     def other(*arguments: Any, **options: Any) -> bloatlab.Result:
@@ -86,7 +86,7 @@ def test_a_run_holds_its_folder_until_it_ends(scenario_file: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("ends", ["in the run", "at a table"])
 def test_a_run_that_fails_leaves_the_earlier_result(scenario_file: Path, earlier: Path, monkeypatch, capsys, ends: str):
-    before, simulate = content(earlier), run_command.run
+    before, simulate = content(earlier), bloatlab.run
 
     def cancelled(*arguments: Any, **options: Any) -> None:
         simulate(*arguments, **options)
@@ -118,15 +118,16 @@ def test_a_folder_is_refused_until_its_result_is_complete(scenario_file: Path, e
     new = bloatlab.run(scenario_file, sets={"duration": "1s"}, seed=9)
     old, move, moves = bloatlab.open_result(earlier), shutil.move, 0
 
-    def killed(*paths: Path) -> None:
+    def killed(source: Path, place: Path) -> None:
         nonlocal moves
         if moves == 0:
             raise Killed
         moves -= 1
-        move(*paths)
+        move(source, place)
 
     monkeypatch.setattr(shutil, "move", killed)
     assert bloatlab.open_result(earlier).summary == old.summary != new.summary
+    copy, count = earlier, 0
     for count in range(100):
         copy, moves = earlier.with_name(f"copy{count}"), count
         shutil.copytree(earlier, copy)

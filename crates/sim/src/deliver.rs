@@ -73,7 +73,7 @@ impl<S: Sink> Engine<S> {
         let Conn { ends, info } = &mut self.conns[slot];
         let end = &mut ends[side];
         debug_assert_eq!(end.flow, packet.flow, "no slot is reused while its packets are in the network");
-        if end.used != SlotUse::Tcp {
+        if end.used != SlotUse::Tcp || end.flow != packet.flow {
             return self.deliver_other(packet);
         }
         let Path { app, peer_header, series, .. } = self.paths[usize::from(end.path)];
@@ -136,7 +136,7 @@ impl<S: Sink> Engine<S> {
         let side = usize::from(!packet.flags.has(Flags::REVERSE));
         let Conn { ends, info } = &self.conns[packet.flow.slot()];
         let end = &ends[side];
-        if end.used == SlotUse::Free {
+        if end.used == SlotUse::Free || end.flow != packet.flow {
             return self.flow_gone(&packet);
         }
         let path = self.paths[usize::from(end.path)];

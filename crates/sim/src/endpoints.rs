@@ -114,6 +114,9 @@ impl<S: Sink> World<S> {
     pub fn stop(&mut self) {
         if !self.over {
             self.end = self.now() + Duration::from_nanos(1);
+            if self.next_sample != Time::NEVER {
+                self.next_sample = self.end; // the last bin is narrower
+            }
             self.finish();
         }
     }

@@ -182,7 +182,10 @@ impl<S: Sink> Engine<S> {
         if conn.used() == SlotUse::Free || conn.ends[0].flow != flow || conn.info.closed != [true; 2] {
             return false;
         }
-        conn.ends.iter_mut().for_each(|e| e.used = SlotUse::Free);
+        for end in &mut conn.ends {
+            // after an abort, one end has not closed; its timer must not send packets in the slot's next connection
+            (end.used, end.timer) = (SlotUse::Free, Time::NEVER);
+        }
         conn.retire(&mut self.tally);
         let (row, app) = (conn.info.row, self.paths[usize::from(conn.ends[0].path)].app);
         self.net.catch_up();

@@ -220,6 +220,47 @@ fn late_packets_keep_the_addresses_and_the_application_of_their_connection() {
     assert!(number(&outcome, "links.l2.classes.rest.offered_packets") > 10_000.0);
 }
 
+/// Clients that give up while their server is still answering: its SYN-ACKs take longer than the client waits.
+const DEAF: &str = r#"
+duration = "60s"
+[tcp.hasty]
+preset = "rfc"
+initial_rto = "100ms"
+syn_retries = 0
+[tcp.patient]
+preset = "rfc"
+initial_rto = "100ms"
+[link.go]
+from = "a"
+to = "b"
+rate = "10mbit"
+delay = "5ms"
+[link.back]
+from = "b"
+to = "a"
+rate = "10mbit"
+delay = "300ms"
+loss = 0.9
+[app.hasty]
+from = "a"
+to = ["b"]
+tcp = "hasty"
+tcp_server = "patient"
+traffic.ftp = { size = "2KB", flows = 4, stagger = "170ms" }
+"#;
+
+#[test]
+fn the_server_of_a_client_that_gave_up_sends_no_more() {
+    let s = read(DEAF);
+    let mut world = World::build(&s).unwrap();
+    world.run(|_| true);
+    let outcome = world.outcome(&s);
+    assert!(number(&outcome, "flow_gone_packets") > 10.0);
+    assert_eq!(number(&outcome, "apps.hasty.files.done"), 0.0);
+    assert_eq!(number(&outcome, "apps.hasty.goodput_bytes"), 0.0);
+    assert!(world.slots() <= 16, "{}", world.slots());
+}
+
 /// Clients as in [`HASTY`], whose SYNs wait behind a flood of a higher priority. The first 50 SYNs wait until the end; the
 /// queue has no room for the others.
 const STARVED: &str = r#"
