@@ -22,7 +22,6 @@ from bloatlab.scenario import problems
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "controllers"
 HOME = EXAMPLES / "home.toml"
-DOC = ROOT / "docs" / "adding-a-controller-in-python.md"
 
 #: A scenario in which the TCP stack `mine` uploads to a server over a 10 Mbit/s link with a round trip of 40 ms.
 PLAIN = """
@@ -498,9 +497,3 @@ def test_nothing_but_a_simulation_runs_it(capsys: pytest.CaptureFixture[str]):
 def test_the_example_runs():
     upload = bloatlab.run(HOME).summary["apps"]["upload"]
     assert upload["goodput_bytes"] > 0.9 * 5e6 / 8 * 30 * 0.8
-
-
-def test_the_page_shows_the_files_as_they_are():
-    blocks = re.findall(r"```python\n(.*?)```\n", DOC.read_text(), flags=re.DOTALL)
-    for name in ("aimd.py", "reno.py"):
-        assert (EXAMPLES / name).read_text() in blocks, f"{DOC} does not show {name} as it is"

@@ -377,3 +377,16 @@ def test_study_readme_has_every_free_parameter_with_its_value():
     text = (ROOT / "python/bloatlab/studies/cablelabs2012/README.md").read_text()
     rows = re.findall(r"^\| `(\w+)`[^|]*\| ([^|]+) \| ([^|]+) \|$", text, flags=re.MULTILINE)
     assert rows == [(u.field, u.what, str(getattr(Setup(), u.field))) for u in UNKNOWNS]
+
+
+@pytest.mark.parametrize(
+    ("page", "files"),
+    [
+        ("adding-a-controller-in-python.md", ["controllers/aimd.py", "controllers/reno.py"]),
+        ("adding-a-law-in-python.md", ["laws/patience.py", "laws/codel.py"]),
+    ],
+)
+def test_a_page_shows_the_files_as_they_are(page: str, files: list[str]):
+    shown = re.findall(r"```python\n(.*?)```\n", (ROOT / "docs" / page).read_text(), flags=re.DOTALL)
+    for file in files:
+        assert (ROOT / "examples" / file).read_text() in shown, f"{page} does not show {file} as it is"

@@ -25,7 +25,6 @@ from conftest import interrupt
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "laws"
 HOME = EXAMPLES / "home.toml"
-DOC = ROOT / "docs" / "adding-a-law-in-python.md"
 
 #: 8 Mbit/s of datagrams of 1000 bytes enter a link of 4 Mbit/s for 2 s: one arrives every ms, and one leaves every 2
 #: ms.
@@ -441,15 +440,6 @@ def test_ctrl_c_ends_a_law_that_never_answers(command: str, written: Write):
     )
     assert process.returncode == 130
     assert re.fullmatch(words, said), said
-
-
-# ------------------------------------------------------------------------------------------------------------- docs
-
-
-def test_the_page_shows_the_files_as_they_are():
-    blocks = re.findall(r"```python\n(.*?)```\n", DOC.read_text(), flags=re.DOTALL)
-    for name in ("patience.py", "codel.py"):
-        assert (EXAMPLES / name).read_text() in blocks, f"{DOC} does not show {name} as it is"
 
 
 def test_list_and_schema_have_it(capsys: pytest.CaptureFixture[str]):
