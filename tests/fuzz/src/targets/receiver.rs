@@ -94,6 +94,7 @@ fn receiver(bytes: &[u8]) -> Verdict {
     let mut end = Endpoint::new(&p, WINDOW);
     let mut model = Model { here: vec![true], most_runs: 0 };
     let (mut now, mut reported) = (Time(1_000_000), 0);
+    end.listen(&p, now, &mut Out::default());
     while !s.is_empty() {
         let mut out = Out::default();
         if s.chance(40) {
