@@ -117,6 +117,9 @@ impl Endpoint {
         if segment.flags.has(Flags::SYN) {
             // a repeated SYN-ACK: our ACK of the first SYN-ACK was lost or is late. It acknowledges nothing new, and
             // its ECN bits are part of the negotiation (RFC 3168 §6.1.1)
+            if !p.quirks.first_syn_echoed {
+                self.rx.on_repeated_syn(segment.ts_val);
+            }
             self.rx.set_ack_now();
             return self.proceed(p, now, io);
         }

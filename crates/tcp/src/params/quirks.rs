@@ -34,7 +34,7 @@ group! {
         /// data (RFC 6298 §5.3).
         pub any_ack_restarts_timer: bool = false,
         /// Quick ACKs resume (Linux): `quick_acks` ACKs leave at once after a duplicate segment, and after a pause longer than
-        /// the RTO (detected by time stamps). After a CE mark that begins an echo, two ACKs leave at once.
+        /// the RTO (known from send times, even without time stamps). After a CE mark that begins an echo, two ACKs leave at once.
         pub quick_acks_return: bool = true,
         /// A segment with CWR is acknowledged at once, because its sender's window may be one segment (Linux since 4.19).
         pub ack_cwr: bool = true,
@@ -46,7 +46,8 @@ group! {
         pub ack_after_delivery: bool = false,
         /// A SYN-ACK echoes the time stamp of the first SYN that arrived, even if the client has repeated the SYN
         /// (Linux: tcp_check_req). So if a SYN-ACK is lost, the client's first RTT sample includes the wait before it
-        /// repeats the SYN. If false, a SYN-ACK echoes the newest SYN (RFC 7323 §4.3).
+        /// repeats the SYN. If false, the echo is of the newest SYN, and the
+        /// ACK of a repeated SYN-ACK echoes the newest SYN-ACK (RFC 7323 §4.3).
         pub first_syn_echoed: bool = true,
         /// The first window becomes one segment only if the SYN or SYN-ACK was sent at least three times, at least once
         /// because of a timeout (Linux: tcp_init_transfer). If false, sending it twice is enough (RFC 5681 §3.1).

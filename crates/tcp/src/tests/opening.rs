@@ -15,16 +15,22 @@ struct Losses {
     syns: std::ops::Range<usize>,
     /// Number of SYN-ACKs that are lost, from the first on.
     answers: usize,
+    /// True if the client's first ACK is lost.
+    ack: bool,
 }
 
 impl Losses {
-    const NONE: Self = Self { delay: 20, first_late: 0, syns: 0..0, answers: 0 };
+    const NONE: Self = Self { delay: 20, first_late: 0, syns: 0..0, answers: 0, ack: false };
 
     /// Opens a connection at `start` s. Returns the window in segments and SRTT in ms of the client and the server.
     fn open(&self, p: &TcpParams, start: u64) -> [(u64, u64); 2] {
-        let (late, syns, answers) = (self.first_late, self.syns.clone(), self.answers);
+        let (late, syns, answers, ack) = (self.first_late, self.syns.clone(), self.answers, self.ack);
         let mut n = Net::new(p, self.delay, move |from, count, s| {
-            let lost = s.flags.has(Flags::SYN) && if from == 0 { syns.contains(&count) } else { count < answers };
+            let lost = match (from, s.flags.has(Flags::SYN)) {
+                (0, true) => syns.contains(&count),
+                (0, false) => ack && count == 1,
+                (_, syn) => syn && count < answers,
+            };
             match (lost, from, count) {
                 (true, ..) => Fate::Drop,
                 (_, 0, 0) => Fate::Late(Duration::from_millis(late)),
@@ -58,6 +64,8 @@ fn linux_restricts_the_first_window_after_two_repeats() {
         // ms. Its echo shows that the first SYN was not lost
         let two = Losses { answers: 2, syns: 1..9, ..Losses::NONE };
         assert_eq!(open(two), [(10, 3040), (1, 40)]);
+        // the client's ACK of the repeated SYN-ACK echoes the first SYN-ACK, which shows that it was not lost
+        assert_eq!(open(Losses { ack: true, ..Losses::NONE }), [(10, 40), (10, 1040)]);
         // nothing is lost, but the SYN and the SYN-ACK are repeated before an answer arrives
         assert_eq!(open(Losses { delay: 650, ..Losses::NONE }), [(10, 1300), (10, 1300)]);
         assert_eq!(open(Losses { delay: 1300, ..Losses::NONE }), [(10, 2600), (10, 2600)]);
@@ -67,12 +75,15 @@ fn linux_restricts_the_first_window_after_two_repeats() {
 #[test]
 fn the_standards_restrict_the_first_window_after_a_loss() {
     // The first window is 3 segments (RFC 3390), and one segment after a lost SYN or SYN-ACK (RFC 5681 §3.1). A SYN-ACK
-    // echoes the newest SYN (RFC 7323 §4.3), so the wait before a repeat is never part of a sample
+    // echoes the newest SYN, and its ACK the newest SYN-ACK (RFC 7323 §4.3), so the wait before a repeat is never part of
+    // a sample
     for start in [0, 1] {
         let open = |losses: Losses| losses.open(&preset("rfc"), start);
         assert_eq!(open(Losses::NONE), [(3, 40), (3, 40)]);
         assert_eq!(open(Losses { syns: 0..1, ..Losses::NONE }), [(1, 40), (3, 40)]);
         assert_eq!(open(Losses { answers: 1, ..Losses::NONE }), [(1, 40), (1, 40)]);
+        // the server cannot distinguish a lost ACK from a lost SYN-ACK
+        assert_eq!(open(Losses { ack: true, ..Losses::NONE }), [(3, 40), (1, 40)]);
         assert_eq!(open(Losses { delay: 650, ..Losses::NONE }), [(3, 1300), (3, 1300)]);
     }
     // without time stamps, it is unknown which SYN was acknowledged: there is no sample, and a loss is assumed
