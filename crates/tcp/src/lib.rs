@@ -17,6 +17,7 @@
 //! * A segment with [`Flags::WINDOW`](packet::Flags::WINDOW) must be carried as a whole: the receiver reads every field.
 //! * A pure ACK without SACK and ECE is fully described by (`ack`, `ts_ecr`). `seq` of a pure ACK is never read. `ts_val` is read
 //!   only by a sender whose [`TcpParams::reads_ack_time`] is true; for all others, a host may set both fields to zero.
+//! * Every segment with payload needs `ts_val`, also without time stamps: a receiver derives the sender's pauses from it.
 //! * [`Endpoint::on_plain_data`] and [`Endpoint::on_plain_ack`] take only these fields and behave as `on_segment` would.
 //! * `retransmission` is for the host's measurements; the receiver never reads it.
 //!

@@ -170,7 +170,7 @@ impl Receiver {
         self.ts_recent = ts_val;
     }
 
-    /// Stores the time stamp of a repeated SYN, unless it is older than the stored one.   Source: RFC 7323 §4.3.
+    /// Stores the time stamp of a repeated SYN or SYN-ACK, unless it is older than the stored one.   Source: RFC 7323 §4.3.
     pub(crate) fn on_repeated_syn(&mut self, ts_val: u32) {
         if (ts_val.wrapping_sub(self.ts_recent) as i32) > 0 {
             self.ts_recent = ts_val;
@@ -404,8 +404,8 @@ impl Receiver {
     pub(crate) fn stamp(&mut self, p: &TcpParams, now: Time, segment: &mut Segment) {
         segment.has_ack = true;
         segment.ack = self.next;
+        segment.ts_val = micros(now);
         if p.wire.timestamps {
-            segment.ts_val = micros(now);
             segment.ts_ecr = self.ts_recent;
         }
         if self.has_holes() || self.flags & DUPLICATE != 0 {

@@ -35,3 +35,26 @@ fn losses_are_repaired_if_only_one_end_has_sack() {
         assert_eq!([&server, &client].map(|out| number(out, &key)), [number(&both, &key); 2], "{key}");
     }
 }
+
+/// A receiver measures the pauses between segments without time stamps too. Segments with CWR, which travel as a whole,
+/// are no pauses, so there is one ACK for two segments, apart from the ACKs of marks.
+#[test]
+fn quick_acks_do_not_return_without_a_pause() {
+    let out = run("duration = '200s'\n[link.up]\nfrom = 'a'\nto = 'b'\nrate = '5mbit'\ndelay = '20ms'\n\
+                   queue = 'codel ecn'\n[link.down]\nfrom = 'b'\nto = 'a'\nrate = '100mbit'\ndelay = '20ms'\n\
+                   [tcp.own]\npreset = 'reno'\necn = true\ntimestamps = false\n[app.x]\nfrom = 'a'\nto = ['b']\n\
+                   tcp = 'own'\ntraffic = 'ftp'\n");
+    let [acks, data, marked] = ["down.offered_packets", "up.delivered_packets", "up.marked_packets"]
+        .map(|key| number(&out, &format!("links.{key}")));
+    // two ACKs leave at once after each mark
+    assert!(marked > 50.0 && acks < 0.5 * data + 2.0 * marked + 20.0, "{acks} ACKs, {data} segments, {marked} marks");
+}
+
+/// Datagrams use no stack, so any two stacks may be named.
+#[test]
+fn datagrams_need_no_common_stack() {
+    let out = run("duration = '2s'\n[link.wire]\nfrom = 'a'\nto = 'b'\nboth_ways = true\nrate = '5mbit'\n\
+                   delay = '10ms'\n[app.x]\nfrom = 'a'\nto = ['b']\ntcp = 'ns2-reno'\ntcp_server = 'bbr'\n\
+                   traffic = 'voip'\n");
+    assert!(number(&out, "links.wire.delivered_packets") > 50.0);
+}

@@ -119,7 +119,7 @@ impl Endpoint {
 
     fn transmit_syn(&mut self, p: &TcpParams, now: Time, again: bool, io: &mut impl Io) {
         let answer = self.rx.phase == Phase::SynReceived;
-        let mut s = Segment { flags: Flags::SYN, ..Segment::default() };
+        let mut s = Segment { flags: Flags::SYN, ts_val: micros(now), ..Segment::default() };
         if answer {
             self.rx.stamp(p, now, &mut s);
             s.flags = s.flags.with_ace(match self.rx.ecn {
@@ -128,9 +128,6 @@ impl Endpoint {
                 EcnUse::Accurate => self.rx.counts().answer(),
             });
         } else {
-            if p.wire.timestamps {
-                s.ts_val = micros(now);
-            }
             s.flags = s.flags.with_ace(accecn::request(p));
         }
         if p.capable() == EctOn::All && if answer { self.rx.ecn.sends() } else { p.ecn.ecn } {
