@@ -32,7 +32,8 @@ pub struct App {
     #[serde(default = "default_stack")]
     pub tcp: String,
     /// TCP stack of the servers; omitted: the stack of `tcp`. If the two differ, both ends use SACK and time stamps only
-    /// if both have them, and no segment is larger than the other end's MSS allows.
+    /// if both have them, and no segment is larger than the other end's MSS allows. A stack that needs what the other
+    /// end lacks is refused for all traffic over TCP, even if it sends no data.
     #[serde(default)]
     pub tcp_server: Option<String>,
     /// Differentiated services code point of the application's packets, 0 to 63.

@@ -192,7 +192,8 @@ impl Scenario {
         for (key, stack) in [("tcp", Some(&app.tcp)), ("tcp_server", app.tcp_server.as_ref())] {
             problems.extend(stack.and_then(|stack| self.stack(stack).err()).map(|p| p.under(key)));
         }
-        if let Some(server) = app.tcp_server.as_ref().filter(|server| **server != app.tcp)
+        if let Some(server) =
+            app.tcp_server.as_ref().filter(|server| **server != app.tcp && !app.traffic.is_datagrams())
             && let (Ok(a), Ok(b)) = (self.stack(&app.tcp), self.stack(server))
         {
             let ends = [(&app.tcp, server, a.negotiated(&b)), (server, &app.tcp, b.negotiated(&a))];

@@ -86,7 +86,8 @@ pub struct NetworkApp {
     pub from: u16,
     /// Nodes of the servers.
     pub to: Vec<u16>,
-    /// Stacks of the client and of the servers as they run with each other, as indices into [`Network::stacks`].
+    /// Stacks of the client and of the servers as they run with each other, as indices into [`Network::stacks`]. Those of
+    /// datagrams are as declared.
     pub stacks: [u16; 2],
     /// The same stacks as declared, before the two ends negotiate.
     pub offered: [u16; 2],
@@ -278,7 +279,10 @@ impl Network {
             };
             let (client, server) = (app.tcp.as_str(), app.tcp_server.as_deref().unwrap_or(&app.tcp));
             let offered = [stack("tcp", client, client)?, stack("tcp_server", server, server)?];
-            let stacks = [stack("tcp", client, server)?, stack("tcp_server", server, client)?];
+            let stacks = match app.traffic.is_datagrams() {
+                true => offered,
+                false => [stack("tcp", client, server)?, stack("tcp_server", server, client)?],
+            };
             let to = app
                 .to
                 .iter()
