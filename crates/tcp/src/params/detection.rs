@@ -55,7 +55,8 @@ words! {
         /// impatient variant. Source: RFC 6582.
         "newreno" Newreno,
         /// Recovery by a scoreboard, with pipe, IsLost, NextSeg (1) to (4) and the rescue retransmission. If the other
-        /// end has no SACK, this end uses `newreno` and `dupthresh`, without `undo` and `frto`. Source: RFC 6675.
+        /// end has no SACK, this end uses `newreno` and `dupthresh`, without `undo` and `frto`; the threshold of
+        /// `forward-ack` becomes 3. Source: RFC 6675.
         "sack" Sack,
     }
 

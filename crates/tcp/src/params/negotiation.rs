@@ -21,6 +21,8 @@ use units::Problem;
 
 /// Size in bytes of a time stamp option: 10, and two NOPs of padding, as in Linux.   Source: RFC 7323 §3.2.
 const TIMESTAMP_OPTION: u32 = 12;
+/// Number of duplicate ACKs that indicate a loss.   Source: RFC 5681 §3.2.
+const DUPTHRESH: u8 = 3;
 
 impl TcpParams {
     /// Returns the value of the MSS option in this stack's SYN. The option does not subtract the bytes of TCP options
@@ -45,7 +47,8 @@ impl TcpParams {
             );
         }
         if !self.opening.handshake && accecn::request(self) != accecn::request(peer) {
-            return no("ecn", "without a handshake, ECN is not negotiated; expected the same ECN at both ends");
+            let key = if self.ecn.ecn == peer.ecn.ecn { "ecn_feedback" } else { "ecn" };
+            return no(key, "without a handshake, ECN is not negotiated; expected the same ECN at both ends");
         }
         let mut p = self.clone();
         p.wire.timestamps &= peer.wire.timestamps;
@@ -54,6 +57,10 @@ impl TcpParams {
         p.wire.mss = most.min(peer.mss_option().saturating_sub(p.fixed_options())).max(1);
         if self.detection.recovery == Recovery::Sack && peer.detection.recovery != Recovery::Sack {
             p.detection.recovery = Recovery::Newreno;
+            if p.detection.loss_detection == LossDetection::ForwardAck {
+                // a distance between segments is no number of duplicate ACKs (RFC 5681 §3.2)
+                p.detection.dupthresh = DUPTHRESH;
+            }
             p.detection.loss_detection = LossDetection::Dupthresh;
             (p.detection.undo, p.detection.frto) = (Undo::None, false);
         }

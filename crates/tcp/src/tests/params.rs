@@ -107,12 +107,18 @@ fn two_stacks_use_what_both_have() {
     let fallen = linux.negotiated(&reno).unwrap();
     assert_eq!((fallen.detection.recovery, fallen.sack_blocks()), (Recovery::Newreno, 0));
     assert_eq!(reno.negotiated(&linux).unwrap(), reno);
+    // three duplicate ACKs, as in RFC 5681 §3.2, not a distance of four segments. Other thresholds have the same meaning
+    assert_eq!(preset("ns2-cubic-2.6.22").negotiated(&preset("ns2-reno")).unwrap().detection.dupthresh, 3);
+    let patient = preset("linux-6").with(|p| p.detection.dupthresh = 5);
+    assert_eq!(patient.negotiated(&reno).unwrap().detection.dupthresh, 5);
     // a stack that cannot do without is refused, by the key in which the two differ
     let agents = preset("ns2-cubic-2.6.22");
+    let marks = |feedback| agents.clone().with(|p| (p.ecn.ecn, p.ecn.ecn_feedback) = (true, feedback));
     for (own, peer, key) in [
         (preset("bbr"), &reno, "recovery"),
         (preset("ledbat"), &bare(1448), "timestamps"),
-        (agents.clone().with(|p| p.ecn.ecn = true), &agents, "ecn"),
+        (marks(EcnFeedback::Rfc3168), &agents, "ecn"),
+        (marks(EcnFeedback::Rfc3168), &marks(EcnFeedback::Accecn), "ecn_feedback"),
     ] {
         assert_eq!(own.negotiated(peer).unwrap_err().path, key);
     }
