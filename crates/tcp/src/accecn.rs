@@ -78,7 +78,8 @@ pub(crate) fn request(p: &TcpParams) -> u8 {
     }
 }
 
-/// Returns the ECN feedback of a connection that has no handshake. Both ends have the same ECN parameters.
+/// Returns the ECN feedback of a connection that has no handshake. Both ends would request the same in a
+/// handshake ([`request`]), because other stacks are refused.
 pub(crate) fn agreed(p: &TcpParams) -> EcnUse {
     if p.ecn.ecn && p.ecn.ecn_feedback == EcnFeedback::Accecn { EcnUse::Accurate } else { EcnUse::classic(p.ecn.ecn) }
 }

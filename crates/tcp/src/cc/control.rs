@@ -63,8 +63,8 @@ pub struct Drive {
     /// If true, the sender itself reduces the window, by the rules of the stack: it reduces the window to ssthresh after
     /// congestion, and restarts it after an idle period. If false, only the controller sets `cwnd`.
     pub reduction: bool,
-    /// True if the controller itself reduces the window during a recovery. Its output is then applied even if
-    /// [`AckSample::rests`] is set.
+    /// True if the output is applied even if [`AckSample::rests`] is set: the controller itself reduces the window during a
+    /// recovery, or keeps the window and updates its pacing rate.
     pub converges: bool,
     /// True if the controller keeps the window small on purpose. The delivery rates of the data in flight then do not
     /// reflect the bandwidth.
@@ -282,7 +282,8 @@ pub(crate) enum Feedback {
     Any,
     /// ACKs must report the number of marked packets. `ecn = false` and `ecn_feedback = "rfc3168"` are refused.
     Counted,
-    /// ACKs must report the number of marked packets through AccECN. If the peer does not support AccECN, ECN is off.
+    /// ACKs must report the number of marked packets through AccECN. If the peer supports only RFC 3168, this end sends no
+    /// ECN-capable packets, but reports the marks on the peer's.
     Accecn,
 }
 
