@@ -23,10 +23,10 @@ from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from bloatlab import _core, files
+from bloatlab import files
 from bloatlab.errors import InputError, nearest
 from bloatlab.measures import digits
-from bloatlab.scenario import Scenario, ScenarioError, version
+from bloatlab.scenario import Scenario, canonical, version
 from bloatlab.simulation import TEXT, Result
 from bloatlab.traces import CAPTURES, KINDS, PACKETS, remove_packets
 
@@ -58,7 +58,7 @@ def save(result: Result, folder: str | Path, *, form: Form = "parquet", seconds:
     of the run. An earlier result in the folder is replaced. Raises `InputError` for an unknown `form`, `OSError` if
     the folder cannot be written, and `ResultError` if its `tables` are not those of a result.
     """
-    if form not in FORMS:
+    if not isinstance(form, str) or form not in FORMS:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError(f"form: {form!r:.80} is not valid; expected {', '.join(FORMS)}{nearest(str(form), FORMS)}")
     folder = Path(folder)
     with replacing(folder) as aside:
@@ -133,29 +133,18 @@ def open_result(folder: str | Path) -> Result:
     for name, frame in tables.items():
         if missing := [column for column in _COLUMNS.get(name, "").split() if column not in frame.columns]:
             raise ResultError(f"{folder}: the table {name} has no column {', '.join(missing)}")
-        if (column := damaged(name, frame, own=own)) is not None:
+        if name in _NAMES and (column := damaged(name, frame, own=own)) is not None:
             raise ResultError(f"{folder}: the table {name} is damaged: a value of {column} is not valid")
     if absent := [name for name in ALWAYS if name not in tables]:
         raise ResultError(f"{folder}: not a complete result: the table {absent[0]} is missing")
-    return Result(_canonical(scenario), summary, tables)
-
-
-def _canonical(scenario: dict[str, Any]) -> Scenario:
-    """Returns a saved scenario; one that only another version of bloatlab accepts stays as it was written.
-
-    The core alone reads it, because `scenario.parse` would run the Python files that it names.
-    """
-    text = json.dumps(scenario, ensure_ascii=False)
-    try:
-        return Scenario(_core.resolve(text, "json", SCENARIO))
-    except ScenarioError:
-        return Scenario(text)
+    return Result(Scenario(canonical(scenario)), summary, tables)
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """Reads the JSON object in a file of a result. Raises `ResultError` if the file contains no such object."""
     try:
         data = json.loads(files.read_text(path))
+        json.dumps(data, ensure_ascii=False).encode()  # raises an error for half a character, such as "\\ud800"
     except RecursionError:
         raise ResultError(f"{path.parent}: not a result folder: {path.name}: nested too deeply") from None
     except ValueError as error:
@@ -269,7 +258,9 @@ def read_table(path: Path, text: Iterable[str] = ()) -> pl.DataFrame:
     """Reads a frame that `write_table` wrote. In CSV, the columns `text` contain strings, also if all are digits."""
     match path.suffix:
         case ".csv":
-            frame = pl.read_csv(path, infer_schema_length=None, schema_overrides=dict.fromkeys(text, pl.String))
+            frame = pl.read_csv(
+                path, infer_schema_length=None, schema_overrides=dict.fromkeys(text, pl.String), glob=False
+            )
             # removes the quotes that `csv_text` added to column names, and those of CSV that polars leaves in names
             names = {name: name.removeprefix(_QUOTE).replace('""', '"') for name in frame.columns}
             return frame.rename(names).with_columns(pl.selectors.string().str.strip_prefix(_QUOTE))
@@ -281,15 +272,17 @@ def read_table(path: Path, text: Iterable[str] = ()) -> pl.DataFrame:
             text = files.read_text(path)
             return frame.select(list(json.JSONDecoder().raw_decode(text, text.index("{"))[0]))
         case _:
-            return pl.read_parquet(path)
+            return pl.read_parquet(path, glob=False)
 
 
 def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Converts the columns of a table to the types that a run gives them, because CSV and JSON do not record the types.
 
     A missing number is NaN, which JSON writes as null. The table `conversations`, which exists only in live runs, keeps
-    the types that were read.
+    the types that were read. A table that no run writes is returned unchanged.
     """
+    if table not in _NAMES:
+        return frame
     if not frame.columns:  # a table without rows has no columns in JSON
         frame = pl.DataFrame({column: [] for column in _COLUMNS.get(table, "").split()})
     if table in {"links", *_COLUMNS}:

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -75,8 +76,7 @@ class Scenario:
         """SHA-256 of the canonical text, in hexadecimal. The key `trace` is left out, because it changes no result."""
         text = self.text
         if '"trace":' in text:
-            rest = {key: value for key, value in self.data.items() if key != "trace"}
-            text = parse(json.dumps(rest), form="json", source=self.name).text
+            text = canonical({key: value for key, value in self.data.items() if key != "trace"})
         return hashlib.sha256(text.encode()).hexdigest()
 
     def traces(self, what: str) -> bool:
@@ -286,6 +286,29 @@ def quantity(text: str) -> float:
             return float(rate)
         case _:
             raise ValueError(f"{text}: neither a duration nor a rate")
+
+
+#: Matches a string, or a number with an exponent.
+_STRING_OR_EXPONENT = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9.]+e[+-][0-9]+')
+
+
+def canonical(data: Mapping[str, Any]) -> str:
+    """Writes the values of a resolved scenario as the core does, without checking them.
+
+    So a scenario of another version keeps its hash, although this version may reject it or add defaults.
+    """
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    return _STRING_OR_EXPONENT.sub(lambda found: _number(found[0]), text)
+
+
+def _number(word: str) -> str:
+    """Converts a number with an exponent from Python's form to Rust's; returns strings unchanged.
+
+    Python writes 1.5e-05, 1.5e-06 and 1e+16; Rust writes 0.000015, 1.5e-6 and 1e16.
+    """
+    if word.startswith('"'):
+        return word
+    return f"{Decimal(word):f}" if word.endswith("e-05") else word.replace("e-0", "e-").replace("e+", "e")
 
 
 def problems(error: ValueError) -> list[str]:

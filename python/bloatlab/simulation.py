@@ -35,7 +35,7 @@ Progress = Callable[[float], None]
 class Result:
     """The result of a run. Picklable; equal scenarios and seeds give equal results on any machine.
 
-    `==` compares the scenario, the summary and all tables.
+    `==` compares the scenario, and the values in the summary and in all tables.
 
     `scenario` includes the run's seed. `summary` contains its measures, per link and per application; `tables` contains
     polars frames by name: series, histograms, page loads, flows. Column names end in their unit; kB = 1000 bytes.
@@ -110,7 +110,10 @@ class Result:
         return public.find("frame")([self], per)
 
     def __eq__(self, other: object) -> bool:
-        """Returns whether the scenarios, the summaries and all tables are equal, in which NaN equals NaN."""
+        """Returns whether the scenarios and the values in the summaries and in all tables are equal.
+
+        NaN equals NaN, and 1 equals 1.0, so columns of different types can be equal.
+        """
         if not isinstance(other, Result):
             return NotImplemented
         if (self.scenario, self.summary) != (other.scenario, other.summary):

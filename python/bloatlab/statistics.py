@@ -18,6 +18,7 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Literal
 
 from bloatlab.errors import InputError, nearest
@@ -89,10 +90,10 @@ def interval(values: Sequence[float], method: Method = "t", confidence: float = 
 
     Raises `ValueError` if an argument is not valid, or if `values` is empty or not all finite.
     """
-    if method not in tuple(METHODS):
+    if not isinstance(method, str) or method not in METHODS:  # pyright: ignore[reportUnnecessaryIsInstance]
         known = f"{', '.join(METHODS)}{nearest(str(method), METHODS)}"
         raise InputError(f"method: {method!r:.80} is not valid; expected {known}")
-    if not 0.0 < confidence < 1.0:
+    if not isinstance(confidence, Real) or not 0.0 < confidence < 1.0:
         raise InputError(f"confidence: {confidence!r:.80} is not valid; expected above 0 and below 1, such as 0.95")
     x = np.asarray(values, dtype=float)
     if not x.size or not np.isfinite(x).all():

@@ -81,7 +81,7 @@ def packets(folder: str | Path) -> pl.LazyFrame:
     """
     for place in (Path(folder) / PACKETS, Path(folder)):
         if parts := [place / name for name in _names(place) if _OURS.fullmatch(name)]:
-            return pl.scan_parquet(parts)
+            return pl.scan_parquet(parts, glob=False)
     how = 'bloatlab run FILE -o DIR --trace packets, or bloatlab.run(FILE, packets=DIR, sets={"trace.packets": True})'
     raise FileNotFoundError(f"{folder}: has no packets; record them with {how}")
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -53,13 +54,16 @@ def test_one_value_has_no_interval_and_equal_ones_none_to_speak_of():
 
 
 def test_an_unknown_method_and_an_impossible_confidence_are_refused():
-    wrong: list[object] = ["student", "T", "boot", "", None, ["t"]]
+    wrong: list[object] = ["student", "T", "boot", "", None, ["t"], np.array(["t"])]
     for method in wrong:
         for values in ([3.0], [1.0, 2.0]):
             with pytest.raises(ValueError, match=r"^method: .* is not valid; expected t, bootstrap"):
                 interval(values, method)  # type: ignore[arg-type]
-    for confidence in (95, 1.0, 0.0, -0.5, math.nan):
-        with pytest.raises(ValueError, match=r"^confidence: .* is not valid; expected above 0 and below 1, such as"):
+    impossible: list[Any] = [95, 1.0, 0.0, -0.5, math.nan, "95", None, np.array([0.9, 0.95])]
+    for confidence in impossible:
+        with pytest.raises(
+            ValueError, match=r"(?s)^confidence: .* is not valid; expected above 0 and below 1, such as"
+        ):
             interval([1.0, 2.0], confidence=confidence)
     # Student's t(1, 75 %) is tan(pi / 4) = 1, and the standard deviation of the two values is sqrt(1/2)
     assert interval([1.0, 2.0], confidence=0.5).half == pytest.approx(0.5)

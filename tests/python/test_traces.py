@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,9 @@ def test_the_command_keeps_tables_and_packets_and_the_same_bytes_twice(
     # the folder that `bloatlab.run` was given for its packets has them, too
     bloatlab.run(file, sets={"trace.packets": True}, packets=tmp_path / "own")
     assert packets(tmp_path / "own").collect().equals(packets(tmp_path / "two").collect())
+    # brackets in the name of a folder are no pattern
+    shutil.copytree(tmp_path / "two", tmp_path / "run[2]")
+    assert packets(tmp_path / "run[2]").collect().equals(packets(tmp_path / "two").collect())
     capsys.readouterr()
 
 
