@@ -552,6 +552,8 @@ class DrivenRun:
         """Return the number of flows of an application."""
     def sender(self, app: str, flow: int) -> dict[str, Any]:
         """Return the state of a flow's sender."""
+    def active(self, app: str, flow: int) -> list[int]:
+        """Return the numbers of a flow's connections over which payload may still arrive."""
     def sent(self, app: str, flow: int, reverse: bool) -> dict[str, int]:
         """Return the data that a flow's clients have sent over all its connections; if `reverse`, its servers."""
     def set_sender(self, app: str, flow: int, key: str, value: int | None) -> None:

@@ -177,7 +177,7 @@ class Simulation:
             run.run_until(ns)
 
     def flow(self, app: str, number: int = 0) -> Flow:
-        """Returns the sender of an application's flow, in the flow's latest connection. Flows are numbered from 0.
+        """Returns the sender of an application's flow, in the flow's latest open connection. Flows are numbered from 0.
 
         Raises `ScenarioError` if the application is unknown or sends datagrams, or has no flow with this number.
         """
@@ -382,7 +382,7 @@ def _with_unit(path: str, value: object, unit: str | None) -> object:
 
 
 class Flow(_Part):
-    """The TCP sender in the latest connection of an application's flow.
+    """The TCP sender in the latest open connection of an application's flow.
 
     The attributes in bytes are `cwnd`, `ssthresh` (None while it is infinite), `in_flight`, `delivered` (acknowledged
     payload of the connection), `sacked` (payload SACKed above a hole) and `mss`. `srtt` is in s (None before the first
@@ -412,6 +412,14 @@ class Flow(_Part):
         """Returns all attributes at once."""
         with self._core.use() as run:
             return run.sender(self._name, self._number)
+
+    def active(self) -> list[int]:
+        """Returns the numbers of the flow's connections over which payload may still arrive.
+
+        A connection that both ends have closed is left out as soon as all payload has arrived.
+        """
+        with self._core.use() as run:
+            return run.active(self._name, self._number)
 
     def sent(self, direction: Literal["forward", "reverse"] = "forward") -> dict[str, int]:
         """Returns `delivered`, `retransmits`, `timeouts` and `marks`, summed over all connections of the flow so far.

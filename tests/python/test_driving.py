@@ -464,6 +464,37 @@ def test_what_a_flow_has_sent_is_counted_over_all_its_connections():
         state = part.flow("upload").read()
         assert (state["connection"], 0 < state["delivered"] < 50_000) == (connection, True)
         assert part.flow("upload").sent()["delivered"] == before + state["delivered"]
+    assert (part.flow("upload").active(), sim.flow("upload").active()) == ([2], [])
     assert refused(sim.flow("upload").sent, "down") == (
         'direction: \'down\' is not valid; expected "forward" or "reverse"'
     )
+
+
+def test_what_a_flow_has_sent_can_be_read_after_the_end():
+    sim = bloatlab.open(bloatlab.parse(HOME), sets={"record.warm_up": "0s", "link.up.loss": "1%"})
+    sim.run_until("4s")
+    before = [sim.flow("upload", number).sent() for number in (0, 1)]
+    flows = sim.finish().table("flows").filter(pl.col("app") == "upload", pl.col("direction") == "forward")
+    after = [sim.flow("upload", number).sent() for number in (0, 1)]
+    # at the end, a few segments have been received but not acknowledged
+    assert [0 <= b["delivered"] - a["delivered"] < 50_000 for a, b in zip(before, after, strict=True)] == [True, True]
+    assert [sent["delivered"] for sent in after] == flows["goodput_bytes"].to_list()
+    assert (
+        [sent["retransmits"] for sent in after]
+        == [sent["retransmits"] for sent in before]
+        == flows["retransmits"].to_list()
+    )
+
+
+def test_the_sender_of_the_latest_open_connection_is_read():
+    # a measurement of responsiveness adds a connection every second, and its probes open and close others
+    rpm = {"from": "home", "to": ["net"], "traffic": {"rpm": {}}}
+    sim = bloatlab.open(bloatlab.parse(HOME), sets={"app": {"rpm": rpm}})
+    flow = sim.flow("rpm")
+    latest: list[int] = []
+    for ms in range(500, 4000, 50):
+        sim.run_until(ms / 1000)
+        assert flow.connection >= max(flow.active())
+        latest.append(flow.connection)
+    # when a probe has closed, the latest open connection is an earlier one
+    assert latest != sorted(latest)

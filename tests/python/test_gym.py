@@ -326,10 +326,10 @@ def test_a_wrong_argument_is_named_at_reset(arguments: dict[str, Any], message: 
     ("name", "arguments", "message"),
     [
         (CC, {"control": "windw"}, 'control: \'windw\' is not valid; expected "window" or "rate"'),
-        (CC, {"interval": 0}, "interval: '0' is not valid; expected seconds above 0"),
+        (CC, {"interval": 0}, "interval: '0' is not valid; expected at least 1 ns"),
         (CC, {"stack": {"congestion_control": "bbr"}}, "stack: congestion_control is not valid, because the agent is"),
         (CC, {"stack": {"python": {"controller": "x.py:X"}}}, "stack: python is not valid, because the agent is"),
-        (AQM, {"half": "15"}, "half: '15' is not valid; expected seconds above 0"),
+        (AQM, {"half": "15"}, "half: '15' is not valid; expected at least 1 ns"),
         (CC, {"scenario": []}, "scenario: the list is empty; expected at least one scenario"),
         (CC, {"axes": {"link.line.rate": {"from": "2mbit"}}}, "axes.link.line.rate.to: is missing"),
         (

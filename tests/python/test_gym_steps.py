@@ -63,6 +63,26 @@ def test_connections_within_one_step_are_counted():
     assert info["rate"] * info["seconds"] / 8 == pytest.approx(500_000, abs=1e-3)
 
 
+@pytest.mark.parametrize("kind", ["bittorrent", "rpm"])
+def test_an_episode_goes_on_while_one_of_several_connections_is_open(kind: str):
+    app = {"agent": {"from": "client", "to": ["server"], "traffic": {kind: {}}}}
+    scenario = {**transfers(), "app": app, "duration": "6s"}
+    seen = steps(gymnasium.make(CC, axes={}, scenario=scenario, interval="200ms"))
+    assert [one[1:3] for one in seen] == [(False, False)] * (len(seen) - 1) + [(False, True)]
+    assert seen[-1][3]["time"] == 6
+
+
+def test_a_step_lasts_at_least_a_nanosecond():
+    for name in (CC, AQM):
+        with pytest.raises(ValueError, match=r"^interval: '4e-10' is not valid; expected at least 1 ns"):
+            gymnasium.make(name, interval=4e-10)
+        env = gymnasium.make(name, interval=np.float64(1e-9))
+        env.reset(seed=1)
+        start = env.unwrapped.simulation.now  # type: ignore[attr-defined]
+        info = env.step(np.zeros(1, np.float32))[-1]
+        assert info["time"] == env.unwrapped.simulation.now == pytest.approx(start + 1e-9, abs=1e-12)  # type: ignore[attr-defined]
+
+
 #: A rate that falls and returns within a step of 1 s, and one that rises soon after the beginning of a step. A change
 #: at the start and one of another link change nothing.
 CHANGES = [

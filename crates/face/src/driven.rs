@@ -153,7 +153,14 @@ impl Driven {
         Ok(traffic.rows())
     }
 
-    /// Returns the state of a flow's sender, on the flow's latest connection.
+    /// Returns the numbers of a flow's connections over which payload may still arrive.
+    ///
+    /// Errors: those of [`Driven::flows`]; the application has no such flow.
+    pub fn active(&self, app: &str, flow: usize) -> Result<Vec<u32>, Problem> {
+        Ok(self.world.active(self.flow_of(app, flow)?, flow))
+    }
+
+    /// Returns the state of a flow's sender, on the flow's latest open connection.
     ///
     /// Errors: those of [`Driven::flows`]; the application has no such flow; the flow has no open connection.
     pub fn sender(&self, app: &str, flow: usize) -> Result<TcpState, Problem> {

@@ -130,6 +130,11 @@ impl DrivenRun {
         self.run.flows(app).map_err(wrong)
     }
 
+    /// Returns the numbers of a flow's connections over which payload may still arrive.
+    fn active(&self, app: &str, flow: usize) -> PyResult<Vec<u32>> {
+        self.run.active(app, flow).map_err(wrong)
+    }
+
     /// Returns the state of a flow's sender as a dict.
     fn sender<'py>(&self, py: Python<'py>, app: &str, flow: usize) -> PyResult<Bound<'py, PyDict>> {
         let state = self.run.sender(app, flow).map_err(wrong)?;

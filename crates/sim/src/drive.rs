@@ -3,19 +3,18 @@
 //! ```text
 //! run_before(t)      handles the events before t; the clock stays at the last of these events
 //! link, sender,      return a state at t, and change no result; link first updates the accounts up to t, as a sample
-//! sent               of a series does
+//! sent, active       of a series does
 //! change, steer      advance the clock to t, then act as an event of that time
 //! ```
 //!
 //! A change at t comes before all other events at t, as does a change in the scenario. If a bin of the series ends at t,
 //! the bin is sampled before the change.
 
-use crate::conn::{Conn, SlotUse};
+use crate::conn::{Conn, End, SlotUse};
 use crate::link::Carrier;
 use crate::world::World;
 use measure::LinkCounts;
 use measure::tally::Row;
-use packet::FlowId;
 use port::{Carries, Change};
 use scenario::Scenario;
 use tcp::Steerable;
@@ -60,7 +59,8 @@ pub struct TcpState {
 /// The data that a flow has sent in one direction: sums over all its connections since the start of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// Payload, bytes: acknowledged in the latest connection, received in order in the earlier ones.
+    /// Payload, bytes: acknowledged in the latest connection, received in order in the earlier ones. After the end of
+    /// the run, received in order in all.
     pub delivered: u64,
     /// Segments retransmitted.
     pub retransmits: u64,
@@ -111,23 +111,37 @@ impl World {
         Ok(())
     }
 
-    /// Finds the sender whose state [`World::sender`] returns. Returns the slot of the connection and the side of the
-    /// sender; `None` if the connection is not open.
-    fn connection(&self, app: usize, row: usize) -> Option<(usize, usize)> {
+    /// Iterates over the open connections in row `row` of application `app`, and their slots.
+    fn connections(&self, app: usize, row: usize) -> impl Iterator<Item = (usize, &Conn)> {
         let of = &self.engine.tally.apps[app];
         let number = of.first_row + row;
-        let latest: FlowId = self.engine.tally.rows.get(number)?.latest;
-        let conn = self.engine.conns.get(latest.slot())?;
-        // before its first connection, a row's `latest` is the number of another flow
-        let own = conn.info.row as usize == number && conn.ends[0].flow == latest;
-        let open = row < of.rows && conn.used() == SlotUse::Tcp && own;
-        let side = usize::from(!conn.ends[0].tcp.has_written() && conn.ends[1].tcp.has_written());
-        open.then_some((latest.slot(), side))
+        let own = move |conn: &Conn| conn.used() == SlotUse::Tcp && conn.info.row as usize == number;
+        let valid = row < of.rows;
+        self.engine.conns.iter().enumerate().filter(move |(_, conn)| valid && own(conn))
     }
 
-    /// Returns the state of one of the two senders of the latest connection in row `row` of application `app`: the
-    /// sender on the server's side if only the server has written data, otherwise the sender on the client's side.
-    /// Returns `None` if the connection is not open.
+    /// Returns the numbers of the connections in row `row` of application `app` over which payload may still arrive. A
+    /// connection that both ends have closed is left out as soon as all payload has arrived, although its last ACKs may
+    /// still be in flight.
+    pub fn active(&self, app: usize, row: usize) -> Vec<u32> {
+        let done = |[a, b]: &[End; 2]| a.tcp.all_received_by(&b.tcp) && b.tcp.all_received_by(&a.tcp);
+        let active = self.connections(app, row).filter(|(_, conn)| !done(&conn.ends));
+        let mut numbers: Vec<u32> = active.map(|(_, conn)| conn.info.number).collect();
+        numbers.sort_unstable(); // slots are in no order
+        numbers
+    }
+
+    /// Finds the sender whose state [`World::sender`] returns. Returns the slot of the connection and the side of the
+    /// sender; `None` if no connection is open.
+    fn connection(&self, app: usize, row: usize) -> Option<(usize, usize)> {
+        let (slot, conn) = self.connections(app, row).max_by_key(|(_, conn)| conn.info.number)?;
+        let side = usize::from(!conn.ends[0].tcp.has_written() && conn.ends[1].tcp.has_written());
+        Some((slot, side))
+    }
+
+    /// Returns the state of one of the two senders of the latest open connection in row `row` of application
+    /// `app`: the sender on the server's side if only the server has written data, otherwise the sender on the client's
+    /// side. Returns `None` if no connection is open.
     pub fn sender(&self, app: usize, row: usize) -> Option<TcpState> {
         let (slot, side) = self.connection(app, row)?;
         let conn = &self.engine.conns[slot];
@@ -147,8 +161,7 @@ impl World {
 
     /// Returns the data that row `row` of application `app` has sent from its clients, or if `reverse`, from its servers.
     pub fn sent(&self, app: usize, row: usize, reverse: bool) -> Sent {
-        let row = self.engine.tally.apps[app].first_row + row;
-        let Row { latest, directions, .. } = &self.engine.tally.rows[row];
+        let Row { latest, directions, .. } = &self.engine.tally.rows[self.engine.tally.apps[app].first_row + row];
         let closed = directions[usize::from(reverse)].total;
         let mut sent = Sent {
             delivered: closed.goodput_bytes,
@@ -156,8 +169,9 @@ impl World {
             timeouts: closed.timeouts,
             ce_reported: closed.ce_packets,
         };
-        let of_row = |conn: &&Conn| conn.used() == SlotUse::Tcp && conn.info.row as usize == row;
-        for conn in self.engine.conns.iter().filter(of_row) {
+        // `finish` has added the open connections to the totals
+        let open = (!self.over).then(|| self.connections(app, row));
+        for (_, conn) in open.into_iter().flatten() {
             let (end, peer) = (&conn.ends[usize::from(reverse)], &conn.ends[usize::from(!reverse)]);
             let (_, own) = end.account();
             // when the peer has received a file, its application may open the next connection before the last ACK arrives
@@ -171,7 +185,7 @@ impl World {
     }
 
     /// At `now`, sets a value of the sender that [`World::sender`] returns, and sends the segments that the new value
-    /// allows. All events before `now` must have been handled. Returns false if the connection is not open.
+    /// allows. All events before `now` must have been handled. Returns false if no connection is open.
     pub fn steer(&mut self, now: Time, app: usize, row: usize, set: Steer) -> bool {
         let Some((slot, side)) = self.connection(app, row) else { return false };
         self.engine.net.events.advance(now);

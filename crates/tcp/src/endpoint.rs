@@ -358,6 +358,11 @@ impl Endpoint {
         self.tx.sent()
     }
 
+    /// Returns true if this end has closed its stream and `peer`, the other end, has received all of it.
+    pub fn all_received_by(&self, peer: &Self) -> bool {
+        self.tx.written_in_all().is_some_and(|bytes| peer.rx.received() >= bytes)
+    }
+
     /// Returns the number of payload bytes that the peer has SACKed and not yet acknowledged cumulatively.
     pub fn sacked(&self) -> u64 {
         self.tx.board.sacked_bytes()

@@ -254,6 +254,11 @@ impl Sender {
         self.closing && self.una == self.next && self.end <= self.next && (self.fin_sent || !p.opening.handshake)
     }
 
+    /// Returns the number of payload bytes of a stream that the application has closed; `None` while it is open.
+    pub(crate) fn written_in_all(&self) -> Option<u64> {
+        self.closing.then(|| self.end.saturating_sub(1))
+    }
+
     /// Returns the number of payload bytes sent at least once.
     pub(crate) fn sent(&self) -> u64 {
         self.next.saturating_sub(1 + u64::from(self.fin_sent))

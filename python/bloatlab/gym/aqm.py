@@ -155,7 +155,7 @@ class Aqm(DrivenEnv):
         self._dial.probability = self._root**2
 
     def _run(self, until: float) -> tuple[float, list[float], bool, dict[str, Any]]:
-        before, began = self._state, self.simulation.now
+        before, began = self._state, self._now
         delays: list[float] = []
         shares: list[float] = []
         state, carried = before, 0.0

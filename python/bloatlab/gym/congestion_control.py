@@ -145,7 +145,8 @@ class CongestionControl(DrivenEnv):
         self._watching = watching
         self._flow = self.simulation.flow(self._app)
         self._state = self._connect(episode)
-        self._sent = self._flow.sent(self._state["direction"]) | {"sacked": self._state["sacked"]}
+        self._connections = self._active(self._state)
+        self._sent = self._totals(self._state["direction"], self._state)
         srtt, window = self._state["srtt"], self._state["cwnd"]
         self._least = srtt
         self._window, self._pace = float(window), 8 * window / srtt
@@ -158,13 +159,13 @@ class CongestionControl(DrivenEnv):
 
         Raises `ScenarioError`.
         """
-        simulation = self.simulation
-        self._advance(min(quantity(episode.scenario.data["app"][self._app].get("start", "0s")), simulation.duration))
-        while (now := simulation.now) < simulation.duration:
+        end = self.simulation.duration
+        self._advance(min(quantity(episode.scenario.data["app"][self._app].get("start", "0s")), end))
+        while self._now < end:
             state = self._read()
             if state is not None and state["srtt"] is not None:
                 return state
-            self._advance(min(now + LOOK, simulation.duration))
+            self._advance(min(self._now + LOOK, end))
         raise ScenarioError([f"app.{self._app}: it has no connection with a round trip before the end of the run"])
 
     def _read(self) -> dict[str, Any] | None:
@@ -173,6 +174,15 @@ class CongestionControl(DrivenEnv):
             return self._flow.read()
         except ScenarioError:
             return None
+
+    def _active(self, state: dict[str, Any] | None) -> set[int]:
+        """Returns the connections of the flow with data to deliver, and that of `state`, which may only await ACKs."""
+        return {*self._flow.active(), *([] if state is None else [state["connection"]])}
+
+    def _totals(self, direction: Any, state: dict[str, Any] | None) -> dict[str, int]:
+        """Returns the sums of the flow in a direction, and the SACKed bytes of `state` if it has this direction."""
+        sacked = state["sacked"] if state is not None and state["direction"] == direction else 0
+        return self._flow.sent(direction) | {"sacked": sacked}
 
     def _interval(self) -> float:
         return max(self._least, SHORTEST) if self._length is None else self._length
@@ -196,17 +206,20 @@ class CongestionControl(DrivenEnv):
         self._flow.cwnd = max(int(min(self._window, self._state["cwnd"]) if slow else self._window), mss)
 
     def _run(self, until: float) -> tuple[float, list[float], bool, dict[str, Any]]:
-        before, began = self._state, self.simulation.now
+        before, began = self._state, self._now
         taken = until - began
         rate = self._advance(until) / taken
         now = self._read()
-        closed = now is None or now["connection"] != before["connection"]
+        connections = self._active(now)
+        closed = self._connections.isdisjoint(connections)
+        self._connections = connections
         state = before if now is None or closed else now
-        sent = self._flow.sent(before["direction"]) | {"sacked": 0 if closed else state["sacked"]}
+        sent = self._totals(before["direction"], None if closed else now)
         delivered, sacked, again, timeouts, marks = (
             sent[key] - self._sent[key] for key in ("delivered", "sacked", "retransmits", "timeouts", "marks")
         )
-        self._sent = sent
+        same = state["direction"] == before["direction"]
+        self._sent = sent if same else self._totals(state["direction"], state)
         # a timeout may discard SACK information: `sacked` is then negative, and so may be the sum of `delivered` and
         # `sacked`
         delivered = max(delivered + sacked, 0)

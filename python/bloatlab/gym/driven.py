@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bloatlab.driving import Simulation, open  # noqa: A004  bloatlab.open
 from bloatlab.errors import nearest
 from bloatlab.gym.episodes import Episode, Episodes, Given
-from bloatlab.scenario import Scenario, ScenarioError, amount, quantity
+from bloatlab.scenario import Scenario, ScenarioError, amount, plain, quantity
 
 #: The type of observations and actions.
 Vector = NDArray[np.float32]
@@ -32,11 +32,13 @@ def slowest(scenario: Scenario) -> str:
 
 def seconds(name: str, given: float | str) -> float:
     """Returns a duration in s, from a number of seconds or a string such as "20ms". Raises `ValueError`."""
-    found = amount(given) if isinstance(given, str) else ("duration", given * 1e9)
-    if found is None or found[0] != "duration" or not found[1] > 0:
-        raise ValueError(
-            f'{name}: {str(given)[:80]!r} is not valid; expected seconds above 0, or a string such as "20ms"'
-        )
+    value = plain(given)
+    found = ("duration", value * 1e9) if isinstance(value, (int, float)) else None
+    if isinstance(value, str):
+        found = amount(value)
+    if found is None or found[0] != "duration" or not found[1] >= 1:
+        valid = 'at least 1 ns: a number of seconds, or a string such as "20ms"'
+        raise ValueError(f"{name}: {str(given)[:80]!r} is not valid; expected {valid}")
     return found[1] / 1e9
 
 
@@ -62,6 +64,8 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
         self._episodes = Episodes(scenario, axes)
         self._named = link
         self._simulation: Simulation | None = None
+        #: The time of the simulation in s. Reading `simulation.now` takes longer.
+        self._now = 0.0
         self._over = True
 
     @property
@@ -87,7 +91,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
         episode = self._episode(builtin)
         self._over = False
         observation = self._begin(episode, builtin is not None)
-        info = {"seed": episode.scenario.seed, "axes": dict(episode.drawn), "time": self.simulation.now}
+        info = {"seed": episode.scenario.seed, "axes": dict(episode.drawn), "time": self._now}
         return self._bounded(observation), info
 
     def step(self, action: Vector) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
@@ -100,14 +104,13 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
         given = np.asarray(action, np.float32)
         if not self.action_space.contains(given):
             raise InvalidAction(f"the action {action!r} is not in the action space {self.action_space}")
-        simulation = self.simulation
-        now, interval = simulation.now, self._interval()
+        now, interval, end = self._now, self._interval(), self.simulation.duration
         # if less than half an interval would remain after this step, the step lasts until the end of the scenario
-        until = now + interval if now + 1.5 * interval < simulation.duration else simulation.duration
+        until = now + interval if now + 1.5 * interval < end else end
         self._act(float(given[0]))
         reward, observation, terminated, info = self._run(until)
-        self._over = terminated or until == simulation.duration
-        info["time"] = simulation.now
+        self._over = terminated or until == end
+        info["time"] = self._now
         return self._bounded(observation), float(reward), terminated, self._over and not terminated, info
 
     def close(self) -> None:
@@ -116,7 +119,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
 
     def _open(self, episode: Episode, laws: Mapping[str, type] | None = None) -> None:
         """Opens the simulation of an episode. Raises `ScenarioError` if the bottleneck has no rate."""
-        self._simulation = open(episode.scenario, laws=laws)
+        self._simulation, self._now = open(episode.scenario, laws=laws), 0.0
         link = self._simulation.link(self._named or slowest(episode.scenario))
         if not link.rate:
             raise ScenarioError([f"link: {link!r} has no rate, with which the reward compares; expected another link"])
@@ -129,7 +132,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
 
         `_rate` is the bottleneck's rate in bit/s, during an outage its rate before the outage.
         """
-        simulation, bits, now = self.simulation, 0.0, self.simulation.now
+        simulation, bits, now = self.simulation, 0.0, self._now
         until = round(until, 9)  # whole ns, as the times of changes
         while self._changes and self._changes[0] < until:
             at = self._changes.popleft()
@@ -137,6 +140,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
             simulation.run_until(min(at + 1e-9, until))  # a change has been made 1 ns later
             self._rate = float(self._link.rate or self._rate)
         simulation.run_until(until)
+        self._now = until
         return bits + self._rate * (until - now)
 
     def _bounded(self, observation: list[float]) -> Vector:
