@@ -14,7 +14,7 @@ import re
 import secrets
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -27,6 +27,9 @@ NOT_TEXT = "not UTF-8 text; if it is a text file, save it as UTF-8"
 
 #: Suffix of a file that is still being written.
 WRITING = ".writing"
+
+#: The state of a lock after an attempt to take it.
+Lock = Literal["held", "in use", "not supported"]
 
 #: Matches control characters (except tab and newline), zero-width characters and bidirectional controls.
 _UNSEEN = re.compile(
@@ -101,28 +104,37 @@ def lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
     Many processes can hold a `shared` lock. On a file system that does not support locks, nothing is locked and the
     result is true, so only one process may write to a store there.
     """
+    return take_lock(file, wait=wait, shared=shared) != "in use"
+
+
+def take_lock(file: int, *, wait: bool = False, shared: bool = False) -> Lock:
+    """Locks a file like `lock`, and distinguishes a lock from a file system that does not support locks."""
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
-        return False
+        return "in use"
     except OSError as error:
         if error.errno not in {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}:
             raise
-    return True
+        return "not supported"
+    return "held"
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Generator[bool]:
-    """Holds the lock of a folder within this context; yields false if another process or context holds it."""
+def locked(folder: Path, *, wait: bool = False) -> Generator[Lock]:
+    """Holds the lock of a folder within this context.
+
+    Without `wait`, yields "in use" if another process or context holds the lock.
+    """
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
-            alone = lock(file)
+            state = take_lock(file, wait=wait)
         except OSError as error:
             if error.errno != errno.EBADF:  # NFS locks only files that are open for writing, which no folder is
                 raise
-            alone = True
-        yield alone
+            state = "not supported"
+        yield state
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_UN)
     finally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import errno
 import json
 import math
 import os
@@ -19,7 +20,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -28,7 +29,7 @@ from bloatlab.errors import InputError, nearest
 from bloatlab.measures import digits
 from bloatlab.scenario import Scenario, canonical, version
 from bloatlab.simulation import TEXT, Result
-from bloatlab.traces import CAPTURES, KINDS, PACKETS, remove_packets
+from bloatlab.traces import CAPTURES, KINDS, PACKETS, packet_files
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,6 +47,9 @@ TABLES = "tables"
 #: Files and subfolders of a result folder. Captures and packets are written only on request.
 FILES = (SUMMARY, SCENARIO, PROVENANCE, TABLES, *CAPTURES, PACKETS)
 
+#: Prefix of the hidden folders in which results are written.
+_ASIDE = ".bloatlab-"
+
 
 class ResultError(InputError):
     """Raised for a folder that is not a valid result folder."""
@@ -55,13 +59,15 @@ def save(result: Result, folder: str | Path, *, form: Form = "parquet", seconds:
     """Writes `result` into `folder` and returns the folder, which is created if it does not exist.
 
     Equal results give equal bytes in every file except `provenance.json`, which also records `seconds`, the wall time
-    of the run. An earlier result in the folder is replaced. Raises `InputError` for an unknown `form`, `OSError` if
-    the folder cannot be written, and `ResultError` if its `tables` are not those of a result.
+    of the run. An earlier result in the folder is replaced, after other calls and commands that write into the folder
+    have ended. Raises `InputError` for an unknown `form`, `OSError` if the folder cannot be written, and `ResultError`
+    if its `tables` are not those of a result.
     """
     if not isinstance(form, str) or form not in FORMS:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError(f"form: {form!r:.80} is not valid; expected {', '.join(FORMS)}{nearest(str(form), FORMS)}")
     folder = Path(folder)
-    with replacing(folder) as aside:
+    files.make_folder(folder)
+    with files.locked(folder, wait=True), replacing(folder) as aside:
         write(result, aside, form=form, seconds=seconds)
     return folder
 
@@ -86,33 +92,80 @@ def replacing(folder: Path, *, recordings: bool = False) -> Generator[Path]:
     """
     check_tables(folder)
     files.make_folder(folder)
-    aside = Path(tempfile.mkdtemp(prefix=".", suffix=files.WRITING, dir=folder))
+    aside = Path(tempfile.mkdtemp(prefix=_ASIDE, suffix=files.WRITING, dir=folder))
+    new, old = aside / "new", aside / "old"
     try:
-        yield aside
-        (folder / SUMMARY).unlink(missing_ok=True)
-        for stale in (folder / TABLES).iterdir() if (folder / TABLES).is_dir() else ():
-            if stale.suffix.removeprefix(".") in FORMS and stale.stem in _NAMES:
-                stale.unlink()
-        if recordings:
-            remove_packets(folder / PACKETS)
-            for name in CAPTURES:
-                (folder / name).unlink(missing_ok=True)
-        new = [path.relative_to(aside) for path in aside.rglob("*") if path.is_file()]
-        for path in sorted(new, key=lambda path: path == Path(SUMMARY)):
-            files.make_folder((folder / path).parent)
-            shutil.move(aside / path, folder / path)
+        new.mkdir()
+        yield new
+        written = [path.relative_to(new) for path in new.rglob("*") if path.is_file()]
+        replaced = {path for path in written if os.path.lexists(folder / path)}
+        replaced.update(_stale(folder, recordings=recordings))
+        moves = [(folder / path, old / path) for path in sorted(replaced, key=_order, reverse=True)]
+        _move_all([*moves, *((new / path, folder / path) for path in sorted(written, key=_order))])
     except OSError as error:
-        if error.filename is not None and Path(error.filename).is_relative_to(aside):
-            error.filename = str(folder / Path(error.filename).relative_to(aside))
+        if error.filename is not None and Path(error.filename).is_relative_to(new):
+            error.filename = str(folder / Path(error.filename).relative_to(new))
         raise
+    else:
+        shutil.rmtree(old, ignore_errors=True)
+        if recordings:
+            with contextlib.suppress(OSError):  # other files are in it, or it does not exist
+                (folder / PACKETS).rmdir()
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
+        if not any(path.is_file() for path in old.rglob("*")):  # else the earlier result could not be moved back
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _order(path: Path) -> tuple[int, Path]:
+    """Returns a key that sorts scenario.resolved.json first and summary.json last."""
+    return {Path(SCENARIO): 0, Path(SUMMARY): 2}.get(path, 1), path
+
+
+def _move_all(moves: Sequence[tuple[Path, Path]]) -> None:
+    """Moves files from the first to the second path of each pair; after an error, moves all of them back."""
+    if (taken := next((source for source, _ in moves if source.is_dir()), None)) is not None:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(taken))
+    begun: list[tuple[Path, Path]] = []
+    try:
+        for source, place in moves:
+            files.make_folder(place.parent)
+            begun.append((source, place))
+            shutil.move(source, place)
+    except BaseException:
+        for source, place in reversed(begun):
+            if os.path.lexists(source):  # this move failed, and may have left a copy
+                place.unlink(missing_ok=True)
+            else:
+                shutil.move(place, source)
+        raise
+
+
+def _stale(folder: Path, *, recordings: bool) -> list[Path]:
+    """Returns the files of a result in `folder` that a new one may not have, as paths relative to `folder`."""
+    tables = (folder / TABLES).iterdir() if (folder / TABLES).is_dir() else ()
+    found = [path for path in tables if path.suffix.removeprefix(".") in FORMS and path.stem in _NAMES]
+    if recordings:
+        found += [folder / name for name in CAPTURES if (folder / name).exists()]
+        found += packet_files(folder / PACKETS)
+    return [path.relative_to(folder) for path in found]
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Removes the unfinished results that killed processes have left in `folder`."""
+    for path in folder.glob(f"{_ASIDE}????????{files.WRITING}"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def has_result(folder: Path) -> bool:
+    """Returns whether `folder` has a result, or what is left of one after its process was killed."""
+    return any((folder / name).is_file() for name in (SUMMARY, SCENARIO))
 
 
 def check_tables(folder: Path) -> None:
-    """Raises `ResultError` if the folder has files in `tables`, but no summary.json of an earlier result."""
+    """Raises `ResultError` if the folder has files in `tables`, but neither a summary nor a scenario of a result."""
     tables = folder / TABLES
-    if tables.is_dir() and any(tables.iterdir()) and not (folder / SUMMARY).is_file():
+    if tables.is_dir() and any(tables.iterdir()) and not has_result(folder):
         raise ResultError(f"{tables}: has files, but {folder} has no {SUMMARY} of an earlier run; give another folder")
 
 

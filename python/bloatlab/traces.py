@@ -80,7 +80,7 @@ def packets(folder: str | Path) -> pl.LazyFrame:
     `folder` is a result's folder, or the folder `packets` of `bloatlab.run`. Raises `FileNotFoundError` if it has none.
     """
     for place in (Path(folder) / PACKETS, Path(folder)):
-        if parts := [place / name for name in _names(place) if _OURS.fullmatch(name)]:
+        if parts := packet_files(place):
             return pl.scan_parquet(parts, glob=False)
     how = 'bloatlab run FILE -o DIR --trace packets, or bloatlab.run(FILE, packets=DIR, sets={"trace.packets": True})'
     raise FileNotFoundError(f"{folder}: has no packets; record them with {how}")
@@ -98,10 +98,15 @@ def check_no_others(packets: Path) -> None:
         raise InputError(f"{PACKETS} {packets}: already has {others[0]}; expected a new or empty folder")
 
 
+def packet_files(packets: Path) -> list[Path]:
+    """Returns the files that a run wrote into a folder of packets, in order. Raises `OSError`."""
+    return [packets / name for name in _names(packets) if _OURS.fullmatch(name)]
+
+
 def remove_packets(packets: Path) -> None:
     """Removes the files that an earlier run wrote into a folder of packets. Other files stay. Raises `OSError`."""
-    for name in filter(_OURS.fullmatch, _names(packets)):
-        (packets / name).unlink()
+    for path in packet_files(packets):
+        path.unlink()
     with contextlib.suppress(OSError):  # other files are in it, or it does not exist
         packets.rmdir()
 

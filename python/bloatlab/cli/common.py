@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bloatlab.errors import InputError
-from bloatlab.files import NOT_TEXT, WRITING, drawn_here, locked, make_folder
-from bloatlab.results import FILES, SUMMARY, Form, check_tables, replacing, write
+from bloatlab.files import NOT_TEXT, drawn_here, locked, make_folder
+from bloatlab.results import FILES, SUMMARY, Form, check_tables, has_result, remove_unfinished, replacing, write
 from bloatlab.scenario import Override, Scenario, load, quantity
 from bloatlab.simulation import Result
 from bloatlab.traces import CAPTURES, PACKETS, check_no_others
@@ -147,53 +146,70 @@ def fresh_result(folder: Path | None, *, force: bool, captures: bool, packets: b
     `ResultError` if the folder has tables that are not those of a result, and `InputError` if a run that writes
     `packets` finds other files in their folder.
     """
-    fresh(folder, *FILES, force=force)
+    alone = fresh(folder, *FILES, force=force)
     if folder is not None:
         check_tables(folder)
         there = next((name for name in CAPTURES if (folder / name).exists()), None)
-        if there is not None and not captures and not (folder / SUMMARY).is_file():
+        if there is not None and not captures and not has_result(folder):
             raise BadInput(f"{folder}: has {there}, but no {SUMMARY} of an earlier run; give another folder")
         if packets:
             writing(folder, lambda: check_no_others(folder / PACKETS))
-        for path in folder.glob(f".*{WRITING}"):  # killed processes leave unfinished results
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
+        if alone:
+            remove_unfinished(folder)
 
 
-def saved(folder: Path | None, form: Form, run: Callable[[Path | None], Result]) -> tuple[Result, float]:
+def saved(
+    folder: Path | None,
+    form: Form,
+    run: Callable[[Path | None], Result],
+    *,
+    failed: Callable[[Path], None] = lambda _: None,
+) -> tuple[Result, float]:
     """Makes a run and, if `folder` is given, saves its result there, instead of an earlier result.
 
-    `run` receives the folder for captures and packets, which is None without `folder`. Returns the result and the wall
-    time of the run in seconds. Raises `BadInput` if the folder cannot be written.
+    `run` receives the folder for captures and packets, which is None without `folder`. After an error or Ctrl-C,
+    `failed` is called with it before it is removed. Returns the result and the wall time of the run in seconds. Raises
+    `BadInput` if the folder cannot be written.
     """
 
     def save() -> tuple[Result, float]:
         with contextlib.nullcontext() if folder is None else replacing(folder, recordings=True) as aside:
             begun = time.perf_counter()
-            result = run(aside)
-            seconds = time.perf_counter() - begun
-            if aside is not None:
-                write(result, aside, form=form, seconds=seconds)
+            try:
+                result = run(aside)
+                seconds = time.perf_counter() - begun
+                if aside is not None:
+                    write(result, aside, form=form, seconds=seconds)
+            except BaseException:
+                if aside is not None:
+                    failed(aside)
+                raise
         return result, seconds
 
     return save() if folder is None else writing(folder, save)
 
 
-def fresh(folder: Path | None, *names: str, force: bool) -> None:
-    """Makes and locks the folder of `-o`.
+def fresh(folder: Path | None, *names: str, force: bool) -> bool:
+    """Makes and locks the folder of `-o`; returns false if it is not locked, like `hold`.
 
     Raises `BadInput` like `hold`, or if the folder already contains one of `names`, unless `force` is given.
     """
     if folder is None:
-        return
-    hold(folder)
+        return False
+    alone = hold(folder)
     there = next((name for name in names if (folder / name).exists()), None)
     if there is not None and not force:
         raise BadInput(f"{folder}: already has {there}; give --force to replace it, or another folder")
+    return alone
 
 
-def hold(folder: Path) -> None:
-    """Makes the folder of `-o` and locks it until the command ends. Raises `BadInput` if another command holds it."""
+def hold(folder: Path) -> bool:
+    """Makes the folder of `-o` and locks it until the command ends. Raises `BadInput` if another command holds it.
+
+    Returns false on a file system that does not support locks, where other commands may write into the folder.
+    """
     writing(folder, lambda: make_folder(folder))
-    if not writing(folder, lambda: held.enter_context(locked(folder))):
+    lock = writing(folder, lambda: held.enter_context(locked(folder)))
+    if lock == "in use":
         raise BadInput(f"{folder}: another command is writing into it; wait until it ends, or give another folder")
+    return lock == "held"

@@ -1,6 +1,7 @@
 """`bloatlab live`: runs a scenario on the wall clock with real programs."""
 
 import os
+import secrets
 import shlex
 import shutil
 import sys
@@ -19,6 +20,7 @@ from bloatlab.cli.show import print_result
 from bloatlab.scenario import Scenario, catalogue
 from bloatlab.simulation import Result
 from bloatlab.terminal import Console
+from bloatlab.traces import CAPTURES
 
 #: Exit code of a run that was late too often for its numbers to be used.
 EXIT_INVALID = 3
@@ -99,10 +101,18 @@ def command(
             captures=aside if pcap else None,
         )
 
-    result, _ = saved(output, form, run)
+    result, _ = saved(output, form, run, failed=lambda aside: _keep_captures(aside, output, console))
     if not quiet:
         print_result(result, Console())
     return _verdict(result, console, quiet=quiet)
+
+
+def _keep_captures(aside: Path, output: Path | None, console: Console) -> None:
+    """Renames the folder of a run that failed if it has captures, because they cannot be recorded again."""
+    if output is not None and any((aside / name).is_file() for name in CAPTURES):
+        kept = output / f"unfinished-{secrets.token_hex(4)}"
+        aside.rename(kept)  # unlike a new folder, this needs no room on a full disk
+        console.say(f"note: the captures of this run are in {kept}")
 
 
 def _with_ecn(of: Scenario) -> list[str]:
