@@ -3,8 +3,9 @@
 //! ```text
 //!   deficit round robin   on a class's turn: deficit += quantum_c;  sends while deficit >= head;  if empty: deficit <- 0
 //!                         quantum_c = 1500 B * share_c / smallest share
-//!   a class that may not borrow: has no deficit.  On its turn it sends while clear_c <= now; after a packet of s bytes:
+//!   a class that may not borrow: sends only while also clear_c <= now; after a packet of s bytes:
 //!                         clear_c <- max(clear_c, now - burst - round) + 8 s / (share_c * rate)
+//!                         while it waits for clear_c: deficit <- min(deficit, quantum_c + head)
 //!                         an arrival at its empty queue: clear_c <- max(clear_c, now - burst)
 //!                         rate changes from r to r': clear_c <- now + (clear_c - now) r / r'
 //!   round                 time in which the link sends all quanta, and the largest packet once per class
@@ -13,7 +14,8 @@
 //! With `borrow` (the default), a class may also use capacity that the other classes leave unused, so the link is never
 //! idle while such a class has packets. Without `borrow`, a class gets its share and no more. While the other classes
 //! have their turns, it waits for up to a round, so it keeps the credit of a burst and a round; while its queue is empty,
-//! only that of a burst. Each class's queue drops at its tail, or early by RED on its own occupancy.
+//! only that of a burst. Its clock runs at the link's sustained rate. If the link is slower, the clock never makes it
+//! wait, and the deficits divide the link. Each class's queue drops at its tail, or early by RED on its own occupancy.
 //!
 //! Source: Parris, Jeffay & Smith, MMCN 1999 (queues per class with weighted round robin, which is the upper bound in
 //! the paper's comparison); Shreedhar & Varghese 1995 for the scheduler.
@@ -177,7 +179,7 @@ struct Leaf {
     fifo: Fifo,
     red: Option<Red>,
     occupancy: Occupancy,
-    /// Credit in the round robin, in bytes. Used only if the class may borrow.
+    /// Credit in the round robin, in bytes.
     deficit: u64,
     /// Earliest time at which the class's next packet may leave. Used only if the class may not borrow.
     clear: Time,
@@ -256,9 +258,8 @@ impl Cbq {
         let round = self.quanta + self.largest * self.leaves.len() as u64;
         let leaf = &mut self.leaves[usize::from(*self.turns.front()?)];
         let packet = leaf.fifo.pop()?;
-        if leaf.borrow {
-            leaf.deficit -= packet.bytes();
-        } else {
+        leaf.deficit -= packet.bytes();
+        if !leaf.borrow {
             leaf.keep(leaf.burst(self.rate) + self.rate.time_for(round), cx.now);
             leaf.clear += leaf.span(packet.bytes(), self.rate);
         }
@@ -304,31 +305,28 @@ impl QueueDiscipline for Cbq {
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         self.follow(cx.link.rate, cx.now);
         self.wake = None;
-        // bound: in every turn, a class that may send gets at least 1500 bytes of credit. A packet has at most 65 535
-        // bytes, so after at most 44 turns, the class has enough credit for the packet at its head. A class that may not
-        // borrow sends at once if its time has come. If no class may send, the loop ends after one round
+        // bound: in every turn, a class gets at least 1500 bytes of credit. A packet has at most 65 535 bytes, so after
+        // at most 44 turns, a class that may send has enough credit for the packet at its head. If no class may send,
+        // the loop ends after one round
         let mut shut = 0;
         while let Some(&front) = self.turns.front().filter(|_| shut < self.turns.len()) {
             let leaf = &mut self.leaves[usize::from(front)];
-            if !leaf.borrow {
-                if cx.now >= leaf.clear {
-                    self.wake = None;
-                    return self.send(cx);
-                }
-                self.wake = Some(self.wake.map_or(leaf.clear, |w| w.min(leaf.clear)));
-                shut += 1;
-                self.next_turn();
-                continue;
-            }
-            shut = 0;
             if !self.in_turn {
                 leaf.deficit += leaf.quantum;
                 self.in_turn = true;
             }
             let head = leaf.fifo.front().map_or(0, PacketMeta::bytes);
-            if leaf.deficit >= head {
+            if !leaf.borrow && cx.now < leaf.clear {
+                // the class also gets a quantum in turns in which it sends nothing, so that later it can send what its
+                // clock allows. The maximum is the largest deficit of a class that may borrow
+                leaf.deficit = leaf.deficit.min(leaf.quantum + head);
+                self.wake = Some(self.wake.map_or(leaf.clear, |w| w.min(leaf.clear)));
+                shut += 1;
+            } else if leaf.deficit >= head {
                 self.wake = None;
                 return self.send(cx);
+            } else {
+                shut = 0;
             }
             self.next_turn();
         }

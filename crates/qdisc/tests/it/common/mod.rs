@@ -88,6 +88,8 @@ pub(crate) struct Bench {
     queue: Queue,
     rng: Rng,
     link: LinkView,
+    /// The rate at which [`Bench::run`] sends packets, if it differs from the link's sustained rate.
+    wire: Option<BitRate>,
     flows: FlowTable,
     now: Time,
     dropped: Dropped,
@@ -99,10 +101,16 @@ impl Bench {
             queue: Queue::new(spec.build()),
             rng: Rng::named(1, "bench"),
             link: LinkView::plain(BitRate(rate as u64)),
+            wire: None,
             flows: FlowTable::default(),
             now: Time::ZERO,
             dropped: Dropped::default(),
         }
+    }
+
+    /// Sends packets at this rate, in bit/s, on a link that announces another sustained rate.
+    pub(crate) fn wire(self, rate: f64) -> Self {
+        Self { wire: Some(BitRate(rate as u64)), ..self }
     }
 
     /// Sets the protocol and the code point of a flow; the default is TCP with code point 0.
@@ -116,12 +124,12 @@ impl Bench {
     }
 
     fn put(&mut self, packet: PacketMeta) -> bool {
-        let Self { queue, rng, link, flows, now, dropped } = self;
+        let Self { queue, rng, link, flows, now, dropped, .. } = self;
         queue.enqueue(packet, &mut Context { now: *now, rng, link, flows, fate: dropped })
     }
 
     fn pull(&mut self) -> Option<PacketMeta> {
-        let Self { queue, rng, link, flows, now, dropped } = self;
+        let Self { queue, rng, link, flows, now, dropped, .. } = self;
         queue.dequeue(&mut Context { now: *now, rng, link, flows, fate: dropped })
     }
 
@@ -211,7 +219,7 @@ impl Bench {
                 t.packets -= 1.0;
                 t.bytes -= p.bytes() as f64;
                 t.sent_bytes += if at >= begin { p.bytes() } else { 0 };
-                (free, idle) = (at + self.link.rate.time_for(p.bytes()).0, false);
+                (free, idle) = (at + self.wire.unwrap_or(self.link.rate).time_for(p.bytes()).0, false);
             }
         }
     }
