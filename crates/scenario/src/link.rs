@@ -223,9 +223,9 @@ impl Link {
         }
         // on a link with delivery opportunities, a discipline that shapes is checked against the peak rate. Any other
         // discipline is checked against the mean rate, because this rate is used to convert a limit given as a time to
-        // bytes
+        // bytes. On a link without any rate, the queue's own shaper sets the rate
         let peak = self.service.delivery().filter(|_| self.queue.shapes().is_some()).map(port::Delivery::peak_rate);
-        let rate = peak.or(self.served_rate()).filter(|r| r.0 > 0);
+        let rate = peak.or(self.served_rate()).or(self.queue.shapes()).filter(|r| r.0 > 0);
         let at_rate = |()| rate.map_or(Ok(()), |rate| self.queue.validate_at(rate));
         problems.extend(self.queue.validate().and_then(at_rate).err().map(|p| p.under("queue")));
         let spec = self.for_port();

@@ -670,3 +670,14 @@ fn a_keyword_that_needs_a_table_says_so() {
     assert_eq!(class("\"red\""), [format!("{at}.red: a keyword alone is not valid; expected a table")]);
     assert_eq!(class("\"share\""), [format!("{at}.share: a keyword alone is not valid; expected a table")]);
 }
+
+/// At 100 kbit/s, 2 ms are 25 bytes, less than the smallest IP packet.
+#[test]
+fn a_limit_in_time_is_checked_at_the_shapers_rate_on_a_link_without_a_rate() {
+    let lines = refused(
+        "rate = \"5mbit\"\ndelay = \"10ms\"\nqueue.codel = { limit = \"417p\" }",
+        "queue.cake = { bandwidth = \"100kbit\", limit = \"2ms\" }",
+    );
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("link.up.queue.cake.limit: 2ms (25B at 100kbit) is not valid"), "{lines:?}");
+}
