@@ -152,14 +152,18 @@ fn slots_are_used_again() {
     assert!((24..=72).contains(&short), "{short}");
 }
 
-/// Clients that give up before a server can respond. The last SYN of such a client is still in flight while other clients
-/// open connections.
-const HASTY: &str = r#"
-duration = "320s"
+/// The stack of clients that give up 100 ms after their first SYN. It is appended to the scenarios below.
+const GIVES_UP: &str = r#"
 [tcp.hasty]
 preset = "rfc"
 initial_rto = "100ms"
 syn_retries = 0
+"#;
+
+/// Clients that give up before a server can respond. The last SYN of such a client is still in flight while other clients
+/// open connections.
+const HASTY: &str = r#"
+duration = "320s"
 [link.line]
 from = "a"
 to = "b"
@@ -186,7 +190,7 @@ traffic.ftp = { size = "2KB", flows = 3, direction = "down" }
 
 #[test]
 fn late_packets_of_a_connection_that_is_gone_disturb_nobody() {
-    let s = read(HASTY);
+    let s = read(&format!("{HASTY}{GIVES_UP}"));
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let outcome = world.outcome(&s);
@@ -223,10 +227,6 @@ fn late_packets_keep_the_addresses_and_the_application_of_their_connection() {
 /// Clients that give up while their server is still answering: its SYN-ACKs take longer than the client waits.
 const DEAF: &str = r#"
 duration = "60s"
-[tcp.hasty]
-preset = "rfc"
-initial_rto = "100ms"
-syn_retries = 0
 [tcp.patient]
 preset = "rfc"
 initial_rto = "100ms"
@@ -251,7 +251,7 @@ traffic.ftp = { size = "2KB", flows = 4, stagger = "170ms" }
 
 #[test]
 fn the_server_of_a_client_that_gave_up_sends_no_more() {
-    let s = read(DEAF);
+    let s = read(&format!("{DEAF}{GIVES_UP}"));
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let outcome = world.outcome(&s);
@@ -264,10 +264,6 @@ fn the_server_of_a_client_that_gave_up_sends_no_more() {
 /// queue has no room for the others.
 const STARVED: &str = r#"
 duration = "100s"
-[tcp.hasty]
-preset = "rfc"
-initial_rto = "100ms"
-syn_retries = 0
 [link.line]
 from = "a"
 to = "b"
@@ -292,7 +288,7 @@ traffic.ftp = { size = "2KB", flows = 4, stagger = "170ms" }
 
 #[test]
 fn packets_that_wait_for_ever_keep_few_slots() {
-    let s = read(STARVED);
+    let s = read(&format!("{STARVED}{GIVES_UP}"));
     let mut world = World::build(&s).unwrap();
     world.run(|_| true);
     let dropped = number(&world.outcome(&s), "apps.hasty.dropped_packets");
