@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from playground import HOME, NASTY, Open, settled, until
+from playground import HOME, NASTY, Open, held, settled, until
 
 UPLOAD = HOME["app"][NASTY]
 CALL = HOME["app"]["call"]
@@ -157,6 +157,25 @@ def test_titles_name_the_application_or_the_link_that_differs(page: Open):
     found.page.click("#pin")
     settled(found, lambda: found.page.evaluate(f"{servers}, {more}, bloatlab.set('app.call'), bloatlab.run()"))
     titled(found, "fq_codel, ftp to net and more, with more, …", "pinned: fq_codel, ftp to net, without more, …")
+
+
+def test_a_second_upload_has_the_hosts_and_the_start_of_the_first(page: Open):
+    found = page(home({"call": CALL, "late": {**UPLOAD, "start": "5s"}}))
+    settled(found, lambda: found.page.get_by_role("button", name="+ upload").click())
+    added = held(found)["scenario"]["app"]["ftp"]
+    assert {key: added[key] for key in ("from", "to", "start")} == {"from": "home", "to": ["net"], "start": "5s"}
+
+
+def test_another_queue_in_the_reverse_direction_is_the_only_difference(page: Open):
+    line = {"from": "home", "to": "net", "rate": "5mbit", "delay": "10ms", "queue": {"droptail": {"limit": "100p"}}}
+    get = {"from": "net", "to": ["home"], "traffic": {"ftp": {}}}
+    found = page({"duration": "10s", "link": {"up": {**line, "both_ways": True}}, "app": {"get": get}})
+    found.page.select_option("#f-look", "~up")
+    found.page.click("#pin")
+    settled(found, lambda: found.page.evaluate("bloatlab.set('link.up.queue', 'fq_codel'), bloatlab.run()"))
+    until(found, "[...document.querySelectorAll('caption')].some((c) => c.textContent.startsWith('What differs'))")
+    captions = found.page.locator("caption").all_text_contents()
+    assert "What differs, with the same load and seed" in captions
 
 
 def test_a_stage_with_many_flows_stays_in_its_box_and_names_them_once(page: Open):

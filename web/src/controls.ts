@@ -361,7 +361,9 @@ export class Controls {
     if (kind === "") return;
     const { tree } = this.desk;
     const apps = tables(tree, "app");
-    const model = apps[0]?.[1];
+    // a second application of a kind has the hosts and the start of the first
+    const alike = apps.find(([, app]) => get(app, ["traffic", kind]) !== undefined)?.[1];
+    const model = alike ?? apps[0]?.[1];
     const link = directed(tree).find((l) => l.name === (this.desk.link || bottleneck(tree)));
     const [from, to] = model === undefined ? [link?.from ?? "", [link?.to ?? ""]] : [model["from"] ?? "", model["to"] ?? []];
     const taken = new Set(apps.map(([name]) => name));
@@ -369,7 +371,8 @@ export class Controls {
     for (let n = 2; taken.has(name); n++) name = `${kind}${n}`;
     const servers = Array.isArray(to) ? to.slice(0, 1) : to;
     const params = this.known.catalogue.apps.find((a) => a.name === kind) === undefined ? {} : this.needed(kind);
-    set(tree, ["app", name], { from, to: servers, traffic: { [kind]: params } });
+    const start = alike?.["start"] === undefined ? {} : { start: alike["start"] };
+    set(tree, ["app", name], { from, to: servers, ...start, traffic: { [kind]: params } });
     this.desk.changed(true);
   }
 

@@ -69,7 +69,7 @@ export function differences(runs: Shown[]): HTMLElement {
   const names = [...new Set(all.flatMap((of) => [...of.keys()]))];
   const rows = names.map((name) => [name, ...all.map((of) => of.get(name) ?? "–")]).filter(([, ...values]) => new Set(values).size > 1);
   // the experiments without their queues: if these are equal, so are the load, the network and the seed
-  const rest = new Set(runs.map(({ tree, link }) => { const copy = structuredClone(tree); set(copy, ["link", link, "queue"], null); return JSON.stringify(copy); }));
+  const rest = new Set(runs.map(({ tree, link }) => { const copy = structuredClone(tree); set(copy, ["link", link.replace(/^~/, ""), "queue"], null); return JSON.stringify(copy); }));
   return h("table", {}, h("caption", {}, rest.size === 1 ? "What differs, with the same load and seed" : "What differs; more than the queue was changed"),
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "measure"), ...runs.map((run) => h("th", { scope: "col" }, run.title)))),
     h("tbody", {}, ...rows.map(([name, ...values]) => h("tr", {}, h("th", { scope: "row" }, ...explained(name ?? "")), ...values.map((value) => h("td", {}, value))))));
