@@ -1,6 +1,6 @@
 //! DualPI2's parameters, their checks, and the constants of each version.
 
-use super::pi2::{Base, Draws, Pi2};
+use super::pi2::{Base, Draws, Pi2, kernel_gain};
 use super::turns::Turns;
 use crate::Room;
 use crate::declared::params;
@@ -17,6 +17,8 @@ const FRAME: u64 = 1514;
 const MTU: u64 = 1500;
 /// Upper bound of both gains, 1/s.
 const MOST_GAIN: f64 = 1e4;
+/// Linux's smallest gain, 1/s. Its gains are multiples of this one.
+const LEAST_GAIN: f64 = 1.0 / 256.0;
 
 /// A published version. It determines the values of parameters that are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -62,14 +64,17 @@ params! {
         /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), none (linux). This
         /// time determines the defaults of three keys: `tupdate` = min(target, rtt_max/3), `alpha` = 0.1
         /// tupdate/rtt_max^2, `beta` = 0.3/rtt_max. With variant linux and without `rtt_max`, these defaults are the
-        /// kernel's constants.
+        /// kernel's constants. tc's `max_rtt` sets this key, and its `typical_rtt` sets `target`.
         rtt_max: Option<Duration> = None,
         /// Time between updates of the probability, at least 100us; null: 16ms, 15ms (rfc9332).
         tupdate: Option<Duration> = None => {
-            let derived = p.rtt_max().map(|rtt| p.target.min(Duration(rtt.0 / 3)));
+            // tc sets the interval in whole microseconds
+            let unit = if p.is_linux() { 1000 } else { 1 };
+            let derived = p.rtt_max().map(|rtt| p.target.min(Duration(rtt.0 / 3 / unit * unit)));
             derived.unwrap_or(Duration::from_millis(16))
         },
-        /// Weight of the delay's distance from the target, in 1/s; null: 41/256 = 0.16, 0.15 (rfc9332).
+        /// Weight of the delay's distance from the target, in 1/s; null: 41/256 = 0.16, 0.15 (rfc9332). With variant linux,
+        /// `alpha` and `beta` are rounded down to a multiple of 1/256, as by tc, and must be at least 1/256.
         alpha: Option<f64> = None => match p.rtt_max().map(Duration::secs) {
             Some(rtt) => 0.1 * p.tupdate().secs() / (rtt * rtt),
             None => 41.0 / 256.0,
@@ -168,6 +173,25 @@ impl Dualpi2Params {
         self.memory_limit.or(implied).map(Limit::Bytes)
     }
 
+    /// Checks that neither gain becomes 0 in Linux's arithmetic.
+    fn gains_of_linux(&self) -> Result<(), Problem> {
+        for (name, own, gain) in [("alpha", self.alpha, self.alpha()), ("beta", self.beta, self.beta())] {
+            let fits = kernel_gain(gain) > 0.0;
+            ensure!(
+                fits || own.is_none(),
+                name,
+                "{gain} is not valid; expected at least {LEAST_GAIN} (1/256 per second), or variant = \"rfc9332\""
+            );
+            ensure!(
+                fits,
+                "rtt_max",
+                "gives {name} = {gain:.2e} (1/s), which is 0 in Linux's units of 1/256; expected a shorter rtt_max, or \
+                 variant = \"rfc9332\""
+            );
+        }
+        Ok(())
+    }
+
     fn numbers(&self) -> Result<(), Problem> {
         for (name, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
             let fits = gain.is_none_or(|gain| gain > 0.0 && gain <= MOST_GAIN);
@@ -180,6 +204,9 @@ impl Dualpi2Params {
             "rtt_max",
             "gives a gain of {gain:.1e} (1/s); expected at most {MOST_GAIN}: a longer rtt_max or a shorter tupdate"
         );
+        if self.is_linux() {
+            self.gains_of_linux()?;
+        }
         let k = self.coupling_factor;
         let fits = k > 0.0 && k <= 255.0;
         let valid = match (self.is_linux(), fits) {

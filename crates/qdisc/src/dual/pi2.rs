@@ -19,7 +19,7 @@ use units::{Duration, Rng};
 /// Linux's gains apply to delays in units of this many ns.
 const GAIN_UNIT: u64 = 64;
 /// Linux's gains are integers in units of 1/256 Hz, so a gain in 1/s is multiplied by this factor.
-const GAIN_SCALE: f64 = 256.0;
+const GAIN_SCALE: f32 = 256.0;
 
 /// How marks and drops are drawn with a given probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -55,7 +55,7 @@ pub(crate) enum Base {
 }
 
 impl Base {
-    /// Creates Linux's arithmetic from gains in 1/s, which it rounds to multiples of 1/256.
+    /// Creates Linux's arithmetic from gains in 1/s, which [`kernel_gain`] rounds down.
     pub(crate) fn integer(alpha: f64, beta: f64) -> Self {
         Self::Integer { p: 0, alpha: linux_gain(alpha), beta: linux_gain(beta) }
     }
@@ -69,11 +69,23 @@ impl Base {
     }
 }
 
-/// Converts a gain in 1/s to the unit of [`Base::Integer`], which is 2^-32 per 64 ns. As in Linux, the gain is first
-/// rounded to a multiple of 1/256, and the result is rounded down.
+/// Converts a gain in 1/s to Linux's unit, 1/256 Hz. Like tc, it rounds the gain to an f32 and then discards the fraction. So
+/// the errors of an f64 do not matter: a computed gain a little below a multiple of 1/256 counts as that multiple.
+///
+/// Source: iproute2 tc/q_dualpi2.c (facts).
+fn kernel_units(per_second: f64) -> u32 {
+    (per_second as f32 * GAIN_SCALE) as u32
+}
+
+/// Returns the gain with which the kernel works if tc is given `per_second`, in 1/s: the multiple of 1/256 below it.
+pub(super) fn kernel_gain(per_second: f64) -> f64 {
+    f64::from(kernel_units(per_second)) / f64::from(GAIN_SCALE)
+}
+
+/// Converts a gain in 1/s to the unit of [`Base::Integer`], which is 2^-32 per 64 ns. As in Linux, the result is rounded
+/// down.
 fn linux_gain(per_second: f64) -> u64 {
-    let parameter = (per_second * GAIN_SCALE + 0.5) as u64;
-    ((parameter * u64::from(u32::MAX)) >> 2) / 1_000_000_000
+    ((u64::from(kernel_units(per_second)) * u64::from(u32::MAX)) >> 2) / 1_000_000_000
 }
 
 /// The running sum of RFC 9332's `recur`. Classic and scalable signals have separate sums.
@@ -210,10 +222,16 @@ mod tests {
 
     #[test]
     fn linux_gains_and_one_update_in_integers() {
-        // In units of 1/256 Hz, the gains 0.16 and 3.2 are rounded to 41 and 819. Then 41 (2^32 - 1) / 4 / 10^9 = 44.02, and 819
-        // (2^32 - 1) / 4 / 10^9 = 879.4, both rounded down.
-        let base = Base::integer(0.16, 3.2);
+        // In units of 1/256 Hz, the kernel's default gains are 41 and 819. Then 41 (2^32 - 1) / 4 / 10^9 = 44.02, and 819 (2^32 - 1)
+        // / 4 / 10^9 = 879.4, both rounded down.
+        let base = Base::integer(41.0 / 256.0, 819.0 / 256.0);
         assert_eq!(base, Base::Integer { p: 0, alpha: 44, beta: 879 });
+        // tc truncates gains: 0.16 = 40.96/256 gives 40, so 40 (2^32 - 1) / 4 / 10^9 = 42.95, and 9.6 = 2457.6/256 gives 2457, so
+        // 2638.2
+        assert_eq!(Base::integer(0.16, 9.6), Base::Integer { p: 0, alpha: 42, beta: 2638 });
+        // a multiple of 1/256 stays, also if the formula of `rtt_max` misses it by the error of f64: 0.3 / 0.03 is 10, or 2560/256, so
+        // 2748.8
+        assert_eq!(Base::integer(10.0 - 1e-14, 0.3 / 0.03), Base::Integer { p: 0, alpha: 2748, beta: 2748 });
         // The delay rises from 18 to 20 ms, 5 ms above the target of 15 ms, so (5e6 x 44 + 2e6 x 879) / 64 = 30 906 250 is added to
         // p' = 0.1.
         let tenth = 429_496_730;

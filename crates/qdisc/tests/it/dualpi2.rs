@@ -519,6 +519,23 @@ fn what_is_refused() {
     // with these values, alpha would be 0.1 tupdate / rtt_max^2 = 0.1 x 16 ms / (1 us)^2 = 1.6e9 per second, which is
     // above the limit
     assert!(refusal(r#"{"rtt_max": "1us", "tupdate": "16ms"}"#).contains("dualpi2.rtt_max: gives a gain of"));
+    // Linux's gains are whole multiples of 1/256 = 0.0039 per second, so smaller gains would become 0. With the target of 15 ms, alpha
+    // = 0.1 x 15 ms / rtt_max^2 is below 1/256 from 619.7 ms on. tc also refuses such a max_rtt.
+    let gain = refusal(r#"{"alpha": 0.0038}"#);
+    assert!(gain.contains("dualpi2.alpha: 0.0038 is not valid") && gain.contains("at least 0.00390625"), "{gain}");
+    assert!(refusal(r#"{"beta": 0.001}"#).contains("dualpi2.beta: 0.001 is not valid"));
+    let long = refusal(r#"{"rtt_max": "620ms"}"#);
+    assert!(long.contains("dualpi2.rtt_max: gives alpha = 3.90e-3") && long.contains("rfc9332"), "{long}");
+    assert!(refusal(r#"{"rtt_max": "80s", "alpha": 1}"#).contains("dualpi2.rtt_max: gives beta = 3.75e-3"));
+    for text in [
+        r#"{"rtt_max": "619ms"}"#,
+        r#"{"rtt_max": "620ms", "alpha": 0.01}"#,
+        r#"{"alpha": 0.00390625, "beta": 0.004}"#,
+        r#"{"rtt_max": "80s", "variant": "rfc9332", "beta": 0.001}"#,
+    ] {
+        let spec: Spec = serde_json::from_value(format!(r#"{{"dualpi2": {text}}}"#).parse().unwrap()).unwrap();
+        spec.validate().unwrap();
+    }
     assert!(refusal(r#"{"time_shift": "50ms", "classic_protection": 0.1}"#).contains("two ways"));
     assert!(refusal(r#"{"drop_early": true, "native": "ramp"}"#).contains("step"));
     assert!(refusal(r#"{"l_dscp_exempt": true}"#).contains("needs l_dscp"));
