@@ -173,6 +173,22 @@ impl Dualpi2Params {
         self.memory_limit.or(implied).map(Limit::Bytes)
     }
 
+    /// Returns the same discipline with explicit values of the keys that `rtt_max` determines, which tc has keywords for.
+    /// With variant linux, gains are those with which the kernel works.
+    pub(crate) fn explicit(&self) -> Self {
+        let mut explicit = self.clone();
+        if explicit.rtt_max.take().is_some() || !self.is_linux() {
+            explicit.tupdate = Some(self.tupdate());
+            explicit.alpha = Some(self.alpha());
+            explicit.beta = Some(self.beta());
+        }
+        if self.is_linux() {
+            explicit.alpha = explicit.alpha.map(kernel_gain);
+            explicit.beta = explicit.beta.map(kernel_gain);
+        }
+        explicit
+    }
+
     /// Checks that neither gain becomes 0 in Linux's arithmetic.
     fn gains_of_linux(&self) -> Result<(), Problem> {
         for (name, own, gain) in [("alpha", self.alpha, self.alpha()), ("beta", self.beta, self.beta())] {

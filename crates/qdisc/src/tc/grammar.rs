@@ -31,10 +31,15 @@ pub(super) enum Kind {
     Share,
     /// A number: `0.16`.
     Number,
+    /// A gain of dualpi2, a number in 1/s. The kernel has a multiple of 1/256, which `tc qdisc show` prints with six digits.
+    Gain,
     /// A value and a mask of DSCP and ECN: `0x1/0x3`.
     Selector,
     /// A time with its unit or a number of packets: `1ms`, `5p`.
     Threshold,
+    /// A round-trip time with its unit, from which tc computes several parameters of dualpi2. Such a keyword is read but
+    /// never written, because each of these parameters also has a keyword of its own.
+    RoundTrip,
     /// A value of the parameter in our own notation, for a keyword that tc does not have.
     Own,
     /// No argument: sets the parameter to this value.
@@ -44,6 +49,11 @@ pub(super) enum Kind {
     /// No argument: sets several parameters, given as pairs of a name and a JSON value. Such a keyword is read but
     /// never written, because each of its parameters also has a keyword of its own.
     Several(&'static [(&'static str, &'static str)]),
+    /// No argument: adds this number of bytes to cake's overhead, and sets several parameters like `Several`.
+    Adds(i64, &'static [(&'static str, &'static str)]),
+    /// No argument: sets the parameter to this JSON value, and also sets several parameters like `Several`. It is written
+    /// for the first value alone.
+    IsAnd(&'static str, &'static [(&'static str, &'static str)]),
     /// A tc option for which we have no parameter, with its number of arguments.
     Absent(usize),
 }
@@ -54,7 +64,7 @@ impl Kind {
         match self {
             Self::Packets => (" PACKETS", "a number of packets, such as 1000 or 1000p"),
             Self::Size => (" BYTES", "a size such as 1514 or 64kb (1024 bytes each, as tc counts)"),
-            Self::Time => (" TIME", "a time with its unit, such as 5ms or 100us"),
+            Self::Time | Self::RoundTrip => (" TIME", "a time with its unit, such as 5ms or 100us"),
             Self::Seconds => (" SECONDS", "a whole number of seconds, such as 10"),
             Self::Rate => (" RATE", "a rate such as 10mbit"),
             Self::Shaped => (" RATE", "a rate such as 10mbit, or unlimited"),
@@ -64,13 +74,15 @@ impl Kind {
             Self::Sixteenths => (" NUMBER", "a whole number from 0 to 32"),
             Self::Percent => (" PERCENT", "a whole number from 0 to 100"),
             Self::Share => (" PROBABILITY", "a probability from 0 to 1"),
-            Self::Number => (" NUMBER", "a number, such as 0.16"),
+            Self::Number | Self::Gain => (" NUMBER", "a number, such as 0.16"),
             Self::Selector => (" VALUE/MASK", "VALUE/MASK, such as 0x1/0x3 for ECT(1)"),
             Self::Threshold => {
                 (" TIME|PACKETS", "a time with its unit, such as 1ms, or a number of packets, such as 5p")
             }
             Self::Own => ("", "a keyword"),
-            Self::Flag(_) | Self::Is(_) | Self::Several(_) | Self::Absent(_) => ("", "nothing"),
+            Self::Flag(_) | Self::Is(_) | Self::Several(_) | Self::Adds(..) | Self::IsAnd(..) | Self::Absent(_) => {
+                ("", "nothing")
+            }
         }
     }
 
@@ -121,8 +133,8 @@ const fn w(tc: &'static str, field: &'static str, kind: Kind) -> Keyword {
 }
 
 use Kind::{
-    Absent, Count, Flag, Is, Number, Own, PacketCount, Packets, Percent, Rate, Seconds, Selector, Several, Shaped,
-    Share, Signed, Sixteenths, Size, Threshold, Time,
+    Absent, Adds, Count, Flag, Gain, Is, IsAnd, Number, Own, PacketCount, Packets, Percent, Rate, RoundTrip, Seconds,
+    Selector, Several, Shaped, Share, Signed, Sixteenths, Size, Threshold, Time,
 };
 
 /// Size of a frame in bytes, used to convert between packets and bytes, as in Linux.
@@ -214,15 +226,17 @@ const DUALPI2: &[Keyword] = &[
     w("classic_protection", "classic_protection", Percent),
     w("target", "target", Time),
     w("tupdate", "tupdate", Time),
-    w("alpha", "alpha", Number),
-    w("beta", "beta", Number),
-    w("max_rtt", "", Absent(1)),
-    w("typical_rtt", "", Absent(1)),
+    w("alpha", "alpha", Gain),
+    w("beta", "beta", Gain),
+    w("max_rtt", "rtt_max", RoundTrip),
+    w("typical_rtt", "target", RoundTrip),
     w("split_gso", "split_gso", Flag(true)),
     w("no_split_gso", "split_gso", Flag(false)),
 ];
 
-/// The keywords of tc-cake(8). Keywords of kind `Several` select the overhead of a type of line, or a round-trip time.
+/// The keywords of tc-cake(8). Keywords of kind `Several` select a round-trip time, and those of kind `Adds` the overhead of a
+/// type of line. As in tc, such an overhead is added to the overhead so far; `overhead`, `conservative` and `raw` replace
+/// it.   Source: iproute2 tc/q_cake.c (facts).
 const CAKE: &[Keyword] = &[
     w("bandwidth", "bandwidth", Shaped),
     w("unlimited", "bandwidth", Is("null")),
@@ -248,7 +262,7 @@ const CAKE: &[Keyword] = &[
     w("split-gso", "split_gso", Flag(true)),
     w("no-split-gso", "split_gso", Flag(false)),
     w("rtt", "rtt", Time),
-    w("raw", "overhead", Is("null")),
+    w("raw", "overhead", IsAnd("null", &[("framing", "\"none\"")])),
     w("overhead", "overhead", Signed),
     w("noatm", "framing", Is("\"none\"")),
     w("atm", "framing", Is("\"atm\"")),
@@ -265,29 +279,29 @@ const CAKE: &[Keyword] = &[
     w("oceanic", "rtt", Several(&[("rtt", "\"300ms\"")])),
     w("satellite", "rtt", Several(&[("rtt", "\"1s\"")])),
     w("interplanetary", "rtt", Several(&[("rtt", "\"1000s\"")])),
-    line("conservative", &[("overhead", "48"), ("framing", "\"atm\"")]),
-    line("docsis", &[("overhead", "18"), ("mpu", "64"), ("framing", "\"none\"")]),
-    line("ethernet", &[("overhead", "38"), ("mpu", "84"), ("framing", "\"none\"")]),
-    line("pppoe-ptm", &[("overhead", "30"), ("framing", "\"ptm\"")]),
-    line("bridged-ptm", &[("overhead", "22"), ("framing", "\"ptm\"")]),
-    line("pppoa-vcmux", &[("overhead", "10"), ("framing", "\"atm\"")]),
-    line("pppoa-llc", &[("overhead", "14"), ("framing", "\"atm\"")]),
-    line("pppoe-vcmux", &[("overhead", "32"), ("framing", "\"atm\"")]),
-    line("pppoe-llcsnap", &[("overhead", "40"), ("framing", "\"atm\"")]),
-    line("bridged-vcmux", &[("overhead", "24"), ("framing", "\"atm\"")]),
-    line("bridged-llcsnap", &[("overhead", "32"), ("framing", "\"atm\"")]),
-    line("ipoa-vcmux", &[("overhead", "8"), ("framing", "\"atm\"")]),
-    line("ipoa-llcsnap", &[("overhead", "16"), ("framing", "\"atm\"")]),
+    w("conservative", "overhead", Several(&[("overhead", "48"), ("framing", "\"atm\"")])),
+    line("docsis", 18, &[("mpu", "64"), ("framing", "\"none\"")]),
+    line("ethernet", 38, &[("mpu", "84")]),
+    line("pppoe-ptm", 30, &[("framing", "\"ptm\"")]),
+    line("bridged-ptm", 22, &[("framing", "\"ptm\"")]),
+    line("pppoa-vcmux", 10, &[("framing", "\"atm\"")]),
+    line("pppoa-llc", 14, &[("framing", "\"atm\"")]),
+    line("pppoe-vcmux", 32, &[("framing", "\"atm\"")]),
+    line("pppoe-llcsnap", 40, &[("framing", "\"atm\"")]),
+    line("bridged-vcmux", 24, &[("framing", "\"atm\"")]),
+    line("bridged-llcsnap", 32, &[("framing", "\"atm\"")]),
+    line("ipoa-vcmux", 8, &[("framing", "\"atm\"")]),
+    line("ipoa-llcsnap", 16, &[("framing", "\"atm\"")]),
+    line("ether-vlan", 4, &[]),
+    w("via-ethernet", "", Several(&[])),
     w("nat", "", Absent(0)),
     w("autorate-ingress", "", Absent(0)),
     w("fwmark", "", Absent(1)),
-    w("ether-vlan", "", Absent(0)),
-    w("via-ethernet", "", Absent(0)),
 ];
 
-/// Returns the keyword that sets the overhead of one type of line.
-const fn line(tc: &'static str, sets: &'static [(&'static str, &'static str)]) -> Keyword {
-    w(tc, "overhead", Several(sets))
+/// Returns the keyword that adds the overhead of one type of line, in bytes.
+const fn line(tc: &'static str, bytes: i64, sets: &'static [(&'static str, &'static str)]) -> Keyword {
+    w(tc, "overhead", Adds(bytes, sets))
 }
 
 /// The overflow rule that sfq's keyword `headdrop` selects, as JSON: the head of the queue with the most packets is

@@ -40,6 +40,9 @@ pub(crate) fn read(text: &str) -> Result<Value, WordError> {
         put(&mut table, field, serde_json::from_str(json).unwrap_or_default());
     }
     options(&mut table, grammar, ours, name, rest)?;
+    if shown_line(text) {
+        exact_gains(&mut table, grammar);
+    }
     Ok(Value::Object(Map::from_iter([(ours.to_owned(), Value::Object(table))])))
 }
 
@@ -56,12 +59,18 @@ pub fn table(text: &str) -> Option<Value> {
     serde_json::from_value::<Spec>(host.clone()).ok().map(|_| host)
 }
 
+/// Returns true if the text is a line of `tc qdisc show`.
+fn shown_line(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    words.next() == Some("qdisc") && words.next().is_some()
+}
+
 /// Returns the words from the discipline's name on, without the other parts of a command or of a line of
 /// `tc qdisc show`, such as `dev eth0` and `refcnt 2`.
 fn bare(text: &str) -> Vec<&str> {
     let mut words: Vec<&str> = text.split_whitespace().collect();
     let command = words.first() == Some(&"tc");
-    let shown_line = words.first() == Some(&"qdisc") && words.len() > 1;
+    let shown_line = shown_line(text);
     if command {
         let verb = words.iter().position(|w| ["add", "replace", "change"].contains(w)).unwrap_or(0);
         words.drain(..=verb);
@@ -94,11 +103,21 @@ fn options(
     rest: &[&str],
 ) -> Result<(), WordError> {
     let mut rest = rest.iter().copied();
+    let mut seen = Vec::new();
     while let Some(word) = rest.next() {
+        seen.push(word);
         if let Some(known) = grammar.and_then(|g| g.keywords().find(|w| w.tc == word)) {
-            if let Kind::Several(values) = known.kind {
+            if let Kind::Several(values) | Kind::Adds(_, values) | Kind::IsAnd(_, values) = known.kind {
                 values.iter().for_each(|(f, json)| put(table, f, serde_json::from_str(json).unwrap_or_default()));
-                continue;
+            }
+            match known.kind {
+                Kind::Several(_) => continue,
+                Kind::Adds(bytes, _) => {
+                    let so_far = table.get(known.field).and_then(Value::as_i64).unwrap_or(0);
+                    put(table, known.field, so_far.saturating_add(bytes).into());
+                    continue;
+                }
+                _ => {}
             }
             let value = option(known, name, &mut rest)?;
             // `tc qdisc show` writes "raw overhead 0" if no overhead is compensated. In this case, `overhead 0` must not
@@ -129,14 +148,57 @@ fn options(
             return Err(WordError::Option(word.into(), known));
         }
     }
+    round_trips(table, &seen)
+}
+
+/// Completes the parameters that dualpi2's keywords `max_rtt` and `typical_rtt` determine. `seen` are the keywords of the text.
+///
+/// Source: iproute2 tc/q_dualpi2.c (facts): if one of the two is missing, max_rtt = 6 typical_rtt, in microseconds.   Errors: tc
+/// ignores keywords of the parameters that the two determine, with a warning; we refuse them.
+fn round_trips(table: &mut Map<String, Value>, seen: &[&str]) -> Result<(), WordError> {
+    let has = |word| seen.contains(&word);
+    let (max, typical) = (has("max_rtt"), has("typical_rtt"));
+    if !max && !typical {
+        return Ok(());
+    }
+    if let Some(word) = ["target", "tupdate", "alpha", "beta", "rtt_max"].into_iter().find(|word| has(word)) {
+        let given = if max { "max_rtt" } else { "typical_rtt" };
+        return Err(WordError::Misfit(format!(
+            "dualpi2: \"{word}\" next to \"{given}\" has no effect in tc; leave it out"
+        )));
+    }
+    let time = |table: &Map<String, Value>, field: &str| {
+        table.get(field).and_then(Value::as_str).and_then(|text| text.parse::<Duration>().ok()).unwrap_or_default()
+    };
+    let (longest, target) = (time(table, "rtt_max"), time(table, "target"));
+    if !typical {
+        put(table, "target", Duration::from_micros((longest.0 / 6000).max(1)).to_string().into());
+    } else if !max {
+        put(table, "rtt_max", Duration(target.0.saturating_mul(6)).to_string().into());
+    } else if target > longest {
+        return Err(WordError::Misfit(format!(
+            "dualpi2 typical_rtt: {target} is not valid; expected at most max_rtt ({longest})"
+        )));
+    }
     Ok(())
+}
+
+/// Replaces gains printed with six digits by the kernel's values, which are multiples of 1/256.
+fn exact_gains(table: &mut Map<String, Value>, grammar: Option<&Grammar>) {
+    for gain in grammar.into_iter().flat_map(Grammar::keywords).filter(|w| w.kind == Kind::Gain) {
+        let Some(printed) = table.get(gain.field).and_then(Value::as_f64) else { continue };
+        let exact = (printed * 256.0).round() / 256.0;
+        if (printed - exact).abs() < 1e-6 {
+            put(table, gain.field, exact.into());
+        }
+    }
 }
 
 /// Reads the argument of a tc keyword, and returns the value that the keyword sets.
 fn option<'a>(keyword: &Keyword, name: &str, rest: &mut impl Iterator<Item = &'a str>) -> Result<Value, WordError> {
     match keyword.kind {
         Kind::Flag(on) => return Ok(Value::Bool(on)),
-        Kind::Is(json) => return Ok(serde_json::from_str(json).unwrap_or_default()),
+        Kind::Is(json) | Kind::IsAnd(json, _) => return Ok(serde_json::from_str(json).unwrap_or_default()),
         Kind::Absent(_) => {
             return Err(WordError::Misfit(format!("{name}: \"{}\" of tc is not modelled; leave it out", keyword.tc)));
         }
@@ -166,10 +228,10 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
             Limit::Packets(packets).to_string().into()
         }
         Kind::Size => size(text).ok_or_else(expected)?.to_string().into(),
-        Kind::Time if plain(text) && text != "0" => {
+        Kind::Time | Kind::RoundTrip if plain(text) && text != "0" => {
             return Err(format!("tc reads it as microseconds; write \"{text}us\", or \"{text}ms\" for milliseconds"));
         }
-        Kind::Time => text.parse::<Duration>().map_err(|_| expected())?.to_string().into(),
+        Kind::Time | Kind::RoundTrip => text.parse::<Duration>().map_err(|_| expected())?.to_string().into(),
         Kind::Seconds => {
             let number = ["secs", "sec", "s"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or(text);
             let seconds = whole(number).ok_or_else(expected)?;
@@ -197,7 +259,7 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
             (f64::from(number) / 100.0).into()
         }
         Kind::Selector => text.parse::<crate::law::Selector>()?.to_string().into(),
-        Kind::Number => text.parse::<f64>().ok().filter(|x| x.is_finite()).ok_or_else(expected)?.into(),
+        Kind::Number | Kind::Gain => text.parse::<f64>().ok().filter(|x| x.is_finite()).ok_or_else(expected)?.into(),
         Kind::Threshold if plain(text) => {
             return Err(format!("tc reads it as microseconds; write \"{text}us\", or \"{text}p\" for packets"));
         }
@@ -207,7 +269,9 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
         },
         Kind::Share => text.parse::<Prob>().map_err(|_| expected())?.get().into(),
         Kind::Own => text.into(),
-        Kind::Flag(_) | Kind::Is(_) | Kind::Several(_) | Kind::Absent(_) => Value::Null,
+        Kind::Flag(_) | Kind::Is(_) | Kind::Several(_) | Kind::Adds(..) | Kind::IsAnd(..) | Kind::Absent(_) => {
+            Value::Null
+        }
     })
 }
 

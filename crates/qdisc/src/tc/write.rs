@@ -30,13 +30,7 @@ const VERSIONS: &[(&str, &str, Values)] = &[
     ("red", "ns2", &[("limit", "\"50p\""), ("probability", "0.1")]),
     ("dualpi2", "rfc9332", RFC9332),
 ];
-const RFC9332: Values = &[
-    ("limit", "\"250ms\""),
-    ("tupdate", "\"15ms\""),
-    ("alpha", "0.15"),
-    ("beta", "3.0"),
-    ("classic_protection", "0.0625"),
-];
+const RFC9332: Values = &[("limit", "\"250ms\""), ("classic_protection", "0.0625")];
 const DRAFT2013: Values = &[("target", "\"20ms\""), ("tupdate", "\"30ms\""), ("delay", "\"departure_rate\"")];
 
 /// Disciplines that Linux does not have, each with its nearest equivalent.
@@ -58,7 +52,10 @@ impl Spec {
     /// Writes this discipline in tc syntax. `rate` converts limits given as times to packets or bytes.
     #[inline]
     pub fn in_tc(&self, rate: Option<BitRate>) -> TcText {
-        let mut own = self.parameters();
+        let mut own = match self {
+            Self::Dualpi2(p) => Self::Dualpi2(p.explicit()).parameters(),
+            _ => self.parameters(),
+        };
         let mut text = TcText { words: String::new(), differences: Vec::new() };
         let Some(grammar) = self.grammar() else {
             self.stand_in(rate, &mut text);
@@ -142,8 +139,8 @@ impl Keyword {
     fn sets(&self, value: &Value) -> bool {
         match self.kind {
             Kind::Flag(on) => *value == Value::Bool(on),
-            Kind::Is(json) => serde_json::from_str::<Value>(json).is_ok_and(|v| v == *value),
-            Kind::Several(_) | Kind::Absent(_) | Kind::Own => false,
+            Kind::Is(json) | Kind::IsAnd(json, _) => serde_json::from_str::<Value>(json).is_ok_and(|v| v == *value),
+            Kind::Several(_) | Kind::Adds(..) | Kind::RoundTrip | Kind::Absent(_) | Kind::Own => false,
             _ => !value.is_null(),
         }
     }
@@ -164,7 +161,7 @@ impl Command {
             return;
         }
         let said = match keyword.kind {
-            Kind::Flag(_) | Kind::Is(_) => Some(keyword.tc.to_owned()),
+            Kind::Flag(_) | Kind::Is(_) | Kind::IsAnd(..) => Some(keyword.tc.to_owned()),
             _ => {
                 let text = self.value(keyword, value).or_else(|| self.value(keyword, default?));
                 text.map(|text| format!("{} {text}", keyword.tc))
@@ -216,6 +213,14 @@ impl Command {
             Kind::Percent => self.rounded(keyword, value, 100.0, 100.0)?,
             Kind::Rate | Kind::Shaped | Kind::Threshold | Kind::Selector => text.to_owned(),
             Kind::Number => value.as_f64()?.to_string(),
+            Kind::Gain => {
+                let exact = value.as_f64()?;
+                let gain = (exact * 256.0).round().max(1.0) / 256.0;
+                if gain != exact {
+                    self.instead(keyword, &value.to_string(), &gain.to_string());
+                }
+                gain.to_string()
+            }
             // the parser of shares drops some digits, so we parse the value first, and write only the digits that
             // remain
             Kind::Share => value.as_f64()?.to_string().parse::<Prob>().ok()?.get().to_string(),
@@ -223,10 +228,11 @@ impl Command {
         })
     }
 
-    /// Multiplies a number by `scale`, rounds the product to an integer and limits it to `most`.
+    /// Multiplies a number by `scale`, rounds the product to an integer and limits it to `most`. The result is 0 only for 0,
+    /// because 0 would switch off the effect of the parameter.
     fn rounded(&mut self, keyword: &Keyword, value: &Value, scale: f64, most: f64) -> Option<String> {
         let exact = value.as_f64()? * scale;
-        let whole = exact.round().min(most);
+        let whole = exact.round().max(if exact > 0.0 { 1.0 } else { 0.0 }).min(most);
         if (exact - whole).abs() > 1e-9 {
             self.instead(keyword, &value.to_string(), &format!("{} {whole}", keyword.tc));
         }

@@ -1,6 +1,6 @@
 //! Tests that read and write disciplines in tc's syntax: the meaning of the keywords, the errors, and the round trip.
 
-use qdisc::{LawSpec, QDISCS, Spec};
+use qdisc::{LawSpec, Params, QDISCS, Spec};
 use serde_json::{Value, json};
 use units::{BitRate, Limit};
 
@@ -69,6 +69,15 @@ fn words_mean_the_table_with_the_same_values() {
             "cake rtt 50ms overhead -4 mpu 84 atm",
             r#"{"cake": {"rtt": "50ms", "overhead": -4, "mpu": 84, "framing": "atm"}}"#,
         ),
+        // lines and VLAN tags add their bytes to the overhead so far: 30 + 4 + 4 = 38, and 10 + 18 = 28
+        ("cake pppoe-ptm ether-vlan ether-vlan", r#"{"cake": {"overhead": 38, "framing": "ptm"}}"#),
+        ("cake overhead 10 docsis via-ethernet", r#"{"cake": {"overhead": 28, "mpu": 64}}"#),
+        ("cake ether-vlan overhead 10", r#"{"cake": {"overhead": 10}}"#),
+        ("cake raw ether-vlan", r#"{"cake": {"overhead": 4}}"#),
+        // conservative sets the overhead, ethernet leaves the framing as it is, and raw removes both
+        ("cake docsis conservative", r#"{"cake": {"overhead": 48, "mpu": 64, "framing": "atm"}}"#),
+        ("cake atm ethernet", r#"{"cake": {"overhead": 38, "mpu": 84, "framing": "atm"}}"#),
+        ("cake pppoe-ptm raw", r#"{"cake": {}}"#),
         ("cake", r#"{"cake": {}}"#),
         ("red", r#"{"red": {}}"#),
         ("dualpi2", r#"{"dualpi2": {}}"#),
@@ -82,6 +91,11 @@ fn words_mean_the_table_with_the_same_values() {
             r#"{"dualpi2": {"target": "10ms", "tupdate": "8ms", "alpha": 0.5, "beta": 4.0, "step_thresh": "2ms",
                 "classic_protection": 0.2}}"#,
         ),
+        // max_rtt is our rtt_max, and typical_rtt our target; if one of them is missing, max_rtt is six times typical_rtt
+        ("dualpi2 max_rtt 100ms typical_rtt 20ms", r#"{"dualpi2": {"rtt_max": "100ms", "target": "20ms"}}"#),
+        ("dualpi2 typical_rtt 15ms", r#"{"dualpi2": {"rtt_max": "90ms", "target": "15ms"}}"#),
+        // 100 ms / 6 = 16666.7 us, which tc truncates
+        ("dualpi2 max_rtt 100ms limit 50", r#"{"dualpi2": {"rtt_max": "100ms", "target": "16666us", "limit": "50p"}}"#),
         ("pfifo", r#"{"droptail": {}}"#),
         ("pfifo limit 417", r#"{"droptail": {"limit": "417p"}}"#),
         ("bfifo limit 64kb", r#"{"droptail": {"limit": "65536B"}}"#),
@@ -114,6 +128,11 @@ fn words_mean_the_table_with_the_same_values() {
              drop_on_overload drop_dequeue classic_protection 10% l4s_ect split_gso",
             r#"{"dualpi2": {"limit": "10000p", "classic_protection": 0.1}}"#,
         ),
+        // tc prints gains with six digits: 0.160156 is the kernel's 41/256 = 0.16015625, and 3.199219 its 819/256
+        (
+            "qdisc dualpi2 1: root refcnt 2 target 15ms tupdate 16ms alpha 0.160156 beta 3.199219",
+            r#"{"dualpi2": {"tupdate": "16ms", "alpha": 0.16015625, "beta": 3.19921875}}"#,
+        ),
         (
             "qdisc cake 8001: dev eth0 root refcnt 2 bandwidth 10Mbit diffserv3 triple-isolate nonat nowash no-ack-filter \
              split-gso rtt 100ms raw overhead 0",
@@ -145,6 +164,11 @@ fn invalid_words_are_refused_in_one_line() {
         ("sfq redflowlimit 10", &["\"redflowlimit\" of tc is not modelled"]),
         ("pie alpha 33", &["pie alpha: \"33\"", "0 to 32"]),
         ("cake nat", &["cake: \"nat\" of tc is not modelled"]),
+        ("dualpi2 max_rtt 100ms target 20ms", &["\"target\"", "max_rtt", "leave it out"]),
+        ("dualpi2 alpha 0.5 typical_rtt 20ms", &["\"alpha\"", "leave it out"]),
+        ("dualpi2 max_rtt 100ms rtt_max 50ms", &["\"rtt_max\"", "leave it out"]),
+        ("dualpi2 max_rtt 10ms typical_rtt 20ms", &["dualpi2 typical_rtt: 20ms", "at most max_rtt (10ms)"]),
+        ("dualpi2 max_rtt 100", &["microseconds", "\"100ms\""]),
         ("cake bandwith 20mbit", &["unknown variant `bandwith`", "`bandwidth`"]),
         ("cake bandwidth fast", &["cake bandwidth: \"fast\"", "5mbit"]),
         ("cake overhead 1.5", &["cake overhead: \"1.5\"", "18 or -4"]),
@@ -262,6 +286,56 @@ fn what_tc_cannot_express_is_listed() {
     assert!(lred.differences[0].starts_with("Linux has no lred"), "{lred:?}");
     let own = written(r#"{"fq_codel": {"law_sees": "own", "variant": "linux"}}"#);
     assert_eq!(own.differences, ["law_sees = \"own\": tc has no keyword for it"]);
+}
+
+/// Tests that a written dualpi2 has the gains with which we simulate it, also those that `rtt_max` determines.
+#[test]
+fn dualpi2_is_written_with_its_gains() {
+    let written = |json: &str| table(json).in_tc(None);
+    let controller = |spec: &Spec| match spec {
+        Spec::Dualpi2(p) => p.build().pi2().clone(),
+        _ => panic!("{spec:?}"),
+    };
+    let control = |words: &str| words[words.find(" target").unwrap()..words.find(" split_gso").unwrap()].to_owned();
+    for (json, words) in [
+        // tupdate = 30 ms / 3, alpha = 0.1 x 10 ms / (30 ms)^2 = 1.111 = 284.4/256, and beta = 0.3 / 30 ms. tc's own result for
+        // max_rtt 30ms typical_rtt 15ms is the same
+        (r#"{"rtt_max": "30ms"}"#, " target 15ms tupdate 10ms alpha 1.109375 beta 10"),
+        // 20 ms / 3 = 6666.7 us, which tc truncates; alpha = 0.1 x 6.666 ms / (20 ms)^2 = 1.6665 = 426.6/256
+        (r#"{"rtt_max": "20ms"}"#, " target 15ms tupdate 6666us alpha 1.6640625 beta 15"),
+        (r#"{"rtt_max": "90ms", "target": "20ms", "beta": 4}"#, " target 20ms tupdate 20ms alpha 0.24609375 beta 4"),
+        // 0.16 = 40.96/256
+        (r#"{"alpha": 0.16}"#, " target 15ms alpha 0.15625"),
+        ("{}", " target 15ms"),
+    ] {
+        let own = written(&format!(r#"{{"dualpi2": {json}}}"#));
+        assert_eq!((control(&own.words).as_str(), own.differences.len()), (words, 0), "{json}: {own:?}");
+        let ours = table(&format!(r#"{{"dualpi2": {json}}}"#));
+        assert_eq!(controller(&read(&own.words).unwrap()), controller(&ours), "{json}");
+    }
+    // RFC 9332's gains are real numbers: 0.15 = 38.4/256, and 0.1 x 15 ms / (300 ms)^2 = 0.016667 = 4.3/256
+    let rfc = written(r#"{"dualpi2": {"variant": "rfc9332", "limit": "100p"}}"#);
+    assert_eq!(control(&rfc.words), " target 15ms tupdate 15ms alpha 0.1484375 beta 3");
+    assert!(
+        rfc.differences.iter().any(|l| l.starts_with("alpha = 0.15") && l.ends_with(": 0.1484375 in tc")),
+        "{rfc:?}"
+    );
+    let rfc = written(r#"{"dualpi2": {"variant": "rfc9332", "limit": "100p", "rtt_max": "300ms"}}"#);
+    assert_eq!(control(&rfc.words), " target 15ms tupdate 15ms alpha 0.015625 beta 1");
+    assert!(rfc.differences.iter().any(|l| l.starts_with("alpha = 0.01666")), "{rfc:?}");
+    // Linux refuses a gain of 0
+    let rfc = written(r#"{"dualpi2": {"variant": "rfc9332", "limit": "100p", "alpha": 0.0001}}"#);
+    assert!(rfc.words.contains(" alpha 0.00390625 "), "{rfc:?}");
+}
+
+/// Tests that a small number above 0 is not written as 0, which would switch its effect off.
+#[test]
+fn small_numbers_are_not_written_as_zero() {
+    let pie = table(r#"{"pie": {"variant": "linux", "alpha": 0.01, "beta": 0}}"#).in_tc(None);
+    assert!(pie.words.contains(" alpha 1 beta 0 "), "{pie:?}");
+    assert_eq!(pie.differences, ["alpha = 0.01: alpha 1 in tc"]);
+    let fq_pie = table(r#"{"fq_pie": {"pie": {"mark_ecnth": 0.002}}}"#).in_tc(None);
+    assert!(fq_pie.words.contains(" ecn_prob 1 "), "{fq_pie:?}");
 }
 
 #[test]
