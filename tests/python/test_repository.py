@@ -38,3 +38,19 @@ def test_every_reference_of_the_paper_is_in_its_bibliography_and_used() -> None:
     cited.add("ns3")
     listed = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "docs" / "paper" / "paper.bib").read_text(), re.MULTILINE))
     assert cited == listed
+
+
+def test_the_examples_in_the_documentation_of_crates_are_run() -> None:
+    """Crates without examples have `doctest = false`, because rustdoc takes a second for each crate to find none."""
+    examples: set[str] = set()
+    tested: set[str] = set()
+    for manifest in (file for place in ("crates", "benches", "tests") for file in ROOT.glob(f"{place}/*/Cargo.toml")):
+        crate = manifest.parent.name
+        if tomllib.loads(manifest.read_text()).get("lib", {"doctest": False}).get("doctest", True):
+            tested.add(crate)
+        for file in manifest.parent.glob("src/**/*.rs"):
+            fences = re.findall(r"^\s*//[/!]\s*(?:```|~~~)(.*)$", file.read_text(), re.MULTILINE)
+            assert len(fences) % 2 == 0, file
+            if any(words.strip() != "text" for words in fences[::2]):
+                examples.add(crate)
+    assert examples == tested
