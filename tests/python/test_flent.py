@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,24 +54,60 @@ def _installed() -> Path | str:
     return place
 
 
-@pytest.fixture
-def theirs() -> Path:
-    """Returns flent's folder; if flent cannot be installed, the test is skipped with the reason."""
+#: A program that imports flent and its plotter once, which takes most of the time of a command. Then it reads a command
+#: per line, runs it in a fork of its own, with its output in files, and prints the exit code.
+RUNS = """
+import json, os, sys
+import matplotlib.pyplot
+from flent import batch, formatters, plotters, run_flent
+for line in sys.stdin:
+    out, err, *sys.argv = json.loads(line)
+    if (child := os.fork()) == 0:
+        for number, name in ((1, out), (2, err)):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        sys.exit(run_flent())
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+class Theirs:
+    """flent in a process of its own."""
+
+    def __init__(self, place: Path, folder: Path) -> None:
+        self.data = place / "unittests" / "test_data"
+        self._said = [folder / "out", folder / "err"]
+        env = {**os.environ, "PYTHONPATH": str(place), "MPLBACKEND": "agg", "HOME": "/nonexistent"}
+        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = subprocess.Popen([sys.executable, "-c", RUNS], env=env, text=True, **pipes)
+
+    def run(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        """Runs a command of flent to its end."""
+        words = ["flent", *map(str, arguments)]
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps([*map(str, self._said), *words]) + "\n")
+        self._process.stdin.flush()
+        code = int(self._process.stdout.readline())
+        return subprocess.CompletedProcess(words, code, *(said.read_text() for said in self._said))
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
+    """Returns flent; if it cannot be installed, the test is skipped with the reason."""
     place = _installed()
     if isinstance(place, str):
         pytest.skip(place)
-    return place
+    started = Theirs(place, tmp_path_factory.mktemp("flent"))
+    yield started
+    started.close()
 
 
-def run_flent(theirs: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "PYTHONPATH": str(theirs), "MPLBACKEND": "agg", "HOME": "/nonexistent"}
-    command = [sys.executable, "-m", "flent", *map(str, arguments)]
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
-
-
-def statistics(theirs: Path, file: Path, plotted: str) -> dict[str, float]:
+def statistics(theirs: Theirs, file: Path, plotted: str) -> dict[str, float]:
     """Returns the mean of each series of a plot, as printed by flent's formatter `stats`."""
-    done = run_flent(theirs, "-i", file, "-p", plotted, "-f", "stats", "-o", "-")
+    done = theirs.run("-i", file, "-p", plotted, "-f", "stats", "-o", "-")
     assert done.returncode == 0, done.stderr
     found: dict[str, float] = {}
     series = ""
@@ -87,11 +124,11 @@ def result() -> Any:
     return bloatlab.run(HOME, sets={"link.up.queue": {"droptail": {"limit": "60p"}}})
 
 
-def test_flents_own_plotter_draws_what_is_written(theirs: Path, result: Any, tmp_path: Path):
+def test_flents_own_plotter_draws_what_is_written(theirs: Theirs, result: Any, tmp_path: Path):
     file = flent.write(result, tmp_path / "home.flent.gz")
     for plotted in ("ping_cdf", "totals", "upload", "ping"):
         png = tmp_path / f"{plotted}.png"
-        done = run_flent(theirs, "-i", file, "-p", plotted, "-o", png)
+        done = theirs.run("-i", file, "-p", plotted, "-o", png)
         assert done.returncode == 0, done.stderr
         assert "ERROR" not in done.stderr
         assert png.read_bytes()[:4] == b"\x89PNG"
@@ -103,14 +140,14 @@ def test_flents_own_plotter_draws_what_is_written(theirs: Path, result: Any, tmp
 
 
 @pytest.mark.parametrize("direction", ["down", "both"])
-def test_downloads_and_both_ways_have_tests_of_their_own(theirs: Path, direction: str, tmp_path: Path):
+def test_downloads_and_both_ways_have_tests_of_their_own(theirs: Theirs, direction: str, tmp_path: Path):
     down = {"from": "home", "to": ["net"], "traffic": {"ftp": {"direction": "down"}}}
     apps = {"down": down, "echo": HOME["app"]["echo"]} | ({"up": HOME["app"]["upload"]} if direction == "both" else {})
     file = flent.write(bloatlab.run({**HOME, "app": apps, "duration": "8s"}), tmp_path / "x.flent.gz")
     name = json.loads(gzip.decompress(file.read_bytes()))["metadata"]["NAME"]
     assert name == ("rrul_be_nflows" if direction == "both" else "tcp_ndown")
     for plotted in ("ping_cdf", "totals"):
-        done = run_flent(theirs, "-i", file, "-p", plotted, "-o", tmp_path / "x.png")
+        done = theirs.run("-i", file, "-p", plotted, "-o", tmp_path / "x.png")
         assert done.returncode == 0, done.stderr
 
 
@@ -129,23 +166,23 @@ def test_downloads_and_both_ways_have_tests_of_their_own(theirs: Path, direction
         ("bursts", ("ping",)),
     ],
 )
-def test_flents_own_tests_by_name_open_under_it(theirs: Path, name: str, plots: tuple[str, ...], tmp_path: Path):
+def test_flents_own_tests_by_name_open_under_it(theirs: Theirs, name: str, plots: tuple[str, ...], tmp_path: Path):
     file = flent.write(bloatlab.run(name, sets={"length": "8s"}), tmp_path / "x.flent.gz")
     meta = json.loads(gzip.decompress(file.read_bytes()))["metadata"]
     assert (meta["NAME"], meta["LENGTH"]) == (name, 8)
     for plotted in plots:
-        done = run_flent(theirs, "-i", file, "-p", plotted, "-o", tmp_path / "x.png")
+        done = theirs.run("-i", file, "-p", plotted, "-o", tmp_path / "x.png")
         assert done.returncode == 0, done.stderr
         assert "ERROR" not in done.stderr, done.stderr
         assert "no data" not in done.stderr.lower(), done.stderr
 
 
-def test_what_others_measured_is_read_with_the_means_of_their_tools(theirs: Path):
+def test_what_others_measured_is_read_with_the_means_of_their_tools(theirs: Theirs):
     """flent's samples of versions 2, 3 and 4 contain the means that netperf and ping computed (MEAN_VALUE); our means
     agree with them.
     """
     for name in ("rrul-icmp", "rrul", "rrul_be-socket_stats"):
-        file = theirs / "unittests" / "test_data" / f"test-{name}.flent.gz"
+        file = theirs.data / f"test-{name}.flent.gz"
         meta = json.loads(gzip.decompress(file.read_bytes()))["metadata"]
         measures = flent.read(file).measures()
         for way in ("upload", "download"):
@@ -155,15 +192,15 @@ def test_what_others_measured_is_read_with_the_means_of_their_tools(theirs: Path
         assert abs(float(pings["t_s"].min())) < 2.0  # type: ignore[arg-type]
         assert float(pings["t_s"].max()) < float(meta["TOTAL_LENGTH"]) + 2.0  # type: ignore[arg-type]
     # in this file all pings are ICMP, so they are compared with the statistics of the program ping
-    icmp = theirs / "unittests" / "test_data" / "test-rrul-icmp.flent.gz"
+    icmp = theirs.data / "test-rrul-icmp.flent.gz"
     told = json.loads(gzip.decompress(icmp.read_bytes()))["metadata"]["SERIES_META"]["Ping (ms) ICMP"]
     rtts = flent.read(icmp).tables["pings"]["rtt_ms"]
     assert rtts.mean() == pytest.approx(told["MEAN_VALUE"], rel=0.01)
     assert rtts.max() == pytest.approx(told["MAX_VALUE"], rel=0.01)
 
 
-def test_a_line_measured_at_home_lies_beside_a_simulation(theirs: Path, result: Any, tmp_path: Path, capsys: Any):
-    home = theirs / "unittests" / "test_data" / "test-tcp_nup.flent.gz"
+def test_a_line_measured_at_home_lies_beside_a_simulation(theirs: Theirs, result: Any, tmp_path: Path, capsys: Any):
+    home = theirs.data / "test-tcp_nup.flent.gz"
     folder = bloatlab.save(result, tmp_path / "simulated")
     figure = plot(home, folder, kind="cdf")
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["test-tcp_nup", "simulated"]
