@@ -108,8 +108,8 @@ def _hidden(figure: Figure) -> set[Text]:
     return hidden
 
 
-def overlapping(figure: Figure) -> list[tuple[str, str]]:
-    boxes = [(t.get_text(), t.get_window_extent()) for t in texts(figure)]
+def overlapping(shown: list[Text]) -> list[tuple[str, str]]:
+    boxes = [(t.get_text(), t.get_window_extent()) for t in shown]
     return [
         (a, b)
         for (a, one), (b, two) in itertools.combinations(boxes, 2)
@@ -122,8 +122,9 @@ def overlapping(figure: Figure) -> list[tuple[str, str]]:
 def test_no_text_lies_over_another_or_beyond_the_edge(folders: tuple[Path, Path], kind: str, width: Any):
     for given in (folders[:1], folders) if kind not in {"sequence", "trace"} else (folders[:1],):
         figure = plot(*given, kind=kind, width=width)
-        assert overlapping(figure) == []
-        for text in texts(figure):
+        shown = texts(figure)
+        assert overlapping(shown) == []
+        for text in shown:
             box = text.get_window_extent()
             assert box.x0 >= -1, text.get_text()
             assert box.x1 <= figure.bbox.x1 + 1, text.get_text()
@@ -136,8 +137,9 @@ def test_no_text_lies_over_another_or_beyond_the_edge(folders: tuple[Path, Path]
 @pytest.mark.parametrize("kind", ["lines", "heatmap", "pareto"])
 def test_no_text_of_a_sweep_lies_over_another(table: pl.DataFrame, kind: str, width: Any):
     figure = plot(table, kind=kind, width=width)
-    assert overlapping(figure) == []
-    assert all(t.get_window_extent().x1 <= figure.bbox.x1 + 1 for t in texts(figure))
+    shown = texts(figure)
+    assert overlapping(shown) == []
+    assert all(t.get_window_extent().x1 <= figure.bbox.x1 + 1 for t in shown)
 
 
 def test_a_figure_is_as_wide_as_its_paper(folders: tuple[Path, Path], tmp_path: Path):

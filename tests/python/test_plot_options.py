@@ -85,11 +85,11 @@ def test_what_a_person_asks_of_a_figure_is_in_it(pair: tuple[Result, Result], ki
     assert first.get_ylim() == (0.25, 4.0)
     written = [t.get_text() for t in texts(figure)]
     assert {"Before and after", "old", "new"} <= set(written)
-    assert overlapping(figure) == []
+    assert overlapping(texts(figure)) == []
     for log, scales in (("x", ("log", "linear")), ("y", ("linear", "log")), ("none", ("linear", "linear"))):
         axes = plot(*pair, kind=kind, log=log).axes[0]  # pyright: ignore[reportArgumentType]
         assert (axes.get_xscale(), axes.get_yscale()) == scales
-        assert overlapping(axes.get_figure()) == []  # pyright: ignore[reportArgumentType]
+        assert overlapping(texts(axes.get_figure())) == []  # pyright: ignore[reportArgumentType]
 
 
 def test_rates_over_time_are_logarithmic_only_if_asked(pair: tuple[Result, Result]):
