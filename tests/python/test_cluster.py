@@ -112,6 +112,15 @@ def machines() -> Iterator[Cluster]:
     made.close()
 
 
+@pytest.fixture(scope="module")
+def standing() -> Iterator[Cluster]:
+    """A cluster with one worker, shared by tests after which both processes still work."""
+    made = Cluster()
+    made.worker()
+    yield made
+    made.close()
+
+
 def table(grid: Path, out: Path, *more: str) -> bytes:
     assert call(["sweep", str(grid), "-o", str(out), "--no-store", *more]) == 0
     return out.read_bytes()
@@ -158,10 +167,9 @@ def test_the_table_of_a_local_cluster_is_that_of_threads(grid: Path, tmp_path: P
     assert "40 runs" in capsys.readouterr().err
 
 
-def test_any_client_is_an_executor_and_fills_the_store(machines: Cluster, tmp_path: Path):
-    machines.worker()
+def test_any_client_is_an_executor_and_fills_the_store(standing: Cluster, tmp_path: Path):
     store = Store(tmp_path / "store")
-    with client_of(machines) as client:
+    with client_of(standing) as client:
         gathered = gather(MADE.points(), Measure("voice", voice), store=store, executor=Dask(client))
         values = sweep(MADE.points(), lambda point, result: (point.key["rate"], result.seed), executor=Dask(client))
     assert values == [(rate, seed) for seed in (1, 2, 3) for rate in ("1mbit", "3mbit")]
@@ -171,9 +179,8 @@ def test_any_client_is_an_executor_and_fills_the_store(machines: Cluster, tmp_pa
     assert gathered.frame().equals(gather(MADE.points(), Measure("voice", voice)).frame())
 
 
-def test_a_worker_whose_variables_have_changed_is_not_another_build(machines: Cluster):
-    machines.worker()
-    with client_of(machines) as client:
+def test_a_worker_whose_variables_have_changed_is_not_another_build(standing: Cluster):
+    with client_of(standing) as client:
         for seed in (1, 2):
             points = Grid({"rate": ["1mbit"]}, build, seeds=[seed]).points()
             assert gather(points, Measure("memo", with_a_memo), executor=Dask(client)).ran == 1
@@ -183,15 +190,14 @@ def of_case(case: str, seed: int) -> bloatlab.Scenario:
     return build(case, seed)
 
 
-def test_a_study_runs_on_a_cluster(machines: Cluster, tmp_path: Path):
-    machines.worker()
+def test_a_study_runs_on_a_cluster(standing: Cluster, tmp_path: Path):
 
     def made(**how: Any) -> Any:
         options = Options(tmp_path, jobs=1, **how)
         batch = Batch(name="all cases", cases=["1mbit", "3mbit"], build=of_case, measure=Measure("voice", voice))
         return run_batch(batch, points(batch, range(1, 3), options), options).gathered
 
-    with client_of(machines) as client:
+    with client_of(standing) as client:
         there = made(executor=Dask(client))
     assert there.ran == 4
     assert there.frame().equals(made().frame())
@@ -333,15 +339,14 @@ def test_ctrl_c_stops_the_runs_of_the_workers(grid: Path, tmp_path: Path, machin
         assert client.submit(int, "5").result(timeout=10) == 5  # the only thread of the worker is free again
 
 
-def test_a_run_that_breaks_is_named(machines: Cluster):
-    machines.worker()
+def test_a_run_that_breaks_is_named(standing: Cluster):
 
     def fails(point: Point[Any], result: Result) -> int:
         if result.seed == 2:
             raise ValueError("no")
         return result.seed
 
-    with client_of(machines) as client:
+    with client_of(standing) as client:
         with pytest.raises(RunError, match=r"^rate=[13]mbit with seed 2: ValueError: no$"):
             sweep(MADE.points(), fails, executor=Dask(client))
         assert sweep(MADE.points()[:2], fails, executor=Dask(client)) == [1, 1]
@@ -370,8 +375,7 @@ def report_every_step() -> None:
     cluster.LOOK_SECONDS = 0.0
 
 
-def test_progress_comes_by_way_of_the_scheduler(machines: Cluster):
-    machines.worker()
+def test_progress_comes_by_way_of_the_scheduler(standing: Cluster):
     heard: list[tuple[int, float]] = []
 
     class Ears(Watch):
@@ -385,7 +389,7 @@ def test_progress_comes_by_way_of_the_scheduler(machines: Cluster):
         return result.seed
 
     long = [Point("long", build("3mbit", 1).with_sets(("duration", "2000s")), 1)]
-    with client_of(machines) as client:
+    with client_of(standing) as client:
         client.wait_for_workers(1)
         client.run(report_every_step)
         sweep(long, slow, executor=Dask(client), watch=Ears())
