@@ -19,9 +19,10 @@ sys.path.insert(0, str(ROOT / "tests/python"))
 
 from playwright.sync_api import sync_playwright  # noqa: E402
 
+from bloatlab.chromium import browser  # noqa: E402
 from bloatlab.cli.play import PAGE, fragment  # noqa: E402
 from bloatlab.scenario import parse  # noqa: E402
-from browser import ARGUMENTS, chromium, opened  # noqa: E402  # pyright: ignore[reportMissingImports]
+from browser import ARGUMENTS, opened  # noqa: E402  # pyright: ignore[reportMissingImports]
 
 #: Four uploads fill a buffer of 500 packets.
 FULL = """
@@ -84,10 +85,10 @@ def main() -> None:
     parser.add_argument("--throttle", type=float, default=4)
     rate = parser.parse_args().throttle
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(ARGUMENTS))
+        started = playwright.chromium.launch(executable_path=browser(), args=list(ARGUMENTS))
         for name, text in (("the page as it opens", None), ("500 packets", FULL)):
             given = "" if text is None else fragment(parse(text))
-            with opened(browser, PAGE, fragment=given) as found:
+            with opened(started, PAGE, fragment=given) as found:
                 found.page.wait_for_selector("body[data-stage]", timeout=60_000)
                 first = float(found.page.evaluate("document.body.dataset.stage"))
                 print(f"{name}: the stage's first picture {first / 1000:.2f} s after the page was opened")
@@ -96,7 +97,7 @@ def main() -> None:
                     session = found.page.context.new_cdp_session(found.page)
                     session.send("Emulation.setCPUThrottlingRate", {"rate": rate})
                     print(f"{name}, processor slowed down {rate:g} times: {frames(found.page)}")
-        browser.close()
+        started.close()
 
 
 if __name__ == "__main__":
