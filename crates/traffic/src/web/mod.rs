@@ -300,8 +300,10 @@ impl Application for Web {
         }
     }
 
-    fn connected<H: Host>(&mut self, _: ConnId, role: Role, host: &mut H) {
-        if role == Role::Client && self.phase == (Phase::Html { measured: false }) {
+    fn connected<H: Host>(&mut self, conn: ConnId, role: Role, host: &mut H) {
+        // a connection that an earlier page left behind may be established while this page waits for its own
+        let html = self.slots[self.html_slot()].conn == Some(conn);
+        if role == Role::Client && html && self.phase == (Phase::Html { measured: false }) {
             self.started = host.now();
             self.phase = Phase::Html { measured: true };
         }

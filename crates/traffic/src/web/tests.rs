@@ -224,6 +224,35 @@ fn five_connections_make_up_for_a_stuck_sixth_if_retrieved_objects_count() {
 }
 
 #[test]
+fn a_page_starts_with_its_own_connection_not_with_one_of_the_page_before() {
+    // objects of random sizes arrive at 1 B/us, so when a page has its last object, other slots have just opened connections. The
+    // next page follows 1 ms later, and its html takes a handshake of 100 ms
+    let mut fake = Fake::new(&RTT);
+    (fake.piece, fake.gap) = (1000, MS);
+    let params = WebParams {
+        html_server: 4,
+        quota: Quota::Retrieved,
+        measure_from: MeasureFrom::Connected,
+        page: Page::Lognormal(Lognormal { draw: Draw::EachPage, ..Default::default() }),
+        think: Duration::from_millis(1),
+        think_spread: Some(Duration::ZERO),
+        pages: Some(20),
+        ..Default::default()
+    };
+    run(params, &mut fake, 1000 * S);
+    let ends = || fake.pages.iter().map(|p| p.1.0);
+    let expected: Vec<u64> = std::iter::once(0).chain(ends().map(|end| end + MS)).map(|syn| syn + 100 * MS).collect();
+    let starts: Vec<u64> = fake.pages.iter().map(|p| p.0.0).collect();
+    assert_eq!(starts, expected[..20]);
+    // in some pages, an older connection is established during the handshake of the html
+    let older = |end: u64| {
+        let established = fake.opened.iter().filter(|o| o.at.0 <= end).map(|o| o.at.0 + RTT[o.peer]);
+        established.filter(|at| (end + MS..end + 101 * MS).contains(at)).count()
+    };
+    assert!(ends().any(|end| older(end) > 0));
+}
+
+#[test]
 fn the_html_may_lie_on_any_server() {
     // the html takes two round trips of 100 ms, and the objects take 1000 ms; the other servers do not delay the page
     let mut fake = Fake::new(&RTT);
