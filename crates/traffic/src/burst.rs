@@ -9,8 +9,7 @@
 //! ```
 //!
 //! A burst is *finished* when all of its bytes have arrived at the receiver; then [`Host::file_done`] is called. A UDP burst that
-//! loses a datagram is never finished; its datagrams still count in `datagrams_sent` and `datagrams_received`. Only the last
-//! [`TRACKED`] UDP bursts are tracked.
+//! loses a datagram is never finished; its datagrams still count in `datagrams_sent` and `datagrams_received`.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -19,14 +18,15 @@ use crate::{Application, ConnId, Demand, Direction, Host, Params, Role, cbr};
 use packet::{Ecn, Kind, Measure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, positive_or_none, require, within};
 
 /// Maximum number of datagrams in one burst. With packets of 1500 bytes, this is 98 MB.
 const MAX_DATAGRAMS: u64 = 1 << 16;
-/// Number of UDP bursts whose arrivals are tracked.
-const TRACKED: usize = 16;
+/// Maximum number of UDP bursts of which some datagrams have arrived, but not all. If this number of later bursts has overtaken
+/// such a burst, it has lost a datagram.
+const INCOMPLETE: usize = 65_536;
 
 /// Transport of a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -111,7 +111,7 @@ impl Params for BurstParams {
             start: Time::ZERO,
             next: 0,
             conns: Conns::default(),
-            unfinished: VecDeque::new(),
+            incomplete: BTreeMap::new(),
             sent: 0,
             received: 0,
             failed: 0,
@@ -119,11 +119,11 @@ impl Params for BurstParams {
     }
 }
 
-/// A burst that has not fully arrived.
+/// A burst over TCP that has not fully arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unfinished {
     number: u64,
-    /// Payload bytes (TCP) or datagrams (UDP) received.
+    /// Payload bytes received.
     received: u64,
 }
 
@@ -133,11 +133,12 @@ pub struct Burst {
     params: BurstParams,
     start: Time,
     next: u64,
-    /// For each connection, the number of the burst that the connection carries.
-    conns: Conns<u64>,
-    /// Unfinished bursts, in numerical order. A UDP burst that loses a datagram never finishes, so only the latest
-    /// [`TRACKED`] unfinished UDP bursts are kept.
-    unfinished: VecDeque<Unfinished>,
+    /// For each connection, the burst that the connection carries.
+    conns: Conns<Unfinished>,
+    /// For each UDP burst of which some datagrams have arrived, but not all: how many have arrived. A burst in flight of which
+    /// nothing has arrived needs no entry. A burst that loses a datagram never finishes, so only the latest [`INCOMPLETE`] are
+    /// kept.
+    incomplete: BTreeMap<u64, u64>,
     sent: u64,
     received: u64,
     failed: u64,
@@ -155,18 +156,14 @@ impl Burst {
     fn burst<H: Host>(&mut self, host: &mut H) {
         let (number, role) = (self.next, self.params.direction.sender());
         self.next += 1;
-        self.unfinished.push_back(Unfinished { number, received: 0 });
         match self.params.transport {
             Transport::Tcp => {
                 let conn = host.open(0);
-                self.conns.insert(conn, number);
+                self.conns.insert(conn, Unfinished { number, received: 0 });
                 host.write(conn, role, self.params.bytes.0);
                 host.close(conn, role);
             }
             Transport::Udp => {
-                if self.unfinished.len() > TRACKED {
-                    self.unfinished.pop_front();
-                }
                 let (n, packet) = (self.datagrams(), self.params.packet.0);
                 // bound: MAX_DATAGRAMS
                 for i in 0..n {
@@ -183,23 +180,8 @@ impl Burst {
         }
     }
 
-    /// Adds `amount` to the received bytes or datagrams of the burst at index `place`. Returns true if the whole burst (`whole`
-    /// bytes or datagrams) has arrived.
-    fn arrived<H: Host>(&mut self, place: usize, amount: u64, whole: u64, host: &mut H) -> bool {
-        let open = &mut self.unfinished[place];
-        open.received += amount;
-        if open.received < whole {
-            return false;
-        }
-        let number = open.number;
-        self.unfinished.remove(place);
+    fn finished<H: Host>(&self, number: u64, host: &mut H) {
         host.file_done(self.begins(number), self.params.bytes.0);
-        true
-    }
-
-    fn place(&self, conn: ConnId) -> Option<usize> {
-        let number = self.conns.get(conn)?;
-        self.unfinished.iter().position(|o| o.number == number)
     }
 }
 
@@ -215,29 +197,37 @@ impl Application for Burst {
 
     fn received<H: Host>(&mut self, conn: ConnId, role: Role, bytes: u64, host: &mut H) {
         if role == self.params.direction.receiver()
-            && let Some(place) = self.place(conn)
-            && self.arrived(place, bytes, self.params.bytes.0, host)
+            && let Some(open) = self.conns.get_mut(conn)
         {
-            self.conns.remove(conn);
-            host.close(conn, role);
+            open.received += bytes;
+            let Unfinished { number, received } = *open;
+            if received >= self.params.bytes.0 {
+                self.finished(number, host);
+                self.conns.remove(conn);
+                host.close(conn, role);
+            }
         }
     }
 
     fn datagram_received<H: Host>(&mut self, _: Role, number: u64, _: Ecn, host: &mut H) {
         self.received += 1;
         let n = self.datagrams();
-        if let Some(place) = self.unfinished.iter().position(|o| o.number == number / n) {
-            self.arrived(place, 1, n, host);
+        let burst = number / n;
+        let arrived = self.incomplete.get(&burst).map_or(1, |arrived| arrived + 1);
+        if arrived == n {
+            self.incomplete.remove(&burst);
+            self.finished(burst, host);
+            return;
+        }
+        self.incomplete.insert(burst, arrived);
+        if self.incomplete.len() > INCOMPLETE {
+            self.incomplete.pop_first();
         }
     }
 
     fn closed<H: Host>(&mut self, conn: ConnId, _: &mut H) {
         // a connection leaves the map when its burst has arrived, so a connection that is still in the map has failed
-        if let Some(place) = self.place(conn) {
-            self.unfinished.remove(place);
-            self.failed += 1;
-        }
-        self.conns.remove(conn);
+        self.failed += u64::from(self.conns.remove(conn).is_some());
     }
 
     const MEASURES: &'static [&'static [Measure]] = &[BEGUN, OVER_TCP, OVER_UDP];
@@ -310,6 +300,46 @@ mod tests {
         let files: Vec<u64> = fake.files.iter().map(|f| f.0.0 / MS).collect();
         assert_eq!(files, [0, 200]);
         assert_eq!(app.figures(Time::ZERO, Time::NEVER)[2], ("datagrams_received", 5.0));
+    }
+
+    #[test]
+    fn any_number_of_bursts_may_be_in_flight() {
+        // two datagrams every 1 ms on a path of 300 ms. A delay of 50 ms for the datagrams of the first 20 ms makes later bursts
+        // overtake them
+        let params = BurstParams {
+            bytes: Bytes(3000),
+            transport: Transport::Udp,
+            interval: Some(Duration::from_millis(1)),
+            ..Default::default()
+        };
+        let mut fake = Fake::new(&[600 * MS]);
+        fake.extra = |t| if t.0 < 20 * MS { 50 * MS } else { 0 };
+        let mut app = params.build();
+        fake.run(&mut app, Time(1000 * MS));
+        // the burst of 699 ms arrives at 999 ms
+        let mut starts: Vec<u64> = fake.files.iter().map(|f| f.0.0 / MS).collect();
+        starts.sort_unstable();
+        assert!(starts.iter().copied().eq(0..700), "{} bursts", starts.len());
+        assert_eq!(app.figures(Time::ZERO, Time::NEVER)[2], ("datagrams_received", 1400.0));
+        assert!(app.incomplete.is_empty());
+    }
+
+    #[test]
+    fn incomplete_bursts_take_limited_memory() {
+        // each of 70 000 bursts loses its second datagram
+        let params = BurstParams {
+            bytes: Bytes(3000),
+            transport: Transport::Udp,
+            interval: Some(Duration(1000)),
+            count: Some(70_000),
+            ..Default::default()
+        };
+        let mut fake = Fake::new(&[MS]);
+        fake.lost = (0..70_000).map(|burst| 2 * burst + 1).collect();
+        let mut app = params.build();
+        fake.run(&mut app, Time(1000 * MS));
+        assert_eq!((fake.files.len(), app.incomplete.len()), (0, 65_536));
+        assert_eq!(app.incomplete.first_key_value(), Some((&4464, &1)));
     }
 
     #[test]

@@ -15,9 +15,6 @@ use std::collections::VecDeque;
 use units::{Bytes, Duration, Problem, Time};
 use units::{positive, positive_or_none};
 
-/// Maximum number of unfinished messages. Additional messages are skipped, so that memory is bounded.
-const MAX_UNFINISHED: usize = 4096;
-
 /// TCP messages at a fixed interval from the client to its first server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -92,9 +89,7 @@ pub struct Messages {
 
 impl Messages {
     fn send<H: Host>(&mut self, host: &mut H) {
-        if let Some(conn) = self.conn
-            && self.unfinished.len() < MAX_UNFINISHED
-        {
+        if let Some(conn) = self.conn {
             host.write(conn, Role::Client, self.params.message.0);
             self.unfinished.push_back(host.now());
         }
@@ -168,6 +163,15 @@ mod tests {
         }));
         // 10 kB every 2 s is 40 kbit/s
         assert_eq!(fake.writes.iter().map(|w| w.bytes).sum::<u64>() * 8 / 600, 40_000);
+    }
+
+    #[test]
+    fn no_message_is_skipped_however_many_wait() {
+        // a message every 1 ms; the first reaches the server after a handshake of 12 s and another 6 s
+        let mut fake = Fake::new(&[12 * S]);
+        let params = MessagesParams { interval: Duration::from_millis(1), count: Some(10_000), ..Default::default() };
+        fake.run(&mut params.build(), Time(100 * S));
+        assert!(fake.files.iter().map(|f| f.0.0 / MS).eq(0..10_000), "{} messages", fake.files.len());
     }
 
     #[test]

@@ -17,10 +17,7 @@
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
-/// Maximum number of frames tracked at once; arrivals of older frames are not counted.
-const TRACKED: usize = 1024;
-
-/// A frame in flight.
+/// A frame that has not arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Frame {
     /// The frame's datagrams are numbered from `numbers[0]` up to, but not including, `numbers[1]`.
@@ -50,7 +47,7 @@ impl Arrived {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Picture {
-    /// Frames in flight, oldest first.
+    /// Frames later than the last whole frame, oldest first: all of them may still arrive.
     frames: VecDeque<Frame>,
     pub(crate) sent: u64,
     pub(crate) whole: u64,
@@ -65,9 +62,6 @@ impl Picture {
     /// Adds a frame captured at `captured`. Its datagrams are numbered from `numbers[0]` up to, but not including,
     /// `numbers[1]`.
     pub(crate) fn sent(&mut self, numbers: [u64; 2], captured: Time) {
-        if self.frames.len() == TRACKED {
-            self.frames.pop_front();
-        }
         self.frames.push_back(Frame { numbers, missing: numbers[1] - numbers[0], captured });
         self.sent += 1;
     }
@@ -82,12 +76,13 @@ impl Picture {
         interval: Duration,
         paused: impl Fn(Time) -> Duration,
     ) -> Option<Duration> {
-        let i = self.frames.iter().position(|f| (f.numbers[0]..f.numbers[1]).contains(&number))?;
-        self.frames[i].missing -= 1;
-        if self.frames[i].missing > 0 {
+        let i = self.frames.partition_point(|f| f.numbers[1] <= number);
+        let frame = self.frames.get_mut(i).filter(|f| f.numbers[0] <= number)?;
+        frame.missing -= 1;
+        if frame.missing > 0 {
             return None;
         }
-        let delay = now.since(self.frames[i].captured);
+        let delay = now.since(frame.captured);
         // earlier frames are discarded, because a frame that arrives after a later frame is not shown
         self.frames.drain(..=i);
         self.whole += 1;
@@ -155,5 +150,19 @@ mod tests {
         p = paused;
         assert!((36..40).any(|n| p.arrived(n, ms(1851), ms(1151), INTERVAL, never).is_some()));
         assert_eq!((p.whole, p.freezes), (5, 1));
+    }
+
+    #[test]
+    fn all_frames_that_an_outage_holds_back_may_arrive() {
+        // 3000 frames of two datagrams each are in flight when the first arrives; frame 1 is lost
+        let mut p = Picture::default();
+        (0..3000).for_each(|frame| p.sent([2 * frame, 2 * frame + 2], Time(frame)));
+        let shown = (0..6000).filter(|n| ![2, 3].contains(n)).filter_map(|n| {
+            let at = Time(10_000 + n);
+            p.arrived(n, at, Time::NEVER, INTERVAL, never)
+        });
+        // datagram n = 2 f + 1, the last of frame f, arrives 10 000 + n - f ns after the frame's capture
+        assert!(shown.eq((0..3000).filter(|f| *f != 1).map(|f| Duration(10_000 + f + 1))));
+        assert_eq!((p.whole, p.frames.len()), (2999, 0));
     }
 }
