@@ -98,6 +98,12 @@ impl<S: Sink> Host for AppHost<'_, S> {
         self.engine.arm_app(self.app);
     }
 
+    fn late_timer(&mut self, at: Time, token: u64) {
+        let at = at.max(self.engine.net.now());
+        self.engine.apps[usize::from(self.app)].timers.set_late(at, token);
+        self.engine.arm_app(self.app);
+    }
+
     fn page_loaded(&mut self, started: Time, objects: u32, _bytes: u64) {
         let now = self.engine.net.now();
         self.engine.tally.page_loaded(usize::from(self.app), started, objects, now);

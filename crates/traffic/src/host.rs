@@ -96,6 +96,8 @@ pub trait Host {
     /// Sets a timer: the host will call [`Application::timer`] with `token` at the time `at`, which must not be in the
     /// past. Timers cannot be cancelled.
     fn timer(&mut self, at: Time, token: u64);
+    /// Sets a timer that fires even at the application's stop or later: for what it needs to finish what it has begun.
+    fn late_timer(&mut self, at: Time, token: u64);
     /// Reports that the web page requested at `started` needs no further transfers. If
     /// `objects` is less than the number of objects in the page, the page was abandoned.
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64);
@@ -104,7 +106,8 @@ pub trait Host {
     /// Reports a probe. If `rtt` is `None`, probe `number` (0, 1, 2, ...) is being sent now. Otherwise, probe `number`
     /// has been answered, and `rtt` is the time from its departure to the answer. A probe is answered at most once.
     fn probe(&mut self, number: u64, rtt: Option<Duration>);
-    /// Returns the time from which the application starts nothing new; timers that are due then or later are dropped.
+    /// Returns the time from which the application starts nothing new; timers that are due then or later are dropped, except
+    /// late timers.
     fn stop(&self) -> Time;
     /// Makes the host call the program's own transport code ([`endpoint`](crate::endpoint)). The application calls this
     /// function when it has started, and when its timer has expired. Hosts without such code do nothing.

@@ -15,6 +15,8 @@ pub enum Due {
     Start,
     /// A timer that the application set with this token.
     Timer(u64),
+    /// A timer that the application set with this token, and that fires even at the stop or later.
+    Late(u64),
 }
 
 impl Due {
@@ -22,7 +24,7 @@ impl Due {
     pub fn call<H: Host>(self, app: &mut impl Application, host: &mut H) {
         match self {
             Self::Start => app.start(host),
-            Self::Timer(token) => app.timer(token, host),
+            Self::Timer(token) | Self::Late(token) => app.timer(token, host),
         }
     }
 }
@@ -39,7 +41,7 @@ pub struct Timers {
 
 impl Timers {
     /// Returns a list with a single event, the application's start at the time `start`. Timers that are due at `stop`
-    /// or later will be dropped. If `stop` is [`Time::NEVER`], no timer is dropped.
+    /// or later will be dropped, except late timers. If `stop` is [`Time::NEVER`], no timer is dropped.
     pub fn new(start: Time, stop: Time) -> Self {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }
@@ -57,8 +59,17 @@ impl Timers {
 
     /// Sets a timer, which cannot be cancelled.
     pub fn set(&mut self, at: Time, token: u64) {
+        self.push(at, Due::Timer(token));
+    }
+
+    /// Sets a timer that fires even at the stop time or later.
+    pub fn set_late(&mut self, at: Time, token: u64) {
+        self.push(at, Due::Late(token));
+    }
+
+    fn push(&mut self, at: Time, due: Due) {
         self.set += 1;
-        self.heap.push(Reverse((at, self.set, Due::Timer(token))));
+        self.heap.push(Reverse((at, self.set, due)));
     }
 
     /// Returns the expiry time of the earliest timer, or [`Time::NEVER`] if there is none. It may be later than
@@ -68,12 +79,12 @@ impl Timers {
     }
 
     /// Removes the first timer that is due at `now` or earlier, and returns its time and event. Timers that are due at
-    /// the stop time or later are dropped, never returned.
+    /// the stop time or later are dropped, never returned, unless [`Timers::set_late`] has set them.
     pub fn take(&mut self, now: Time) -> Option<(Time, Due)> {
         // bound: each iteration removes one timer
         while self.next() <= now {
             let Reverse((at, _, due)) = self.heap.pop()?;
-            if at < self.stop {
+            if at < self.stop || matches!(due, Due::Late(_)) {
                 return Some((at, due));
             }
         }
@@ -99,11 +110,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_at_the_stop_or_later() {
+    fn only_late_timers_at_the_stop_or_later() {
         let mut timers = Timers::new(Time(1), Time(9));
         [8, 9, 10].into_iter().for_each(|at| timers.set(Time(at), at));
-        let taken: Vec<_> = std::iter::from_fn(|| timers.take(Time(20))).collect();
-        assert_eq!(taken, [(Time(1), Due::Start), (Time(8), Due::Timer(8))]);
+        [7, 9].into_iter().for_each(|at| timers.set_late(Time(at), at));
+        let taken: Vec<_> = std::iter::from_fn(|| timers.take(Time(20))).map(|(at, due)| (at.0, due)).collect();
+        assert_eq!(taken, [(1, Due::Start), (7, Due::Late(7)), (8, Due::Timer(8)), (9, Due::Late(9))]);
         assert_eq!(timers.next(), Time::NEVER);
     }
 }

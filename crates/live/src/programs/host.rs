@@ -49,6 +49,10 @@ impl Host for LiveHost<'_> {
         self.state.apps[self.app].timers.set(at, token);
     }
 
+    fn late_timer(&mut self, at: Time, token: u64) {
+        self.state.apps[self.app].timers.set_late(at, token);
+    }
+
     fn stop(&self) -> Time {
         self.state.apps[self.app].timers.stop()
     }

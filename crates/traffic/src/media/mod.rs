@@ -36,11 +36,14 @@ use params::{Controller, HEADERS, Pause};
 use receiver::{Arrival, Receiver, Report};
 use sender::Sender;
 use source::FrameSource;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use units::{Duration, Problem, Time};
 
 /// Time between two rows in the series.
 const ROW: Duration = Duration::from_millis(100);
+
+/// A packet counts as lost for good when a packet numbered this much higher has arrived.
+const OVERTAKEN: u64 = 65_536;
 
 /// Timer tokens.
 const FRAME: u64 = 0;
@@ -83,6 +86,7 @@ impl Params for MediaParams {
             cx,
             sender: Box::default(),
             pace_at: Time::NEVER,
+            travelling: BTreeMap::new(),
             receiver: Receiver::new(self.feedback_interval),
             frame_ends: VecDeque::new(),
             reports: VecDeque::new(),
@@ -164,6 +168,9 @@ pub struct Media {
     sender: Box<Sender>,
     /// Time of the pacer's pending timer.
     pace_at: Time,
+    /// The departure and the payload of each packet that has left and may still arrive. Unlike the sender, this list does not
+    /// give up packets that are late.
+    travelling: BTreeMap<u64, (Time, u64)>,
     receiver: Receiver,
     /// Numbers of the last packets of the frames in flight.
     frame_ends: VecDeque<u64>,
@@ -198,19 +205,26 @@ impl Media {
     /// Handles a frame's timer, and sets the next frame's timer.
     fn frame<H: Host>(&mut self, host: &mut H) {
         let now = host.now();
-        if now.since(self.row.start) >= ROW {
+        let stopped = now >= host.stop();
+        if stopped && self.sender.idle() {
+            return;
+        }
+        if !stopped && now.since(self.row.start) >= ROW {
             self.finish_row(now);
         }
         // some losses are detected by time alone, without a report
         self.feedback(now, None);
         let pause = self.params.pauses.iter().find(|p| p.from.0 <= now.0 && now.0 < p.to.0);
-        if let Some(pause) = pause {
+        if stopped {
+            // the frames captured before the stop still leave
+            host.late_timer(now + self.params.frame_interval(), FRAME);
+        } else if let Some(pause) = pause {
             let end = Time(pause.to.0);
             self.source.restart();
-            host.timer(end, FRAME);
+            host.late_timer(end, FRAME);
         } else {
             self.capture(host);
-            host.timer(now + self.params.frame_interval(), FRAME);
+            host.late_timer(now + self.params.frame_interval(), FRAME);
         }
         self.send(host);
     }
@@ -223,14 +237,16 @@ impl Media {
             let rate = self.controller.pacing_rate(&self.cx);
             let number = self.sender.sent(now, rate, self.controller.burst_interval());
             host.datagram(0, self.params.direction.sender(), bytes, number);
-            self.row.sent += u64::from(bytes) - HEADERS;
+            let payload = u64::from(bytes) - HEADERS;
+            self.travelling.insert(number, (now, payload));
+            self.row.sent += payload;
             self.controller.on_sent(now, self.sender.in_flight);
         }
         if let Some(at) = self.sender.wake_at(now, self.controller.burst_interval(), self.controller.window())
             && at != self.pace_at
         {
             self.pace_at = at;
-            host.timer(at, PACE);
+            host.late_timer(at, PACE);
         }
     }
 
@@ -257,12 +273,16 @@ impl Media {
     fn packet_arrived<H: Host>(&mut self, number: u64, ecn: Ecn, host: &mut H) {
         let now = host.now();
         let paused = |at| paused(&self.params.pauses, at);
-        if let Some((sent, payload)) = self.sender.packet(number) {
+        if let Some((sent, payload)) = self.travelling.remove(&number) {
             let arrived = Arrived { at: now, delay: now.since(sent) };
             self.count.time += self.count.last.gap(arrived, paused);
             self.count.last = arrived;
             self.count.payload += payload;
             self.row.received += payload;
+        }
+        // bound: each iteration removes a packet
+        while let Some(oldest) = self.travelling.first_entry().filter(|oldest| oldest.key() + OVERTAKEN < number) {
+            oldest.remove();
         }
         self.count.marked += u64::from(ecn == Ecn::Ce);
         if let Some(delay) = self.picture.arrived(number, now, host.stop(), self.params.frame_interval(), paused) {
@@ -279,7 +299,7 @@ impl Media {
         if self.receiver.arrived(number, arrival, frame_end) {
             self.report(host);
         } else if self.receiver.deadline == now + self.params.feedback_interval {
-            host.timer(self.receiver.deadline, REPORT);
+            host.late_timer(self.receiver.deadline, REPORT);
         }
     }
 

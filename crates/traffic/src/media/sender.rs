@@ -40,8 +40,7 @@ pub(super) struct Sender {
     waiting: VecDeque<Waiting>,
     /// Number of the next packet to leave.
     next: u64,
-    /// Packets that have left, starting with number `first`. Packets whose fate is known stay for a while, because
-    /// `packet` returns them.
+    /// Packets that have left, starting with number `first`, which is the oldest pending one.
     out: VecDeque<Sent>,
     first: u64,
     /// Total size of the pending packets, in bytes on the wire.
@@ -53,9 +52,6 @@ pub(super) struct Sender {
     pub(super) lost: u64,
     pub(super) acknowledged: u64,
 }
-
-/// If `out` holds more packets than this, its first packet is removed, provided that this packet is no longer pending.
-const KEPT: u64 = 2000;
 
 impl Sender {
     /// Splits a frame of `bytes` bytes into packets and queues them. `most` is the maximum payload of a packet in
@@ -70,6 +66,11 @@ impl Sender {
             left -= payload;
         }
         [first, self.next + self.waiting.len() as u64]
+    }
+
+    /// Returns true if no packet waits.
+    pub(super) fn idle(&self) -> bool {
+        self.waiting.is_empty()
     }
 
     /// Returns the time for which the oldest packet has waited.
@@ -97,11 +98,6 @@ impl Sender {
         self.burst_at = Some(now);
         self.in_flight += bytes;
         self.out.push_back(Sent { at: now, payload, pending: true });
-        // each call adds one packet to `out`, so it is enough to remove one
-        if self.out.len() as u64 > KEPT && !self.out[0].pending {
-            self.out.pop_front();
-            self.first += 1;
-        }
         self.next += 1;
         self.next - 1
     }
@@ -111,12 +107,6 @@ impl Sender {
     pub(super) fn wake_at(&self, now: Time, burst: Duration, window: Option<u64>) -> Option<Time> {
         self.admitted(window)?;
         Some(self.next_at.max(self.burst_at.map_or(now, |at| at + burst)).max(now))
-    }
-
-    /// Returns the departure time and the payload of a packet that has left.
-    pub(super) fn packet(&self, number: u64) -> Option<(Time, u64)> {
-        let i = number.checked_sub(self.first)?;
-        self.out.get(i as usize).map(|sent| (sent.at, u64::from(sent.payload)))
     }
 
     /// Applies a report. Without a report, only looks for packets that are so old that they count as lost. Returns the
@@ -153,6 +143,9 @@ impl Sender {
             }
             let ce = arrival.is_some_and(|a| a.ce);
             packets.push(PacketReport { sent: at, arrived: arrival.map(|a| a.at), bytes, ce });
+        }
+        while self.out.pop_front_if(|sent| !sent.pending).is_some() {
+            self.first += 1;
         }
         if let (Some(report), Some(newest)) = (report, packets.iter().rfind(|p| p.arrived.is_some())) {
             let held = report.sent.since(newest.arrived.unwrap_or(report.sent));

@@ -177,6 +177,74 @@ fn the_time_after_a_stop_does_not_count() {
 }
 
 #[test]
+fn packets_that_the_sender_has_given_up_still_count_in_the_rate() {
+    // 40 Mbit/s; what leaves from 2 s to 5 s is held back until 5 s, up to three times as long as the sender waits. Nothing is
+    // dropped, so 40 Mbit/s arrive
+    let params = media(r#"{ "control": "fixed", "start_rate": "40mbit", "max_rate": "40mbit", "frame_rate": 25 }"#);
+    let mut fake = Fake::new(&[60 * MS]);
+    fake.extra = |t| if (2 * S..5 * S).contains(&t.0) { 5 * S - t.0 } else { 0 };
+    let mut app = params.build();
+    fake.run(&mut app, Time(10 * S));
+    let payload: u64 = fake.datagrams.iter().filter(|d| d.1 == Role::Client).map(|d| u64::from(d.2) - HEADERS).sum();
+    assert!(payload > 49_000_000 && figure(&app, 10 * S, "lost_percent") > 10.0);
+    assert!((figure(&app, 10 * S, "rate_mbit") - payload as f64 * 8e-6 / 10.0).abs() < 1e-9);
+    assert!(app.travelling.is_empty());
+}
+
+#[test]
+fn lost_packets_take_limited_memory() {
+    // the first 70 000 packets are lost
+    let params = media(r#"{ "control": "fixed", "start_rate": "40mbit", "max_rate": "40mbit", "frame_rate": 25 }"#);
+    let mut fake = Fake::new(&[60 * MS]);
+    fake.lost = (0..70_000).collect();
+    let mut app = params.build();
+    fake.run(&mut app, Time(20 * S));
+    let newest = fake.datagrams.iter().filter(|d| d.1 == Role::Client).count() as u64 - 1;
+    assert!(newest > 80_000);
+    let left: Vec<u64> = app.travelling.keys().copied().collect();
+    assert!(left.iter().copied().eq(newest - 65_536..70_000), "{newest} {:?} {:?}", left.first(), left.last());
+}
+
+#[test]
+fn frames_captured_before_a_stop_still_leave_and_are_reported() {
+    // a frame of 18 750 B is paced over the 100 ms to the next frame; the frame of 10 s has just begun to leave at 10.01 s
+    let params = media(
+        r#"{ "control": { "gcc": { "pacing": 1.0 } }, "frame_rate": 10, "min_rate": "1500kbit", "start_rate": "1500kbit",
+             "max_rate": "1500kbit", "key_size": 1, "size_spread": 0 }"#,
+    );
+    let mut fake = Fake::new(&[60 * MS]);
+    fake.stop = Time(10_010 * MS);
+    let mut app = params.build();
+    fake.run(&mut app, Time(20 * S));
+    assert_eq!(["frames_sent", "frames_whole"].map(|name| figure(&app, 20 * S, name)), [101.0, 101.0]);
+    let sent = fake.datagrams.iter().filter(|d| d.1 == Role::Client).count() as u64;
+    assert_eq!((app.sender.acknowledged, app.sender.lost), (sent, 0));
+    assert!(app.columns()[0].1.iter().all(|t| *t < 10.01), "no row after the stop");
+    // nothing is captured after the stop, and nothing is done for ever: the last event is a report, which arrives soon
+    assert!(fake.datagrams.iter().all(|d| d.0.0 < 10_400 * MS));
+}
+
+#[test]
+fn after_a_stop_a_full_window_empties_by_time() {
+    // every packet is lost, and without reports only time shows it
+    let params =
+        media(r#"{ "control": "screamv2", "start_rate": "2500kbit", "max_rate": "2500kbit", "frame_rate": 25 }"#);
+    let run = |until| {
+        let mut fake = Fake::new(&[60 * MS]);
+        (fake.stop, fake.lost) = (Time(300 * MS), (0..1000).collect());
+        let mut app = params.build();
+        fake.run(&mut app, Time(until));
+        (fake.datagrams.len() as u64, app)
+    };
+    let (before, app) = run(300 * MS);
+    assert!(!app.sender.idle(), "{before} packets have left");
+    let (after, app) = run(20 * S);
+    assert!(after > before && app.sender.idle());
+    // the packets that left before the last waiting one count as lost
+    assert!(app.sender.acknowledged == 0 && app.sender.lost >= before, "{} {before}", app.sender.lost);
+}
+
+#[test]
 fn delays_of_frames_are_exact() {
     // a frame of one packet takes half a round trip, 30.0617 ms
     let mut app = media(r#"{ "control": "fixed", "start_rate": "150kbit" }"#).build();

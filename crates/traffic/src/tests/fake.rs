@@ -14,6 +14,7 @@ enum Event {
     Closed(ConnId),
     Datagram(Role, u64, Ecn),
     Timer(u64),
+    LateTimer(u64),
     /// A piece of an endless write.
     Stream(ConnId, Role),
 }
@@ -56,7 +57,7 @@ pub(crate) struct Fake {
     /// Future events, each with the index of its connection. The events of a connection that has ended are skipped.
     queue: BTreeMap<(Time, u64), (Event, usize)>,
     order: u64,
-    /// Timers that are due at this time or later are dropped.
+    /// Timers that are due at this time or later are dropped, except late timers.
     pub(crate) stop: Time,
     slots: Vec<Slot>,
     free: BTreeSet<u32>,
@@ -147,7 +148,7 @@ impl Fake {
                 Event::Connected(c, role) => app.connected(c, role, self),
                 Event::Received(c, role, bytes) => app.received(c, role, bytes, self),
                 Event::Timer(_) if at >= self.stop => {}
-                Event::Timer(token) => app.timer(token, self),
+                Event::Timer(token) | Event::LateTimer(token) => app.timer(token, self),
                 Event::Stream(c, role) => {
                     self.push(Time(at.0 + self.gap), event);
                     app.received(c, role, self.piece, self);
@@ -173,7 +174,7 @@ impl Fake {
             Event::Connected(c, _) | Event::Received(c, ..) | Event::Stream(c, _) | Event::Closed(c) => {
                 self.slots[c.0 as usize].ordinal
             }
-            Event::Timer(_) | Event::Datagram(..) => usize::MAX,
+            Event::Timer(_) | Event::LateTimer(_) | Event::Datagram(..) => usize::MAX,
         };
         self.queue.insert((at, self.order), (event, ordinal));
     }
@@ -261,6 +262,10 @@ impl Host for Fake {
     fn timer(&mut self, at: Time, token: u64) {
         assert!(at >= self.now);
         self.push(at, Event::Timer(token));
+    }
+    fn late_timer(&mut self, at: Time, token: u64) {
+        assert!(at >= self.now);
+        self.push(at, Event::LateTimer(token));
     }
     fn stop(&self) -> Time {
         self.stop
