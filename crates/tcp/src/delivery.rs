@@ -32,11 +32,15 @@ struct Sent {
     in_flight: u64,
     /// Bytes marked lost before the segment was sent.
     lost: u64,
+    /// Number of the transmission, in the order of sending, modulo 2^32.
+    order: u32,
     /// True if the segment was marked lost and its loss was already reported.
     gone: bool,
     /// True if the receiver has the segment, perhaps out of order.
     done: bool,
 }
+
+const _: () = assert!(size_of::<Sent>() == 56);
 
 /// The data that the current ACK delivers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -60,6 +64,8 @@ pub(crate) struct Sampler {
     min_rtt_us: Option<u32>,
     /// Bytes marked lost since the connection began.
     lost: u64,
+    /// Number of the next transmission.
+    sends: u32,
     /// One element for each segment, at the same position as the segment's scoreboard entry.
     sent: VecDeque<Sent>,
     arrived: Arrived,
@@ -67,13 +73,13 @@ pub(crate) struct Sampler {
 
 impl Arrived {
     /// Adds a segment to the data that the ACK delivers. If no other segment delivered by this ACK was sent later, the
-    /// segment becomes `newest`. A FIN without data delivers nothing.
+    /// segment becomes `newest`. Segments may be added in any order, as in several SACK blocks. A FIN without data delivers nothing.
     fn take(&mut self, s: Sent, bytes: u64, again: bool) {
         if bytes == 0 {
             return;
         }
         self.bytes += bytes;
-        if self.newest.is_none_or(|(n, _)| (s.delivered, s.at) >= (n.delivered, n.at)) {
+        if self.newest.is_none_or(|(n, _)| (s.order.wrapping_sub(n.order) as i32) > 0) {
             self.newest = Some((s, again));
         }
     }
@@ -99,9 +105,11 @@ impl Sampler {
             app_limited: self.limited_until > 0,
             in_flight: in_flight + u64::from(bytes),
             lost: self.lost,
+            order: self.sends,
             gone: false,
             done: false,
         };
+        self.sends = self.sends.wrapping_add(1);
         match again {
             None => self.sent.push_back(fresh),
             Some(at) => {
@@ -254,6 +262,27 @@ mod tests {
         assert_eq!((newly, s.delivered), (1000, 5000));
         // the sample comes from the retransmission that fills the hole, so it contains no RTT
         assert_eq!(sample.map(|s| (s.prior_delivered, s.rtt_us)), Some((4000, None)));
+    }
+
+    #[test]
+    fn the_sample_is_that_of_the_segment_sent_last() {
+        // five segments are sent at the same time, then the first again. An ACK delivers all but segment 3. Its SACK blocks report
+        // segment 4 before segments 1 and 2 (RFC 2018 §4: the block of the newest segment comes first)
+        let mut s = Sampler::default();
+        (0..5).for_each(|k| s.on_send(Time(MS), None, 1000, k * 1000));
+        s.on_send(Time(MS), Some(0), 1000, 4000);
+        [4, 1, 2].into_iter().for_each(|at| s.on_sacked(at, 1000, false));
+        let sample = s.clone().on_ack(Time(21 * MS)).1.unwrap();
+        // segment 4 was sent when 5000 bytes were in flight, including itself; segment 2 when 3000 were
+        assert_eq!((sample.tx_in_flight, sample.rtt_us), (5000, Some(20_000)));
+        // the second transmission of segment 0 left later. It is reported first, because the cumulative part comes first
+        let mut s = Sampler::default();
+        (0..5).for_each(|k| s.on_send(Time(MS), None, 1000, k * 1000));
+        s.on_send(Time(MS), Some(0), 1000, 3000);
+        s.on_acknowledged(1000, true);
+        s.on_sacked(3, 1000, false);
+        let sample = s.on_ack(Time(21 * MS)).1.unwrap();
+        assert_eq!((sample.tx_in_flight, sample.rtt_us), (4000, None));
     }
 
     #[test]

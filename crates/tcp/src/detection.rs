@@ -174,11 +174,11 @@ impl Detection {
     }
 
     /// Records a retransmission that the scoreboard counts in `pipe`, the number of bytes in flight.
-    pub(crate) fn note_resent(&mut self, board: &mut Scoreboard, piece: Piece, now_us: u32) {
+    pub(crate) fn note_resent(&mut self, board: &mut Scoreboard, piece: Piece) {
         match self {
             Self::Dupack => {}
             Self::Fack(fack) => fack.note_resent(board, piece),
-            Self::Rack(rack) => rack.note_resent(piece, now_us),
+            Self::Rack(rack) => rack.note_resent(board, piece),
         }
     }
 

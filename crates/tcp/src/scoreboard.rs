@@ -51,6 +51,8 @@ pub(crate) struct Scoreboard {
     pub(crate) high: u32,
     /// Number of bytes that have left the network, judging by the duplicate ACKs. Used only without SACK.
     pub(crate) dup_bytes: u32,
+    /// Number of the next transmission, modulo 2^32. See [`Entry::order`].
+    sends: u32,
     /// Number of entries in `few`, or [`IN_RING`].
     pub(crate) held: u8,
     pub(crate) few: [Entry; FEW],
@@ -69,7 +71,8 @@ impl Scoreboard {
             self.base = seq;
         }
         let flags = if fin { FIN } else { 0 };
-        let e = Entry { start: seq as u32, sent: now_us, skip: 0, len: len as u16, flags };
+        let e = Entry { start: seq as u32, sent: now_us, skip: self.sends, len: len as u16, flags };
+        self.sends = self.sends.wrapping_add(1);
         self.pipe += e.bytes();
         self.push_back(e);
     }
@@ -259,10 +262,13 @@ impl Scoreboard {
     /// information is kept.
     pub(crate) fn mark_all_lost(&mut self, keep_sack: bool) {
         let mut high = 0;
+        // the number of a SACKed segment is not stored; this one is below those of all segments in flight
+        let oldest = self.sends.wrapping_sub(1 << 30);
         for at in 0..self.len() {
             let e = self.entry(at);
-            if !keep_sack {
+            if !keep_sack && e.has(SACKED) {
                 e.flags &= !SACKED;
+                e.skip = oldest;
             }
             if e.has(SACKED) {
                 high = at as u32 + 1;
@@ -318,8 +324,10 @@ impl Scoreboard {
     /// Records a retransmission. If `rescue` is true, this is a rescue retransmission, which leaves pipe and HighRxt
     /// unchanged (RFC 6675 NextSeg (4)). Returns true if pipe has grown by the size of the retransmission.
     pub(crate) fn retransmitted(&mut self, piece: Piece, now_us: u32, rescue: bool) -> bool {
+        let order = self.sends;
+        self.sends = order.wrapping_add(1);
         let e = self.entry(piece.at as usize);
-        e.sent = now_us;
+        (e.sent, e.skip) = (now_us, order);
         e.flags |= EVER;
         if rescue || e.has(RETX) {
             return false;

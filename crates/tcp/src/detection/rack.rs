@@ -1,8 +1,7 @@
 //! RACK: detects losses by the times at which segments were sent.
 //!
 //! ```text
-//! on delivery   RACK.xmit_ts, RACK.end_seq = send time and end of the delivered segment that was sent last;
-//!               RACK.rtt = now - RACK.xmit_ts
+//! on delivery   RACK.xmit_ts = send time of the delivered segment that was sent last;  RACK.rtt = now - RACK.xmit_ts
 //! lost          if sent before this segment, and  now >= sent + RACK.rtt + RACK.reo_wnd           RFC 8985 §6.2 step 5
 //! reo_wnd       0 if no reordering was seen, and losses are being repaired or DupThresh segments are SACKed;
 //!               otherwise min(reo_wnd_mult * min RTT / 4, SRTT)                                   §6.2 step 4
@@ -15,7 +14,9 @@
 //! retransmission is detected like any other segment, as soon as a segment sent later is delivered.
 //!
 //! Source: RFC 8985 §5 and §6.
-//! Departs: min RTT is the minimum of the whole connection. To decide whether an ACK is for a retransmission or for the original,
+//! Departs: "sent before" follows the order of sending. The RFC compares send times, and segments sent at the same time by their
+//! sequence numbers (RACK.end_seq). The order is the same if at most one event at a time lets segments leave, as on a host, whose
+//! clock runs on between two ACKs. In a simulation, several ACKs may arrive at the same nanosecond. min RTT is the minimum of the whole connection. To decide whether an ACK is for a retransmission or for the original,
 //! only min RTT is used. The echoed time stamp does not help: while a hole remains, it is older than every SACKed segment.
 
 use crate::scoreboard::Scoreboard;
@@ -48,6 +49,14 @@ pub(crate) struct Tlp {
 struct Resent {
     seq: u64,
     sent: u32,
+    order: u32,
+}
+
+/// The last transmission of a segment.
+#[derive(Clone, Copy, Debug)]
+struct Transmission {
+    sent: u32,
+    order: u32,
 }
 
 /// RACK.reo_wnd_persist: number of recoveries without D-SACK after which the reordering window is reset.
@@ -66,10 +75,10 @@ pub(crate) struct Rack {
     min_rtt_us: u32,
     /// RACK.rtt.
     rtt_us: u32,
-    /// RACK.xmit_ts and RACK.end_seq.
-    newest: Option<(u32, u32)>,
-    /// RACK's sort key of the segment that was sent last among those that this ACK delivers.
-    delivered: Option<(u32, u32)>,
+    /// The number of the transmission at RACK.xmit_ts.
+    newest: Option<u32>,
+    /// The transmission that was sent last among those that this ACK delivers.
+    delivered: Option<Transmission>,
     /// RACK.fack: the highest sequence number at which a delivered segment ends.
     fack: u32,
     /// RACK.segs_sacked: number of segments SACKed.
@@ -98,20 +107,11 @@ pub(crate) struct Rack {
     resent: VecDeque<Resent>,
 }
 
-/// Returns true if `a` was sent after `b`. Both are RACK's sort keys: (time sent, end of the segment).   Source: RFC
-/// 8985 §5.2 RACK_sent_after.
+/// Returns true if the transmission with the number `a` was sent after that with the number `b`.   Source: RFC 8985 §5.2
+/// RACK_sent_after.
 #[inline]
-fn sent_after(a: (u32, u32), b: (u32, u32)) -> bool {
-    let later = |x: u32, y: u32| (x.wrapping_sub(y) as i32) > 0;
-    later(a.0, b.0) || a.0 == b.0 && later(a.1, b.1)
-}
-
-impl Entry {
-    /// Returns RACK's sort key: (time sent, end of the segment).
-    #[inline]
-    fn order(&self) -> (u32, u32) {
-        (self.sent, self.start.wrapping_add(self.size() as u32))
-    }
+fn sent_after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
 }
 
 impl Rack {
@@ -128,10 +128,10 @@ impl Rack {
     /// Processes a delivered segment.   Source: RFC 8985 §6.2 steps 2 and 3.
     #[inline]
     fn note_delivered(&mut self, e: &Entry) {
-        let order = e.order();
-        self.once_delivered |= !e.has(EVER) && (order.1.wrapping_sub(self.once_until) as i32) <= 0;
-        if (order.1.wrapping_sub(self.fack) as i32) >= 0 {
-            self.fack = order.1;
+        let end = e.start.wrapping_add(e.size() as u32);
+        self.once_delivered |= !e.has(EVER) && (end.wrapping_sub(self.once_until) as i32) <= 0;
+        if (end.wrapping_sub(self.fack) as i32) >= 0 {
+            self.fack = end;
         } else if !e.has(EVER) {
             self.reordering_seen = true;
         }
@@ -139,8 +139,9 @@ impl Rack {
         if e.has(EVER) && self.now_us.wrapping_sub(e.sent) < self.min_rtt_us {
             return;
         }
-        if self.delivered.is_none_or(|newest| sent_after(order, newest)) {
-            self.delivered = Some(order);
+        let order = e.order();
+        if self.delivered.is_none_or(|newest| sent_after(order, newest.order)) {
+            self.delivered = Some(Transmission { sent: e.sent, order });
         }
     }
 
@@ -164,12 +165,12 @@ impl Rack {
         self.tlp.sampled = true;
     }
 
-    /// Updates RACK.rtt, RACK.xmit_ts and RACK.end_seq from the segments that an ACK delivers. Returns false if the ACK
+    /// Updates RACK.rtt and the newest delivered transmission from the segments that an ACK delivers. Returns false if the ACK
     /// delivers no segment from which RACK may take an RTT.   Source: RFC 8985 §6.2 step 2.
     #[inline]
     fn settle(&mut self) -> bool {
-        let Some(order) = self.delivered.take() else { return false };
-        self.rtt_us = self.now_us.wrapping_sub(order.0);
+        let Some(Transmission { sent, order }) = self.delivered.take() else { return false };
+        self.rtt_us = self.now_us.wrapping_sub(sent);
         if self.newest.is_none_or(|newest| sent_after(order, newest)) {
             self.newest = Some(order);
         }
@@ -260,8 +261,9 @@ impl Rack {
 
     /// Adds a retransmission to the queue. The scoreboard counts it in `pipe`, the number of bytes in flight.
     #[inline]
-    pub(crate) fn note_resent(&mut self, piece: Piece, now_us: u32) {
-        self.resent.push_back(Resent { seq: piece.seq, sent: now_us });
+    pub(crate) fn note_resent(&mut self, board: &mut Scoreboard, piece: Piece) {
+        let e = board.entry(piece.at as usize);
+        self.resent.push_back(Resent { seq: piece.seq, sent: e.sent, order: e.order() });
     }
 
     /// Checks whether an ACK ends the tail loss probe in flight. Returns true if the probe was a retransmission that
@@ -309,14 +311,14 @@ impl Rack {
     /// marks the overdue ones as lost. Returns the time in microseconds until the last of the remaining ones is
     /// overdue, or `None` if none remains. The queue is in sending order, so the loop ends at the first retransmission
     /// in flight that was not sent before `newest`.
-    fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
+    fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<u32>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
         let mut wait = None;
         let mut i = 0;
         while let Some(&resent) = self.resent.get(i) {
             let remaining = self.remaining(resent.sent, reo_wnd);
-            if let Some((at, order)) = resent_entry(board, resent) {
-                if newest.is_some_and(|newest| !sent_after(newest, order)) {
+            if let Some(at) = resent_entry(board, resent) {
+                if newest.is_some_and(|newest| !sent_after(newest, resent.order)) {
                     return wait;
                 }
                 if remaining > 0 {
@@ -343,7 +345,7 @@ impl Rack {
     /// Checks the segments that were sent only once, before `newest` (or at any time, if `newest` is `None`), and marks
     /// the overdue ones as lost. Returns the time in microseconds until the last of the remaining ones is overdue, or
     /// `None` if none remains. From `lost_to` on, the scoreboard's segments are in sending order.
-    fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<(u32, u32)>, reo_wnd: u32) -> Option<u32> {
+    fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<u32>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
         let mut at = board.lost_to as usize;
         // the loop runs at most once per entry of the scoreboard, because every iteration increases `at`
@@ -386,15 +388,14 @@ impl Rack {
     }
 }
 
-/// Returns the position and the sort key of a retransmitted segment; `None` if the segment has arrived or was sent again in the
-/// meantime.
-fn resent_entry(board: &Scoreboard, Resent { seq, sent }: Resent) -> Option<(usize, (u32, u32))> {
+/// Returns the position of a retransmitted segment; `None` if the segment has arrived or was sent again in the meantime.
+fn resent_entry(board: &Scoreboard, Resent { seq, order, .. }: Resent) -> Option<usize> {
     if seq < board.base {
         return None;
     }
     let at = board.search(seq.wrapping_sub(board.base) as u32);
     let e = board.get(at)?;
-    (e.start == seq as u32 && e.sent == sent && e.flags & (SACKED | RETX) == RETX).then(|| (at, e.order()))
+    (e.start == seq as u32 && e.flags & (SACKED | RETX) == RETX && e.order() == order).then_some(at)
 }
 
 impl Watch for Rack {

@@ -14,8 +14,9 @@ pub(crate) struct Entry {
     pub(crate) start: u32,
     /// Time of the last transmission, microseconds modulo 2^32.
     pub(crate) sent: u32,
-    /// In the first entry of a run of SACKed segments, `skip` is a lower bound on the run's length in entries. In the
-    /// entry of a retransmitted segment, FACK stores the serial number of the retransmission here.
+    /// In the first entry of a run of SACKed segments, `skip` is a lower bound on the run's length in entries. In an
+    /// entry that is not SACKed, it is the number of the segment's last transmission ([`Entry::order`]), but FACK stores
+    /// its own number of a retransmission here.
     pub(crate) skip: u32,
     /// Payload bytes.
     pub(crate) len: u16,
@@ -43,6 +44,13 @@ impl Entry {
             return 0;
         }
         self.bytes() * (u64::from(self.flags & LOST == 0) + u64::from(self.flags & RETX != 0))
+    }
+    /// Returns the number of the segment's last transmission. The sender numbers all its transmissions in the order of
+    /// sending, modulo 2^32. The segment must not be SACKed.
+    #[inline]
+    pub(crate) fn order(&self) -> u32 {
+        debug_assert!(!self.has(SACKED), "a SACKed segment has no number");
+        self.skip
     }
     #[inline]
     pub(crate) fn has(&self, bit: u8) -> bool {

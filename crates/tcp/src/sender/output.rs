@@ -261,7 +261,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn retransmit<I: Io>(&mut self, cx: &mut Context<'_, I>, piece: Piece, rescue: bool) {
         if self.board.retransmitted(piece, micros(cx.now), rescue) {
-            self.detection.note_resent(&mut self.board, piece, micros(cx.now));
+            self.detection.note_resent(&mut self.board, piece);
         }
         self.note_resent(cx.p, cx.now);
         cx.stats.retransmits += 1;

@@ -45,6 +45,8 @@ pub(super) struct Net<'a> {
     pub(super) now: Time,
     pub(super) number: u64,
     pub(super) delay: Duration,
+    /// If not zero, the segments of end 1 arrive in batches, at whole multiples of this time.
+    pub(super) batch: Duration,
     fate: Fates<'a>,
     pub(super) log: Vec<(Time, usize, Segment)>,
     pub(super) events: [Vec<Event>; 2],
@@ -69,6 +71,7 @@ impl<'a> Net<'a> {
             now: Time::ZERO,
             number: 0,
             delay: Duration::from_millis(delay_ms),
+            batch: Duration::ZERO,
             fate: Box::new(fate),
             log: vec![],
             events: [vec![], vec![]],
@@ -126,7 +129,10 @@ impl<'a> Net<'a> {
         }
     }
 
-    fn launch(&mut self, at: Time, from: usize, s: Segment) {
+    fn launch(&mut self, mut at: Time, from: usize, s: Segment) {
+        if from == 1 && !self.batch.is_zero() {
+            at = Time(at.0.next_multiple_of(self.batch.0));
+        }
         self.number += 1;
         self.flying.insert((at, self.number), (1 - from, s));
     }

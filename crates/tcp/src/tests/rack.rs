@@ -183,6 +183,28 @@ fn a_lost_retransmission_is_found_within_a_round_trip_and_a_quarter() {
 }
 
 #[test]
+fn segments_sent_at_the_same_time_are_ordered_by_their_sending() {
+    // A path on which ACKs arrive in batches, every 10 ms (at 10, 20, ... ms). The ACKs of a batch arrive at the same time, one after
+    // the other. The first ones release new data, and a later one a retransmission. In the next round, the SACKs of the new data
+    // arrive before the ACK of the retransmission, but at the same time
+    let batch = Duration::from_millis(10).0;
+    for lost in [&[(12, 1)][..], &[(12, 1), (13, 1), (17, 1)], &[(12, 1), (30, 1), (47, 1)]] {
+        let p = stack().with(|p| p.control.congestion_control = CongestionControl::Reno);
+        let mut n = Net::new(&p, 50, lose(&p, lost));
+        n.batch = Duration(batch);
+        n.connect(0, false);
+        n.run(1.0);
+        n.write(0, 200 * 1448, false);
+        n.run(10.0);
+        assert_eq!(n.received[1], 200 * 1448);
+        let again: Vec<u64> =
+            n.log.iter().filter(|l| l.1 == 0 && l.2.retransmission).map(|l| index(&p, &l.2)).collect();
+        let want: Vec<u64> = lost.iter().map(|(i, _)| *i).collect();
+        assert_eq!((again, n.ends[0].stats().timeouts), (want, 0));
+    }
+}
+
+#[test]
 fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
     let p = stack();
     // segment 7 arrives 24 ms late, which is within the reordering window. Before that, only segments 8 and 9 are
