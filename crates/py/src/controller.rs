@@ -576,8 +576,8 @@ impl ForeignController for PythonController {
         self.flow = (origin.name)();
     }
 
-    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
-        self.at(Method::Handshake, w, now, |py, m, moment| m.call1(py, (moment, us)), Sets::Cwnd)
+    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Option<Drive> {
+        Some(self.at(Method::Handshake, w, now, |py, m, moment| m.call1(py, (moment, us)), Sets::Cwnd))
     }
 
     fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
@@ -615,9 +615,9 @@ impl ForeignController for PythonController {
         Some(self.at(Method::Undo, w, now, |py, m, moment| m.call1(py, (moment, before)), Sets::Cwnd))
     }
 
-    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
+    fn on_idle(&mut self, w: Window, silence: Silence) -> Option<Drive> {
         let Silence { now, idle, app_limited } = silence;
-        self.at(Method::Idle, w, now, |py, m, moment| m.call1(py, (moment, idle.0, app_limited)), Sets::Cwnd)
+        Some(self.at(Method::Idle, w, now, |py, m, moment| m.call1(py, (moment, idle.0, app_limited)), Sets::Cwnd))
     }
 
     fn timer(&self) -> Option<Time> {

@@ -176,7 +176,7 @@ pub struct RateSample {
 
 /// A segment newly declared lost.
 ///
-/// Source: draft-ietf-ccwg-bbr-04 §5.5.10.
+/// Source: draft-ietf-ccwg-bbr-06 §5.5.10.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LostSegment {
     /// Payload bytes.
@@ -382,9 +382,10 @@ pub(crate) trait Control: Sized {
         w.into()
     }
 
-    /// Processes the round-trip time of the handshake, `us` microseconds.
-    fn on_handshake(&mut self, w: Window, _now: Time, _us: u32) -> Drive {
-        w.into()
+    /// Processes the round-trip time of the handshake, `us` microseconds. With a result of `None`, the sender keeps the
+    /// window and the pacing rate.
+    fn on_handshake(&mut self, _w: Window, _now: Time, _us: u32) -> Option<Drive> {
+        None
     }
 
     /// Grows the window after an ACK. The default of [`Control::on_ack`] calls this method for ACKs that may grow the window.
@@ -422,9 +423,10 @@ pub(crate) trait Control: Sized {
         undone(w, before)
     }
 
-    /// Processes the end of an idle period.
-    fn on_idle(&mut self, w: Window, _silence: Silence) -> Drive {
-        w.into()
+    /// Processes the end of an idle period. With a result of `None`, the sender keeps the pacing rate and the size of
+    /// segments, and restarts the window by the rules of the stack, as for a [`Drive`] with `reduction`.
+    fn on_idle(&mut self, _w: Window, _silence: Silence) -> Option<Drive> {
+        None
     }
 
     /// Reports the controller's state variables, under the names used in the document or code that is cited as the

@@ -57,7 +57,7 @@ impl Control for CubicForms {
         }
     }
 
-    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Option<Drive> {
         either!(self, c => c.on_handshake(w, now, us))
     }
 
@@ -74,7 +74,7 @@ impl Control for CubicForms {
         either!(self, c => c.on_rto(w));
     }
 
-    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
+    fn on_idle(&mut self, w: Window, silence: Silence) -> Option<Drive> {
         either!(self, c => c.on_idle(w, silence))
     }
 

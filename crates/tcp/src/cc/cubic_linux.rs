@@ -95,9 +95,9 @@ impl Control for CubicLinux {
         Self { growth, hystart: HyStart::new(stack), start: FirstStart::new(stack) }
     }
 
-    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+    fn on_handshake(&mut self, _: Window, now: Time, us: u32) -> Option<Drive> {
         self.start.on_handshake(now, us);
-        w.into()
+        None
     }
 
     #[inline]
@@ -148,11 +148,11 @@ impl Control for CubicLinux {
 
     /// Moves the start of the epoch forward by the length of the idle period, so that the cubic curve does not advance
     /// during that period.
-    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
+    fn on_idle(&mut self, _: Window, silence: Silence) -> Option<Drive> {
         if self.growth.epoch_start != Time::NEVER {
             self.growth.epoch_start = (self.growth.epoch_start + silence.idle).min(silence.now);
         }
-        w.into()
+        None
     }
 
     fn probe(&self, out: &mut Reading<'_>) {

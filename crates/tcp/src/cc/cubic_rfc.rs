@@ -133,9 +133,9 @@ impl Control for Cubic {
         }
     }
 
-    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+    fn on_handshake(&mut self, _: Window, now: Time, us: u32) -> Option<Drive> {
         self.start.on_handshake(now, us);
-        w.into()
+        None
     }
 
     #[inline]
@@ -179,11 +179,11 @@ impl Control for Cubic {
 
     /// Moves the start of the epoch forward by the length of the idle period, so that the cubic curve does not advance
     /// during that period.   Source: RFC 9438 §5.8.
-    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
+    fn on_idle(&mut self, _: Window, silence: Silence) -> Option<Drive> {
         if self.epoch_start != Time::NEVER {
             self.epoch_start = (self.epoch_start + silence.idle).min(silence.now);
         }
-        w.into()
+        None
     }
 
     fn probe(&self, out: &mut Reading<'_>) {

@@ -12,7 +12,7 @@
 //! Source: RFC 5681 §3.1 for slow start.
 //! Departs: a loss lowers neither cwnd nor ssthresh. After a timeout, the window begins at one segment, as in every sender.
 
-use super::control::{AckSample, Congestion, Control, Drive, EcnNeeds, Needs, Responder, Stack, Window};
+use super::control::{AckSample, Congestion, Control, Drive, EcnNeeds, Needs, Responder, Silence, Stack, Window};
 use super::shared::NoParams;
 use packet::Reading;
 
@@ -55,12 +55,17 @@ impl Control for Fixed {
         hold(Window { cwnd: w.cwnd.max(w.ssthresh), ..w })
     }
 
+    fn on_idle(&mut self, w: Window, _: Silence) -> Option<Drive> {
+        Some(hold(w))
+    }
+
     fn probe(&self, _: &mut Reading<'_>) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::{Duration, Time};
 
     #[test]
     fn the_window_is_held_and_found_again_after_a_timeout() {
@@ -76,6 +81,10 @@ mod tests {
             w.follow(&c.on_ack(w, &s));
             assert_eq!(w, Window { cwnd: 10.0, ssthresh: 10.0 });
         }
+        // an idle period does not restart the window
+        let silence = Silence { now: Time(9_000_000_000), idle: Duration::from_secs(8), app_limited: false };
+        assert_eq!(c.on_idle(w, silence), Some(hold(w)));
+        assert!(!hold(w).reduction);
         // after a timeout the window is 1; ACKs of two segments make it 3, 5, 7, 9, and then 10
         c.on_rto(w);
         w.cwnd = 1.0;

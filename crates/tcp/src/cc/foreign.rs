@@ -71,9 +71,10 @@ pub trait ForeignController: Send + Sync {
     }
     /// Provides the controller with information about its connection. Called before the connection opens.
     fn introduce(&mut self, _origin: &Origin<'_>) {}
-    /// Processes the round-trip time of the handshake, `us` microseconds.
-    fn on_handshake(&mut self, w: Window, _now: Time, _us: u32) -> Drive {
-        w.into()
+    /// Processes the round-trip time of the handshake, `us` microseconds. With a result of `None`, the sender keeps the
+    /// window and the pacing rate.
+    fn on_handshake(&mut self, _w: Window, _now: Time, _us: u32) -> Option<Drive> {
+        None
     }
     /// Processes an ACK that delivers data or reports a mark. If `s.rests` is true, the result is ignored unless
     /// [`Drive::converges`] is set in it.
@@ -89,9 +90,10 @@ pub trait ForeignController: Send + Sync {
     fn on_undo(&mut self, _w: Window, _now: Time, _before: Option<Window>) -> Option<Drive> {
         None
     }
-    /// Processes the end of an idle period.
-    fn on_idle(&mut self, w: Window, _silence: Silence) -> Drive {
-        w.into()
+    /// Processes the end of an idle period. With a result of `None`, the sender keeps the pacing rate and the size of
+    /// segments, and restarts the window by the rules of the stack.
+    fn on_idle(&mut self, _w: Window, _silence: Silence) -> Option<Drive> {
+        None
     }
     /// Returns the time at which `on_timer` must be called, if there is one.
     fn timer(&self) -> Option<Time> {
@@ -300,7 +302,7 @@ impl Control for Foreign {
         self.now = now;
     }
 
-    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Option<Drive> {
         self.now = now;
         self.controller.on_handshake(w, now, us)
     }
@@ -326,7 +328,7 @@ impl Control for Foreign {
         self.controller.on_undo(w, self.now, before).unwrap_or_else(|| undone(w, before))
     }
 
-    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
+    fn on_idle(&mut self, w: Window, silence: Silence) -> Option<Drive> {
         self.now = silence.now;
         self.controller.on_idle(w, silence)
     }
@@ -350,25 +352,35 @@ pub(crate) mod tests {
     struct RenoOutside {
         reno: Reno,
         timer: Option<Time>,
+        /// Pacing rate, payload bytes per second. The controller sets it in `begin`, `on_ack` and `on_congestion`.
+        rate: Option<f64>,
         calls: Arc<Mutex<Vec<String>>>,
     }
 
     impl RenoOutside {
+        fn paced(&self, d: Drive) -> Drive {
+            self.rate.map_or(d, |rate| Drive { pacing_rate: Some(rate), quantum: 1, ..d })
+        }
         fn note(&self, call: String) {
             self.calls.lock().unwrap().push(call);
         }
     }
 
     impl ForeignController for RenoOutside {
+        fn begin(&mut self, w: Window) -> Drive {
+            self.paced(w.into())
+        }
         fn introduce(&mut self, origin: &Origin<'_>) {
             self.note(format!("introduce {} {:.3}", (origin.name)(), (origin.stream)().unit()));
         }
         fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive {
-            self.reno.on_ack(w, s)
+            let d = self.reno.on_ack(w, s);
+            self.paced(d)
         }
         fn on_congestion(&mut self, w: Window, now: Time, kind: Congestion, base: f64) -> Drive {
             self.note(format!("{kind:?} at {}", now.0));
-            self.reno.on_congestion(w, kind, base)
+            let d = self.reno.on_congestion(w, kind, base);
+            self.paced(d)
         }
         fn on_rto(&mut self, _: Window, now: Time) {
             self.note(format!("rto at {}", now.0));
@@ -386,7 +398,7 @@ pub(crate) mod tests {
         }
         fn copy(&self) -> AnyController {
             let calls = Arc::new(Mutex::new(self.calls.lock().unwrap().clone()));
-            Box::new(Self { reno: self.reno.clone(), timer: self.timer, calls })
+            Box::new(Self { reno: self.reno.clone(), timer: self.timer, rate: self.rate, calls })
         }
     }
 
@@ -394,6 +406,8 @@ pub(crate) mod tests {
     #[derive(Clone, Default)]
     pub(crate) struct Renos {
         pub(crate) needs: ForeignNeeds,
+        /// Pacing rate of the controllers, payload bytes per second.
+        pub(crate) rate: Option<f64>,
         pub(crate) calls: Arc<Mutex<Vec<String>>>,
     }
 
@@ -409,7 +423,8 @@ pub(crate) mod tests {
                 counts_marks: facts.counts_marks,
             };
             let timer = self.needs.timer.then_some(Time(200_000_000));
-            Box::new(RenoOutside { reno: Reno::new(&NoParams {}, &stack), timer, calls: self.calls.clone() })
+            let (reno, calls) = (Reno::new(&NoParams {}, &stack), self.calls.clone());
+            Box::new(RenoOutside { reno, timer, rate: self.rate, calls })
         }
         fn needs(&self) -> ForeignNeeds {
             self.needs

@@ -82,7 +82,7 @@ impl Controller {
         each!(self, c => c.begin(w))
     }
 
-    pub(crate) fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+    pub(crate) fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Option<Drive> {
         each!(self, c => c.on_handshake(w, now, us))
     }
 
@@ -107,7 +107,7 @@ impl Controller {
         each!(self, c => c.on_undo(w, before))
     }
 
-    pub(crate) fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
+    pub(crate) fn on_idle(&mut self, w: Window, silence: Silence) -> Option<Drive> {
         each!(self, c => c.on_idle(w, silence))
     }
 

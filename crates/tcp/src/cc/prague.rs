@@ -318,10 +318,10 @@ impl Control for Prague {
         }
     }
 
-    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Option<Drive> {
         self.alpha_at = now;
         self.pace(&w, 0.0, now, Duration::from_micros(u64::from(us)));
-        self.drive(w)
+        Some(self.drive(w))
     }
 
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {

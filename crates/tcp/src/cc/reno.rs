@@ -80,9 +80,9 @@ impl Control for RenoFlow {
         Self { reno: Reno::new(own, stack), start: FirstStart::new(stack) }
     }
 
-    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+    fn on_handshake(&mut self, _: Window, now: Time, us: u32) -> Option<Drive> {
         self.start.on_handshake(now, us);
-        w.into()
+        None
     }
 
     #[inline]

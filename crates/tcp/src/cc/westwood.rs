@@ -81,9 +81,9 @@ impl Control for Westwood {
         Window { ssthresh: ssthresh.max(LEAST), ..w }.into()
     }
 
-    fn on_idle(&mut self, w: Window, _: Silence) -> Drive {
+    fn on_idle(&mut self, _: Window, _: Silence) -> Option<Drive> {
         self.since = Time::NEVER;
-        w.into()
+        None
     }
 
     fn probe(&self, out: &mut Reading<'_>) {

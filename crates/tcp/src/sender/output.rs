@@ -219,10 +219,13 @@ impl Sender {
         }
         let idle = now.since(self.last_active);
         let app_limited = self.rates_mut().is_some_and(|rates| rates.is_app_limited());
-        let d = self.cc.on_idle(self.window, Silence { now, idle, app_limited });
-        self.follow(&d);
+        let mut reduction = true;
+        if let Some(d) = self.cc.on_idle(self.window, Silence { now, idle, app_limited }) {
+            self.follow(&d);
+            reduction = d.reduction;
+        }
         let rto = self.rtt.rto(p.rto.max_rto);
-        if !d.reduction || idle <= rto {
+        if !reduction || idle <= rto {
             return;
         }
         let w = &mut self.window;

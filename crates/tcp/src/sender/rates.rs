@@ -99,8 +99,9 @@ impl Sender {
         if let Some(rates) = self.rates_mut() {
             rates.on_handshake(us);
         }
-        let d = self.cc.on_handshake(self.window, now, us);
-        self.follow(&d);
+        if let Some(d) = self.cc.on_handshake(self.window, now, us) {
+            self.follow(&d);
+        }
         self.update_pacing_rate(p, Some(us));
     }
 

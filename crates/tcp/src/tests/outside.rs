@@ -38,3 +38,34 @@ fn reno_from_outside_sends_the_very_segments_of_reno() {
         assert!(timers.contains(&at), "{timers:?}");
     }
 }
+
+#[test]
+fn after_an_idle_period_the_pacing_rate_is_that_before_it() {
+    // Three messages of 60 segments. Before the second and the third, nothing is in flight, for less and for more than an RTO. No
+    // more segments leave at the same time than the pacing rate sends in 1/4096 s (prague), or than a controller from outside
+    // allows (1). The first ten segments of a connection are not paced, as in Linux
+    let prague = preset("prague");
+    let needs = ForeignNeeds { rates: true, ..ForeignNeeds::default() };
+    let outside = with(preset("linux-6"), Renos { needs, rate: Some(1e6), ..Renos::default() });
+    for (p, most) in [(prague, 2), (outside, 1)] {
+        let mut net = Net::new(&p, 10, |_, _, _| Fate::Pass);
+        net.connect(0, false);
+        for from in [1.0, 1.2, 9.0] {
+            net.run(from);
+            assert_eq!(net.ends[0].probe(&p).in_flight, 0);
+            let first = net.log.len();
+            net.write(0, 60 * 1448, false);
+            net.run(from + 0.19);
+            let data = net.log[first..].iter().filter(|l| l.1 == 0 && l.2.len > 0);
+            let times: Vec<Time> = data.map(|l| l.0).collect();
+            assert!(
+                times.len() >= 60 && times[0] == Time((from * 1e9) as u64),
+                "{} segments, {:?}",
+                times.len(),
+                times[0]
+            );
+            let burst = times.chunk_by(|a, b| a == b).map(<[Time]>::len).max().unwrap();
+            assert!(from == 1.0 || burst <= most, "{burst} segments leave at the same time, {from} s");
+        }
+    }
+}

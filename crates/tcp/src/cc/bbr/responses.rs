@@ -36,12 +36,12 @@ impl Control for Bbr {
     /// Sets the first round-trip time, and derives the first pacing rate from it and the window. On a slow link, the
     /// handshake's small packets take less time than any full segment, so this first round-trip time remains the
     /// minimum until it expires.
-    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Option<Drive> {
         self.rt_prop = Some(us);
         self.rt_prop_at = now;
         self.aggregation.restart(now);
         self.first_rtt(&w, us);
-        self.drive(w)
+        Some(self.drive(w))
     }
 
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
@@ -72,20 +72,20 @@ impl Control for Bbr {
         self.round_start = true;
     }
 
-    /// Leaves the window as it is; the next `on_ack` restores it. There is no pacing until then.
+    /// Leaves the window and the pacing rate as they are; the next `on_ack` restores the window.
     fn on_undo(&mut self, w: Window, _: Option<Window>) -> Drive {
-        Drive { reduction: false, ..w.into() }
+        self.drive(w)
     }
 
     /// In ProbeBw, sets the pacing rate to the estimated bandwidth when sending resumes after an idle period.
-    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
+    fn on_idle(&mut self, w: Window, silence: Silence) -> Option<Drive> {
         if silence.app_limited {
             self.aggregation.restart(silence.now);
             if matches!(self.mode, Mode::ProbeBw(_)) {
                 self.pacing_rate = self.paced(1.0);
             }
         }
-        self.drive(w)
+        Some(self.drive(w))
     }
 
     fn probe(&self, out: &mut Reading<'_>) {

@@ -1,6 +1,6 @@
 //! BBR version 3's responses to the sender's events.
 //!
-//! Source: draft-ietf-ccwg-bbr-04 §5.2, §5.4 and §5.6.
+//! Source: draft-ietf-ccwg-bbr-06 §5.2, §5.4 and §5.6.
 
 use super::{
     Bbr3, Bbr3Form, Bbr3Params, Bounds, Cycle, FIRST_RTT, MIN_PIPE_CWND, PACING_MARGIN, Path, Phase,
@@ -115,13 +115,13 @@ impl Control for Bbr3 {
         self.drive(w, w.cwnd * self.mss)
     }
 
-    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Drive {
+    fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Option<Drive> {
         (self.path.min_rtt, self.path.min_rtt_stamp) = (Some(us), now);
         (self.path.probe_rtt_min_delay, self.path.probe_rtt_min_stamp) = (Some(us), now);
         self.path.excess.restart(now);
         let cwnd = w.cwnd * self.mss;
         self.init_pacing_rate(cwnd, us);
-        self.drive(w, cwnd)
+        Some(self.drive(w, cwnd))
     }
 
     fn on_lost(&mut self, w: Window, now: Time, s: &LostSegment) {
@@ -172,7 +172,7 @@ impl Control for Bbr3 {
 
     /// HandleRestartFromIdle(): in ProbeBW, restarts pacing at the estimated bandwidth; in ProbeRTT, ends ProbeRTT if
     /// its time is up.
-    fn on_idle(&mut self, w: Window, silence: Silence) -> Drive {
+    fn on_idle(&mut self, w: Window, silence: Silence) -> Option<Drive> {
         let mut cwnd = w.cwnd * self.mss;
         if silence.app_limited {
             self.cycle.idle_restart = true;
@@ -183,7 +183,7 @@ impl Control for Bbr3 {
                 self.check_probe_rtt_done(&mut cwnd, silence.now);
             }
         }
-        self.drive(w, cwnd)
+        Some(self.drive(w, cwnd))
     }
 
     fn probe(&self, out: &mut Reading<'_>) {
