@@ -8,6 +8,8 @@
 //! congestion:  W_max = cwnd, or cwnd (1 + beta) / 2 if cwnd < W_max (fast convergence);  ssthresh = max(beta cwnd, 2)
 //! ```
 //!
+//! t does not advance while the application limits the sender: in idle periods, and until an ACK that may grow the window.
+//!
 //! Source: RFC 9438 §4. C in segments/s^3, t in seconds, windows in segments.
 //! Departs: none known. `hystart` selects how slow start ends: by HyStart, by HyStart++ as RFC 9438 §4.10 recommends, by
 //! SEARCH or by Rapid Start.
@@ -55,8 +57,11 @@ pub(crate) struct Cubic {
     w_est: f64,
     /// Window before the last reduction.
     cwnd_prior: f64,
-    /// Start of the current stage of congestion avoidance; `NEVER` if there is none.
+    /// Start of the current stage of congestion avoidance, moved forward by the periods in which the application limited
+    /// the sender; `NEVER` if there is no current stage.
     epoch_start: Time,
+    /// Time up to which such periods are excluded: that of the last ACK that did not rest, or the end of the last idle period.
+    seen: Time,
     /// True if the next stage of congestion avoidance follows a timeout. W_max then becomes the window at the start of
     /// that stage.
     after_rto: bool,
@@ -94,6 +99,14 @@ impl Cubic {
                 w.cwnd = w.cwnd.max(self.w_est);
             }
         }
+    }
+
+    /// Excludes the time since `seen` from t, because the application limited the sender.   Source: RFC 9438 §4.2, §5.8.
+    fn pause(&mut self, now: Time) {
+        if self.epoch_start != Time::NEVER {
+            self.epoch_start = (self.epoch_start + now.since(self.seen)).min(now);
+        }
+        self.seen = now;
     }
 
     fn begin_epoch(&mut self, w: &Window, now: Time) {
@@ -152,9 +165,13 @@ impl Control for Cubic {
     #[inline]
     fn grow(&mut self, w: &mut Window, s: &AckSample) {
         self.hystart.on_ack(w, s);
-        if self.start.on_ack(w, s) || !s.cwnd_limited {
+        if self.start.on_ack(w, s) {
             return;
         }
+        if !s.cwnd_limited {
+            return self.pause(s.now);
+        }
+        self.seen = s.now;
         let mut credit = s.credit;
         if w.slow_start() {
             credit = w.grow_in_slow_start(credit);
@@ -177,12 +194,9 @@ impl Control for Cubic {
         self.start.on_rto();
     }
 
-    /// Moves the start of the epoch forward by the length of the idle period, so that the cubic curve does not advance
-    /// during that period.   Source: RFC 9438 §5.8.
+    /// Excludes the idle period, which began with the last ACK, from t.
     fn on_idle(&mut self, _: Window, silence: Silence) -> Option<Drive> {
-        if self.epoch_start != Time::NEVER {
-            self.epoch_start = (self.epoch_start + silence.idle).min(silence.now);
-        }
+        self.pause(silence.now);
         None
     }
 
@@ -246,6 +260,39 @@ mod tests {
             run(&mut c, &mut w, 0.05, t);
             assert!((w.cwnd - want).abs() < 2.0, "t {t}: {} for {want}", w.cwnd);
         }
+    }
+
+    #[test]
+    fn time_limited_by_the_application_does_not_count() {
+        /// Acknowledges one segment at a time for `ms` milliseconds, at an RTT of 50 ms.
+        fn acks(c: &mut Cubic, w: &mut Window, now: &mut Time, ms: u64, cwnd_limited: bool) {
+            let end = *now + Duration::from_millis(ms);
+            while *now < end {
+                *now += Duration::from_secs_f64(0.05 / w.cwnd);
+                let srtt = Duration::from_millis(50);
+                c.grow(w, &AckSample { now: *now, credit: 1.0, srtt, cwnd_limited, ..AckSample::default() });
+            }
+        }
+        let mut p = params();
+        p.control.shared.hystart = HyStartAxis::Off;
+        p.control.shared.tcp_friendliness = false;
+        let mut c = Cubic::new(&NoParams {}, &stack(&p));
+        let mut w = Window { cwnd: 700.0, ssthresh: c.ssthresh(BETA, 1000.0) };
+        let mut now = Time(100_000_000_000);
+        acks(&mut c, &mut w, &mut now, 3000, true);
+        let before = w.cwnd;
+        // for 30 s, the application sends less than the window; then it pauses for 30 s, and sends less again for 50 ms
+        acks(&mut c, &mut w, &mut now, 30_000, false);
+        now += Duration::from_secs(30);
+        c.on_idle(w, Silence { now, idle: Duration::from_millis(30_050), app_limited: false });
+        acks(&mut c, &mut w, &mut now, 50, false);
+        assert_eq!(w.cwnd, before);
+        // K is 9.086 s, and t is still 3 s, so the window reaches the plateau, 1000, in 6.086 s. If t were 63 s, W_cubic would be
+        // 0.4 (63 - 9.086)^3 + 1000 = 63 700, and the window would grow by half in each round trip
+        acks(&mut c, &mut w, &mut now, 3000, true);
+        assert!((w.cwnd - (0.4 * (6.0f64 - 9.0856).powi(3) + 1000.0)).abs() < 2.0, "{}", w.cwnd);
+        acks(&mut c, &mut w, &mut now, 3086, true);
+        assert!((w.cwnd - 1000.0).abs() < 2.0, "{}", w.cwnd);
     }
 
     #[test]
