@@ -19,11 +19,13 @@
 //! [`model`] estimates the path, [`bounds`] sets limits after losses, [`states`] is the state machine, and [`responses`]
 //! computes the output to the sender. Functions are named after the draft's.
 //!
-//! Source: draft-ietf-ccwg-bbr-04. For `bbr3_form = "linux"`: google/bbr, branch v3, which differs as follows: Drain has a gain
+//! Source: draft-ietf-ccwg-bbr-06. For `bbr3_form = "linux"`: google/bbr, branch v3, which differs as follows: Drain has a gain
 //! of 0.347 and DOWN of 0.91, `extra_acked` covers the last 5 to 10 rounds, bursts are one segment below 1.2 Mbit/s, and there
 //! is a response to ECN ([`marks`]).
 //! Departs: the draft leaves the response to a CE mark open. Here a mark counts as a loss in its round, but it never ends a
-//! probe. The Linux form has no correction of the data in flight for the pacing timer, no fast path and no PLB.
+//! probe. The first pacing rate has the margin of 1 %, as in Linux; the draft's InitPacingRate() has no margin. In Drain,
+//! inflight_longterm caps the window, as in the draft's table of states (§5.6.1); BoundCwndForModel() has no such cap. The Linux form
+//! has no correction of the data in flight for the pacing timer, no fast path and no PLB.
 
 mod bounds;
 mod excess;

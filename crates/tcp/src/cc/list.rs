@@ -24,7 +24,7 @@ macro_rules! controllers {
             /// Source: draft-cardwell-iccrg-bbr-congestion-control-00.
             "bbr" Bbr(bbr::Bbr),
             /// BBR version 3, in the form that `bbr3_form` names: like version 1, but losses also bound the model.   Source:
-            /// draft-ietf-ccwg-bbr-04; google/bbr v3.
+            /// draft-ietf-ccwg-bbr-06; google/bbr v3.
             "bbr3" Bbr3(bbr3::Bbr3),
             /// Westwood+: Reno, but a loss sets the window to bandwidth times minimum RTT.   Source: Grieco & Mascolo 2004.
             "westwood" Westwood(westwood::Westwood),

@@ -8,7 +8,7 @@
 //! cap of cwnd:  inflight_longterm, 15 % less in CRUISE and ProbeRTT;  also inflight_shortterm;  at least 4 segments
 //! ```
 //!
-//! Source: draft-ietf-ccwg-bbr-04 §5.3.3.6, §5.5.10 and §5.6.4.7.
+//! Source: draft-ietf-ccwg-bbr-06 §5.3.3.9, §5.5.10 and §5.6.4.7.
 
 use super::model::delivery_rate;
 use super::phase::{AckPhase, Undo};

@@ -6,7 +6,7 @@
 //! extra_acked = max of extra:  in Startup over 1 round (draft) or 2 (Linux);  later over 10 (draft) or 5 to 10 (Linux)
 //! ```
 //!
-//! Source: draft-ietf-ccwg-bbr-04 §5.5.9.
+//! Source: draft-ietf-ccwg-bbr-06 §5.5.9.
 
 use super::params::Bbr3Form;
 use units::Time;

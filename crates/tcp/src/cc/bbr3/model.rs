@@ -1,6 +1,6 @@
 //! BBR's model of the path: rounds, max_bw, min_rtt, and the detection of a full pipe.
 //!
-//! Source: draft-ietf-ccwg-bbr-04 §5.3.1.2 and §5.5.
+//! Source: draft-ietf-ccwg-bbr-06 §5.3.1.2 and §5.5.
 
 use super::{Bbr3, Phase};
 use crate::cc::control::{AckSample, RateSample};

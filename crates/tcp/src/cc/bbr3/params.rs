@@ -15,7 +15,7 @@ words! {
     pub(crate) enum Bbr3Form {
         /// The IETF's version: the pacing gain is 0.5 in Drain and 0.90 in DOWN, ACK aggregation is measured over ten rounds,
         /// and a CE mark counts as a loss.
-        /// Source: draft-ietf-ccwg-bbr-04.
+        /// Source: draft-ietf-ccwg-bbr-06.
         "draft" Draft,
         /// Google's version for Linux: the pacing gain is 0.347 in Drain and 0.91 in DOWN, and ACK aggregation is measured over
         /// the last 5 to 10 rounds. This version responds to the share of marked packets if `ecn_feedback` is `dctcp` or `accecn`

@@ -1,6 +1,6 @@
 //! The states of BBR's state machine, and the values restored after a spurious loss.
 //!
-//! Source: draft-ietf-ccwg-bbr-04 §5.3 and §5.5.11.
+//! Source: draft-ietf-ccwg-bbr-06 §5.3 and §5.5.11.
 
 /// The states, named as in the draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

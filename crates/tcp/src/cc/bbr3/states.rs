@@ -1,6 +1,6 @@
 //! BBR's state machine.
 //!
-//! Source: draft-ietf-ccwg-bbr-04 §5.3.
+//! Source: draft-ietf-ccwg-bbr-06 §5.3.
 
 use super::bounds::is_inflight_too_high;
 use super::model::delivery_rate;

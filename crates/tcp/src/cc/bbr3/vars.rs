@@ -1,6 +1,6 @@
 //! The draft's variables, grouped by the parts of the algorithm that they belong to.
 //!
-//! Source: draft-ietf-ccwg-bbr-04 §2.
+//! Source: draft-ietf-ccwg-bbr-06 §2.
 
 use super::excess::Excess;
 use super::marks::Marks;
