@@ -276,23 +276,27 @@ mod tests {
         let mut p = params();
         p.control.shared.hystart = HyStartAxis::Off;
         p.control.shared.tcp_friendliness = false;
-        let mut c = Cubic::new(&NoParams {}, &stack(&p));
-        let mut w = Window { cwnd: 700.0, ssthresh: c.ssthresh(BETA, 1000.0) };
-        let mut now = Time(100_000_000_000);
-        acks(&mut c, &mut w, &mut now, 3000, true);
-        let before = w.cwnd;
-        // for 30 s, the application sends less than the window; then it pauses for 30 s, and sends less again for 50 ms
-        acks(&mut c, &mut w, &mut now, 30_000, false);
-        now += Duration::from_secs(30);
-        c.on_idle(w, Silence { now, idle: Duration::from_millis(30_050), app_limited: false });
-        acks(&mut c, &mut w, &mut now, 50, false);
-        assert_eq!(w.cwnd, before);
-        // K is 9.086 s, and t is still 3 s, so the window reaches the plateau, 1000, in 6.086 s. If t were 63 s, W_cubic would be
-        // 0.4 (63 - 9.086)^3 + 1000 = 63 700, and the window would grow by half in each round trip
-        acks(&mut c, &mut w, &mut now, 3000, true);
-        assert!((w.cwnd - (0.4 * (6.0f64 - 9.0856).powi(3) + 1000.0)).abs() < 2.0, "{}", w.cwnd);
-        acks(&mut c, &mut w, &mut now, 3086, true);
-        assert!((w.cwnd - 1000.0).abs() < 2.0, "{}", w.cwnd);
+        for idle in [0, 30] {
+            let mut c = Cubic::new(&NoParams {}, &stack(&p));
+            let mut w = Window { cwnd: 700.0, ssthresh: c.ssthresh(BETA, 1000.0) };
+            let mut now = Time(100_000_000_000);
+            acks(&mut c, &mut w, &mut now, 3000, true);
+            let before = w.cwnd;
+            // for 30 s, the application sends less than the window; then it may pause for 30 s, and sends less again for 50 ms
+            acks(&mut c, &mut w, &mut now, 30_000, false);
+            if idle > 0 {
+                now += Duration::from_secs(idle);
+                c.on_idle(w, Silence { now, idle: Duration::from_millis(1000 * idle + 50), app_limited: false });
+            }
+            acks(&mut c, &mut w, &mut now, 50, false);
+            assert_eq!(w.cwnd, before);
+            // K is 9.086 s, and t is still 3 s, so the window reaches the plateau, 1000, in 6.086 s. If t were 33 s, W_cubic would
+            // be 0.4 (33 - 9.086)^3 + 1000 = 6470, and the window would grow by half in each round trip
+            acks(&mut c, &mut w, &mut now, 3000, true);
+            assert!((w.cwnd - (0.4 * (6.0f64 - 9.0856).powi(3) + 1000.0)).abs() < 2.0, "idle {idle} s: {}", w.cwnd);
+            acks(&mut c, &mut w, &mut now, 3086, true);
+            assert!((w.cwnd - 1000.0).abs() < 2.0, "idle {idle} s: {}", w.cwnd);
+        }
     }
 
     #[test]
