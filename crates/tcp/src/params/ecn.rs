@@ -19,9 +19,10 @@ group! {
         pub ect_on: Option<EctOn> = None,
         /// How ACKs report CE marks.
         pub ecn_feedback: EcnFeedback = EcnFeedback::Rfc3168,
-        /// Segments also carry AccECN's byte counters. Without these counters, marks cannot be counted if an ACK covers
-        /// more than seven segments. The counters take 12 bytes of options, so a packet of 1500 bytes carries 1436
-        /// bytes of payload. Needs `ecn_feedback = "accecn"`.
+        /// Segments also carry AccECN's byte counters. Without these counters, the count of marks is ambiguous if an ACK
+        /// covers more than seven segments. The sender then assumes the largest number that the ACK allows, as in RFC 9768
+        /// §A.2, so after lost or rare ACKs it also counts marks that never were. The counters take 12 bytes of options, so
+        /// a packet of 1500 bytes carries 1436 bytes of payload. Needs `ecn_feedback = "accecn"`.
         /// Source: RFC 9768 §3.2.3.
         pub accecn_option: bool = false,
     }
@@ -53,7 +54,8 @@ words! {
         /// Exact counts: ECE reflects the CE bit of the acknowledged segments. When the CE bit changes, two ACKs are sent at
         /// once: one for the segments before the change, and one for the segment with the changed bit.   Source: RFC 8257 §3.2.
         "dctcp" Dctcp,
-        /// Exact counts, by a 3-bit counter in every segment. The handshake negotiates AccECN. If the peer supports
+        /// Counts, by a 3-bit counter in every segment. They are exact for ACKs of up to seven segments, and with
+        /// `accecn_option`; otherwise they are upper bounds. The handshake negotiates AccECN. If the peer supports
         /// only RFC 3168, the feedback is that of RFC 3168, and an end whose controller needs AccECN, as prague does,
         /// sends no ECN-capable packets. ECN is off if the peer does not support ECN. Source: RFC 9768.
         "accecn" Accecn,
