@@ -420,6 +420,17 @@ def test_a_controller_that_cannot_be_used_is_one_line(written: Write, controller
             )
             for name in ("pacing_rate", "quantum", "max_payload")
         ),
+        *(
+            (
+                f"def on_ack(self, s):\n      from bloatlab.controllers import Drive\n      return Drive({given})",
+                [f"mine.py:4: on_ack raised ValueError: {shown}", f"; expected {valid}"],
+            )
+            for given, shown, valid in (
+                ("quantum=-1", "quantum -1", "1 to 4294967295 segments"),
+                ("max_payload=100000", "max_payload 100000", "0 bytes to the MSS"),
+                ("10**400", "cwnd 1000000", "more than 0 and at most 1e9 segments"),
+            )
+        ),
         (
             "def on_ack(self, s): pass\n    def on_timer(self, m, name): pass",
             ["timers is missing; expected a dict of names and times in ns"],

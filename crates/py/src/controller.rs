@@ -5,6 +5,7 @@
 use crate::error::{Mistake, locked, shown, shown_or_missing};
 use crate::object::{Class, Object};
 use packet::Reading;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat};
 use scenario::Scenario;
@@ -232,16 +233,39 @@ pub(crate) struct PythonDrive {
     probing_delay: bool,
 }
 
+/// Defines functions that read a number for an argument of `Drive`. Python's own message about a number that is too large
+/// or negative does not name the argument.
+macro_rules! arguments {
+    ($($name:ident: $Type:ty, $valid:literal;)*) => {
+        $(fn $name(given: &Bound<'_, PyAny>) -> PyResult<Option<$Type>> {
+            given.extract().map_err(|error: PyErr| {
+                if !error.is_instance_of::<PyOverflowError>(given.py()) {
+                    return error;
+                }
+                PyValueError::new_err(format!("{} {}; expected {}", stringify!($name), shown(given), $valid))
+            })
+        })*
+    };
+}
+
+arguments! {
+    cwnd: f64, "more than 0 and at most 1e9 segments";
+    ssthresh: f64, "more than 0 segments, or infinity";
+    pacing_rate: f64, "more than 0 bit/s";
+    quantum: u32, "1 to 4294967295 segments";
+    max_payload: u16, "0 bytes to the MSS";
+}
+
 #[pymethods]
 impl PythonDrive {
     #[new]
     #[pyo3(signature = (cwnd=None, ssthresh=None, *, pacing_rate=None, quantum=None, max_payload=None, reduction=None, probing_delay=false))]
     fn new(
-        cwnd: Option<f64>,
-        ssthresh: Option<f64>,
-        pacing_rate: Option<f64>,
-        quantum: Option<u32>,
-        max_payload: Option<u16>,
+        #[pyo3(from_py_with = cwnd)] cwnd: Option<f64>,
+        #[pyo3(from_py_with = ssthresh)] ssthresh: Option<f64>,
+        #[pyo3(from_py_with = pacing_rate)] pacing_rate: Option<f64>,
+        #[pyo3(from_py_with = quantum)] quantum: Option<u32>,
+        #[pyo3(from_py_with = max_payload)] max_payload: Option<u16>,
         reduction: Option<bool>,
         probing_delay: bool,
     ) -> Self {
