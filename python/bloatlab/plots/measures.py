@@ -128,6 +128,18 @@ def link_series(run: Run, link: str) -> pl.DataFrame:
     return run.table("queue_series").filter(pl.col("link") == link)
 
 
+def waits(run: Run, link: str, width: float) -> pl.DataFrame:
+    """Returns the time in a link's queue in bins of `width` s.
+
+    The column `mean_ms` is the mean over the packets that left in the bin, and `max_ms` their maximum; both are NaN
+    without such packets. The column `sent_bytes` is their bytes.
+    """
+    total = (pl.col("sojourn_ms_mean").fill_nan(0.0) * pl.col("sent_packets")).alias("total")
+    frame = link_series(run, link).with_columns(total, pl.col("sojourn_ms_max").alias("max_ms"))
+    wide = bins(frame, {"total": "sum", "sent_packets": "sum", "sent_bytes": "sum", "max_ms": "max"}, width)
+    return wide.select("t_s", (pl.col("total") / pl.col("sent_packets")).alias("mean_ms"), "max_ms", "sent_bytes")
+
+
 def whole_steps(width: float, step: float) -> float:
     """Returns the smallest multiple of `step` that is at least `width`.
 
@@ -191,12 +203,16 @@ def flows(run: Run) -> list[Flow]:
     return [Flow(app, number, way, label(app, number, way), part) for (app, number, way), part in kept.items()]
 
 
-def drops(run: Run, link: str, column: str = "dropped_packets") -> Array:
-    """Returns the times of drops (or marks) in a link's queue, in s: the start of each bin with at least one."""
+def drops(run: Run, link: str, column: str = "dropped_packets") -> tuple[Array, int]:
+    """Returns the drops (or marks) in a link's queue, also those of the warm-up.
+
+    They are the start in s of each bin with at least one, and their number.
+    """
     frame = link_series(run, link)
     if column not in frame.columns:
-        return np.zeros(0)
-    return frame.filter(pl.col(column) > 0)["t_s"].to_numpy()
+        return np.zeros(0), 0
+    found = frame.filter(pl.col(column).fill_nan(None) > 0)
+    return found["t_s"].to_numpy(), int(found[column].sum())
 
 
 def pings(run: Run) -> dict[str, pl.DataFrame]:

@@ -68,7 +68,7 @@ def _of_run(run: Run) -> list[TimePanel]:
     links = [(name, len(shown) + i) for i, name in enumerate(measures.busy(run)[:3])]
     tcp = [f for f in whole if measures.has(f.frame, "cwnd_bytes")][:MOST_FLOWS]
     seats = {f.label: place.get(f.label, i) for i, f in enumerate(tcp)}
-    events = [ticks(run, links[0][0], column, measures.drops(run, links[0][0], column)) for column in EVENTS if links]
+    events = [ticks(column, *measures.drops(run, links[0][0], column)) for column in EVENTS if links]
     videos = measures.videos(run)
     return [
         TimePanel("rate", f"{word} (Mbit/s)", rates),
@@ -116,7 +116,8 @@ def _of_runs(runs: Sequence[Run]) -> list[TimePanel]:
     column, word = measures.carried(runs)
     found = [TimePanel("rate", f"{word}, all data\n(Mbit/s)", _each(runs, lambda run: _all_data(run, column)))]
     if link is not None:
-        each = [Ticks("", measures.drops(run, link), style.colour(i)) for i, run in enumerate(runs) if len(runs) <= 4]
+        few = runs if len(runs) <= 4 else ()
+        each = [Ticks("", measures.drops(run, link)[0], style.colour(i)) for i, run in enumerate(few)]
         found += [
             TimePanel(
                 "queue", f"queue of {of}\n(packets)", _each(runs, lambda run: _queue(run, link, run.label)), each
@@ -169,13 +170,10 @@ def _by_app(whole: Sequence[measures.Flow]) -> dict[str, pl.DataFrame]:
     return {app: pl.concat(frames) for app, frames in apps.items()}
 
 
-def ticks(run: Run, link: str, column: str, times: measures.Array) -> Ticks:
-    """Makes ticks at `times` for the events of `column` (a key of `EVENTS`).
-
-    The label of the ticks contains the number of events, which is read from the summary.
-    """
+def ticks(column: str, times: measures.Array, count: int) -> Ticks:
+    """Makes ticks at `times` for `count` events of `column` (a key of `EVENTS`). The label contains their number."""
     word, colour = EVENTS[column]
-    return Ticks(f"{run.links.get(link, {}).get(column, 0):,} {word}".replace(",", "\u202f"), times, colour)
+    return Ticks(f"{count:,} {word}".replace(",", "\u202f"), times, colour)
 
 
 def _queue(run: Run, link: str, label: str) -> measures.Curve:
@@ -185,12 +183,8 @@ def _queue(run: Run, link: str, label: str) -> measures.Curve:
 
 def sojourn_line(run: Run, link: str, label: str) -> measures.Curve:
     """Returns the time in a link's queue: the mean and maximum in each bin."""
-    wide = measures.bins(
-        measures.link_series(run, link),
-        {"sojourn_ms_mean": "mean", "sojourn_ms_max": "max"},
-        measures.window(run) / 2.0,
-    )
-    return measures.Curve(safe(label), *(wide[c].to_numpy() for c in ("t_s", "sojourn_ms_mean", "sojourn_ms_max")))
+    wide = measures.waits(run, link, measures.window(run) / 2.0)
+    return measures.Curve(safe(label), *(wide[c].to_numpy() for c in ("t_s", "mean_ms", "max_ms")))
 
 
 def _mean(frame: pl.DataFrame, column: str, width: float, label: str, scale: float = 1.0) -> measures.Curve:

@@ -24,7 +24,7 @@ from bloatlab.plots import style
 from bloatlab.plots.elements import SizedFigure, free_labels, legend, log_scale, sized_figure
 from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.labels import safe
-from bloatlab.plots.measures import Array, bins, bottleneck, carried, flows, link_series, pings
+from bloatlab.plots.measures import Array, bins, bottleneck, carried, flows, pings, waits
 from bloatlab.plots.style import Axes, Figure
 from bloatlab.plots.subjects import Run
 
@@ -121,23 +121,19 @@ def _cloud(label: str, frame: pl.DataFrame, run: Run, width: float) -> Cloud | N
 def _apps(run: Run) -> list[Cloud]:
     width, found = _span(run), list[Cloud | None]()
     for flow in flows(run)[:6]:
-        wide = bins(flow.frame, {"delay_ms_mean": "mean", "wire_bytes": "sum"}, width)
-        found.append(
-            _cloud(safe(flow.label), wide.rename({"delay_ms_mean": "delay", "wire_bytes": "bytes"}), run, width)
-        )
+        # the number of packets in a bin is not in the table, so each bin's mean is weighted by the bytes that arrived
+        arrived = pl.col("wire_bytes")
+        timed = pl.when(pl.col("delay_ms_mean").is_not_nan()).then(arrived).otherwise(0.0)
+        frame = flow.frame.select("t_s", arrived, timed=timed, total=pl.col("delay_ms_mean").fill_nan(0.0) * arrived)
+        wide = bins(frame, {"wire_bytes": "sum", "timed": "sum", "total": "sum"}, width)
+        wide = wide.select("t_s", delay=pl.col("total") / pl.col("timed"), bytes=arrived)
+        found.append(_cloud(safe(flow.label), wide, run, width))
     return [c for c in found if c is not None]
 
 
 def _link(run: Run, link: str) -> Cloud | None:
     width = _span(run)
-    weighed = link_series(run, link).with_columns(
-        waited=pl.col("sojourn_ms_mean").fill_nan(0.0) * pl.col("sent_packets")
-    )
-    wide = bins(weighed, {"waited": "sum", "sent_packets": "sum", "sent_bytes": "sum"}, width)
-    wide = wide.select(
-        "t_s", (pl.col("waited") / pl.col("sent_packets")).alias("delay"), pl.col("sent_bytes").alias("bytes")
-    )
-    return _cloud(run.label, wide, run, width)
+    return _cloud(run.label, waits(run, link, width).rename({"mean_ms": "delay", "sent_bytes": "bytes"}), run, width)
 
 
 def _pinged(run: Run, column: str) -> Cloud | None:

@@ -102,7 +102,7 @@ def _panels_of_link(run: Run, chosen: str) -> list[TimePanel]:
             found.append(TimePanel("drop_next", "to the next drop (ms)", [(line, 0)]))
     few: list[Ticks] = []
     for column, (word, _) in EVENTS.items():
-        events = ticks(run, chosen, column, _growths(frame, column))
+        events = ticks(column, *_growths(frame, column))
         if found and 0 < len(events.times) <= _MOST_TICKS:
             few.append(events)
         elif len(events.times):
@@ -127,14 +127,17 @@ def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve
     return Curve(label, wide["t_s"].to_numpy(), grown / width)
 
 
-def _growths(frame: pl.DataFrame, counter: str) -> Array:
-    """Returns the times at which a counter grew, in s; none if the sender does not have it, like live video.
+def _growths(frame: pl.DataFrame, counter: str) -> tuple[Array, int]:
+    """Returns the times in s at which a counter grew from 0, and its last value.
 
-    Its column is then missing, or NaN if the trace has another sender's; in polars, NaN is greater than 0.
+    There are none if the sender does not have the counter, like live video. Its column is then missing, or NaN if the
+    trace has another sender's.
     """
     if counter not in frame.columns:
-        return np.zeros(0)
-    return frame.filter(pl.col(counter).fill_nan(None).diff() > 0)["t_s"].to_numpy()
+        return np.zeros(0), 0
+    known = frame.select("t_s", pl.col(counter).fill_nan(None)).drop_nulls()
+    grown = known.filter(pl.col(counter) > pl.col(counter).shift(1, fill_value=0))
+    return grown["t_s"].to_numpy(), int(known[counter].tail(1).sum())
 
 
 def _sender(run: Run, of: str | None) -> list[TimePanel]:
@@ -150,7 +153,7 @@ def _sender(run: Run, of: str | None) -> list[TimePanel]:
     chosen = mine.group_by(key, maintain_order=True).len().sort("len", descending=True, maintain_order=True).row(0)
     rows = mine.filter(*(pl.col(column) == value for column, value in zip(key, chosen, strict=False)))
     panels = list(_panels(rows, _SENDER))
-    again = _growths(rows, "retransmits")
+    again, _ = _growths(rows, "retransmits")
     events = [Ticks("sent again", again, style.DROP)] if len(again) else []
     return _titled(panels, chosen[0], events)
 
