@@ -1,13 +1,13 @@
 //! Streaming measures, which reduce a run to numbers while it runs.
 //!
-//! Every measure has a size that is fixed when it is built (or bounded by a documented constant), however long the run is.
+//! Every measure has a size that is fixed when it is built (or bounded by a documented limit), however long the run is.
 //! The numbers are the same on every machine: sums are integers, and all other arithmetic is IEEE arithmetic or
 //! `units::math`.
 //!
 //! | measure | quantity | memory |
 //! |---|---|---|
 //! | [`Histogram`] | durations: percentiles, CDF | 0.5 KB per 64 bins in use, at most 275 KB |
-//! | [`TimeWeighted`] | a queue's length: fraction of time at each length | 8 B per length, at most 524 KB |
+//! | [`TimeWeighted`] | a queue's length: fraction of time at each length | 8 B per length up to the longest, or at most twice that |
 //! | [`Series`] | a quantity over time, in equal bins | 8 or 12 B per bin |
 //! | [`LinkSeries`] | what happens at a link, in equal bins | 64 B per bin |
 //! | [`LinkMeter`] | queue, sojourn times and series of one link, fed as a [`record::Sink`] | their sum |

@@ -9,9 +9,6 @@ use units::{Duration, Problem, Time};
 pub struct LinkMeterParams {
     /// The measured link; records of other links are ignored.
     pub link: LinkId,
-    /// Greatest queue length, in packets, for which the distribution of queue lengths has a bin. Longer queues are
-    /// counted in the last bin.
-    pub limit: u32,
     /// Start of the run.
     pub start: Time,
     /// Length of the run.
@@ -42,7 +39,7 @@ impl LinkMeter {
         Ok(Self {
             link: p.link,
             warm_up: p.warm_up,
-            queue: TimeWeighted::new(p.start, p.limit),
+            queue: TimeWeighted::new(p.start),
             sojourn: Histogram::default(),
             series: LinkSeries::new(p.start, p.bin, p.duration).map_err(|e| e.under("bin"))?,
         })
@@ -128,14 +125,7 @@ mod tests {
     #[test]
     fn records_of_other_links_are_ignored() {
         let s = Duration::from_secs(1);
-        let p = LinkMeterParams {
-            link: LinkId(1),
-            limit: 20,
-            start: Time::ZERO,
-            duration: s * 2,
-            bin: s,
-            warm_up: Time(1),
-        };
+        let p = LinkMeterParams { link: LinkId(1), start: Time::ZERO, duration: s * 2, bin: s, warm_up: Time(1) };
         let mut m = LinkMeter::new(p).unwrap();
         let (sojourn, packet) = (s, PacketId { seq: 0, flow: FlowId(0), size: 1500, reverse: false });
         let (reason, point) = (DropReason::TailFull, Point::Enqueue);

@@ -2,15 +2,9 @@
 
 use units::{Duration, Time};
 
-/// Maximum number of bins. If there are more possible lengths than bins, each bin covers 2, 4, 8 ... lengths.
-const BINS: u32 = 65_536;
-
 /// The fraction of time that a whole number (such as a queue's length) spends at each value.
 ///
-/// There is one bin for each length 0..=limit if the limit is at most 65 535. Otherwise, each bin covers 2, 4, 8 ...
-/// lengths: the smallest power of two with which at most 65 536 bins cover all lengths up to the limit. Values above
-/// the limit count in the last bin. The mean and the maximum do not depend on the bins, so they are exact for values
-/// above the limit as well.
+/// There is one bin for each value up to the largest.
 ///
 /// Needed for two results of CableLabs 2012: Figure 9 (distribution of the queue's length), and "98.5 % of the time at
 /// most 5 free places".
@@ -18,8 +12,6 @@ const BINS: u32 = 65_536;
 pub struct TimeWeighted {
     /// Nanoseconds in each bin.
     bins: Vec<u64>,
-    limit: u32,
-    shift: u32,
     last: Time,
     start: Time,
     value: u32,
@@ -29,16 +21,9 @@ pub struct TimeWeighted {
 }
 
 impl TimeWeighted {
-    /// Creates a distribution that begins at `start` with the value 0. The last bin also counts the time at values
-    /// above `limit`.
-    pub(crate) fn new(start: Time, limit: u32) -> Self {
-        // bounded: at most 16 iterations
-        let mut shift = 0;
-        while limit >> shift >= BINS {
-            shift += 1;
-        }
-        let bins = vec![0; (limit >> shift) as usize + 1];
-        Self { bins, limit, shift, last: start, start, value: 0, max: 0, area: 0 }
+    /// Creates a distribution that begins at `start` with the value 0.
+    pub(crate) fn new(start: Time) -> Self {
+        Self { bins: vec![0], last: start, start, value: 0, max: 0, area: 0 }
     }
 
     /// Sets the value from `now` on. If `now` is earlier than the last recorded time, that time is used instead.
@@ -46,7 +31,9 @@ impl TimeWeighted {
     pub(crate) fn set(&mut self, now: Time, value: u32) {
         self.advance(now);
         self.value = value;
-        self.max = self.max.max(value);
+        if value > self.max {
+            self.rise(value);
+        }
     }
 
     /// Records that the value rises to `value` for an instant and then returns to the current value. Only the maximum
@@ -54,7 +41,18 @@ impl TimeWeighted {
     #[inline]
     pub(crate) fn peak(&mut self, value: u32) {
         debug_assert!(self.value < value);
-        self.max = self.max.max(value);
+        if value > self.max {
+            self.rise(value);
+        }
+    }
+
+    /// Sets the maximum to `value`, and adds the bins up to it that do not exist yet.
+    #[cold]
+    fn rise(&mut self, value: u32) {
+        self.max = value;
+        if self.bins.len() <= value as usize {
+            self.bins.resize(value as usize + 1, 0);
+        }
     }
 
     /// Counts the time from the last recorded time to `now` as time spent at the current value. Must be called at the
@@ -62,8 +60,7 @@ impl TimeWeighted {
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         let span = now.since(self.last).0;
-        let bin = (self.value.min(self.limit) >> self.shift) as usize;
-        self.bins[bin] += span;
+        self.bins[self.value as usize] += span;
         self.area += u128::from(self.value) * u128::from(span);
         self.last = self.last.max(now);
     }
@@ -91,10 +88,9 @@ impl TimeWeighted {
         if t == 0 { 0.0 } else { self.area as f64 / t as f64 }
     }
 
-    /// Returns each bin in which time was spent, in ascending order, as a pair: the lowest length that the bin covers,
-    /// and the time spent in it.
+    /// Returns each value at which time was spent, in ascending order, and this time.
     pub(crate) fn bins(&self) -> impl Iterator<Item = (u32, Duration)> + '_ {
-        self.bins.iter().enumerate().filter(|(_, t)| **t > 0).map(|(i, &t)| ((i as u32) << self.shift, Duration(t)))
+        self.bins.iter().enumerate().filter(|(_, t)| **t > 0).map(|(i, &t)| (i as u32, Duration(t)))
     }
 }
 
@@ -104,8 +100,8 @@ mod tests {
 
     #[test]
     fn shares_of_time() {
-        // the length is 0 for 1 s, 20 for 3 s and 15 for 6 s, in a queue that holds 20
-        let mut w = TimeWeighted::new(Time::ZERO, 20);
+        // the length is 0 for 1 s, 20 for 3 s and 15 for 6 s
+        let mut w = TimeWeighted::new(Time::ZERO);
         w.set(Time(1_000_000_000), 20);
         w.set(Time(4_000_000_000), 15);
         w.advance(Time(10_000_000_000));
@@ -119,25 +115,30 @@ mod tests {
     }
 
     #[test]
-    fn long_queues_share_bins() {
-        let mut w = TimeWeighted::new(Time::ZERO, 1_000_000);
-        // with 16 lengths per bin, the lengths 0 to 999 999 need 62 500 bins, and the limit itself needs one more bin
-        assert_eq!((1 << w.shift, w.bins.len()), (16, 62_501));
+    fn long_queues_are_exact() {
+        let mut w = TimeWeighted::new(Time::ZERO);
         w.set(Time(0), 999_999);
-        w.set(Time(10), 5_000_000);
+        w.set(Time(10), 1_000_000);
         w.advance(Time(20));
-        assert_eq!((w.max(), w.mean()), (5_000_000, 2_999_999.5));
-        assert_eq!(w.bins().collect::<Vec<_>>(), [(999_984, Duration(10)), (1_000_000, Duration(10))]);
-        let shift = |limit| TimeWeighted::new(Time::ZERO, limit).shift;
-        assert_eq!((shift(65_535), shift(65_536)), (0, 1));
-        assert_eq!(TimeWeighted::new(Time::ZERO, u32::MAX).bins.len(), 65_536);
+        assert_eq!((w.max(), w.mean()), (1_000_000, 999_999.5));
+        assert_eq!(w.bins().collect::<Vec<_>>(), [(999_999, Duration(10)), (1_000_000, Duration(10))]);
+        // a peak has no time; after a restart, the maximum begins again
+        w.set(Time(20), 3);
+        w.restart(Time(25));
+        w.peak(1_000_002);
+        w.set(Time(26), 1_000_001);
+        w.advance(Time(28));
+        assert_eq!(
+            (w.max(), w.bins().collect::<Vec<_>>()),
+            (1_000_002, vec![(3, Duration(1)), (1_000_001, Duration(2))])
+        );
     }
 
     #[test]
     fn agrees_with_a_list_of_every_nanosecond() {
         let mut rng = units::Rng::named(6, "weighted");
-        for limit in [0, 1, 30, 70_000] {
-            let mut w = TimeWeighted::new(Time(100), limit);
+        for limit in [0u32, 1, 30, 70_000] {
+            let mut w = TimeWeighted::new(Time(100));
             let (mut list, mut value, mut at) = (Vec::new(), 0, 100);
             for _ in 0..200 {
                 let span = rng.below(9);
@@ -151,17 +152,16 @@ mod tests {
             let n = list.len() as f64;
             assert_eq!(w.time().0, list.len() as u64);
             assert_eq!(w.mean(), list.iter().map(|&v| u64::from(v)).sum::<u64>() as f64 / n);
-            // with a limit of 70 000, two lengths share a bin
             let mut times = std::collections::BTreeMap::new();
-            list.iter().for_each(|&v| *times.entry(v >> w.shift << w.shift).or_insert(0) += 1);
-            let times: Vec<_> = times.into_iter().map(|(low, ns)| (low, Duration(ns))).collect();
+            list.iter().for_each(|&v| *times.entry(v).or_insert(0) += 1);
+            let times: Vec<_> = times.into_iter().map(|(value, ns)| (value, Duration(ns))).collect();
             assert_eq!(w.bins().collect::<Vec<_>>(), times, "{limit}");
         }
     }
 
     #[test]
     fn nothing_yet() {
-        let w = TimeWeighted::new(Time(5), 10);
+        let w = TimeWeighted::new(Time(5));
         assert_eq!((w.mean(), w.bins().count()), (0.0, 0));
     }
 }

@@ -14,7 +14,7 @@ use port::{Port, PortSpec};
 use record::LinkId;
 use std::collections::BTreeMap;
 use tcp::TcpParams;
-use units::{Duration, Limit, Problem, Rng, Time};
+use units::{Duration, Problem, Rng, Time};
 
 /// Value in [`Routes`] if no link leads to the destination.
 pub const NO_LINK: u16 = u16::MAX;
@@ -56,7 +56,6 @@ impl NetworkLink {
     ) -> Result<port::Link<C>, Problem> {
         let params = LinkMeterParams {
             link: LinkId(number),
-            limit: queue_bins(&self.port.queue),
             start: Time::ZERO,
             duration,
             bin: scenario.bin(),
@@ -65,15 +64,6 @@ impl NetworkLink {
         let meter = self.recorded.then(|| LinkMeter::new(params)).transpose()?;
         let (name, to, before) = (self.name.clone(), NodeId(self.to), Box::default());
         Ok(port::Link { name, to, carrier, meter: meter.map(Box::new), before })
-    }
-}
-
-/// Returns the greatest queue length, in packets, that has its own bin in the distribution of queue lengths.
-fn queue_bins(queue: &qdisc::Spec) -> u32 {
-    let segments = if let qdisc::Spec::Droptail(p) = queue { u32::from(p.super_segment) } else { 1 };
-    match queue.limit() {
-        Some(Limit::Packets(n)) => n.saturating_mul(segments),
-        _ => 4096,
     }
 }
 

@@ -227,7 +227,7 @@ fn about(n: f64) -> String {
 /// Memory of a histogram that has a value in every bin, in bytes.
 const HISTOGRAM: u64 = 275_000;
 /// Memory of a link in bytes: first the memory for each bin of its series, then the memory for its histogram and for
-/// the distribution of its queue's length.
+/// the distribution of its queue's length, with 10 000 lengths.
 const LINK: [u64; 2] = [72, HISTOGRAM + 80_000];
 /// Memory of each direction of a flow in bytes: first the memory for each bin of its series, then the memory for
 /// everything else.

@@ -473,3 +473,36 @@ fn a_narrower_last_bin_has_the_state_at_the_end() {
         assert_eq!(last(interval, rows), (windows, model), "{interval}");
     }
 }
+
+/// 10 000 datagrams of 100 bytes arrive at 0, and one leaves every 160 us. So the queue has each length from 9999 to 1 for 160 us.
+const EMPTYING: &str = r#"
+duration = "4s"
+[link.up]
+from = "a"
+to = "b"
+rate = "5mbit"
+both_ways = true
+[app.burst]
+from = "a"
+to = ["b"]
+start_spread = "0s"
+traffic.burst = { transport = "udp", bytes = "1MB", packet = "100B" }
+"#;
+
+#[test]
+fn the_distribution_of_a_long_queue_has_every_length() {
+    for queue in [
+        "droptail = { limit = \"1MB\" }",
+        "droptail = { limit = \"100000p\" }",
+        "pie = { limit = \"2s\", target = \"10s\" }",
+    ] {
+        let outcome = run(&EMPTYING.replace("[app", &format!("queue.{queue}\n[app")));
+        let of = |name| series(&outcome, "queue_histogram", name, "link", "up");
+        let lengths: Vec<f64> = (0..10_000).map(f64::from).collect();
+        assert_eq!(of("packets"), lengths, "{queue}");
+        let shares = of("time_share");
+        let idle = 4.0 - 9999.0 * 160e-6;
+        assert!((shares[0] * 4.0 - idle).abs() < 1e-9, "{queue}: {}", shares[0]);
+        assert!(shares[1..].iter().all(|share| (share * 4.0 - 160e-6).abs() < 1e-12), "{queue}");
+    }
+}
