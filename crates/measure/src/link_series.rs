@@ -20,7 +20,7 @@ struct Bin {
     marked: u64,
     /// Packets that left.
     sent: u32,
-    /// Queue length at the end of the bin.
+    /// Queue length at the end of the bin, before the events at this time.
     end: u32,
 }
 
@@ -35,7 +35,6 @@ pub(crate) struct LinkSeries {
     bins: Vec<Bin>,
     /// The current bin.
     bin: usize,
-    bin_start: Time,
     /// End of the current bin. When the end of the last bin is reached, this field becomes [`Time::NEVER`], so that the
     /// last bin stays the current bin.
     bin_end: Time,
@@ -56,7 +55,6 @@ impl LinkSeries {
             end: start + duration,
             bins: vec![Bin::default(); crate::series::bins(width, duration)?],
             bin: 0,
-            bin_start: start,
             bin_end: start + width,
             level: 0,
             since: start,
@@ -68,10 +66,6 @@ impl LinkSeries {
     pub(crate) fn hold(&mut self, now: Time, packets: u32) {
         self.advance(now);
         self.level = packets;
-        // a change exactly at the boundary between two bins also sets the queue length at the end of the earlier bin
-        if now == self.bin_start && self.bin > 0 {
-            self.bins[self.bin - 1].end = packets;
-        }
     }
 
     /// Counts a packet that left the queue.
@@ -131,7 +125,6 @@ impl LinkSeries {
             self.count_level(self.bin_end);
             self.bins[self.bin].end = self.level;
             self.bin += 1;
-            self.bin_start = self.bin_end;
             self.bin_end += self.width;
         }
     }
@@ -147,7 +140,8 @@ impl LinkSeries {
         let span = self.begin(i + 1).min(self.end).since(self.begin(i));
         self.bins[i].area as f64 / span.0 as f64
     }
-    /// Returns the queue length at the end of bin `i` (for the last bin, at the end of the run), packets.
+    /// Returns the queue length at the end of bin `i`, before the events at this time (for the last bin, at the end of the
+    /// run), packets.
     pub(crate) fn queue_end(&self, i: usize) -> f64 {
         f64::from(if i >= self.bin { self.level } else { self.bins[i].end })
     }
@@ -226,7 +220,9 @@ mod tests {
                 let mean = |values: &[u64]| values.iter().sum::<u64>() as f64 / values.len() as f64;
                 assert_eq!(series.begin(i), Time(start + from));
                 assert_eq!(series.queue_mean(i), mean(&level[from as usize..to as usize]));
-                assert_eq!(series.queue_end(i), level[to as usize] as f64);
+                // a change at the end of a bin belongs to the next bin; only the last bin has no next
+                let end = if i + 1 == n { to } else { to - 1 };
+                assert_eq!(series.queue_end(i), level[end as usize] as f64);
                 assert_eq!(series.sent_packets(i), sojourns[i].len() as f64);
                 if let Some(&longest) = sojourns[i].iter().max() {
                     assert_eq!((series.sojourn_mean(i), series.sojourn_max(i)), (mean(&sojourns[i]), longest as f64));
@@ -248,7 +244,7 @@ mod tests {
             series.hold(Time(ms * 1_000_000), packets);
         }
         series.advance(Time(9_000_000_000));
-        assert_eq!([0, 1, 2, 3].map(|i| series.queue_end(i)), [8.0, 2.0, 5.0, 5.0]);
+        assert_eq!([0, 1, 2, 3].map(|i| series.queue_end(i)), [8.0, 2.0, 2.0, 5.0]);
         assert_eq!([0, 1, 2, 3].map(|i| series.queue_mean(i)), [6.0, 3.5, 2.0, 5.0]);
     }
 

@@ -1,6 +1,6 @@
 //! Tests that a bin [a, b) of a series contains nothing that happens at b, the end of the bin.
 
-use crate::common::{Dice, Ear, Numbers, column, read};
+use crate::common::{Dice, Ear, Numbers, column, read, series};
 use record::{Mask, Record};
 use sim::{Column, Outcome, Steer, World};
 use units::Time;
@@ -62,6 +62,42 @@ fn the_sender_at_the_end_of_a_bin_is_that_before_the_events_of_this_time() {
         }
     }
     assert!(read_states > 10_000, "{read_states}");
+}
+
+#[test]
+fn the_queue_at_the_end_of_a_bin_is_that_before_the_events_of_this_time() {
+    let (mut lengths, mut changes_at_ends) = (0, 0);
+    for toml in scenarios(30) {
+        let s = read(&toml);
+        let links = s.network().unwrap().links;
+        // the expected lengths are those of the links' own counters, in a run that pauses at the end of every bin
+        let mut driven = World::build_driven(&s).unwrap();
+        let mut expected = vec![Vec::new(); links.len()];
+        for bin in 1..=BINS as u64 {
+            let now = Time(bin * BIN);
+            driven.run_before(now, |_| true);
+            for (i, of) in expected.iter_mut().enumerate() {
+                of.push(f64::from(driven.link(i as u16, now).counts.backlog.packets));
+            }
+        }
+        driven.run(|_| true);
+        let mut ports = World::with_sink(&s, Ear::new(Mask::ALL)).unwrap();
+        ports.run(|_| true);
+        let at_end = |of: &&(Time, Record)| {
+            of.0.0.is_multiple_of(BIN) && matches!(of.1, Record::Enqueued { .. } | Record::Dequeued { .. })
+        };
+        changes_at_ends += ports.sink().records.iter().filter(at_end).count();
+        let mut chains = World::build(&s).unwrap();
+        chains.run(|_| true);
+        for outcome in [driven.outcome(&s), ports.outcome(&s), chains.outcome(&s)] {
+            for (link, expected) in links.iter().zip(&expected).filter(|(link, _)| link.recorded) {
+                let found = series(&outcome, "queue_series", "queue_packets", "link", &link.name);
+                assert_eq!(found, *expected, "{}\n{toml}", link.name);
+                lengths += found.iter().filter(|n| **n > 0.0).count();
+            }
+        }
+    }
+    assert!(lengths > 10_000 && changes_at_ends > 1000, "{lengths} lengths, {changes_at_ends} changes");
 }
 
 #[test]
