@@ -227,13 +227,17 @@ impl<S: Sink> Engine<S> {
         for slot in 0..self.conns.len() {
             self.collect_drops(slot, last);
         }
-        for conn in self.conns.iter().filter(|c| c.used() == SlotUse::Tcp) {
-            // if several connections share a row, only the latest is sampled. The choice must not depend on the order of slots,
-            // which depends on other applications
-            let first = &conn.ends[0];
-            if self.tally.rows[conn.info.row as usize].latest != first.flow {
-                continue;
-            }
+        let rows = &self.tally.rows;
+        let open = || self.conns.iter().filter(|c| c.used() == SlotUse::Tcp);
+        let has_series = |conn: &&Conn| rows[conn.info.row as usize].directions[0].series.is_some();
+        // if several connections share a row, the one with the highest number is sampled. The choice must not depend on the order
+        // of slots, which depends on other applications
+        let mut latest = vec![0; rows.len()];
+        for conn in open().filter(has_series) {
+            let number = &mut latest[conn.info.row as usize];
+            *number = conn.info.number.max(*number);
+        }
+        for conn in open().filter(|conn| latest[conn.info.row as usize] == conn.info.number) {
             for (direction, end) in conn.ends.iter().enumerate() {
                 let stack = &self.stacks[usize::from(self.paths[usize::from(end.path)].stack)];
                 self.tally.sample(conn.info.row, direction, now, end.sender_state(now, stack));

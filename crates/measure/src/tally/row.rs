@@ -105,8 +105,7 @@ impl PathSeries {
 pub struct Row {
     /// Number of the application.
     pub app: u16,
-    /// The latest connection that uses the row. If several connections share the row, the series show the congestion
-    /// window and the other sender state of this connection only.
+    /// The latest connection that uses the row, also after it has closed.
     pub latest: FlowId,
     /// The forward and the reverse direction.
     pub directions: [Direction; 2],
