@@ -50,10 +50,11 @@ class Recording:
 
     def changes(self, until: float = float("inf")) -> list[dict[str, str]]:
         """Returns the rate changes before the time `until` (in s), in the form of a link's `changes` in a scenario."""
+        step = round(self.step * 1e9)
         return [
-            {"at": f"{place * round(self.step * 1e3)}ms", "rate": f"{rate}bit"}
+            {"at": _duration(place * step), "rate": f"{rate}bit"}
             for place, (before, rate) in enumerate(zip(self.rates, self.rates[1:], strict=False), 1)
-            if rate != before and place * self.step < until
+            if rate != before and place * step < until * 1e9
         ]
 
     def link_toml(self, link: str) -> str:
@@ -76,6 +77,12 @@ class Recording:
         end = quantity(of.data["duration"])
         data["link"][link] = table | {"rate": f"{self.rates[0]}bit", "changes": self.changes(end)}
         return from_dict(data, source=of.name)
+
+
+def _duration(ns: int) -> str:
+    """Writes a time in ms or, where it is not a whole number of ms, in us or ns."""
+    unit, of = next((unit, of) for unit, of in (("ms", 1_000_000), ("us", 1_000), ("ns", 1)) if ns % of == 0)
+    return f"{ns // of}{unit}"
 
 
 def of_file(path: Path, *, step: float, way: Way | None = None, to: str | None = None) -> Recording:

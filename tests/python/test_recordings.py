@@ -72,6 +72,24 @@ def test_bytes_of_a_capture_by_hand(tmp_path: Path, link: int, order: str) -> No
     assert list(of_file(file, step=0.5).rates) == [800_000, 800_000, 1_600_000, 1_600_000]
 
 
+@pytest.mark.parametrize(
+    ("step", "at"),
+    [
+        (0.0025, ["2500us", "5ms", "7500us"]),
+        (0.0014, ["1400us", "2800us", "4200us"]),
+        (0.001000001, ["1000001ns", "2000002ns", "3000003ns"]),
+    ],
+)
+def test_steps_with_a_fraction_of_a_millisecond(tmp_path: Path, step: float, at: list[str]) -> None:
+    # in step k, a packet of (k + 1) x 100 bytes at the middle; the first one is at 0 s, where the first step begins
+    packets = [(0.0, "10.0.0.2", 100), *((k * step + step / 2, "10.0.0.2", 100 * (k + 1)) for k in range(1, 5))]
+    found = of_file(capture(tmp_path / "a.pcap", packets), step=step)
+    assert list(found.rates) == [round(8 * 100 * (k + 1) / step) for k in range(4)]
+    assert [change["at"] for change in found.changes()] == at
+    # a change at the end of a scenario is not one of its changes
+    assert [change["at"] for change in found.changes(until=round(2 * step, 9))] == at[:1]
+
+
 def test_payload_of_flent_by_hand(tmp_path: Path) -> None:
     # the payload is 14.48 Mbit/s in 4 bins of 0.5 s and 7.24 Mbit/s in the next 6 bins, with silence before and after;
     # with headers, the rates are 15 and 7.5 Mbit/s
