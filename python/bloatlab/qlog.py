@@ -19,6 +19,7 @@ import json
 import math
 from collections import deque
 from collections.abc import Iterator, Mapping
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,8 @@ def _check_first(result: Result, first: pl.DataFrame, source: str | Path) -> Non
 def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
     """Yields the events of a sender in order of time.
 
-    If events have the same time, an ACK comes first, then the packets that it releases, then the metrics.
+    If events have the same time, an ACK comes first, then the packets that it releases, then the metrics. But a packet
+    whose payload an ACK covers comes before this ACK, because acknowledged data is never sent again.
     """
     rows: list[_Row] = [(_ns(row), rank, row) for row in states.iter_rows(named=True) for rank in (0, 2)]
     if sent is not None:
@@ -185,12 +187,12 @@ def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[st
     segments = _Segments()
     metrics: dict[str, float] = {}
     state: str | None = None
-    for ns, rank, row in rows:
+    for ns, rank, row in _causal(rows):
         found: list[tuple[str, dict[str, Any]]] = []
         if rank == 0:
             found += segments.acknowledged(row["acked_bytes"])
         elif rank == 1:
-            found += segments.sent(row["seq"], row["size_bytes"])
+            found += segments.sent(row)
         else:
             now = _metrics(row)
             changed = {name: value for name, value in now.items() if metrics.get(name) != value}
@@ -205,6 +207,29 @@ def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[st
                 state = new
         for name, data in found:
             yield {"time": ns / 1e6, "name": f"quic:{name}", "data": data}
+
+
+def _causal(rows: list[_Row]) -> Iterator[_Row]:
+    """Yields rows sorted by time and rank, but puts each packet that an ACK of the same time covers before this ACK."""
+    for _, group in groupby(rows, key=lambda row: row[0]):
+        at_once = list(group)
+        packets = [row for row in at_once if row[1] == 1]
+        # for each packet, the smallest offset of this packet and those after it
+        least = list(accumulate((_offset(row) for _, _, row in reversed(packets)), min))[::-1]
+        done = 0
+        for row in at_once:
+            if row[1] == 1:
+                continue
+            while done < len(packets) and (row[1] == 2 or least[done] < row[2]["acked_bytes"]):
+                yield packets[done]
+                done += 1
+            yield row
+        yield from packets[done:]
+
+
+def _offset(packet: Mapping[str, Any]) -> int | float:
+    """Returns the offset of a packet's payload in the stream; infinite for a packet without payload."""
+    return packet["seq"] - 1 if packet["size_bytes"] > _HEADERS else math.inf  # the SYN has sequence number 0
 
 
 def _ns(row: Mapping[str, Any]) -> int:
@@ -240,18 +265,18 @@ class _Segments:
 
     def __init__(self) -> None:
         self._next = 0
-        self._numbers: dict[int, int] = {}
-        self._waiting: deque[int] = deque()
+        self._numbers: dict[float, int] = {}
+        self._waiting: deque[float] = deque()
 
-    def sent(self, seq: int, size: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    def sent(self, packet: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yields the event for a sent packet.
 
         If an earlier packet contained the same data, first yields the event that reports the earlier packet as lost.
         """
         number, self._next = self._next, self._next + 1
-        data: dict[str, Any] = {"header": _packet(number), "raw": {"length": size}}
-        if size > _HEADERS:
-            offset = seq - 1  # the SYN has sequence number 0
+        data: dict[str, Any] = {"header": _packet(number), "raw": {"length": packet["size_bytes"]}}
+        offset = _offset(packet)
+        if offset < math.inf:
             data["frames"] = [{"frame_type": "stream", "stream_id": 0, "offset": offset}]
             if offset in self._numbers:
                 yield "packet_lost", {"header": _packet(self._numbers[offset])}

@@ -188,6 +188,36 @@ def test_losses_on_a_first_link_without_a_rate_are_logged(tmp_path: Path):
     assert len(numbers) == result.summary["links"]["wire"]["offered_packets"]
 
 
+def test_every_retransmission_is_logged_if_acks_arrive_together(tmp_path: Path):
+    # a sender that retransmits and receives several ACKs in one nanosecond: the order of these events is in no trace
+    sets = {
+        "link.down.impairments": '{ batches = "5ms" }',
+        "link.up.delay": "5ms",
+        "link.up.rate": "20mbit",
+        "link.up.queue.droptail.limit": "30p",
+        "app.upload.traffic.ftp.flows": "1",
+    }
+    text = SCENARIO[: SCENARIO.index("[app.download]")]
+    result = bloatlab.run(bloatlab.parse(text), sets=sets, packets=tmp_path / "packets")
+    (file,) = qlog.write(result, tmp_path / "qlog", packets=packets(tmp_path))
+    lost = [data["header"]["packet_number"] for _, data in of_kind(file, "packet_lost")]
+    assert len(lost) == result.summary["apps"]["upload"]["retransmits"] > 10
+    acked = [number for _, data in of_kind(file, "packets_acked") for number in data["packet_numbers"]]
+    assert len(acked) == result.trace("flows")["acked_bytes"].max() / 1448
+    assert set(Counter(lost + acked).values()) == {1}
+
+
+def test_a_retransmission_before_its_ack_is_lost_and_acknowledged():
+    # at 1 s, an ACK releases the retransmission of the first segment, and the next ACK covers both segments
+    size, keys = 1500, {"state": "open", "cwnd_bytes": 2896.0, "ssthresh_bytes": 2896.0}
+    states = pl.DataFrame([{"t_s": t, "acked_bytes": acked, **keys} for t, acked in ((0.0, 0), (1.0, 0), (1.0, 2896))])
+    sent = pl.DataFrame([{"t_s": t, "seq": seq, "size_bytes": size} for t, seq in ((0.0, 1), (0.0, 1449), (1.0, 1))])
+    events = [(e["time"], e["name"].removeprefix("quic:"), e["data"]) for e in qlog._events(states, sent)]
+    fates = [(time, name, data) for time, name, data in events if name in {"packet_lost", "packets_acked"}]
+    lost = {"header": {"packet_type": "1RTT", "packet_number": 0}}
+    assert fates == [(1000, "packet_lost", lost), (1000, "packets_acked", {"packet_numbers": [2, 1]})]
+
+
 def test_a_trace_of_packets_without_the_first_link_is_refused(tmp_path: Path):
     result = bloatlab.run(bloatlab.parse(WIRE), sets={"trace.packets": ["up", "~up"]}, packets=tmp_path / "packets")
     why = "the trace of packets lacks the first link of the forward packets of upload; trace the packets of all links"
