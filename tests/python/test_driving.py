@@ -154,6 +154,8 @@ def test_both_directions_of_a_link_change_together():
     sim.link("up").set(rate="1mbit")
     assert [sim.link(name).rate for name in ("up", "~up")] == [1_000_000, 1_000_000]
     assert refused(sim.link("~up").set, rate="2mbit").startswith('link.~up: this is the reverse of "up"')
+    long = opened(text.replace("[link.up]", "[link.uplink-of-the-home]"))
+    assert refused(long.link("~uplink-of-the-home").set, rate="2mbit").endswith("which changes both directions")
     planned = bloatlab.run(bloatlab.parse(text), sets={"link.up.changes": [{"at": "1s", "rate": "1mbit"}]})
     assert digest(sim.finish(), events=False) == digest(planned, events=False)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -150,3 +152,49 @@ def test_iproute2_understands_what_is_said(scenario_file: Path, queue: str):
     assert complaints == [], said
     # tc detects a misspelt word
     assert "What is" in _in_a_namespace("tc qdisc replace dev eth0 root fq_codel limmit 5")
+
+
+#: Sends packets of 500 bytes through a TAP device with the commands of a scenario, makes its changes at 0.5 s and at
+#: 1.5 s, and prints the number of packets that leave the device before, during and after the outage.
+OUTAGE = """
+import fcntl, os, select, socket, struct, subprocess, sys, time
+tap = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(tap, 0x400454CA, struct.pack("16sH", b"tap0", 0x1002))
+def run(commands):
+    subprocess.run(["bash", "-ec", "DEV=tap0\\n" + commands], check=True)
+run("ip link set tap0 up; ip addr add 10.9.0.1/24 dev tap0; ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev tap0")
+start, stop, go = sys.argv[1:]
+run(start)
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.setblocking(False)
+counts = []
+for commands, until in (("", 0.5), (stop, 1.0), (go, 0.5)):
+    if commands:
+        run(commands)
+    end, count = time.monotonic() + until, 0
+    while time.monotonic() < end:
+        try:
+            sender.sendto(bytes(500), ("10.9.0.2", 9))
+        except BlockingIOError:
+            pass
+        while select.select([tap], [], [], 0.001)[0]:
+            count += b"\\x0a\\x09\\x00\\x02" in os.read(tap, 2000)
+    counts.append(count)
+print(*counts)
+run("tc qdisc show dev tap0")
+"""
+
+
+def test_an_outage_stops_linux_and_ends(scenario_file: Path):
+    changes = [{"at": "1s", "rate": "0bit"}, {"at": "2s", "rate": "8mbit"}]
+    text = bloatlab.load(scenario_file, {"link.up.queue": "pfifo limit 50", "link.up.changes": changes}).tc("up")
+    start = "\n".join(c for c in text.splitlines() if c.startswith("tc ") and '"$DEV"' in c)
+    _, stop, go = (re.sub("(?m)^#     ", "", part) for part in re.split(r"# at \ds:\n", text))
+    arguments = " ".join(shlex.quote(part) for part in (OUTAGE, start, stop, go))
+    said = _in_a_namespace(f"{shlex.quote(sys.executable)} -c {arguments}")
+    counts, *kept = said.splitlines()
+    before, during, after = map(int, counts.split())
+    # a few packets still wait in the device when the outage begins
+    assert during <= 20, said
+    assert min(before, after) > 50, said
+    assert any("pfifo" in line and "limit 50p" in line for line in kept), said

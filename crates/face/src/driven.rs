@@ -109,8 +109,9 @@ impl Driven {
         self.link_number(name)?;
         let at = format!("link.{name}");
         if let Some(both) = name.strip_prefix('~') {
+            let both = shown(both);
             let message = format!("this is the reverse of \"{both}\"; set that link, which changes both directions");
-            return Err(Problem::new(at, shown(&message)));
+            return Err(Problem::new(at, message));
         }
         let change = self.read_change(change).map_err(|p| p.under(&at))?;
         let mut scenario = self.scenario.clone();

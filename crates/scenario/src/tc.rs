@@ -15,7 +15,7 @@ use crate::link::{Change, Link};
 use crate::nearest::unknown;
 use port::{Service, Shaper};
 use std::fmt::Write;
-use units::{BitRate, Duration, Problem, shown};
+use units::{BitRate, Duration, Prob, Problem, shown};
 
 /// Size of the smallest frame on the wire, bytes. It determines the maximum number of frames in flight.
 const LEAST_FRAME: u64 = 64;
@@ -23,6 +23,10 @@ const LEAST_FRAME: u64 = 64;
 const LEAST_HELD: u64 = 1000;
 /// netem's `limit`, in packets, for a link whose rate is unknown.
 const HELD: u64 = 100_000;
+/// Rate of a tbf during an outage: tc's lowest rate, because tc refuses zero. With the largest `overhead`, each packet
+/// counts as at least 65535 bytes, so the bucket lets only one packet pass, and the next one only after 18 hours.
+const STOPPED: &str = "8bit";
+const STOPPED_OVERHEAD: &str = " overhead 65535";
 
 const HEAD: &str = "\
 # Run each part as root on the machine that it names, after setting its interface (DEV, IN).
@@ -57,7 +61,7 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
     for line in server_notes(link) {
         let _ = writeln!(out, "# {line}");
     }
-    let parent = match server(link, "replace") {
+    let parent = match server(link, "replace", false) {
         Some(lines) => {
             out.push_str(&lines);
             "parent 1:1"
@@ -65,7 +69,7 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
         None => "root",
     };
     for line in &discipline.differences {
-        let _ = writeln!(out, "# {}", shown(line));
+        let _ = writeln!(out, "# {line}");
     }
     let _ = writeln!(out, "tc qdisc replace dev \"$DEV\" {parent} handle 10: {}", discipline.words);
     out.push_str(&wire(link, &from, &to, ifb));
@@ -74,8 +78,12 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
 }
 
 /// Returns the commands for the tbf or HTB that limits the rate at which the queue is served. `verb` is tc's verb:
-/// `replace` or `change`. Returns `None` if none of the link, its shaper and its modem has a rate.
-fn server(link: &Link, verb: &str) -> Option<String> {
+/// `replace` or `change`. `stopped` is true during an outage. Returns `None` if none of the link, its shaper and its
+/// modem has a rate.
+///
+/// A link that has outages is a tbf. A class of HTB would go into debt with the packet that it sends at the lowest rate,
+/// and the debt, of up to 60 s, remains when its rate returns. A change of a tbf fills its bucket.
+fn server(link: &Link, verb: &str, stopped: bool) -> Option<String> {
     let htb = |rate: BitRate, ceil: BitRate, burst: u64, cburst: u64| {
         let root = match verb {
             "replace" => "tc qdisc replace dev \"$DEV\" root handle 1: htb default 1\n",
@@ -86,15 +94,13 @@ fn server(link: &Link, verb: &str) -> Option<String> {
              cburst {cburst} quantum 1514\n"
         )
     };
+    // tbf requires a limit for its own queue, although the discipline then replaces this queue
+    let bucket = |rate: &str, burst: u64, more: &str| {
+        format!("tc qdisc {verb} dev \"$DEV\" root handle 1: tbf rate {rate} burst {burst}{more} limit 1514000\n")
+    };
     let tbf = |p: &docsis::ShaperParams| {
         let peak = p.peak_traffic_rate.map(|rate| format!(" peakrate {rate} mtu {}", p.peak_burst.0));
-        // tbf requires a limit for its own queue, although the discipline then replaces this queue
-        format!(
-            "tc qdisc {verb} dev \"$DEV\" root handle 1: tbf rate {} burst {}{} limit 1514000\n",
-            p.max_sustained_rate,
-            p.max_traffic_burst.0,
-            peak.unwrap_or_default()
-        )
+        bucket(&p.max_sustained_rate.to_string(), p.max_traffic_burst.0, &peak.unwrap_or_default())
     };
     match &link.service {
         Service::Shaper(Shaper::TokenBucket(p)) => Some(tbf(p)),
@@ -105,14 +111,23 @@ fn server(link: &Link, verb: &str) -> Option<String> {
             Some(flow) => Some(tbf(flow)),
             None => link.rate.map(|rate| {
                 let one = port::HtbParams::default();
-                htb(rate, rate, one.burst.0, one.cburst.0)
+                match (stopped, has_outage(link)) {
+                    (true, _) => bucket(STOPPED, one.burst.0, STOPPED_OVERHEAD),
+                    (false, true) => bucket(&rate.to_string(), one.burst.0, ""),
+                    (false, false) => htb(rate, rate, one.burst.0, one.cburst.0),
+                }
             }),
         },
     }
 }
 
-/// Returns notes on properties of the link's service (delivery opportunities, a cable modem, or a shaper in front of a
-/// link with a rate of its own) that the commands of `server` cannot express.
+/// Returns true if a change stops the link.
+fn has_outage(link: &Link) -> bool {
+    link.changes.iter().any(|change| change.rate == Some(BitRate(0)))
+}
+
+/// Returns notes on properties of the link's service (delivery opportunities, a cable modem, a shaper in front of a
+/// link with a rate of its own, or outages) that the commands of `server` cannot express.
 fn server_notes(link: &Link) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(delivery) = link.service.delivery() {
@@ -132,6 +147,12 @@ fn server_notes(link: &Link) -> Vec<String> {
             "the interface behind it sends at {rate} in the scenario: set the interface to that rate if possible"
         ));
     }
+    if has_outage(link) {
+        notes.push(
+            "outage: one packet still passes, and the queue is served again when the first packet after the outage arrives"
+                .into(),
+        );
+    }
     notes
 }
 
@@ -139,7 +160,8 @@ fn server_notes(link: &Link) -> Vec<String> {
 /// properties of the wire that these commands do not emulate.
 fn wire(link: &Link, from: &str, to: &str, ifb: &str) -> String {
     let mut out = String::new();
-    if let Some(netem) = netem(link) {
+    if needs_netem(link) {
+        let netem = netem(link);
         let _ = write!(
             out,
             "# on {to}, the interface where packets from {from} arrive\nIN=eth0\n\
@@ -153,7 +175,8 @@ fn wire(link: &Link, from: &str, to: &str, ifb: &str) -> String {
     let mut note = |line: String| {
         let _ = writeln!(out, "# {line}");
     };
-    if !link.jitter.is_zero() && !link.reorder {
+    let jitters = link.changes.iter().filter_map(|change| change.jitter).chain([link.jitter]);
+    if jitters.max().is_some_and(|most| !most.is_zero()) && !link.reorder {
         note("netem's jitter reorders packets; the scenario's keeps their order".into());
     }
     if link.lateness.is_some() {
@@ -168,12 +191,19 @@ fn wire(link: &Link, from: &str, to: &str, ifb: &str) -> String {
     out
 }
 
-/// Returns the link's delay, jitter and loss in netem syntax; `None` if all three are zero.
-fn netem(link: &Link) -> Option<String> {
+/// Returns true if the link has delay, jitter or loss at any time.
+fn needs_netem(link: &Link) -> bool {
+    let disturbs = |delay: Duration, jitter: Duration, loss: Prob| {
+        !delay.is_zero() || !jitter.is_zero() || loss != Prob::default()
+    };
+    let later =
+        |c: &Change| disturbs(c.delay.unwrap_or_default(), c.jitter.unwrap_or_default(), c.loss.unwrap_or_default());
+    disturbs(link.delay, link.jitter, link.loss) || link.changes.iter().any(later)
+}
+
+/// Returns the link's delay, jitter and loss in netem syntax. A netem without any of them lets packets pass unchanged.
+fn netem(link: &Link) -> String {
     let (delay, jitter, loss) = (link.delay, link.jitter, link.loss.get());
-    if delay.is_zero() && jitter.is_zero() && loss == 0.0 {
-        return None;
-    }
     let longest = delay + jitter;
     let held = link
         .rate
@@ -192,7 +222,7 @@ fn netem(link: &Link) -> Option<String> {
     if loss > 0.0 {
         let _ = write!(words, " loss {}%", loss * 100.0);
     }
-    Some(words)
+    words
 }
 
 /// Rounds a time to whole microseconds, which is tc's resolution.
@@ -204,15 +234,26 @@ fn micros(time: Duration) -> Duration {
 fn changes(link: &Link, ifb: &str) -> String {
     let mut out = String::new();
     let mut now = link.clone();
+    let mut stopped = false;
+    let netem = |now: &Link| if needs_netem(link) { netem(now) } else { String::new() };
+    // a FIFO whose limit is a time follows the rate; and a change of tbf also changes the limit of a FIFO in it
+    let fifo =
+        |now: &Link| Some(now.queue.in_tc(now.sustained_rate()).words).filter(|words| words[1..].starts_with("fifo"));
     for change in &link.changes {
-        let before = (server(&now, "change"), netem(&now));
+        let before = (server(&now, "change", stopped), netem(&now), fifo(&now));
         apply(&mut now, change);
+        stopped = change.rate.map_or(stopped, |rate| rate.0 == 0);
         let _ = writeln!(out, "# at {}:", change.at);
-        let after = server(&now, "change");
-        for line in after.filter(|a| before.0.as_ref() != Some(a)).iter().flat_map(|a| a.lines()) {
+        let after = server(&now, "change", stopped).filter(|after| before.0.as_ref() != Some(after));
+        for line in after.iter().flat_map(|a| a.lines()) {
             let _ = writeln!(out, "#     {line}");
         }
-        if let Some(netem) = netem(&now).filter(|n| before.1.as_ref() != Some(n)) {
+        let is_reset = after.is_some_and(|line| line.contains(" tbf "));
+        if let Some(fifo) = fifo(&now).filter(|words| is_reset || before.2.as_ref() != Some(words)) {
+            let _ = writeln!(out, "#     tc qdisc change dev \"$DEV\" parent 1:1 handle 10: {fifo}");
+        }
+        let netem = netem(&now);
+        if netem != before.1 {
             let _ = writeln!(out, "#     tc qdisc replace dev {ifb} root handle 1: {netem}");
         }
         if change.max_grant.is_some() {
@@ -222,8 +263,9 @@ fn changes(link: &Link, ifb: &str) -> String {
     out
 }
 
+/// Applies a change. During an outage, `link` keeps the rate that it had before, because the queue and netem keep theirs.
 fn apply(link: &mut Link, change: &Change) {
-    link.rate = change.rate.or(link.rate);
+    link.rate = change.rate.filter(|rate| rate.0 > 0).or(link.rate);
     link.delay = change.delay.unwrap_or(link.delay);
     link.jitter = change.jitter.unwrap_or(link.jitter);
     link.loss = change.loss.unwrap_or(link.loss);

@@ -3,7 +3,7 @@
 use super::grammar::{FRAME, GRAMMARS, Grammar, Keyword, Kind};
 use crate::Spec;
 use serde_json::{Map, Value};
-use units::{BitRate, Bytes, Duration, Limit, Prob};
+use units::{BitRate, Bytes, Duration, Limit, Prob, shown};
 
 /// A discipline in tc syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +89,7 @@ impl Spec {
         for (field, value) in leaves(&own) {
             let same = at(&linux, &field).unwrap_or(&Value::Null) == &value;
             if !expressible(&field, &value) && !same {
+                let value = shown(&value.to_string());
                 command.text.differences.push(if field == version {
                     format!("{field} = {value} here; Linux runs its own version of {}", grammar.tc)
                 } else {

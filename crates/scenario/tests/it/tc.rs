@@ -96,3 +96,91 @@ fn names_cannot_leave_their_comment() {
         assert!(line.is_empty() || known.iter().any(|k| line.starts_with(k)), "{line}");
     }
 }
+
+/// The line of each change, without "#     ".
+fn at_changes(link: &str) -> Vec<String> {
+    let text = scenario(link).tc(Some("up")).unwrap();
+    let from = text.find("# at ").unwrap();
+    text[from..].lines().map(|l| l.trim_start_matches("#     ").to_owned()).collect()
+}
+
+/// The change to zero must be written, because netem keeps its delay and loss until it is replaced.
+#[test]
+fn a_wire_that_becomes_ideal_clears_its_netem() {
+    let got = at_changes(
+        "rate = '5mbit'\ndelay = '9ms'\nchanges = [{ at = '3s', delay = '0s' }, { at = '4s', delay = '5ms', loss = 0.01 }, \
+         { at = '5s', delay = '0s', loss = 0.0 }]",
+    );
+    let netem = |words: &str| format!("tc qdisc replace dev ifb0 root handle 1: netem limit 1000{words}");
+    let want = ["# at 3s:", &netem(""), "# at 4s:", &netem(" delay 5ms loss 1%"), "# at 5s:", &netem("")];
+    assert_eq!(got, want);
+}
+
+/// A wire that is ideal at first needs its ifb from the start, because a change only replaces the netem on it.
+#[test]
+fn a_wire_that_is_ideal_at_first_has_its_ifb() {
+    let link = "rate = '5mbit'\nchanges = [{ at = '3s', delay = '20ms' }, { at = '4s', jitter = '2ms' }]";
+    let text = scenario(link).tc(Some("up")).unwrap();
+    assert!(text.contains("\nip link add ifb0 type ifb\n") && text.contains("redirect dev ifb0\n"), "{text}");
+    assert_eq!(commands(link).last().unwrap(), "tc qdisc replace dev ifb0 root handle 1: netem limit 1000");
+    assert!(at_changes(link)[1].ends_with("netem limit 1000 delay 20ms"), "{text}");
+    assert!(text.contains("netem's jitter reorders packets"), "{text}");
+    // changes of the rate alone need no netem
+    let text = scenario("rate = '5mbit'\nchanges = [{ at = '3s', rate = '1gbit' }]").tc(Some("up")).unwrap();
+    assert!(!text.contains("ifb") && !text.contains("netem"), "{text}");
+}
+
+/// tc refuses a rate of zero. HTB with the lowest rate would stay stopped after the outage.
+#[test]
+fn an_outage_is_the_lowest_rate_of_a_tbf() {
+    let link = "rate = '10mbit'\ndelay = '9ms'\nqueue = 'pfifo limit 50'\n\
+                changes = [{ at = '3s', rate = '0bit' }, { at = '4s', delay = '1ms' }, { at = '5s', rate = '10mbit' }]";
+    let got = commands(link);
+    assert_eq!(got[0], "tc qdisc replace dev \"$DEV\" root handle 1: tbf rate 10mbit burst 1600 limit 1514000");
+    assert_eq!(got[1], "tc qdisc replace dev \"$DEV\" parent 1:1 handle 10: pfifo limit 50");
+    // a change of tbf also sets the limit of a FIFO in it
+    let fifo = "tc qdisc change dev \"$DEV\" parent 1:1 handle 10: pfifo limit 50";
+    let want = [
+        "# at 3s:",
+        "tc qdisc change dev \"$DEV\" root handle 1: tbf rate 8bit burst 1600 overhead 65535 limit 1514000",
+        fifo,
+        "# at 4s:",
+        "tc qdisc replace dev ifb0 root handle 1: netem limit 1000 delay 1ms",
+        "# at 5s:",
+        "tc qdisc change dev \"$DEV\" root handle 1: tbf rate 10mbit burst 1600 limit 1514000",
+        fifo,
+    ];
+    assert_eq!(at_changes(link), want);
+    assert!(comments(link).contains("outage: "), "{}", comments(link));
+    assert!(!scenario(&link.replace("'0bit'", "'1bit'")).tc(None).unwrap().contains("tbf"));
+}
+
+/// 100 ms of 10 Mbit/s are 125 000 bytes. Such a limit follows the rate, but not the rate 0.
+#[test]
+fn a_plain_queue_keeps_its_limit_when_its_server_changes() {
+    let shaper = "shaper = { max_sustained_rate = '10mbit', max_traffic_burst = '10kB' }\nqueue = 'droptail'\n\
+                  changes = [{ at = '3s', max_sustained_rate = '5mbit' }]";
+    assert_eq!(
+        at_changes(shaper).last().unwrap(),
+        "tc qdisc change dev \"$DEV\" parent 1:1 handle 10: pfifo limit 1000"
+    );
+    let time = "rate = '10mbit'\nqueue.droptail = { limit = '100ms' }\n\
+                changes = [{ at = '3s', rate = '5mbit' }, { at = '4s', rate = '0bit' }]";
+    let limits: Vec<String> =
+        at_changes(time).iter().filter_map(|l| Some(l.split_once("bfifo limit ")?.1.to_owned())).collect();
+    assert_eq!(limits, ["62500", "62500"]);
+    let codel = "rate = '10mbit'\nqueue = 'codel'\nchanges = [{ at = '3s', rate = '0bit' }]";
+    assert!(!at_changes(codel).iter().any(|l| l.contains("handle 10:")));
+}
+
+/// Only the values that a user wrote are shortened.
+#[test]
+fn explanations_are_whole() {
+    let text = comments("rate = '5mbit'\nqueue = 'drr'");
+    assert!(text.contains(
+        "(nearest: drr with a class and a filter for each flow): a plain queue with the same limit replaces it\n"
+    ));
+    let text = comments("rate = '5mbit'\nqueue = 'cobalt'");
+    assert!(text.contains("a plain queue with the same limit replaces it\n"), "{text}");
+    assert!(!text.contains("..."), "{text}");
+}
