@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 import bloatlab
-from bloatlab import _core, live
+from bloatlab import _core, captures, live
 from bloatlab.cli.live import EXIT_INVALID
 from bloatlab.cli.main import call
 from bloatlab.results import open_result
@@ -193,6 +193,9 @@ def test_queues_see_segments_whatever_the_kernel_passes_on(lab: Path, tmp_path: 
         "InErrs": "0",
         "InCsumErrors": "0",
     }
+    for side in ("left", "right"):
+        times = [time for time, _ in captures.Packets(tmp_path / "r" / f"{side}.pcap")]
+        assert times == sorted(times)
     sent, arrived = (packets(tmp_path / "r" / f"{side}.pcap") for side in ("left", "right"))
     data = [p for p in sent if p[0] == 0x45 and p[9] == 6]
     assert len(data) > 1000

@@ -241,14 +241,21 @@ impl<S: Sink> LinkThread<S> {
                 exits.empty[side.index()] = clock.now();
                 return Ok(false);
             };
-            let now = clock.now().min(end);
+            let read = clock.now();
+            let now = read.min(end);
+            // before the bench takes the first segment, because other packets may leave, later than now, when it does
+            if exits.pcaps[side.index()].is_some() {
+                let mut segments = Segments::new(&buffer[..n]);
+                while let Some(n) = segments.next(&mut segment) {
+                    exits.capture(clock, side, read, &segment[..n]);
+                }
+            }
             let mut is_ours = false;
             let mut segments = Segments::new(&buffer[..n]);
             while let Some(n) = segments.next(&mut segment) {
                 let bytes = &segment[..n];
                 packets += 1;
                 exits.handled += 1;
-                exits.capture(clock, side, now, bytes);
                 let arrival = bench.arrive(now, side, bytes, &mut |p| exits.leave(clock, &p));
                 if let Arrival::Taken { flow, new, syn } = arrival {
                     is_ours = true;
