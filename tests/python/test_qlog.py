@@ -203,7 +203,7 @@ def test_every_retransmission_is_logged_if_acks_arrive_together(tmp_path: Path):
     lost = [data["header"]["packet_number"] for _, data in of_kind(file, "packet_lost")]
     assert len(lost) == result.summary["apps"]["upload"]["retransmits"] > 10
     acked = [number for _, data in of_kind(file, "packets_acked") for number in data["packet_numbers"]]
-    assert len(acked) == result.trace("flows")["acked_bytes"].max() / 1448
+    assert len(acked) == result.trace("flows")["acked_bytes"].to_numpy().max() / 1448
     assert set(Counter(lost + acked).values()) == {1}
 
 
