@@ -463,7 +463,7 @@ def test_explanations_are_of_cells_that_exist():
         assert metric in ENTRIES[name].metrics
         assert of.sets
         assert all("=" in change for change in of.sets)
-        assert of.line().startswith("--set ")
+        assert of.says
 
 
 def test_every_packaged_scenario_is_supported():

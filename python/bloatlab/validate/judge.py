@@ -33,19 +33,14 @@ class Explanation:
     gives: float
     says: str
 
-    def line(self) -> str:
-        """Formats the explanation as one line, for the notes below a table."""
-        change = " ".join(f"--set {s}" for s in self.sets)
-        return f"{change} gives {self.gives:.4g}: {self.says}"
-
 
 def explanations() -> dict[tuple[str, str], Explanation]:
     """Returns all explanations, by scenario and metric."""
     file = resources.files("bloatlab.validate").joinpath("data", "explanations.toml")
     return {
-        (scenario, metric): Explanation(tuple(given["sets"]), float(given["gives"]), given["says"])
-        for scenario, metrics in tomllib.loads(file.read_text(encoding="utf-8")).items()
-        for metric, given in metrics.items()
+        (given["scenario"], metric): Explanation(tuple(given["sets"]), float(gives), given["says"])
+        for given in tomllib.loads(file.read_text(encoding="utf-8"))["experiment"]
+        for metric, gives in given["gives"].items()
     }
 
 
@@ -107,8 +102,17 @@ class Judged:
             difference = "-" if math.isnan(c.ours) else f"{c.ours - c.kernel:+.3g}"
             verdict = within_cell(c.within, "within", "OUTSIDE", "not measured")
             rows.append(row(c.metric, c.grade, kernel, ours, difference, tol, verdict))
-        notes = [f"{c.metric}: {c.explanation.line()}" for c in self.cells if c.explanation and c.within is False]
-        bare = [c.metric for c in self.cells if c.within is False and c.explanation is None]
+        outside = [c for c in self.cells if c.within is False]
+        given: dict[tuple[tuple[str, ...], str], list[str]] = {}
+        for c in outside:
+            if c.explanation is not None:
+                of = c.explanation
+                given.setdefault((of.sets, of.says), []).append(f"{c.metric} {of.gives:.4g}")
+        notes = [
+            f"{' '.join(f'--set {s}' for s in sets)} gives {', '.join(values)}: {says}"
+            for (sets, says), values in given.items()
+        ]
+        bare = [c.metric for c in outside if c.explanation is None]
         notes += [f"not explained: {', '.join(bare)}"] if bare else []
         e = self.entry
         flows = " + ".join(f"{f.n} {f.cc}" for f in e.flows)
