@@ -1,4 +1,4 @@
-"""Parsing users' classes in several threads at once."""
+"""Users' classes: parsed in several threads at once; where they run, and the example of a controller."""
 
 import contextlib
 import gc
@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import bloatlab
 from bloatlab.classes import parsed
+from bloatlab.cli.main import call
+
+HOME = Path(__file__).resolve().parents[2] / "examples" / "controllers" / "home.toml"
 
 #: Source code so long that garbage is collected while its syntax tree is built.
 TEXT = Path(__file__).with_name("broken_controllers.py").read_text(encoding="utf-8") * 4
@@ -65,3 +69,18 @@ def test_another_thread_may_format_a_traceback() -> None:
         done.set()
         thread.join()
     assert {len(tree.body) for tree in trees} == {len(parsed(TEXT).body)}
+
+
+def test_nothing_but_a_simulation_runs_a_controller(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["play", str(HOME)]) == 2
+    assert call(["live", str(HOME)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("tcp.mine.python: a controller in Python cannot run") for line in lines)
+    with pytest.raises(bloatlab.ScenarioError, match="only runs started from Python"):
+        bloatlab.machines.tcp_sender(python={"controller": "mine.py:Mine"})
+
+
+def test_the_example_of_a_controller_runs() -> None:
+    upload = bloatlab.run(HOME).summary["apps"]["upload"]
+    assert upload["goodput_bytes"] > 0.9 * 5e6 / 8 * 30 * 0.8

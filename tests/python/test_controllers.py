@@ -493,18 +493,3 @@ def test_classes_are_given_by_name(written: Write):
             bloatlab.run(file, sets=sets, controllers=given)  # pyright: ignore[reportArgumentType]
     network = bloatlab.Network(file, sets=sets, controllers={"fixed": Fixed})
     assert equal(network.finish(), bloatlab.run(file, sets=sets, controllers={"fixed": Fixed}))
-
-
-def test_nothing_but_a_simulation_runs_it(capsys: pytest.CaptureFixture[str]):
-    assert call(["play", str(HOME)]) == 2
-    assert call(["live", str(HOME)]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2
-    assert all(line.startswith("tcp.mine.python: a controller in Python cannot run") for line in lines)
-    with pytest.raises(bloatlab.ScenarioError, match="only runs started from Python"):
-        bloatlab.machines.tcp_sender(python={"controller": "mine.py:Mine"})
-
-
-def test_the_example_runs():
-    upload = bloatlab.run(HOME).summary["apps"]["upload"]
-    assert upload["goodput_bytes"] > 0.9 * 5e6 / 8 * 30 * 0.8

@@ -310,10 +310,10 @@ GOLDEN: dict[str, tuple[float, float]] = {
     "2012 modem / TCP of 2012 / 2": (868.48, 1),
     "2012 modem / TCP of 2012 / 6": (807.14, 1),
     "2012 modem, router with CAKE / Prague / 2": (9.2201, 4.416),
-    "2012 modem, router with CAKE / Prague / 6": (11.08, 4.416),
+    "2012 modem, router with CAKE / Prague / 6": (11.817, 4.416),
     "2012 modem, router with fq_codel / Prague / 2": (9.2856, 4.416),
-    "2012 modem, router with fq_codel / Prague / 6": (11.612, 4.416),
-    "2012 modem, router with CAKE / Prague / LEDBAT": (11.235, 4.416),
+    "2012 modem, router with fq_codel / Prague / 6": (10.858, 4.416),
+    "2012 modem, router with CAKE / Prague / LEDBAT": (10.875, 4.416),
     "DOCSIS 3.1, Low Latency / TCP of 2012 / rate changes": (4.1175, 4.418),
 }
 

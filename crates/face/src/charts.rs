@@ -18,7 +18,8 @@ const MOST_FLOWS: usize = 8;
 /// Returns the charts of a result, with at most `points` bins.
 ///
 /// `t_s` holds the start of each bin. `links.NAME` contains `delay_ms` (mean sojourn time of the packets that left the queue in the
-/// bin), `delay_ms_max`, `queue_packets` (longest queue at the end of any series bin that was merged into this bin),
+/// bin), `delay_ms_max`, `queue_packets` (over the series bins that were merged into this bin: the maximum of the mean queue and
+/// of the queue at the end),
 /// `dropped` and `marked` (packets in the bin), and the `cdf` of sojourn times. With a dual-queue discipline it also contains
 /// `wait_l_ms` and `wait_c_ms`, the means of `queue_delays`. `flows` contains a curve per flow and direction, for flows with
 /// series: the rate on the wire in `mbit`. An application with more than [`MOST_FLOWS`] flows has one curve per direction, whose
@@ -120,10 +121,13 @@ fn links(outcome: &Outcome, queue_delays: &BTreeMap<&str, &QueueDelays>, bins: &
     for (name, rows) in runs(texts(series, "link")) {
         let of = |column| &numbers(series, column)[rows.clone()];
         let cdf = curves.get(&vec![name.to_owned()]).cloned();
+        // a queue that is empty at the end of every bin may still hold packets between the ends
+        let (ends, means) = (of("queue_packets"), of("queue_packets_mean"));
+        let longest: Vec<f64> = ends.iter().zip(means).map(|(end, mean)| end.max(*mean)).collect();
         let mut charts = json!({
             "delay_ms": bins.means(of("sojourn_ms_mean"), of("sent_packets")),
             "delay_ms_max": bins.greatest(of("sojourn_ms_max")),
-            "queue_packets": bins.greatest(of("queue_packets")),
+            "queue_packets": bins.greatest(&longest),
             "dropped": bins.sums(of("dropped_packets")),
             "marked": bins.sums(of("marked_packets")),
             "cdf": cdf,

@@ -55,6 +55,8 @@ pub(super) struct Conn {
     pub app: usize,
     pub service: usize,
     pub row: u32,
+    /// The application's number for the connection: 1, 2, 3, ...
+    pub number: u32,
     /// The client's port.
     pub port: u16,
     pub ends: [End; 2],

@@ -10,7 +10,7 @@ use crate::plan::{AppPlan, Side};
 use crate::sys::set_mark;
 use crate::tun::v4;
 use measure::{Rows, Tally};
-use packet::{FlowId, Protocol};
+use packet::Protocol;
 use rustix::event::epoll;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto};
 use std::collections::{BTreeMap, VecDeque};
@@ -158,23 +158,22 @@ impl HostState {
         self.generation[slot as usize] = (self.generation[slot as usize] + 1) & 0xfff;
         let id = ConnId(slot | self.generation[slot as usize] << 20);
         let service = self.apps[app].services + peer;
-        let mut conn = Conn { id, app, service, row, port: 0, ends: [End::default(), End::default()] };
-        match self.connect(slot as usize, &mut conn, number) {
-            Ok(()) => self.tally.rows[row as usize].latest = FlowId(id.0),
-            Err(_) => self.app_events.push_back((app, AppEvent::Closed(id))),
+        let mut conn = Conn { id, app, service, row, number, port: 0, ends: [End::default(), End::default()] };
+        if self.connect(slot as usize, &mut conn).is_err() {
+            self.app_events.push_back((app, AppEvent::Closed(id)));
         }
         self.conns[slot as usize] = Some(conn);
         id
     }
 
-    pub(super) fn connect(&mut self, slot: usize, conn: &mut Conn, number: u32) -> io::Result<()> {
+    pub(super) fn connect(&mut self, slot: usize, conn: &mut Conn) -> io::Result<()> {
         let node = self.apps[conn.app].plan.placed.from;
         self.enter_node(node)?;
         let fd = bound_socket(&self.apps[conn.app].plan, 0, SocketAddrV4::new(v4(node + 1), 0))?;
         let local = SocketAddrV4::try_from(net::getsockname(&fd)?)?;
         conn.port = local.port();
         let at = self.services[conn.service].at;
-        self.claim(Protocol::TCP, conn.port, at.port(), conn.app, conn.row, number);
+        self.claim(Protocol::TCP, conn.port, at.port(), conn.app, conn.row, conn.number);
         match net::connect(&fd, &at) {
             Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
             Err(e) => return Err(e.into()),

@@ -263,11 +263,17 @@ impl HostState {
     /// Adds one sample of the sender's state (such as the congestion window) to the series of each connection that has
     /// a series. Called at the end of a bin and at the end of the run.
     pub(super) fn sample(&mut self, now: Time) {
+        // if several connections share a row, the latest that is open is sampled
+        let mut latest = vec![0; self.tally.rows.len()];
+        for conn in self.conns.iter().flatten().filter(|conn| conn.ends.iter().any(|end| end.connected)) {
+            let number = &mut latest[conn.row as usize];
+            *number = conn.number.max(*number);
+        }
         for slot in 0..self.conns.len() {
             let Some(conn) = &self.conns[slot] else { continue };
-            let (id, number) = (conn.id, conn.row);
-            let row = &self.tally.rows[number as usize];
-            if row.latest.0 != id.0 || row.directions[0].series.is_none() {
+            let number = conn.row;
+            if latest[number as usize] != conn.number || self.tally.rows[number as usize].directions[0].series.is_none()
+            {
                 continue;
             }
             self.count(slot);

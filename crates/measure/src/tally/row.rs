@@ -105,7 +105,7 @@ impl PathSeries {
 pub struct Row {
     /// Number of the application.
     pub app: u16,
-    /// The latest connection that uses the row, also after it has closed.
+    /// The latest connection that uses the row, also after it has closed. The live bench does not set it.
     pub latest: FlowId,
     /// The forward and the reverse direction.
     pub directions: [Direction; 2],

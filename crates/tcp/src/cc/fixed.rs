@@ -55,8 +55,9 @@ impl Control for Fixed {
         hold(Window { cwnd: w.cwnd.max(w.ssthresh), ..w })
     }
 
+    /// Leaves the window and the threshold as they are.
     fn on_idle(&mut self, w: Window, _: Silence) -> Option<Drive> {
-        Some(hold(w))
+        Some(Drive { reduction: false, ..w.into() })
     }
 
     fn probe(&self, _: &mut Reading<'_>) {}

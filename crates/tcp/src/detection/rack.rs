@@ -16,7 +16,8 @@
 //! Source: RFC 8985 §5 and §6.
 //! Departs: "sent before" follows the order of sending. The RFC compares send times, and segments sent at the same time by their
 //! sequence numbers (RACK.end_seq). The order is the same if at most one event at a time lets segments leave, as on a host, whose
-//! clock runs on between two ACKs. In a simulation, several ACKs may arrive at the same nanosecond. min RTT is the minimum of the whole connection. To decide whether an ACK is for a retransmission or for the original,
+//! clock runs on between two ACKs. In a simulation, several ACKs may arrive at the same nanosecond. min RTT is the minimum of the
+//! whole connection. To decide whether an ACK is for a retransmission or for the original,
 //! only min RTT is used. The echoed time stamp does not help: while a hole remains, it is older than every SACKed segment.
 
 use crate::scoreboard::Scoreboard;

@@ -44,6 +44,8 @@ const ROW: Duration = Duration::from_millis(100);
 
 /// A packet counts as lost for good when a packet numbered this much higher has arrived.
 const OVERTAKEN: u64 = 65_536;
+/// So many newer packets may leave before a packet counts as lost for good, even if none of them arrives.
+const HELD: u64 = 4 * OVERTAKEN;
 
 /// Timer tokens.
 const FRAME: u64 = 0;
@@ -239,6 +241,7 @@ impl Media {
             host.datagram(0, self.params.direction.sender(), bytes, number);
             let payload = u64::from(bytes) - HEADERS;
             self.travelling.insert(number, (now, payload));
+            self.travelling.remove(&number.wrapping_sub(HELD));
             self.row.sent += payload;
             self.controller.on_sent(now, self.sender.in_flight);
         }

@@ -206,6 +206,17 @@ fn lost_packets_take_limited_memory() {
 }
 
 #[test]
+fn packets_that_all_get_lost_take_limited_memory() {
+    let params = media(r#"{ "control": "fixed", "start_rate": "400mbit", "max_rate": "400mbit", "frame_rate": 25 }"#);
+    let mut fake = Fake::new(&[60 * MS]);
+    fake.lost = (0..400_000).collect();
+    let mut app = params.build();
+    fake.run(&mut app, Time(8 * S));
+    assert!(fake.datagrams.len() > 280_000);
+    assert_eq!(app.travelling.len(), 262_144);
+}
+
+#[test]
 fn frames_captured_before_a_stop_still_leave_and_are_reported() {
     // a frame of 18 750 B is paced over the 100 ms to the next frame; the frame of 10 s has just begun to leave at 10.01 s
     let params = media(
