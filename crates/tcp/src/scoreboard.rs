@@ -42,8 +42,8 @@ pub(crate) struct Scoreboard {
     pub(crate) base: u64,
     /// Estimate of the bytes in the network.   Source: RFC 6675 §4.
     pub(crate) pipe: u64,
-    /// Bytes SACKed at or above `lost_to`.
-    pub(crate) above: u64,
+    /// Bytes SACKed at or above `lost_to`. A window has at most 1 GiB, so 32 bits suffice.
+    pub(crate) above: u32,
     /// Number of SACKed runs at or above `lost_to`.
     pub(crate) runs: u32,
     pub(crate) lost_to: u32,
@@ -114,7 +114,7 @@ impl Scoreboard {
     /// entry or the entry leaves the scoreboard. `run_goes_on` is true if the next entry belongs to the same run.
     #[inline]
     pub(crate) fn leave_count(&mut self, size: u64, run_goes_on: bool) {
-        self.above -= size;
+        self.above -= size as u32;
         self.runs -= u32::from(!run_goes_on);
     }
 
@@ -180,7 +180,7 @@ impl Scoreboard {
         if at >= self.lost_to as usize {
             let joins_left = at > self.lost_to as usize && self.entry(at - 1).has(SACKED);
             let joins_right = self.get(at + 1).is_some_and(|n| n.has(SACKED));
-            self.above += size;
+            self.above += size as u32;
             self.runs = self.runs + 1 - u32::from(joins_left) - u32::from(joins_right);
         }
         size
@@ -198,7 +198,7 @@ impl Scoreboard {
             let e = *self.entry(at);
             if e.has(SACKED) {
                 self.leave_count(e.bytes(), self.get(at + 1).is_some_and(|n| n.has(SACKED)));
-            } else if self.above > bytes
+            } else if u64::from(self.above) > bytes
                 || self.runs >= u32::from(dupthresh)
                 || forward && self.high - self.lost_to > u32::from(dupthresh)
             {
@@ -359,7 +359,7 @@ impl Scoreboard {
             e.flags &= !LOST;
             let e = *e;
             self.pipe += e.in_pipe();
-            self.above += if e.has(SACKED) { e.bytes() } else { 0 };
+            self.above += if e.has(SACKED) { e.bytes() as u32 } else { 0 };
             self.runs += u32::from(e.has(SACKED) && !in_run);
             in_run = e.has(SACKED);
         }

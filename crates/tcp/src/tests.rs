@@ -43,7 +43,8 @@ fn pass(_: usize, _: usize, _: &Segment) -> Fate {
 
 #[test]
 fn sizes() {
-    assert!(size_of::<Endpoint>() <= 544, "{}", size_of::<Endpoint>());
+    // with 32 bytes before it, an end of a connection has 8 cache lines (crates/sim/src/conn.rs)
+    assert!(size_of::<Endpoint>() <= 480, "{}", size_of::<Endpoint>());
     assert!(size_of::<Segment>() <= 112, "{}", size_of::<Segment>());
 }
 

@@ -26,7 +26,11 @@ impl Scoreboard {
         let high = all.iter().rposition(|e| e.has(SACKED)).map_or(0, |i| i + 1);
         assert_eq!(self.high as usize, high, "high");
         let lost_to = self.lost_to as usize;
-        assert_eq!(self.above, all.iter().skip(lost_to).filter(sacked).map(Entry::bytes).sum::<u64>(), "above");
+        assert_eq!(
+            u64::from(self.above),
+            all.iter().skip(lost_to).filter(sacked).map(Entry::bytes).sum::<u64>(),
+            "above"
+        );
         let mut runs = 0;
         for i in lost_to..all.len() {
             runs += u32::from(all[i].has(SACKED) && (i == lost_to || !all[i - 1].has(SACKED)));
