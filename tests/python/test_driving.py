@@ -1,6 +1,4 @@
-"""Simulations driven step by step: without changes, they give the same bytes as `bloatlab.run`; changes act
-as in a scenario.
-"""
+"""Simulations driven step by step: unchanged, they give the bytes of `bloatlab.run`; changes act as in scenarios."""
 
 from __future__ import annotations
 

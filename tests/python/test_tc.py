@@ -180,7 +180,7 @@ for commands, until in (("", 0.5), (stop, 1.0), (go, 0.5)):
         while select.select([tap], [], [], 0.001)[0]:
             count += b"\\x0a\\x09\\x00\\x02" in os.read(tap, 2000)
     counts.append(count)
-print(*counts)
+print(*counts, flush=True)
 run("tc qdisc show dev tap0")
 """
 

@@ -207,11 +207,11 @@ fn lost_packets_take_limited_memory() {
 
 #[test]
 fn packets_that_all_get_lost_take_limited_memory() {
-    let params = media(r#"{ "control": "fixed", "start_rate": "400mbit", "max_rate": "400mbit", "frame_rate": 25 }"#);
+    let params = media(r#"{ "control": "fixed", "start_rate": "40mbit", "max_rate": "40mbit", "frame_rate": 25 }"#);
     let mut fake = Fake::new(&[60 * MS]);
     fake.lost = (0..400_000).collect();
     let mut app = params.build();
-    fake.run(&mut app, Time(8 * S));
+    fake.run(&mut app, Time(80 * S));
     assert!(fake.datagrams.len() > 280_000);
     assert_eq!(app.travelling.len(), 262_144);
 }
