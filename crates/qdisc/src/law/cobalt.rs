@@ -1,7 +1,7 @@
 //! COBALT: CoDel whose count falls gradually, and BLUE for unresponsive flows.
 //!
 //! ```text
-//! CoDel   sojourn > target   when this begins: drop_next <- now + interval / sqrt(count)
+//! CoDel   sojourn > target   when this begins: drop_next <- now + interval / sqrt(count); the first time: drop_next <- now
 //!                            when drop_next is due: drop (or mark), count + 1, drop_next + interval / sqrt(count)
 //!         otherwise          while drop_next is due: count - 1, drop_next + interval / sqrt(count)
 //!         empty queue        as in the previous line, but at most one step
@@ -14,6 +14,10 @@
 //! drop, they follow at the next packets; after a mark, drop_next becomes now, and the schedule restarts there. When
 //! dropping begins, `rest` tests the old value of drop_next. So after more than an interval without packets, the first
 //! packet above target sets drop_next to now, and the second packet is dropped.
+//!
+//! CAKE stores 1/sqrt(count) and computes it only when count is incremented or decremented. Until the first such step of a
+//! queue, the stored value is 0, so CAKE adds no time to drop_next: it drops the second packet above target. ns-3 starts
+//! with 1 (`first_interval`).
 //!
 //! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc.
 //! Departs: 1/sqrt is correctly rounded; CAKE computes it with 32 bits by Newton's method, and exactly for counts below 16. As in
@@ -41,6 +45,10 @@ params! {
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them. This applies to CoDel only; BLUE always drops.
         ecn: bool = false,
+        /// True: the first time that the delay rises above `target`, CoDel waits for `interval` before the first drop, as it
+        /// always does while its count is 1 (ns-3). False: this first time, it drops the second packet above `target`
+        /// (CAKE).
+        first_interval: bool = false,
         /// Increase of BLUE's drop probability when the queue overflows.
         p_inc: Prob = Prob::constant(1.0 / 256.0),
         /// Decrease of BLUE's drop probability when the queue is empty.
@@ -81,6 +89,9 @@ pub struct CobaltState {
     pub drop_next: Time,
     /// True while the delay is above target.
     pub dropping: bool,
+    /// True if `count` has been incremented or decremented at least once. The change from 0 to 1 when the delay rises
+    /// above target is not an increment, because CAKE does not compute 1/sqrt(count) there.
+    stepped: bool,
     /// BLUE's probability.
     pub p_drop: f64,
     /// Time of BLUE's last step.
@@ -109,8 +120,12 @@ impl CobaltState {
         }
     }
 
-    fn advance(&mut self, interval: Duration) {
-        self.drop_next += interval_over_root(interval, self.count);
+    /// Sets count to `count`, which is one more or one less than before, and adds `interval / sqrt(count)` to
+    /// `drop_next`.
+    fn step(&mut self, count: u32, interval: Duration) {
+        self.count = count;
+        self.stepped = true;
+        self.drop_next += interval_over_root(interval, count);
     }
 
     /// Runs CoDel's part of CAKE's `cobalt_should_drop`. The first result is true if the packet must be marked or
@@ -122,8 +137,9 @@ impl CobaltState {
         let next_due = self.count > 0 && now >= was;
         if over_target {
             if !self.dropping {
-                self.drop_next = now;
-                self.advance(cfg.interval);
+                let waits = self.stepped || cfg.first_interval;
+                let wait = if waits { interval_over_root(cfg.interval, self.count) } else { Duration::ZERO };
+                self.drop_next = now + wait;
             }
             self.count = self.count.max(1);
         }
@@ -132,14 +148,12 @@ impl CobaltState {
             return (false, was);
         }
         if over_target {
-            self.count = self.count.saturating_add(1);
-            self.advance(cfg.interval);
+            self.step(self.count.saturating_add(1), cfg.interval);
         } else {
             // bound: each iteration decrements count, and each packet raises count by at most 1. So there is at most
             // one iteration per packet on average
             while self.count > 0 && now >= self.drop_next {
-                self.count -= 1;
-                self.advance(cfg.interval);
+                self.step(self.count - 1, cfg.interval);
             }
         }
         (over_target, self.drop_next)
@@ -182,8 +196,7 @@ impl CobaltState {
         }
         self.dropping = false;
         if self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
-            self.advance(cfg.interval);
+            self.step(self.count - 1, cfg.interval);
         }
     }
 
@@ -245,8 +258,7 @@ impl Law for Cobalt {
             return true;
         }
         while self.state.count > 0 && now >= self.state.drop_next {
-            self.state.count -= 1;
-            self.state.advance(self.cfg.interval);
+            self.state.step(self.state.count - 1, self.cfg.interval);
         }
         self.state.count == 0 && self.state.p_drop == 0.0
     }

@@ -176,7 +176,7 @@ fn lred_tests_the_next_head_as_well() {
 
 #[test]
 fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
-    let (mut law, mut rng) = (CobaltParams::default().law(), Rng::named(1, "q"));
+    let (mut law, mut rng) = (CobaltParams { first_interval: true, ..Default::default() }.law(), Rng::named(1, "q"));
     let mut see = |law: &mut Cobalt, us, sojourn| {
         let verdict = head(law, us, sojourn, 10, Ecn::NotEct, &mut rng);
         (verdict == Verdict::Drop, law.state().count, law.state().drop_next.0 / 1000)
@@ -205,9 +205,30 @@ fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
 }
 
 #[test]
+fn cobalt_drops_the_second_packet_above_target_the_first_time() {
+    // A packet leaves every millisecond, and its delay is above target. CAKE drops the packet after the first one, and
+    // then waits for 100/sqrt(2) = 70.71, 100/sqrt(3) = 57.74 and 100/sqrt(4) = 50 ms. ns-3 waits for 100 ms first.
+    for (first_interval, expected) in [(false, [1, 71, 129, 179]), (true, [100, 171, 229, 279])] {
+        let mut rng = Rng::named(1, "q");
+        let mut law = CobaltParams { first_interval, ..Default::default() }.law();
+        head(&mut law, 900_000, 0, 10, Ecn::NotEct, &mut rng);
+        let drops: Vec<_> = (0..300u64)
+            .filter(|n| head(&mut law, 1_000_000 + n * 1000, 10, 10, Ecn::NotEct, &mut rng) == Verdict::Drop)
+            .collect();
+        assert_eq!(drops[..4], expected, "first_interval {first_interval}");
+        // The delay falls below target until count is 0. When it rises again, both wait for an interval.
+        (20..300).for_each(|n| _ = head(&mut law, n * 100_000, 0, 10, Ecn::NotEct, &mut rng));
+        assert_eq!(law.state().count, 0);
+        let again =
+            (0..300u64).find(|n| head(&mut law, 29_950_000 + n * 1000, 10, 10, Ecn::NotEct, &mut rng) == Verdict::Drop);
+        assert_eq!(again, Some(100));
+    }
+}
+
+#[test]
 fn cobalt_goes_on_with_the_count_it_has() {
     let mut rng = Rng::named(1, "q");
-    let mut law = CobaltParams { ecn: true, ..Default::default() }.law();
+    let mut law = CobaltParams { ecn: true, first_interval: true, ..Default::default() }.law();
     let mut see = |law: &mut Cobalt, us, sojourn, ecn| {
         let verdict = head(law, us, sojourn, 10, ecn, &mut rng);
         (verdict, law.state().count, law.state().drop_next.0 / 1000)
@@ -240,6 +261,7 @@ fn cobalt_marks_with_codel_and_never_drops_the_last_packet() {
     let mut rng = Rng::named(1, "q");
     let mut due = |ecn, behind, packet| {
         let mut law = CobaltParams { ecn, ..Default::default() }.law();
+        // the first packet above target of a new queue; the next one is dropped or marked
         head(&mut law, 1_000_000, 10, behind, packet, &mut rng);
         head(&mut law, 1_100_000, 10, behind, packet, &mut rng)
     };

@@ -26,7 +26,7 @@ impl Bench {
     fn new(holds_queue: bool) -> Self {
         let spec = format!(
             r#"{{"fair": {{"classifier": {{"isolated": {{}}}}, "scheduler": {{"drr_plus_plus": {{"quantum": "1000B"}}}},
-                "law": {{"cobalt": {{"target": "1ms", "holds_queue": {holds_queue}}}}}}}}}"#
+                "law": {{"cobalt": {{"target": "1ms", "holds_queue": {holds_queue}, "first_interval": true}}}}}}}}"#
         );
         let spec: Spec = serde_json::from_value(spec.parse().unwrap()).unwrap();
         let mut flows = FlowTable::default();
