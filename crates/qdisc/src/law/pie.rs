@@ -3,6 +3,7 @@
 //! ```text
 //! every tupdate   p = alpha (qdelay - target) + beta (qdelay - qdelay_old), scaled by Tuning, at most 0.02 if drop_prob >= 10 %
 //!                 drop_prob <- drop_prob + p, x 0.98 if qdelay = qdelay_old = 0, bounded to [0, 1]
+//!                                    (Linux: x 63/64, and only if the queue is empty)
 //!                 burst_allowance <- burst_allowance - tupdate,
 //!                                    or max_burst if drop_prob = 0 and qdelay and qdelay_old < target/2
 //! on arrival      keep while burst_allowance > 0
@@ -257,7 +258,9 @@ impl Law for Pie {
         if s.active {
             let mut prob = self.gains.step(s.drop_prob, qdelay, s.qdelay_old);
             if qdelay.is_zero() && s.qdelay_old.is_zero() {
-                prob *= p.decay();
+                if p.variant != PieVariant::Linux || view.backlog.bytes == 0 {
+                    prob *= p.decay();
+                }
             } else if p.delay_high.is_some_and(|high| qdelay > high) {
                 prob += 0.02;
             }

@@ -178,6 +178,23 @@ fn the_probability_decays_to_nothing_and_the_clock_stops() {
 }
 
 #[test]
+fn linux_does_not_decay_while_a_packet_waits() {
+    // Every departure leaves an empty queue, so the delay is 0, but a packet waits at every update. RFC 8033 multiplies
+    // by 0.98 after each step of 0.125 x (-0.015) = -0.001875. Linux only adds the step.
+    for (variant, decay) in [(PieVariant::Rfc8033, 0.98), (PieVariant::Linux, 1.0)] {
+        let mut b = congested(&PieParams { variant, ..Default::default() });
+        b.left(2_000_000, 0, 135);
+        b.tick(1500);
+        for _ in 0..3 {
+            let before = b.law.state().drop_prob;
+            assert!(before > 0.1, "{before}");
+            b.tick(1500);
+            close(b.law.state().drop_prob, (before - 0.001_875) * decay);
+        }
+    }
+}
+
+#[test]
 fn a_burst_is_allowed_for_ten_updates() {
     let mut b = Bench::new(PieParams::default().law());
     b.arrive(0, 0);

@@ -13,9 +13,9 @@ use units::{Bytes, Duration, Limit, Prob};
 pub enum PieVariant {
     /// RFC 8033 (2017) without its optional parts: target 15 ms, updates every 15 ms, bursts of 150 ms, the full tuning table.
     Rfc8033,
-    /// Linux sch_pie: like RFC 8033, with these differences. Drops are de-randomised. While there is no delay, each
-    /// update reduces the probability by 1/64 (RFC 8033: by 2 %). While the delay exceeds 250 ms, each update adds
-    /// 0.02. The decision on an arrival uses the current delay. `avpkt` is 1514 bytes, and there is no early drop while
+    /// Linux sch_pie: like RFC 8033, with these differences. Drops are de-randomised. While there is no delay and
+    /// the queue is empty, each update reduces the probability by 1/64 (RFC 8033: by 2 %, also if packets wait). While
+    /// the delay exceeds 250 ms, each update adds 0.02. The decision on an arrival uses the current delay. `avpkt` is 1514 bytes, and there is no early drop while
     /// fewer than 2 × `avpkt` bytes are queued. Departures use up the burst allowance.
     Linux,
     /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: target 20 ms, updates every 30 ms, bursts of 100
