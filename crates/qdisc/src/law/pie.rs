@@ -6,6 +6,7 @@
 //!                                    (Linux: x 63/64, and only if the queue is empty)
 //!                 burst_allowance <- burst_allowance - tupdate,
 //!                                    or max_burst if drop_prob = 0 and qdelay and qdelay_old < target/2
+//!                                    (Linux: also accu_prob <- 0)
 //! on arrival      keep while burst_allowance > 0
 //!                 keep if (qdelay_old < target/2 and drop_prob < 0.2) or q <= 2 packets   (Linux: qdelay, and q < 2 packets)
 //!                 otherwise drop with probability drop_prob (or mark, if drop_prob < mark_ecnth)
@@ -272,6 +273,9 @@ impl Law for Pie {
         if s.drop_prob == 0.0 && self.gains.low(qdelay, s.qdelay_old) {
             s.burst_allowance = p.max_burst();
             s.left_at = None;
+            if p.variant == PieVariant::Linux {
+                s.dice = Dice::default();
+            }
         }
         let quiet = s.drop_prob == 0.0 && qdelay.is_zero() && s.qdelay_old.is_zero();
         s.qdelay_old = qdelay;

@@ -323,6 +323,23 @@ fn dice_never_drop_early_and_never_wait_long() {
 }
 
 #[test]
+fn linux_forgets_the_sum_of_probabilities_when_it_refills_the_allowance() {
+    for (variant, forgets) in [(PieVariant::Rfc8033, false), (PieVariant::Linux, true)] {
+        let mut b = congested(&PieParams { variant, derandomize: Some(true), ..Default::default() });
+        let p = b.law.state().drop_prob;
+        assert!(p > 0.2 && p < 0.85, "{p}");
+        assert_eq!(b.arrive(2_000_000, 150_000), Verdict::Pass, "the sum is below 0.85");
+        close(b.law.state().dice.accu_prob, p);
+        b.law.empty(Time(0));
+        while b.law.next_tick().is_some() {
+            b.tick(0);
+        }
+        assert_eq!(b.law.state().burst_allowance, Duration::from_millis(150));
+        close(b.law.state().dice.accu_prob, if forgets { 0.0 } else { p });
+    }
+}
+
+#[test]
 fn the_departure_rate_of_2013() {
     // 1500 bytes leave every 1.2 ms, which is 800 ns per byte. The first departure begins a cycle. The next seven add 10 500
     // bytes, which reaches the cycle's threshold of 10 000.
@@ -553,6 +570,7 @@ proptest! {
             }
             let (a, b) = (sleeper.law.state(), runner.law.state());
             prop_assert_eq!((a.drop_prob, a.qdelay_old, a.burst_allowance), (b.drop_prob, b.qdelay_old, b.burst_allowance));
+            prop_assert_eq!(a.dice, b.dice);
         }
     }
 }
