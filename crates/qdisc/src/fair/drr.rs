@@ -9,7 +9,7 @@
 //! Departs: by default the 5-tuple is hashed, where ns-2 hashes node addresses.
 
 use super::preset::{Preset, preset};
-use super::{ClassifierSpec, End, FairParams, HashKey, HashParams, Longest, Measure, Overflow, Quantum, SchedulerSpec};
+use super::{ClassifierSpec, FairParams, HashKey, HashParams, Longest, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
 use crate::declared::params;
 use units::{Bytes, Limit};
@@ -27,7 +27,7 @@ params! {
         /// Header fields whose hash selects a packet's queue.
         key: HashKey = HashKey::FiveTuple,
         /// The packets that are dropped when all queues together reach `limit`.
-        overflow: Overflow = Overflow::Longest(Longest { by: Measure::Bytes, from: End::Head, batch: 1 }),
+        overflow: Overflow = Overflow::Longest(Longest::default()),
         /// The AQM of each queue: the name of a law, such as "codel"; a table with its parameters, such as
         /// `{ codel = {..} }`; or "none".
         law: LawSpec = LawSpec::None,

@@ -22,7 +22,7 @@
 //! 8289, unless `variant = "linux"` selects Linux's CoDel with its 16-bit arithmetic.
 
 use super::preset::{Preset, preset};
-use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
+use super::{ClassifierSpec, FairParams, HashParams, LawSees, Longest, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
 use crate::declared::params;
 use crate::law::Selector;
@@ -84,7 +84,7 @@ impl Preset for FqCodelParams {
                 ..CodelParams::default()
             }),
             law_sees: self.law_sees,
-            overflow: Overflow::Longest(Longest { by: Measure::Bytes, from: End::Head, batch: self.drop_batch }),
+            overflow: Overflow::Longest(Longest { batch: self.drop_batch, ..Longest::default() }),
         }
     }
     fn own_name(path: &str) -> String {

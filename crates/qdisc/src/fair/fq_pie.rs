@@ -11,7 +11,7 @@
 //! counts bytes on the wire, where Linux counts the memory of its packet buffers.
 
 use super::preset::{Preset, preset};
-use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};
+use super::{ClassifierSpec, FairParams, HashParams, LawSees, Longest, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
 use crate::declared::params;
 use crate::law::pie::PieParams;
@@ -46,7 +46,7 @@ impl Preset for FqPieParams {
             scheduler: SchedulerSpec::DrrPlusPlus(Quantum { quantum: self.quantum }),
             law: LawSpec::Pie(self.pie.clone()),
             law_sees: LawSees::Own,
-            overflow: Overflow::Longest(Longest { by: Measure::Bytes, from: End::Head, batch: self.drop_batch }),
+            overflow: Overflow::Longest(Longest { batch: self.drop_batch, ..Longest::default() }),
         }
     }
     fn own_name(path: &str) -> String {

@@ -1,7 +1,7 @@
 //! The discipline [`Fair`], which combines a classifier, a scheduler, an overflow rule and a law for each queue.
 
 use super::classifier::Classifier;
-use super::overflow::{End, Longest, Overflow, ns2_sfq_fits};
+use super::overflow::{End, Longest, Measure, Overflow, Tie, ns2_sfq_fits};
 use super::params::{FairParams, LawSees};
 use super::queues::{Listed, Queues};
 use super::scheduler::Scheduler;
@@ -123,7 +123,11 @@ impl Fair {
     fn push_out(&mut self, rule: Longest, arrival: &PacketMeta, home: u32, cx: &mut Context<'_>) -> bool {
         // the arrival is already in its queue, but not yet counted in `total`
         while !self.fits(arrival, cx) {
-            let Some(victim) = self.queues.longest() else { return false };
+            let victim = match rule.tie {
+                Tie::Lowest => self.queues.longest(),
+                Tie::Latest => self.latest(rule.by, home),
+            };
+            let Some(victim) = victim else { return false };
             let half = self.queues[victim].fifo.backlog().bytes / 2;
             let mut gone = 0;
             for n in 0.. {
@@ -137,7 +141,7 @@ impl Fair {
                 };
                 let Some(packet) = taken else { break };
                 gone += packet.bytes();
-                self.queues.shrunk(victim, rule.by);
+                self.queues.shrunk(victim, rule);
                 let queue = &mut self.queues[victim];
                 queue.last_active = cx.now;
                 queue.law.overflow(cx.now);
@@ -154,8 +158,27 @@ impl Fair {
                 self.classifier.left(&packet, cx.now);
                 cx.fate.dropped(&packet, reason, Point::Enqueue);
             }
+            // Linux's sfq takes a queue out of the round when it drops the queue's only packet
+            if rule.tie == Tie::Latest
+                && self.queues[victim].fifo.is_empty()
+                && self.scheduler.in_line(&self.queues).next() == Some(victim)
+            {
+                self.scheduler.empty(&mut self.queues);
+                self.queues[victim].law.empty(cx.now);
+            }
         }
         true
+    }
+
+    /// Returns the queue that loses a packet by the rule [`Tie::Latest`]; `None` if no packet waits. `home` is the
+    /// queue of the arrival, which may not be in the scheduler's lists yet.   Bound: visits each active queue.
+    #[cold]
+    fn latest(&self, by: Measure, home: u32) -> Option<u32> {
+        let waiting = || self.scheduler.in_line(&self.queues).filter(|i| !self.queues[*i].fifo.is_empty());
+        let rank = |i: &u32| (by.of(self.queue_backlog(*i)), self.queues[*i].changed);
+        let longest = waiting().chain([home]).max_by_key(rank)?;
+        let single = by == Measure::Packets && self.queue_backlog(longest).packets == 1;
+        if single { waiting().next().or(Some(longest)) } else { Some(longest) }
     }
 
     /// If packets are dropped from the head, drops the first packets of queue `i`, which has reached its own limit, until
@@ -173,7 +196,7 @@ impl Fair {
             let queue = &mut self.queues[i];
             let Some(packet) = queue.fifo.pop() else { return false };
             queue.law.overflow(cx.now);
-            self.queues.shrunk(i, rule.by);
+            self.queues.shrunk(i, rule);
             self.total.remove(packet.bytes());
             self.classifier.left(&packet, cx.now);
             cx.fate.dropped(&packet, DropReason::HeadFull, Point::Enqueue);
@@ -203,7 +226,7 @@ impl Fair {
         }
         self.queues[i].fifo.push(*packet);
         if let Overflow::Longest(rule) = self.overflow {
-            self.queues.grown(i, rule.by);
+            self.queues.grown(i, rule);
             if !self.push_out(rule, packet, i, cx) {
                 return false;
             }
@@ -219,7 +242,7 @@ impl Fair {
         while let Some(mut packet) = self.queues[i].fifo.pop() {
             self.total.remove(packet.bytes());
             if let Overflow::Longest(rule) = self.overflow {
-                self.queues.shrunk(i, rule.by);
+                self.queues.shrunk(i, rule);
             }
             self.classifier.left(&packet, cx.now);
             let sojourn = cx.now.since(packet.stamp);

@@ -42,7 +42,7 @@ pub(crate) use fq_pie::FqPieParams;
 pub(crate) use hash::HashKey;
 pub(crate) use hash::{hash, place};
 pub use machine::Fair;
-pub(crate) use overflow::{End, Longest, Measure, Overflow};
+pub(crate) use overflow::{End, Longest, Measure, Overflow, Tie};
 pub use params::FairParams;
 pub(crate) use params::LawSees;
 pub(crate) use perfect::PerfectParams;

@@ -54,6 +54,17 @@ pub enum End {
     Tail,
 }
 
+/// The queue that loses packets if several are equally long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Tie {
+    /// The one with the lowest number.
+    Lowest,
+    /// The one whose length changed last, which is often the queue of the arrival. If queues are compared by packets and
+    /// each holds one packet, the queue whose turn is next (Linux sfq).
+    Latest,
+}
+
 params! {
     /// Parameters of the overflow rule that drops packets of the longest queue.
     #[derive(Copy, Eq)]
@@ -63,6 +74,8 @@ params! {
         /// The end of the queue from which packets are dropped. With head, a queue that reaches its own limit also drops
         /// its oldest packets; otherwise, the arrival is dropped.
         from: End = End::Head,
+        /// The queue that is chosen if several are equally long.
+        tie: Tie = Tie::Lowest,
         /// Maximum number of packets that are dropped from a queue at once. Dropping stops earlier when half of the
         /// queue's bytes are gone. With 1, packets are dropped one at a time.
         batch: u32 = 1,

@@ -1,6 +1,6 @@
 //! The queues of a fair discipline, created on first use.
 
-use super::Measure;
+use super::{Longest, Tie};
 use crate::longest::Lengths;
 use crate::{AnyLaw, Fifo};
 use units::Time;
@@ -32,6 +32,9 @@ pub(crate) struct FlowQueue {
     pub listed: Listed,
     /// Time at which a packet last joined or left the queue, by departure or by a drop.
     pub last_active: Time,
+    /// Order of the changes of the queues' lengths: the queue that changed last has the highest number. Kept up to date
+    /// only for [`Tie::Latest`].
+    pub changed: u64,
     /// The session that owns the queue, as the session's index and the generation of its flow; used only with serial
     /// search. The owner is the session that took the queue while the queue was free, not a session that shares the
     /// queue later.
@@ -42,8 +45,10 @@ pub(crate) struct FlowQueue {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Queues {
     all: Vec<FlowQueue>,
-    /// The length of every queue, kept up to date only if [`Queues::longest`] is used.
+    /// The length of every queue, kept up to date only for [`Tie::Lowest`].
     lengths: Lengths,
+    /// The number of changes counted for [`FlowQueue::changed`].
+    changes: u64,
     /// A law in its initial state, which is copied into every new or reused queue.
     fresh: AnyLaw,
 }
@@ -51,7 +56,7 @@ pub(crate) struct Queues {
 impl Queues {
     /// Creates an empty set of queues. `fresh` is the initial state of each queue's law.
     pub(crate) fn new(fresh: AnyLaw) -> Self {
-        Self { all: Vec::new(), lengths: Lengths::default(), fresh }
+        Self { all: Vec::new(), lengths: Lengths::default(), changes: 0, fresh }
     }
 
     /// Adds a queue and returns its number.
@@ -63,6 +68,7 @@ impl Queues {
             next: NONE,
             listed: Listed::No,
             last_active: Time::ZERO,
+            changed: 0,
             owner: (NONE, 0),
         });
         self.lengths.resize(self.all.len());
@@ -90,19 +96,31 @@ impl Queues {
     }
 
     /// Records that a packet joined queue `i`. A caller that uses [`Queues::longest`] must call this function after
-    /// every arrival, always with the same `measure`.
+    /// every arrival, always with the same `rule`.
     #[inline]
-    pub(crate) fn grown(&mut self, i: u32, measure: Measure) {
-        self.lengths.grown(i as usize, measure.of(self[i].fifo.backlog()));
+    pub(crate) fn grown(&mut self, i: u32, rule: Longest) {
+        match rule.tie {
+            Tie::Lowest => self.lengths.grown(i as usize, rule.by.of(self[i].fifo.backlog())),
+            Tie::Latest => self.change(i),
+        }
     }
 
     /// Records that a packet left queue `i`. See [`Queues::grown`].
     #[inline]
-    pub(crate) fn shrunk(&mut self, i: u32, measure: Measure) {
-        self.lengths.shrunk(i as usize, measure.of(self[i].fifo.backlog()));
+    pub(crate) fn shrunk(&mut self, i: u32, rule: Longest) {
+        match rule.tie {
+            Tie::Lowest => self.lengths.shrunk(i as usize, rule.by.of(self[i].fifo.backlog())),
+            Tie::Latest => self.change(i),
+        }
     }
 
-    /// Returns the longest queue (in a tie, the one with the lowest number); `None` if no packet waits.
+    fn change(&mut self, i: u32) {
+        self.changes += 1;
+        self[i].changed = self.changes;
+    }
+
+    /// Returns the longest queue (in a tie, the one with the lowest number); `None` if no packet waits. Only for
+    /// [`Tie::Lowest`].
     pub(crate) fn longest(&mut self) -> Option<u32> {
         self.lengths.longest().map(|(i, _)| i as u32)
     }

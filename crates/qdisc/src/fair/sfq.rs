@@ -6,7 +6,8 @@
 //! variant    limit  queues  order            overflow                                  each queue
 //! mckenney   128p   128     packets          tail of the longest queue (bytes)         -
 //! ns2        40p    16      packets          ns2_sfq; hash of the addresses only       -
-//! linux      127p   1024    bytes, 1514      tail of the longest queue (packets)       127p
+//! linux      127p   1024    bytes, 1514      tail of the longest queue (packets); in a   127p
+//!                                            tie, of the one whose length changed last
 //! ```
 //!
 //! Source: McKenney, INFOCOM 1990; ns-2 queue/sfq.cc; Linux sch_sfq; ARRIS 2013.   Units: bytes on the wire.
@@ -16,7 +17,9 @@
 //! the new queue.
 
 use super::preset::{Preset, preset};
-use super::{ClassifierSpec, End, FairParams, HashKey, HashParams, Longest, Measure, Overflow, Quantum, SchedulerSpec};
+use super::{
+    ClassifierSpec, End, FairParams, HashKey, HashParams, Longest, Measure, Overflow, Quantum, SchedulerSpec, Tie,
+};
 use crate::LawSpec;
 use crate::declared::params;
 use SfqVariant::{Linux, Mckenney, Ns2};
@@ -62,11 +65,11 @@ params! {
         /// Maximum length of each queue; null: no such limit, 127p (linux).
         queue_limit: Option<Limit> = None,
         /// The packets that are dropped when all queues together reach `limit`; null: `{ longest = { from = "tail" }
-        /// }`, ns2_sfq (ns2), `{ longest = { by = "packets", from = "tail" } }` (linux).
+        /// }`, ns2_sfq (ns2), `{ longest = { by = "packets", from = "tail", tie = "latest" } }` (linux).
         overflow: Option<Overflow> = None => match p.variant {
-            Mckenney => longest(Measure::Bytes),
+            Mckenney => longest(Measure::Bytes, Tie::Lowest),
             Ns2 => Overflow::Ns2Sfq,
-            Linux => longest(Measure::Packets),
+            Linux => longest(Measure::Packets, Tie::Latest),
         },
         /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
         /// `{ lred = {..} }`; or "none".
@@ -74,8 +77,8 @@ params! {
     }
 }
 
-fn longest(by: Measure) -> Overflow {
-    Overflow::Longest(Longest { by, from: End::Tail, batch: 1 })
+fn longest(by: Measure, tie: Tie) -> Overflow {
+    Overflow::Longest(Longest { by, from: End::Tail, tie, batch: 1 })
 }
 
 impl Preset for SfqParams {

@@ -66,7 +66,7 @@ impl Preset for SfqCodelParams {
                 ..CodelParams::default()
             }),
             law_sees: LawSees::TotalUnlessLast,
-            overflow: Overflow::Longest(Longest { by: Measure::Packets, from: End::Tail, batch: 1 }),
+            overflow: Overflow::Longest(Longest { by: Measure::Packets, from: End::Tail, ..Longest::default() }),
             ..FairParams::default()
         }
     }

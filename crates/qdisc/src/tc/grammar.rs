@@ -306,7 +306,7 @@ const fn line(tc: &'static str, bytes: i64, sets: &'static [(&'static str, &'sta
 
 /// The overflow rule that sfq's keyword `headdrop` selects, as JSON: the head of the queue with the most packets is
 /// dropped.
-pub(super) const HEADDROP: &str = r#"{"longest":{"by":"packets","from":"head","batch":1}}"#;
+pub(super) const HEADDROP: &str = r#"{"longest":{"by":"packets","from":"head","tie":"latest","batch":1}}"#;
 
 /// Every modelled tc discipline.
 pub(super) const GRAMMARS: &[Grammar] = &[

@@ -256,6 +256,55 @@ fn the_longest_queue_pays() {
 }
 
 #[test]
+fn in_a_tie_linux_sfq_drops_from_the_queue_that_changed_last() {
+    let mut b = Bench::new(r#"{ "sfq": { "variant": "linux", "limit": "4p" } }"#);
+    let numbers = |b: &mut Bench| b.dropped().into_iter().map(|(seq, _)| seq).collect::<Vec<_>>();
+    // a, b: 2 packets each, and b's length changed last, so the arrival of c drops the newest packet of b (number 3)
+    b.offer("aabbc", 1500);
+    assert_eq!(numbers(&mut b), [3]);
+    // a has 2 packets, and the arrivals of b and c make them as long: each has then changed last and loses its own packet
+    b.offer("bc", 1500);
+    assert_eq!(numbers(&mut b), [5, 6]);
+    // a sends a packet, so a, b and c have one each. After the arrival of d, the fifth flow, e, finds four queues with one
+    // packet each. The queue whose turn is next loses its packet: after a packet of 1500 bytes, a has 14 bytes of credit, so
+    // this is a again (number 1).
+    assert_eq!(b.take(1), "a");
+    b.offer("de", 1500);
+    assert_eq!(numbers(&mut b), [1]);
+    // a has left the round, so its next packet joins at the end. The packet of b (number 2), whose turn is next, is lost
+    b.offer("a", 1500);
+    assert_eq!(numbers(&mut b), [2]);
+    assert_eq!(b.take(4), "cdea");
+}
+
+#[test]
+fn equal_flows_get_equal_shares_if_the_latest_of_the_longest_loses() {
+    // 26 flows share a queue of 20 packets, and offer two packets for each one that is sent, at random. If the lowest number
+    // always loses, flows with low numbers get less. Jain's index is 1 for equal shares.
+    let jain = |tie: &str| {
+        let spec = format!(
+            r#"{{ "fair": {{ "limit": "20p", "classifier": {{ "isolated": {{}} }},
+                "scheduler": {{ "byte_round_robin": {{ "quantum": 1514 }} }},
+                "overflow": {{ "longest": {{ "by": "packets", "from": "tail", "tie": "{tie}" }} }} }} }}"#
+        );
+        let (mut b, mut rng, mut sent) = (Bench::new(&spec), Rng::named(7, "order"), [0.0f64; 26]);
+        for _ in 0..26 * 400 {
+            for _ in 0..2 {
+                let flow = char::from(b'a' + (rng.unit() * 26.0) as u8);
+                b.offer(&flow.to_string(), 1500);
+            }
+            for f in b.take(1).bytes() {
+                sent[usize::from(f - b'a')] += 1.0;
+            }
+        }
+        let (sum, squares) = (sent.iter().sum::<f64>(), sent.iter().map(|n| n * n).sum::<f64>());
+        sum * sum / (26.0 * squares)
+    };
+    let (latest, lowest) = (jain("latest"), jain("lowest"));
+    assert!(latest > 0.99 && lowest < 0.97, "{latest} {lowest}");
+}
+
+#[test]
 fn fq_codel_drops_half_of_the_fattest_but_64_at_most() {
     let drops = |limit: u32, n: usize| {
         let mut b = Bench::new(&format!(r#"{{"fq_codel":{{"limit":"{limit}p"}}}}"#));

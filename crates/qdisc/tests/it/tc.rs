@@ -49,7 +49,7 @@ fn words_mean_the_table_with_the_same_values() {
         ("sfq", r#"{"sfq": {}}"#),
         (
             "sfq headdrop",
-            r#"{"sfq": {"variant": "linux", "overflow": {"longest": {"by": "packets", "from": "head"}}}}"#,
+            r#"{"sfq": {"variant": "linux", "overflow": {"longest": {"by": "packets", "from": "head", "tie": "latest"}}}}"#,
         ),
         (
             "red limit 60kb min 15kb max 45kb avpkt 1000 burst 20 probability 0.1 bandwidth 10mbit harddrop",
