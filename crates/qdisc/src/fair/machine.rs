@@ -7,7 +7,7 @@ use super::queues::{Listed, Queues};
 use super::scheduler::Scheduler;
 use crate::law::{Law, Verdict, View};
 use crate::{AnyLaw, Context, QueueDiscipline, Room};
-use packet::{Backlog, DropReason, FlowId, PacketMeta, Point, Reading, Unit};
+use packet::{Backlog, DropReason, FlowId, MarkReason, PacketMeta, Point, Reading, Unit};
 use units::{Duration, Limit, Time};
 
 /// The one implementation of all fair disciplines (Type A of ARRIS 2013). The disciplines differ in the classifier, the
@@ -255,6 +255,10 @@ impl Fair {
                     continue;
                 }
                 Verdict::Mark(reason) => crate::single::mark(&mut packet, reason, Point::Dequeue, cx),
+                Verdict::MarkTwice => {
+                    crate::single::mark(&mut packet, MarkReason::Law, Point::Dequeue, cx);
+                    crate::single::mark(&mut packet, MarkReason::Step, Point::Dequeue, cx);
+                }
                 Verdict::Pass => {}
             }
             queue.law.left(&packet, &view);

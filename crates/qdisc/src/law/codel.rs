@@ -218,15 +218,13 @@ impl CodelState {
             Turn::First if ok && self.may_enter(p, view.now) => self.enter(p, p.ecn && capable, view.now),
             Turn::First => Verdict::Pass,
         };
-        match p.ce_threshold {
-            Some(t)
-                if verdict == Verdict::Pass
-                    && capable
-                    && sojourn > t
-                    && p.ce_threshold_selector.is_none_or(|s| s.has(packet)) =>
-            {
-                Verdict::Mark(MarkReason::Step)
-            }
+        let Some(t) = p.ce_threshold else { return verdict };
+        if !capable || sojourn <= t || !p.ce_threshold_selector.is_none_or(|s| s.has(packet)) {
+            return verdict;
+        }
+        match verdict {
+            Verdict::Pass => Verdict::Mark(MarkReason::Step),
+            Verdict::Mark(_) if p.variant == Variant::Linux => Verdict::MarkTwice,
             _ => verdict,
         }
     }

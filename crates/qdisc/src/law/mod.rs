@@ -41,6 +41,9 @@ pub enum Verdict {
     Pass,
     /// Mark the packet with CE, and then keep or send it. Only for ECN-capable packets.
     Mark(MarkReason),
+    /// Mark the packet like `Mark`, for two reasons, [`MarkReason::Law`] and [`MarkReason::Step`], and count both marks.
+    /// Only from `head`.
+    MarkTwice,
     /// Drop the packet.
     Drop,
 }

@@ -66,6 +66,10 @@ impl<L: Law> QueueDiscipline for Managed<L> {
                     continue;
                 }
                 Verdict::Mark(reason) => mark(&mut packet, reason, Point::Dequeue, cx),
+                Verdict::MarkTwice => {
+                    mark(&mut packet, MarkReason::Law, Point::Dequeue, cx);
+                    mark(&mut packet, MarkReason::Step, Point::Dequeue, cx);
+                }
                 Verdict::Pass => {}
             }
             self.law.left(&packet, &view);

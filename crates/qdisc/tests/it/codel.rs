@@ -95,6 +95,25 @@ fn ecn_marks_on_the_same_schedule() {
 }
 
 #[test]
+fn linux_counts_the_marks_of_both_rules() {
+    // Marks remove no packet, so CoDel marks the same packets with and without a ce_threshold. All 100 000 packets are
+    // above the threshold of 1 ms. Linux counts these marks and CoDel's; elsewhere, a packet has one mark.
+    let marks = |variant, ce_threshold| {
+        let params = CodelParams { ecn: true, variant, ce_threshold, ..unlimited() };
+        let marked = interventions(&params, Ecn::Ect0, 100_000).1.marked;
+        let steps = marked.iter().filter(|(reason, _)| *reason == MarkReason::Step).count();
+        (marked.len() - steps, steps)
+    };
+    let threshold = Some(Duration::from_millis(1));
+    for (variant, twice) in [(Variant::Linux, true), (Variant::Rfc8289, false)] {
+        let (codel, none) = marks(variant, None);
+        assert!(codel > 10 && none == 0, "{codel} {none}");
+        let steps = if twice { 100_000 } else { 100_000 - codel };
+        assert_eq!(marks(variant, threshold), (codel, steps), "{variant:?}");
+    }
+}
+
+#[test]
 fn ce_threshold_marks_every_capable_packet_above_it() {
     let params =
         CodelParams { target: Duration::from_secs(10), ce_threshold: Some(Duration::from_millis(1001)), ..unlimited() };

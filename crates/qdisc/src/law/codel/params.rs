@@ -14,7 +14,7 @@ pub enum Variant {
     /// first in the last cycle, but at least 1.
     Rfc8289,
     /// Like RFC 8289, but 1/sqrt(count) is computed with one 16-bit Newton step, and drops begin only after the end of
-    /// the interval, not exactly at its end.
+    /// the interval, not exactly at its end. A packet that both CoDel and `ce_threshold` mark counts as two marks.
     Linux,
     /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel: if drops begin again within 8 intervals, count
     /// resumes at its last value minus 2. Nothing is dropped while the bytes queued behind the head are at most the
