@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! average   queue not idle      avg <- (1 - w) avg + w q
-//!           idle since t0       avg <- (1 - w)^m avg, m = (now - t0) / (time to send a typical packet)
+//!           idle since t0       avg <- (1 - w)^m avg, m = (now - t0) / (time to send a typical packet); Linux: linux_rest
 //! ramp      avg < min           p_b = 0
 //!           min <= avg < max    p_b = max_p (avg - min) / (max - min)
 //!           max <= avg          p_b = 1;  gentle: p_b rises from max_p at max to 1 at 2 max
@@ -97,9 +97,10 @@ pub enum IdleDecay {
     /// Like `decay`, but m is rounded down, and the idle period begins when the link polls the queue and finds it
     /// empty. The arriving packet then adds a sample of 0, so avg is multiplied by 1 - w once more (ns-2, ALTQ).
     DecayAndSample,
-    /// Like `decay`, but the idle period begins when the link polls the queue and finds it empty (Linux).
-    /// Under a shaper that never polls an empty queue (HTB), the average does not decay, and changes only with the
-    /// samples of arrivals.
+    /// Linux: the idle period begins when the link polls the queue and finds it empty. The average then falls by factors
+    /// of 2, as in the kernel, which is much slower than `decay`. In tc-red(8)'s example (`avpkt` 1000, `bandwidth`
+    /// 10mbit, w 1/32), half of the average is left after 20 to 420 ms, and a quarter after 1 s. Under a shaper that
+    /// never polls an empty queue (HTB), the average does not decay, and changes only with the samples of arrivals.
     DecayOnceAsked,
 }
 
@@ -130,6 +131,38 @@ impl Weight {
     }
 }
 
+/// Duration of a tick of Linux's packet scheduler, the unit of the times that tc sends.   Unit: ns.
+const PSCHED_TICK: f64 = 64.0;
+/// Highest shift in Linux's table.
+const LINUX_MOST: f64 = 31.0;
+/// Index of the last cell of Linux's table.
+const LINUX_LAST: u64 = 255;
+
+/// Computes the fraction of the average that Linux keeps after an idle period of length `idle`.
+///
+/// tc computes a table of shifts. Cell i is for idle times of i 2^log and more; log is the smallest one for which the table
+/// reaches a shift of 31 in fewer than 512 cells. A cell holds i 2^log r, rounded down and at most 31, where r = -ln(1 - w) /
+/// (packet time). tc computes r for times in ticks of 64 ns, but the kernel looks up a time in microseconds, and shifts (a
+/// factor of 2) where the table holds natural logarithms. So the average decays 15.6 / ln 2 = 22.5 times as slowly as
+/// (1 - w)^m. While the shift is 0, the average falls linearly to 1/2 within half a cell.
+///
+/// Source: Linux red.h (red_calc_qavg_from_idle_time); iproute2 tc_red.c (tc_red_eval_idle_damping).
+fn linux_rest(w: Weight, idle: Duration, packet_time: Duration) -> f64 {
+    let rate = -w.ln_rest / (packet_time.0 as f64 / PSCHED_TICK).ceil().max(1.0);
+    let fits = |log: &u32| LINUX_MOST / rate / ((1u64 << log) as f64) < 512.0;
+    let log = (0..32u32).find(fits).unwrap_or(31);
+    let us = (idle.0 / 1000).min(LINUX_LAST << log);
+    let shift = match us >> log {
+        0 => 0.0,
+        LINUX_LAST => LINUX_MOST,
+        i => ((i << log) as f64 * rate).floor().min(LINUX_MOST),
+    };
+    if shift == 0.0 {
+        return (1.0 - us as f64 / (1u64 << log) as f64).max(0.5);
+    }
+    1.0 / (1u64 << shift as u32) as f64
+}
+
 /// The weighted average of the queue length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Average {
@@ -150,10 +183,12 @@ impl Average {
     pub fn sample(&mut self, queue: f64, now: Time, w: Weight, idle: IdleDecay, packet_time: Duration) -> f64 {
         match self.idle_since.take() {
             Some(t0) if queue == 0.0 => {
-                let m = now.since(t0).0 as f64 / packet_time.0.max(1) as f64;
+                let span = now.since(t0);
+                let m = span.0 as f64 / packet_time.0.max(1) as f64;
                 self.avg *= match idle {
-                    IdleDecay::Decay | IdleDecay::DecayOnceAsked => w.rest(m),
+                    IdleDecay::Decay => w.rest(m),
                     IdleDecay::DecayAndSample => w.rest(m.floor() + 1.0),
+                    IdleDecay::DecayOnceAsked => linux_rest(w, span, packet_time),
                 };
             }
             _ => self.avg = (1.0 - w.w) * self.avg + w.w * queue,

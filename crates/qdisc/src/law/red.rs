@@ -11,8 +11,7 @@
 //! Departs: with `spacing = "uniform"`, the gap is uniform on 1 ... 1/p_b as the paper derives; the paper's pseudo-code gives a gap
 //! that is one packet shorter. ns-2 compares `min_queue` with bytes if the queue is measured in bytes. ALTQ resets the average
 //! after 60 s of idleness (here, 0.998^75000 of it remains), and uses its own weights below 300 packets/s. Linux keeps the average
-//! in fixed point, and its decay by a table of shifts is within a few per cent of the exponential. tc requires `limit`; here it
-//! defaults to 1000p.
+//! in fixed point. tc requires `limit`; here it defaults to 1000p.
 
 use super::early::{
     self, Average, ByteMode, Count, Early, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, Zone, amount,

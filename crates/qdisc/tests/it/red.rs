@@ -163,6 +163,33 @@ fn the_linux_variant_has_tcs_names_and_defaults() {
 }
 
 #[test]
+fn linux_halves_the_average_of_an_idle_queue() {
+    // tc-red(8)'s example: a packet of 1000 bytes takes 800 us at 10 Mbit/s, which is 12 500 ticks, and w = 1/32. So r = -ln(31/32) /
+    // 12 500 = 2.5399e-6, and 31 / r = 12.205e6 needs 373 cells of 2^15 us. Cell i holds 0.083228 i, rounded down: 1 from cell
+    // 13 (426 ms), 2 from cell 25 (819 ms), 3 from cell 37 (1212 ms). In cell 0, the average falls linearly.
+    let (w, packet_time, idle) = (Weight::new(1.0 / 32.0), Duration::from_micros(800), IdleDecay::DecayOnceAsked);
+    for (ms, expected) in [
+        (0, 1.0),
+        (8, 1.0 - 8000.0 / 32_768.0),
+        (17, 0.5),
+        (50, 0.5),
+        (425, 0.5),
+        (820, 0.25),
+        (1211, 0.25),
+        (1213, 0.125),
+        (8355, 0.5f64.powf(21.0)),
+        (100_000, 0.5f64.powf(31.0)),
+    ] {
+        let mut a = Average::default();
+        a.sample(320_000.0, Time(0), w, idle, packet_time);
+        a.left(0, Time(MS), idle);
+        a.empty(Time(MS));
+        let left = a.sample(0.0, Time((1 + ms) * MS), w, idle, packet_time) / 10_000.0;
+        assert!((left - expected).abs() < 1e-12, "{ms} ms: {left} not {expected}");
+    }
+}
+
+#[test]
 fn the_average_by_hand() {
     let packet_time = Duration::from_millis(1);
     for (idle, whole, fraction) in [
@@ -171,7 +198,9 @@ fn the_average_by_hand() {
         // 2.5 packet times are rounded down to 2. In addition, the arrival adds a sample of 0 packets to the average,
         // which halves the average once more.
         (IdleDecay::DecayAndSample, 0.3125, 0.625),
-        (IdleDecay::DecayOnceAsked, 0.625, 5.0 * 0.176_776_695_296_636_9),
+        // the packet time is 15 625 ticks, so r = ln 2 / 15 625 = 4.436e-5. 31 / r = 698 810 needs 341 cells of 2^11 us. Cell 1
+        // holds 2048 r = 0.09, rounded down to 0, so the linear part applies, which ends at a half after 1024 us.
+        (IdleDecay::DecayOnceAsked, 2.5, 2.5),
     ] {
         for (gap_us, expected) in [(3000u64, whole), (2500, fraction)] {
             let mut a = Average::default();
