@@ -8,13 +8,14 @@
 //!
 //! Source: tc-fq_pie(8); ns-3 fq-pie; RFC 8033 for the law.   Units: bytes on the wire.
 //! Departs: Linux drops the arrival when `limit` is reached; this model drops from the longest queue, like ns-3. `memory_limit`
-//! counts bytes on the wire, where Linux counts the memory of its packet buffers.
+//! counts bytes on the wire. Linux only counts the packets that arrive beyond its `memory_limit`, and drops none, so it has no
+//! effect with the variant `linux` of `pie`.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, FairParams, HashParams, LawSees, Longest, Overflow, Quantum, SchedulerSpec};
 use crate::LawSpec;
 use crate::declared::params;
-use crate::law::pie::PieParams;
+use crate::law::pie::{PieParams, PieVariant};
 use units::{Bytes, Limit};
 
 params! {
@@ -27,7 +28,8 @@ params! {
         flows: u32 = 1024,
         /// Bytes that a queue may send in one turn.
         quantum: Bytes = Bytes(1514),
-        /// Maximum length of all queues together in bytes, in addition to `limit`.
+        /// Maximum length of all queues together in bytes, in addition to `limit`. No effect if the variant of `pie` is
+        /// linux: Linux counts the packets that arrive beyond this limit, but drops none.
         memory_limit: Bytes = Bytes(32 << 20),
         /// Maximum number of packets dropped at once, from the head of the longest queue, when a limit is reached.
         drop_batch: u32 = 64,
@@ -40,7 +42,7 @@ impl Preset for FqPieParams {
     fn composition(&self) -> FairParams {
         FairParams {
             limit: self.limit,
-            memory_limit: Some(self.memory_limit),
+            memory_limit: (self.pie.variant != PieVariant::Linux).then_some(self.memory_limit),
             queue_limit: None,
             classifier: ClassifierSpec::Hash(HashParams { queues: self.flows, ..HashParams::default() }),
             scheduler: SchedulerSpec::DrrPlusPlus(Quantum { quantum: self.quantum }),

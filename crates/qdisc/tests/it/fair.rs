@@ -456,6 +456,19 @@ fn datagrams_may_have_a_bin_of_their_own() {
 }
 
 #[test]
+fn fq_pie_of_linux_drops_nothing_for_its_memory_limit() {
+    // ten packets of 1500 bytes do not fit into 10 000 bytes; 4 of them exceed it
+    for (variant, drops) in [("rfc8033", 4), ("linux", 0)] {
+        let json = format!(
+            r#"{{ "fq_pie": {{ "memory_limit": "10000B", "drop_batch": 1, "pie": {{ "variant": "{variant}" }} }} }}"#
+        );
+        let mut b = Bench::new(&json);
+        b.offer("ababababab", 1500);
+        assert_eq!(b.dropped().len(), drops, "{variant}");
+    }
+}
+
+#[test]
 fn the_pie_of_a_silent_flow_decays_meanwhile() {
     let probability = |law: &AnyLaw| if let AnyLaw::Pie(pie) = law { pie.state().drop_prob } else { f64::NAN };
     let mut b = Bench::new(r#"{"perfect":{"law":{"pie":{}}}}"#);
