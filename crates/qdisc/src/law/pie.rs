@@ -17,7 +17,8 @@
 //! Departs: updates run at multiples of `tupdate` since the start of the run. They stop while the queue is empty and
 //! drop_prob and both delays are 0, because an update would then change nothing (§5.3's "inactive"). After such a stop,
 //! the measurement of the departure rate starts again. The packet that starts a measuring cycle does not count towards
-//! the departure rate; ns-2 counts it. The time per byte is averaged, as in the RFC; ns-2 averages the rate.
+//! the departure rate; ns-2 counts it. The time per byte is averaged, as in the RFC; ns-2 averages the rate. The variant linux
+//! counts and averages like Linux (see `Departures`).
 
 mod params;
 
@@ -43,12 +44,6 @@ impl LawParams for PieParams {
             "activation",
             "{share} is a share of `limit`, which is not given; expected a limit"
         );
-        let by_departures = self.allowance() == AllowanceClock::Departures && self.measures_departures();
-        ensure!(
-            !by_departures,
-            "allowance",
-            "departures is not valid where the delay comes from the departure rate; expected updates"
-        );
         early::weight("dq_weight", self.dq_weight())
     }
     fn law(&self) -> Pie {
@@ -60,32 +55,63 @@ impl LawParams for PieParams {
     }
 }
 
-/// The estimate of the departure rate, stored as its reciprocal, the time per byte.
+/// Duration of a tick of Linux's packet scheduler.   Unit: ns.
+const TICK: u64 = 64;
+/// Linux's unit of the departure rate is one byte per tick, divided by this number.
+const LINUX_RATE: f64 = 256.0;
+
+/// The estimate of the departure rate.
 ///
 /// The rate is measured over cycles of `dq_threshold` bytes. A cycle starts only while at least this number of bytes is queued.
-/// Source: RFC 8033 §5.2.
+///
+/// RFC 8033 averages the time per byte, and the packet that starts a cycle does not count. Linux averages the rate in whole
+/// numbers, and the packet counts that starts a cycle after a pause: rate <- rate - rate/8 + sample/8, where both quotients are
+/// rounded down. At low link rates, these are small numbers: 10 Mbit/s is 20, and an average below 8 cannot fall.
+/// Source: RFC 8033 §5.2; Linux sch_pie.c (facts only).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {
     /// Time at which the current cycle started, and the number of bytes that have left since then.
     cycle: Option<(Time, u64)>,
-    /// Average time per byte, ns.
-    ns_per_byte: Option<f64>,
+    /// Average time per byte in ns; with the variant linux, average rate in [`LINUX_RATE`]'s unit.
+    average: Option<f64>,
 }
 
 impl Departures {
-    fn left(&mut self, p: &PieParams, bytes: u64, backlog: u64, now: Time) {
+    /// Counts a packet of `bytes` bytes that left. Returns the duration of the cycle if the packet completes one.
+    fn left(&mut self, p: &PieParams, bytes: u64, backlog: u64, now: Time) -> Option<Duration> {
+        let linux = p.variant == PieVariant::Linux;
+        if linux && self.cycle.is_none() && backlog >= p.dq_threshold().0 {
+            self.cycle = Some((now, 0));
+        }
+        let mut took = None;
         if let Some((start, count)) = &mut self.cycle {
             *count += bytes;
-            if *count >= p.dq_threshold().0 {
-                let sample = now.since(*start).0 as f64 / *count as f64;
-                let avg = self.ns_per_byte.map_or(sample, |avg| avg + p.dq_weight() * (sample - avg));
-                self.ns_per_byte = Some(avg);
+            let gap = now.since(*start);
+            let ticks = now.0 / TICK - start.0 / TICK;
+            if *count >= p.dq_threshold().0 && !(linux && ticks == 0) {
+                let (w, count) = (p.dq_weight(), *count as f64);
+                self.average = if linux {
+                    let sample = (count * LINUX_RATE / ticks as f64).floor();
+                    let average = self.average.map_or(sample, |avg| avg - (avg * w).floor() + (sample * w).floor());
+                    Some(average).filter(|avg| *avg > 0.0)
+                } else {
+                    let sample = gap.0 as f64 / count;
+                    Some(self.average.map_or(sample, |avg| avg + w * (sample - avg)))
+                };
                 self.cycle = None;
+                took = Some(gap);
             }
         }
         if self.cycle.is_none() && backlog >= p.dq_threshold().0 {
             self.cycle = Some((now, 0));
         }
+        took
+    }
+
+    /// Returns the average time per byte, in ns.
+    fn ns_per_byte(&self, p: &PieParams) -> Option<f64> {
+        let linux = p.variant == PieVariant::Linux;
+        self.average.map(|avg| if linux { LINUX_RATE * TICK as f64 / avg } else { avg })
     }
 }
 
@@ -157,7 +183,7 @@ impl Pie {
             DelayEstimate::DepartureRate => self
                 .state
                 .departures
-                .ns_per_byte
+                .ns_per_byte(&self.params)
                 .map_or(Duration::ZERO, |ns| Duration((ns * view.backlog.bytes as f64 + 0.5) as u64)),
         }
     }
@@ -221,18 +247,18 @@ impl Law for Pie {
 
     #[inline]
     fn left(&mut self, packet: &PacketMeta, view: &View<'_>) {
-        if self.params.allowance() == AllowanceClock::Departures {
-            let s = &mut self.state;
-            let gap = s.left_at.replace(view.now).map_or(Duration::ZERO, |t| view.now.since(t));
-            s.burst_allowance = s.burst_allowance.saturating_sub(gap);
-        }
-        match self.params.delay() {
+        let (p, s) = (&self.params, &mut self.state);
+        let gap = match p.delay() {
             DelayEstimate::Timestamp => {
-                self.state.sojourn = if view.backlog.packets == 0 { Duration::ZERO } else { view.sojourn };
+                s.sojourn = if view.backlog.packets == 0 { Duration::ZERO } else { view.sojourn };
+                s.left_at.replace(view.now).map(|t| view.now.since(t))
             }
-            DelayEstimate::DepartureRate => {
-                self.state.departures.left(&self.params, packet.bytes(), view.backlog.bytes, view.now);
-            }
+            DelayEstimate::DepartureRate => s.departures.left(p, packet.bytes(), view.backlog.bytes, view.now),
+        };
+        if let Some(gap) = gap
+            && p.allowance() == AllowanceClock::Departures
+        {
+            s.burst_allowance = s.burst_allowance.saturating_sub(gap);
         }
     }
 
@@ -270,11 +296,15 @@ impl Law for Pie {
         if p.allowance() == AllowanceClock::Updates {
             s.burst_allowance = s.burst_allowance.saturating_sub(p.tupdate());
         }
-        if s.drop_prob == 0.0 && self.gains.low(qdelay, s.qdelay_old) {
+        let linux = p.variant == PieVariant::Linux;
+        // Linux refills the allowance only if it has an estimate of the rate, and then starts a new one
+        let known = !(linux && p.measures_departures()) || s.departures.average.is_some();
+        if s.drop_prob == 0.0 && self.gains.low(qdelay, s.qdelay_old) && known {
             s.burst_allowance = p.max_burst();
             s.left_at = None;
-            if p.variant == PieVariant::Linux {
+            if linux {
                 s.dice = Dice::default();
+                s.departures = Departures::default();
             }
         }
         let quiet = s.drop_prob == 0.0 && qdelay.is_zero() && s.qdelay_old.is_zero();
@@ -283,7 +313,9 @@ impl Law for Pie {
             s.active = false;
         }
         if quiet && view.backlog.packets == 0 {
-            s.departures = Departures::default();
+            if !linux {
+                s.departures = Departures::default();
+            }
             s.next = None;
         }
     }
@@ -295,6 +327,6 @@ impl Law for Pie {
         out.duration("qdelay_old", s.qdelay_old);
         out.duration("burst_allowance", s.burst_allowance);
         out.flag("active", s.active);
-        out.rate("avg_dq_rate", s.departures.ns_per_byte.map(|ns| 8e9 / ns));
+        out.rate("avg_dq_rate", s.departures.ns_per_byte(&self.params).map(|ns| 8e9 / ns));
     }
 }

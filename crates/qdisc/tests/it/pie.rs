@@ -369,6 +369,47 @@ fn the_departure_rate_of_2013() {
 }
 
 #[test]
+fn linux_averages_whole_departure_rates() {
+    let delay = Some(DelayEstimate::DepartureRate);
+    let mut b = Bench::new(PieParams { variant: PieVariant::Linux, delay, ..Default::default() }.law());
+    b.arrive(0, 0);
+    // 1500 bytes leave every 1.2 ms (18 750 ticks of 64 ns), 10 Mbit/s. The first cycle has 11 packets in 10 gaps: 16 500 x 256 /
+    // 187 500 = 22.5. The second has 11 in 11: 20.48. The average becomes 22 - 22/8 + 20/8 = 22 - 2 + 2 = 22.
+    let mut now = 1000;
+    let mut leave = |b: &mut Bench<Pie>, packets: u64, gap: u64| {
+        for _ in 0..packets {
+            b.left(now, 30_000, 99);
+            now += gap;
+        }
+    };
+    let delay = |b: &mut Bench<Pie>| {
+        b.tick(30_000);
+        b.law.state().qdelay_old
+    };
+    // a rate of n is n x 15 625 000 / 256 bytes/s, so 30 000 bytes take 491.52 ms / n
+    let of = |n: f64| Duration((491_520_000.0 / n + 0.5) as u64);
+    leave(&mut b, 11, 1200);
+    assert_eq!(delay(&mut b), of(22.0));
+    // the allowance of 150 ms has lost the duration of the cycle, 12 ms; updates do not reduce it
+    assert_eq!(b.law.state().burst_allowance, Duration::from_millis(138));
+    assert_eq!(delay(&mut b), of(22.0));
+    leave(&mut b, 11, 1200);
+    assert_eq!(delay(&mut b), of(22.0));
+    // The link slows to 2 Mbit/s: 6 ms per packet. The samples are 4, and 4/8 is 0 in whole numbers, so the average falls by an
+    // eighth of itself, rounded down, and stops at 7. (The first of these packets still has a gap of 1.2 ms.)
+    for expected in [20.0, 18.0, 16.0, 14.0, 13.0, 12.0, 11.0, 10.0, 9.0, 8.0, 7.0, 7.0] {
+        leave(&mut b, 11, 6000);
+        assert_eq!(delay(&mut b), of(expected));
+    }
+    // an arrival is judged by the delay of the last update, 70 ms. The present backlog of 3050 bytes takes 7.1 ms, which is below
+    // half of the target.
+    let p = b.law.state().drop_prob;
+    assert!(p > 0.001 && p < 0.2 && b.law.state().burst_allowance.is_zero(), "{p}");
+    let drops = (0..2000).filter(|_| b.arrive(now, 3050) == Verdict::Drop).count();
+    assert!(drops > 0);
+}
+
+#[test]
 fn activation_waits_for_its_share_of_the_buffer() {
     let third = Prob::new(1.0 / 3.0).unwrap();
     let params = PieParams { limit: Some(Limit::Packets(30)), activation: third, ..Default::default() };

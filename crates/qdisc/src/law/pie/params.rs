@@ -52,7 +52,7 @@ pub enum AllowanceClock {
     /// Each update subtracts `tupdate` (RFC 8033 §4.4).
     Updates,
     /// Each departure subtracts the time since the previous departure (Linux). So an idle time counts only at the next
-    /// departure. Needs `delay = "timestamp"`.
+    /// departure. With `delay = "departure_rate"`, each completed measuring cycle subtracts its duration.
     Departures,
 }
 
@@ -91,12 +91,15 @@ params! {
         /// Backlog up to which nothing is dropped early; null: 2 × `avpkt`, one byte less (linux).
         spared: Option<Bytes> = None => Bytes(2 * p.avpkt().0 - u64::from(p.variant == Linux)),
         /// The delay that is compared with half of `target`. While this delay is lower and the probability is below 0.2,
-        /// no arrival is dropped early. Null: last_update, present (linux).
-        judged_by: Option<JudgedBy> = None => if p.variant == Linux { JudgedBy::Present } else { JudgedBy::LastUpdate },
+        /// no arrival is dropped early. Null: last_update, present (linux with `delay = "timestamp"`).
+        judged_by: Option<JudgedBy> = None => match (p.variant, p.delay()) {
+            (Linux, DelayEstimate::Timestamp) => JudgedBy::Present,
+            _ => JudgedBy::LastUpdate,
+        },
         /// Events that reduce the burst allowance. The burst allowance is the remaining time without early drops; it
-        /// starts at `max_burst`. Null: updates, departures (linux with `delay = "timestamp"`).
-        allowance: Option<AllowanceClock> = None => match (p.variant, p.delay()) {
-            (Linux, DelayEstimate::Timestamp) => AllowanceClock::Departures,
+        /// starts at `max_burst`. Null: updates, departures (linux).
+        allowance: Option<AllowanceClock> = None => match p.variant {
+            Linux => AllowanceClock::Departures,
             _ => AllowanceClock::Updates,
         },
         /// How the delay is estimated; null: timestamp, departure_rate (draft2013).
@@ -107,9 +110,13 @@ params! {
         /// If `delay` is departure_rate: number of bytes in a cycle that measures the departure rate, and the minimum
         /// backlog at which a cycle starts; null: 16384B, 10000B (draft2013).
         dq_threshold: Option<Bytes> = None => Bytes(if p.variant == Draft2013 { 10_000 } else { 1 << 14 }),
-        /// If `delay` is departure_rate: weight of the newest measuring cycle in the average time per byte; null: 0.25,
-        /// 0.5 (draft2013). RFC 8033 computes this weight as DQ_THRESHOLD/2^16.
-        dq_weight: Option<f64> = None => if p.variant == Draft2013 { 0.5 } else { 0.25 },
+        /// If `delay` is departure_rate: weight of the newest measuring cycle in the average time per byte (linux: in the
+        /// average rate); null: 0.25, 0.5 (draft2013), 0.125 (linux). RFC 8033 computes this weight as DQ_THRESHOLD/2^16.
+        dq_weight: Option<f64> = None => match p.variant {
+            Draft2013 => 0.5,
+            Linux => 0.125,
+            Rfc8033 => 0.25,
+        },
         /// De-randomises drops: nothing is dropped while the sum of the probabilities since the last drop is below 0.85, and a
         /// packet is dropped for certain when the sum reaches 8.5; null: false, true (linux).
         derandomize: Option<bool> = None => p.variant == Linux,
