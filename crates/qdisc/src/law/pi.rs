@@ -22,6 +22,8 @@ const STEP_FROM: f64 = 0.1;
 pub(crate) const PROB_LOW: f64 = 0.85;
 /// Accumulated probability at and above which a packet is dropped for certain. Source: RFC 8033 §5.4, RFC 8034 PROB_HIGH.
 const PROB_HIGH: f64 = 8.5;
+/// Value at which accu_prob overflows in Linux: its 64 bits hold the sum in units of 2^-56.
+const LINUX_SUM: f64 = 256.0;
 /// drop_prob below which no packet is dropped while the delay is low. Source: RFC 8033 §4.1.
 const SAFE_PROB: f64 = 0.2;
 
@@ -119,10 +121,35 @@ impl Dice {
     /// The caller must already have added `p` to accu_prob with [`Self::add`].
     #[inline]
     pub fn roll(&mut self, p: f64, rng: &mut Rng) -> bool {
-        let drop = self.accu_prob >= PROB_LOW && (self.accu_prob >= PROB_HIGH || rng.chance(p));
+        let drop = self.certain() || self.chance(p, rng);
         if drop {
             self.accu_prob = 0.0;
         }
         drop
+    }
+
+    /// Decides like [`Self::roll`], but leaves accu_prob unchanged if the packet is chosen for certain. Also wraps
+    /// accu_prob at 256, where the 64-bit sum of Linux overflows.
+    #[inline]
+    pub(super) fn roll_linux(&mut self, p: f64, rng: &mut Rng) -> bool {
+        if self.accu_prob >= LINUX_SUM {
+            self.accu_prob -= LINUX_SUM;
+        }
+        self.certain() || self.chance(p, rng)
+    }
+
+    #[inline]
+    fn certain(self) -> bool {
+        self.accu_prob >= PROB_HIGH
+    }
+
+    /// Chooses a packet with probability `p`, and then resets accu_prob. Chooses none while accu_prob is low.
+    #[inline]
+    fn chance(&mut self, p: f64, rng: &mut Rng) -> bool {
+        let chosen = self.accu_prob >= PROB_LOW && rng.chance(p);
+        if chosen {
+            self.accu_prob = 0.0;
+        }
+        chosen
     }
 }

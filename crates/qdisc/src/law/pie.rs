@@ -10,6 +10,8 @@
 //! on arrival      keep while burst_allowance > 0
 //!                 keep if (qdelay_old < target/2 and drop_prob < 0.2) or q <= 2 packets   (Linux: qdelay, and q < 2 packets)
 //!                 otherwise drop with probability drop_prob (or mark, if drop_prob < mark_ecnth)
+//! accu_prob       0 after a drop or mark. Linux: a mark that was certain (accu_prob >= 8.5) does not reset it, so packets are marked
+//!                 until a drop, or until drop_prob = 0
 //! qdelay          the sojourn time of the last departure (0 when the queue is empty), or q / measured departure rate
 //! ```
 //!
@@ -211,7 +213,7 @@ impl Pie {
             s.dice = Dice::default();
         }
         s.dice.add(prob);
-        s.dice.roll(prob, rng)
+        if p.variant == PieVariant::Linux { s.dice.roll_linux(prob, rng) } else { s.dice.roll(prob, rng) }
     }
 }
 
@@ -242,7 +244,11 @@ impl Law for Pie {
         }
         let p = &self.params;
         let mark = p.ecn && self.state.drop_prob < p.mark_ecnth.get() && packet.ecn() != Ecn::NotEct;
-        if mark { Verdict::Mark(MarkReason::Law) } else { Verdict::Drop }
+        if mark {
+            return Verdict::Mark(MarkReason::Law);
+        }
+        self.state.dice = Dice::default();
+        Verdict::Drop
     }
 
     #[inline]
@@ -328,5 +334,48 @@ impl Law for Pie {
         out.duration("burst_allowance", s.burst_allowance);
         out.flag("active", s.active);
         out.rate("avg_dq_rate", s.departures.ns_per_byte(&self.params).map(|ns| 8e9 / ns));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::{Backlog, LinkView};
+    use units::BitRate;
+
+    #[test]
+    fn in_linux_a_certain_mark_is_followed_by_marks() {
+        // drop_prob is 0.01. The first packet raises the sum from 8.495 to 8.505, so it is marked for certain. In the RFC, the
+        // sum then starts from 0, and the next 50 packets raise it to 0.5, too little for a mark. In Linux, the sum stays
+        // above 8.5.
+        for (variant, marks) in [(PieVariant::Rfc8033, 1), (PieVariant::Linux, 51)] {
+            let mut law = PieParams { variant, ecn: true, derandomize: Some(true), ..Default::default() }.law();
+            law.state = PieState {
+                drop_prob: 0.01,
+                qdelay_old: Duration::from_millis(50),
+                sojourn: Duration::from_millis(50),
+                burst_allowance: Duration::ZERO,
+                dice: Dice { accu_prob: 8.495 },
+                ..law.state
+            };
+            let link = LinkView::plain(BitRate(10_000_000));
+            let backlog = Backlog { packets: 100, bytes: 150_000 };
+            let mut rng = Rng::named(1, "q");
+            let mut arrive = |law: &mut Pie, ecn| {
+                let mut packet = PacketMeta { size: 1500, ..Default::default() };
+                packet.set_ecn(ecn);
+                let view = View { now: Time(1), backlog, sojourn: Duration::ZERO, link: &link };
+                law.arrive(&packet, &view, &mut rng)
+            };
+            let marked = (0..51).filter(|_| arrive(&mut law, Ecn::Ect0) == Verdict::Mark(MarkReason::Law)).count();
+            assert_eq!(marked, marks, "{variant:?}");
+            // a drop resets the sum, and so does the overflow of Linux's 64 bits at 256
+            law.state.dice.accu_prob = 8.5;
+            assert_eq!(arrive(&mut law, Ecn::NotEct), Verdict::Drop);
+            assert_eq!(arrive(&mut law, Ecn::Ect0), Verdict::Pass);
+            law.state.dice.accu_prob = 255.995;
+            let after = if variant == PieVariant::Linux { Verdict::Pass } else { Verdict::Mark(MarkReason::Law) };
+            assert_eq!(arrive(&mut law, Ecn::Ect0), after);
+        }
     }
 }
