@@ -108,6 +108,12 @@ def test_kernel_defaults():
     # tc-pie(8): alpha is 2 and beta 20, in units of 1/16
     pie = queue("pie target 20ms")
     assert (pie["alpha"], pie["beta"], pie["target"], pie["variant"]) == (0.125, 1.25, "20ms", "linux")
+    # 15 ms end within the 4th jiffy of 4 ms, and the timer expires at the end of the next one
+    assert (pie["tupdate"], queue("fq_pie")["pie"]["tupdate"], queue("pie tupdate 32ms")["tupdate"]) == (
+        "20ms",
+        "20ms",
+        "32ms",
+    )
     for kind in ("codel", "fq_codel", "sfq"):
         assert queue(kind)["variant"] == "linux"
     assert queue("fq_pie")["pie"]["variant"] == "linux"

@@ -15,12 +15,13 @@ from typing import Any
 from bloatlab.scenario import ScenarioError, from_dict, problems, quantity
 
 #: Words inserted after a discipline's name where bloatlab's default differs from the kernel's. With `header 14`,
-#: cake assumes that packet sizes include the 14 bytes of the Ethernet header.
+#: cake assumes that packet sizes include the 14 bytes of the Ethernet header. pie's 15 ms are a timer on a wheel, which
+#: expires a tick late: with HZ = 250, every 20 ms (docs/validation.md).
 KERNEL: Mapping[str, str] = {
     "codel": "variant linux",
     "fq_codel": "variant linux",
-    "pie": "variant linux",
-    "fq_pie": "variant linux",
+    "pie": "variant linux tupdate 20ms",
+    "fq_pie": "variant linux tupdate 20ms",
     "sfq": "variant linux",
     "red": "bandwidth 10mbit",
     "cake": "header 14",
@@ -39,7 +40,8 @@ def shapes(text: str) -> bool:
 def queue_of(text: str, rate_bps: int) -> str:
     """Reads the queue of a link with rate `rate_bps` from a discipline in tc's syntax. Raises `NotSupportedError`."""
     words = text.split()[1 if shapes(text) else 0 :]
-    words[1:1] = KERNEL.get("".join(words[:1]), "").split()
+    added = KERNEL.get("".join(words[:1]), "").split()
+    words[1:1] = [word for at in range(0, len(added), 2) if added[at] not in words for word in added[at : at + 2]]
     queue = " ".join(words)
     ((kind, parameters),) = _table(queue).items()
     if kind == "red" and "limit" not in words:
