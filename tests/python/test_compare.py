@@ -179,3 +179,21 @@ def test_an_option_without_effect_is_refused(
     code, _, err = say("compare", *arguments, "--saved", tmp_path)
     assert (code, len(err.strip().splitlines())) == (2, 1)
     assert line in err
+
+
+@pytest.mark.parametrize(
+    ("names", "line"),
+    [
+        (("", ""), 'its name "scenario" and the name "scenario" of {0} give the same folder'),
+        (('name = "a b"', 'name = "a_b"'), 'its name "a_b" and the name "a b" of {0} give the same folder'),
+    ],
+)
+def test_two_cases_with_one_folder_are_refused(
+    names: tuple[str, str], line: str, scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    files = [str(tmp_path / "one.toml"), str(tmp_path / "two.toml")]
+    text = "".join(of for of in scenario_file.read_text().splitlines(keepends=True) if not of.startswith("name"))
+    for file, name in zip(files, names, strict=True):
+        Path(file).write_text(f"{name}\n{text}")
+    assert call(["compare", *files, "--saved", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"{files[1]}: {line.format(files[0])}; give each scenario another name\n"

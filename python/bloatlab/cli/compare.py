@@ -73,7 +73,7 @@ def command(
         force: Replace an earlier comparison in the folder.
     """
     overrides(sets, seeds=True)
-    cases = [case for name in files for case in _cases(name, sets, seconds, only)]
+    cases = _distinct([(name, case) for name in files for case in _cases(name, sets, seconds, only)])
     if not cases:
         raise BadInput(f"nothing to compare: bloatlab compare FILE..., or bloatlab compare {STUDY}")
     if STUDY not in files and seconds is not None:
@@ -109,6 +109,17 @@ def _cases(name: Path | str, sets: Sequence[str], seconds: int | None, only: Seq
         return [_Case(str(c), lambda seed, c=c: build(c, seed, Lab(seconds=seconds or 60))) for c in chosen]
     given = scenario(Path(name), sets)
     return [_Case(given.name, lambda seed: given.with_sets(("seed", str(seed))))]
+
+
+def _distinct(named: Sequence[tuple[Path | str, _Case]]) -> list[_Case]:
+    """Returns the cases. Raises `BadInput` if two would have the same folder; then they may also have the same name."""
+    first: dict[str, tuple[Path | str, _Case]] = {}
+    for name, case in named:
+        other, like = first.setdefault(file_name(case.name), (name, case))
+        if like is not case:
+            both = f'its name "{case.name}" and the name "{like.name}" of {other}'
+            raise BadInput(f"{name}: {both} give the same folder; give each scenario another name")
+    return [case for _, case in named]
 
 
 def _run_live(output: Path | None) -> Callable[[_Case], Result]:
