@@ -98,3 +98,30 @@ def test_the_label_of_ticks_counts_the_warm_up(traced: tuple[Path, pl.DataFrame]
     expected = readings[readings < 6.0] if kind == "trace" else dropped
     apart = np.abs(times[:, None] - expected[None, :])
     assert max(apart.min(axis=0).max(), apart.min(axis=1).max()) < 0.003
+
+
+@pytest.mark.parametrize(
+    ("record", "duration", "sent", "carried"),
+    [
+        # windows of 1.1667 s would hold five or six of the 200-ms steps; the link is always full
+        ("200ms", "70s", "6mbit", 5.0),
+        # the last window of 1 s would be cut off at 3.5 s
+        ("100ms", "3500ms", "1mbit", 1.0),
+        # the last step is cut off, too
+        ("300ms", "4s", "1mbit", 1.0),
+    ],
+)
+def test_windows_of_an_ellipse_are_equally_long(record: str, duration: str, sent: str, carried: float):
+    result = bloatlab.run(
+        {
+            "duration": duration,
+            "record": {"interval": record},
+            "link": {"up": {"from": "a", "to": "b", "rate": "5mbit", "both_ways": True, "queue": "codel"}},
+            "app": {"c": {"from": "a", "to": ["b"], "start_spread": "0s", "traffic": {"cbr": {"rate": sent}}}},
+        }
+    )
+    runs = subjects([result])
+    assert isinstance(runs, list)
+    (cloud,), _ = clouds(runs)
+    # one packet more or less in a window of 1 s is 12 kbit/s
+    assert cloud.rate == pytest.approx(carried, abs=0.025)

@@ -4,7 +4,7 @@ Each result is a point, at its means, inside an ellipse. The ellipse is the one-
 distribution with the covariance of delay and rate over time windows. A slanted ellipse shows a queue in which a
 higher rate costs more delay.
 
-    windows    1 s long, or a 60th of the measured time if that is longer
+    windows    1 s long, or a 60th of the measured time if that is longer; rounded up to whole steps of the series
     semi-axes  the eigenvectors of the covariance, each as long as the square root of its eigenvalue
     cut        at the minimum and maximum delay and rate over all windows
     log axis   computed from the logarithms of the delays
@@ -24,7 +24,18 @@ from bloatlab.plots import style
 from bloatlab.plots.elements import SizedFigure, free_labels, legend, log_scale, sized_figure
 from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.labels import safe
-from bloatlab.plots.measures import Array, bins, bottleneck, carried, flows, pings, waits
+from bloatlab.plots.measures import (
+    Array,
+    bins,
+    bottleneck,
+    carried,
+    flows,
+    link_series,
+    pings,
+    step_of,
+    waits,
+    whole_steps,
+)
 from bloatlab.plots.style import Axes, Figure
 from bloatlab.plots.subjects import Run
 
@@ -106,20 +117,25 @@ def unfit(runs: Sequence[Run]) -> str | None:
     return None
 
 
-def _span(run: Run) -> float:
-    return max(1.0, (run.end - run.begin) / 60.0)
+def _span(run: Run, frame: pl.DataFrame) -> float:
+    """Returns the length of the windows in s: a whole number of steps of the series `frame`."""
+    return whole_steps(max(1.0, (run.end - run.begin) / 60.0), step_of(frame))
 
 
 def _cloud(label: str, frame: pl.DataFrame, run: Run, width: float) -> Cloud | None:
-    """Returns delay and rate in each window that has a delay and sent data; None if fewer than three windows do."""
-    frame = frame.filter((pl.col("t_s") >= run.begin) & pl.col("delay").is_not_nan() & (pl.col("bytes") > 0.0))
+    """Returns delay and rate in each window that has a delay and sent data; None if fewer than three windows do.
+
+    Windows of which the warm-up or the end of the run cuts off a part are left out.
+    """
+    whole = (pl.col("t_s") >= run.begin) & (pl.col("t_s") + width <= run.end + 1e-6)
+    frame = frame.filter(whole & pl.col("delay").is_not_nan() & (pl.col("bytes") > 0.0))
     if frame.height < 3:
         return None
     return Cloud(label, frame["delay"].to_numpy(), frame["bytes"].to_numpy() * 8e-6 / width)
 
 
 def _apps(run: Run) -> list[Cloud]:
-    width, found = _span(run), list[Cloud | None]()
+    width, found = _span(run, run.table("flow_series")), list[Cloud | None]()
     for flow in flows(run)[:6]:
         # the number of packets in a bin is not in the table, so each bin's mean is weighted by the bytes that arrived
         arrived = pl.col("wire_bytes")
@@ -132,12 +148,12 @@ def _apps(run: Run) -> list[Cloud]:
 
 
 def _link(run: Run, link: str) -> Cloud | None:
-    width = _span(run)
+    width = _span(run, link_series(run, link))
     return _cloud(run.label, waits(run, link, width).rename({"mean_ms": "delay", "sent_bytes": "bytes"}), run, width)
 
 
 def _pinged(run: Run, column: str) -> Cloud | None:
-    width = _span(run)
+    width = _span(run, run.table("flow_series"))
     rtts = bins(pl.concat(list(pings(run).values())).sort("t_s"), {"rtt_ms": "mean"}, width)
     sent = pl.concat([f.frame.select("t_s", bytes=column) for f in flows(run)]).sort("t_s")
     sent = bins(sent, {"bytes": "sum"}, width)
