@@ -65,6 +65,14 @@ def test_a_webm_plays_in_a_browser(tmp_path: Path, browser: Any):
     [
         (["-o", "a.mp4"], "a.mp4: expected a name that ends in .webm or .gif"),
         (["-o", "a.gif", "--from", "soon"], '--from soon: expected a time such as "5s" or "20ms"'),
+        (
+            ["-o", "a.gif", "--until", "60001ms"],
+            "--until 60001ms: is after the end of the run at 60 s; give --from and --until",
+        ),
+        (  # the default --until
+            ["-o", "a.gif", "--set", "duration=3s"],
+            "--until 5.5s: is after the end of the run at 3 s; give --from and --until",
+        ),
     ],
 )
 def test_bad_requests_are_refused_in_a_line(arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]):

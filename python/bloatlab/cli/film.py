@@ -63,6 +63,8 @@ def command(
         except ValueError:
             raise BadInput(f'--{name} {text}: expected a time such as "5s" or "20ms"') from None
     given = scenario(file, sets)
+    if times["until"] > (end := quantity(given.data["duration"])):
+        raise BadInput(f"--until {until}: is after the end of the run at {end:g} s; give --from and --until")
     refuse(given.text, "in the playground")
     if not PAGE.is_file():
         raise BadInput(f"{PAGE}: not built; run `make playground` in the source tree")
