@@ -15,6 +15,8 @@ from bloatlab.plots.kinds.ellipse import Cloud
 from bloatlab.plots.kinds.pareto import chosen, lines_of
 from bloatlab.plots.style import WIDTHS, logarithmic
 from bloatlab.plots.subjects import Sweep, Unfit, subjects
+from bloatlab.plots.sweeps import axis as sweep_axis
+from bloatlab.plots.sweeps import measures
 from test_plot_kinds import overlapping, texts
 
 BASE: dict[str, Any] = {
@@ -155,3 +157,18 @@ def test_a_trace_shows_retransmissions_only_of_senders_that_have_them():
     for app, expected in (("video", False), ("upload", True)):
         drawn = [text.get_text() for text in texts(plot(result, kind="trace", of=app))]
         assert ("sent again" in drawn) == expected, app
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "drawn"),
+    [
+        (["2Mbps", "5Mbit/s", "20mbit"], "Mbit/s", [2.0, 5.0, 20.0]),
+        (["500Kbps", "2Mbps"], "Mbit/s", [0.5, 2.0]),
+        (["20ms", "100ms"], "ms", [20.0, 100.0]),
+        (["500ms", "2s"], "s", [0.5, 2.0]),
+    ],
+)
+def test_an_axis_has_the_unit_of_its_values(values: list[str], unit: str, drawn: list[float]):
+    of = sweep_axis(Sweep("a", pl.DataFrame({"x": values, "seed": [1] * len(values)}), ("x",)), "x")
+    assert of.label == f"x ({unit})"
+    assert of.drawn == pytest.approx(drawn)

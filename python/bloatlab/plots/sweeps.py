@@ -13,7 +13,7 @@ import polars as pl
 from bloatlab.measures import named
 from bloatlab.plots.labels import LONGEST, safe, value_labels
 from bloatlab.plots.subjects import Sweep, Unfit
-from bloatlab.scenario import quantity
+from bloatlab.scenario import amount, quantity
 from bloatlab.statistics import interval
 from bloatlab.tables import spread
 
@@ -111,7 +111,7 @@ class Axis:
         texts = [v for v in self.values if isinstance(v, str)]
         if self.numbers is None or not texts:
             return 1.0, ""
-        if texts[0].endswith("bit"):
+        if (found := amount(texts[0])) is not None and found[0] == "rate":
             return 1e6, "Mbit/s"
         return (1e-3, "ms") if max(self.numbers) < 1.0 else (1.0, "s")
 
