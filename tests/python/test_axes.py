@@ -186,6 +186,24 @@ def test_samples_fill_the_space(method: str):
 
 
 @pytest.mark.parametrize(
+    ("x", "condition", "expected"),
+    [
+        # a number without a unit is a rate in bit/s, or a share
+        ("[1000000, 5000000]", "x != 5mbit", [1000000]),
+        ("[1000000, 5000000]", "x == 5mbit", [5000000]),
+        ("[1000000, 5000000]", "x < 5mbit", [1000000]),
+        ('["1mbit", "5mbit"]', "x != 5000000", ["1mbit"]),
+        ("[0.01, 0.02]", "x != 1%", [0.02]),
+        # a value that no other value of the axis can equal
+        ('["10p", "50ms"]', "x != 50ms", ["10p"]),
+        ('["auto", 5]', "x != 5", ["auto"]),
+    ],
+)
+def test_a_condition_compares_amounts(x: str, condition: str, expected: list[Any]):
+    assert [v for (v,) in places(f'where = ["{condition}"]\naxes.x = {x}')] == expected
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "axes: none given"),
@@ -229,6 +247,10 @@ def test_samples_fill_the_space(method: str):
         ('where = ["x is 2"]\n[axes]\nx = [1, 2]', "is not a condition"),
         ('where = ["x == codle"]\n[axes]\nx = ["codel", "pie"]', 'x is never codle; did you mean "codel"?'),
         ('where = ["x < pie"]\n[axes]\nx = ["codel", "pie"]', "codel and pie have no order"),
+        ('where = ["x != 5ms"]\n[axes]\nx = ["1mbit", "5mbit"]', "x is never 5ms"),
+        ('where = ["x != 5"]\n[axes]\nx = ["1ms", "5ms"]', "x is never 5"),
+        ("axes.x = { from = 1, to = inf, step = 1 }", "axes.x.to: inf is not a number or quantity"),
+        ("axes.File_Row_Number = [1]", "axes.File_Row_Number: is a column of DuckDB"),
         ("[axes]\nx = { from = 1, to = 2000, step = 1 }\ny = { from = 1, to = 2000, step = 1 }", "4000000 grid points"),
         ("axes.seed = [1, 2]", "seeds are not an axis"),
         ("axes.n.a = {}", "axes.n: is a column of --summary; rename the axis (column, n, mean, sd,"),

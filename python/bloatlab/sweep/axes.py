@@ -234,6 +234,8 @@ def _free(name: str) -> None:
         raise GridError(f"axes.{name}: is a source of variance in the table of --effects; rename the axis")
     if lower in COLUMNS:
         raise GridError(f"axes.{name}: is a column of --summary; rename the axis ({', '.join(COLUMNS)} are taken)")
+    if lower == "file_row_number":
+        raise GridError(f"axes.{name}: is a column of DuckDB, which reads the sweep's table; rename the axis")
     if lower not in NO_COLUMNS and declared(lower):
         raise GridError(f"axes.{name}: is a number of every run's summary (docs/results.md); rename the axis")
 
@@ -318,7 +320,7 @@ def _range(place: str, given: Mapping[str, Any]) -> list[Any] | Between:
 
 def _end(place: str, given: Mapping[str, Any], key: str) -> Amount:
     found = Amount.of(given.get(key))
-    if found is None:
+    if found is None or not math.isfinite(found.value):
         why = "is missing" if key not in given else f"{given[key]} is not a number or quantity"
         raise GridError(f'{place}.{key}: {why}; for example {{ from = "1mbit", to = "9mbit", steps = 5 }}')
     return found
@@ -429,19 +431,25 @@ def _condition(line: str, part: str, places: Sequence[At], axes: Sequence[str]) 
         raise GridError(f'where: "{line}": there is no axis {name}{nearest(name, axes)}')
     compare = _COMPARE[sign]
     values = {spelled(at[name]) for at in places}
-    if right not in axes and sign in {"==", "!="} and right not in values and read_amount(right) is None:
+    if right not in axes and sign in {"==", "!="} and not any(_can_equal(v, right) for v in values):
         raise GridError(f'where: "{line}": {name} is never {right}{nearest(right, values)}')
 
     def holds(at: At) -> bool:
         left, other = at[name], at[right] if right in axes else right
         mine, theirs = read_amount(left), read_amount(other)
-        if mine is not None and theirs is not None and mine.like(theirs):
+        if mine is not None and theirs is not None and mine.comparable(theirs):
             return compare(mine.value, theirs.value)
         if sign in {"==", "!="}:
             return compare(spelled(left), spelled(other))
         raise GridError(f'where: "{line}": {spelled(left)} and {spelled(other)} have no order')
 
     return holds
+
+
+def _can_equal(value: str, right: str) -> bool:
+    """Returns whether a condition may compare these two: they are the same text, or amounts that can be compared."""
+    mine, theirs = read_amount(value), read_amount(right)
+    return value == right or (mine is not None and theirs is not None and mine.comparable(theirs))
 
 
 def overrides(place: str, sets: Any) -> list[Override]:

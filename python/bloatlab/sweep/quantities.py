@@ -50,6 +50,15 @@ class Amount:
         """Returns whether two amounts can be compared: numbers with numbers, rates with rates."""
         return self.kind == other.kind or {self.kind, other.kind} == {"a number", "a whole number"}
 
+    def comparable(self, other: Amount) -> bool:
+        """Returns whether the values of two amounts can be compared.
+
+        As in a scenario, a number without a unit may be a rate in bit/s or a share.
+        """
+        bare, without_unit = {"a number", "a whole number"}, {"a rate", "a share"}
+        mixed = {self.kind, other.kind}
+        return self.like(other) or (bool(mixed & bare) and bool(mixed & without_unit))
+
     def written(self, digits: int = DIGITS) -> float | int | str:
         """Writes the amount as a scenario value, with `digits`. Packets, bytes and whole numbers remain whole."""
         if self.kind == "a whole number":
