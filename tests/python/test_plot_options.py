@@ -16,7 +16,6 @@ from bloatlab.plots.kinds.pareto import chosen, lines_of
 from bloatlab.plots.style import WIDTHS, logarithmic
 from bloatlab.plots.subjects import Sweep, Unfit, subjects
 from bloatlab.plots.sweeps import axis as sweep_axis
-from bloatlab.plots.sweeps import measures
 from test_plot_kinds import overlapping, texts
 
 BASE: dict[str, Any] = {
@@ -172,3 +171,15 @@ def test_an_axis_has_the_unit_of_its_values(values: list[str], unit: str, drawn:
     of = sweep_axis(Sweep("a", pl.DataFrame({"x": values, "seed": [1] * len(values)}), ("x",)), "x")
     assert of.label == f"x ({unit})"
     assert of.drawn == pytest.approx(drawn)
+
+
+@pytest.mark.parametrize("name", ["FTP", "MOSCOW", "completed"])
+def test_a_name_does_not_turn_a_measure_round(name: str):
+    # 1 has less delay and more goodput than 2, so it is the only setting on the front
+    columns = [f"apps.{name}.delay_ms.p99", f"apps.{name}.goodput_mbit"]
+    table = pl.DataFrame({"x": [1, 2], "seed": [1, 1], columns[0]: [10.0, 20.0], columns[1]: [2.0, 1.0]})
+    axes = plot(table, kind="pareto", columns=columns).axes[0]
+    assert axes.xaxis_inverted()
+    assert not axes.yaxis_inverted()
+    (front,) = [line for line in axes.get_lines() if line.get_linestyle() != "None"]
+    assert np.array_equal(front.get_xydata(), [[10.0, 2.0]])

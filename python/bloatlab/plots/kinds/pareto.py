@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from bloatlab.measures import direction
+from bloatlab.measures import declared, direction
 from bloatlab.plots import style
 from bloatlab.plots.elements import free_labels, legend, log_scale, sized_figure
 from bloatlab.plots.kind import LIMITS, Kind, Options
@@ -41,11 +41,13 @@ _WAYS = {"utilisation": "more is better"}
 
 
 def _way(column: str) -> str | None:
+    way = direction(column) or _WAYS.get(column.rsplit(".", 1)[-1])
+    if way is not None or declared(column):
+        return way
+    # the column is one of a study
     if "MOS" in column or "FTP" in column or "completed" in column:
         return "more is better"
-    return (
-        direction(column) or _WAYS.get(column.rsplit(".", 1)[-1]) or ("less is better" if "delay" in column else None)
-    )
+    return "less is better" if "delay" in column else None
 
 
 def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
