@@ -59,6 +59,9 @@ _HEADERS = 80
 #: The command that records the traces.
 _HOW = "bloatlab run FILE -o DIR --trace flows,packets --trace-interval change"
 
+#: Reasons of drops at `enqueue` that a queue gives only for the packet that arrives.
+_REFUSED = ("tail_full", "early_tail")
+
 #: The columns that identify a sender.
 _SENDER = ("app", "flow", "connection", "direction")
 
@@ -146,11 +149,16 @@ def _sent(result: Result, packets: pl.LazyFrame, source: str | Path) -> pl.DataF
     arrived = (pl.col("fate") == "enqueued") | ((pl.col("fate") == "dropped") & (pl.col("sojourn_ms") == 0))
     of = packets.filter(arrived, pl.col("connection").is_not_null(), pl.col("link").is_not_null())
     columns = ["t_s", *_SENDER, "seq", "size_bytes"]
+    # A queue that refuses a packet gives one row, for the drop. An AQM or a link that drops a packet at the moment at
+    # which it was enqueued gives two rows. Several packets of a moment may be equal: duplicate ACKs.
+    enqueued = pl.col("fate") == "enqueued"
+    refused = ~enqueued & (pl.col("point") == "enqueue") & pl.col("reason").is_in(_REFUSED)
+    taken_out = ~enqueued & ~refused
+    own = refused | (taken_out & (taken_out.cum_sum().over(columns) > enqueued.cum_sum().over(columns)))
     try:
         first = of.group_by(_SENDER).agg(pl.col("link").first()).collect()
         of = of.join(first.lazy(), on=[*_SENDER, "link"], how="semi", maintain_order="left")
-        # an AQM may drop a packet at the moment it is enqueued, which gives two rows; `unique` keeps only the first
-        rows = of.select(columns).unique(["t_s", *_SENDER, "seq"], keep="first", maintain_order=True).collect()
+        rows = of.filter(enqueued | own).select(columns).collect()
     except pl.exceptions.PolarsError as error:
         raise QlogError(f"{source}: the packets cannot be read: {str(error).splitlines()[0]}") from None
     times = rows["t_s"].is_between(0.0, MOST_SECONDS).fill_null(value=False)

@@ -207,6 +207,43 @@ def test_every_retransmission_is_logged_if_acks_arrive_together(tmp_path: Path):
     assert set(Counter(lost + acked).values()) == {1}
 
 
+def test_equal_packets_of_a_moment_are_all_logged(tmp_path: Path):
+    # the segments from a server arrive together, so a client sends several duplicate ACKs at once, and its short queue
+    # refuses some of them
+    ends = '{ from = "home", to = ["net", "net", "net", "net"], traffic.web = {} }'
+    sets = {
+        "app": f"{{ web = {ends} }}",
+        "link.down.impairments": '{ batches = "10ms" }',
+        "link.down.queue.droptail.limit": "20p",
+        "link.up.queue.droptail.limit": "6p",
+    }
+    result = bloatlab.run(bloatlab.parse(SCENARIO), sets=sets, packets=tmp_path / "packets")
+    at_once = packets(tmp_path).filter(pl.col("link") == "up", pl.col("fate").is_in(["enqueued", "dropped"])).collect()
+    equal = at_once.filter(pl.struct("t_s", "app", "connection", "seq").is_duplicated())
+    assert {*equal["fate"]} == {"enqueued", "dropped"}
+    clients = [
+        file for file in qlog.write(result, tmp_path / "qlog", packets=packets(tmp_path)) if "reverse" not in file.name
+    ]
+    sent = sum(len(of_kind(file, "packet_sent")) for file in clients)
+    assert sent == result.summary["links"]["up"]["offered_packets"]
+
+
+@pytest.mark.parametrize("queue", ["codel", "pie", "cake", "fq_codel"])
+def test_a_packet_dropped_as_it_is_enqueued_is_logged_once(tmp_path: Path, queue: str):
+    sets = {
+        "link.up.queue": queue,
+        "link.up.loss": "2%",
+        "link.up.rate": "100mbit",
+        "app.upload.traffic.ftp.flows": "1",
+    }
+    text = SCENARIO[: SCENARIO.index("[app.download]")]
+    result = bloatlab.run(bloatlab.parse(text), sets=sets, packets=tmp_path / "packets")
+    at_once = packets(tmp_path).filter(pl.col("fate") == "dropped", pl.col("sojourn_ms") == 0).collect()
+    assert at_once.height > 0
+    (file,) = qlog.write(result, tmp_path / "qlog", packets=packets(tmp_path))
+    assert len(of_kind(file, "packet_sent")) == result.summary["links"]["up"]["offered_packets"]
+
+
 def test_a_retransmission_before_its_ack_is_lost_and_acknowledged():
     # at 1 s, an ACK releases the retransmission of the first segment, and the next ACK covers both segments
     size, keys = 1500, {"state": "open", "cwnd_bytes": 2896.0, "ssthresh_bytes": 2896.0}
