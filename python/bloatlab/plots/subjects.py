@@ -14,7 +14,21 @@ from bloatlab.errors import InputError
 from bloatlab.plots.labels import distinct_labels
 from bloatlab.results import FORMS, SCENARIO, SUMMARY, open_result, read_table
 from bloatlab.simulation import Result, invalid_line
-from bloatlab.sweep import Gathered, Store, default_store, fingerprint, grid_file
+from bloatlab.sweep import (
+    At,
+    Gathered,
+    Measure,
+    Point,
+    Store,
+    Watch,
+    auto_warm_up,
+    default_store,
+    fingerprint,
+    gather_until,
+    grid_file,
+    silent,
+    sweeps,
+)
 
 #: Name of the runs table in a study's folder.
 STUDY_TABLE = "runs.parquet"
@@ -186,17 +200,42 @@ def _kept(path: Path) -> Sweep:
         grid = grid_file.load(path)
     except grid_file.GridError as error:
         raise Unfit(str(error)) from None
+    store = Store(default_store())
+    missing: list[_MissingError] = []
     try:
-        shelf = grid_file.SUMMARY.shelf(Store(default_store()))
+        grid_file.SUMMARY.shelf(store)
+        for measure in sweeps.measures(store):
+            try:
+                return _sweep(_stored(grid, measure, store).frame(), path.stem)
+            except _MissingError as error:
+                missing.append(error)
     except fingerprint.Unsure as unsure:
         raise Unfit(f"{path}: its runs cannot be stored: {unsure}") from None
-    points = grid.grid.points()
-    kept = [shelf.get(point.seeded()) for point in points]
-    missing = sum(of is None for of in kept)
-    if missing:
-        raise Unfit(f"{path}: {missing} of {len(points)} runs are not stored; run them first: bloatlab sweep {path}")
-    found = [of for of in kept if of is not None]
-    return _sweep(Gathered(points, found, len(found), 0).frame(), path.stem)
+    except grid_file.GridError as error:  # raised if `until` names an unknown column
+        raise Unfit(f"{path}: {error}") from None
+    raise Unfit(f"{path}: {missing[0]} are not stored; run them first: bloatlab sweep {path}")
+
+
+class _MissingError(Exception):
+    """Raised if runs are not stored; the message says how many."""
+
+
+def _stored(grid: grid_file.GridFile, measure: Measure, store: Store) -> Gathered[At]:
+    """Does the steps of `bloatlab sweep` with stored runs only. Raises `_MissingError` if they need any other run."""
+    wanted = 0
+
+    def watched(runs: int) -> Watch:
+        nonlocal wanted
+        wanted = runs
+        return silent()
+
+    def refuse(points: Sequence[Point[Any]], work: object, done: object, watch: object) -> None:  # noqa: ARG001
+        raise _MissingError(f"{len(points)} of {wanted} runs")
+
+    of = grid.grid
+    if grid.find_warm_up:
+        of, _ = auto_warm_up.with_warm_ups(of, store=store, watch=watched(len(of.places())), executor=refuse)
+    return gather_until(of, measure, grid.until, store=store, watch=watched, executor=refuse).gathered
 
 
 def _joined(sweeps: Sequence[Sweep]) -> Sweep:

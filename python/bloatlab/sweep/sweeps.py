@@ -23,11 +23,11 @@ from bloatlab.errors import nearest
 from bloatlab.results import KNOWN_TABLES
 from bloatlab.scenario import Override
 from bloatlab.simulation import Result
-from bloatlab.sweep import grid_file, parquet
+from bloatlab.sweep import fingerprint, grid_file, parquet
 from bloatlab.sweep.gather import Measure
 from bloatlab.sweep.grid import At, labels
 from bloatlab.sweep.pool import Point
-from bloatlab.sweep.store import Store, reading
+from bloatlab.sweep.store import CODE, Store, reading
 
 FOLDER = "sweeps"
 
@@ -65,6 +65,16 @@ def measure(tables: Sequence[str] = ()) -> Measure:
         hint = f"{nearest(unknown, KNOWN_TABLES)} ({', '.join(KNOWN_TABLES)})"
         raise grid_file.GridError(f"--keep {unknown}: no such table{hint}")
     return Measure(f"summary.{'.'.join(names)}", grid_file.summary, functools.partial(_tables, names))
+
+
+def measures(store: Store) -> list[Measure]:
+    """Returns the measures under which a sweep may have stored its runs: the one without tables, then `--keep`'s.
+
+    Only measures of this core that have a folder in the store are listed, besides the first.
+    """
+    kept = sorted(path.name for path in (store.folder / fingerprint.core()[:CODE]).glob("summary.*"))
+    tables = [name.removeprefix("summary.").rpartition("-")[0].rpartition("-")[0].split(".") for name in kept]
+    return [measure(), *(measure(names) for names in tables if set(names) <= set(KNOWN_TABLES))]
 
 
 def _tables(names: Sequence[str], result: Result) -> dict[str, pl.DataFrame]:
