@@ -141,9 +141,14 @@ def document(result: Result, *, title: str = "", source: str | Path = "") -> dic
 
 
 def _series_names(result: Result) -> Mapping[str, str]:
-    """Returns flent's name for the series of each application; empty if the scenario is not one of flent's tests."""
+    """Returns flent's name for the series of each application; empty if the scenario is not one of flent's tests.
+
+    Another scenario with the name of a test lacks some of the test's applications, or is too short.
+    """
     of = WORKLOADS.get(result.scenario.name)
-    return of.series if of is not None else {}
+    if of is None or float(result.summary["duration_s"]) <= of.beside():
+        return {}
+    return of.series if of.series.keys() <= result.scenario.data["app"].keys() else {}
 
 
 def _flow_series(result: Result, frame: pl.DataFrame, name: str, way: Way, number: int) -> str:
@@ -240,16 +245,16 @@ def _listed(of: NDArray[np.float64]) -> list[float | None]:
     return [None if math.isnan(v) else v for v in of.tolist()]
 
 
-def _length(result: Result, name: str) -> float:
+def _length(result: Result) -> float:
     """Returns the length of the test in s.
 
     For flent's own tests, this is the parameter `length`: the idle times before and after the load do not count, nor do
     the delays between flows. A whole number of seconds is returned as an integer.
     """
     seconds = float(result.summary["duration_s"])
-    if name != result.scenario.name or name not in WORKLOADS:
+    if not _series_names(result):
         return seconds
-    length = seconds - WORKLOADS[name].beside()
+    length = seconds - WORKLOADS[result.scenario.name].beside()
     return int(length) if length.is_integer() else length
 
 
@@ -278,7 +283,7 @@ def _metadata(result: Result, name: str, title: str, local: str, counts: Mapping
         "LOCAL_HOST": local,
         "TIME": begin,
         "T0": begin,
-        "LENGTH": _length(result, name),
+        "LENGTH": _length(result),
         "TOTAL_LENGTH": float(result.summary["duration_s"]),
         "STEP_SIZE": STEP,
         "TEST_PARAMETERS": streams,

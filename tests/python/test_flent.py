@@ -231,6 +231,20 @@ def test_written_and_read_again(result: Any, tmp_path: Path, capsys: Any):
     assert "a flent file has no scenario and no other measures" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("app", "duration"), [("backup", "12s"), ("upload", "3s")])
+def test_a_scenario_with_the_name_of_a_test_is_not_that_test(app: str, duration: str):
+    # the load of the test tcp_nup comes from `upload` and begins after 5 s
+    link = {"from": "home", "to": "net", "rate": "5mbit", "delay": "10ms", "both_ways": True}
+    ends = {"from": "home", "to": ["net"]}
+    apps = {app: {**ends, "traffic": {"ftp": {"flows": 2}}}, "ping": {**ends, "traffic": {"ping": {}}}}
+    given = {"name": "tcp_nup", "duration": duration, "link": {"up": link}, "app": apps}
+    data = flent.document(bloatlab.run(given))
+    assert data["metadata"]["NAME"] == "tcp_nup"  # the test for uploads
+    assert data["metadata"]["LENGTH"] == float(duration.removesuffix("s"))
+    assert {"TCP upload::1", "TCP upload::2", "Ping (ms) ICMP"} <= data["results"].keys()
+    assert not any("extra" in series for series in data["results"])
+
+
 @pytest.mark.parametrize("interval", ["30ms", "250ms", "500ms", "700ms"])
 def test_rates_are_means_for_every_interval_of_the_series(interval: str):
     """Compares with the finest series; no rate is above the link's, 4 Mbit/s."""
