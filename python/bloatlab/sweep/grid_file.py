@@ -29,10 +29,13 @@ from bloatlab import files, warm_up, workloads
 from bloatlab.errors import nearest
 from bloatlab.scenario import MOST_SEED, Override, Scenario, ScenarioError, Sets, opened, overrides, plain, problems
 from bloatlab.simulation import Result
+from bloatlab.sweep.auto_warm_up import with_warm_ups
 from bloatlab.sweep import axes as axes_of
 from bloatlab.sweep.axes import MOST_RUNS, NO_COLUMNS, GridError, known
 from bloatlab.sweep.gather import Measure, gather
 from bloatlab.sweep.grid import Grid
+from bloatlab.sweep.pool import Threads
+from bloatlab.sweep.progress import silent
 from bloatlab.sweep.over_seeds import Zips
 from bloatlab.sweep.quantities import spelled
 from bloatlab.sweep.stopping import Until
@@ -154,10 +157,13 @@ def sweep(
     found = axes_of.read(
         {"axes": dict(axes), "where": where if isinstance(where, str) else list(where)}, MOST_RUNS // len(chosen)
     )
-    fixed = overrides(sets)
-    found.refuse(fixed, "sets.", before=True)
+    given_sets = overrides(sets)
+    found.refuse(given_sets, "sets.", before=True)
+    fixed, auto = warm_up.asked(given_sets)
     grid = found.grid(opened(scenario), chosen, "sweep", fixed)
     _refuse_idle(grid)
+    if auto:
+        grid, _ = with_warm_ups(grid, store=kept, watch=silent(), executor=Threads(jobs))
     points = grid.points()
     kept = None if store is None else Store(Path(store))
     frame = gather(points, SUMMARY, store=kept, jobs=jobs).frame()

@@ -117,7 +117,8 @@ def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool
 def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
     """Turns the abandoned journals into parts, joins small parts, and removes files that are no longer needed.
 
-    Without `wait`, does nothing while another process is doing this work. Raises `OSError`, but loses no run.
+    Without `wait`, does nothing while another process is doing this work or reads the parts. Raises `OSError`, but
+    loses no run.
     """
     if not folder.is_dir():
         return

@@ -98,7 +98,8 @@ class Store:
     def collect(self, core: str) -> tuple[int, int]:
         """Removes the results of other cores, and the results of this core that were reduced by outdated code.
 
-        For each measure of this core, the shelf with the newest code is kept, and its abandoned journals become parts.
+        For each measure of this core, the shelf with the newest code is kept, and its abandoned journals become parts,
+        except while a process reads the shelf (such as one with open `Views`) or makes parts itself.
         A shelf that a process is writing to is not removed. Returns the numbers of removed runs and bytes.
         """
         stocks = self.shelves()
@@ -109,7 +110,7 @@ class Store:
             with contextlib.suppress(OSError):
                 stock.folder.parent.rmdir()  # removes the core's folder if it is now empty
         for stock in kept:
-            parquet.compact(stock.folder, self.notice, wait=True)
+            parquet.compact(stock.folder, self.notice)
         return sum(stock.runs for stock in gone), sum(stock.size for stock in gone)
 
 
