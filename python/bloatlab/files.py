@@ -190,6 +190,11 @@ def parquet(frame: DataFrame, **options: Any) -> bytes:
     return data.getvalue()
 
 
+def utf_8(name: str) -> str:
+    """Replaces the bytes of a file's name that are not UTF-8 with escapes, for the core and Parquet."""
+    return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
 def escaped(text: str) -> str:
     """Replaces control and invisible characters, which may affect a terminal, with escapes of their code points."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

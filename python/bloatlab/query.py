@@ -90,6 +90,7 @@ class Views:
         self._links = itertools.count()
         self._files: list[Path] = []
         with contextlib.ExitStack() as held, reading(store.folder):
+            _without_wildcards(tempfile.gettempdir())
             self._scratch = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="bloatlab-query-")))
             self._db = held.enter_context(duckdb.connect())
             self._db.execute("SET autoinstall_known_extensions = false")
@@ -222,6 +223,14 @@ class Views:
     def _view(self, name: str, sql: str) -> None:
         self._db.execute(f"CREATE VIEW {quoted(name)} AS {sql}")
         self.names.append(name)
+
+
+def _without_wildcards(folder: str) -> None:
+    """Raises `QueryError` for a temporary folder whose path DuckDB and polars would expand as a pattern."""
+    if any(sign in folder for sign in "*?["):
+        raise QueryError(
+            f"{folder}: the folder for temporary files has *, ? or [ in its path; set TMPDIR to another one"
+        )
 
 
 def _unused(name: str, kind: str, taken: set[str]) -> str:

@@ -122,6 +122,7 @@ def parse(
     `source` names the text in messages. The paths of Python files and delivery traces are relative to `folder`, by
     default the working folder. Raises `ScenarioError` with one line per problem.
     """
+    source = files.utf_8(source)
     given = _core.resolve(text, form, source, overrides(sets))
     whole = deliveries.completed(outside.completed(given, folder, source), folder, source)
     return Scenario(given if whole is given else _core.resolve(whole, "json", source))

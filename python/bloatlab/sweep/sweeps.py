@@ -85,8 +85,8 @@ def note(store: Store, grid: Path, sets: Sequence[Override], points: Sequence[Po
     """Records the runs of a sweep. Raises `OSError`, `StoreUnreadable`."""
     grid = grid.resolve()
     words = " ".join(f"{path}={value}" for path, value in sets)
-    digest = hashlib.sha256(f"{grid}\0{words}".encode()).hexdigest()[:16]
-    name = f"{grid.stem} {words}".strip()
+    digest = hashlib.sha256(f"{grid}\0{words}".encode(errors="surrogateescape")).hexdigest()[:16]
+    name = files.utf_8(f"{grid.stem} {words}".strip())
     others = [other for other in asked(store) if not other.path.name.startswith(digest)]
     if any(other.name.casefold() == name.casefold() for other in others):
         name = f"{name} ({digest[:4]})"
@@ -94,7 +94,7 @@ def note(store: Store, grid: Path, sets: Sequence[Override], points: Sequence[Po
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"seed": pl.UInt64}, strict=False)
     folder = store.folder / FOLDER
     files.make_folder(folder)
-    data = files.parquet(table, metadata={"sweep": name, "grid": str(grid), "sets": words})
+    data = files.parquet(table, metadata={"sweep": name, "grid": files.utf_8(str(grid)), "sets": words})
     path = folder / f"{digest}-{_sum(data)}{parquet.SUFFIX}"
     files.write(path, data, flush=True)
     for old in _files(folder):
