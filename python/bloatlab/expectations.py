@@ -10,7 +10,6 @@ clipped at 0, because no number in a summary is negative. With one seed, the run
 fails the condition: for example, a call of which nothing arrived or was dropped has no MOS.
 """
 
-import fnmatch
 import json
 import math
 import tomllib
@@ -23,6 +22,7 @@ from xml.etree import ElementTree as ET
 from bloatlab import files, warm_up, workloads
 from bloatlab.errors import InputError, nearest
 from bloatlab.judgement import within_cell
+from bloatlab.measures import matching
 from bloatlab.results import open_result
 from bloatlab.scenario import Override, Scenario, load, parse
 from bloatlab.simulation import invalid_line
@@ -110,7 +110,7 @@ def judge(
     known = list(dict.fromkeys(path for row in rows for path in row))
     verdicts: list[Verdict] = []
     for pattern, expected in expect.items():
-        paths = [pattern] if pattern in known else fnmatch.filter(known, pattern)
+        paths = [pattern] if pattern in known else matching(pattern, known)
         if not paths and valid:
             raise NothingExpectedError(f'expect: the summary has no number "{pattern}"{nearest(pattern, known)}')
         verdicts += [_verdict(place, path, expected, [row.get(path) for row in rows]) for path in paths or [pattern]]

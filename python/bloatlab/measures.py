@@ -10,7 +10,7 @@ The declarations are next to the values, in crates/measure and crates/traffic; `
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -209,6 +209,12 @@ def importance(path: str) -> int:
 def reported_first(path: str) -> bool:
     """Returns whether a measure has a rank. Measures with a rank are reported before those without."""
     return importance(path) <= _LAST
+
+
+def matching(pattern: str, paths: Iterable[str]) -> list[str]:
+    """Returns the paths that match a pattern. `*` stands for any text; no other character is special."""
+    compiled = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+    return [path for path in paths if compiled.fullmatch(path)]
 
 
 def value_at(summary: Mapping[str, Any], path: str) -> Any:

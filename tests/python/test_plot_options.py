@@ -16,6 +16,7 @@ from bloatlab.plots.kinds.pareto import chosen, lines_of
 from bloatlab.plots.style import WIDTHS, logarithmic
 from bloatlab.plots.subjects import Sweep, Unfit, subjects
 from bloatlab.plots.sweeps import axis as sweep_axis
+from bloatlab.plots.sweeps import measures
 from test_plot_kinds import overlapping, texts
 
 BASE: dict[str, Any] = {
@@ -183,3 +184,11 @@ def test_a_name_does_not_turn_a_measure_round(name: str):
     assert not axes.yaxis_inverted()
     (front,) = [line for line in axes.get_lines() if line.get_linestyle() != "None"]
     assert np.array_equal(front.get_xydata(), [[10.0, 2.0]])
+
+
+def test_a_column_with_brackets_is_found_by_its_name():
+    columns = ["apps.call[1].voip.mos", "apps.call1.voip.mos"]
+    of = Sweep("a", pl.DataFrame({"x": [1, 2], "seed": [1, 1], **{name: [3.0, 4.0] for name in columns}}), ("x",))
+    assert measures(of, ["apps.call[1].voip.mos"]) == columns[:1]
+    assert measures(of, ["*[1].voip.*"]) == columns[:1]
+    assert measures(of, ["apps.*.mos"]) == columns

@@ -1,11 +1,11 @@
 """Tables that `bloatlab sweep` prints: means with intervals, differences from a baseline, effects of the axes."""
 
-import fnmatch
 import math
 from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from bloatlab.measures import matching
 from bloatlab.statistics import METHODS, Interval, Method, interval
 from bloatlab.sweep.effects import effects, levels
 from bloatlab.sweep.over_seeds import Zips, by_place, known, paired
@@ -159,6 +159,6 @@ def where_it_stopped(stops: Sequence[Stop], until: Until) -> str:
         worst = max(missed, key=lambda s: s.over)
         widths = [f"{column} {said(found)}" for column, found in worst.intervals.items()]
         columns = [target.column for target in until.targets]
-        widths += [f"{column} has no value" for column in columns if not fnmatch.filter(worst.intervals, column)]
+        widths += [f"{column} has no value" for column in columns if not matching(column, worst.intervals)]
         line += f"; {len(missed)} stopped at most_seeds = {until.most}, the farthest at {worst.at}: {', '.join(widths)}"
     return line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from bloatlab.measures import named
+from bloatlab.measures import matching, named
 from bloatlab.plots.labels import LONGEST, safe, value_labels
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.scenario import amount, quantity
@@ -44,10 +43,10 @@ def measures(of: Sweep, columns: Sequence[str], most: int = 4) -> list[str]:
     some = ", ".join(known[:6]) + (" ..." if len(known) > 6 else "")
     found: dict[str, None] = {}
     for pattern in columns or DEFAULT_COLUMNS:
-        names = fnmatch.filter(known, pattern)
+        names = matching(pattern, known)
         if columns and not names:
             others = [name for name in of.frame.columns if name not in {*of.axes, "seed", "scenario_hash"}]
-            for name in fnmatch.filter(others, pattern):
+            for name in matching(pattern, others):
                 raise Unfit(f"{of.label}: the column {name} has no numbers; expected {some}")
             raise Unfit(f"{of.label}: no column {pattern}; expected {some}")
         found |= dict.fromkeys(names)

@@ -16,7 +16,6 @@ droptail = { "link.up.queue" = { droptail = { limit = "100p" } } }
 codel = { "link.up.queue" = { codel = {} } }
 """
 
-import fnmatch
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,18 +24,18 @@ from typing import Any
 
 import polars as pl
 
-from bloatlab import files, warm_up, workloads
+from bloatlab import files, measures, warm_up, workloads
 from bloatlab.errors import nearest
 from bloatlab.scenario import MOST_SEED, Override, Scenario, ScenarioError, Sets, opened, overrides, plain, problems
 from bloatlab.simulation import Result
-from bloatlab.sweep.auto_warm_up import with_warm_ups
 from bloatlab.sweep import axes as axes_of
+from bloatlab.sweep.auto_warm_up import with_warm_ups
 from bloatlab.sweep.axes import MOST_RUNS, NO_COLUMNS, GridError, known
 from bloatlab.sweep.gather import Measure, gather
 from bloatlab.sweep.grid import Grid
+from bloatlab.sweep.over_seeds import Zips
 from bloatlab.sweep.pool import Threads
 from bloatlab.sweep.progress import silent
-from bloatlab.sweep.over_seeds import Zips
 from bloatlab.sweep.quantities import spelled
 from bloatlab.sweep.stopping import Until
 from bloatlab.sweep.stopping import read as read_until
@@ -162,10 +161,10 @@ def sweep(
     fixed, auto = warm_up.asked(given_sets)
     grid = found.grid(opened(scenario), chosen, "sweep", fixed)
     _refuse_idle(grid)
+    kept = None if store is None else Store(Path(store))
     if auto:
         grid, _ = with_warm_ups(grid, store=kept, watch=silent(), executor=Threads(jobs))
     points = grid.points()
-    kept = None if store is None else Store(Path(store))
     frame = gather(points, SUMMARY, store=kept, jobs=jobs).frame()
     names = [*found.sets, "seed", "scenario_hash"]
     return frame.select(*names, *matching([c for c in frame.columns if c not in names], patterns))
@@ -178,7 +177,7 @@ def matching(known: Sequence[str], patterns: Sequence[str]) -> list[str]:
     """
     chosen: dict[str, None] = {} if patterns else dict.fromkeys(known)
     for pattern in patterns:
-        found = fnmatch.filter(known, pattern)
+        found = measures.matching(pattern, known)
         if not found:
             raise GridError(f"column {pattern}: no such number in the summary{nearest(pattern, known)}")
         chosen |= dict.fromkeys(found)

@@ -12,7 +12,6 @@ values, the interval contains the true mean slightly less often than 95 % of the
 
 from __future__ import annotations
 
-import fnmatch
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from bloatlab.errors import nearest
+from bloatlab.measures import matching
 from bloatlab.scenario import MOST_SEED
 from bloatlab.statistics import Interval, interval
 from bloatlab.sweep.axes import GridError
@@ -206,10 +206,7 @@ def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[st
     found: dict[str, Interval] = {}
     over = 0.0
     for target in until.targets:
-        names = fnmatch.filter(rows[0], target.column)
-        if not names:
-            raise GridError(f"until.{target.column}: no such number in the summary{nearest(target.column, rows[0])}")
-        values = {name: _values(rows, name) for name in names}
+        values = {name: _values(rows, name) for name in matching(target.column, _names(rows))}
         if not any(values.values()):
             over = math.inf
         for name, known in values.items():
@@ -220,11 +217,21 @@ def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[st
 
 
 def _have_values(rows: Sequence[Mapping[str, Any]], until: Until) -> None:
-    """Raises `GridError` for a target that has no value in any run, and which more seeds would hardly meet."""
+    """Raises `GridError` for a target that has no value in any run, and which more seeds would hardly meet.
+
+    The rows of grid points with other applications or links have other names.
+    """
     for target in until.targets:
-        names = fnmatch.filter(dict.fromkeys(name for row in rows for name in row), target.column)
-        if names and not any(_values(rows, name) for name in names):
+        names = matching(target.column, known := _names(rows))
+        if not names:
+            raise GridError(f"until.{target.column}: no such number in the summary{nearest(target.column, known)}")
+        if not any(_values(rows, name) for name in names):
             raise GridError(f"until.{target.column}: has no value in any run")
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns the names of the numbers in the rows, each once."""
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def _values(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
