@@ -94,8 +94,8 @@ def test_what_acts_when():
     assert '"rate":"4mbit"' in always
     heads = [(at / 1e9, act[:12]) for at, act in acts]
     assert heads == [
-        (1.0, "app upload: "), (2.0, 'app load: Ap'), (3.0, "link up: Cha"), (3.0, "link ~up: Ch"),
-        (3.5, "app load: st"), (4.0, "end"),
+        (1.0, "app upload: "), (1.0, "the load beg"), (2.0, 'app load: Ap'),
+        (3.0, "link up: Cha"), (3.0, "link ~up: Ch"), (3.5, "app load: st"), (4.0, "end"),
     ]  # fmt: skip
 
 
@@ -147,6 +147,21 @@ def test_runs_that_share_follow_one_another_where_the_first_was():
 
 
 # ------------------------------------------------------------------------------------------------ results do not change
+
+
+@pytest.mark.parametrize("scale", ["waveform", "rpm"])
+def test_echoes_before_the_load_are_idle_in_every_run(scale: str, monkeypatch: pytest.MonkeyPatch):
+    # the load begins at another time in each run; with `start_spread`, the upload starts up to 1 s later
+    ping = ("app.load", '{ from = "home", to = ["net"], start_spread = "0s", traffic.ping = { interval = "20ms" } }')
+    base = [ping, ("grade.scale", f'"{scale}"'), ("app.upload.start_spread", "1s")]
+    starts = [scenario(*base, ("app.upload.start", f"{n}s")) for n in (1, 2, 3)]
+    assert [past and past.at_ns / 1e9 for _, past in pasts.planned(starts)] == [1.0, 2.0, 2.0]
+    # the load ends at another time in each run, but nothing else differs: `length` ends the load at 2 s or 3 s
+    ends = [scenario(*base, ("app.upload.traffic.ftp.length", f"{n}s")) for n in (2, 3)]
+    stops = [scenario(*base, ("app.upload.traffic", "{ voip = {} }"), ("app.upload.stop", f"{n}s")) for n in (2, 3)]
+    for runs in (starts, ends, stops):
+        assert measured(runs, jobs=1) == alone(runs, monkeypatch)
+
 
 QUEUES = ("codel", "pie", "fq_codel", "cake", "red", "droptail", "dualpi2", "fq_pie")
 STACKS = ("cubic", "bbr", "reno", "prague", "ns2-cubic-2.6.22", "bbr3")

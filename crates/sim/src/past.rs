@@ -9,7 +9,7 @@
 //!
 //! [`Timeline::of`] alone decides what two runs share. It is conservative: everything that is not listed as an act takes effect
 //! at the start. So two scenarios that differ in a link's rate, in the warm-up or in the duration share nothing. An application
-//! acts at its start, with all its parameters. A link acts by its `changes`. Only a link without changes may be a `Fifo`, so
+//! acts at its start, with all its parameters. The load acts where it begins and ends. A link acts by its `changes`. Only a link without changes may be a `Fifo`, so
 //! the presence or absence of `changes` takes effect at the start.
 //!
 //! A scenario that continues a past replaces the applications that have not started, and keeps everything else. The events of
@@ -33,8 +33,8 @@ use units::{Problem, Time};
 pub struct Timeline {
     /// Everything that takes effect at the start of the run, as one string. Runs with different strings share nothing.
     pub always: String,
-    /// The acts: changes of links, starts and stops of applications, and as the last act the end of the run. They are
-    /// in time order. Each entry has the time of an act and a string that describes the act; equal acts have equal
+    /// The acts: changes of links, starts and stops of applications, the start and the end of the load
+    /// ([`Scenario::load`]), and as the last act the end of the run. They are in time order. Each entry has the time of an act and a string that describes the act; equal acts have equal
     /// strings.
     pub acts: Vec<(Time, String)>,
 }
@@ -60,6 +60,10 @@ impl Timeline {
             acts.push((app.start, format!("app {}: {declared:?} {stacks:?}", app.name)));
             acts.push((app.stop, format!("app {}: stop", app.name)));
         }
+        // Echoes are counted as idle or as under load when they are answered, and this depends on the declared starts and
+        // stops of all applications. The draw of `start_spread` can only delay a start.
+        let load = scenario.load();
+        acts.extend([(load.start, "the load begins".to_owned()), (load.end, "the load ends".to_owned())]);
         let end = Time(scenario.duration.0);
         acts.retain(|(at, _)| *at < end);
         acts.sort_by_key(|(at, _)| *at);
