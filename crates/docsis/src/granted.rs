@@ -41,9 +41,12 @@ pub enum Next {
 pub struct GrantedLink {
     clock: Boundaries,
     max_grant: MaxGrant,
+    /// True if the parameters or a change have set `max_grant`. False if it follows the rates.
+    max_grant_is_set: bool,
     /// Token bucket of the Maximum Sustained Rate. There is no peak bucket: `peak_rate` limits each request instead.
     msr: TokenBucket,
-    peak_rate: BitRate,
+    /// `None` if the peak is not limited.
+    peak_rate: Option<BitRate>,
     /// Time of the last opportunity to send a request.
     last_request: Time,
     rate: Option<BitRate>,
@@ -66,14 +69,13 @@ pub struct GrantedLink {
 impl GrantedLink {
     /// Returns an idle modem on a channel of rate `rate` (`None` is infinite). The parameters must be valid.
     pub fn new(params: &DocsisParams, rate: Option<BitRate>) -> Self {
-        let peak_rate = params.flow.peak_traffic_rate.or(rate).unwrap_or(BitRate(u64::MAX));
-        let unlimited = Bytes(peak_rate.bytes_in(params.map_interval).max(1));
         let flow = crate::ShaperParams { peak_traffic_rate: None, ..params.flow.clone() };
-        Self {
+        let mut link = Self {
             clock: Boundaries::new(params.map_interval, params.map_offset),
-            max_grant: MaxGrant::new(Some(params.max_grant.unwrap_or(unlimited)), params.grant_variation, 0),
+            max_grant: MaxGrant::new(params.max_grant, params.grant_variation, 0),
+            max_grant_is_set: params.max_grant.is_some(),
             msr: TokenBucket::new(&flow),
-            peak_rate,
+            peak_rate: params.flow.peak_traffic_rate,
             last_request: Time::ZERO,
             rate,
             req: [0; 2],
@@ -83,7 +85,9 @@ impl GrantedLink {
             grant_at: Time::NEVER,
             send_at: Time::NEVER,
             busy_until: Time::ZERO,
-        }
+        };
+        link.update_max_grant();
+        link
     }
 
     /// Reports that a packet waits in the queue. An idle modem then requests a grant at the next MAP.
@@ -144,7 +148,7 @@ impl GrantedLink {
     fn request(&mut self, now: Time, queued: u64) {
         let waiting = queued + self.fragment.map_or(0, |f| f.1);
         let wanted = waiting.saturating_sub(self.req[0] + self.req[1] + self.tokens);
-        let peak_tokens = self.peak_rate.bytes_in(now.since(self.last_request));
+        let peak_tokens = self.peak_rate().bytes_in(now.since(self.last_request));
         let bytes = wanted.min(peak_tokens).min(self.msr.tokens(now).0);
         self.last_request = now;
         if bytes > 0 {
@@ -196,23 +200,36 @@ impl GrantedLink {
 
     /// Returns the Peak Traffic Rate, or the channel's rate if the peak is not limited.
     pub fn peak_rate(&self) -> BitRate {
-        self.peak_rate
+        self.peak_rate.or(self.rate).unwrap_or(BitRate(u64::MAX))
     }
 
-    /// Changes the rates, which must be positive, from `now` on; `None` keeps the present rate.
+    /// Limits grants to the bytes that the peak rate carries in a MAP interval, unless their maximum size is set.
+    fn update_max_grant(&mut self) {
+        if !self.max_grant_is_set {
+            self.max_grant.set_mean(Bytes(self.peak_rate().bytes_in(self.clock.interval).max(1)));
+        }
+    }
+
+    /// Changes the rates, which must be positive, from `now` on; `None` keeps the present rate. An unlimited peak rate stays
+    /// unlimited.
     pub fn set_rates(&mut self, now: Time, sustained: Option<BitRate>, peak: Option<BitRate>) {
         self.msr.set_rates(now, sustained, None);
-        self.peak_rate = peak.unwrap_or(self.peak_rate);
+        if self.peak_rate.is_some() {
+            self.peak_rate = peak.or(self.peak_rate);
+        }
+        self.update_max_grant();
     }
 
     /// Changes the channel's rate.
     pub fn set_rate(&mut self, rate: BitRate) {
         self.rate = Some(rate);
+        self.update_max_grant();
     }
 
     /// Changes the mean of the maximum grant size, which varies from MAP to MAP.
     pub fn set_max_grant(&mut self, mean: Bytes) {
         self.max_grant.set_mean(mean);
+        self.max_grant_is_set = true;
     }
 }
 
@@ -239,7 +256,11 @@ mod tests {
 
     /// Returns the departure times, up to `end`, of `n` packets of 1500 B that arrive at `start`.
     fn drain(p: &DocsisParams, n: usize, start: Time, end: Time) -> Vec<Time> {
-        let mut link = GrantedLink::new(p, Some(BitRate(100_000_000)));
+        drain_link(GrantedLink::new(p, Some(BitRate(100_000_000))), n, start, end)
+    }
+
+    /// Returns what `drain` returns, for the modem `link`.
+    fn drain_link(mut link: GrantedLink, n: usize, start: Time, end: Time) -> Vec<Time> {
         let mut queue: VecDeque<PacketMeta> = (0..n).map(|_| PacketMeta { size: 1500, ..Default::default() }).collect();
         let mut rng = Rng::named(1, "mac");
         let mut out = Vec::new();
@@ -283,6 +304,29 @@ mod tests {
         assert!((rate(3, 18) / 5e6 - 1.0).abs() < 0.01, "{}", rate(3, 18));
         assert!((rate(25, 40) / 2e6 - 1.0).abs() < 0.01, "{}", rate(25, 40));
         assert!(out.windows(2).all(|w| w[0] < w[1]));
+    }
+
+    #[test]
+    fn a_change_of_rate_also_changes_the_largest_grant() {
+        // with a burst of 100 MB, only the peak rate limits the flow during the 10 s; without a peak rate, the channel does
+        let flow =
+            |peak| ShaperParams { max_traffic_burst: Bytes(100_000_000), peak_traffic_rate: peak, ..params().flow };
+        let mbit = |n: u64| BitRate(n * 1_000_000);
+        let modem = |peak, rate| GrantedLink::new(&DocsisParams { flow: flow(peak), ..params() }, Some(mbit(rate)));
+        let rate_of =
+            |link: GrantedLink| drain_link(link, 100_000, Time(0), Time(10_000_000_000)).len() as f64 * 12_000.0 / 10.0;
+        let mut link = modem(Some(mbit(5)), 100);
+        link.set_rates(Time(0), None, Some(mbit(20)));
+        assert!((rate_of(link) / 20e6 - 1.0).abs() < 0.01);
+        let mut link = modem(None, 10);
+        link.set_rate(mbit(40));
+        assert!((rate_of(link) / 40e6 - 1.0).abs() < 0.01);
+        // a largest grant that is set stays: 1000 B per MAP of 2 ms is 4 Mbit/s
+        let mut link = modem(Some(mbit(5)), 100);
+        link.set_max_grant(Bytes(1000));
+        link.set_rates(Time(0), None, Some(mbit(20)));
+        link.set_rate(mbit(40));
+        assert!((rate_of(link) / 4e6 - 1.0).abs() < 0.01);
     }
 
     #[test]
