@@ -197,7 +197,12 @@ impl Lte {
             }
             let bytes = self.whole.take(bytes);
             if bytes > 0 {
-                return Opportunity { at: Time(self.now.saturating_mul(MS)), bytes, extra_delay: Duration::ZERO };
+                return Opportunity {
+                    at: Time(self.now.saturating_mul(MS)),
+                    bytes,
+                    packets: u64::MAX,
+                    extra_delay: Duration::ZERO,
+                };
             }
         }
     }

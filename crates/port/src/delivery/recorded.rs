@@ -121,12 +121,17 @@ impl Recorded {
             (self.index, self.round) = (0, self.round.saturating_add(self.period));
         }
         let Some(moment) = self.lines.moments().get(self.index) else {
-            return Opportunity { at: Time::NEVER, bytes: 0, extra_delay: Duration::ZERO };
+            return Opportunity { at: Time::NEVER, bytes: 0, packets: u64::MAX, extra_delay: Duration::ZERO };
         };
         self.index += 1;
         // this does not underflow, because the skipped part of the trace ends no later than this opportunity
         let at = self.round.saturating_add(u64::from(moment.ms) * MS) - self.skipped;
-        Opportunity { at: Time(at), bytes: self.bytes * u64::from(moment.count), extra_delay: Duration::ZERO }
+        Opportunity {
+            at: Time(at),
+            bytes: self.bytes * u64::from(moment.count),
+            packets: u64::MAX,
+            extra_delay: Duration::ZERO,
+        }
     }
 }
 

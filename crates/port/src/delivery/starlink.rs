@@ -160,7 +160,12 @@ impl Starlink {
             }
             let bytes = self.whole.take(self.bytes);
             if bytes > 0 {
-                return Opportunity { at: Time(now.saturating_mul(MS)), bytes, extra_delay: self.extra_delay };
+                return Opportunity {
+                    at: Time(now.saturating_mul(MS)),
+                    bytes,
+                    packets: u64::MAX,
+                    extra_delay: self.extra_delay,
+                };
             }
         }
     }

@@ -12,7 +12,9 @@
 //!
 //! Source: IEEE 802.11-2016 §10.22 (EDCA), tables 9-137 and 17-21; 64 MPDUs are the window of a block ACK; 4 ms is the
 //! longest aggregate of Linux's ath9k. Checked against Bianchi, Performance Analysis of the IEEE 802.11 DCF, JSAC 2000.
-//! Departs: no bit errors and no rate control; a turn has its full length even if its aggregate is not full, so a link
+//! Departs: no bit errors and no rate control; the overhead of 36 bytes per packet is counted as if all packets had 1504 bytes, so
+//! an aggregate of small packets that `txop` limits carries too many; a packet that exceeds the rest of a turn continues in the
+//! next, as on all links with opportunities; a turn has its full length even if its aggregate is not full, so a link
 //! with little traffic uses more air time than in real Wi-Fi, where the turn is shorter. A link is one station with one
 //! queue: other stations of the same access point are separate links and do not compete for this link's turns.
 
@@ -135,7 +137,10 @@ struct Station {
 /// Generates the opportunities of the link: one for each turn on the air that the link wins.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wifi {
+    /// Number of packets of 1504 bytes that an aggregate carries.
     packets: u64,
+    /// Largest number of packets in an aggregate, whatever their size.
+    mpdus: u64,
     turn: u64,
     rng: Rng,
     /// All stations; this link is the first.
@@ -147,14 +152,19 @@ impl Wifi {
     pub(crate) fn new(p: &WifiParams, mut rng: Rng) -> Self {
         let (packets, turn) = p.turn();
         let stations = (0..=p.stations).map(|_| Station { window: CW.0, count: rng.below(CW.0 + 1) }).collect();
-        Self { packets, turn, rng, stations, now: 0 }
+        Self { packets, mpdus: p.mpdus.into(), turn, rng, stations, now: 0 }
     }
 
     /// Returns the next opportunity. Bound: on average, one iteration for each station, plus one for each collision.
     pub(crate) fn next(&mut self) -> Opportunity {
         while !self.contend() {}
         let at = self.now.div_ceil(MS).saturating_mul(MS);
-        Opportunity { at: Time(at), bytes: self.packets * OPPORTUNITY, extra_delay: Duration::ZERO }
+        Opportunity {
+            at: Time(at),
+            bytes: self.packets * OPPORTUNITY,
+            packets: self.mpdus,
+            extra_delay: Duration::ZERO,
+        }
     }
 
     /// Advances to the next transmission. Returns true if this link sends without a collision.

@@ -4,7 +4,7 @@
 //! at an opportunity of b bytes:   the partly sent packet continues, then packets are requested while bytes are left
 //!     packet of s <= left         leaves now; left = left - s
 //!     packet of s > left          is partly sent: s - left bytes wait for the next opportunities
-//!     nothing waits               the rest of the opportunity is lost
+//!     nothing waits               the rest of the opportunity is lost; also after the largest number of packets, if it has one
 //! ```
 //!
 //! An idle link schedules no events; missed opportunities are counted at the next arrival or query.
@@ -33,6 +33,8 @@ pub(crate) struct Opportunities {
     current: Opportunity,
     /// Unused bytes of the current opportunity; `None` before the opportunity begins.
     left: Option<u64>,
+    /// Number of packets that may still share the current opportunity.
+    packets: u64,
     /// The partly sent packet, and the number of its bytes still to be sent.
     under_way: Option<(PacketMeta, u64)>,
     /// True if the last request to the queue returned no packet, and no packet has waited at any opportunity since.
@@ -59,6 +61,7 @@ impl Opportunities {
             mean: delivery.mean_rate(),
             current,
             left: None,
+            packets: 0,
             under_way: None,
             empty: true,
             idle: true,
@@ -87,6 +90,7 @@ impl Opportunities {
             (self.last, self.last_used) = (self.current.at, false);
         }
         self.counts.bytes += self.current.bytes;
+        self.packets = self.current.packets;
         self.current.bytes
     }
 
@@ -177,6 +181,7 @@ impl Granted for Opportunities {
             None => self.begin(),
         };
         if let Some((packet, rest)) = self.under_way.take() {
+            self.packets -= 1;
             if rest <= left {
                 left -= rest;
                 depart(packet, now + self.current.extra_delay);
@@ -187,7 +192,7 @@ impl Granted for Opportunities {
         }
         self.waiting = queue.backlog().bytes;
         self.empty &= self.waiting == 0;
-        if left > 0 && !self.empty {
+        if left > 0 && self.packets > 0 && !self.empty {
             self.left = Some(left);
             return Request::Next;
         }
@@ -202,6 +207,7 @@ impl Granted for Opportunities {
             self.end(left);
             return None;
         };
+        self.packets -= 1;
         match left.checked_sub(packet.bytes()) {
             Some(rest) => {
                 self.left = Some(rest);

@@ -56,6 +56,30 @@ fn opportunities_at_the_same_time_count_as_one() {
 }
 
 #[test]
+fn an_aggregate_of_wifi_has_at_most_mpdus_packets() {
+    for (mpdus, size) in [(1, 50), (1, 1504), (5, 50), (5, 1000)] {
+        let mut b = Bench::new(&format!(
+            "queue = {{ {LONG} }}\nservice = {{ delivery = {{ wifi = {{ rate = '1gbit', mpdus = {mpdus} }} }} }}"
+        ));
+        b.burst(ms(0.0), 20_000, size);
+        b.run(ms(200.0));
+        let c = b.port.opportunities(ms(200.5)).unwrap();
+        // several turns may end in the same ms, but each has the bytes of `mpdus` packets of 1504 B
+        let turns = c.bytes / (mpdus * 1504);
+        assert!(turns > 50, "{turns}");
+        assert_eq!(b.out.len() as u64, turns * mpdus, "{mpdus} packets of {size} B");
+    }
+    // 4 ms at 10 Mbit/s carry 3 packets of 1504 B, or 3 + 61 smaller ones
+    let mut b = Bench::new(&format!(
+        "queue = {{ {LONG} }}\nservice = {{ delivery = {{ wifi = {{ rate = '10mbit', stations = 0 }} }} }}"
+    ));
+    b.burst(ms(0.0), 20_000, 50);
+    b.run(ms(200.0));
+    let turns = b.port.opportunities(ms(200.5)).unwrap().bytes / (3 * 1504);
+    assert_eq!(b.out.len() as u64, turns * 64);
+}
+
+#[test]
 fn an_arrival_in_the_same_millisecond_has_missed_it() {
     let mut b = link(&[10, 13], LONG, "");
     b.burst(ms(10.0), 1, 1500);
