@@ -252,7 +252,7 @@ const DELIVERS: &str =
     "the link has opportunities (delivery) instead of a rate; expected a change of delay, jitter or loss";
 
 impl Change {
-    /// Checks that a port built from `spec` can make this change. The error names the first field that is invalid.
+    /// Checks that a port with the rates of `spec` can make this change. The error names the first field that is invalid.
     pub fn validate(&self, spec: &PortSpec) -> Result<(), Problem> {
         let plain = spec.service == Service::Plain;
         let (limits_peak, follows_link) = match &spec.service {
@@ -284,6 +284,7 @@ impl Change {
         require(self.peak_traffic_rate.is_none() || limits_peak, "peak_traffic_rate", message)?;
         let message = "this htb has the link's rate; expected a change of rate";
         require(self.max_sustained_rate.is_none() || !follows_link, "max_sustained_rate", message)?;
+        self.validate_peak(spec)?;
         if let (Service::Docsis31(p), Some(rate)) = (&spec.service, self.max_sustained_rate)
             && p.validate().is_ok()
         {
@@ -293,6 +294,75 @@ impl Change {
         let message = "only a modem of DOCSIS 3.0 has a max_grant; expected the key docsis";
         require(matches!(spec.service, Service::Docsis(_)), "max_grant", message)?;
         positive("max_grant", max_grant)
+    }
+
+    /// Checks that the new peak rate is not below the sustained rate, if this change sets one of them.
+    fn validate_peak(&self, spec: &PortSpec) -> Result<(), Problem> {
+        let mut then = RatePair::of(spec);
+        let before = then;
+        self.change_rates(&mut then);
+        let RatePair { rate: Some(rate), peak: Some(peak), .. } = then else { return Ok(()) };
+        let (path, message) = if self.peak_traffic_rate.is_some() {
+            ("peak_traffic_rate", format!("{peak} is not valid; expected at least the sustained rate, {rate}"))
+        } else {
+            let path = if then.follows_link { "rate" } else { "max_sustained_rate" };
+            (path, format!("{rate} is not valid; expected at most the peak rate, {peak}, or a new peak_traffic_rate"))
+        };
+        require(then == before || peak >= rate, path, message)
+    }
+
+    fn change_rates(&self, pair: &mut RatePair) {
+        let rate = if pair.follows_link { self.rate } else { self.max_sustained_rate };
+        pair.rate = rate.or(pair.rate);
+        pair.peak = pair.peak.map(|peak| self.peak_traffic_rate.unwrap_or(peak));
+    }
+
+    /// Sets the rates of `spec` to those that a port built from it has after this change.
+    pub fn apply_rates(&self, spec: &mut PortSpec) {
+        let mut pair = RatePair::of(spec);
+        self.change_rates(&mut pair);
+        spec.rate = self.rate.or(spec.rate);
+        let flow = match &mut spec.service {
+            Service::Plain | Service::Delivery(_) => return,
+            Service::Shaper(Shaper::Htb(htb)) => {
+                htb.rate = if pair.follows_link { None } else { pair.rate };
+                htb.ceil = pair.peak;
+                return;
+            }
+            Service::Shaper(Shaper::TokenBucket(flow)) => flow,
+            Service::Docsis(p) => &mut p.flow,
+            Service::Docsis31(p) => &mut p.flow,
+        };
+        flow.max_sustained_rate = pair.rate.unwrap_or(flow.max_sustained_rate);
+        flow.peak_traffic_rate = pair.peak;
+    }
+}
+
+/// The sustained rate and the peak rate of a shaper or service flow; `None` if there is no such rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct RatePair {
+    rate: Option<BitRate>,
+    peak: Option<BitRate>,
+    /// True if the sustained rate is the link's rate.
+    follows_link: bool,
+}
+
+impl RatePair {
+    fn of(spec: &PortSpec) -> Self {
+        let flow = |p: &ShaperParams| Self {
+            rate: Some(p.max_sustained_rate),
+            peak: p.peak_traffic_rate,
+            follows_link: false,
+        };
+        match &spec.service {
+            Service::Plain | Service::Delivery(_) => Self { rate: None, peak: None, follows_link: false },
+            Service::Shaper(Shaper::Htb(p)) => {
+                Self { rate: p.rate_on(spec.rate), peak: p.ceil, follows_link: p.rate.is_none() }
+            }
+            Service::Shaper(Shaper::TokenBucket(p)) => flow(p),
+            Service::Docsis(p) => flow(&p.flow),
+            Service::Docsis31(p) => flow(&p.flow),
+        }
     }
 }
 
@@ -365,5 +435,34 @@ mod tests {
         let plain = read("queue = { droptail = {} }");
         let change = Change { max_grant: Some(Bytes(1250)), ..Change::default() };
         assert_eq!(change.validate(&plain).unwrap_err().path, "max_grant");
+    }
+
+    #[test]
+    fn a_peak_below_the_sustained_rate_is_refused_after_any_changes() {
+        let flow = "max_sustained_rate = '5mbit', peak_traffic_rate = '20mbit'";
+        let change = |rate: Option<u64>, peak: Option<u64>| Change {
+            max_sustained_rate: rate.map(|n| BitRate(n * 1_000_000)),
+            peak_traffic_rate: peak.map(|n| BitRate(n * 1_000_000)),
+            ..Change::default()
+        };
+        for service in [
+            format!("shaper = {{ {flow} }}"),
+            "shaper = { htb = { rate = '5mbit', ceil = '20mbit' } }".into(),
+            format!("docsis = {{ flow = {{ {flow} }} }}"),
+            format!("docsis31 = {{ flow = {{ {flow} }} }}"),
+        ] {
+            let mut spec = read(&format!("queue = {{ droptail = {{}} }}\nservice = {{ {service} }}"));
+            let path = |spec: &PortSpec, change: Change| change.validate(spec).err().map(|p| p.path);
+            assert_eq!(path(&spec, change(Some(50), None)).as_deref(), Some("max_sustained_rate"), "{service}");
+            assert_eq!(path(&spec, change(None, Some(2))).as_deref(), Some("peak_traffic_rate"));
+            assert_eq!(path(&spec, change(Some(50), Some(40))).as_deref(), Some("peak_traffic_rate"));
+            assert_eq!(path(&spec, change(Some(50), Some(50))), None);
+            change(Some(1), Some(60)).apply_rates(&mut spec);
+            assert_eq!([path(&spec, change(Some(50), None)), path(&spec, change(None, Some(2)))], [None, None]);
+            assert_eq!(path(&spec, change(Some(61), None)).as_deref(), Some("max_sustained_rate"));
+        }
+        let follows = "rate = '5mbit'\nqueue = { droptail = {} }\nservice = { shaper = { htb = { ceil = '20mbit' } } }";
+        let faster = Change { rate: Some(BitRate(21_000_000)), ..Change::default() };
+        assert_eq!(faster.validate(&read(follows)).unwrap_err().path, "rate");
     }
 }

@@ -201,11 +201,21 @@ impl Link {
     /// Adds a change to the link's list, after all changes with the same or an earlier time. Returns the change in the
     /// form in which the link's port applies it.
     ///
-    /// Errors: this link cannot make the change.
+    /// Errors: this link cannot make the change, or could no longer make a later change of the list.
     pub fn schedule(&mut self, change: Change) -> Result<port::Change, Problem> {
         let made = change.for_port();
-        made.validate(&self.for_port())?;
         let place = self.changes.partition_point(|other| other.at <= change.at);
+        let mut spec = self.for_port();
+        self.changes[..place].iter().for_each(|before| before.for_port().apply_rates(&mut spec));
+        made.validate(&spec)?;
+        made.apply_rates(&mut spec);
+        for later in &self.changes[place..] {
+            let (at, later) = (later.at, later.for_port());
+            let refused =
+                |p: Problem| Problem { message: format!("{} (in the link's change at {at})", p.message), ..p };
+            later.validate(&spec).map_err(refused)?;
+            later.apply_rates(&mut spec);
+        }
         self.changes.insert(place, change);
         Ok(made)
     }
@@ -228,7 +238,7 @@ impl Link {
         let rate = peak.or(self.served_rate()).or(self.queue.shapes()).filter(|r| r.0 > 0);
         let at_rate = |()| rate.map_or(Ok(()), |rate| self.queue.validate_at(rate));
         problems.extend(self.queue.validate().and_then(at_rate).err().map(|p| p.under("queue")));
-        let spec = self.for_port();
+        let mut spec = self.for_port();
         problems.extend(spec.validate_service().err());
         problems.extend(spec.validate_wire().err());
         let mut last = Duration::ZERO;
@@ -240,6 +250,7 @@ impl Link {
                 .into_iter()
                 .chain(change.for_port().validate(&spec).err());
             problems.extend(found.map(|p| p.under(&format!("changes.{i}"))));
+            change.for_port().apply_rates(&mut spec);
             last = last.max(at);
         }
         problems

@@ -49,3 +49,36 @@ fn a_link_without_a_shaper_changes_its_own_rate() {
     let said = format!("link.up.changes.0.max_sustained_rate: {why}");
     assert_eq!(problems("rate = '9mbit'", "max_sustained_rate"), said);
 }
+
+#[test]
+fn a_change_is_checked_at_the_rates_of_the_changes_before_it() {
+    let read = |changes: &str| {
+        let text = format!(
+            "duration = '9s'\n\
+             link.down = {{ from = 'b', to = 'a' }}\n\
+             link.up = {{ from = 'a', to = 'b', shaper = {{ max_sustained_rate = '5mbit', peak_traffic_rate = '20mbit' }}, \
+             changes = [{changes}] }}\n"
+        );
+        read::scenario(&text, Format::Toml, &[]).map_err(|all| all.iter().map(ToString::to_string).collect::<String>())
+    };
+    let (raise, peak) = ("{ at = '5s', max_sustained_rate = '50mbit' }", "{ at = '3s', peak_traffic_rate = '60mbit' }");
+    let why = "50mbit is not valid; expected at most the peak rate, 20mbit, or a new peak_traffic_rate";
+    assert_eq!(read(raise).unwrap_err(), format!("link.up.changes.0.max_sustained_rate: {why}"));
+    let mut link = read(&format!("{peak}, {raise}")).unwrap().link["up"].clone();
+    // a change that is made during the run may not make a later one impossible
+    let at = |text: &str| text.parse::<units::Duration>().unwrap();
+    let lower = |time: &str| scenario::Change {
+        at: at(time),
+        peak_traffic_rate: Some(units::BitRate(40_000_000)),
+        ..Default::default()
+    };
+    let refused = link.schedule(lower("4s")).unwrap_err().to_string();
+    assert!(
+        refused.ends_with("the peak rate, 40mbit, or a new peak_traffic_rate (in the link's change at 5s)"),
+        "{refused}"
+    );
+    assert!(
+        link.schedule(lower("6s")).unwrap_err().to_string().ends_with("expected at least the sustained rate, 50mbit")
+    );
+    assert!(link.schedule(lower("1s")).is_ok(), "the change at 3s sets another peak");
+}
