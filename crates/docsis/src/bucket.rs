@@ -192,8 +192,9 @@ impl TokenBucket {
     }
 
     /// Changes the rates, which must be positive, from `now` on; `None` keeps the current rate. The buckets keep their
-    /// tokens, and an unlimited peak rate stays unlimited.
-    pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak_rate: Option<BitRate>) {
+    /// tokens, and an unlimited peak rate stays unlimited. Returns the time that the packet of the last `take` must still
+    /// wait at the new rates; zero if it does not wait.
+    pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak_rate: Option<BitRate>) -> Duration {
         self.0.fill(now);
         if let Some(rate) = rate {
             self.0.sustained.set_rate(rate);
@@ -201,6 +202,10 @@ impl TokenBucket {
         if let (Some(peak), Some(rate)) = (&mut self.0.peak, peak_rate) {
             peak.set_rate(rate);
         }
+        // the packet has been charged already, so the bucket that it waits for is in debt
+        let Buckets { sustained, peak, .. } = &self.0;
+        let wait = sustained.wait(0).or_else(|| peak.as_ref().and_then(|p| p.wait(0)));
+        wait.unwrap_or(Duration::ZERO)
     }
 }
 

@@ -90,6 +90,10 @@ pub struct Downstream31 {
     busy_until: Time,
     /// The flow from which the next packet is dequeued.
     chosen: Option<usize>,
+    /// The packet that leaves at the next dequeue, and the time at which it has its tokens.
+    held: Option<(PacketMeta, Time)>,
+    /// Time at which the channel has sent the packets before `held`.
+    busy_before: Time,
 }
 
 impl Downstream31 {
@@ -110,6 +114,8 @@ impl Downstream31 {
             free_at: Time::ZERO,
             busy_until: Time::ZERO,
             chosen: None,
+            held: None,
+            busy_before: Time::ZERO,
         }
     }
 
@@ -154,26 +160,45 @@ impl Downstream31 {
         Action::Dequeue(if flow == L { ServiceFlow::LowLatency } else { ServiceFlow::Classic })
     }
 
-    /// Sends the packet that [`Action::Dequeue`] requested, if there is one. Returns the packet with its arrival time.
-    pub fn dequeued(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
+    /// Accepts the packet that [`Action::Dequeue`] requested, if there is one. It leaves at the next
+    /// [`Downstream31::deadline`].
+    pub fn dequeued(&mut self, now: Time, packet: Option<PacketMeta>) {
         let chosen = self.chosen.take();
         let (Some(flow), Some(packet)) = (chosen, packet) else {
             self.dequeue_at = Time::NEVER;
-            return None;
+            return;
         };
         let bytes = ethernet_frame(packet.bytes());
         if let Some(own) = &mut self.own[flow] {
             own.charge(bytes);
         }
         let allowed = now + self.shaper.take(now, bytes);
-        let begin = self.next_symbol(allowed).max(self.busy_until);
+        self.busy_before = self.busy_until;
+        self.hold(packet, allowed);
+    }
+
+    /// Sends `packet` in the first symbol after `allowed`, the time at which it has its tokens, and the packets before it.
+    fn hold(&mut self, packet: PacketMeta, allowed: Time) {
+        let begin = self.next_symbol(allowed).max(self.busy_before);
         self.busy_until = begin + self.channel.time_for(docsis_frame(packet.bytes())).max(Duration(1));
-        // `last` is the start of the symbol that carries the packet's last byte. A packet that ends at a symbol
-        // boundary ends in the earlier symbol
-        let last = Time(self.busy_until.0.saturating_sub(1) / self.symbol.0 * self.symbol.0);
         self.free_at = allowed.max(Time(self.busy_until.0.saturating_sub(self.symbol.0)));
         self.dequeue_at = self.free_at;
+        self.held = Some((packet, allowed));
+    }
+
+    /// Returns the packet that leaves at [`Downstream31::deadline`], with its arrival time. The caller must call this function
+    /// before [`Downstream31::advance`].
+    pub fn sent(&mut self) -> Option<(PacketMeta, Time)> {
+        let (packet, _) = self.held.take()?;
+        // the start of the symbol that carries the packet's last byte. A packet that ends at a symbol boundary ends in the
+        // earlier symbol
+        let last = Time(self.busy_until.0.saturating_sub(1) / self.symbol.0 * self.symbol.0);
         Some((packet, last + self.pipeline))
+    }
+
+    /// Returns true if a packet has been dequeued and has not left.
+    pub fn holds(&self) -> bool {
+        self.held.is_some()
     }
 
     /// Returns the first symbol boundary at or after `t`.
@@ -198,9 +223,12 @@ impl Downstream31 {
     }
 
     /// Changes the aggregate's rates, which must be positive, from `now` on; `None` keeps the present rate. An
-    /// unlimited peak rate stays unlimited.
+    /// unlimited peak rate stays unlimited. A packet that waits for tokens waits for them at the new rate.
     pub fn set_rates(&mut self, now: Time, rate: Option<BitRate>, peak: Option<BitRate>) {
-        self.shaper.set_rates(now, rate, peak);
+        let wait = self.shaper.set_rates(now, rate, peak);
+        if let Some((packet, _)) = self.held.filter(|held| held.1 > now) {
+            self.hold(packet, now + wait);
+        }
         self.flow.max_sustained_rate = self.shaper.rate();
         self.flow.peak_traffic_rate = self.shaper.peak_rate();
     }
@@ -227,6 +255,12 @@ mod tests {
         let p = Docsis31Params { low_latency, downstream, ..Docsis31Params::new(flow(mbit)) };
         p.validate().unwrap();
         p
+    }
+
+    /// Sends a packet of `size` bytes, and returns its arrival time.
+    fn arrival(down: &mut Downstream31, now: Time, size: u16) -> Time {
+        down.dequeued(now, Some(PacketMeta { size, ..Default::default() }));
+        down.sent().unwrap().1
     }
 
     /// Returns the order in which L and C send `n` packets, if both flows always have packets waiting. L's packets have
@@ -275,7 +309,7 @@ mod tests {
             let sizes = sizes(now);
             if let Action::Dequeue(of) = down.advance(now, sizes.map(u64::from)) {
                 let flow = if of == ServiceFlow::LowLatency { L } else { C };
-                let (_, at) = down.dequeued(now, Some(PacketMeta { size: sizes[flow], ..Default::default() })).unwrap();
+                let at = arrival(&mut down, now, sizes[flow]);
                 assert!(out.last().is_none_or(|(before, _)| *before <= at), "in order");
                 out.push((at, flow));
             }
@@ -396,7 +430,7 @@ mod tests {
             }
             if let Action::Dequeue(of) = down.advance(now, [1500; 2]) {
                 sent[usize::from(of == ServiceFlow::Classic)] += u32::from(now >= change);
-                down.dequeued(now, Some(PacketMeta { size: 1500, ..Default::default() }));
+                arrival(&mut down, now, 1500);
             }
         }
         assert!((40..=43).contains(&sent[0]) && (39..=42).contains(&sent[1]), "{sent:?}");
@@ -411,7 +445,7 @@ mod tests {
         for _ in 0..2 {
             let now = down.deadline();
             assert_eq!(down.advance(now, [0, 1500]), Action::Dequeue(ServiceFlow::Classic));
-            down.dequeued(now, Some(PacketMeta { size: 1500, ..Default::default() }));
+            arrival(&mut down, now, 1500);
         }
         // the next frame needs 1510 bytes more, which arrive in 12.08 ms at 1 Mbit/s
         assert_eq!((down.deadline(), down.advance(Time::ZERO, [0, 1500])), (Time::ZERO, Action::Wait));
@@ -431,7 +465,7 @@ mod tests {
             let now = Time(1_000_012_500 + offset);
             down.notify(now);
             assert_eq!((down.deadline(), down.advance(now, [0, 1])), (now, Action::Dequeue(ServiceFlow::Classic)));
-            let (_, at) = down.dequeued(now, Some(PacketMeta { size: 1500, ..Default::default() })).unwrap();
+            let at = arrival(&mut down, now, 1500);
             let symbol = now.0.div_ceil(22_500) * 22_500;
             assert_eq!(at, Time(symbol + 105_000));
             assert!(at.since(now) < Duration(127_500));
@@ -453,7 +487,7 @@ mod tests {
         for _ in 0..8 {
             let now = down.deadline();
             assert_eq!(down.advance(now, [0, 1]), Action::Dequeue(ServiceFlow::Classic));
-            at.push(down.dequeued(now, Some(PacketMeta { size: 1500, ..Default::default() })).unwrap().1.0);
+            at.push(arrival(&mut down, now, 1500).0);
         }
         let symbols: Vec<u64> = at.iter().map(|t| (t - 105_000) / 22_500).collect();
         assert_eq!(symbols, [0, 0, 0, 1, 1, 1, 2, 2]);
@@ -495,6 +529,7 @@ mod tests {
         let queue: VecDeque<PacketMeta> = VecDeque::new();
         down.notify(Time(5));
         assert_eq!(down.advance(Time(5), [0, 1]), Action::Dequeue(ServiceFlow::Classic));
-        assert_eq!((down.dequeued(Time(5), queue.front().copied()), down.deadline()), (None, Time::NEVER));
+        down.dequeued(Time(5), queue.front().copied());
+        assert_eq!((down.sent(), down.deadline()), (None, Time::NEVER));
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::env::{Env, Recorder};
 use crate::propagation::Propagation;
-use crate::server::{Reported, Request, Serializer, Server, Taken};
+use crate::server::{Freed, Reported, Request, Serializer, Server, Taken};
 use packet::{Count, DropReason, FateSink, PacketMeta, Point, ServiceFlow};
 use qdisc::{Context, Queue};
 use record::{LinkId, Mask, Record, Sink};
@@ -128,13 +128,17 @@ impl Egress {
         }
     }
 
-    /// Handles the link becoming free at `now`. If the server held a packet, the packet enters the modem's transmit
+    /// Handles the link becoming free at `now`. If the server held a packet, the packet leaves, or enters the modem's transmit
     /// queue, or is dropped because that queue is full. Then the link requests the next packet.
     #[inline]
     fn free<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
-        if let Some(Err(packet)) = server.as_server_mut().map(|server| server.free(now)) {
-            self.transmit_dropped.add(&packet);
-            Recorder { now, link: self.link, env }.dropped(&packet, DropReason::TransmitQueueFull, Point::Enqueue);
+        match server.as_server_mut().map(|server| server.free(now)) {
+            Some(Freed::Sent(packet)) => self.propagation.depart(now, self.link, packet, now, env),
+            Some(Freed::Refused(packet)) => {
+                self.transmit_dropped.add(&packet);
+                Recorder { now, link: self.link, env }.dropped(&packet, DropReason::TransmitQueueFull, Point::Enqueue);
+            }
+            Some(Freed::Nothing) | None => {}
         }
         self.serve(server, now, env);
     }

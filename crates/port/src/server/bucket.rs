@@ -1,18 +1,43 @@
 //! A dual token bucket in front of a link. The next packet waits for its tokens, then for the link.
 
-use super::{INFINITE, Serializer, Serve, Taken};
+use super::{Freed, INFINITE, Serializer, Serve, Taken};
 use crate::Change;
 use docsis::{ShaperParams, TokenBucket};
 use packet::{Backlog, LinkView, PacketMeta};
 use units::{BitRate, Duration, Time};
 
-/// The token bucket. It takes the next packet from the queue, and holds it until there are enough tokens.
+/// The token bucket. It takes the next packet from the queue, holds it until there are enough tokens, and then sends it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Bucket(TokenBucket);
+pub(crate) struct Bucket {
+    tokens: TokenBucket,
+    held: Option<Held>,
+}
+
+/// A packet that has not been sent in full.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Held {
+    packet: PacketMeta,
+    /// Time at which its transmission begins.
+    begin: Time,
+    /// Duration of its transmission.
+    serialize: Duration,
+}
 
 impl Bucket {
     pub(crate) fn new(p: &ShaperParams) -> Self {
-        Self(TokenBucket::new(p))
+        Self { tokens: TokenBucket::new(p), held: None }
+    }
+
+    /// Returns the packet whose transmission ends now.
+    #[inline]
+    pub(super) fn free(&mut self) -> Freed {
+        self.held.take().map_or(Freed::Nothing, |held| Freed::Sent(held.packet))
+    }
+
+    /// Returns true if a packet has not been sent in full.
+    #[inline]
+    pub(super) fn holds(&self) -> bool {
+        self.held.is_some()
     }
 }
 
@@ -29,12 +54,18 @@ pub(super) fn shaped(bucket: &TokenBucket, now: Time, rate: Option<BitRate>, dow
 
 impl Serve for Bucket {
     fn view(&self, now: Time, rate: Option<BitRate>) -> LinkView {
-        shaped(&self.0, now, rate, Duration::ZERO)
+        shaped(&self.tokens, now, rate, Duration::ZERO)
     }
 
     fn change(&mut self, now: Time, change: &Change) -> Option<Time> {
-        self.0.set_rates(now, change.max_sustained_rate, change.peak_traffic_rate);
-        None
+        let wait = self.tokens.set_rates(now, change.max_sustained_rate, change.peak_traffic_rate);
+        // a packet whose transmission has begun finishes at the old rate
+        let held = self.held.as_mut().filter(|held| held.begin > now)?;
+        held.begin = now + wait;
+        if let Some(rate) = change.rate {
+            held.serialize = rate.time_for(held.packet.bytes());
+        }
+        Some(held.begin + held.serialize)
     }
 }
 
@@ -47,7 +78,8 @@ impl Serializer for Bucket {
     #[inline]
     fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken {
         let serialize = rate.map_or(Duration::ZERO, |r| r.time_for(packet.bytes()));
-        let end = now + serialize + self.0.take(now, packet.bytes());
-        Taken::Sent { end, free_at: end }
+        let begin = now + self.tokens.take(now, packet.bytes());
+        self.held = Some(Held { packet, begin, serialize });
+        Taken::Held { free_at: begin + serialize }
     }
 }

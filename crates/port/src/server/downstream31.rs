@@ -37,7 +37,10 @@ impl Granted for Downstream {
         self.0.deadline()
     }
 
-    fn tick(&mut self, now: Time, queue: &Queue, _rng: &mut Rng, _depart: &mut dyn FnMut(PacketMeta, Time)) -> Request {
+    fn tick(&mut self, now: Time, queue: &Queue, _rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request {
+        if let Some((packet, end)) = self.0.sent() {
+            depart(packet, end);
+        }
         let heads = if self.0.has_low_latency() { queue.head_bytes() } else { [0, queue.backlog().packets.into()] };
         match self.0.advance(now, heads) {
             Action::Wait => Request::Nothing,
@@ -46,6 +49,11 @@ impl Granted for Downstream {
     }
 
     fn answer(&mut self, now: Time, packet: Option<PacketMeta>) -> Option<(PacketMeta, Time)> {
-        self.0.dequeued(now, packet)
+        self.0.dequeued(now, packet);
+        None
+    }
+
+    fn inside(&self) -> usize {
+        usize::from(self.0.holds())
     }
 }

@@ -49,6 +49,16 @@ pub(crate) enum Taken {
     Held { free_at: Time },
 }
 
+/// Fate of the packet that a server held until the link became free.
+pub(crate) enum Freed {
+    /// No packet was held, or the packet stays in the server.
+    Nothing,
+    /// The last bit of the packet leaves now.
+    Sent(PacketMeta),
+    /// The transmit queue is full, and the caller must drop the packet.
+    Refused(PacketMeta),
+}
+
 /// The packet that a granted server requests from the queue at the end of [`Granted::tick`].
 pub(crate) enum Request {
     /// No packet.
@@ -210,17 +220,24 @@ impl Server {
         if let Self::Opportunities(link) = self { Some(link.opportunities(now)) } else { None }
     }
 
-    /// Handles the moment at which the link becomes free: moves a held packet to the transmit queue. If the transmit
-    /// queue is full, returns the packet as an error, and the caller must drop the packet.
+    /// Handles the moment at which the link becomes free: sends a held packet, or moves it to the transmit queue.
     #[inline]
-    pub(crate) fn free(&mut self, now: Time) -> Result<(), PacketMeta> {
-        if let Self::TwoQueue(modem) = self { modem.free(now) } else { Ok(()) }
+    pub(crate) fn free(&mut self, now: Time) -> Freed {
+        match self {
+            Self::Bucket(bucket) => bucket.free(),
+            Self::TwoQueue(modem) => modem.free(now),
+            _ => Freed::Nothing,
+        }
     }
 
     /// Returns true if the server holds a packet until the link is free.
     #[inline]
     pub(crate) fn holds(&self) -> bool {
-        matches!(self, Self::TwoQueue(modem) if modem.holds())
+        match self {
+            Self::Bucket(bucket) => bucket.holds(),
+            Self::TwoQueue(modem) => modem.holds(),
+            _ => false,
+        }
     }
 
     /// Returns the time at which a full transmit queue has room again.
@@ -264,6 +281,7 @@ impl Server {
     /// Returns the number of packets that the server has taken from the queue but not yet put on the wire.
     pub(crate) fn inside(&self) -> usize {
         match self {
+            Self::Bucket(bucket) => usize::from(bucket.holds()),
             Self::TwoQueue(modem) => modem.inside(),
             _ => if_granted!(self, s => s.inside()).unwrap_or(0),
         }

@@ -2,7 +2,7 @@
 //! take packets.
 
 use super::bucket::shaped;
-use super::{Serializer, Serve, Taken};
+use super::{Freed, Serializer, Serve, Taken};
 use crate::Change;
 use docsis::{DocsisParams, Mac, TokenBucket};
 use packet::{Backlog, LinkView, PacketMeta};
@@ -21,10 +21,11 @@ impl TwoQueue {
         Self { bucket: TokenBucket::new(&p.flow), held: None, mac: Mac::new(p, rate) }
     }
 
-    /// Moves the held packet to the transmit queue. If the transmit queue has no room, returns the packet as an error.
+    /// Moves the held packet to the transmit queue. If the transmit queue has no room, returns the packet.
     #[inline]
-    pub(super) fn free(&mut self, now: Time) -> Result<(), PacketMeta> {
-        self.held.take().map_or(Ok(()), |packet| self.mac.push(now, packet))
+    pub(super) fn free(&mut self, now: Time) -> Freed {
+        let refused = self.held.take().and_then(|packet| self.mac.push(now, packet).err());
+        refused.map_or(Freed::Nothing, Freed::Refused)
     }
 
     /// Returns true if a packet waits for its tokens.
@@ -64,10 +65,10 @@ impl Serve for TwoQueue {
     }
 
     fn change(&mut self, now: Time, change: &Change) -> Option<Time> {
-        self.bucket.set_rates(now, change.max_sustained_rate, change.peak_traffic_rate);
+        let wait = self.bucket.set_rates(now, change.max_sustained_rate, change.peak_traffic_rate);
         change.rate.into_iter().for_each(|r| self.mac.set_rate(r));
         change.max_grant.into_iter().for_each(|g| self.mac.set_max_grant(g));
-        None
+        self.held.is_some().then(|| now + wait)
     }
 }
 

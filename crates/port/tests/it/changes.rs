@@ -56,6 +56,45 @@ fn a_shorter_delay_does_not_reorder_packets() {
 }
 
 #[test]
+fn a_packet_that_waits_for_tokens_waits_at_the_new_rate() {
+    let change = |rate: u64| Change { max_sustained_rate: Some(BitRate(rate)), ..Change::default() };
+    // the bucket of 3000 B sends two packets at once. The third needs 12 000 bits: 1 s at 12 kbit/s gives 12 000 - 6 000 of them
+    // by 0.5 s, and the rest takes 0.5 ms at 12 Mbit/s, then 1 ms per packet. A rate of 1 Mbit/s of the wire adds 12 ms
+    let bucket =
+        "queue = { droptail = {} }\nservice = { shaper = { max_sustained_rate = '12kbit', max_traffic_burst = 3000 } }";
+    let times = |text: &str, apart: f64| {
+        let mut b = Bench::new(text);
+        b.burst(ms(0.0), 4, 1500);
+        b.run(ms(apart + 500.0));
+        b.port.change(ms(apart + 500.0), change(12_000_000));
+        b.run(Time(1 << 40));
+        stamps(&b)
+    };
+    assert_eq!(times(bucket, 0.0), [ms(0.0), ms(0.0), ms(500.5), ms(501.5)]);
+    // the wire at 1 Mbit/s adds 12 ms for each packet. So the third packet begins to wait at 24 ms, with 24 ms of tokens
+    let wire = format!("rate = '1mbit'\n{bucket}");
+    assert_eq!(times(&wire, 0.0), [ms(12.0), ms(24.0), ms(512.5), ms(524.5)]);
+    // a packet whose transmission has begun is not touched: the fourth packet at 520 ms
+    let mut b = Bench::new(&wire);
+    b.burst(ms(0.0), 4, 1500);
+    b.run(ms(500.0));
+    b.port.change(ms(500.0), change(12_000_000));
+    b.run(ms(520.0));
+    b.port.change(ms(520.0), change(12_000));
+    b.run(Time(1 << 40));
+    assert_eq!(stamps(&b)[3], ms(524.5));
+    // the modem of 2012: tokens at 500.5 and 501.5 ms, and so the MAP at 506 ms, three MAPs later, instead of 1006 ms
+    let flow = "flow = { max_sustained_rate = '12kbit', max_traffic_burst = 3000 }";
+    let modem = format!("queue = {{ droptail = {{}} }}\nservice = {{ docsis = {{ {flow} }} }}");
+    assert_eq!(times(&modem, 0.0)[2..], [ms(506.0), ms(506.0)]);
+    // the downstream of DOCSIS 3.1 counts Ethernet frames of 1518 B: 3000 B of tokens hold one, and the second misses 36 B, or
+    // 24 ms at 12 kbit/s. The third, at 12 kbit/s from then on, misses 12 144 bits of which 0.5 s give 5712. At 12 Mbit/s, the
+    // rest takes 0.536 ms. Its symbol begins at 500.5575 ms and arrives after 105 us
+    let down = format!("queue = {{ droptail = {{}} }}\nservice = {{ docsis31 = {{ {flow}, downstream = {{}} }} }}");
+    assert_eq!(times(&down, 0.0)[2], Time(500_557_500 + 105_000));
+}
+
+#[test]
 fn a_service_flow_follows_its_schedule() {
     // the burst is spent in the first 10 s; then the rate is 5, 2.5 and 5 Mbit/s for 10 s each
     let mut b = Bench::new(&format!("queue = {{ droptail = {{ limit = '10p' }} }}\nservice = {{ shaper = {FLOW} }}"));
