@@ -9,6 +9,7 @@
 //!             buckets, which limit its requests
 //! allocation  all = min(tokens, free minislots, requested) + proactive;  L gets weight/256 of all, or less if L requested less,
 //!             or more if C requested less than the rest;  C gets the rest, up to its requests
+//! free        free_capacity x MAP interval, in whole minislots; the rest of a minislot counts in the next MAP
 //! place       L's requested minislots begin at the MAP's first proactive grant.  C's minislots begin at a random place (uniform).
 //!             In a MAP without proactive grants, L's minislots also begin at a random place
 //! ```
@@ -25,6 +26,9 @@ use units::{BitRate, Bytes, Duration, Rng, Time};
 pub(crate) const L: usize = 0;
 /// Index of the Classic service flow.
 pub(crate) const C: usize = 1;
+
+/// Parts of a byte: one part is 1e-9 bit, which 1 bit/s carries in 1 ns.
+const PER_BYTE: u128 = 8_000_000_000;
 
 /// The grants in one frame of a MAP, in minislots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +64,10 @@ pub(crate) struct Cmts {
     flows: [Option<Buckets>; 2],
     /// Distribution of the number of bytes that other modems leave free in a MAP.
     free: MaxGrant,
+    /// Fraction of a byte, in units of 1e-9 bit, by which `free` is too small in each MAP.
+    free_fraction: u64,
+    /// Bytes, and a fraction of a byte, that earlier MAPs left free and that were not a whole minislot.
+    free_rest: (u64, u64),
     proactive: Option<Proactive>,
     /// Bytes requested and not yet granted.
     requests: [u64; 2],
@@ -108,6 +116,8 @@ impl Cmts {
             map,
             flows: own.map(|flow| flow.map(|flow| buckets(flow, p))),
             free: MaxGrant::new(free, p.free_capacity_variation, 0),
+            free_fraction: p.free_capacity.map_or(0, |r| (u128::from(r.0) * u128::from(map.0) % PER_BYTE) as u64),
+            free_rest: (0, 0),
             proactive: p.proactive().map(|(every, slots)| Proactive { every, slots, next: 0 }),
             requests: [0; 2],
             frames: Vec::new(),
@@ -181,8 +191,22 @@ impl Cmts {
         [proactive + more_l, want_c.min(all - more_l)]
     }
 
-    /// Gives `slots` free minislots of the MAP to `flow`, after skipping the first `skip` free minislots.
-    fn place(&mut self, flow: usize, mut slots: u64, mut skip: u64) {
+    /// Draws the number of minislots that other modems leave free in a MAP. Bytes that are not a whole minislot count in the next
+    /// MAP.
+    fn draw_free(&mut self, rng: &mut Rng) -> u64 {
+        let left = self.free.draw(rng);
+        if left == u64::MAX {
+            return left;
+        }
+        let (bytes, fraction) = (self.free_rest.0 + left, self.free_rest.1 + self.free_fraction);
+        let bytes = bytes + fraction / PER_BYTE as u64;
+        self.free_rest = (bytes % self.slot_bytes, fraction % PER_BYTE as u64);
+        bytes / self.slot_bytes
+    }
+
+    /// Gives `slots` free minislots of the MAP to `flow`, after skipping the first `skip` free minislots. Returns the number of
+    /// minislots for which there is no room.
+    fn place(&mut self, flow: usize, mut slots: u64, mut skip: u64) -> u64 {
         for (frame, free) in self.frames.iter_mut().zip(&mut self.free_slots) {
             let skipped = skip.min(*free);
             skip -= skipped;
@@ -191,6 +215,7 @@ impl Cmts {
             *free -= taken;
             slots -= taken;
         }
+        slots
     }
 
     /// Schedules, at time `now`, the MAP that begins with frame `first` (counted from the start of the first MAP). Returns the
@@ -204,8 +229,7 @@ impl Cmts {
         self.free_slots.resize(frames, self.slots_per_frame);
         let (proactive, earliest) = self.place_proactive(first);
         let whole = self.frames_per_map * self.slots_per_frame;
-        let left = self.free.draw(rng);
-        let free = if left == u64::MAX { whole } else { (left / self.slot_bytes).min(whole) };
+        let free = self.draw_free(rng).min(whole);
         let [l, c] = self.allocate(free, proactive);
         self.charge(L, (l - proactive) * self.slot_bytes);
         self.charge(C, c * self.slot_bytes);
@@ -260,14 +284,17 @@ mod tests {
     use crate::ShaperParams;
     use crate::params31::LowLatencyParams;
 
-    fn cmts(mbit: u64, low_latency: Option<LowLatencyParams>) -> Cmts {
-        let flow = ShaperParams {
+    fn cmts_flow(mbit: u64) -> ShaperParams {
+        ShaperParams {
             max_sustained_rate: BitRate(mbit * 1_000_000),
             max_traffic_burst: Bytes(3044),
             peak_traffic_rate: None,
             peak_burst: Bytes(1522),
-        };
-        Cmts::new(&Docsis31Params { low_latency, ..Docsis31Params::new(flow) })
+        }
+    }
+
+    fn cmts(mbit: u64, low_latency: Option<LowLatencyParams>) -> Cmts {
+        Cmts::new(&Docsis31Params { low_latency, ..Docsis31Params::new(cmts_flow(mbit)) })
     }
 
     fn pgs(mbit: u64, us: u64) -> Option<LowLatencyParams> {
@@ -324,6 +351,24 @@ mod tests {
         // apart: frames 105 (15 x 7), 112 and 119 have a grant
         let (_, all) = sum(m.map(Time(1 << 40), 105, &mut rng));
         assert_eq!(all, 3 * 13);
+    }
+
+    #[test]
+    fn any_free_capacity_is_granted_in_the_long_run() {
+        for kbit in [1, 100, 180, 500, 1000, 5000] {
+            let flow = cmts_flow(50);
+            let free = Some(BitRate(kbit * 1000));
+            let p = Docsis31Params { free_capacity: free, ..Docsis31Params::new(flow) };
+            let mut m = Cmts::new(&p);
+            let mut rng = Rng::named(1, "mac");
+            let mut slots = 0;
+            m.request(C, 1 << 40);
+            for map in 0..10_000 {
+                slots += sum(m.map(Time(map * 2_025_000), map * 15, &mut rng)).0[C];
+            }
+            // 10 000 MAPs of 2.025 ms carry 20.25 s x rate / 8 bytes, rounded down to whole minislots
+            assert_eq!(slots, kbit * 20_250 / 8 / 48, "{kbit} kbit/s");
+        }
     }
 
     #[test]
