@@ -10,7 +10,7 @@
 //! allocation  all = min(tokens, free minislots, requested) + proactive;  L gets weight/256 of all, or less if L requested less,
 //!             or more if C requested less than the rest;  C gets the rest, up to its requests
 //! free        free_capacity x MAP interval, in whole minislots; the rest of a minislot counts in the next MAP
-//! place       L's requested minislots begin at the MAP's first proactive grant.  C's minislots begin at a random place (uniform).
+//! place       a proactive grant that does not fit into the rest of its MAP continues at the start of the next.  L's requested minislots begin at the MAP's first proactive grant.  C's minislots begin at a random place (uniform).
 //!             In a MAP without proactive grants, L's minislots also begin at a random place
 //! ```
 //!
@@ -47,6 +47,8 @@ struct Proactive {
     slots: u64,
     /// Number of the frame that holds the next grant, counted from the start of the first MAP.
     next: u64,
+    /// Minislots of the last grant for which its MAP had no room. The next MAP begins with them.
+    owed: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -118,7 +120,7 @@ impl Cmts {
             free: MaxGrant::new(free, p.free_capacity_variation, 0),
             free_fraction: p.free_capacity.map_or(0, |r| (u128::from(r.0) * u128::from(map.0) % PER_BYTE) as u64),
             free_rest: (0, 0),
-            proactive: p.proactive().map(|(every, slots)| Proactive { every, slots, next: 0 }),
+            proactive: p.proactive().map(|(every, slots)| Proactive { every, slots, next: 0, owed: 0 }),
             requests: [0; 2],
             frames: Vec::new(),
             free_slots: Vec::new(),
@@ -260,12 +262,13 @@ impl Cmts {
             // skips the grants that fall into MAPs which this scheduler did not make
             p.next += (first - p.next).div_ceil(p.every) * p.every;
         }
-        let (end, mut earliest) = (first + self.frames_per_map, None);
+        let (end, mut earliest) = (first + self.frames_per_map, (p.owed > 0).then_some(0));
+        p.owed = self.place(L, p.owed, 0);
         while p.next < end {
             let frame = (p.next - first) as usize;
             earliest.get_or_insert(frame);
             let skip = self.free_slots[..frame].iter().sum();
-            self.place(L, p.slots, skip);
+            p.owed += self.place(L, p.slots, skip);
             p.next += p.every;
         }
         self.proactive = Some(p);
@@ -351,6 +354,29 @@ mod tests {
         // apart: frames 105 (15 x 7), 112 and 119 have a grant
         let (_, all) = sum(m.map(Time(1 << 40), 105, &mut rng));
         assert_eq!(all, 3 * 13);
+    }
+
+    #[test]
+    fn the_guaranteed_rate_is_granted_whatever_its_interval() {
+        // 200 Mbit/s with MAC headers are 210 Mbit/s: 24 806.25 B or 517 minislots every 945 us (7 frames), 2.2 frames of the
+        // channel. So grants that begin in frame 13 or 14 of a MAP of 15 frames continue in the next MAP
+        for (us, every, slots) in [(945, 7, 517), (2025, 15, 1108), (135, 1, 74), (1350, 10, 739)] {
+            let mut m = cmts(300, pgs(200, us));
+            let mut rng = Rng::named(1, "mac");
+            let maps = 7 * every;
+            let mut all = 0;
+            for map in 0..maps {
+                all += sum(m.map(Time(map * 2_025_000), map * 15, &mut rng)).1;
+            }
+            assert_eq!(all, 7 * 15 * slots, "every {us} us");
+        }
+        // the grant of frame 14 fills this frame with 235 minislots. The next MAP begins with the other 282, and its own grants
+        // begin in frames 6 and 13; the latter again takes two frames of this MAP
+        let mut m = cmts(300, pgs(200, 945));
+        let mut rng = Rng::named(1, "mac");
+        m.map(Time(0), 0, &mut rng);
+        let frames = m.map(Time(2_025_000), 15, &mut rng).iter().map(|f| f.proactive).collect::<Vec<_>>();
+        assert_eq!(frames, [235, 47, 0, 0, 0, 0, 235, 235, 47, 0, 0, 0, 0, 235, 235]);
     }
 
     #[test]
