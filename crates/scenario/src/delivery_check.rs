@@ -37,8 +37,7 @@ fn largest(app: &NetworkApp, network: &Network) -> Bytes {
     let given = |key: &str| tree[traffic.name()][key].as_str().and_then(|text| text.parse::<Bytes>().ok());
     let datagram = ["size", "audio_size", "packet", "mtu"].into_iter().filter_map(given).max();
     let datagrams = match traffic {
-        // the size of a game's largest snapshot, including headers
-        Traffic::Game(_) => return Bytes(1518),
+        Traffic::Game(_) => return Bytes(traffic::LARGEST_GAME_PACKET),
         Traffic::Burst(_) => tree[traffic.name()]["transport"] == "udp",
         _ => traffic.is_datagrams(),
     };

@@ -29,8 +29,12 @@ use units::{Duration, Problem, Time, math};
 const HEADERS: f64 = 46.0;
 /// Minimum gap in ms. It bounds the packet rate.
 const LEAST_GAP: f64 = 1.0;
-/// Maximum payload of an unfragmented packet, bytes.
-const MOST_PAYLOAD: f64 = 1472.0;
+/// Upper bound on the payloads, which no draw reaches: u is at most 1 - 2^-53, so a payload is at most 50 + 11 x 53 ln 2 = 454.1
+/// bytes.
+const MOST_PAYLOAD: f64 = 455.0;
+
+/// Upper bound on the size of a game's packets on the wire, bytes.
+pub const LARGEST_GAME_PACKET: u64 = (MOST_PAYLOAD + HEADERS) as u64;
 
 /// A largest extreme value distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -168,6 +172,18 @@ mod tests {
             let numbers = fake.datagrams.iter().filter(|d| d.1 == role).map(|d| d.3);
             assert!(numbers.enumerate().all(|(i, number)| i as u64 == number));
         }
+    }
+
+    #[test]
+    fn no_payload_exceeds_the_bound() {
+        // the largest and the smallest number that a generator can draw below 1 and above 0
+        for u in [1.0 - f64::EPSILON / 2.0, 1e-12] {
+            for p in PAYLOADS {
+                let payload = p.location - p.scale * math::ln(-math::ln(u));
+                assert!((1.0..MOST_PAYLOAD).contains(&payload), "{payload}");
+            }
+        }
+        assert_eq!(LARGEST_GAME_PACKET, 501);
     }
 
     #[test]

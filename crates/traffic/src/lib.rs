@@ -64,5 +64,6 @@ pub use arrivals::Arrivals;
 pub(crate) use cbr::Cbr;
 pub use endpoint::EndpointParams;
 pub use ftp::Ftp;
+pub use game::LARGEST_GAME_PACKET;
 pub use voip::VoipParams;
 pub use web::Web;
