@@ -113,6 +113,14 @@ impl Impairments {
     }
 }
 
+/// The effect of a wire's impairments on one packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Late {
+    pub lost: bool,
+    /// Time that retransmissions take. Later packets wait for it even if the packet is lost.
+    pub by: Duration,
+}
+
 /// The impairments of a running wire. Each kind draws from its own random stream, so that switching one kind on does not change
 /// the draws of the other impairments.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,12 +151,13 @@ impl Impaired {
         }
     }
 
-    /// Returns the delay that retransmissions add to a packet of `size` bytes that leaves at `at`; `None` if the packet
-    /// is lost.
+    /// Returns the effect of the policer, of burst losses and of retransmissions on a packet of `size` bytes that leaves at `at`.
     #[cold]
-    pub(crate) fn late(&mut self, size: u64, at: Time) -> Option<Duration> {
-        let lost = self.exceeds_rate(size, at) || self.lost_in_burst();
-        if lost { None } else { self.retransmitted() }
+    pub(crate) fn late(&mut self, size: u64, at: Time) -> Late {
+        if self.exceeds_rate(size, at) || self.lost_in_burst() {
+            return Late { lost: true, by: Duration::ZERO };
+        }
+        self.retransmitted()
     }
 
     /// Returns true if the policer drops a packet of `size` bytes that leaves at `at`.
@@ -171,14 +180,17 @@ impl Impaired {
         self.loss_rng.chance(loss.get())
     }
 
-    /// Returns the delay that a packet's failed transmissions add; `None` if every attempt fails.
+    /// Returns the delay that a packet's failed transmissions add. If every attempt fails, the packet is lost, and the link has
+    /// been busy with it until its last attempt.
     ///
     /// Bound: `attempts` iterations.
-    fn retransmitted(&mut self) -> Option<Duration> {
-        let Some(link) = &self.spec.retransmission else { return Some(Duration::ZERO) };
+    fn retransmitted(&mut self) -> Late {
+        let Some(link) = &self.spec.retransmission else { return Late::default() };
         let failed =
             (0..link.attempts).take_while(|_| self.retransmission_rng.chance(link.failure.get())).count() as u64;
-        (failed < u64::from(link.attempts)).then(|| Duration(link.delay.0.saturating_mul(failed)))
+        let attempts = u64::from(link.attempts);
+        let again = failed.min(attempts - 1);
+        Late { lost: failed == attempts, by: Duration(link.delay.0.saturating_mul(again)) }
     }
 
     /// Returns the time for which the next packet is held back; `None` if it is not held back.

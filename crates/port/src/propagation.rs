@@ -140,13 +140,18 @@ impl Propagation {
     ) {
         let by_chance = self.loss_rng.chance(self.loss);
         let late =
-            self.impaired.as_mut().map_or(Some(Duration::ZERO), |impaired| impaired.late(u64::from(packet.size), end));
-        if by_chance || late.is_none() || !self.lose.is_empty() && self.chosen() {
+            self.impaired.as_mut().map(|impaired| impaired.late(u64::from(packet.size), end)).unwrap_or_default();
+        let before = by_chance || !self.lose.is_empty() && self.chosen();
+        if before || late.lost {
+            if !before && !self.reorder && !late.by.is_zero() {
+                // all attempts to send this packet failed, and later packets have waited for them
+                self.last_arrival = self.last_arrival.max(end + self.delay + late.by);
+            }
             self.lost.add(&packet);
             return Recorder { now, link, env }.dropped(&packet, DropReason::LinkLoss, Point::Dequeue);
         }
         self.departed.add(&packet);
-        let mut arrival = end + self.delay + late.unwrap_or_default();
+        let mut arrival = end + self.delay + late.by;
         if !self.jitter.is_zero() {
             arrival += Duration(self.jitter_rng.below(self.jitter.0.saturating_add(1)));
         }

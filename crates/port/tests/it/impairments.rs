@@ -111,6 +111,22 @@ fn later_packets_wait_for_a_retransmission() {
 }
 
 #[test]
+fn later_packets_also_wait_for_a_packet_that_is_given_up() {
+    let mut b = link("retransmission = { failure = 0.5, delay = '100ms', attempts = 3 }");
+    send(&mut b, 10_000);
+    let lost = lost(&b);
+    // a lost packet occupies the link until its third attempt, 200 ms later, so the next packet arrives no earlier
+    let stamp: std::collections::BTreeMap<u64, u64> = b.out.iter().map(|p| (p.seq, p.stamp.0)).collect();
+    let mut pairs = 0;
+    for seq in (0..lost.len() as u64 - 1).filter(|seq| lost[*seq as usize]) {
+        let Some(next) = stamp.get(&(seq + 1)) else { continue };
+        assert!(*next >= seq * 1_000_000 + 210_000_000, "{seq}");
+        pairs += 1;
+    }
+    assert!(pairs > 1000, "{pairs}");
+}
+
+#[test]
 fn a_packet_that_is_held_back_is_overtaken_by_a_bound() {
     let n = 10_000;
     let mut b = link("reordering = { chance = '10%', by = '2500us' }");
