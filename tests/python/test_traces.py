@@ -251,7 +251,7 @@ def test_a_trace_is_drawn_and_others_are_refused(tmp_path: Path):
     assert labels[0] == "up: sojourn (ms)"
     assert {"count", "to the next drop (ms)", "long: window (kB)", "round trip (ms)"} <= set(labels)
     assert len(plot(result, kind="trace", of="long").axes) == 2
-    with pytest.raises(Unfit, match="has no trace; expected up, long"):
+    with pytest.raises(Unfit, match="has no trace; expected up, down, long"):
         plot(result, kind="trace", of="nothing")
     with pytest.raises(Unfit, match="has no trace; record one with bloatlab run FILE -o DIR --trace links,flows"):
         plot(bloatlab.run(LINE_PLAIN), kind="trace")

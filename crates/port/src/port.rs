@@ -279,7 +279,7 @@ impl Probed for Port {
         out.packets("delivered", counters.delivered.packets);
         out.packets("dropped", counters.dropped().packets);
         out.packets("marked", counters.queue.marked.iter().flatten().sum());
-        out.rate("rate", self.egress.rate.map(|_| view.rate.0 as f64));
+        out.rate("rate", self.rate(out.now()).map(|rate| rate.0 as f64));
         out.bytes("tokens", view.tokens.0);
         out.packets("transmit_backlog", self.transmit_backlog(out.now()).packets.into());
     }

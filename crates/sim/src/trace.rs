@@ -13,6 +13,7 @@ use packet::{FlowId, Item, Reading, Unit, Value};
 use record::trace::{Chunk, FateTable, NO_WORD, ReadingTable};
 use record::{FlowOwner, Mask, Probed, Record, Sink, Subject};
 use scenario::{Interval, Scenario, can_queue};
+use std::cell::Cell;
 use units::{Duration, Time};
 
 /// The settings and last readings of one traced link.
@@ -170,9 +171,9 @@ impl<F: FnMut(Chunk)> Trace<F> {
 }
 
 /// Returns true if the state of a link or sender differs from the last values in `seen`, and stores the new values
-/// there.
+/// there. A link whose discipline has no state of its own, such as drop-tail, changes with its backlog and its counts.
 fn changed(now: Time, seen: &mut LastValues, state: &dyn Probed) -> bool {
-    let (mut at, mut differs) = (0, false);
+    let (at, mut differs) = (Cell::new(0), false);
     let mut compare = |item: Item<'_>| {
         let Item::Value(_, _, value) = item else { return };
         let bits = match value {
@@ -183,16 +184,19 @@ fn changed(now: Time, seen: &mut LastValues, state: &dyn Probed) -> bool {
                 word.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
             }
         };
-        match seen.get_mut(at) {
+        match seen.get_mut(at.get()) {
             Some(old) => differs |= std::mem::replace(old, bits) != bits,
             None => {
                 seen.push(bits);
                 differs = true;
             }
         }
-        at += 1;
+        at.set(at.get() + 1);
     };
     state.own(&mut Reading::new(now, false, &mut compare));
+    if at.get() == 0 {
+        state.around(&mut Reading::new(now, false, &mut compare));
+    }
     differs
 }
 

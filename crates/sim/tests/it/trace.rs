@@ -55,6 +55,44 @@ fn with(trace: &str) -> Scenario {
     read(&format!("{trace}\n{LINE}"))
 }
 
+/// Returns the rows of table `links`, after each change, of the link `keys` under a flow of UDP.
+fn changes(keys: &str) -> Vec<Chunk> {
+    let text = format!(
+        "duration = '2s'\ntrace = {{ links = ['up'], interval = 'change' }}\n[link.up]\nfrom = 'a'\nto = 'b'\n{keys}\n\
+         [link.down]\nfrom = 'b'\nto = 'a'\n[app.x]\nfrom = 'a'\nto = ['b']\nstart_spread = '0s'\n\
+         traffic.cbr = {{ rate = '6mbit', size = '1500B' }}\n"
+    );
+    traced(&read(&text)).0.remove("links").unwrap_or_default()
+}
+
+#[test]
+fn a_link_without_a_law_has_a_row_for_each_change_of_its_backlog() {
+    let rows = changes("rate = '5mbit'\nqueue.droptail = { limit = '20p' }");
+    let (offered, backlog) = (numbers(&rows, "offered_packets"), numbers(&rows, "backlog_packets"));
+    // 6 Mbit/s are 500 packets/s, so every packet has a row, and the queue fills up
+    assert!(offered.len() >= 1000, "{}", offered.len());
+    assert!((1..1000).all(|n| offered.contains(&f64::from(n))), "each packet is offered");
+    assert!((0..=20).all(|n| backlog.contains(&f64::from(n))), "every length of the queue is seen");
+}
+
+#[test]
+fn every_kind_of_link_has_its_rate_in_the_trace() {
+    let flow = "flow = { max_sustained_rate = '5mbit' }";
+    for keys in [
+        "rate = '5mbit'".to_owned(),
+        "shaper = { max_sustained_rate = '5mbit' }".to_owned(),
+        "shaper.htb = { rate = '5mbit' }".to_owned(),
+        format!("docsis = {{ {flow} }}"),
+        format!("docsis = {{ {flow}, model = 'docsis_link_2013' }}"),
+        format!("docsis31 = {{ {flow} }}"),
+        format!("docsis31 = {{ {flow}, downstream = {{}} }}"),
+        "delivery.trace = { file = 'x', opportunity = 6250, source = '+10' }".to_owned(),
+    ] {
+        let rates = numbers(&changes(&keys), "rate_mbit");
+        assert!(!rates.is_empty() && rates.iter().all(|rate| *rate == 5.0), "{keys}: {rates:?}");
+    }
+}
+
 fn numbers(chunks: &[Chunk], name: &str) -> Vec<f64> {
     chunks
         .iter()
