@@ -28,7 +28,9 @@ pub struct ShaperParams {
     /// Unit: bit/s.
     pub max_sustained_rate: BitRate,
     /// Maximum Traffic Burst: depth of the sustained rate's bucket. MULPI C.2.2.7.3 (TLV 24.9, 25.9). Unit: bytes.
-    /// Default 3044.
+    /// Default 3044. With `model = "docsis_link_2013"`, a modem requests at most this many bytes per MAP, and tokens
+    /// that arrive in a full bucket are lost. So it carries `max_sustained_rate` only if the burst covers the tokens of two
+    /// MAP intervals: 4 ms, or 25 kB at 50 Mbit/s. With both defaults, it carries at most 12.2 Mbit/s.
     #[serde(default = "max_traffic_burst")]
     pub max_traffic_burst: Bytes,
     /// Peak Traffic Rate: highest rate while the sustained rate's bucket has tokens; null for no limit. MULPI
