@@ -29,17 +29,17 @@ BLAST = {"start_s": 30, "stop_s": 60, "bps": 10e6, "payload": 1000}
 def measure(spec: dict[str, Any]) -> dict[str, float]:
     """Builds the network, runs the traffic, and returns the metrics."""
     build(spec)
-    dice, clock = random.Random(f"{spec['name']}/{spec['seed']}"), Clock()  # noqa: S311
+    dice, clock = _dice(spec, "samples"), Clock()
     zero, duration = time.monotonic() + SETTLE_S, float(spec["duration_s"])
     flows: list[list[Flow]] = []
     for group in spec["flows"]:
         first = 5001 + sum(len(made) for made in flows)
         flows.append([Flow(clock, group, first + i) for i in range(group["n"])])
-        for flow in flows[-1]:
-            clock.at(zero + dice.random(), flow.start)
+        for i, flow in enumerate(flows[-1]):
+            clock.at(zero + _dice(spec, f"flow{len(flows) - 1}_{i:04}").random(), flow.start)
     rewrite_ect([flow.port for made in flows for flow in made if flow.group.get("ect1")])
     pings = [
-        Pings(clock, k, stream.get("tos", 0), zero + 0.1 * dice.random(), zero + duration - 2)
+        Pings(clock, k, stream.get("tos", 0), zero + 0.1 * _dice(spec, f"ping{k + 1}").random(), zero + duration - 2)
         for k, stream in enumerate(spec.get("pings", [{"tos": 0}]))
     ]
     streams = spec.get("udp") or ([BLAST] if spec.get("group") == "d" else [])
@@ -48,6 +48,11 @@ def measure(spec: dict[str, Any]) -> dict[str, float]:
     recorder = Recorder(spec, clock, dice, zero, flows)
     clock.run(zero + duration + 0.001)
     return recorder.metrics(pings, datagrams, pages)
+
+
+def _dice(spec: dict[str, Any], name: str) -> random.Random:
+    """Returns the random numbers of one purpose. Starts are those of bloatlab for the same seed (validate/build.py)."""
+    return random.Random(f"validate/{spec['name']}/{spec['seed']}/{name}")  # noqa: S311
 
 
 def main(spec: Path, out: Path) -> None:
