@@ -19,6 +19,7 @@ from bloatlab.advice.race import Raced, race
 from bloatlab.advice.recommend import preferred
 from bloatlab.advice.recommendation import CLOSE
 from bloatlab.advice.score import Judged
+from bloatlab.advice.settings import limits
 from bloatlab.always_valid import bounds
 from bloatlab.statistics import interval
 
@@ -218,12 +219,29 @@ def test_nothing_on_a_device_that_only_has_long_queues_helps(tmp_path: Any):
     (tmp_path / "bad.toml").write_text(BAD)
     done = recommend(up="2mbit", rtt="40ms", device=str(tmp_path / "bad.toml"), seeds=2, seconds=20.0)
     assert "call" in {m.name for m in done.failing}
-    assert done.sentence.startswith("Nothing on this device helps: call MOS 1.")
+    assert done.sentence.startswith("No setting of this device is good enough: call MOS 1.")
     router = next(r for r in done.remedies if "fq_codel" in r.words)
     assert not router.failing
     call = router.judged.values["call"].of
     assert call is not None
     assert call.mean > 4.0
+
+
+def test_if_nothing_is_good_enough_the_best_is_compared_with_today_and_close_ones_do_not_count(tmp_path: Any):
+    # both buffers delay the call by far too much, but the page loads faster behind the shorter one
+    (tmp_path / "bad.toml").write_text(BAD.replace("droptail 1s", "droptail 2s"))
+    done = recommend(up="1mbit", rtt="40ms", device=str(tmp_path / "bad.toml"), seeds=2, seconds=20.0)
+    assert done.failing
+    assert done.best is done.lead
+    assert (done.best.option.name, done.today.option.name) == ("droptail 1 s", "droptail 2 s")
+    # they are not separated and 5 points or less apart, and yet the longer one is neither chosen nor as good
+    (other,) = done.others
+    assert (other.verdict, other.by.mean <= CLOSE) == ("not separated", True)
+    assert limits(done) == (done.best.option.size,) * 3
+    assert "at best" not in done.sentence
+    assert "Today's setting is drop-tail with 2 s of buffer. Call MOS 1." in done.sentence
+    # the same race with more points, in which the default is close enough
+    assert preferred(done.question, done.raced).option.name == "droptail 2 s"
 
 
 def test_a_quick_look_gives_no_verdict(tmp_path: Any):

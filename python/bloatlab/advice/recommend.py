@@ -15,7 +15,7 @@ from bloatlab.advice.options import Option, least, option, options, standards, t
 from bloatlab.advice.question import Asked, Question, asked
 from bloatlab.advice.race import Raced, race
 from bloatlab.advice.recommendation import Guess, Recommendation, alike
-from bloatlab.advice.remedies import failed, remedies
+from bloatlab.advice.remedies import fails, hopeless, remedies
 from bloatlab.advice.runs import Runs
 from bloatlab.advice.score import Judged, front
 from bloatlab.sweep import Executor, Store, Watch, silent
@@ -74,8 +74,9 @@ def answered(
     raced = race(every, judge, q.objective, rtts=len(line.rtts), seeds=q.seeds, runs=q.runs, kept=now)
     places = {id(o): n for n, o in enumerate(every)}
     all_ = sorted([raced.lead, *(c.judged for c in raced.others)], key=lambda j: places[id(j.option)])
-    best = raced.lead if q.quick else preferred(q, raced)
-    failing = failed(q.objective, q.wanted, all_, best)
+    bad = hopeless(q.objective, q.wanted, all_)
+    best = raced.lead if q.quick else preferred(q, raced, hopeless=bad)
+    failing = fails(q.objective, q.wanted, best) if bad else []
     guesses = _guesses(q, made, best)
     return Recommendation(
         q,
@@ -92,7 +93,7 @@ def answered(
     )
 
 
-def preferred(question: Question, raced: Raced) -> Judged:
+def preferred(question: Question, raced: Raced, *, hopeless: bool = False) -> Judged:
     """Returns the setting to choose among the settings that are about as good as the leader (see `alike`).
 
     The device's default is preferred, then the settings named by its standards, then the same disciplines with other
@@ -106,7 +107,7 @@ def preferred(question: Question, raced: Raced) -> Judged:
         place = exact[0] if exact else len(named) + (same[0] if same else len(named))
         return place, -one.points.mean
 
-    return min(alike(raced), key=rank)
+    return min(alike(raced, hopeless=hopeless), key=rank)
 
 
 def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:

@@ -14,6 +14,7 @@ from bloatlab.scenario import Scenario
 from bloatlab.tables import counted, listed, number
 
 #: A setting that the race did not separate from the best may be chosen if its mean is at most this many points lower.
+#: If no setting is good enough, this does not apply: the best itself then has few points, of which 5 are a large part.
 CLOSE = 5.0
 
 #: Minimum number of seeds for which tables show an interval. With two seeds, the interval would be about a dozen times
@@ -103,17 +104,17 @@ class Recommendation:
         return self.question.scenario(chosen, seed, f"{self.question.device.name}, {chosen.name}")
 
 
-def alike(raced: Raced) -> list[Judged]:
+def alike(raced: Raced, *, hopeless: bool) -> list[Judged]:
     """Returns the leader and all available settings that may be chosen instead of it.
 
     These are the settings tied with the leader, and those that the race did not separate from it and whose mean is at
-    most `CLOSE` points lower.
+    most `CLOSE` points lower. If no available setting is good enough (`hopeless`), only the tied ones are.
     """
     close = [
         c.judged
         for c in raced.others
         if c.judged.option.discipline.settable
-        and (c.verdict == "tied" or (c.verdict == "not separated" and c.by.mean <= CLOSE))
+        and (c.verdict == "tied" or (not hopeless and c.verdict == "not separated" and c.by.mean <= CLOSE))
     ]
     return [raced.lead, *close]
 
@@ -142,16 +143,16 @@ def answer_sentence(of: Recommendation) -> str:
         )
     size = f": {number(best.option.size, 0)} bytes" if best.option.counts_bytes else ""
     chosen = f"{best.option.words}{size}"
-    if of.failing:
-        bad = ", ".join(_measure(m, best.values[m.name]) for m in of.failing)
-        return f"Nothing on this device helps: {bad} at best, with {chosen}."
     if now is best:
         measures = ", ".join(_measure(m, best.values[m.name]) for m in wanted)
-        words = f"Keep {chosen}. That is today's setting."
+        words, todays = f"Keep {chosen}.", "That is today's setting."
     else:
         measures = "; ".join(_beside(m, best.values[m.name], now.values[m.name]) for m in wanted)
-        words = f"Set {chosen}. Today's setting is {now.option.words}."
-    return f"{words} {_capital(measures)}."
+        words, todays = f"Set {chosen}.", f"Today's setting is {now.option.words}."
+    if of.failing:
+        bad = ", ".join(_measure(m, best.values[m.name]) for m in of.failing)
+        words = f"No setting of this device is good enough: {bad} even with {chosen}."
+    return f"{words} {todays} {_capital(measures)}."
 
 
 def sure(of: Recommendation) -> list[str]:
@@ -240,7 +241,7 @@ def _not_available(of: Recommendation) -> Iterator[str]:
 def _remedy(of: Recommendation, remedy: Remedy) -> str:
     """Describes the effect of a remedy on the measures that fail."""
     values = ", ".join(_measure(m, remedy.judged.values[m.name]) for m in of.failing)
-    verb = "does not help either" if any(m in remedy.failing for m in of.failing) else "would help"
+    verb = "is not enough either" if any(m in remedy.failing for m in of.failing) else "would help"
     return f"{_capital(remedy.words)} {verb}: {values} ({counted(remedy.judged.points.n, 'seed')})."
 
 

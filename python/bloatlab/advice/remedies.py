@@ -39,13 +39,9 @@ def fails(objective: Objective, wanted: Sequence[Wanted], of: Judged) -> list[Wa
     return [m for m in wanted if m.kinds and m.points(means[m.name]) < objective.floor]
 
 
-def failed(objective: Objective, wanted: Sequence[Wanted], all_: Sequence[Judged], best: Judged) -> list[Wanted]:
-    """Returns the measures in which the chosen setting fails, if every available setting fails in at least one.
-
-    Otherwise the result is empty, because no remedy outside the device is needed.
-    """
-    hopeless = all(fails(objective, wanted, j) for j in all_ if j.option.discipline.settable)
-    return fails(objective, wanted, best) if hopeless else []
+def hopeless(objective: Objective, wanted: Sequence[Wanted], all_: Sequence[Judged]) -> bool:
+    """Returns whether every available setting fails in at least one measure."""
+    return all(fails(objective, wanted, j) for j in all_ if j.option.discipline.settable)
 
 
 def remedies(question: Question, made: Runs, best: Judged) -> list[Remedy]:

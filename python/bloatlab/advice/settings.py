@@ -10,8 +10,7 @@
 
 The Target Buffer is the size of the chosen setting. The Minimum Buffer is found by going down from there through the
 simulated sizes of the same discipline, and stopping before the first size that is not good; the Maximum Buffer, by
-going up. A size is good if it leads, is tied with the leader, or is on average at most five points behind the leader
-and not separated from it (see `race`).
+going up. A size is good if it is one of those that may be chosen (see `recommendation.alike`).
 """
 
 from dataclasses import dataclass
@@ -45,7 +44,7 @@ def settings(of: Recommendation) -> list[Setting]:
 def limits(of: Recommendation) -> tuple[int, int, int]:
     """Returns the Minimum, Target and Maximum Buffer in bytes; the module docstring defines them."""
     best = of.best.option
-    good = {id(one) for one in alike(of.raced)}
+    good = {id(one) for one in alike(of.raced, hopeless=bool(of.failing))}
     same = sorted((j.option.size, id(j) in good) for j in of.judged if j.option.discipline is best.discipline)
     low = high = next(n for n, (size, _) in enumerate(same) if size == best.size)
     while low > 0 and same[low - 1][1]:
