@@ -21,7 +21,7 @@ from bloatlab.judge.subjects import subject
 from bloatlab.judge.suites import Criterion
 from bloatlab.judge.verdicts import ruling
 from bloatlab.sweep import Point, Store, Threads
-from conftest import Say
+from conftest import DUMBBELL, Say
 
 ROOT = Path(__file__).parents[2]
 BROKEN = Path(__file__).with_name("broken_controllers.py")
@@ -182,6 +182,10 @@ def test_a_suite_names_one_place_as_a_string_or_in_a_list() -> None:
     [
         ("codel target 15ms", {"codel": {"target": "15ms", "limit": "84p"}}),
         ('{ codel = { target = "15ms", limit = "50p" } }', {"codel": {"target": "15ms", "limit": "50p"}}),
+        ("droptail", {"droptail": {"limit": "84p"}}),
+        # a limit that equals the default of the discipline is a limit
+        ("droptail limit 1000p", {"droptail": {"limit": "1000p"}}),
+        ("fq_codel flows 64 limit 10240", {"fq_codel": {"flows": 64, "limit": "10240p"}}),
         (f"{ROOT}/examples/laws/codel.py:CoDel", {"python": {"law": "codel.py:CoDel", "limit": "84p"}}),
         (f"{ROOT}/examples/laws/home.toml:up", {"python": {"most": 20_000_000, "limit": "250p"}}),
     ],
@@ -198,6 +202,13 @@ def test_a_queue_of_the_user_is_judged_with_the_buffer_of_the_case(
     assert {key: made[key] for key in parameters} == parameters
     assert done.name == queue
     assert done.tried[0].word in ("met", "not met")
+
+
+def test_a_limit_in_a_file_is_kept_if_it_equals_the_default(scenario_file: Path) -> None:
+    for text, limit in (("droptail limit 1000p", {"limit": "1000p"}), ("droptail", None)):
+        scenario_file.write_text(DUMBBELL.replace('queue.codel = { limit = "100p" }', f'queue = "{text}"'))
+        value = subject(f"{scenario_file}:up", "link.up.queue").value
+        assert value == ("droptail" if limit is None else {"droptail": limit})
 
 
 #: Transports: one that responds to losses, one that does not, and one that raises an error at its first timeout.

@@ -6,6 +6,7 @@ A class in a Python file is a controller, a transport, or the law of a queue.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -125,10 +126,13 @@ def queue(text: str) -> Subject:
         except tomllib.TOMLDecodeError as error:
             raise JudgeError(f"judge: --queue {text[:80]}: not a table of TOML ({error})") from None
     known = _resolved(value, text, folder)
-    if isinstance(value, str):  # from tc's syntax, only the parameters that differ from their defaults are kept
+    if isinstance(value, str):
+        # of a text, only the parameters that differ from their defaults are kept, and a limit that it names: without a
+        # limit, the queue would have the buffer of the case
         ((name, table),) = known.items()
+        named = {"limit"} & set(re.findall(r"\w+", value))
         usual = _resolved(name, text, None)[name] if name in _queues() else {}
-        own = {key: of for key, of in table.items() if key not in usual or of != usual[key]}
+        own = {key: of for key, of in table.items() if key in named or key not in usual or of != usual[key]}
         value = {name: own} if own else name
     return Subject(text, value, folder)
 
