@@ -19,7 +19,7 @@ from bloatlab.judge import Judged, judged, measures, names, suite, suites, trans
 from bloatlab.judge.page import write_pages
 from bloatlab.judge.subjects import subject
 from bloatlab.judge.suites import Criterion
-from bloatlab.judge.verdicts import ruling
+from bloatlab.judge.verdicts import junit, ruling
 from bloatlab.sweep import Point, Store, Threads
 from conftest import DUMBBELL, Say
 
@@ -305,6 +305,11 @@ def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
     # A.5 requires that nothing is lost, but CUBIC fills the buffer and loses packets
     (done,) = judged(suite("bbr").only("A.5"), "cubic")
     assert [one.word for one in done.tried] == ["cannot be judged here"]
+    assert {ruling.word for ruling in done.tried[0].rulings} >= {"not met"}
+    # the command ends with 0, so a program that reads its file finds no failure either
+    (tests,) = ET.fromstring(junit([done]))  # noqa: S314  our own text
+    assert (tests.get("failures"), tests.get("skipped"), tests.get("tests")) == ("0", str(len(tests)), str(len(tests)))
+    assert len(tests.findall("testcase/skipped")) == len(tests)
 
 
 @pytest.mark.parametrize(

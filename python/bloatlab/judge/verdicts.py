@@ -222,21 +222,28 @@ def ruling(
 
 
 def junit(every: Sequence[Judged]) -> str:
-    """Writes the verdicts as JUnit XML: one suite per controller and document, one case per criterion."""
+    """Writes the verdicts as JUnit XML: one suite per controller and document, one case per criterion.
+
+    A test fails only if its criterion counts towards a verdict "not met". So a condition never fails, and all criteria
+    of a case that cannot be judged are skipped.
+    """
     root = ET.Element("testsuites", {"name": "bloatlab judge"})
     for judged in every:
         rulings = [(one, r) for one in judged.tried for r in one.rulings]
         suite = ET.SubElement(root, "testsuite", {"name": f"{judged.suite.name} {judged.name}", "errors": "0"})
         suite.set("tests", str(len(rulings)))
-        suite.set("failures", str(sum(r.word == "not met" for _, r in rulings)))
-        suite.set("skipped", str(sum(r.word not in ("met", "not met") for _, r in rulings)))
         for one, r in rulings:
             name = f"{one.case.section} {r.criterion.says}"
             case = ET.SubElement(suite, "testcase", classname=f"{judged.suite.name}.{judged.name}", name=name)
             text = f"expected {r.criterion.expect}, measured {r.measured}"
-            if r.word == "not met":
+            if one.word == "cannot be judged here" or (r.criterion.condition and r.word == "not met"):
+                why = r.reason or f"a condition of the case is not met; here, {text}"
+                ET.SubElement(case, "skipped", message=f"cannot be judged here: {why}")
+            elif r.word == "not met":
                 ET.SubElement(case, "failure", message=text, type="criterion").text = f"{name}: {text}"
             elif r.word != "met":
                 ET.SubElement(case, "skipped", message=f"{r.word}: {r.reason}")
+        for outcome, count in (("failures", "failure"), ("skipped", "skipped")):
+            suite.set(outcome, str(len(suite.findall(f"testcase/{count}"))))
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
