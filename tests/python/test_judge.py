@@ -215,6 +215,13 @@ def test_a_limit_in_a_file_is_kept_if_it_equals_the_default(scenario_file: Path)
 TRANSPORTS = Path(__file__).with_name("broken_transports.py")
 
 
+FAILS_AT_ONCE = """
+class FailsAtOnce(Aimd):
+    def poll_transmit(self, now_ns):
+        raise ConnectionError("broken")
+"""
+
+
 def _verdicts(done: Judged) -> dict[str, str]:
     return {one.case.section: one.word for one in done.tried}
 
@@ -255,6 +262,13 @@ def test_a_transport_that_fails_misses_the_case(tmp_path: Path) -> None:
     where = r'endpoint "judged" at 6\.\d+ s: broken_transports\.py:\d+: on_timeout raised ConnectionError: '
     assert re.fullmatch(where + "the connection is lost", reason)
     assert done.tried[0].word == "not met"
+    # a condition that the run therefore does not meet does not excuse the transport: A.5 requires that nothing is lost
+    file = tmp_path / "fails.py"
+    file.write_text(TRANSPORTS.read_text() + FAILS_AT_ONCE)
+    (done,) = judged(suite("bbr").only("A.5"), f"{file}:FailsAtOnce")
+    assert any(ruling.criterion.condition for ruling in done.tried[0].rulings)
+    assert done.tried[0].word == "not met"
+    assert not done.kept
 
 
 @pytest.mark.parametrize(

@@ -189,10 +189,12 @@ def ruling(
     criterion's value is then a ratio: the judged subject's number divided by another subject's number. If there are
     several other subjects, the one with which the condition is easiest to meet is chosen for each seed. `phases`
     contains all the controller's phases.
+
+    If a transport raises an error, no criterion is met. Conditions then have no verdict, so the case is not met either.
     """
     failure = next((str(row[FAILURE]) for row in rows if FAILURE in row), "")
-    if failure:
-        return Ruling(criterion, "not met", reason=failure)
+    if failure:  # the transport's, whatever the run was meant to be
+        return Ruling(criterion, "cannot be judged here" if criterion.condition else "not met", reason=failure)
     seen = {phase for row in rows for phase in row["phases"].split()}
     if criterion.needs and criterion.needs not in seen:
         if not phases:
