@@ -38,7 +38,8 @@ use units::{Duration, Time};
 
 /// Maximum number of outstanding foreign probes. Additional probes are skipped.
 const MOST_PROBES: u32 = 1000;
-/// Maximum time between pairs of probes, in seconds.
+/// Maximum time between pairs of probes, in seconds. On slow lines, the RPM of four intervals would otherwise be that of a
+/// few samples.
 const SLOWEST: f64 = 1.0;
 
 /// Timer tokens.
