@@ -184,11 +184,14 @@ def _judged(
 
 
 def _asked(file: Path, sets: Sequence[Override], seeds: int | None) -> GridFile:
-    """Returns the grid of runs for a scenario or sweep file. A sweep's [expect] table is added to each scenario."""
+    """Returns the grid of runs for a scenario or sweep file. A sweep's [expect] table is added to each scenario.
+
+    `sets` are applied last, so they also replace an expectation of the sweep.
+    """
     sweep = None if workloads.find(file) is not None else _sweep(file, files.read_text(file))
     if sweep is not None:
         more = [(f'expect."{path}"', str(expected)) for path, expected in sweep.items()]
-        return grid_file.load(file, [*sets, *more], seeds)
+        return grid_file.load(file, [*more, *sets], seeds)
     sets, find_warm_up = warm_up.asked(sets)
     scenario = load(file, sets)
     chosen = [scenario.seed] if seeds is None else range(1, seeds + 1)

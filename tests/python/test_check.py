@@ -147,6 +147,9 @@ def test_every_place_of_a_sweep_is_judged(say: Say, scenario_file: Path, tmp_pat
     # each of the two grid points has two expectations: the scenario's, which is met, and the sweep's, which is not
     assert "4 expectations, 2 not met" in out
     assert "link.up.rate=1mbit" in out
+    # as in a scenario, --set replaces an expectation of the file
+    code, out, _ = say("check", sweep, "--set", 'expect."links.up.sojourn_ms.p99"=">= 0"')
+    assert (code, "< 0" in out) == (0, False)
 
 
 @pytest.mark.parametrize(
