@@ -423,6 +423,7 @@ def write_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[st
         ("> 1", "nix", 'a.toml: judge.criteria.0.expect: "nix" is not valid; expected a comparison such as'),
         ('by = "ours"', 'by = "me"', 'judge.criteria.0.by: "me" is not valid; expected document or ours'),
         ('by = "ours"', 'by = "ours"\nagainst = "cedel"', 'did you mean "codel"?'),
+        ('by = "ours"', 'by = "ours"\ncondition = true', "a.toml: judge.criteria: all are conditions; a case needs"),
         ("seeds = 1", "seeds = 0", "a.toml: judge.seeds: 0 is not valid; expected at least 1"),
         ('title = "T"', "title = 3", "a.toml: judge.title: 3 is not valid; expected a string"),
         ('title = "T"', "", 'a.toml: judge: the key "title" is missing'),

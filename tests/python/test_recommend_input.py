@@ -67,6 +67,10 @@ def test_numbers_without_a_unit_are_refused(words: dict[str, Any], told: str):
             '[measure.x]\nkind = "voip"\nvalue = "voip.mos"\nbetter = "more"\ngood = 4\nbad = 1\nweight = -1\n',
             "weight x: -1 is not between 0 and 1000000",
         ),
+        (
+            '[measure.x]\nkind = "voip"\nvalue = "voip.mos"\nbetter = "more"\ngood = 4\nbad = 1\ndigits = -1\n',
+            "mine: measure.x: digits: -1 is not between 0 and 9",
+        ),
     ],
 )
 def test_a_bad_objective_is_one_line(text: str, told: str, tmp_path: Path):
@@ -190,6 +194,12 @@ def test_bad_input_is_one_line(words: list[str], told: str, capsys: pytest.Captu
         ("buffers =", "settable = false\nnote = 'x'\nbuffers =", "at least one settable discipline"),
         ("[[discipline]]", "discipline = [1]\n[x]", "is not a table"),
         ("words =", "words = = ", "not valid TOML"),
+        (
+            "buffers =",
+            "aqm_target_ms = 256\nbuffers =",
+            "small: discipline 1: aqm_target_ms: 256 is not between 0 and 255",
+        ),
+        ("buffers =", "aqm_target_ms = -1\nbuffers =", "aqm_target_ms: -1 is not between 0 and 255"),
     ],
 )
 def test_a_bad_device_is_one_line(small: Path, was: str, now: str, told: str, capsys: pytest.CaptureFixture[str]):

@@ -30,6 +30,12 @@ Made = TypeVar("Made")
 #: The largest weight of a measure.
 MOST_WEIGHT = 1_000_000
 
+#: The largest AQM Latency Target (ms), which is an octet of a modem's configuration file.
+MOST_TARGET_MS = 255
+
+#: The largest number of digits after the decimal point with which a measure is shown.
+MOST_DIGITS = 9
+
 #: Stands for a number in a device's queue.
 PLACEHOLDER = r"\{(bytes|packets|rate)\}"
 
@@ -254,6 +260,9 @@ def device(given: str) -> Device:
         if len(d.buffers) > 1 and not d.placeholders & {"bytes", "packets"}:
             why = "has neither {bytes} nor {packets}, so the sizes in buffers would have no effect"
             raise AdviceError(f"{name}: discipline {n}: queue: {why}")
+        if d.aqm_target_ms is not None and not 0 <= d.aqm_target_ms <= MOST_TARGET_MS:
+            valid = f"is not between 0 and {MOST_TARGET_MS}, the values of an octet"
+            raise AdviceError(f"{name}: discipline {n}: aqm_target_ms: {d.aqm_target_ms} {valid}")
     if not any(d.settable for d in disciplines) or len({d.name for d in disciplines}) < len(disciplines):
         raise AdviceError(f"{name}: discipline: expected at least one settable discipline, each with a name of its own")
     down: Down | None = PLAIN_DOWN
@@ -357,6 +366,8 @@ def _wanted(key: str, table: _Table) -> Wanted:
     if made.good == made.bad or (made.good > made.bad) != (made.better == "more"):
         why = f"good {made.good:g} is not {made.better} than bad {made.bad:g}, but better is {made.better}"
         raise AdviceError(f"{table.where}: {why}")
+    if not 0 <= made.digits <= MOST_DIGITS:
+        raise AdviceError(f"{table.where}: digits: {made.digits} is not between 0 and {MOST_DIGITS}")
     if made.log and min(made.good, made.bad) <= 0.0:
         raise AdviceError(f'{table.where}: scale = "log" needs good and bad above 0')
     known = [*numbers_of("links"), *OF_LINKS] if link else numbers_of("apps")

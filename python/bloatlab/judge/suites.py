@@ -208,6 +208,10 @@ def _case(name: str, path: Path) -> Case:
     told["criteria"] = [
         _criterion(one, f"{path}: judge.criteria.{place}") for place, one in enumerate(told["criteria"])
     ]
+    if all(one.condition for one in told["criteria"]):
+        raise JudgeError(
+            f"{path}: judge.criteria: all are conditions; a case needs at least one without condition = true"
+        )
     case = Case(name, tree={"name": f"{name} {told['section']}", **tree}, **told)
     if case.seeds < 1:
         raise JudgeError(f"{path}: judge.seeds: {case.seeds} is not valid; expected at least 1")
