@@ -92,9 +92,10 @@ impl Sampler {
     }
 
     /// Records that a segment of `bytes` is sent. `in_flight` excludes this segment. For a retransmission, `again` is its position
-    /// on the scoreboard.
+    /// on the scoreboard. The intervals restart only if no segment is outstanding: after a timeout, all segments may be marked
+    /// lost, so none is in flight, but a late ACK can still deliver them.
     pub(crate) fn on_send(&mut self, now: Time, again: Option<u32>, bytes: u32, in_flight: u64) {
-        if bytes > 0 && in_flight == 0 {
+        if bytes > 0 && self.sent.is_empty() {
             (self.first_at, self.delivered_at) = (now, now);
         }
         let fresh = Sent {
@@ -283,6 +284,21 @@ mod tests {
         s.on_sacked(3, 1000, false);
         let sample = s.on_ack(Time(21 * MS)).1.unwrap();
         assert_eq!((sample.tx_in_flight, sample.rtt_us), (4000, None));
+    }
+
+    #[test]
+    fn a_timeout_does_not_restart_the_intervals() {
+        let mut s = Sampler::default();
+        (0..10).for_each(|k| s.on_send(Time(MS), None, 1000, k * 1000));
+        s.on_acknowledged(1000, false);
+        s.on_ack(Time(41 * MS));
+        // the ACKs of the other nine segments are lost. After a timeout, all nine are marked lost, so no byte is in flight when
+        // the first of them is sent again. Its ACK also acknowledges the rest: 9000 bytes in the second since the last delivery
+        s.on_send(Time(1001 * MS), Some(0), 1000, 0);
+        s.on_acknowledged(1000, true);
+        (0..8).for_each(|_| s.on_acknowledged(1000, false));
+        let sample = s.on_ack(Time(1041 * MS)).1.unwrap();
+        assert_eq!((sample.bytes, sample.interval), (9000, Duration::from_millis(1000)));
     }
 
     #[test]
