@@ -3,7 +3,8 @@
 //! ```text
 //! pacing rate   R = r max(cwnd, packets out) MSS / SRTT,  r = 2 if cwnd is below half of ssthresh,  otherwise 1.2
 //! size          bytes = min(R / 1024 + 64 KB >> floor(min RTT / 512 us), 64 KB)
-//!               segments = max(2, floor(bytes / MSS)), at most gso_max_segs, and at most half the window (but at least 1)
+//!               segments = max(least, floor(bytes / MSS)), at most gso_max_segs, and at most half the window (but at least 1)
+//!               least = 2, or 1 if the controller's bursts are single segments, as BBR's are below 1.2 Mbit/s
 //! waiting       room = bytes that both windows still allow.  A burst leaves if  room >= segments MSS  or  room >= window / 3;
 //!               otherwise it waits for the next ACK, unless
 //!                 nothing was sent for 1 ms,
@@ -40,7 +41,7 @@ const RTT_LOG: u32 = 9;
 /// Maximum number of bytes that an unpaced connection keeps in its host's device.   Source: Linux's tcp_limit_output_bytes,
 /// since 6.16.
 const LIMIT_OUTPUT: u64 = 4 << 20;
-/// Minimum burst, segments.
+/// Minimum burst, segments, unless the controller's own bursts are shorter.
 const LEAST: u32 = 2;
 /// A burst may leave once 1/WIN_DIVISOR of the window is free.
 const WIN_DIVISOR: u64 = 3;
@@ -57,13 +58,14 @@ pub(crate) fn pacing_rate(p: &TcpParams, segments: f64, ssthresh: f64, cwnd: f64
     Some(ratio * segments * f64::from(p.wire.mss) / srtt.secs())
 }
 
-/// Returns the size of a burst in segments, for a pacing rate (`None`: unlimited) and the minimum RTT of the path.
-pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32) -> u32 {
+/// Returns the size of a burst in segments, for a pacing rate (`None`: unlimited) and the minimum RTT of the path, but at least
+/// `least` segments.
+pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32, least: u32) -> u32 {
     let near = MOST.checked_shr(min_rtt_us >> RTT_LOG).unwrap_or(0);
     let bytes = rate.map_or(f64::from(MOST), |rate| (rate / PER_SECOND).min(f64::from(MOST)) + f64::from(near));
     let segments = bytes.min(f64::from(MOST)) as u32 / p.wire.mss;
     let most = if p.pacing.tso { (u32::from(u16::MAX) / u32::from(p.frame().max(1))).max(1) } else { u32::MAX };
-    segments.max(LEAST).min(p.pacing.gso_max_segs).min(most)
+    segments.max(least).min(p.pacing.gso_max_segs).min(most)
 }
 
 /// A sender waits for a larger burst only if an ACK is overdue or is due within this time. Linux added this rule in
@@ -96,11 +98,18 @@ pub(crate) struct Bursts {
     throttled: bool,
     /// The pacing rate R in payload bytes per second. R determines the size of bursts even if the flow is not paced.
     pub(crate) rate: Option<f64>,
+    /// Minimum burst, segments.
+    least: u32,
 }
 
 impl Bursts {
     pub(crate) fn new() -> Self {
-        Self { min_rtt_us: u32::MAX, last: Time::ZERO, local: 0, throttled: false, rate: None }
+        Self { min_rtt_us: u32::MAX, last: Time::ZERO, local: 0, throttled: false, rate: None, least: LEAST }
+    }
+
+    /// Takes the pacing rate and the size of a burst from the controller.
+    pub(crate) fn follow(&mut self, rate: Option<f64>, quantum: u32) {
+        (self.rate, self.least) = (rate, quantum.min(LEAST));
     }
 
     pub(crate) fn sampled(&mut self, us: u32) {
@@ -134,7 +143,7 @@ impl Bursts {
 
     /// Returns the maximum size of the next burst, in segments.
     pub(crate) fn size(&self, p: &TcpParams) -> u32 {
-        autosize(p, self.rate, self.min_rtt_us)
+        autosize(p, self.rate, self.min_rtt_us, self.least)
     }
 
     /// Returns true if the next burst must wait until the congestion window and the peer's window have more room.
@@ -172,22 +181,24 @@ mod tests {
         let p = params();
         // 60 Mbit/s for 1/1024 s is 7324 bytes, or 5 segments of 1448. An RTT of 1 ms (1000 >> 9 = 1 halving) adds half of
         // 64 KB, so the burst has 27 segments
-        assert_eq!(autosize(&p, Some(7.5e6), 20_000), 5);
-        assert_eq!(autosize(&p, Some(7.5e6), 1_000), 27);
+        assert_eq!(autosize(&p, Some(7.5e6), 20_000, LEAST), 5);
+        assert_eq!(autosize(&p, Some(7.5e6), 1_000, LEAST), 27);
         // an RTT of 5 ms (5000 >> 9 = 9 halvings of 64 KB) adds 128 bytes, too few for another segment
-        assert_eq!(autosize(&p, Some(7.5e6), 5_000), 5);
+        assert_eq!(autosize(&p, Some(7.5e6), 5_000, LEAST), 5);
         // a slow flow sends bursts of two segments. A fast flow sends bursts of 64 KB, which are 45 segments of 1448
-        assert_eq!((autosize(&p, Some(1e5), 20_000), autosize(&p, Some(1e9), 20_000)), (2, 45));
-        assert_eq!((autosize(&p, None, u32::MAX), autosize(&p, Some(1e300), 0)), (45, 45));
+        assert_eq!((autosize(&p, Some(1e5), 20_000, LEAST), autosize(&p, Some(1e9), 20_000, LEAST)), (2, 45));
+        assert_eq!((autosize(&p, None, u32::MAX, LEAST), autosize(&p, Some(1e300), 0, LEAST)), (45, 45));
+        // the least burst matters only if the pacing rate sends less in 1/1024 s
+        assert_eq!([1e5, 7.5e6].map(|rate| autosize(&p, Some(rate), 20_000, 1)), [1, 5]);
         let single = p.clone().with(|p| p.pacing.gso_max_segs = 1);
-        assert_eq!(autosize(&single, Some(7.5e6), 20_000), 1);
+        assert_eq!(autosize(&single, Some(7.5e6), 20_000, LEAST), 1);
         let three = p.clone().with(|p| p.pacing.gso_max_segs = 3);
-        assert_eq!(autosize(&three, Some(7.5e6), 20_000), 3);
+        assert_eq!(autosize(&three, Some(7.5e6), 20_000, LEAST), 3);
         // an IP packet is at most 65535 bytes long, including the headers of its segments: 43 segments of 1500 bytes, or 7 of 9000
         let tso = p.with(|p| p.pacing.tso = true);
-        assert_eq!(autosize(&tso, Some(1e9), 20_000), 43);
-        assert_eq!(autosize(&tso.clone().with(|p| p.wire.mss = 8948), Some(1e9), 20_000), 7);
-        assert_eq!(autosize(&tso.with(|p| p.wire.mss = 64_000), Some(1e9), 20_000), 1);
+        assert_eq!(autosize(&tso, Some(1e9), 20_000, LEAST), 43);
+        assert_eq!(autosize(&tso.clone().with(|p| p.wire.mss = 8948), Some(1e9), 20_000, LEAST), 7);
+        assert_eq!(autosize(&tso.with(|p| p.wire.mss = 64_000), Some(1e9), 20_000, LEAST), 1);
     }
 
     #[test]

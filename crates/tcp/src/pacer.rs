@@ -26,7 +26,7 @@ pub(crate) struct Pacer {
     /// Pacing rate, payload bytes per second; `None` without pacing.
     pub(crate) rate: Option<f64>,
     /// Number of segments in a burst.
-    quantum: u32,
+    pub(crate) quantum: u32,
     /// Time at which the next burst may leave.
     next_at: Time,
     /// Time at which the waiting segment may leave; [`Time::NEVER`] if none waits.

@@ -7,6 +7,7 @@ mod net;
 mod offload;
 mod opening;
 mod outside;
+mod pacing;
 mod params;
 mod property;
 mod rack;

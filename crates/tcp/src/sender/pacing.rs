@@ -125,7 +125,7 @@ impl Sender {
             bursts.sampled(us);
         }
         if pacing.rates.is_some() {
-            bursts.rate = pacing.pacer.rate;
+            bursts.follow(pacing.pacer.rate, pacing.pacer.quantum);
             if p.pacing.gso_max_segs > 1 {
                 pacing.pacer.widen(bursts.size(p));
             }
