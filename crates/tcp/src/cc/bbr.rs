@@ -118,6 +118,8 @@ pub(crate) struct Bbr {
     /// Pacing rate, payload bytes per second.
     pacing_rate: f64,
     seen_rtt: bool,
+    /// True from the end of an idle period until the next ACK of data, if the application had limited the rate.
+    idle_restart: bool,
     aggregation: Aggregation,
     long_term: LongTerm,
     /// Random numbers for the first phase of ProbeBw. If `None`, a stream with a fixed seed is used, the same for all
@@ -194,7 +196,8 @@ impl Bbr {
             self.rt_prop = Some(us);
             self.rt_prop_at = a.now;
         }
-        if expired && !matches!(self.mode, Mode::ProbeRtt { .. }) {
+        // a pause has drained the queue, so the first round trip after it is a new minimum, which needs no probe
+        if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
             self.save_cwnd(w);
             self.mode = Mode::ProbeRtt { done: None, round: false };
         }
@@ -204,14 +207,17 @@ impl Bbr {
                 self.next_round_delivered = a.total_delivered;
                 Mode::ProbeRtt { done: Some(a.now + PROBE_RTT_TIME), round: false }
             }
-            Some(at) if (round || self.round_start) && a.now > at => {
-                self.rt_prop_at = a.now;
-                w.cwnd = w.cwnd.max(self.prior_cwnd);
-                if self.full_pipe.reached { self.enter_probe_bw(a.now) } else { Mode::Startup }
-            }
+            Some(at) if (round || self.round_start) && a.now > at => self.leave_probe_rtt(w, a.now),
             Some(_) => Mode::ProbeRtt { done, round: round || self.round_start },
             None => self.mode,
         };
+    }
+
+    /// Restores the window, and returns the state that follows ProbeRtt.
+    fn leave_probe_rtt(&mut self, w: &mut Window, now: Time) -> Mode {
+        self.rt_prop_at = now;
+        w.cwnd = w.cwnd.max(self.prior_cwnd);
+        if self.full_pipe.reached { self.enter_probe_bw(now) } else { Mode::Startup }
     }
 
     // ---------------------------------------------------------------- the state machine

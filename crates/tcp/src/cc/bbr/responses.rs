@@ -53,6 +53,7 @@ impl Control for Bbr {
         self.update_full(s);
         self.update_drain(s);
         self.update_rt_prop(&mut w, s);
+        self.idle_restart &= s.delivered == 0;
         self.set_pacing_rate(&w, s);
         self.set_cwnd(&mut w, s);
         self.drive(w)
@@ -77,12 +78,18 @@ impl Control for Bbr {
         self.drive(w)
     }
 
-    /// In ProbeBw, sets the pacing rate to the estimated bandwidth when sending resumes after an idle period.
-    fn on_idle(&mut self, w: Window, silence: Silence) -> Option<Drive> {
+    /// In ProbeBw, sets the pacing rate to the estimated bandwidth when sending resumes after an idle period. Ends ProbeRtt if its
+    /// time is up.
+    fn on_idle(&mut self, mut w: Window, silence: Silence) -> Option<Drive> {
         if silence.app_limited {
+            self.idle_restart = true;
             self.aggregation.restart(silence.now);
-            if matches!(self.mode, Mode::ProbeBw(_)) {
-                self.pacing_rate = self.paced(1.0);
+            match self.mode {
+                Mode::ProbeBw(_) => self.pacing_rate = self.paced(1.0),
+                Mode::ProbeRtt { done: Some(at), .. } if silence.now > at => {
+                    self.mode = self.leave_probe_rtt(&mut w, silence.now);
+                }
+                _ => {}
             }
         }
         Some(self.drive(w))

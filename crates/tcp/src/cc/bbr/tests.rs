@@ -1,7 +1,7 @@
 //! Unit tests of BBR, driven by ACKs.
 
 use super::*;
-use crate::cc::control::{Congestion, Control, Origin, RateSample};
+use crate::cc::control::{Congestion, Control, Origin, RateSample, Silence};
 use crate::cc::shared::NoParams;
 use crate::cc::stack;
 use crate::params::TcpParams;
@@ -154,6 +154,42 @@ fn a_round_trip_not_seen_for_ten_seconds_is_probed_for() {
     assert!((last - first).abs_diff(200) <= 15, "{first} {last}");
     assert_eq!(b.rt_prop, Some(12_000));
     assert!(w.cwnd >= before, "{} {before}", w.cwnd);
+}
+
+/// The application writes nothing for 12 s, so the minimum RTT of 10 ms, measured at 11 ms, is out of date. `app_limited` is
+/// true if the sender has recorded that it had nothing to send. Returns BBR after the first ACK.
+fn after_a_pause(app_limited: bool) -> (Bbr, Window) {
+    let (mut b, mut w) = run(200, 10_000);
+    let silence = Silence { now: Time(12_210_000_000), idle: Duration::from_secs(12), app_limited };
+    w.follow(&b.on_idle(w, silence).unwrap());
+    step(&mut b, &mut w, &ack(Time(12_222_000_000), 201_000, 9_000, 12_000));
+    (b, w)
+}
+
+#[test]
+fn a_pause_measures_the_round_trip_without_probing_for_it() {
+    // the pause has drained the queue, so the first round trip after it is the new minimum
+    let (mut b, mut w) = after_a_pause(true);
+    assert!(matches!(b.mode, Mode::ProbeBw(_)), "{:?}", b.mode);
+    assert!(b.rt_prop == Some(12_000) && w.cwnd > MIN_CWND, "{:?} {}", b.rt_prop, w.cwnd);
+    // the exemption ends with the first ACK: 10 s later, ProbeRtt begins
+    step(&mut b, &mut w, &ack(Time(22_223_000_000), 202_000, 9_000, 13_000));
+    assert!(matches!(b.mode, Mode::ProbeRtt { .. }), "{:?}", b.mode);
+    let (b, w) = after_a_pause(false);
+    assert!(matches!(b.mode, Mode::ProbeRtt { .. }) && w.cwnd == MIN_CWND, "{:?} {}", b.mode, w.cwnd);
+}
+
+#[test]
+fn a_pause_ends_probe_rtt_if_its_time_is_up() {
+    let (mut b, mut w) = after_a_pause(false);
+    // 4 segments are in flight at 12.25 s, so the 200 ms of ProbeRtt end at 12.45 s
+    step(&mut b, &mut w, &ack(Time(12_250_000_000), 202_000, 4_000, 12_000));
+    for (ms, in_probe_rtt) in [(12_450, true), (12_451, false)] {
+        let silence = Silence { now: Time(ms * 1_000_000), idle: Duration::from_millis(100), app_limited: true };
+        w.follow(&b.on_idle(w, silence).unwrap());
+        assert_eq!(matches!(b.mode, Mode::ProbeRtt { .. }), in_probe_rtt, "{:?}", b.mode);
+        assert_eq!(w.cwnd == MIN_CWND, in_probe_rtt, "{}", w.cwnd);
+    }
 }
 
 #[test]
