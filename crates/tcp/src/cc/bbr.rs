@@ -7,7 +7,7 @@
 //! pacing  = pacing_gain * BtlBw * 0.99                     window = cwnd_gain * BDP + aggregation + quanta
 //!
 //! states (pacing_gain, cwnd_gain):
-//! Startup (2.89, 2.89) --BtlBw grew less than 25 % in three rounds--> Drain (0.35, 2.89)
+//! Startup (2.89, 2.89) --BtlBw grew less than 25 % in three rounds--> Drain (0.34, 2.89)
 //!    Drain --in flight <= BDP--> ProbeBw (1.25, 0.75, 1, 1, 1, 1, 1, 1 in turn, each for RTprop;  2)
 //!    any --RTprop not seen for 10 s--> ProbeRtt (1;  4 segments for 200 ms and a round) --> ProbeBw or Startup
 //! ```
@@ -19,7 +19,8 @@
 //! determine the queue length. BtlBw is a maximum, so ACKs with jitter make it exceed the true bandwidth: 50 us in a round
 //! trip of 20 ms is 0.25 %, a quarter of the 1 % by which pacing stays below the estimate. If a fifth of the data is lost in two
 //! consecutive intervals with the same delivery rate, BBR assumes a policer, and sends at that rate for 48 rounds, as Linux does
-//! ([`long_term`]). Departs: none known.
+//! ([`long_term`]).
+//! Departs: see [`long_term`]; an undone reduction does not reset the model.
 
 mod aggregation;
 mod filter;
@@ -35,10 +36,11 @@ use filter::MaxFilter;
 use long_term::LongTerm;
 use units::{Duration, Rng, Time};
 
-/// The smallest gain that doubles the delivery rate every round: 2/ln 2 = 2.885, rounded up to two decimals.
-const HIGH_GAIN: f64 = 2.89;
-/// The inverse of [`HIGH_GAIN`]. In one round it drains the queue that Startup has built.
-const DRAIN_GAIN: f64 = 1.0 / HIGH_GAIN;
+/// The smallest gain that doubles the delivery rate every round: 2/ln 2 = 2.885, rounded up to a multiple of 1/256 as in Linux. The
+/// draft rounds it to 2.89.
+const HIGH_GAIN: f64 = 739.0 / 256.0;
+/// 1 / 2.885, rounded down to a multiple of 1/256. In one round it drains the queue that Startup has built.
+const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// Gain of the window in ProbeBw. It leaves room for delayed and aggregated ACKs.
 const CWND_GAIN: f64 = 2.0;
 /// The cycle of pacing gains in ProbeBw: a phase that probes, a phase that drains the queue built by the probe, and six that
