@@ -73,6 +73,11 @@ impl Undo {
         };
     }
 
+    /// Records that there is nothing to undo.
+    pub(crate) fn forget(&mut self) {
+        (self.marker, self.resent, self.before) = (None, None, None);
+    }
+
     pub(crate) fn note_resent(&mut self, now_us: u32) {
         self.resent = Some(self.resent.unwrap_or(0) + 1);
         self.first_resent.get_or_insert(now_us);

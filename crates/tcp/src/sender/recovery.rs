@@ -233,14 +233,18 @@ impl Sender {
     pub(crate) fn on_rto<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
         cx.stats.timeouts += 1;
-        // RFC 5681 §3.1: there is no second reduction if the same data times out again, or if the current recovery has already
-        // reduced the window
-        let reduced_already = !p.quirks.every_timeout_reduces
-            && (self.timeouts > 0 || self.state == State::Recovery && !p.reduction.reduce_from_flight);
+        // RFC 5681 §3.1: there is no second reduction if the same data times out again, or if a recovery or an ECN echo has
+        // already reduced the window while this data was outstanding
+        let reducing = self.state == State::Recovery || self.state == State::Cwr && self.una < self.recover;
+        let reduced_already =
+            !p.quirks.every_timeout_reduces && (self.timeouts > 0 || reducing && !p.reduction.reduce_from_flight);
         let base = (!reduced_already).then(|| self.reduction_base(p));
         let first = self.timeouts > 0 || !self.state.repairs();
         if !reduced_already {
             self.begin_episode(p, true);
+        } else if self.state == State::Cwr {
+            // an ECN echo's reduction cannot be undone, and the one before it is over
+            self.forget_episode();
         }
         if let Some(base) = base {
             self.congested(p, now, Congestion::Loss, base);

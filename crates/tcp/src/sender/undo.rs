@@ -30,6 +30,13 @@ impl Sender {
         self.suspicious = true;
     }
 
+    /// Records that there is no reduction that could be undone.
+    pub(super) fn forget_episode(&mut self) {
+        if let Some(undo) = &mut self.undo {
+            undo.forget();
+        }
+    }
+
     #[inline]
     pub(super) fn note_resent(&mut self, p: &TcpParams, now: Time) {
         if let Some(undo) = self.undo_mut(p) {

@@ -209,6 +209,42 @@ fn an_ack_that_reports_a_mark_counts_for_the_reduction() {
     }
 }
 
+/// Ten segments of 1000 bytes are in flight, and the first ACK, for two of them, reports a mark: ssthresh is half of ten. If
+/// `all` is true, another ACK covers all ten, which does not end the reduction. No other ACK arrives. Returns ssthresh in
+/// segments after the timeout.
+fn ssthresh_after_a_mark_and_a_timeout(all: bool) -> u64 {
+    let p = preset("reno").with(|p| {
+        p.wire.mss = 1000;
+        p.opening.handshake = false;
+        p.ecn.ecn = true;
+    });
+    let (mut end, mut out) = (Endpoint::new(&p, 100_000), (Vec::new(), ()));
+    end.connect(&p, Time(1_000_000), &mut out);
+    end.write(&p, Time(1_000_000), u64::MAX, &mut out);
+    let mut ack = |ack: u64, flags: Flags| {
+        let segment = Segment { ack, has_ack: true, flags, ts_ecr: 1000, ..Segment::default() };
+        end.on_segment(&p, Time(20_000_000), &segment, &mut out);
+    };
+    ack(2001, Flags::PURE_ACK.with(Flags::ECE));
+    if all {
+        ack(10_001, Flags::PURE_ACK);
+    }
+    assert_eq!((end.probe(&p).state, end.probe(&p).ssthresh_bytes), (State::Cwr, 5000));
+    while end.stats().timeouts == 0 {
+        end.on_timer(&p, end.deadline(), &mut out);
+    }
+    assert_eq!(end.probe(&p).state, State::Loss);
+    end.probe(&p).ssthresh_bytes / 1000
+}
+
+#[test]
+fn a_timeout_reduces_a_window_that_a_mark_has_reduced_only_once() {
+    assert_eq!(ssthresh_after_a_mark_and_a_timeout(false), 5);
+    // the data that times out was sent after the mark's reduction began, so its loss is a second congestion event. The window
+    // is 5 segments then, and its half is 2
+    assert_eq!(ssthresh_after_a_mark_and_a_timeout(true), 2);
+}
+
 #[test]
 fn a_segment_with_cwr_is_acknowledged_at_once() {
     for ack_cwr in [true, false] {
