@@ -200,7 +200,7 @@ impl Endpoint {
     fn note_pause(&mut self, p: &TcpParams, ts_val: u32) {
         if p.quirks.quick_acks_return
             && let Some(us) = self.rx.pause_us(ts_val)
-            && Duration::from_micros(u64::from(us)) > self.tx.rtt.rto(p.rto.max_rto)
+            && Duration::from_micros(u64::from(us)) > self.tx.rtt.rto(p, p.rto.max_rto)
         {
             self.rx.quicken(p.receiver.quick_acks);
         }
@@ -265,7 +265,7 @@ impl Endpoint {
             srtt: self.tx.rtt.srtt,
             rto: match self.rx.phase {
                 Phase::SynSent | Phase::SynReceived => self.syn_wait(p),
-                _ => self.tx.rtt.rto(p.rto.max_rto),
+                _ => self.tx.rtt.rto(p, p.rto.max_rto),
             },
             in_flight: self.tx.in_flight(),
             state: self.tx.state,

@@ -30,10 +30,11 @@ fn narrow(bytes: u64) -> u32 {
 pub(crate) struct ReductionState {
     /// RecoverFS in PRR's formula: the window or FlightSize from which ssthresh was computed.
     flight: u32,
-    /// prr_delivered: bytes delivered since the reduction began.
-    delivered: u64,
+    /// prr_delivered: bytes delivered since the reduction began. 32 bits suffice: a reduction ends when the data outstanding at
+    /// its beginning is acknowledged, so it delivers less than two windows of at most 1 GiB each.
+    delivered: u32,
     /// prr_out: bytes sent since the reduction began.
-    out: u64,
+    out: u32,
     /// In PRR, the number of bytes that may still be sent in response to the latest ACK. In held rate halving, this
     /// field stores the variable `held` of the formulas at the top of this file: a number of segments. The sender may
     /// send while fewer segments than this are in flight.
@@ -75,7 +76,7 @@ impl ReductionState {
             Reduction::HeldRateHalving => self.sndcnt = self.sndcnt.min(narrow(pipe / u64::from(p.wire.mss) + 1)),
             Reduction::Prr if delivered == 0 => {}
             Reduction::Prr => {
-                self.delivered += delivered;
+                self.delivered = self.delivered.saturating_add(narrow(delivered));
                 self.sndcnt = narrow(self.prr(delivered, pipe, (w.ssthresh * mss) as u64, u64::from(p.wire.mss), safe));
                 w.cwnd = ((pipe + u64::from(self.sndcnt)) as f64 / mss).max(1.0);
             }
@@ -84,12 +85,13 @@ impl ReductionState {
 
     /// Returns the number of bytes that may be sent in response to this ACK.   Source: RFC 9937 §6.
     fn prr(&self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64, safe: bool) -> u64 {
+        let (total, out) = (u64::from(self.delivered), u64::from(self.out));
         let sndcnt = if pipe > ssthresh {
-            ((self.delivered * ssthresh).div_ceil(u64::from(self.flight)).div_ceil(mss) * mss).saturating_sub(self.out)
+            ((total * ssthresh).div_ceil(u64::from(self.flight)).div_ceil(mss) * mss).saturating_sub(out)
         } else {
             // as many bytes may be sent as were delivered (packet conservation), plus one segment while the repair
             // makes progress
-            let limit = self.delivered.saturating_sub(self.out).max(delivered) + if safe { mss } else { 0 };
+            let limit = total.saturating_sub(out).max(delivered) + if safe { mss } else { 0 };
             (ssthresh - pipe).min(limit)
         };
         if self.out == 0 { sndcnt.max(mss) } else { sndcnt }
@@ -127,7 +129,7 @@ impl ReductionState {
             self.sndcnt = self.sndcnt.min(narrow((pipe / u64::from(p.wire.mss)).saturating_sub(1).max(1)));
             return;
         }
-        self.out += size;
+        self.out = self.out.saturating_add(narrow(size));
         self.sndcnt = self.sndcnt.saturating_sub(narrow(size));
     }
 

@@ -1,13 +1,21 @@
 //! Round-trip time and the retransmission timeout.
 //!
-//! Source: RFC 6298; with an initial RTO of 3 s, its predecessor RFC 2988.
+//! Source: RFC 6298; with an initial RTO of 3 s, its predecessor RFC 2988. V: Linux, tcp_rtt_estimator.
 //!
 //! ```text
 //! first sample R:  SRTT = R, RTTVAR = R/2
 //! later:           RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|,  SRTT = 7/8 SRTT + 1/8 R
 //! damped_rttvar:   if R < SRTT - RTTVAR:  RTTVAR += (SRTT - R - RTTVAR) / 32  instead
 //! RTO = SRTT + max(G, 4 RTTVAR), bounded by min_rto and max_rto, doubled at each timeout until the next sample
+//!
+//! min_rto_bounds = "variation" (Linux):  RTO = SRTT + V
+//! first sample:     V = max(4 RTTVAR, min_rto)
+//! later:            M = max of min_rto and 4 RTTVAR since the last round ended;  V = max(V, M)
+//! end of a round:   if M < V:  V -= (V - M) / 4        (the first sample after all data sent when the round began is acknowledged)
 //! ```
+//!
+//! A window gives many samples, so RTTVAR returns within a fraction of a round trip to what it was before a spike. V keeps the
+//! spike for several round trips.
 //!
 //! With time stamps, every ACK of new data gives a sample. The gains stay the same; RFC 7323 §G suggests smaller gains for
 //! frequent samples.
@@ -21,8 +29,12 @@ pub(crate) struct Rtt {
     pub(crate) srtt: Duration,
     /// Variation of the round-trip time; zero before the first sample.
     pub(crate) rttvar: Duration,
-    /// RTO without backoff.
-    base: Duration,
+    /// Before the first sample, the RTO in microseconds. Afterwards, with `min_rto_bounds = "variation"`, V in microseconds.
+    var: u32,
+    /// M in microseconds. Used only with `min_rto_bounds = "variation"`.
+    max_var: u32,
+    /// SND.NXT when the current round of M began, stored as the low 32 bits of the stream offset.
+    round_end: u32,
     /// Number of times that the RTO is doubled, at most `backoff_doublings`. This is the number of timeouts since the
     /// last RTT sample. With `backoff_until_new_data`, the backoff ends with an ACK of data that was first sent after
     /// the last timeout, instead of with an RTT sample.
@@ -32,20 +44,35 @@ pub(crate) struct Rtt {
     sent_to: u32,
 }
 
+/// Returns `d` in microseconds, at most [`u32::MAX`].
+#[inline]
+fn narrow(d: Duration) -> u32 {
+    (d.0 / 1_000).min(u32::MAX.into()) as u32
+}
+
 impl Rtt {
     pub(crate) fn new(p: &TcpParams) -> Self {
-        Self { srtt: Duration::ZERO, rttvar: Duration::ZERO, base: p.rto.initial_rto, backoff: 0, sent_to: 0 }
+        Self {
+            srtt: Duration::ZERO,
+            rttvar: Duration::ZERO,
+            var: narrow(p.rto.initial_rto),
+            max_var: 0,
+            round_end: 0,
+            sent_to: 0,
+            backoff: 0,
+        }
     }
 
-    /// Adds an RTT sample of `us` microseconds.
+    /// Adds an RTT sample of `us` microseconds. `una` and `next` are SND.UNA and SND.NXT.
     #[inline]
-    pub(crate) fn sample(&mut self, p: &TcpParams, us: u32) {
+    pub(crate) fn sample(&mut self, p: &TcpParams, us: u32, una: u64, next: u64) {
         let mut r = u64::from(us) * 1_000;
         if p.quirks.quantise_rtt {
             let g = p.rto.clock_granularity.0;
             r = ((r + g / 2) / g).max(1) * g;
         }
-        if self.srtt.is_zero() {
+        let first = self.srtt.is_zero();
+        if first {
             // at least 1, because an SRTT of 0 means that there is no sample yet
             self.srtt = Duration(r.max(1));
             self.rttvar = Duration(r / 2);
@@ -58,14 +85,30 @@ impl Rtt {
             };
             self.srtt = Duration((7 * self.srtt.0 + r) / 8).max(Duration(1));
         }
-        let four = self.rttvar * 4;
-        self.base = match p.rto.min_rto_bounds {
-            MinRto::Total => (self.srtt + four.max(p.rto.clock_granularity)).max(p.rto.min_rto),
-            MinRto::Variation => self.srtt + four.max(p.rto.min_rto),
+        if p.rto.min_rto_bounds == MinRto::Variation {
+            self.update_variation(p, first, una as u32, next as u32);
         }
-        .min(p.rto.max_rto);
         if !p.quirks.backoff_until_new_data {
             self.backoff = 0;
+        }
+    }
+
+    /// Updates V and M after RTTVAR has changed.
+    #[inline]
+    fn update_variation(&mut self, p: &TcpParams, first: bool, una: u32, next: u32) {
+        let four = narrow(self.rttvar * 4);
+        if first {
+            self.var = four.max(narrow(p.rto.min_rto));
+            (self.max_var, self.round_end) = (self.var, next);
+            return;
+        }
+        if four > self.max_var {
+            self.max_var = four;
+            self.var = self.var.max(four);
+        }
+        if (una.wrapping_sub(self.round_end) as i32) > 0 {
+            self.var -= self.var.saturating_sub(self.max_var) / 4;
+            (self.max_var, self.round_end) = (narrow(p.rto.min_rto), next);
         }
     }
 
@@ -78,10 +121,24 @@ impl Rtt {
         }
     }
 
-    /// Returns the retransmission timeout, including backoff.
+    /// Returns the RTO without backoff.
     #[inline]
-    pub(crate) fn rto(&self, max: Duration) -> Duration {
-        if self.backoff == 0 { self.base } else { (self.base * (1 << self.backoff)).min(max) }
+    fn base(&self, p: &TcpParams) -> Duration {
+        if self.srtt.is_zero() {
+            return Duration::from_micros(self.var.into());
+        }
+        match p.rto.min_rto_bounds {
+            MinRto::Total => (self.srtt + (self.rttvar * 4).max(p.rto.clock_granularity)).max(p.rto.min_rto),
+            MinRto::Variation => self.srtt + Duration::from_micros(self.var.into()),
+        }
+        .min(p.rto.max_rto)
+    }
+
+    /// Returns the retransmission timeout, including backoff, which raises it to at most `max`.
+    #[inline]
+    pub(crate) fn rto(&self, p: &TcpParams, max: Duration) -> Duration {
+        let base = self.base(p);
+        if self.backoff == 0 { base } else { (base * (1 << self.backoff)).min(max) }
     }
 
     /// Doubles the timeout after the timer has expired. All data below `next` has been sent.   Source: RFC 6298 §5.5.
@@ -96,7 +153,7 @@ impl Rtt {
     /// Source: RFC 6298 §5.7.
     pub(crate) fn after_syn(&mut self, repeated: bool) {
         if self.srtt.is_zero() && repeated {
-            self.base = self.base.max(Duration::from_secs(3));
+            self.var = self.var.max(3_000_000);
         }
         self.backoff = 0;
     }
@@ -111,39 +168,39 @@ mod tests {
         let mut p = TcpParams::preset("rfc").unwrap();
         p.rto.clock_granularity = Duration::from_millis(1);
         let mut r = Rtt::new(&p);
-        assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(1));
+        assert_eq!(r.rto(&p, p.rto.max_rto), Duration::from_secs(1));
         // first sample R = 400 ms: SRTT = 400, RTTVAR = 400/2 = 200, RTO = 400 + 4 * 200 = 1200 ms
-        r.sample(&p, 400_000);
-        assert_eq!((r.srtt, r.rto(p.rto.max_rto)), (Duration::from_millis(400), Duration::from_millis(1200)));
+        r.sample(&p, 400_000, 1, 1);
+        assert_eq!((r.srtt, r.rto(&p, p.rto.max_rto)), (Duration::from_millis(400), Duration::from_millis(1200)));
         // R = 480 ms: RTTVAR = 3/4 * 200 + 80/4 = 170, SRTT = 7/8 * 400 + 480/8 = 410, RTO = 410 + 4 * 170 = 1090 ms
-        r.sample(&p, 480_000);
-        assert_eq!((r.srtt, r.rto(p.rto.max_rto)), (Duration::from_millis(410), Duration::from_millis(1090)));
+        r.sample(&p, 480_000, 1, 1);
+        assert_eq!((r.srtt, r.rto(&p, p.rto.max_rto)), (Duration::from_millis(410), Duration::from_millis(1090)));
         r.back_off(&p, 1);
-        assert_eq!(r.rto(p.rto.max_rto), Duration::from_millis(2180));
+        assert_eq!(r.rto(&p, p.rto.max_rto), Duration::from_millis(2180));
         for _ in 0..9 {
             r.back_off(&p, 1);
         }
-        assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(60));
+        assert_eq!(r.rto(&p, p.rto.max_rto), Duration::from_secs(60));
         // A sample ends the backoff. With R = 410 ms, RTTVAR = 3/4 * 170 = 127.5 and RTO = 410 + 4 * 127.5 = 920 ms, raised to
         // the minimum of 1 s
-        r.sample(&p, 410_000);
-        assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(1));
+        r.sample(&p, 410_000, 1, 1);
+        assert_eq!(r.rto(&p, p.rto.max_rto), Duration::from_secs(1));
     }
 
     #[test]
     fn a_backed_off_timeout_waits_for_new_data() {
         let p = TcpParams::preset("rfc").unwrap().with(|p| p.quirks.backoff_until_new_data = true);
         let mut r = Rtt::new(&p);
-        r.sample(&p, 400_000);
+        r.sample(&p, 400_000, 1, 1);
         // at the timeout, all data below 5000 has been sent
         r.back_off(&p, 5000);
-        r.sample(&p, 400_000);
+        r.sample(&p, 400_000, 1, 1);
         r.acknowledged(5000);
         // SRTT is 400 ms and RTTVAR 150 ms, so RTO = 400 + 600 ms = 1 s. It stays doubled, because no data from 5000 on is
         // acknowledged
-        assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(2));
+        assert_eq!(r.rto(&p, p.rto.max_rto), Duration::from_secs(2));
         r.acknowledged(5001);
-        assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(1));
+        assert_eq!(r.rto(&p, p.rto.max_rto), Duration::from_secs(1));
     }
 
     #[test]
@@ -151,8 +208,8 @@ mod tests {
         let p = TcpParams::preset("rfc").unwrap().with(|p| p.quirks.damped_rttvar = true);
         let of = |second: u32| {
             let mut r = Rtt::new(&p);
-            r.sample(&p, 800_000);
-            r.sample(&p, second);
+            r.sample(&p, 800_000, 1, 1);
+            r.sample(&p, second, 1, 1);
             r.rttvar
         };
         // after the first sample, SRTT is 800 ms and RTTVAR 400 ms. If the second sample is 1600 ms above SRTT, RTTVAR = 3/4 x
@@ -168,18 +225,50 @@ mod tests {
         let p = TcpParams::preset("linux-6").unwrap();
         let mut r = Rtt::new(&p);
         // after a sample of 20 ms, 4 RTTVAR = 40 ms. Linux raises 4 RTTVAR to 200 ms, so RTO = 20 + 200 ms
-        r.sample(&p, 20_000);
-        assert_eq!(r.rto(p.rto.max_rto), Duration::from_millis(220));
+        r.sample(&p, 20_000, 1, 1);
+        assert_eq!(r.rto(&p, p.rto.max_rto), Duration::from_millis(220));
 
         let p = TcpParams::preset("ns2-reno").unwrap();
         let mut r = Rtt::new(&p);
         // 54 ms is rounded to 5 ticks of 10 ms. RTO = SRTT + 4 RTTVAR = 50 + 100 = 150 ms, raised to the minimum of 200 ms
-        r.sample(&p, 54_000);
-        assert_eq!((r.srtt, r.rto(p.rto.max_rto)), (Duration::from_millis(50), Duration::from_millis(200)));
+        r.sample(&p, 54_000, 1, 1);
+        assert_eq!((r.srtt, r.rto(&p, p.rto.max_rto)), (Duration::from_millis(50), Duration::from_millis(200)));
         let mut r = Rtt::new(&p);
         // a round trip shorter than a tick counts as one tick
-        r.sample(&p, 100);
+        r.sample(&p, 100, 1, 1);
         assert_eq!(r.srtt, Duration::from_millis(10));
+    }
+
+    #[test]
+    fn linux_keeps_a_spike_for_several_round_trips() {
+        let p = TcpParams::preset("linux-6").unwrap();
+        let ms = Duration::from_millis;
+        let mut r = Rtt::new(&p);
+        // first sample 100 ms: 4 RTTVAR = 200 ms. Data up to 5000 is in flight
+        r.sample(&p, 100_000, 1, 5000);
+        assert_eq!(r.rto(&p, p.rto.max_rto), ms(300));
+        // a sample of 500 ms: SRTT = 7/8 x 100 + 500/8 = 150 ms, RTTVAR = 3/4 x 50 + 400/4 = 137.5 ms, 4 RTTVAR = 550 ms
+        r.sample(&p, 500_000, 1000, 9000);
+        assert_eq!(r.rto(&p, p.rto.max_rto), ms(150 + 550));
+        // a hundred samples of 100 ms in the same round trip: RTTVAR and SRTT fall to 0 and 100 ms, and the variation stays. The ACK
+        // of exactly the data sent when the round began belongs to the round
+        (0..100).for_each(|_| r.sample(&p, 100_000, 5000, 12_000));
+        let variation = |r: &Rtt| (r.rto(&p, p.rto.max_rto) - ms(100)).0 / 100_000;
+        assert!(r.rttvar < ms(1) && variation(&r) == 5500, "{:?} {}", r.rttvar, variation(&r));
+        // the maximum of this round is the variation itself. Each of the next rounds takes a quarter of what is above 200 ms:
+        // 550 - 350/4 = 462.5 ms, 462.5 - 262.5/4 = 396.875 ms, ...
+        r.sample(&p, 100_000, 5001, 12_000);
+        assert_eq!(variation(&r), 5500);
+        r.sample(&p, 100_000, 12_000, 20_000);
+        assert_eq!(variation(&r), 5500);
+        r.sample(&p, 100_000, 12_001, 20_000);
+        assert_eq!(variation(&r), 4625);
+        r.sample(&p, 100_000, 20_001, 30_000);
+        assert_eq!(variation(&r), 3968);
+        for k in 0..100 {
+            r.sample(&p, 100_000, 30_001 + k, 30_001 + k);
+        }
+        assert_eq!(variation(&r), 2000);
     }
 
     #[test]
@@ -188,6 +277,6 @@ mod tests {
         let mut r = Rtt::new(&p);
         r.back_off(&p, 1);
         r.after_syn(true);
-        assert_eq!(r.rto(p.rto.max_rto), Duration::from_secs(3));
+        assert_eq!(r.rto(&p, p.rto.max_rto), Duration::from_secs(3));
     }
 }

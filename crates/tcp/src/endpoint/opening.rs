@@ -114,7 +114,7 @@ impl Endpoint {
     }
 
     pub(super) fn syn_wait(&self, p: &TcpParams) -> Duration {
-        self.tx.rtt.rto(p.opening.max_syn_rto)
+        self.tx.rtt.rto(p, p.opening.max_syn_rto)
     }
 
     fn transmit_syn(&mut self, p: &TcpParams, now: Time, again: bool, io: &mut impl Io) {

@@ -66,9 +66,10 @@ words! {
         /// The whole RTO: RTO = max(min, SRTT + max(G, 4 RTTVAR)). The RTO counts from the last ACK of new data, even
         /// if the timer of a probe or of a reordering window ran in between. Source: RFC 6298 §2 and §5.3.
         "total" Total,
-        /// Only the variation: RTO = SRTT + max(min, 4 RTTVAR). With `rack-tlp`, if the timer of a probe or of a
-        /// reordering window ran in between, the RTO counts from the last transmission of the first outstanding
-        /// segment. Source: Linux.
+        /// Only the variation: RTO = SRTT + V. V starts at max(min, 4 RTTVAR), and rises with 4 RTTVAR at once. Once per
+        /// round trip, it falls by a quarter of the difference to max(min, largest 4 RTTVAR in this round trip). With
+        /// `rack-tlp`, if the timer of a probe or of a reordering window ran in between, the RTO counts from the last
+        /// transmission of the first outstanding segment. Source: Linux.
         "variation" Variation,
     }
 }

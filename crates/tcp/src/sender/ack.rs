@@ -197,7 +197,7 @@ impl Sender {
 
     #[inline]
     pub(crate) fn sample_rtt(&mut self, p: &TcpParams, us: u32) {
-        self.rtt.sample(p, us);
+        self.rtt.sample(p, us, self.una, self.next);
         self.detection.on_rtt(us);
     }
 

@@ -224,7 +224,7 @@ impl Sender {
             self.follow(&d);
             reduction = d.reduction;
         }
-        let rto = self.rtt.rto(p.rto.max_rto);
+        let rto = self.rtt.rto(p, p.rto.max_rto);
         if !reduction || idle <= rto {
             return;
         }

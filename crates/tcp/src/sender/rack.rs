@@ -52,7 +52,7 @@ impl Sender {
     /// segments may be declared lost. Always returns true.
     fn await_reordering(&mut self, p: &TcpParams, now: Time, us: u32) -> bool {
         let wait = Duration::from_micros(u64::from(us)) + LEAST_WAIT;
-        self.set_timer(Timer::Reordering, p.rto.expiry(now, wait.min(self.rtt.rto(p.rto.max_rto))));
+        self.set_timer(Timer::Reordering, p.rto.expiry(now, wait.min(self.rtt.rto(p, p.rto.max_rto))));
         true
     }
 
@@ -79,21 +79,21 @@ impl Sender {
         };
         let began = began.unwrap_or_else(|| self.board.outstanding().1);
         let since = micros(now).wrapping_sub(began);
-        let left = self.rtt.rto(p.rto.max_rto).saturating_sub(Duration::from_micros(u64::from(since)));
+        let left = self.rtt.rto(p, p.rto.max_rto).saturating_sub(Duration::from_micros(u64::from(since)));
         left.max(Duration::from_micros(1))
     }
 
     /// Arms the timer for a timeout: a full RTO, or the rest of the current RTO if the timer was set for a probe or a reordering
     /// window.
     pub(super) fn rearm_rto(&mut self, p: &TcpParams, now: Time) {
-        let wait = if self.timer_is_rack() { self.rto_left(p, now) } else { self.rtt.rto(p.rto.max_rto) };
+        let wait = if self.timer_is_rack() { self.rto_left(p, now) } else { self.rtt.rto(p, p.rto.max_rto) };
         self.set_timer(Timer::Rto, p.rto.expiry(now, wait));
     }
 
     /// Arms the timer for a full RTO.
     pub(super) fn start_rto(&mut self, p: &TcpParams, now: Time) {
         self.detection.begin_rto(micros(now));
-        self.set_timer(Timer::Rto, p.rto.expiry(now, self.rtt.rto(p.rto.max_rto)));
+        self.set_timer(Timer::Rto, p.rto.expiry(now, self.rtt.rto(p, p.rto.max_rto)));
     }
 
     /// Restarts the RTO after a retransmission of the first segment, if RACK is in use and the timer does not wait for
@@ -119,7 +119,7 @@ impl Sender {
             (srtt, 1) => srtt * 2 + MAX_ACK_DELAY,
             (srtt, _) => srtt * 2 + LEAST_WAIT,
         };
-        let rto = if acked { self.rtt.rto(p.rto.max_rto) } else { self.rto_left(p, now) };
+        let rto = if acked { self.rtt.rto(p, p.rto.max_rto) } else { self.rto_left(p, now) };
         self.set_timer(Timer::Probe, p.rto.expiry(now, pto.min(rto)));
         true
     }
