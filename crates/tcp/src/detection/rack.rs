@@ -88,6 +88,8 @@ pub(crate) struct Rack {
     lost: u32,
     /// RACK.reordering_seen: true if a segment was ever delivered after another segment that had been sent later.
     reordering_seen: bool,
+    /// RACK.fack before the current ACK.
+    fack_before: u32,
     /// True if the last detection found a lost retransmission.
     lost_again: bool,
     /// Start of the current RTO.
@@ -133,7 +135,8 @@ impl Rack {
         self.once_delivered |= !e.has(EVER) && (end.wrapping_sub(self.once_until) as i32) <= 0;
         if (end.wrapping_sub(self.fack) as i32) >= 0 {
             self.fack = end;
-        } else if !e.has(EVER) {
+        } else if !e.has(EVER) && (end.wrapping_sub(self.fack_before) as i32) < 0 {
+            // the blocks of an ACK are in no order, so only segments that earlier ACKs delivered show reordering
             self.reordering_seen = true;
         }
         // if less than the minimum RTT has passed since the retransmission, the ACK was caused by the original
@@ -155,7 +158,7 @@ impl Rack {
     /// Begins to process an ACK.
     #[inline]
     pub(crate) fn begin(&mut self, now_us: u32) {
-        self.now_us = now_us;
+        (self.now_us, self.fack_before) = (now_us, self.fack);
         self.once_delivered = false;
     }
 

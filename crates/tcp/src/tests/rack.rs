@@ -277,3 +277,42 @@ fn segments_not_overdue_at_a_timeout_stay_in_flight() {
     n.run(9.0);
     assert_eq!((n.received[1], n.ends[0].stats().retransmits), (3 * 1448, 2));
 }
+
+/// Ten segments of 1000 bytes leave at 1 ms, and one ACK arrives per ms from 51 ms on. Each ACK acknowledges the segments below `.0`
+/// and, if `.1` is not empty, SACKs others. Returns the window in segments and the number of retransmissions after each ACK.
+fn after_acks(acks: &[(u64, &[(u64, u64)])]) -> Vec<(u64, u32)> {
+    let p = stack().with(|p| {
+        p.wire.mss = 1000;
+        p.opening.handshake = false;
+        p.control.congestion_control = CongestionControl::Reno;
+    });
+    let (mut end, mut sent) = (Endpoint::new(&p, 1 << 20), Vec::new());
+    let ms = |ms: u64| units::Time(ms * 1_000_000);
+    end.connect(&p, ms(1), &mut sent);
+    end.write(&p, ms(1), u64::MAX, &mut sent);
+    assert_eq!(sent.len(), 10);
+    let byte = |segment: u64| 1 + 1000 * segment;
+    let mut at = 50;
+    acks.iter()
+        .map(|&(below, sacks)| {
+            let flags = packet::Flags::PURE_ACK;
+            let mut ack = Segment { ack: byte(below), has_ack: true, flags, ts_ecr: 1000, ..Segment::default() };
+            for &(from, to) in sacks {
+                ack.flags = ack.flags.with(packet::Flags::SACK);
+                ack.sack.push(SackBlock { start: byte(from), end: byte(to) });
+            }
+            at += 1;
+            end.on_segment(&p, ms(at), &ack, &mut sent);
+            (end.probe(&p).cwnd_bytes / 1000, end.stats().retransmits)
+        })
+        .collect()
+}
+
+#[test]
+fn the_blocks_of_one_ack_show_no_reordering() {
+    // segments 0 and 2 are missing, and eight are SACKed by one ACK, because the ACKs before it were lost. Whatever the order of
+    // the blocks, both are sent again at once: PRR allows five segments, which is ssthresh
+    for sacks in [[(1, 2), (3, 10)], [(3, 10), (1, 2)]] {
+        assert_eq!(after_acks(&[(0, &sacks)])[0].1, 2, "{sacks:?}");
+    }
+}
