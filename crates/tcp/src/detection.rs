@@ -216,6 +216,18 @@ impl Detection {
         self.rack().map(|rack| rack.rto_began)
     }
 
+    /// Returns true if segments were delivered more than DupThresh segments late. The window then also grows on ACKs that only
+    /// SACK data.   Source: Linux, tcp_may_raise_cwnd.
+    pub(crate) fn reorders(&self, p: &TcpParams) -> bool {
+        self.rack().is_some_and(|rack| rack.reordering > u32::from(p.detection.dupthresh) * p.wire.mss)
+    }
+
+    /// Discards the distance of reordering seen so far if DupThresh segments are SACKed. Called at a timeout in the state Open:
+    /// the distance was overestimated.   Source: Linux, tcp_enter_loss.
+    pub(crate) fn forget_reordering(&mut self, dupthresh: u8) {
+        self.with_rack(|rack| rack.forget_reordering(dupthresh));
+    }
+
     /// Returns true if a probe may be scheduled: nothing is SACKed or lost.   Source: RFC 8985 §7.2.
     #[inline]
     pub(crate) fn may_probe(&self) -> bool {

@@ -90,6 +90,9 @@ pub(crate) struct Rack {
     reordering_seen: bool,
     /// RACK.fack before the current ACK.
     fack_before: u32,
+    /// Maximum distance, in bytes, between the ends of a segment that was delivered late and of the highest segment delivered
+    /// before it. Only segments sent once count.
+    pub(crate) reordering: u32,
     /// True if the last detection found a lost retransmission.
     lost_again: bool,
     /// Start of the current RTO.
@@ -138,6 +141,7 @@ impl Rack {
         } else if !e.has(EVER) && (end.wrapping_sub(self.fack_before) as i32) < 0 {
             // the blocks of an ACK are in no order, so only segments that earlier ACKs delivered show reordering
             self.reordering_seen = true;
+            self.reordering = self.reordering.max(self.fack_before.wrapping_sub(end));
         }
         // if less than the minimum RTT has passed since the retransmission, the ACK was caused by the original
         if e.has(EVER) && self.now_us.wrapping_sub(e.sent) < self.min_rtt_us {
@@ -223,6 +227,12 @@ impl Rack {
         let newest = self.newest?;
         let reo_wnd = self.reo_wnd(repairing, dupthresh, srtt_us);
         self.resent_lost(board, Some(newest), reo_wnd).max(self.sent_lost(board, Some(newest), reo_wnd))
+    }
+
+    pub(crate) fn forget_reordering(&mut self, dupthresh: u8) {
+        if self.sacked >= u32::from(dupthresh) {
+            self.reordering = 0;
+        }
     }
 
     /// Returns true if there is a loss that no recovery handles yet. After a timeout, only the loss of a retransmission

@@ -49,6 +49,7 @@ impl Sender {
                 self.dupacks = 0;
                 true
             }
+            State::Open | State::Loss => delivered == 0 || !self.detection.reorders(p),
             _ => true,
         }
     }
@@ -257,6 +258,9 @@ impl Sender {
         // RFC 2018 §8: a receiver that SACKed the first segment but does not acknowledge it has discarded the segment, and
         // perhaps others
         let keep_sack = p.detection.keep_sack_after_rto && !self.board.head_sacked();
+        if self.state == State::Open {
+            self.detection.forget_reordering(p.detection.dupthresh);
+        }
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
         self.report_losses(now);
         // segments that were not marked as lost, because they are not overdue yet, are still in flight. So the window

@@ -316,3 +316,14 @@ fn the_blocks_of_one_ack_show_no_reordering() {
         assert_eq!(after_acks(&[(0, &sacks)])[0].1, 2, "{sacks:?}");
     }
 }
+
+#[test]
+fn the_window_grows_on_sacks_once_segments_were_far_out_of_order() {
+    // segment 5 overtakes five segments. Afterwards, each delivered segment grows the window once, whether it is SACKed or
+    // acknowledged: by 2, 1 and 3 segments. Segments 5 and 6 do not count again when they are acknowledged
+    let far: &[(u64, &[(u64, u64)])] = &[(0, &[(5, 6)]), (2, &[(5, 6)]), (2, &[(5, 7)]), (7, &[])];
+    assert_eq!(after_acks(far), [(10, 0), (12, 0), (13, 0), (16, 0)]);
+    // segment 3 overtakes three, which is no more than DupThresh, so SACKs do not grow the window
+    let near: &[(u64, &[(u64, u64)])] = &[(0, &[(3, 4)]), (1, &[(3, 4)]), (1, &[(3, 5)]), (5, &[])];
+    assert_eq!(after_acks(near), [(10, 0), (11, 0), (11, 0), (13, 0)]);
+}
