@@ -219,6 +219,8 @@ impl Sender {
     }
 
     /// Restarts the window after an idle period longer than the RTO, unless the controller responds to idle periods itself.
+    /// A sender that is limited by its application, but not idle, keeps a window that it does not use, as in Linux:
+    /// tcp_cwnd_application_limited acts only if no ACK of new data has arrived for an RTO (tcp_cong_avoid sets snd_cwnd_stamp).
     /// Source: RFC 5681 §4.1, RFC 2861.
     fn after_idle(&mut self, p: &TcpParams, now: Time) {
         if self.last_active == Time::ZERO || self.next_new(p).is_none() {
