@@ -22,12 +22,16 @@ TONES: Mapping[bool | None, Tone] = {True: "good", False: "bad", None: "muted"}
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The number of values within tolerance, the number of judged values (`cells`), and the target share."""
+    """The number of values within tolerance, the number of judged values (`cells`), and the target share.
+
+    `unjudged` is the verdict if there is a target but no value was judged.
+    """
 
     name: str
     within: int
     cells: int
     wanted: float | None = None
+    unjudged: bool | None = None
 
     @property
     def share(self) -> float:
@@ -36,8 +40,10 @@ class Share:
 
     @property
     def met(self) -> bool | None:
-        """Whether the share reaches its target; None if it has no target, or if no value was judged."""
-        return None if self.wanted is None or not self.cells else self.share >= self.wanted - SLACK
+        """Whether the share reaches its target; None if it has no target, `unjudged` if no value was judged."""
+        if self.wanted is None:
+            return None
+        return self.share >= self.wanted - SLACK if self.cells else self.unjudged
 
     @property
     def tone(self) -> Tone:

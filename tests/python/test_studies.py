@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 import sys
 from dataclasses import replace
@@ -31,8 +32,9 @@ from bloatlab.studies import STUDIES, Claim, Options, Results, Study, report, re
 from bloatlab.studies.claims import median_of
 from bloatlab.studies.page import page
 from bloatlab.studies.reproduce import points, run
-from bloatlab.studies.study import Batch, OnKernels
-from bloatlab.studies.tables import claims_table, shares_table, statements_table
+from bloatlab.studies.scorecard import Verdict
+from bloatlab.studies.study import Batch, OnKernels, StudyError
+from bloatlab.studies.tables import claims_table, facts, reached_table, shares_table, statements_table
 from bloatlab.terminal import Console
 
 DOC = Path(__file__).resolve().parents[2] / "docs" / "adding-a-study.md"
@@ -201,6 +203,51 @@ def test_what_is_wrong_in_a_file_is_told_with_its_line(
     said = capsys.readouterr().err
     assert re.search(words, said), said
     assert "Traceback" not in said
+
+
+def test_a_published_value_without_a_value_of_ours_is_not_tested(file: Path):
+    """The case 0.25 has no value, 0.5 has one in 1 of 2 seeds, and 1.0 has a value in both seeds."""
+    of = study_in(file)
+    nan = math.nan
+    runs = {
+        key: [{"utilisation": value} for value in values]
+        for key, values in {"0.25": (nan, nan), "0.5": (96.4, nan), "1.0": (nan, nan)}.items()
+    }
+    card = of.scorecard(runs)
+    assert [(c.verdict, c.reason) for c in card.cells] == [
+        (Verdict.UNTESTED, "no value in 2 seeds"),
+        (Verdict.WITHIN, "within tolerance; a value in 1 of 2 seeds"),
+        (Verdict.UNTESTED, "no value in 2 seeds"),
+    ]
+    assert card.as_data()["summary"]["not_tested"] == 2
+    (claim,) = of.check(runs)
+    assert (claim.ours, claim.holds) == ("no value in 2 seeds", None)
+    assert claims_table([claim]).rows[0][-1].text == "not tested"
+    # a case that was not run has no cell, and its claim is "not run"
+    assert [c.case for c in of.scorecard({"0.5": runs["0.5"]}).cells] == ["b = 0.5"]
+    assert of.check({})[0].ours == "not run"
+
+
+@pytest.mark.parametrize("goals", [True, False])
+def test_a_goal_without_a_judged_value_is_not_reached(file: Path, goals: bool):
+    of = study_in(file)
+    of = of if goals else replace(of, goals=())
+    runs = {key: [{"utilisation": math.nan}] for key in ("0.25", "0.5", "1.0")}
+    card = of.scorecard(runs)
+    assert card.met is False
+    assert [cell.text for cell in reached_table(card, []).rows[0]][1:] == ["0", "0", "-", "100%", "not reached"]
+    assert facts(card, [], 3)[0].value == "-"
+    assert of.scorecard(runs, "a quick look").met is None
+    if not goals:  # a study that has only claims has nothing to reach
+        assert replace(of, published=()).scorecard(runs).met is True
+
+
+def test_a_misspelt_measure_is_refused_in_a_study_with_batches(tmp_path: Path, buffers: Study):
+    (batch,) = buffers.plan(Options(tmp_path))
+    wrong = [replace(value, measure="utilization") for value in buffers.published]
+    of = replace(buffers, batches=lambda _: [batch], published=wrong)
+    with pytest.raises(StudyError, match="no run has the measure 'utilization'; there is utilisation"):
+        reproduce(of, Options(tmp_path, seeds=1, jobs=1))
 
 
 def test_what_is_no_study_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -15,7 +15,7 @@ from typing import Any
 
 from bloatlab.judgement import finite
 from bloatlab.studies.scorecard import NOT_EXPLAINED, Band, Cell, Origin, Tolerance, Verdict, judge
-from bloatlab.tables import Spread, number, spread
+from bloatlab.tables import Spread, counted, number, spread
 
 #: The measures of one run, by name.
 Measures = Mapping[str, float]
@@ -26,6 +26,9 @@ Runs = Mapping[str, Sequence[Measures]]
 
 #: Our values of a claim that needs runs that were not made.
 NOT_RUN = "not run"
+
+#: How our values of a claim begin if its runs were made but have no value.
+NO_VALUE = "no value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +59,17 @@ class Published:
     def cell(self, runs: Runs, explain: Callable[[Published, Spread], str] | None = None) -> Cell | None:
         """Compares the published value with ours. Returns None if the case was not run.
 
-        `explain` returns the reason for a difference, or "".
+        If it was run but no seed has a value, the value is not tested. `explain` returns the reason for a difference,
+        or "".
         """
-        spread = over_seeds(runs, self.run, self.measure)
-        if spread is None:
+        if not runs.get(self.run):
             return None
+        spread, seeds = over_seeds(runs, self.run, self.measure), of_seeds(runs, self.run, self.measure)
+        if spread is None:
+            return Cell(
+                self.case, self.metric, self.unit, self.tables, (self.value,), self.printed, math.nan, math.nan, math.nan,
+                (self.band,), Verdict.UNTESTED, seeds, None, self.where, self.origin,
+            )  # fmt: skip
         ours = Spread(*(value * self.scale for value in (spread.median, spread.low, spread.high)))
         finding = judge([self.value], [self.band], ours, interval_rule=self.interval_rule)
         verdict = Verdict.WITHIN if finding.agrees else Verdict.OUTSIDE
@@ -69,6 +78,7 @@ class Published:
             verdict, reason = Verdict.CALIBRATION, f"{self.calibration}; {reason}"
         elif not finding.agrees:
             reason = (explain and explain(self, ours)) or f"{reason}: {NOT_EXPLAINED}"
+        reason = "; ".join(filter(None, (reason, seeds)))
         return Cell(
             self.case, self.metric, self.unit, self.tables, (self.value,), self.printed, ours.median, ours.low, ours.high,
             (self.band,), verdict, reason, finding.agrees, self.where, self.origin,
@@ -79,7 +89,8 @@ class Published:
 class Checked:
     """A claim and our values. `holds` is None if it was not judged.
 
-    The reason is that runs that the claim needs were not made (`ours` is then `NOT_RUN`), or that the runs prove nothing.
+    The reason is that runs that the claim needs were not made (`ours` is then `NOT_RUN`) or have no value (`ours` then
+    begins with `NO_VALUE`), or that the runs prove nothing.
 
     `why` is the result of an experiment that explains a difference; empty if there is none.
     """
@@ -129,10 +140,12 @@ class Quantity:
 
     def check(self, runs: Runs) -> Checked:
         """Checks the claim against our median."""
-        ours, text, holds = over_seeds(runs, self.case, self.measure), NOT_RUN, None
+        ours, seeds, holds = over_seeds(runs, self.case, self.measure), of_seeds(runs, self.case, self.measure), None
+        text = seeds or NOT_RUN
         if ours is not None:
             median = ours.median * self.scale
             text = words(ours, self.unit, telling(median, self.band, self.digits), self.scale)
+            text = "; ".join(filter(None, (text, seeds)))
             holds = self.band.holds(median)
         return Checked(self.ident, self.where, self.says, self.published, text, holds, self.origin)
 
@@ -160,8 +173,16 @@ class Claim:
 
     def check(self, runs: Runs) -> Checked:
         """Checks the claim against our values."""
-        ours, holds = judged(runs, self.values, self.holds, self.ours) or (NOT_RUN, None)
+        ours, holds = judged(runs, self.values, self.holds, self.ours) or (self._missing(runs), None)
         return Checked(self.ident, self.where, self.says, self.published, ours, holds, self.origin)
+
+    def _missing(self, runs: Runs) -> str:
+        """Returns why a value is missing: the first case without a value if all cases were run, otherwise `NOT_RUN`."""
+        pairs = [value for value in self.values if isinstance(value, tuple)]
+        if not pairs or not all(runs.get(case) for case, _ in pairs):
+            return NOT_RUN
+        empty = (f"{of_seeds(runs, *pair)} of {pair[0]}" for pair in pairs if over_seeds(runs, *pair) is None)
+        return next(empty, NOT_RUN)
 
 
 def judged(
@@ -169,7 +190,7 @@ def judged(
 ) -> tuple[str, bool] | None:
     """Returns the sentence that states the values, and the result of the claim's expression.
 
-    Returns None if one of the values is missing because its case was not run.
+    Returns None if one of the values is missing, because its case was not run or has no value.
     """
     found = [median_of(runs, *value) if isinstance(value, tuple) else value(runs) for value in values]
     if any(value is None for value in found):
@@ -226,6 +247,16 @@ def over_seeds(runs: Runs, key: str, measure: str) -> Spread | None:
     """Returns the spread of a measure over the seeds that have a value; None if no seed has one."""
     values = [s[measure] for s in runs.get(key, ()) if measure in s and not math.isnan(s[measure])]
     return spread(values) if values else None
+
+
+def of_seeds(runs: Runs, key: str, measure: str) -> str:
+    """Formats how many seeds of a case have a value ("a value in 1 of 10 seeds"); "" if all have, or if it was not run."""
+    seeds = runs.get(key, ())
+    known = sum(measure in s and not math.isnan(s[measure]) for s in seeds)
+    if known == len(seeds):
+        return ""
+    of = counted(len(seeds), "seed")
+    return f"a value in {known} of {of}" if known else f"{NO_VALUE} in {of}"
 
 
 def median_of(runs: Runs, key: str, measure: str) -> float | None:

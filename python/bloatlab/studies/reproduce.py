@@ -37,8 +37,7 @@ def reproduce(study: Study, options: Options) -> Results:
     plan = study.plan(options)
     results = Results(study, options, {}, _announce(study, options, plan, seeds))
     results = _with(results, plan, seeds)
-    if study.batches is None:
-        _check_measures(results)
+    _check_measures(results)
     if study.further is not None and not options.quick and options.seeds >= study.further_from:
         results = _with(results, study.further(results), seeds)
     if options.live and study.on_kernels is not None:
@@ -69,11 +68,13 @@ def _check_measures(results: Results) -> None:
     """Raises `StudyError` if a published value or a claim names a measure that no run has or that is not a number.
 
     If no run has the measure, its name is usually misspelt. NaN means "not measured", which some runs may have, but not
-    all.
+    all. Cases that were not run are left out.
     """
     rows = [row for of in results.runs.values() for row in of]
     known = sorted({name for row in rows for name in row})
-    for what, _, measure in results.study.compared():
+    for what, case, measure in results.study.compared():
+        if case not in results.runs:
+            continue
         if measure not in known:
             raise StudyError(f"{what}: no run has the measure {measure!r}; there is {', '.join(known)}")
         values = [cast("object", row[measure]) for row in rows if measure in row]

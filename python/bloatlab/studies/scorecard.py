@@ -226,7 +226,8 @@ class Scorecard:
     @property
     def of_judged(self) -> Share:
         """The share of judged values within tolerance, for a study without goals. Its target is 100 %."""
-        return share("judged values", (cell.within for cell in self.cells), 1.0)
+        found = share("judged values", (cell.within for cell in self.cells), 1.0)
+        return replace(found, unjudged=False) if self.cells and not self.proves_nothing else found
 
     @property
     def goals(self) -> Sequence[Share]:

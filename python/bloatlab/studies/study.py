@@ -314,7 +314,10 @@ class Study:
         if proves_nothing:
             found = [cell.unjudged() for cell in found]
         seeds = max((len(of) for of in runs.values()), default=0)
-        return Scorecard(self.name, seeds, found, [goal.share(found) for goal in self.goals], proves_nothing)
+        shares = [goal.share(found) for goal in self.goals]
+        if not proves_nothing:  # a goal that wants values within tolerance is not reached if no value was judged
+            shares = [replace(share, unjudged=False) if share.wanted else share for share in shares]
+        return Scorecard(self.name, seeds, found, shares, proves_nothing)
 
     def check(self, runs: Runs, proves_nothing: str = "") -> list[Checked]:
         """Checks every claim, or none if the runs prove nothing for the given reason."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from bloatlab.judgement import Share, within_cell
 from bloatlab.report import Fact
-from bloatlab.studies.claims import NOT_RUN, Checked, Runs, count, over_seeds
+from bloatlab.studies.claims import NO_VALUE, NOT_RUN, Checked, Runs, count, over_seeds
 from bloatlab.studies.scorecard import NOT_EXPLAINED, Cell, Origin, Scorecard, Verdict, by_metric, by_table
 from bloatlab.tables import TextCell, TextTable, Tone, counted, number, row
 
@@ -98,7 +98,7 @@ def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
     if card.proves_nothing:
         return [made]
     return [
-        *(_share(s) for s in card.goals if s.cells),
+        *(_share(s) for s in card.goals if s.cells or s.met is False),
         *([Fact(f"{paper.hold} of {paper.claims}", "claims of the paper hold")] if paper.claims else []),
         made,
     ]
@@ -107,7 +107,8 @@ def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
 def _share(share: Share) -> Fact:
     word = {"good": ": reached", "bad": ": missed"}.get(share.tone, "")
     wanted = f"; {share.asked} wanted{word}" if share.asked else ""
-    return Fact(f"{share.share:.0%}", f"of {share.name}", f"{share.within} of {share.cells} cells{wanted}", share.tone)
+    percent = f"{share.share:.0%}" if share.cells else "-"
+    return Fact(percent, f"of {share.name}", f"{share.within} of {share.cells} cells{wanted}", share.tone)
 
 
 def spaced(printed: str) -> str:
@@ -194,7 +195,7 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
             c.says,
             c.published,
             f"{c.ours}; {c.why}" if c.why else c.ours,
-            within_cell(c.holds, "holds", "differs", NOT_RUN if c.ours == NOT_RUN else str(Verdict.UNJUDGED)),
+            within_cell(c.holds, "holds", "differs", _not_judged(c)),
         )
         for c in claims
     ]
@@ -203,6 +204,13 @@ def claims_table(claims: Sequence[Checked]) -> TextTable:
         '"textbook" marks theory that it does not state, "others" further measurements, "ours" our own expectations.'
     )
     return TextTable("Claims", ["where", "by", "says", "published", "ours", ""], rows, note, left=5)
+
+
+def _not_judged(claim: Checked) -> str:
+    """Returns why a claim without a verdict has none, as a word."""
+    if claim.ours == NOT_RUN:
+        return NOT_RUN
+    return str(Verdict.UNTESTED if claim.ours.startswith(NO_VALUE) else Verdict.UNJUDGED)
 
 
 def unjudged(table: TextTable) -> TextTable:
