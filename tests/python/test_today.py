@@ -262,6 +262,34 @@ def test_a_law_that_breaks_is_outside(law: str, change: dict[str, float]):
     assert [name for name, verdict in judged(change).items() if verdict is Verdict.OUTSIDE] == [law]
 
 
+@pytest.mark.parametrize(
+    ("law", "line", "inside", "broken"),
+    [
+        ("idle, least", Equipment.MODEM_2012, 5.05, 4.0),
+        ("idle, least", Equipment.MODEM_2012, 5.05, 6.0),
+        ("Low Latency, least", Equipment.LLD, 1.28, 1.0),
+        ("Low Latency, least", Equipment.LLD, 1.28, 3.0),
+    ],
+)
+def test_one_run_of_many_that_breaks_either_end_of_a_bound_decides(
+    law: str, line: Equipment, inside: float, broken: float
+):
+    """A lone packet takes at least 5.0 to 5.1 ms through the 2012 modem, and 1.27 to 1.32 ms with Low Latency (1 ms of
+    travel and two times of 0.135 ms).
+    """
+    fine = {"game_min_ms": inside, "game_p99_ms": 6.9, "game_max_ms": 5.0, "unaccounted": 0.0, "up_mbit": 5.0,
+            "modem_dropped": 0.0}  # fmt: skip
+    rows = [dict(fine) for _ in range(10)]
+
+    def judged_cell() -> tuple[Verdict, float]:
+        card = STUDY.scorecard({Case(line, Stack.CUBIC, 1).key: rows})
+        return next((cell.verdict, cell.ours) for cell in card.cells if cell.case == law)
+
+    assert judged_cell() == (Verdict.WITHIN, inside)
+    rows[3]["game_min_ms"] = broken
+    assert judged_cell() == (Verdict.OUTSIDE, broken)
+
+
 def test_the_answer_is_computed_from_the_runs():
     def rows(game: float) -> list[dict[str, float]]:
         return [

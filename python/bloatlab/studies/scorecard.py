@@ -75,6 +75,10 @@ class Band:
         """Returns whether `value` is accepted. The limits belong to the accepted range."""
         return self.low - SLACK <= value <= self.high + SLACK
 
+    def outside(self, value: float) -> float:
+        """Returns the distance from a value to the nearest accepted value; 0 if the value is accepted."""
+        return 0.0 if self.holds(value) else max(self.low - value, value - self.high)
+
     def words(self, digits: int | None = None) -> str:
         """Formats the band: "0.5 to 0.85", "at most 230".
 

@@ -57,7 +57,8 @@ SMALL_BURST = 0.128 / 30.0
 class Law:
     """A bound that should hold in every run of the cases for which `of` returns true.
 
-    `worst` (`max` or `min`) reduces the values of all these runs to the one value that is judged.
+    One value of all these runs is judged: the value farthest outside the band. If all are inside, it is the largest or
+    the smallest, as `worst` (`max` or `min`) says.
     """
 
     name: str
@@ -120,7 +121,8 @@ def _cell(law: Law, runs: Runs) -> Cell | None:
     if not found:
         return None
     values = [value for value, _ in found]
-    worst = law.worst(values)
+    worst = max(values, key=law.band.outside)
+    worst = law.worst(values) if law.band.holds(worst) else worst
     agrees = law.band.holds(worst)
     where = next(key for value, key in found if value == worst)
     reason = f"the worst of {counted(len(values), 'run')}" if agrees else f"{where}: {NOT_EXPLAINED}"
