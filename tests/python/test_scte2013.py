@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import bloatlab
 from bloatlab.cli.main import call
+from bloatlab.simulation import Result
 from bloatlab.studies import published
 from bloatlab.studies.published import quantity
 from bloatlab.studies.scorecard import NOT_EXPLAINED, Verdict
@@ -21,7 +23,7 @@ from bloatlab.studies.scte2013 import curves, rules
 from bloatlab.studies.scte2013.build import DISCIPLINES, OURS, UNKNOWNS, Case, buffer_bytes, build, describe
 from bloatlab.studies.scte2013.claims import CLAIMS
 from bloatlab.studies.scte2013.experiments import ASKED, BUFFERS_MS, CDF, SERIES, TEXT, key
-from bloatlab.studies.scte2013.measure import measure, variation
+from bloatlab.studies.scte2013.measure import latencies, measure, variation
 from bloatlab.studies.scte2013.readings import knee_ms, line, place, typical_ratio, worst_ratio
 from bloatlab.studies.scte2013.rules import EXPLANATIONS, explain, published_number, rule_of
 from bloatlab.studies.scte2013.study import STUDY
@@ -61,6 +63,48 @@ def test_without_runs_arithmetic_is_judged_and_the_rest_is_not():
 )  # fmt: skip
 def test_numbers_in_printed_values(text: str, number: float | None):
     assert published_number(text) == number
+
+
+def test_a_ratio_over_seeds_has_its_median_and_central_80_percent():
+    """The ratios are 1 to 10. Their median is 5.5; the quantiles of 10 and 90 % are 0.9 steps from either end."""
+    cell = next(cell for cell in STUDY.scorecard(drops(*range(1, 11))).cells if cell.case == "session bloat")
+    assert (cell.ours, cell.low, cell.high) == pytest.approx((5.5, 1.9, 9.1))
+    two = next(cell for cell in STUDY.scorecard(drops(10, 90)).cells if cell.case == "session bloat")
+    assert (two.ours, two.low, two.high) == pytest.approx((50.0, 18.0, 82.0))
+
+
+def drops(*per_second: int) -> dict[str, list[dict[str, float]]]:
+    """Returns runs with 50 sessions, which have these drops per second, and runs with one session, which have one."""
+    many = [{"drops_per_s": float(n)} for n in per_second]
+    return {"bloat lred200 1": [{"drops_per_s": 1.0}] * len(many), "bloat lred200 50": many}
+
+
+def test_the_recommended_buffer_has_a_central_80_percent_too():
+    """In each of ten seeds, the smallest share of all round trips is that of the first: 0.01 to 0.10."""
+    trips = ASKED["rtt"].axes["rtt_ms"]
+    runs = {f"rtt droptail 250 {rtt}": [{"rate_share": 1.0} for _ in range(10)] for rtt in trips}
+    runs[f"rtt droptail 250 {trips[0]}"] = [{"rate_share": n / 100} for n in range(1, 11)]
+    cell = next(c for c in STUDY.scorecard(runs).cells if c.metric == "recommended drop-tail buffer")
+    assert (cell.ours, cell.low, cell.high) == pytest.approx((0.055, 0.019, 0.091))
+
+
+def test_a_slip_of_the_paper_is_not_the_value_that_is_judged():
+    """The paper's first sentence gives 16 % for 20 sessions; the second gives more than 50 %, which it means."""
+    cell = next(c for c in STUDY.scorecard({}).cells if c.case == "hash 256 queues, 20 sessions")
+    assert cell.published == (50.0,)
+    assert cell.accepted() == "at least 50"
+    assert cell.ours == pytest.approx(53.317, abs=0.001)
+
+
+def test_packets_of_half_a_second_to_one_second():
+    """Of five bins, only the second and the third lie between 500 and 1000 ms."""
+    edges = [400.0, 500.0, 750.0, 1000.0, 1000.9, 1015.0]
+    counts = [1, 2, 4, 8, 16]
+    bins = pl.DataFrame(
+        {"app": "ftp", "direction": "forward", "lower_ms": edges[:-1], "upper_ms": edges[1:], "count": counts}
+    )
+    found = latencies(Result(build(SERIES["fig5"], 1), {"apps": {}}, {"delay_histogram": bins}))
+    assert found["ftp_share_half_to_one_s"] == pytest.approx((2 + 4) / 31)
 
 
 def test_inputs_are_read_back_from_the_resolved_scenario(monkeypatch: pytest.MonkeyPatch):

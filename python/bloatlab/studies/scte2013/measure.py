@@ -88,7 +88,7 @@ def latencies(result: Result) -> Measures:
         found |= {f"{name}_p{q}_ms": histogram_quantile(part, q / 100.0) for q in (1, 10, 50, 90, 99)}
         found[f"{name}_mean_ms"] = _mean(result, name)
     ftp = _forward(result.table("delay_histogram"), "ftp")
-    half_to_one = ftp.filter((pl.col("lower_ms") >= 500.0) & (pl.col("upper_ms") <= 1000.0 * (1 + 1 / 64)))
+    half_to_one = ftp.filter((pl.col("lower_ms") >= 500.0) & (pl.col("upper_ms") <= 1000.0))
     found["ftp_share_half_to_one_s"] = float(half_to_one["count"].sum()) / max(1.0, float(ftp["count"].sum()))
     return found
 

@@ -46,7 +46,7 @@ from bloatlab.studies.scte2013.build import buffer_bytes, build
 from bloatlab.studies.scte2013.claims import CLAIMS, NAMES, drops_ratio
 from bloatlab.studies.scte2013.experiments import ASKED, SERIES
 from bloatlab.studies.scte2013.readings import Reading, knee_ms, point
-from bloatlab.tables import Spread
+from bloatlab.tables import Spread, spread
 
 #: The shares of statements that should be within tolerance: `THEORY_SHARE` for the statements that arithmetic decides,
 #: `RESULT_SHARE` for the statements that runs decide. Two statements that arithmetic decides are outside tolerance,
@@ -75,20 +75,21 @@ def _cell(row: Row, runs: Runs) -> Cell:
         case {"untested": why}:
             return row_cell(row, published, NOTHING, Verdict.UNTESTED, why)
         case {"theory": value, "why": why, **more}:
-            ours, printed, slack = evaluate(value, _NAMES), published[0], more.get("slack", 1e-9)
+            exact, printed, slack = evaluate(value, _NAMES), more.get("meant", published[0]), more.get("slack", 1e-9)
             at_least = row.value.startswith(">")
-            agrees = ours > printed if at_least else math.isclose(ours, printed, rel_tol=slack)
+            agrees = exact > printed if at_least else math.isclose(exact, printed, rel_tol=slack)
             band = Band(printed, math.inf) if at_least else symmetric(printed, slack * printed)
-            found, reason = Spread(ours, ours, ours), why if agrees else f"{why}: {ours:.6g}"
+            published = [printed]
+            found, reason = Spread(exact, exact, exact), why if agrees else f"{why}: {exact:.6g}"
         case rule:
             reading: Reading = evaluate(rule["reading"], _NAMES)
-            spread, band = reading.value(runs), reading.band
-            if spread is None:
+            ours, band = reading.value(runs), reading.band
+            if ours is None:
                 return row_cell(row, published, NOTHING, Verdict.UNTESTED, "not run")
             claim = next((c.check(runs) for c in CLAIMS if c.ident == rule.get("claim")), None)
-            agrees = band.holds(spread.median) and (claim is None or claim.holds is True)
+            agrees = band.holds(ours.median) and (claim is None or claim.holds is True)
             more = f"; {claim.says}: {claim.ours}" if claim is not None else ""
-            found, reason = spread, f"accepted: {band.words()} {reading.unit}".strip() + more
+            found, reason = ours, f"accepted: {band.words()} {reading.unit}".strip() + more
     if not agrees:
         reason = f"{reason}; {explain(row.case, row.metric, runs)}"
     return row_cell(row, published, found, Verdict.WITHIN if agrees else Verdict.OUTSIDE, reason, [band])
@@ -143,8 +144,8 @@ def _times(runs: Runs) -> Spread | None:
     """Returns LRED's drops per second with fifty sessions divided by those with one session: the spread over seeds."""
     one, fifty = (runs.get(f"bloat lred200 {n}", ()) for n in (1, 50))
     pairs = [(a["drops_per_s"], b["drops_per_s"]) for a, b in zip(one, fifty, strict=False)]
-    ratios = sorted(b / a for a, b in pairs if a)
-    return Spread(ratios[len(ratios) // 2], ratios[0], ratios[-1]) if ratios else None
+    ratios = [b / a for a, b in pairs if a]
+    return spread(ratios) if ratios else None
 
 
 def _loss_ratio(runs: Runs) -> Spread | None:
@@ -165,7 +166,7 @@ def _recommended(runs: Runs) -> Spread | None:
     """
     points = [runs.get(f"rtt droptail 250 {rtt}", ()) for rtt in ASKED["rtt"].axes["rtt_ms"]]
     worst = [min(run["rate_share"] for run in seed) for seed in zip(*points, strict=False)]
-    return Spread(float(np.median(worst)), min(worst), max(worst)) if worst else None
+    return spread(worst) if worst else None
 
 
 def _buffer_kb(ms: float, mbit: float) -> float:
