@@ -12,6 +12,7 @@ import pytest
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import Result
 from bloatlab.studies.cablelabs2012 import measure
+from bloatlab.studies.cablelabs2012.claims import CLAIMS
 from bloatlab.studies.cablelabs2012.measure import SYN_OFFSETS_S, syn_match
 
 BIN = 0.1
@@ -73,10 +74,43 @@ def test_ramp_and_plateau():
     assert found["plateau_share"] == pytest.approx(0.75)
 
 
-def test_no_plateau_where_the_rate_never_falls():
-    found = measure.burst(made_up(np.full(60, 19.9)))
+def test_a_peak_that_lasts_to_the_end_of_the_burst_is_the_whole_link():
+    """CableLabs 2012 §4.1.3 says that the plateau "goes away" with 130 or 170 packets. The rate then stays at the peak
+    of 20 Mbit/s until the burst ends after 5.3 s, and the share of the link is 1.
+    """
+    found = measure.burst(made_up(np.full(60, 20.0)))
     assert math.isinf(found["full_rate_s"])
+    assert found["plateau_share"] == pytest.approx(1.0)
+    found = measure.burst(made_up(np.concatenate([np.full(6, 8.0), np.full(51, 20.0), np.full(200, 5.0)])))
+    assert found["full_rate_s"] == pytest.approx(5.7, abs=2 * BIN)
+    assert found["plateau_share"] == pytest.approx(1.0)
+    runs = {f"C03 limit {n}p": [found] * 10 for n in (130, 170)}
+    claims = {claim.ident: claim.check(runs) for claim in CLAIMS}
+    for ident in ("plateau-130", "plateau-170"):
+        assert (claims[ident].ours, claims[ident].holds) == ("100 %", True)
+
+
+def test_a_peak_that_ends_shortly_before_the_burst_shows_no_plateau():
+    """The burst of 10 MB ends 5.4 s after the start. The plateau is measured from 1 s after the peak to 0.3 s before
+    the end of the burst, so a peak that ends after 4.5 s leaves no time for it.
+    """
+    found = measure.burst(made_up(np.concatenate([np.full(45, 20.0), np.full(20, 15.0), np.full(200, 5.0)])))
+    assert found["full_rate_s"] == pytest.approx(4.5, abs=2 * BIN)
     assert math.isnan(found["plateau_share"])
+    # nor does a transfer that never reaches the peak
+    assert math.isnan(measure.burst(made_up(np.full(300, 5.0)))["plateau_share"])
+
+
+def test_times_are_relative_to_the_first_packet():
+    """The transfer's first packet arrives in the bin that starts at 2.0 s. In a mean over three bins, the bin before it
+    is not empty either.
+    """
+    rate = np.concatenate([np.zeros(20), np.full(25, 20.0), np.full(60, 15.0), np.full(200, 5.0)])
+    found = measure.burst(made_up(rate))
+    # the mean over three bins reaches 95 % of the peak when all three bins are full: those at 2.0, 2.1 and 2.2 s
+    assert found["ramp_s"] == pytest.approx(0.1)
+    # it falls below 90 % in the bin at 4.5 s, after 25 full bins: (20 + 15 + 15) / 3 = 16.7
+    assert found["full_rate_s"] == pytest.approx(2.5)
 
 
 def test_delays_during_and_after_the_burst():

@@ -73,20 +73,24 @@ def burst(result: Result) -> Measures:
     round trips of 100 ms. Times are relative to the transfer's first packet. These definitions were fixed before the
     first runs. Finer definitions were tried later (means over 0.2 s; limits of 85 % or 87.5 % of the peak rate). They
     changed no verdict, and the paper does not require them, so the first definitions stay.
+
+    A transfer that keeps the peak rate to the end of the burst has no part after it, so its `plateau_share` is that of
+    its time at the peak rate. Of a transfer that leaves the peak rate less than 1.3 s before the end, it is NaN.
     """
     if "ftp" not in result.summary["apps"]:
         return dict.fromkeys(("ramp_s", "burst_s", "full_rate_s", "peak_s", "left_s", "plateau_share"), math.nan)
     series = forward_ftp(result)
     rate = rate_series(series, "wire_bytes", smooth=3)
     t, mbit = rate["t_s"].to_numpy(), rate["rate_mbit"].to_numpy()
-    begun = np.flatnonzero(mbit > 0)
-    start = float(t[begun[0]]) if len(begun) else 0.0
+    begun = series.filter(pl.col("wire_bytes") > 0)["t_s"].to_numpy()
+    start = float(begun.min()) if len(begun) else 0.0
     burst_s = _burst_used(upstream(result))
     full = np.flatnonzero(mbit >= FULL * PEAK_MBIT)
     ramp = float(t[full[0]]) if len(full) else math.inf
     left = np.flatnonzero((t > ramp) & (mbit < LEFT * PEAK_MBIT)) if len(full) else np.array([])
     dropped = float(t[left[0]]) if len(left) else math.inf
-    plateau = mbit[(t > dropped + 1.0) & (t < min(burst_s, 12.0) - 0.3)] if math.isfinite(dropped) else np.array([])
+    kept, end = (t >= ramp) & (t < dropped), min(burst_s, 12.0) - 0.3
+    plateau = mbit[kept if dropped > burst_s - 0.3 else (t > dropped + 1.0) & (t < end)]
     return {
         "ramp_s": ramp - start,
         "burst_s": burst_s - start,
