@@ -92,10 +92,10 @@ def of_law(metric: str) -> bool:
 
 #: Keys allowed in `Flows.rest`, each with a function that returns whether a value is valid.
 _FLOW_KEYS: Mapping[str, Callable[[Any], bool]] = {
-    "ecn": lambda value: value in {0, 1, 2, ACCECN},
-    "ect1": lambda value: value in {0, 1},
+    "ecn": lambda value: value in (0, 1, 2, ACCECN),
+    "ect1": lambda value: value in (0, 1),
     "tos": lambda value: isinstance(value, int) and 0 <= value < 256 and value % 4 == 0,
-    "dir": lambda value: value in {"up", "down"},
+    "dir": lambda value: value in ("up", "down"),
     "src": lambda value: isinstance(value, str),
     "dst": lambda value: isinstance(value, str),
 }
@@ -128,7 +128,7 @@ def _check_hosts(entry: Entry) -> None:
     bursts = _bursts(entry)
     if not isinstance(bursts, int) or not 1 <= bursts <= GSO_MAX_SEGS:
         raise NotSupportedError(f"gso_max_segs {str(bursts)[:40]}")
-    if entry.rest.get("tso", 0) not in {0, 1}:
+    if entry.rest.get("tso", 0) not in (0, 1):  # a tuple, because a value of a file may be unhashable
         raise NotSupportedError(f"tso {str(entry.rest['tso'])[:40]}")
     own = str(entry.rest.get("h1_qdisc", "fq"))
     if own != "fq" and (own.split()[:1] != ["pfifo"] or not queue_of(own, ACCESS_BPS)):

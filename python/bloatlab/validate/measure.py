@@ -168,6 +168,8 @@ class _Flows:
     def thirds(self) -> dict[str, float]:
         """Returns the rate at which the payload of each datagram stream arrives, and the fraction that is lost.
 
+        A stream that stops before the warm-up ends, or begins after the end of the run, is not measured.
+
         For a run of group d, also returns the payload rates of TCP and of UDP in each third of the run.
         """
         found: dict[str, float] = {}
@@ -177,6 +179,8 @@ class _Flows:
                 found[f"udp_Mbps_{third}_third"] = sum(self.udp_mbit(i, window) for i in range(len(self.entry.udp)))
         for i, udp in enumerate(self.entry.udp):
             window = (max(udp.start_s, self.entry.warmup_s), min(udp.stop_s, self.entry.duration_s))
+            if window[0] >= window[1]:
+                continue
             found[f"udp{i}_rx_Mbps"] = self.udp_mbit(i, window)
             found[f"udp{i}_loss_frac"] = 1.0 - found[f"udp{i}_rx_Mbps"] * 1e6 / udp.bps
         return found

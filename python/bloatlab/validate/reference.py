@@ -166,7 +166,7 @@ def _flows(where: str, given: Any) -> Flows:
 
 def _udp(where: str, given: Any) -> Udp:
     read = {k: _number(where, given, k, least=0.0) for k in ("start_s", "stop_s", "bps", "payload")}
-    tos = given.get("tos", 0)
+    tos = _number(where, given, "tos", least=0.0) if "tos" in given else 0.0
     if read["stop_s"] <= read["start_s"] or read["bps"] < 1 or not 1 <= read["payload"] <= 65_000:
         raise NoReferenceError(f"{where}: expected start_s before stop_s, bps and payload above 0")
     return Udp(read["start_s"], read["stop_s"], read["bps"], round(read["payload"]), int(tos))
