@@ -28,7 +28,7 @@ from bloatlab.studies.scorecard import (
     share_of,
     symmetric,
 )
-from bloatlab.studies.tables import claims_table, facts, outside_table, seeds, verdict_with_reason
+from bloatlab.studies.tables import claims_table, facts, outside_table, reached_table, seeds, verdict_with_reason
 from bloatlab.tables import Spread, counted
 
 
@@ -206,6 +206,13 @@ def test_claims_are_counted_by_origin():
     assert [c.as_data()["origin"] for c in checked] == ["paper", "paper", "ours", "paper"]
     assert count(checked).as_data() == {"claims": 3, "checked": 2, "hold": 1}
     assert [row[1].text for row in claims_table(checked).rows] == ["paper", "paper", "ours", "paper"]
+    # the top of the page counts the claims that were checked, as the terminal does
+    card = Scorecard("s", 1, [], [])
+    assert [fact.value for fact in facts(card, checked, 3) if fact.name.startswith("claims")] == ["1 of 2"]
+    assert [cell.text for cell in reached_table(card, checked).rows[-1]][:3] == [
+        "claims of the paper that hold", "1", "2"
+    ]  # fmt: skip
+    assert not any(fact.name.startswith("claims") for fact in facts(card, checked[3:], 3))
 
 
 def test_a_claim_shows_the_digits_that_decide():

@@ -99,7 +99,7 @@ def facts(card: Scorecard, claims: Sequence[Checked], runs: int) -> list[Fact]:
         return [made]
     return [
         *(_share(s) for s in card.goals if s.cells or s.met is False),
-        *([Fact(f"{paper.hold} of {paper.claims}", "claims of the paper hold")] if paper.claims else []),
+        *([Fact(f"{paper.hold} of {paper.checked}", "claims of the paper hold")] if paper.checked else []),
         made,
     ]
 
