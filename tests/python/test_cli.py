@@ -131,6 +131,7 @@ BEFORE = 'link.up.changes=[{ at = "-1s", rate = "1mbit" }]'
         (["run", "SCENARIO", "--set", "link.up.rate=-5mbit"], ["SCENARIO: link.up.rate", "-5mbit", "5mbit"]),
         (["run", "SCENARIO", "--set", "link.up.rate=-5"], ["SCENARIO: link.up.rate", "-5 is negative"]),
         (["reproduce", "l4s", "--set", "seed=3"], ["--set seed: --seeds varies it"]),
+        (["reproduce", "l4s", "--quick", "--set", "name=foo"], ["--set name: a study identifies its cases"]),
         (["validate", "--set", "seed=3"], ["--set seed: --seeds varies it"]),
         (["compare", "SCENARIO", "--set", "seed=3"], ["--set seed: --seeds varies it"]),
         (["check", "SCENARIO", "--seeds", "2", "--set", "seed=3"], ["--set seed: --seeds varies it"]),

@@ -20,7 +20,7 @@ from bloatlab.studies.mmcn1999.build import (
     main_cases,
     second_reading,
 )
-from bloatlab.studies.mmcn1999.measure import measure
+from bloatlab.studies.mmcn1999.measure import _datagrams, measure
 from bloatlab.studies.mmcn1999.rules import CLAIMS, LINK_KBS, OFFERED_KBS, RANKINGS, Ranking, explain
 from bloatlab.studies.mmcn1999.small import build_small, dispersion, in_step, measure_small, small_cases
 from bloatlab.studies.mmcn1999.study import STUDY
@@ -182,3 +182,39 @@ def test_rankings_and_cases_are_those_of_the_study():
             assert build(c, 1).name.startswith("mmcn1999")
     with pytest.raises(KeyError):
         experiment_cases("nothing")
+
+
+def test_a_run_that_ends_during_the_blast_has_no_value_after_it():
+    """With `--set duration=22s`, a period that the run does not reach is NaN, and the rest is measured."""
+    found = measure(run(build(case("fifo"), 1).with_sets(("duration", "22s"))))
+    assert math.isnan(found["tcp_after_kbs"])
+    assert found["tcp_before_kbs"] > 0.0
+    assert found["tcp_kbs"] > 0.0
+    found = measure(run(build(case("fifo"), 1).with_sets(("duration", "8s"))))
+    assert math.isnan(found["tcp_kbs"])
+    assert math.isnan(found["udp_drop_percent"])
+
+
+def test_sessions_that_lose_everything_have_lost_everything():
+    nothing: dict[str, Any] = {
+        "datagrams_sent": 100, "dropped_packets": 100, "packets": 0, "wire_bytes": 0,
+        "delay_ms": {"mean": None, "p95": None}, "jitter_ms": None,
+    }  # fmt: skip
+    found = _datagrams({"mm_blast_0": nothing}, "mm_blast_")
+    assert (found["drop"], found["sent"], found["lost"], found["kbs"]) == (100.0, 100.0, 100.0, 0.0)
+    assert math.isnan(found["latency"])
+    none = _datagrams({}, "mm_blast_")
+    assert (math.isnan(none["drop"]), none["sent"], none["lost"]) == (True, 0.0, 0.0)
+
+
+def test_the_order_of_seeds_without_a_value_does_not_matter():
+    """RED must get less than half of FRED's throughput in every seed; 1100 of 1000 kB/s is not."""
+    ranking = next(r for r in RANKINGS if (r.low, r.high) == ("red", "fred"))
+
+    def judged(*low: float) -> Verdict:
+        fred = [{ranking.measure: 1000.0}] * len(low)
+        return ranking.cell({"red": [{ranking.measure: kbs} for kbs in low], "fred": fred}).verdict
+
+    assert judged(100.0, math.nan) is judged(math.nan, 100.0) is Verdict.WITHIN
+    assert judged(1100.0, math.nan) is judged(math.nan, 1100.0) is Verdict.OUTSIDE
+    assert judged(math.nan, math.nan) is Verdict.UNTESTED

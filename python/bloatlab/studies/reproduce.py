@@ -30,9 +30,12 @@ def reproduce(study: Study, options: Options) -> Results:
     """Runs the cases and requested experiments, compares the values, and writes the folder `options.out`.
 
     Raises `ScenarioError` if a scenario of the plan is not valid, before any run; `StudyError` if a published value or
-    a claim needs a measure that no run has; and `live.LiveError` if live runs are not possible.
+    a claim needs a measure that no run has, or if `options.sets` have `name`; and `live.LiveError` if live runs are not
+    possible.
     """
     begun = time.perf_counter()
+    if any(path == "name" for path, _ in options.sets):
+        raise StudyError("--set name: a study identifies its cases by the names of their scenarios")
     seeds = range(1, (study.quick.seeds if options.quick else options.seeds) + 1)
     plan = study.plan(options)
     results = Results(study, options, {}, _announce(study, options, plan, seeds))

@@ -4,6 +4,8 @@ drop rate     datagrams dropped by the compared queue, divided by datagrams sent
 latency       mean one-way delay without propagation: waiting and serialisation
 jitter        mean difference in delay between consecutive packets of a session
 buffer share  a class's share of the bytes in the queue, from Little's law: throughput x (delay - propagation)
+
+A value whose part of the run is missing, because `--set` shortened the run, is NaN.
 """
 
 from __future__ import annotations
@@ -34,10 +36,10 @@ def measure(result: Result) -> dict[str, float]:
     tcp_kbs, tcp_ms = _tcp(during)
     queued = {
         "tcp": tcp_kbs * tcp_ms,
-        "mm": (mm["kbs"] * mm["latency"]) + (voice["kbs"] * voice["latency"] if voice["kbs"] else 0.0),
-        "udp": blast["kbs"] * blast["latency"] if blast["kbs"] else 0.0,
+        "mm": _queued(mm) + _queued(voice),
+        "udp": _queued(blast),
     }
-    total = sum(queued.values())
+    total = sum(queued.values()) or math.nan
     link = result.summary["links"][LINK]
     return {
         "tcp_kbs": tcp_kbs,
@@ -54,7 +56,7 @@ def measure(result: Result) -> dict[str, float]:
         "mm_kbs": mm["kbs"],
         "blast_kbs": blast["kbs"],
         "blast_drop_percent": blast["drop"],
-        "udp_drop_percent": 100.0 * (mm["lost"] + blast["lost"]) / (mm["sent"] + blast["sent"]),
+        "udp_drop_percent": 100.0 * (mm["lost"] + blast["lost"]) / ((mm["sent"] + blast["sent"]) or math.nan),
         "share_tcp_percent": 100.0 * queued["tcp"] / total,
         "share_mm_percent": 100.0 * queued["mm"] / total,
         "share_udp_percent": 100.0 * queued["udp"] / total,
@@ -69,24 +71,28 @@ def measure(result: Result) -> dict[str, float]:
 def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
     """Measures all sessions whose names begin with `prefix`. Means are weighted by the packets each session received."""
     chosen = [a for name, a in sorted(apps.items()) if name.startswith(prefix)]
-    sent, dropped = (sum(a[k] for a in chosen) for k in ("datagrams_sent", "dropped_packets"))
+    # an application that starts after the end of the run has not sent any, and no such key
+    sent, dropped = (sum(a.get(k, 0) for a in chosen) for k in ("datagrams_sent", "dropped_packets"))
     arrived = sum(a["packets"] for a in chosen)
-    if not sent or not arrived:
-        nothing: dict[str, float] = dict.fromkeys(("drop", "latency", "p95", "jitter"), math.nan)
-        return {**nothing, **dict.fromkeys(("kbs", "sent", "lost"), 0.0)}
+    fates = {"drop": 100.0 * dropped / (sent or math.nan), "sent": float(sent), "lost": float(dropped)}
+    if not arrived:
+        return {**fates, **dict.fromkeys(("latency", "p95", "jitter"), math.nan), "kbs": 0.0}
 
     def mean(value: Any) -> float:
         return sum(a["packets"] * (value(a) or 0.0) for a in chosen) / arrived
 
     return {
-        "drop": 100.0 * dropped / sent,
+        **fates,
         "latency": mean(lambda a: a["delay_ms"]["mean"]) - PROPAGATION_MS,
         "p95": mean(lambda a: a["delay_ms"]["p95"]) - PROPAGATION_MS,
         "jitter": mean(lambda a: a["jitter_ms"]),
         "kbs": sum(a["wire_bytes"] for a in chosen) / SPAN_S / 1000.0,
-        "sent": float(sent),
-        "lost": float(dropped),
     }
+
+
+def _queued(of: Mapping[str, float]) -> float:
+    """Returns the bytes of some sessions in the queue, by Little's law; 0 if none of their packets arrived."""
+    return of["kbs"] * of["latency"] if of["kbs"] else 0.0
 
 
 def tcp_series(result: Result) -> pl.DataFrame:
@@ -115,17 +121,22 @@ def tcp_series(result: Result) -> pl.DataFrame:
 
 def _tcp(bins: pl.DataFrame) -> tuple[float, float]:
     """Returns TCP's rate on the wire in kB/s, and the mean delay of its packets without propagation, in ms."""
-    t = bins["t_s"].to_numpy()
-    width = float(t[1] - t[0])
-    kbs = float(np.sum(bins["wire_bytes"].to_numpy())) / (len(t) * width) / 1000.0
+    kbs = _kbs(bins, "wire_bytes")
     weighed = float(bins["weighed"].sum())
     return kbs, (float(bins["byte_ms"].sum()) / weighed - PROPAGATION_MS if weighed else math.nan)
 
 
 def _goodput(bins: pl.DataFrame) -> float:
     """Returns the goodput in kB/s: the payload received in order."""
+    return _kbs(bins, "goodput_bytes")
+
+
+def _kbs(bins: pl.DataFrame, column: str) -> float:
+    """Returns the rate in kB/s of bins of equal width; NaN for fewer than two bins, which do not give their width."""
     t = bins["t_s"].to_numpy()
-    return float(bins["goodput_bytes"].sum()) / (len(t) * float(t[1] - t[0])) / 1000.0
+    if len(t) < 2:
+        return math.nan
+    return float(np.sum(bins[column].to_numpy())) / (len(t) * float(t[1] - t[0])) / 1000.0
 
 
 def series(result: Result) -> Mapping[str, pl.DataFrame]:

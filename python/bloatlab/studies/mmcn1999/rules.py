@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from bloatlab.studies.claims import Measures, Runs, median_of, over_seeds, words
+from bloatlab.studies.claims import NO_VALUE, Measures, Runs, median_of, over_seeds, words
 from bloatlab.studies.mmcn1999.build import DECLARED, LAW, PROPAGATION_MS, SCHEMES, Case, build, limited_transmit
 from bloatlab.studies.mmcn1999.small import TWO_FTP_LIMITS, TWO_FTP_MIN_TH
 from bloatlab.studies.published import NOTHING, Row, at_path, parameter_cell, parameters, quantity, row_cell, rows
 from bloatlab.studies.scorecard import NOT_EXPLAINED, Band, Cell, Goal, Origin, Tolerance, Verdict
-from bloatlab.tables import Spread, spread
+from bloatlab.tables import Spread, counted, spread
 
 #: `Cell.tables` is `RANKED` for cells in the table of rankings, and `SLIDES` for cells in the table of the slides'
 #: rows.
@@ -40,13 +40,16 @@ class Ranking:
     chosen: str = ""
 
     def cell(self, runs: Runs) -> Cell:
-        """Returns the cell with the ratio in our runs. The worst seed decides the verdict."""
+        """Returns the cell with the ratio in our runs. The worst seed that has a ratio decides the verdict."""
         pairs = zip(runs[self.low], runs[self.high], strict=True)
-        ratios = [_ratio(a[self.measure], b[self.measure]) for a, b in pairs]
-        ours, worst = spread(ratios), max(ratios)
-        holds = worst < self.most
+        every = [_ratio(a[self.measure], b[self.measure]) for a, b in pairs]
+        ratios = [ratio for ratio in every if not math.isnan(ratio)]
+        ours, worst = spread(ratios) if ratios else NOTHING, max(ratios, default=math.nan)
+        holds = worst < self.most if ratios else None
         reason = f"worst of {len(ratios)} seeds: {worst:.3g}, below {self.most:g} wanted"
-        if self.chosen:
+        if holds is None:
+            verdict, reason = Verdict.UNTESTED, f"{NO_VALUE} in {counted(len(every), 'seed')}"
+        elif self.chosen:
             verdict, reason = Verdict.CALIBRATION, f"{reason}; {self.chosen}"
         else:
             verdict = Verdict.WITHIN if holds else Verdict.OUTSIDE
