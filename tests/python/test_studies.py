@@ -32,7 +32,7 @@ from bloatlab.studies import STUDIES, Claim, Options, Results, Study, report, re
 from bloatlab.studies.claims import median_of
 from bloatlab.studies.page import page
 from bloatlab.studies.reproduce import points, run
-from bloatlab.studies.scorecard import Verdict
+from bloatlab.studies.scorecard import Origin, Verdict
 from bloatlab.studies.study import Batch, OnKernels, StudyError
 from bloatlab.studies.tables import claims_table, facts, reached_table, shares_table, statements_table
 from bloatlab.terminal import Console
@@ -240,6 +240,24 @@ def test_a_goal_without_a_judged_value_is_not_reached(file: Path, goals: bool):
     assert of.scorecard(runs, "a quick look").met is None
     if not goals:  # a study that has only claims has nothing to reach
         assert replace(of, published=()).scorecard(runs).met is True
+
+
+def test_only_the_band_decides(file: Path):
+    """The published value 89.3 lies inside our interval of 89.2 to 89.9, but our median of 89.9 is not in the band of
+    half a point on either side.
+    """
+    of = study_in(file)
+    runs = {"0.25": [{"utilisation": percent} for percent in [89.2] * 2 + [89.9] * 8]}
+    assert [(c.ours, c.verdict) for c in of.scorecard(runs).cells] == [(89.9, Verdict.OUTSIDE)]
+
+
+def test_values_that_are_not_the_papers_are_not_called_published(tmp_path: Path, buffers: Study):
+    own = [replace(value, origin=Origin.OURS) for value in buffers.published]
+    of = replace(buffers, published=own, goals=(), answer=None)
+    done = reproduce(of, Options(tmp_path, seeds=1, jobs=1, console=Console(file=StringIO())))
+    assert done.answer.sentence == "3 of 3 judged values agree, and 1 of 1 claims hold."
+    mixed = replace(done, study=replace(of, published=[buffers.published[0], *own[1:]]))
+    assert mixed.answer.sentence == "1 of 1 published values agree, and 1 of 1 claims hold."
 
 
 def test_a_misspelt_measure_is_refused_in_a_study_with_batches(tmp_path: Path, buffers: Study):

@@ -37,8 +37,7 @@ class Published:
 
     `case` and `metric` are the publication's words. `run` is the key of our case, and `measure` the name of our
     measure, whose values are multiplied by `scale`. `printed` is the value as published. `calibration` is the reason why
-    the value is shown but not counted. With `interval_rule`, a published value inside our interval also agrees
-    (`scorecard.judge`).
+    the value is shown but not counted. Our value agrees if its median is in `band`.
     """
 
     case: str
@@ -54,7 +53,6 @@ class Published:
     scale: float = 1.0
     tables: tuple[int, ...] = ()
     calibration: str = ""
-    interval_rule: bool = True
 
     def cell(self, runs: Runs, explain: Callable[[Published, Spread], str] | None = None) -> Cell | None:
         """Compares the published value with ours. Returns None if the case was not run.
@@ -71,7 +69,7 @@ class Published:
                 (self.band,), Verdict.UNTESTED, seeds, None, self.where, self.origin,
             )  # fmt: skip
         ours = Spread(*(value * self.scale for value in (spread.median, spread.low, spread.high)))
-        finding = judge([self.value], [self.band], ours, interval_rule=self.interval_rule)
+        finding = judge([self.value], [self.band], ours, interval_rule=False)
         verdict = Verdict.WITHIN if finding.agrees else Verdict.OUTSIDE
         reason = finding.why
         if self.calibration:

@@ -22,7 +22,7 @@ from bloatlab.report import Answer, Block, Drawn
 from bloatlab.scenario import Override, Scenario
 from bloatlab.simulation import Result
 from bloatlab.studies.claims import Checked, Claim, Measures, Published, Quantity, Runs, check_all, count
-from bloatlab.studies.scorecard import Cell, Goal, Origin, Scorecard
+from bloatlab.studies.scorecard import Cell, Goal, Origin, Scorecard, share_of
 from bloatlab.sweep import At, Executor, Gathered, Grid, Measure, Store, default_jobs
 from bloatlab.tables import Spread, TextTable, counted
 from bloatlab.terminal import Console
@@ -406,8 +406,11 @@ class Results:
 
 def _verdict(results: Results) -> Answer:
     """Makes the default answer: the number of published values and claims that hold."""
-    share, claims = results.scorecard.of_judged, count(results.claims)
-    sentence = f"{share.within} of {share.cells} published values agree"
+    card, claims = results.scorecard, count(results.claims)
+    share, what = share_of("published values", card.cells), "published values"
+    if not share.cells:
+        share, what = card.of_judged, "judged values" if card.of_judged.cells else what
+    sentence = f"{share.within} of {share.cells} {what} agree"
     sentence += f", and {claims.hold} of {claims.checked} claims hold" if claims.checked else ""
     if results.proves_nothing:
         sentence = "These runs judge nothing"

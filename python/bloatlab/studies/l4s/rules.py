@@ -52,9 +52,7 @@ def _row(
     origin: Origin = Origin.PAPER, where: str = "L4S tests", scale: float = 1.0, name: str = "",
 ) -> Published:  # fmt: skip
     key = str(case)
-    return Published(
-        name or key, metric, unit, value, printed, key, measure, band, origin, where, scale, interval_rule=False
-    )
+    return Published(name or key, metric, unit, value, printed, key, measure, band, origin, where, scale)
 
 
 def _of_rates(cases: Sequence[Case]) -> Iterator[Published]:
