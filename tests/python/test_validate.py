@@ -108,10 +108,10 @@ def test_kernel_defaults():
     # tc-pie(8): alpha is 2 and beta 20, in units of 1/16
     pie = queue("pie target 20ms")
     assert (pie["alpha"], pie["beta"], pie["target"], pie["variant"]) == (0.125, 1.25, "20ms", "linux")
-    # 15 ms end within the 4th jiffy of 4 ms, and the timer expires at the end of the next one
+    # with HZ = 1000, 15 ms are 15 ticks, and the timer expires a tick later
     assert (pie["tupdate"], queue("fq_pie")["pie"]["tupdate"], queue("pie tupdate 32ms")["tupdate"]) == (
-        "20ms",
-        "20ms",
+        "16ms",
+        "16ms",
         "32ms",
     )
     for kind in ("codel", "fq_codel", "sfq"):

@@ -16,12 +16,12 @@ from bloatlab.scenario import ScenarioError, from_dict, problems, quantity
 
 #: Words inserted after a discipline's name where bloatlab's default differs from the kernel's. With `header 14`,
 #: cake assumes that packet sizes include the 14 bytes of the Ethernet header. pie's 15 ms are a timer on a wheel, which
-#: expires a tick late: with HZ = 250, every 20 ms (docs/validation.md).
+#: expires a tick late: with HZ = 1000, every 16 ms (docs/validation.md).
 KERNEL: Mapping[str, str] = {
     "codel": "variant linux",
     "fq_codel": "variant linux",
-    "pie": "variant linux tupdate 20ms",
-    "fq_pie": "variant linux tupdate 20ms",
+    "pie": "variant linux tupdate 16ms",
+    "fq_pie": "variant linux tupdate 16ms",
     "sfq": "variant linux",
     "red": "bandwidth 10mbit",
     "cake": "header 14",
