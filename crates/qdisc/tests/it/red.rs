@@ -177,8 +177,8 @@ fn linux_halves_the_average_of_an_idle_queue() {
         (820, 0.25),
         (1211, 0.25),
         (1213, 0.125),
-        (8355, 0.5f64.powf(21.0)),
-        (100_000, 0.5f64.powf(31.0)),
+        (8355, 1.0 / f64::from(1u32 << 21)),
+        (100_000, 1.0 / f64::from(1u32 << 31)),
     ] {
         let mut a = Average::default();
         a.sample(320_000.0, Time(0), w, idle, packet_time);
