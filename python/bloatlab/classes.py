@@ -13,6 +13,7 @@ import inspect
 import itertools
 import json
 import linecache
+import math
 import sys
 import sysconfig
 import threading
@@ -97,6 +98,15 @@ class UserClass:
                     [f"{path}.{name}: missing; {self.of.__name__} ({self.label}) has no default for it"]
                 )
             values[name] = self._value(given[name], default, f"{path}.{name}") if name in given else default
+        return values
+
+    def stored(self, given: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """Returns what `parameters` returns, for a scenario, which holds no infinite numbers. Raises `ClassError`."""
+        values = self.parameters(given, path)
+        for name, value in values.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                why = f"the default of {name} is {value}, which a scenario cannot hold; use None or a finite number"
+                raise self._invalid(path, "__init__", why)
         return values
 
     def _signature(self, path: str) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def completed(text: str, folder: Path | None, source: str) -> str:
         table["source"] = {label: held[label] if label in held else read(kind, label, folder or Path(), at)}
         found = checked(kind, label, name, table["source"][label], at)
         own = {key: table.pop(key) for key in list(table) if key not in kind.reserved}
-        table.update(found.parameters(own, at))
+        table.update(found.stored(own, at))
     return json.dumps(tree)
 
 

@@ -5,6 +5,7 @@ faulty line of the law.
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -246,6 +247,8 @@ HEAD = "    def head(self, packet, view): pass\n"
         ),
         (f"class Mine:\n    def __init__(self, a='5ms'): pass\n{HEAD}", "", ["law.py:2:", "5000000"]),
         (f"class Mine:\n    def __init__(self, a=[]): pass\n{HEAD}", "", ["law.py:2:", "the default of a"]),
+        (f"class Mine:\n    def __init__(self, a=float('inf')): pass\n{HEAD}", "", ["law.py:2:", "a is inf", "finite"]),
+        (f"class Mine:\n    def __init__(self, a=float('nan')): pass\n{HEAD}", "", ["law.py:2:", "a is nan", "finite"]),
         (f"class Mine:\n    def __init__(self, limit=3): pass\n{HEAD}", "", ["law.py:2:", "limit is the queue's"]),
         (f"class Mine:\n    def __init__(self, a): pass\n{HEAD}", "", ["python.a: missing", "law.py"]),
         (f"class Mine:\n{HEAD}", ", a = 1", ["python.a: Mine (law.py) has no such parameter (none)"]),
@@ -327,7 +330,7 @@ def test_a_missing_file_is_one_line(tmp_path: Path, written: Write):
 
 def test_classes_are_given_by_name(written: Write):
     class Other:
-        def __init__(self, most: int = 3) -> None:
+        def __init__(self, most: int = 3, never: float = math.inf) -> None:
             self.most = most
 
         def arrive(self, packet: Any, view: Any) -> str:
