@@ -174,13 +174,15 @@ struct PythonLaw {
     object: Object<8>,
     /// The object's `next_tick_ns` after the last call.
     next_tick: Option<Time>,
+    /// Time of the last call.
+    now: Time,
     rng: Arc<Mutex<Rng>>,
 }
 
 impl PythonLaw {
     fn new(py: Python<'_>, class: &Class, rng: Rng) -> Result<Self, Mistake> {
         let object = Object::new(py, class, Method::NAMES)?;
-        let mut law = Self { object, next_tick: None, rng: Arc::new(Mutex::new(rng)) };
+        let mut law = Self { object, next_tick: None, now: Time::ZERO, rng: Arc::new(Mutex::new(rng)) };
         law.read_tick(py)?;
         Ok(law)
     }
@@ -199,14 +201,16 @@ impl PythonLaw {
         Ok(())
     }
 
-    /// Calls a method, if the class has it and no object of the run has failed. The closure `call` invokes the method
-    /// and converts its result.
+    /// Calls a method at the time `now`, if the class has it and no object of the run has failed. The closure `call`
+    /// invokes the method and converts its result.
     fn call<T>(
         &mut self,
         method: Method,
+        now: Time,
         call: impl FnOnce(&Self, &Bound<'_, PyAny>) -> Result<T, Mistake>,
     ) -> Option<T> {
         self.object.method(method as usize)?;
+        self.now = now;
         Python::attach(|py| {
             let result = call(self, self.object.method(method as usize)?.bind(py));
             let result = result.and_then(|value| self.read_tick(py).map(|()| value));
@@ -232,7 +236,7 @@ impl PythonLaw {
         let decide = |law: &Self, bound: &Bound<'_, PyAny>| {
             verdict(method, packet, &bound.call1((LawPacket::from(packet), law.view(view)))?)
         };
-        self.call(method, decide).unwrap_or(Verdict::Pass)
+        self.call(method, view.now, decide).unwrap_or(Verdict::Pass)
     }
 }
 
@@ -241,7 +245,7 @@ impl ForeignLaw for PythonLaw {
         let object = Python::attach(|py| self.object.copy(py, "law"));
         let rng = Arc::new(Mutex::new(locked(&self.rng).clone()));
         match object {
-            Some(object) => Box::new(Self { object, next_tick: self.next_tick, rng }),
+            Some(object) => Box::new(Self { object, next_tick: self.next_tick, now: self.now, rng }),
             None => Box::new(PassAll),
         }
     }
@@ -275,23 +279,24 @@ impl Law for PythonLaw {
         self.decide(Method::Head, packet, view)
     }
     fn left(&mut self, packet: &PacketMeta, view: &View<'_>) {
-        self.call(Method::Left, |law, m| Ok(m.call1((LawPacket::from(packet), law.view(view)))?.unbind()));
+        self.call(Method::Left, view.now, |law, m| Ok(m.call1((LawPacket::from(packet), law.view(view)))?.unbind()));
     }
     fn empty(&mut self, now: Time) {
-        self.call(Method::Empty, |_, m| Ok(m.call1((now.0,))?.unbind()));
+        self.call(Method::Empty, now, |_, m| Ok(m.call1((now.0,))?.unbind()));
     }
     fn at_rest(&mut self, now: Time) -> bool {
-        self.call(Method::AtRest, |_, m| Ok(m.call1((now.0,))?.is_truthy()?)).unwrap_or(true)
+        self.call(Method::AtRest, now, |_, m| Ok(m.call1((now.0,))?.is_truthy()?)).unwrap_or(true)
     }
     fn overflow(&mut self, now: Time) {
-        self.call(Method::Overflow, |_, m| Ok(m.call1((now.0,))?.unbind()));
+        self.call(Method::Overflow, now, |_, m| Ok(m.call1((now.0,))?.unbind()));
     }
+    /// Returns `next_tick_ns`, or the time of the last call if `next_tick_ns` was already past then.
     fn next_tick(&self) -> Option<Time> {
-        if self.object.class.error.is_set() { None } else { self.next_tick }
+        if self.object.class.error.is_set() { None } else { self.next_tick.map(|at| at.max(self.now)) }
     }
     fn tick(&mut self, view: &View<'_>) {
-        self.call(Method::Tick, |law, m| Ok(m.call1((law.view(view),))?.unbind()));
-        if let Some(next) = self.next_tick().filter(|t| *t <= view.now) {
+        self.call(Method::Tick, view.now, |law, m| Ok(m.call1((law.view(view),))?.unbind()));
+        if let Some(next) = self.next_tick.filter(|at| *at <= view.now && !self.object.class.error.is_set()) {
             let (next, now) = (next.0, view.now.0);
             let text = format!("tick left next_tick_ns at {next}; expected a time after now, {now}, or None");
             Python::attach(|py| self.object.fail(py, Method::Tick as usize, Mistake::Value(text), None));

@@ -1,0 +1,83 @@
+"""Laws and controllers: timers in the past, results that a sender ignores, objects that hold a run."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import bloatlab
+from bloatlab.controllers import Drive
+
+#: An upload over a line of 10 Mbit/s with a round trip of 20 ms.
+LINE: Mapping[str, Any] = {
+    "duration": "4s",
+    "link": {
+        "up": {"from": "home", "to": "net", "rate": "10mbit", "delay": "10ms", "queue": {"droptail": {"limit": "50p"}}},
+        "down": {"from": "net", "to": "home", "rate": "10mbit", "delay": "10ms"},
+    },
+    "app": {"upload": {"from": "home", "to": ["net"], "traffic": {"ftp": {}}}},
+}
+OWN: Mapping[str, Any] = {"tcp.mine": {"preset": "linux-6", "python": {"controller": "mine"}}, "app.upload.tcp": "mine"}
+
+
+# -------------------------------------------------------------------------------------------------------------- timers
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        {"rate": "5mbit"},
+        {"delivery": "lte"},
+        {"delivery": "wifi"},
+        {"rate": "30mbit", "docsis": {"flow": {"max_sustained_rate": "5mbit"}}},
+        {"docsis31": {"flow": {"max_sustained_rate": "5mbit"}}},
+        {"rate": "10mbit", "shaper": {"max_sustained_rate": "5mbit"}},
+    ],
+    ids=["rate", "lte", "wifi", "docsis", "docsis31", "shaper"],
+)
+def test_a_tick_in_the_past_comes_now(link: dict[str, Any]):
+    calls: list[tuple[str, int]] = []
+
+    class Resumes:
+        """Updates every 15 ms while packets wait. After a rest, it resumes from its last update."""
+
+        next_tick_ns: int | None = None
+
+        def __init__(self) -> None:
+            self.last = 0
+
+        def arrive(self, packet: Any, view: Any) -> None:
+            calls.append(("arrive", view.now_ns))
+            if self.next_tick_ns is None:
+                self.next_tick_ns = self.last + 15_000_000
+
+        def tick(self, view: Any) -> None:
+            calls.append(("tick", view.now_ns))
+            self.last = view.now_ns
+            self.next_tick_ns = self.last + 15_000_000 if view.packets else None
+
+    up = {"from": "home", "to": "net", "delay": "10ms", "queue": {"python": {"law": "mine"}}, **link}
+    # short transfers, so that the queue often rests
+    ftp = {"size": "30KB", "pause": "100ms"}
+    app = {"upload": {"from": "home", "to": ["net"], "traffic": {"ftp": ftp}}}
+    given = {**LINE, "link": {"up": up, "down": LINE["link"]["down"]}, "app": app}
+    bloatlab.run(given, laws={"mine": Resumes})
+    times = [at for _, at in calls]
+    assert times == sorted(times)
+    # an arrival after a rest sets a time in the past: the tick follows at once
+    late = [
+        (before, after)
+        for before, after in itertools.pairwise(calls)
+        if before[0] == "arrive" and after == ("tick", before[1])
+    ]
+    assert len(late) > 10
+
+
+# ---------------------------------------------------------------------------------------------- results of controllers
+
+
+# ------------------------------------------------------------------------------------------------------------- copies
