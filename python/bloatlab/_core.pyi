@@ -502,6 +502,13 @@ def tc_commands(resolved: str, link: str | None = None) -> str:
     Raises `ScenarioError`.
     """
 
+def link_rates(resolved: str) -> dict[str, tuple[int | None, int | None]]:
+    """Return the rates of each link of a scenario in bit/s, None for a rate that the link does not have.
+
+    The first is the lowest of the rates of the wire, of the shaper or modem, and of the queue's own shaper; the second
+    is the rate of the queue's own shaper. Raises `ScenarioError`.
+    """
+
 def catalogue() -> str:
     """Return the disciplines, links, applications and TCP presets as JSON, each with its parameters and source."""
 

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from bloatlab import ScenarioError
 from bloatlab.gym.aqm import HOME
 from bloatlab.gym.congestion_control import LINE
 
@@ -112,3 +113,48 @@ def test_a_busy_queue_carries_all_that_its_link_can_while_its_rate_changes():
     # a packet of 1 ms that is in transmission at a change leaves at the old rate
     assert len(seen) == 9
     assert [info["utilisation"] for info in seen] == pytest.approx([1.0] * 9, abs=0.003)
+
+
+# ---------------------------------------------------------------------------------------------------------- bottleneck
+
+#: An uplink of 5 Mbit/s by each of the things that limit a rate, on a wire of 100 Mbit/s.
+LIMITS: dict[str, dict[str, Any]] = {
+    "docsis": {"rate": "100mbit", "docsis": {"flow": {"max_sustained_rate": "5mbit"}}},
+    "docsis31": {"docsis31": {"flow": {"max_sustained_rate": "5mbit"}}},
+    "shaper": {"rate": "100mbit", "shaper": {"max_sustained_rate": "5mbit"}},
+    "cake": {"rate": "100mbit", "queue": {"cake": {"bandwidth": "5mbit"}}},
+}
+
+
+def limited(limit: str) -> Any:
+    """Returns a scenario with an upload through such an uplink, and a downlink of 50 Mbit/s."""
+    up = {"from": "client", "to": "server", "delay": "10ms", **LIMITS[limit]}
+    down = {"from": "server", "to": "client", "delay": "10ms", "rate": "50mbit"}
+    return {**LINE, "link": {"up": up, "down": down}}
+
+
+@pytest.mark.parametrize("link", [None, "up"])
+@pytest.mark.parametrize("limit", LIMITS)
+def test_the_slowest_link_is_the_one_with_the_lowest_sustained_rate(limit: str, link: str | None):
+    # the window is always larger than the bandwidth-delay product, 12.5 KB, so the link is always busy
+    stack = {"initial_window": {"segments": 40}}
+    env = gymnasium.make(CC, axes={}, scenario=limited(limit), interval="1s", stack=stack, link=link)
+    seen = [one[3] for one in steps(env)][2:]
+    # the links count headers differently, by at most 4 %; with the wrong link or rate, the throughput is 0.1 or 0.05
+    assert np.mean([info["throughput"] for info in seen]) == pytest.approx(1.0, abs=0.04)
+
+
+def test_the_queue_of_an_agent_is_that_of_the_modem():
+    flood = {"flood": {"from": "client", "to": ["server"], "traffic": {"cbr": {"rate": "20mbit"}}}}
+    env = gymnasium.make(AQM, axes={}, scenario={**limited("docsis"), "app": flood}, interval="1s")
+    seen = [one[3] for one in steps(env)][2:]
+    assert np.mean([info["utilisation"] for info in seen]) == pytest.approx(1.0, abs=0.03)
+
+
+def test_a_queue_that_makes_its_link_the_slowest_is_not_replaced_unnoticed():
+    with pytest.raises(ScenarioError, match=r"own shaper.*link=NAME"):
+        gymnasium.make(AQM, axes={}, scenario=limited("cake")).reset(seed=1)
+    gymnasium.make(AQM, axes={}, scenario=limited("cake"), link="up").reset(seed=1)
+
+
+# ----------------------------------------------------------------------------------------------------------- baselines

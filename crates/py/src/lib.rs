@@ -26,6 +26,7 @@ mod run;
 use error::{LiveError, ScenarioError, refuse, scenario_of};
 use pyo3::prelude::*;
 use scenario::Scenario;
+use std::collections::BTreeMap;
 
 /// Reads a scenario, applies the overrides in `sets`, validates and completes the scenario, and returns its canonical
 /// JSON.
@@ -50,6 +51,18 @@ fn as_toml(resolved: &str) -> PyResult<String> {
 #[pyo3(signature = (resolved, link=None))]
 fn tc_commands(resolved: &str, link: Option<&str>) -> PyResult<String> {
     scenario_of(resolved)?.tc(link).map_err(|p| refuse("", &[p]))
+}
+
+/// Returns the rates of each link of a scenario (canonical JSON, see `resolve`) in bit/s: the lowest of the rates of the wire,
+/// of the shaper or modem, and of the queue's own shaper; and the last of these. A rate that a link does not have is None.
+#[pyfunction]
+fn link_rates(resolved: &str) -> PyResult<BTreeMap<String, (Option<u64>, Option<u64>)>> {
+    let scenario = scenario_of(resolved)?;
+    let rates = scenario.link.iter().map(|(name, link)| {
+        let rate = link.sustained_rate().into_iter().chain(link.rate).min();
+        (name.clone(), (rate.map(|rate| rate.0), link.queue.shapes().map(|rate| rate.0)))
+    });
+    Ok(rates.collect())
 }
 
 /// Returns the available choices as JSON: `{"qdiscs": [...], "links": [...], "apps": [...], "tcp": [...],
@@ -127,7 +140,7 @@ mod _core {
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]
-    use super::{as_toml, catalogue, emodel, measures, resolve, schema, tc_commands, version};
+    use super::{as_toml, catalogue, emodel, link_rates, measures, resolve, schema, tc_commands, version};
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -17,6 +17,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from bloatlab._core import link_rates
 from bloatlab.gym.driven import DrivenEnv, seconds, slowest
 from bloatlab.gym.episodes import Episode, Given
 from bloatlab.laws import Packet, Verdict, View
@@ -130,6 +131,12 @@ class Aqm(DrivenEnv):
         ((word, own),) = law.items()
         episode = self._episodes.draw(self.np_random, [])
         name = self._named or slowest(episode.scenario)
+        rate, shaped = link_rates(episode.scenario.text).get(name, (None, None))
+        if self._named is None and rate == shaped:
+            why = (
+                "is the slowest only because of its queue's own shaper, and the agent's queue would replace this queue"
+            )
+            raise ScenarioError([f"link.{name}: {why}; use the link's `shaper`, or name the bottleneck: link=NAME"])
         if episode.scenario.data["link"].get(name, {}).get("both_ways"):
             raise ScenarioError(
                 [f"link.{name}: both_ways gives both directions the same queue; declare them as two links"]

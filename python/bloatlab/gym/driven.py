@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
+from bloatlab._core import link_rates
 from bloatlab.driving import Simulation, open  # noqa: A004  bloatlab.open
 from bloatlab.errors import nearest
 from bloatlab.gym.episodes import Episode, Episodes, Given
@@ -24,7 +26,7 @@ Vector = NDArray[np.float32]
 
 def slowest(scenario: Scenario) -> str:
     """Returns the name of the link with the lowest rate. Raises `ScenarioError` if no link has a rate."""
-    rates = {name: quantity(link["rate"]) for name, link in scenario.data["link"].items() if link.get("rate")}
+    rates = {name: rate for name, (rate, _) in link_rates(scenario.text).items() if rate}
     if not rates:
         raise ScenarioError(["link: no link has a rate; name the bottleneck: link=NAME"])
     return min(rates, key=lambda name: rates[name])
@@ -120,17 +122,21 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
     def _open(self, episode: Episode, laws: Mapping[str, type] | None = None) -> None:
         """Opens the simulation of an episode. Raises `ScenarioError` if the bottleneck has no rate."""
         self._simulation, self._now = open(episode.scenario, laws=laws), 0.0
-        link = self._simulation.link(self._named or slowest(episode.scenario))
+        name = self._named or slowest(episode.scenario)
+        link = self._simulation.link(name)
         if not link.rate:
             raise ScenarioError([f"link: {link!r} has no rate, with which the reward compares; expected another link"])
-        self._link, self._rate = link, float(link.rate)
+        shaped = link_rates(episode.scenario.text)[name.removeprefix("~")][1]
+        self._link, self._shaped = link, math.inf if shaped is None else float(shaped)
+        self._rate = min(float(link.rate), self._shaped)
         links = episode.scenario.data["link"].values()
         self._changes = deque(sorted({quantity(change["at"]) for one in links for change in one.get("changes", ())}))
 
     def _advance(self, until: float) -> float:
         """Runs to a time in s; returns the bits that the bottleneck can carry until then.
 
-        `_rate` is the bottleneck's rate in bit/s, during an outage its rate before the outage.
+        `_rate` is the bottleneck's rate in bit/s, during an outage its rate before the outage. It is at most `_shaped`,
+        the rate of the queue's own shaper.
         """
         simulation, bits, now = self.simulation, 0.0, self._now
         until = round(until, 9)  # whole ns, as the times of changes
@@ -138,7 +144,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
             at = self._changes.popleft()
             bits, now = bits + self._rate * (at - now), at
             simulation.run_until(min(at + 1e-9, until))  # a change has been made 1 ns later
-            self._rate = float(self._link.rate or self._rate)
+            self._rate = min(float(self._link.rate or self._rate), self._shaped)
         simulation.run_until(until)
         self._now = until
         return bits + self._rate * (until - now)
