@@ -158,3 +158,27 @@ def test_a_queue_that_makes_its_link_the_slowest_is_not_replaced_unnoticed():
 
 
 # ----------------------------------------------------------------------------------------------------------- baselines
+
+
+def stacks(env: Any, **options: Any) -> tuple[Any, Any]:
+    """Returns the stack of each end of the agent's application."""
+    env.reset(seed=1, options=options)
+    data = env.unwrapped.simulation.scenario.data
+    app = data["app"]["agent"]
+    return data["tcp"][app["tcp"]], data["tcp"][app.get("tcp_server") or app["tcp"]]
+
+
+def test_a_baseline_is_its_own_stack_whatever_stack_the_agent_has():
+    env = gymnasium.make(CC, axes={}, stack={"preset": "rfc", "ecn": True})
+    assert [one["preset"] for one in stacks(env)] == ["rfc", "rfc"]
+    for name in ("cubic", "bbr", "reno"):
+        assert stacks(env, controller=name) == ({"preset": name, "ecn": True},) * 2
+
+
+def test_the_server_of_a_download_has_the_agents_stack():
+    app = {"agent": {**transfers(direction="down")["app"]["agent"], "tcp_server": "cubic"}}
+    env = gymnasium.make(CC, axes={}, scenario={**transfers(), "app": app})
+    assert all(one["congestion_control"] == "fixed" for one in stacks(env))
+    # an action of 0 keeps the window
+    assert {one[3]["cwnd"] for one in steps(env)} == {10 * 1448}
+    assert stacks(env, controller="bbr")[1]["preset"] == "bbr"

@@ -110,7 +110,7 @@ class CongestionControl(DrivenEnv):
         super().__init__(scenario, (LINE_AXES if scenario is LINE else {}) if axes is None else axes, link)
         self.render_mode = render_mode
         self._tcp = f"app.{json.dumps(app, ensure_ascii=False)}.tcp"
-        self._episodes.refuse("tcp.agent", self._tcp)
+        self._episodes.refuse("tcp.agent", self._tcp, f"{self._tcp}_server")
         self._app, self._control = app, control
         self._length = None if interval is None else seconds("interval", interval)
         self._stack = dict(stack or {})
@@ -125,8 +125,9 @@ class CongestionControl(DrivenEnv):
             valid = f"one of {', '.join(known)}{nearest(str(builtin), known)}"
             raise ValueError(f"options: controller {builtin!r} is not valid; expected {valid}")
         own = {"preset": "linux-6", "congestion_control": "fixed", "paced": self._control == "window"}
-        tcp = ({"preset": builtin} if builtin else own) | self._stack
-        sets = overrides({"tcp.agent": tcp, self._tcp: "agent"})
+        tcp = self._stack | {"preset": builtin} if builtin else own | self._stack
+        # the server, which sends in a download, has the same stack
+        sets = overrides({"tcp.agent": tcp, self._tcp: "agent", f"{self._tcp}_server": "agent"})
         state = self.np_random.bit_generator.state
         try:
             return self._episodes.draw(self.np_random, sets)
