@@ -81,3 +81,54 @@ def test_a_tick_in_the_past_comes_now(link: dict[str, Any]):
 
 
 # ------------------------------------------------------------------------------------------------------------- copies
+
+
+def test_an_object_may_hold_a_run_of_its_own():
+    class Planner:
+        """A controller with a model of its line, of which it sets the window in its first flight."""
+
+        def __init__(self) -> None:
+            self.model = bloatlab.open(LINE)
+
+        def on_ack(self, sample: Any) -> float:
+            self.model.run_until(min(sample.now_ns / 1e9, 4.0))
+            return 20.0 + self.model.link("up").packets % 7
+
+        def on_congestion(self, moment: Any, kind: str, base: float) -> float:
+            return 20.0
+
+    simulation = bloatlab.open(LINE, sets=OWN, controllers={"mine": Planner})
+    simulation.run_until(1)
+    forks = [simulation.fork(), copy.deepcopy(simulation)]
+    snapshot = simulation.snapshot()
+    end = simulation.finish().summary
+    assert [fork.finish().summary for fork in forks] == [end, end]
+    simulation = bloatlab.open(LINE, sets=OWN, controllers={"mine": Planner})
+    simulation.restore(snapshot)
+    assert simulation.finish().summary == end
+
+
+def test_a_model_that_cannot_be_copied_is_one_line():
+    class Planner:
+        def __init__(self) -> None:
+            self.model = bloatlab.open(LINE, sets=OWN, controllers={"mine": Stuck})
+            self.model.run_until(1)
+
+        def on_ack(self, sample: Any) -> None:
+            return None
+
+        def on_congestion(self, moment: Any, kind: str, base: float) -> float:
+            return 20.0
+
+    class Stuck(Planner):
+        def __init__(self) -> None:
+            pass
+
+        def __deepcopy__(self, memo: Any) -> Any:
+            raise OSError("no copy")
+
+    simulation = bloatlab.open(LINE, sets=OWN, controllers={"mine": Planner})
+    simulation.run_until(1)
+    for planner_runs in (simulation.fork, simulation.fork):
+        with pytest.raises(bloatlab.ControllerError, match="cannot be forked"):
+            planner_runs()

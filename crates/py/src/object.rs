@@ -177,13 +177,23 @@ thread_local! {
     static FORK: RefCell<Option<Fork>> = const { RefCell::new(None) };
 }
 
-/// Clones a run with `clone`; returns the clone, and the store for the first error of the clone's objects.   Errors: an object
-/// cannot be copied.
+/// Restores the fork that was in progress before this one, also if a panic ends this one.
+struct Outer(Option<Fork>);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        FORK.set(self.0.take());
+    }
+}
+
+/// Clones a run with `clone`; returns the clone, and the store for the first error of the clone's objects. If an object of the
+/// run holds another run, `copy.deepcopy` forks that run too, within this fork.   Errors: an object cannot be copied.
 pub(crate) fn forked<T>(py: Python<'_>, clone: impl FnOnce() -> T) -> PyResult<(T, FirstError)> {
     let error = FirstError::default();
-    FORK.set(Some(Fork { error: error.clone(), memo: PyDict::new(py).unbind(), shared: Vec::new() }));
+    let fork = Fork { error: error.clone(), memo: PyDict::new(py).unbind(), shared: Vec::new() };
+    let outer = Outer(FORK.replace(Some(fork)));
     let run = clone();
-    FORK.set(None);
+    drop(outer);
     error.raise()?;
     Ok((run, error))
 }
