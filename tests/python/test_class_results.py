@@ -80,6 +80,32 @@ def test_a_tick_in_the_past_comes_now(link: dict[str, Any]):
 # ---------------------------------------------------------------------------------------------- results of controllers
 
 
+def test_pacing_that_an_ack_may_not_set_is_ignored():
+    class Plain:
+        needs = ("rates",)
+
+        def begin(self, start: Any) -> float:
+            return 100
+
+        def on_ack(self, sample: Any) -> Drive | None:
+            return None
+
+        def on_congestion(self, moment: Any, kind: str, base: float) -> float:
+            return max(base / 2, 2)
+
+    class Paces(Plain):
+        def on_ack(self, sample: Any) -> Drive | None:
+            return Drive(pacing_rate=500e3) if sample.rests else None
+
+    class Wrong(Plain):
+        def on_ack(self, sample: Any) -> Drive | None:
+            return Drive(pacing_rate=-8.0) if sample.rests else None
+
+    plain, *others = (bloatlab.run(LINE, sets=OWN, controllers={"mine": of}).summary for of in (Plain, Paces, Wrong))
+    assert plain["links"]["up"]["dropped_packets"] > 0, "there is a recovery, whose ACKs grow no window"
+    assert all(one["apps"] == plain["apps"] for one in others)
+
+
 # ------------------------------------------------------------------------------------------------------------- copies
 
 

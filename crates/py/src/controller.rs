@@ -508,7 +508,7 @@ impl PythonController {
 
     /// Converts `answer`, the return value of `method`, to the sender's [`Drive`]. If `answer` is a plain number,
     /// `number` says which variable it sets. `checked` is false if the sender ignores the output; an invalid value is
-    /// then no error.
+    /// then no error, and the pacing stays as it is.
     fn drive(
         &mut self,
         method: Method,
@@ -517,13 +517,12 @@ impl PythonController {
         number: Sets,
         checked: bool,
     ) -> Result<Drive, Mistake> {
-        let mut next = w;
+        let (mut next, mut paced) = (w, self.paced);
         let (mut probing_delay, mut unused) = (false, None);
         if let Ok(drive) = answer.cast::<PythonDrive>() {
             let d = drive.get();
             unused = d.pacing().filter(|_| !self.rates);
             next = Window { cwnd: d.cwnd.unwrap_or(w.cwnd), ssthresh: d.ssthresh.unwrap_or(w.ssthresh) };
-            let paced = &mut self.paced;
             if let Some(rate) = d.pacing_rate {
                 paced.pacing_rate = (rate != f64::INFINITY).then_some(rate / 8.0);
             }
@@ -546,7 +545,10 @@ impl PythonController {
                 Sets::Ssthresh => next.ssthresh = value,
             }
         }
-        let Paced { pacing_rate, quantum, max_payload, reduction } = self.paced;
+        if checked {
+            self.paced = paced;
+        }
+        let Paced { pacing_rate, quantum, max_payload, reduction } = paced;
         let quantum = if pacing_rate.is_some() { quantum } else { u32::MAX };
         let drive = Drive { pacing_rate, quantum, max_payload, reduction, probing_delay, ..next.into() };
         let unused = || {
