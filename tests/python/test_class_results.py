@@ -106,6 +106,31 @@ def test_pacing_that_an_ack_may_not_set_is_ignored():
     assert all(one["apps"] == plain["apps"] for one in others)
 
 
+@pytest.mark.parametrize("reduction", ["prr", "rate-halving", "instant"])
+def test_congestion_without_a_threshold_keeps_the_window(reduction: str):
+    seen: list[float] = []
+
+    class Keeps:
+        """Grows in the first 500 ms, and has no response to congestion."""
+
+        def on_ack(self, sample: Any) -> float | None:
+            seen.append(sample.cwnd)
+            return sample.cwnd + sample.acked if sample.now_ns < 500_000_000 and not sample.rests else None
+
+        def on_congestion(self, moment: Any, kind: str, base: float) -> None:
+            congested.append(moment.cwnd)
+
+    congested: list[float] = []
+    sets = {**OWN, "tcp.mine": {**OWN["tcp.mine"], "reduction": reduction}}
+    up = bloatlab.run(LINE, sets=sets, controllers={"mine": Keeps}).summary["links"]["up"]
+    assert up["dropped_packets"] > 0
+    assert congested
+    assert max(seen) < 1000
+    # an instant reduction sets the window to the threshold, which is the window; the others follow the data in flight
+    if reduction == "instant":
+        assert seen[-1] >= congested[-1] - 1
+
+
 # ------------------------------------------------------------------------------------------------------------- copies
 
 

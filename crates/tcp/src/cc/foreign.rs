@@ -79,7 +79,8 @@ pub trait ForeignController: Send + Sync {
     /// Processes an ACK that delivers data or reports a mark. If `s.rests` is true, the result is ignored unless
     /// [`Drive::converges`] is set in it.
     fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive;
-    /// Responds to congestion: sets ssthresh from `base`, a number of segments.
+    /// Responds to congestion: sets ssthresh from `base`, a number of segments. If ssthresh stays infinite and the
+    /// sender reduces the window, ssthresh becomes the window.
     fn on_congestion(&mut self, w: Window, now: Time, kind: Congestion, base: f64) -> Drive;
     /// Processes a timeout, after which the window is one segment.
     fn on_rto(&mut self, _w: Window, _now: Time) {}
@@ -313,7 +314,12 @@ impl Control for Foreign {
     }
 
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive {
-        self.controller.on_congestion(w, self.now, kind, base)
+        let mut d = self.controller.on_congestion(w, self.now, kind, base);
+        // a reduction ends at ssthresh, and no window can be infinite
+        if d.reduction && d.ssthresh.is_infinite() {
+            d.ssthresh = d.cwnd;
+        }
+        d
     }
 
     fn on_rto(&mut self, w: Window) {
