@@ -447,3 +447,18 @@ def test_an_error_in_a_fork_is_that_of_the_fork():
     assert sender.sent == sent
     network.run_until("1900ms")
     assert sender.sent > sent
+
+
+def test_a_second_copy_of_a_datagram_does_not_count():
+    # an application of the core counts only the first copy, so an endpoint that sends as many datagrams counts as many
+    scenario = bloatlab.parse(LINE, sets={"link.up.impairments": {"duplicates": 0.5}, "link.up.rate": "100mbit"})
+    network = Network(scenario)
+    receiver = Ticker()
+    sender = Ticker(network.add_endpoint("server", receiver))
+    network.add_endpoint("client", sender)
+    client = network.finish().summary["apps"]["client"]
+    # 4 s hold 800 datagrams; those of the last 10 ms are still on the wire. The receiving stack gets all copies
+    first = {data[:8] for *_, data in receiver.log}
+    assert client["packets"] == len(first) == sender.sent - 2
+    assert client["goodput_bytes"] == 1000 * len(first)
+    assert len(receiver.log) == pytest.approx(1.5 * len(first), abs=3 * (0.25 * 800) ** 0.5)

@@ -31,17 +31,21 @@ impl<S: Sink> Engine<S> {
         flow
     }
 
-    /// Receives an endpoint's datagram at its destination host.
+    /// Receives an endpoint's datagram at its destination host. The endpoint also receives the second copy of a datagram
+    /// that a link has duplicated, but this copy does not count as delivered.
     #[cold]
     pub(crate) fn deliver_bytes(&mut self, packet: &PacketMeta, row: u32, path: Path) {
         let now = self.net.now();
         let InFlightBytes { bytes, sent } = self.net.bodies.bytes(packet);
         let delay = now.since(sent);
-        self.tally.datagram(row, 0, now, packet, delay);
-        if packet.ecn() == Ecn::Ce {
-            self.tally.marked(row, 0);
+        let arrivals = self.net.arrivals.as_mut();
+        if !arrivals.is_some_and(|arrivals| arrivals.again(packet.flow, false, packet.seq)) {
+            self.tally.datagram(row, 0, now, packet, delay);
+            if packet.ecn() == Ecn::Ce {
+                self.tally.marked(row, 0);
+            }
+            self.net.record_delivered(packet, delay);
         }
-        self.net.record_delivered(packet, delay);
         // the paths of an application come in pairs, one pair for each server: first the forward path, then the reverse
         // path. The receiver is the second end, which uses the reverse path
         let end = &self.conns[packet.flow.slot()].ends[1];
