@@ -182,3 +182,12 @@ def test_the_server_of_a_download_has_the_agents_stack():
     # an action of 0 keeps the window
     assert {one[3]["cwnd"] for one in steps(env)} == {10 * 1448}
     assert stacks(env, controller="bbr")[1]["preset"] == "bbr"
+
+
+def test_the_smallest_pacing_rate_is_one_segment_per_round_trip():
+    env = gymnasium.make(CC, axes={}, scenario=transfers(), control="rate")
+    env.reset(seed=1)
+    info = [env.step(np.array([-1.0], np.float32))[-1] for _ in range(60)][20:]
+    # a segment of 1448 bytes in 40 ms
+    assert env.unwrapped.simulation.flow("agent").pacing_rate == pytest.approx(8 * 1448 / 0.04, rel=0.01)  # type: ignore[attr-defined]
+    assert np.mean([one["rate"] for one in info]) == pytest.approx(8 * 1448 / 0.04, rel=0.05)

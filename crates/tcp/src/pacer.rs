@@ -54,6 +54,21 @@ impl Pacer {
         (self.rate, self.quantum) = (rate, burst);
     }
 
+    /// Replaces the rate of a sender that its user paces. A wait at `now` becomes the time in which the new rate sends
+    /// what the old rate would have sent in it; without pacing, the wait ends.
+    pub(crate) fn change(&mut self, now: Time, rate: Option<f64>) {
+        let left = self.held_back(now);
+        match (self.rate, rate) {
+            _ if left.is_zero() => {}
+            (Some(old), Some(new)) if old.total_cmp(&new).is_ne() => {
+                self.next_at = now + Duration::from_secs_f64(left.secs() * (old / new));
+            }
+            (Some(_), Some(_)) => {}
+            _ => self.next_at = now,
+        }
+        self.set(rate, if rate.is_some() { 1 } else { u32::MAX });
+    }
+
     /// Raises the burst size to at least `burst` segments.
     pub(crate) fn widen(&mut self, burst: u32) {
         self.quantum = self.quantum.max(burst);
@@ -122,6 +137,27 @@ mod tests {
         p.wait();
         assert_eq!(p.wake_at, Time(3 * MS));
         assert_eq!((p.allowance(Time(3 * MS)), p.wake_at), (2, Time::NEVER));
+    }
+
+    #[test]
+    fn a_changed_rate_applies_to_a_wait_in_progress() {
+        // 1000 bytes at 1 kB/s: the next burst may leave 1 s later. After 200 ms, 800 of these bytes are left
+        let waiting = || {
+            let mut p = pacer(Pacing::Exact);
+            p.change(Time(0), Some(1e3));
+            p.spend(Time(0), 1000);
+            assert_eq!(p.held_back(Time(200 * MS)), Duration(800 * MS));
+            p
+        };
+        for (rate, wait) in [(Some(1e6), 800_000), (Some(1e3), 800 * MS), (Some(500.0), 1600 * MS), (None, 0)] {
+            let mut p = waiting();
+            p.change(Time(200 * MS), rate);
+            assert_eq!(p.held_back(Time(200 * MS)), Duration(wait), "{rate:?}");
+        }
+        // without pacing, segments leave at once
+        let mut p = waiting();
+        p.change(Time(200 * MS), None);
+        assert_eq!(p.allowance(Time(200 * MS)), u32::MAX);
     }
 
     #[test]

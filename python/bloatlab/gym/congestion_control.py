@@ -194,7 +194,7 @@ class CongestionControl(DrivenEnv):
         self._action = action
         mss, srtt = self._state["mss"], self._state["srtt"]
         if self._control == "rate":
-            self._pace = min(max(self._pace * 2**action, mss / self._least), FASTEST)
+            self._pace = min(max(self._pace * 2**action, 8 * mss / self._least), FASTEST)
             # If the agent controls the rate, the window only limits the data in flight on a stalled path. The window is
             # then twice the data that the agent's rate sends in a round trip.
             self._window = min(max(2 * self._pace * srtt / 8, 2 * LEAST * mss), MOST)

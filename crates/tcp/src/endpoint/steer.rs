@@ -24,7 +24,7 @@ impl Endpoint {
         match set {
             Steer::Cwnd(bytes) => self.tx.window.cwnd = segments(bytes).max(1.0),
             Steer::Ssthresh(bytes) => self.tx.window.ssthresh = bytes.map_or(f64::INFINITY, segments),
-            Steer::PacingRate(rate) if self.tx.can_pace(p) => self.tx.set_pacing_rate(rate),
+            Steer::PacingRate(rate) if self.tx.can_pace(p) => self.tx.set_pacing_rate(now, rate),
             Steer::PacingRate(_) => {}
         }
         if self.rx.phase == Phase::Established && !self.rx.quiet {

@@ -52,11 +52,11 @@ impl Sender {
     }
 
     /// Sets the pacing rate, payload bytes per second; `None` stops pacing. [`Sender::can_pace`] must be true.
-    pub(crate) fn set_pacing_rate(&mut self, rate: Option<f64>) {
+    pub(crate) fn set_pacing_rate(&mut self, now: Time, rate: Option<f64>) {
         let pacing = self.pacing.get_or_insert_with(|| {
             Box::new(PacingAndRate { rates: None, pacer: Pacer::new(Pacing::Exact), max_payload: 0, bursts: None })
         });
-        pacing.pacer.set(rate, if rate.is_some() { 1 } else { u32::MAX });
+        pacing.pacer.change(now, rate);
     }
 
     /// Returns the time at which a segment that waits for pacing may leave, or at which the controller's timer expires,
