@@ -315,16 +315,16 @@ class Link(_Part):
 
     The attributes of the queue are `packets`, `bytes` and `sojourn`. `sojourn` is the time in s that the queue's first
     packet has waited, or None if no packet waits or the time is not known. `rate` is in bit/s, None for a link without
-    a rate. The counters since the start are `offered_packets`, `delivered_packets`, `delivered_bytes`,
-    `dropped_packets`, `marked_packets`, and `drops` (packets by reason). `in_flight_packets` is the number of packets
-    that have left the queue but have not yet arrived.
+    a rate. The counters since the start are `offered_packets`, `offered_bytes`, `delivered_packets`, `delivered_bytes`,
+    `dropped_packets`, `dropped_bytes`, `marked_packets`, and `drops` (packets by reason). `in_flight_packets` is the
+    number of packets that have left the queue but have not yet arrived.
     """
 
     __slots__ = ()
     NOUN = "link"
     ATTRIBUTES = (
-        "packets", "bytes", "sojourn", "rate", "offered_packets", "delivered_packets", "delivered_bytes",
-        "dropped_packets", "marked_packets", "in_flight_packets", "drops",
+        "packets", "bytes", "sojourn", "rate", "offered_packets", "offered_bytes", "delivered_packets",
+        "delivered_bytes", "dropped_packets", "dropped_bytes", "marked_packets", "in_flight_packets", "drops",
     )  # fmt: skip
 
     def read(self) -> dict[str, Any]:

@@ -115,6 +115,32 @@ def test_a_busy_queue_carries_all_that_its_link_can_while_its_rate_changes():
     assert [info["utilisation"] for info in seen] == pytest.approx([1.0] * 9, abs=0.003)
 
 
+def flooded(**up: Any) -> Any:
+    """Returns the default scenario of a queue with an uplink like this, which is always busy."""
+    flood = {"flood": {"from": "home", "to": ["net"], "traffic": {"cbr": {"rate": "40mbit"}}}}
+    return {**HOME, "link": {**HOME["link"], "up": {**HOME["link"]["up"], **up}}, "app": flood}
+
+
+def test_a_busy_link_is_used_from_the_start_and_after_its_rate_changes():
+    # a step of 20 ms carries at least 8 packets; at its edges, at most one is in transmission. The delay of 50 ms does
+    # not count: what leaves the queue arrives two steps later
+    changes = [{"at": "4s", "rate": "5mbit"}, {"at": "6s", "rate": "20mbit"}]
+    home = flooded(rate="20mbit", delay="50ms", changes=changes)
+    seen = [one[3] for one in steps(gymnasium.make(AQM, axes={}, scenario=home, limit="20p"))]
+    assert [info["utilisation"] for info in seen] == pytest.approx([1.0] * len(seen), abs=1 / 8)
+
+
+def test_losses_of_the_wire_are_no_drops_of_the_queue():
+    home = flooded(rate="10mbit", loss=0.1)
+    seen = [one[3] for one in steps(gymnasium.make(AQM, axes={}, scenario=home, interval="1s"))]
+    # the flood sends four times what the link carries, so the queue drops 3/4 of it once it is full. The wire loses a
+    # tenth of the rest, which the queue does not see
+    assert [info["loss"] for info in seen[3:]] == pytest.approx([0.75] * len(seen[3:]), abs=0.01)
+    assert [info["utilisation"] for info in seen] == pytest.approx([1.0] * len(seen), abs=0.005)
+    idle = {**home, "app": {"call": {"from": "home", "to": ["net"], "traffic": {"cbr": {"rate": "2mbit"}}}}}
+    assert {one[3]["loss"] for one in steps(gymnasium.make(AQM, axes={}, scenario=idle))} == {0.0}
+
+
 # ---------------------------------------------------------------------------------------------------------- bottleneck
 
 #: An uplink of 5 Mbit/s by each of the things that limit a rate, on a wire of 100 Mbit/s.

@@ -106,9 +106,11 @@ impl DrivenRun {
         d.set_item("sojourn", state.head_sojourn.map(units::Duration::secs))?;
         d.set_item("rate", state.rate.map(|rate| rate.0))?;
         d.set_item("offered_packets", counts.offered.packets)?;
+        d.set_item("offered_bytes", counts.offered.bytes)?;
         d.set_item("delivered_packets", counts.delivered.packets)?;
         d.set_item("delivered_bytes", counts.delivered.bytes)?;
         d.set_item("dropped_packets", counts.dropped.packets)?;
+        d.set_item("dropped_bytes", counts.dropped.bytes)?;
         d.set_item("marked_packets", counts.marked)?;
         d.set_item("in_flight_packets", counts.in_flight)?;
         let drops = PyDict::new(py);

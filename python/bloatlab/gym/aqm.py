@@ -3,9 +3,9 @@
     action a in [-1, 1]:  adds 0.1 a to p', the square root of the probability, within [0, 1]. Until the next interval,
                           every arrival is dropped with the probability p'^2, or marked if it is ECN-capable
     reward:               utilisation * delay - loss
-    utilisation           bytes delivered / bytes that the link can carry in this time
+    utilisation           bytes that have left the queue / bytes that the link can carry in this time
     delay                 half / (half + time to drain the queue), mean of the samples in the interval
-    loss                  packets dropped / packets offered
+    loss                  packets dropped by the queue / packets offered
 
 The rate of a TCP such as Reno is proportional to 1 / sqrt(p). With p = p'^2, this is proportional to 1 / p' (RFC 9332
 §2.1 uses the same square). PIE, too, computes a change of its probability (RFC 8033 §4.2).
@@ -74,6 +74,19 @@ def _law(dial: _Dial) -> type:
 def _queue(link: str) -> str:
     """Returns the path of a link's queue."""
     return f"link.{json.dumps(link, ensure_ascii=False)}.queue"
+
+
+def _handled(state: Mapping[str, Any]) -> tuple[int, float]:
+    """Returns the number of packets that a link's queue has dropped, and the number of bytes that have left the queue.
+
+    Packets that the wire loses later have left the queue. Their bytes are not counted separately, so their mean size is
+    assumed to be that of the other packets that have left.
+    """
+    lost = state["drops"].get("link_loss", 0)
+    dropped = state["dropped_packets"] - lost
+    kept = state["offered_packets"] - state["packets"] - state["dropped_packets"]
+    left = state["offered_bytes"] - state["bytes"] - state["dropped_bytes"]
+    return dropped, left * (1 + lost / kept) if kept else float(left)
 
 
 class Aqm(DrivenEnv):
@@ -172,10 +185,8 @@ class Aqm(DrivenEnv):
             delays.append(8 * state["bytes"] / self._rate)
             shares.append(self._half / (self._half + delays[-1]))
         taken, self._state = until - began, state
-        offered, dropped, marked, left = (
-            state[key] - before[key]
-            for key in ("offered_packets", "dropped_packets", "marked_packets", "delivered_bytes")
-        )
+        offered, marked = (state[key] - before[key] for key in ("offered_packets", "marked_packets"))
+        dropped, left = (now - then for now, then in zip(_handled(state), _handled(before), strict=True))
         delay, used = sum(delays) / SAMPLES, left / carried
         loss = min(dropped / offered, 1.0) if offered else 0.0
         parts = {"utilisation": used, "delay": sum(shares) / SAMPLES, "loss": loss}
