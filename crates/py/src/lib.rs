@@ -53,10 +53,13 @@ fn tc_commands(resolved: &str, link: Option<&str>) -> PyResult<String> {
     scenario_of(resolved)?.tc(link).map_err(|p| refuse("", &[p]))
 }
 
+/// The rate of a link, and of its queue's own shaper, in bit/s.
+type LinkRates = (Option<u64>, Option<u64>);
+
 /// Returns the rates of each link of a scenario (canonical JSON, see `resolve`) in bit/s: the lowest of the rates of the wire,
 /// of the shaper or modem, and of the queue's own shaper; and the last of these. A rate that a link does not have is None.
 #[pyfunction]
-fn link_rates(resolved: &str) -> PyResult<BTreeMap<String, (Option<u64>, Option<u64>)>> {
+fn link_rates(resolved: &str) -> PyResult<BTreeMap<String, LinkRates>> {
     let scenario = scenario_of(resolved)?;
     let rates = scenario.link.iter().map(|(name, link)| {
         let rate = link.sustained_rate().into_iter().chain(link.rate).min();

@@ -97,6 +97,7 @@ struct FullPipe {
 }
 
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "variables of the draft and of Linux")]
 pub(crate) struct Bbr {
     mss: f64,
     mode: Mode,
