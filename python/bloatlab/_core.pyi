@@ -509,6 +509,12 @@ def link_rates(resolved: str) -> dict[str, tuple[int | None, int | None]]:
     is the rate of the queue's own shaper. Raises `ScenarioError`.
     """
 
+def tc_table(text: str) -> str | None:
+    """Parse a queue in tc syntax, or the name of a discipline, into the table of a scenario as JSON.
+
+    The table contains only the parameters that the text sets. Returns None if the text is not valid.
+    """
+
 def catalogue() -> str:
     """Return the disciplines, links, applications and TCP presets as JSON, each with its parameters and source."""
 

@@ -164,6 +164,7 @@ def test_downloads_and_both_ways_have_tests_of_their_own(theirs: Theirs, directi
         ("rtt_fair", ("all_scaled",)),
         ("tcp_4up_squarewave", ("totals",)),
         ("bursts", ("ping",)),
+        ("rrul_be_nflows", ("all_scaled", "ping")),
     ],
 )
 def test_flents_own_tests_by_name_open_under_it(theirs: Theirs, name: str, plots: tuple[str, ...], tmp_path: Path):

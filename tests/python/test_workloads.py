@@ -15,7 +15,7 @@ import bloatlab
 from bloatlab import flent
 from bloatlab.cli.main import call
 from bloatlab.expectations import check
-from bloatlab.scenario import load
+from bloatlab.scenario import ScenarioError, load
 from bloatlab.workloads import WORKLOADS
 from bloatlab.workloads.build import flows_for
 
@@ -55,8 +55,26 @@ def test_the_buffer_is_that_of_the_largest_round_trip():
     assert given["link"]["bottleneck"]["queue"]["codel"]["limit"] == "50p"
     both = load("rfc7928-4.5", {"queue": "codel"}).data
     assert both["link"]["bottleneck"]["queue"]["codel"]["ecn"]
+    # over both bottlenecks, the round trip is 102 ms: 85 packets at 10 Mbit/s, 76.5 at 9 Mbit/s
+    series = load("rfc7928-10").data["link"]
+    assert [series[name]["queue"]["droptail"]["limit"] for name in ("bottleneck", "second")] == ["85p", "77p"]
+
+
+def test_a_queue_in_tcs_syntax_has_the_same_buffer_and_ecn():
+    for text in ("codel target 10ms", "codel target 10ms noecn"):
+        in_tc = load("rfc7928-4.5", {"queue": text}).data["link"]["bottleneck"]["queue"]["codel"]
+        assert (in_tc["limit"], in_tc["target"], in_tc["ecn"]) == ("84p", "10ms", True)
+    fair = load("rfc7928-5.1.1", {"queue": "fq_codel ecn limit 50"}).data["link"]["bottleneck"]["queue"]["fq_codel"]
+    assert (fair["limit"], fair["ecn"]) == ("50p", True)
+    second = load("rfc7928-10", {"queue2": "pie target 20ms"}).data["link"]["second"]["queue"]["pie"]
+    assert (second["limit"], second["target"]) == ("77p", "20ms")
+
+
+def test_the_capacity_changes_in_each_period():
     turns = load("rfc7928-8.2.6").data["link"]["bottleneck"]["changes"]
     assert [(c["at"], c["rate"]) for c in turns] == [("20s", "10mbit"), ("40s", "100mbit")]
+    with pytest.raises(ScenarioError, match=r"period.*500us.*at most 100000 changes"):
+        load("rfc7928-8.2.6", {"period": "500us"})
 
 
 def test_rrul_has_four_classes_each_way():
@@ -73,6 +91,14 @@ def test_rrul_has_four_classes_each_way():
     assert {app["dscp"] for name, app in load("rrul_cs8").data["app"].items() if "load_" in name} == {
         8 * n for n in range(8)
     }
+
+
+def test_flents_be_nflows_has_a_udp_probe_beside_icmp(tmp_path: Path):
+    result = bloatlab.run("rrul_be_nflows", sets={"length": "2s", "flows": "2"})
+    file = json.loads(gzip.decompress(flent.write(result, tmp_path / "x.flent.gz").read_bytes()))
+    # the names of the series are those in flent's test
+    assert {"Ping (ms) ICMP", "Ping (ms) UDP BE", "Ping (ms) avg"} <= set(file["results"])
+    assert max(value for value in file["results"]["Ping (ms) UDP BE"] if value is not None) > 40.0
 
 
 @pytest.mark.parametrize("segments", [3, 4, 10])

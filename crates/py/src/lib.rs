@@ -68,6 +68,13 @@ fn link_rates(resolved: &str) -> PyResult<BTreeMap<String, LinkRates>> {
     Ok(rates.collect())
 }
 
+/// Parses a queue in tc syntax, or the name of a discipline, into the table of a scenario as JSON. The table contains only the
+/// parameters that the text sets. Returns `None` if the text is not valid.
+#[pyfunction]
+fn tc_table(text: &str) -> Option<String> {
+    qdisc::tc::table(text).map(|table| table.to_string())
+}
+
 /// Returns the available choices as JSON: `{"qdiscs": [...], "links": [...], "apps": [...], "tcp": [...],
 /// "grades": [...]}`.
 #[pyfunction]
@@ -143,7 +150,7 @@ mod _core {
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]
-    use super::{as_toml, catalogue, emodel, link_rates, measures, resolve, schema, tc_commands, version};
+    use super::{as_toml, catalogue, emodel, link_rates, measures, resolve, schema, tc_commands, tc_table, version};
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {

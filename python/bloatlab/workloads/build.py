@@ -43,14 +43,14 @@ class Parameters:
         found = _core.quantity(self.text(name))
         if found is None or found[0] != kind or found[1] <= 0:
             example = "60s" if kind == "duration" else "10mbit"
-            raise self._no(name, f"is not a {kind} above 0; for example {example}")
+            raise self.refusal(name, f"is not a {kind} above 0; for example {example}")
         return found[1] / 1e9 if kind == "duration" else float(found[1])
 
     def number(self, name: str, least: int, most: int) -> int:
         """Reads a whole number within bounds. Raises `WorkloadError`."""
         text = self.text(name)
         if not text.isascii() or not text.isdigit() or not least <= int(text[:12]) <= most:
-            raise self._no(name, f"is not valid; expected {least} to {most}")
+            raise self.refusal(name, f"is not valid; expected {least} to {most}")
         return int(text)
 
     def queue(self, name: str = "queue") -> Any:
@@ -60,7 +60,8 @@ class Parameters:
         except tomllib.TOMLDecodeError:
             return self.text(name)
 
-    def _no(self, name: str, why: str) -> WorkloadError:
+    def refusal(self, name: str, why: str) -> WorkloadError:
+        """Returns the error for a parameter whose value is not valid, because of `why`."""
         return WorkloadError(f"{self.workload}: {name}: {json.dumps(self.text(name)[:80])} {why}")
 
 
@@ -143,10 +144,10 @@ def app(ends: tuple[str, Sequence[str]], traffic: Data, **more: Any) -> Data:
 def buffered(queue: Any, packets: int) -> Any:
     """Sets the limit of a queue to `packets`, if its discipline has the parameter `limit` and `queue` does not set it.
 
-    `queue` is the name of a discipline, or a table that contains the parameters under this name.
+    `queue` is the name of a discipline, a text in tc's syntax, or a table that contains the parameters under the name.
     """
-    if isinstance(queue, str) and queue in _with("limit"):
-        return {queue: {"limit": f"{packets}p"}}
+    if isinstance(queue, str) and (table := _core.tc_table(queue)):
+        queue = json.loads(table)
     if isinstance(queue, Mapping) and len(queue) == 1:
         ((name, values),) = queue.items()
         if name in _with("limit") and isinstance(values, Mapping):

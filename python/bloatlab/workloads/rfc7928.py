@@ -34,6 +34,9 @@ _TCP: Data = {
     "scavenger": {"preset": "ledbat", "ledbat": {"target": "5ms"}},
 }
 
+#: Largest number of times that the rate of 8.2.6 changes in a run.
+_MOST_CHANGES = 100_000
+
 
 def _dumbbell(p: Parameters, apps: Data, *, longest: float | None = None, **more: Any) -> Data:
     """Makes the bottleneck, and a reverse link with ten times the bottleneck's rate.
@@ -146,7 +149,10 @@ def _capacity(p: Parameters) -> Data:
     rate, period = p.quantity("rate", "rate"), p.quantity("period", "duration")
     length = p.quantity("length", "duration")
     made = _dumbbell(p, {"bulk": _bulk(_level(p, "mild"))})
-    times = range(1, min(100_000, int(length / period - 1e-9) + 1))
+    number = int(length / period - 1e-9)
+    if number > _MOST_CHANGES:
+        raise p.refusal("period", f"is too short; expected at most {_MOST_CHANGES} changes of the rate in `length`")
+    times = range(1, number + 1)
     changes = [{"at": ns(n * period), "rate": bps(rate / 10.0 if n % 2 else rate)} for n in times]
     made["link"]["bottleneck"]["changes"] = changes
     return made
@@ -171,11 +177,13 @@ def _series_of_two(p: Parameters) -> Data:
         "first": _bulk(5),
         "second": app(("right", ["end"]), {"ftp": {"flows": 5}}, tcp="reno"),
     }
-    made = _dumbbell(p, apps)
+    delay = 0.001
+    longest = p.quantity("rtt", "duration") + 2.0 * delay
+    made = _dumbbell(p, apps, longest=longest)
     rate = 0.9 * p.quantity("rate", "rate")
-    queue = buffered(p.queue("queue2"), bdp(rate, p.quantity("rtt", "duration")))
-    made["link"]["second"] = link("right", "end", rate, 0.001, queue)
-    made["link"]["back2"] = link("end", "right", 10.0 * rate, 0.001)
+    queue = buffered(p.queue("queue2"), bdp(rate, longest))
+    made["link"]["second"] = link("right", "end", rate, delay, queue)
+    made["link"]["back2"] = link("end", "right", 10.0 * rate, delay)
     return made
 
 

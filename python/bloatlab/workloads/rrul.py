@@ -120,6 +120,11 @@ def _flows(*ways: str, number: int = 0) -> Callable[[Parameters], Data]:
     return make
 
 
+def _be_nflows(p: Parameters) -> Data:
+    made = _flows(*_WAYS)(p)
+    return {**made, "app": {**made["app"], "udp_BE": _udp("CS0")}}
+
+
 #: Servers in the RTT fairness test: their names, DSCPs, and their round trips as multiples of `rtt`.
 _FAIR = (("s1", "BE1", "CS0", 0.5), ("s2", "BE2", "CS0", 1.0), ("s3", "BK1", "CS1", 2.0), ("s4", "BK2", "CS1", 4.0))
 
@@ -195,7 +200,13 @@ FAMILY: tuple[Workload, ...] = (
         _torrent,
         {**_series((("BE", "CS0"),), _PROBES), **{f"{way}load_Torrent": f"TCP {way}load Torrent" for way in _WAYS}},
     ),
-    _test("rrul_be_nflows", "`flows` TCP each way, ICMP", _flows(*_WAYS), {**_loads(*_WAYS, mark=" BE"), **_ICMP}, _N),
+    _test(
+        "rrul_be_nflows",
+        "`flows` TCP each way; a UDP probe, ICMP",
+        _be_nflows,
+        {**_loads(*_WAYS, mark=" BE"), **_series((), (("BE", "CS0"),))},
+        _N,
+    ),
     *(_test(f"tcp_n{way}", f"`flows` TCP {way}, ICMP", _flows(way), {**_loads(way), **_ICMP}, _N) for way in _WAYS),
     *(
         _test(f"tcp_{n}{way}", f"{n} TCP {way}, ICMP", _flows(way, number=n), {**_loads(way), **_ICMP})
