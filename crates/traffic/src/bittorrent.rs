@@ -13,8 +13,9 @@
 //! `from` is the member under study, which uploads; with `download`, an unchoked peer also sends blocks to the member.
 //! With `download`, peers are ranked by the blocks received from them; otherwise by the blocks sent to them, as a seed
 //! does. While fewer than `active` peers are unchoked, a peer that connects is unchoked at once. After a choke,
-//! requests still on their way are refused; blocks already written are still sent. Requests are answered only until the
-//! end of the current round, so a swarm whose application is stopped falls silent at the end of its round.
+//! requests still on their way are refused; blocks already written are still sent. A request is outstanding until its block has
+//! arrived or it is refused; on a slow line, blocks may take longer than a choke, and then count after the next unchoke too.
+//! After the stop, nothing new is sent: neither blocks nor requests.
 //!
 //! The scenario chooses the TCP: `tcp = "ledbat"`, as in most clients (uTP), or any other.
 //!
@@ -109,7 +110,6 @@ impl Params for BittorrentParams {
             peers: vec![Peer::default(); self.peers as usize],
             conns: Conns::default(),
             round: 0,
-            until: Time::ZERO,
             optimistic: None,
             blocks: [0; 2],
             unchokes: 0,
@@ -142,6 +142,8 @@ struct Peer {
     unchoke_arrived: bool,
     /// Messages written but not fully received, oldest first, each with the number of bytes still to arrive.
     wire: [VecDeque<(Message, u64)>; 2],
+    /// Outstanding requests. Each is counted until its block has arrived or it is refused.
+    outstanding: [u32; 2],
     /// Blocks that arrived in this round.
     blocks: [u64; 2],
 }
@@ -153,8 +155,6 @@ pub struct Bittorrent {
     peers: Vec<Peer>,
     conns: Conns<usize>,
     round: u64,
-    /// End of the current round; requests that arrive later are not answered.
-    until: Time,
     optimistic: Option<usize>,
     /// Number of blocks that arrived from the member, and number of blocks that arrived from all peers.
     blocks: [u64; 2],
@@ -178,8 +178,17 @@ impl Bittorrent {
         }
     }
 
+    /// Sends a request from the side `role`, unless this side has `pipeline` requests outstanding.
+    fn request<H: Host>(&mut self, i: usize, role: Role, host: &mut H) {
+        let outstanding = &mut self.peers[i].outstanding[role as usize];
+        if *outstanding < self.params.pipeline {
+            *outstanding += 1;
+            self.send(i, role, Message::Request, host);
+        }
+    }
+
     fn open<H: Host>(&mut self, i: usize, host: &mut H) {
-        let conn = host.open(i % self.params.servers as usize);
+        let conn = host.open(i % self.params.servers as usize, 0);
         self.conns.insert(conn, i);
         self.peers[i] = Peer { conn: Some(conn), ..Peer::default() };
     }
@@ -217,21 +226,22 @@ impl Bittorrent {
     }
 
     fn next_round<H: Host>(&mut self, host: &mut H) {
-        self.until = host.now() + self.params.round;
-        host.timer(self.until, ROUND);
+        host.timer(host.now() + self.params.round, ROUND);
         self.round += 1;
     }
 
     /// Handles a complete message from `from`.
     fn arrived<H: Host>(&mut self, i: usize, from: Role, message: Message, host: &mut H) {
+        let stopped = host.now() >= host.stop();
         match message {
             Message::Choke => self.peers[i].unchoke_arrived = false,
             Message::Unchoke => {
                 self.peers[i].unchoke_arrived = true;
-                for _ in 0..self.params.pipeline {
-                    self.send(i, Role::Server, Message::Request, host);
+                let requests = if stopped { 0 } else { self.params.pipeline };
+                for _ in 0..requests {
+                    self.request(i, Role::Server, host);
                     if self.params.download {
-                        self.send(i, Role::Client, Message::Request, host);
+                        self.request(i, Role::Client, host);
                     }
                 }
             }
@@ -239,15 +249,18 @@ impl Bittorrent {
                 // the member answers a peer's request if the member has unchoked the peer. The peer answers the
                 // member's request if the unchoke has arrived at the peer
                 let may = if from == Role::Server { self.peers[i].unchoked } else { self.peers[i].unchoke_arrived };
-                if may && host.now() <= self.until {
+                if may && !stopped {
                     self.send(i, from.other(), Message::Block, host);
+                } else {
+                    self.peers[i].outstanding[from as usize] -= 1;
                 }
             }
             Message::Block => {
+                self.peers[i].outstanding[from.other() as usize] -= 1;
                 self.blocks[from as usize] += 1;
                 self.peers[i].blocks[from as usize] += 1;
-                if self.peers[i].unchoke_arrived && host.now() <= self.until {
-                    self.send(i, from.other(), Message::Request, host);
+                if self.peers[i].unchoke_arrived && !stopped {
+                    self.request(i, from.other(), host);
                 }
             }
         }
@@ -283,7 +296,7 @@ impl Application for Bittorrent {
         {
             self.peers[i].connected = true;
             let active = self.peers.iter().filter(|p| p.unchoked).count();
-            if active < self.params.active as usize {
+            if active < self.params.active as usize && host.now() < host.stop() {
                 self.set(i, true, host);
             }
         }
@@ -420,13 +433,20 @@ mod tests {
         let written = fake.writes.len();
         app.arrived(0, Role::Server, Message::Request, &mut fake);
         app.arrived(0, Role::Client, Message::Block, &mut fake);
+        // of five outstanding requests, one was refused, and the block of another has arrived
+        assert_eq!(app.peers[0].outstanding, [0, 3]);
         assert_eq!((fake.writes.len(), app.blocks[0]), (written, before + 1));
-        // a stopped application gets no more timers, so no new round begins, and a request that arrives after `until`
-        // is not answered
-        app.peers[0].unchoked = true;
-        app.until = Time::ZERO;
-        app.arrived(0, Role::Server, Message::Request, &mut fake);
-        assert_eq!(fake.writes.len(), written);
+        // a stopped swarm writes nothing more, although rounds of 10 s have just begun and one connection is not yet open
+        let params = BittorrentParams { peers: 20, active: 20, ..Default::default() };
+        let written = |until| {
+            let mut fake = Fake::new(&[20 * MS]);
+            fake.stop = Time(1910 * MS);
+            let mut app = params.build();
+            fake.run(&mut app, Time(until));
+            (fake.writes.len(), app.unchokes)
+        };
+        assert_eq!(written(1910 * MS), written(60 * S));
+        assert!(written(60 * S).0 > 1000);
     }
 
     #[test]

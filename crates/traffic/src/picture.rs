@@ -12,7 +12,11 @@
 //! So neither the sender's pauses nor the time after its stop belong to a gap, a constant delay makes no gap, and a queue that
 //! drains in a pause does not hide a gap. At the end of the run, the delay is that of the last whole frame.
 //!
-//! Source: W3C webrtc-stats, freezeCount. Departs: T is the sender's interval instead of a running mean of arrivals.
+//! The first gap begins when the first frame is due: at its capture plus the smallest delay of a whole frame, or at its capture
+//! if no frame is whole.
+//!
+//! Source: W3C webrtc-stats, freezeCount. Departs: T is the sender's interval instead of a running mean of arrivals; the times
+//! before the first whole frame and after the last one count too.
 
 use std::collections::VecDeque;
 use units::{Duration, Time};
@@ -51,8 +55,14 @@ pub(crate) struct Picture {
     frames: VecDeque<Frame>,
     pub(crate) sent: u64,
     pub(crate) whole: u64,
+    /// Capture of the first frame.
+    begin: Option<Time>,
+    /// The first whole frame.
+    first: Option<Arrived>,
     /// The last whole frame.
     last: Option<Arrived>,
+    /// Smallest delay of a whole frame.
+    min_delay: Option<Duration>,
     pub(crate) freezes: u64,
     /// Total time of the freezes.
     pub(crate) frozen: Duration,
@@ -64,6 +74,7 @@ impl Picture {
     pub(crate) fn sent(&mut self, numbers: [u64; 2], captured: Time) {
         self.frames.push_back(Frame { numbers, missing: numbers[1] - numbers[0], captured });
         self.sent += 1;
+        self.begin.get_or_insert(captured);
     }
 
     /// Handles the arrival of a datagram from a sender that stops at `stop`. If the datagram completes a frame, returns
@@ -87,20 +98,30 @@ impl Picture {
         self.frames.drain(..=i);
         self.whole += 1;
         let next = Arrived { at: now.min(stop), delay };
-        self.gap(next, interval, paused);
+        if let Some(last) = self.last {
+            self.gap(last, next, interval, paused);
+        }
+        self.first.get_or_insert(next);
         self.last = Some(next);
+        self.min_delay = Some(self.min_delay.map_or(delay, |min| min.min(delay)));
         Some(delay)
     }
 
-    /// Counts the freeze from the last whole frame to the end of the run, or of the flow, at `end`.
+    /// Counts the freeze before the first whole frame, and the freeze from the last whole frame to the end of the run, or of
+    /// the flow, at `end`.
     pub(crate) fn end(&mut self, end: Time, interval: Duration, paused: impl Fn(Time) -> Duration) {
-        self.gap(Arrived { at: end, delay: Duration::MAX }, interval, paused);
+        let Some(begin) = self.begin else { return };
+        let end = Arrived { at: end, delay: Duration::MAX };
+        let delay = self.min_delay.unwrap_or_default();
+        self.gap(Arrived { at: begin + delay, delay }, self.first.unwrap_or(end), interval, &paused);
+        if let Some(last) = self.last {
+            self.gap(last, end, interval, paused);
+        }
     }
 
-    /// If the time from the last whole frame to `next`, without the sender's pauses, is long enough, counts this time as a
-    /// freeze.
-    fn gap(&mut self, next: Arrived, interval: Duration, paused: impl Fn(Time) -> Duration) {
-        let gap = self.last.map_or(Duration::ZERO, |last| last.gap(next, paused));
+    /// If the time from `last` to `next`, without the sender's pauses, is long enough, counts this time as a freeze.
+    fn gap(&mut self, last: Arrived, next: Arrived, interval: Duration, paused: impl Fn(Time) -> Duration) {
+        let gap = last.gap(next, paused);
         if gap > (interval * 3).max(interval + Duration::from_millis(150)) {
             self.freezes += 1;
             self.frozen += gap;
@@ -150,6 +171,43 @@ mod tests {
         p = paused;
         assert!((36..40).any(|n| p.arrived(n, ms(1851), ms(1151), INTERVAL, never).is_some()));
         assert_eq!((p.whole, p.freezes), (5, 1));
+    }
+
+    #[test]
+    fn a_picture_that_comes_late_or_never_is_frozen_until_then() {
+        let ms = |n| Time(n * 1_000_000);
+        // 50 frames of one datagram, every 100 ms from 200 ms on
+        let sent = || {
+            let mut p = Picture::default();
+            (0..50).for_each(|frame| p.sent([frame, frame + 1], ms(200 + 100 * frame)));
+            p
+        };
+        let figures = |p: &Picture, end: u64, stop: u64| {
+            let mut p = p.clone();
+            p.end(ms(end.min(stop)), INTERVAL, never);
+            (p.freezes, p.frozen.0 / 1_000_000)
+        };
+        // nothing arrives, until the end or the stop
+        assert_eq!(figures(&sent(), 5200, u64::MAX), (1, 5000));
+        assert_eq!(figures(&sent(), 9000, 4200), (1, 4000));
+        // with a constant delay of 900 ms, the first frame is due at 1100 ms. Frame 0 arrives on time, or frame 20 is the first
+        let from = |first: u64| {
+            let mut p = sent();
+            for frame in first..50 {
+                p.arrived(frame, ms(1100 + 100 * frame), Time::NEVER, INTERVAL, never);
+            }
+            p
+        };
+        assert_eq!(figures(&from(0), 6000, u64::MAX), (0, 0));
+        assert_eq!(figures(&from(20), 6000, u64::MAX), (1, 2000));
+        // an outage holds all frames back until 3 s, and then the delay is 10 ms: the first frame was due at 210 ms
+        let mut p = sent();
+        for frame in 0..50 {
+            p.arrived(frame, ms((210 + 100 * frame).max(3000)), Time::NEVER, INTERVAL, never);
+        }
+        assert_eq!(figures(&p, 5200, u64::MAX), (1, 2790));
+        // a sender without a frame has no picture
+        assert_eq!(figures(&Picture::default(), 5200, u64::MAX), (0, 0));
     }
 
     #[test]

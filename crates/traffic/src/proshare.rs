@@ -160,7 +160,7 @@ packet::measures! {
             "Frames that arrived with every datagram and before a later frame." => p.whole as f64;
         "freezes": Kind::ONE.less(), "freezes",
             "Number of times that no whole frame arrived for more than max(3 T, T + 150 ms), where T is the time between frames; the time \
-             after `stop` does not count (W3C webrtc-stats, `freezeCount`)."
+             before the first whole frame counts, the time after `stop` does not (W3C webrtc-stats, `freezeCount`)."
             => p.freezes as f64;
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
     }

@@ -114,7 +114,7 @@ pub struct ShortParams {
     pub direction: Direction,
     /// Size of the request for a download in bytes of payload; 0 for no request. Default 300.
     pub request: Bytes,
-    /// Number of transfers; omitted: until the end of the run.
+    /// Number of arrivals, including refused ones; omitted: until the end of the run.
     pub count: Option<u64>,
     /// Largest number of transfers in progress; further arrivals are refused. Default 1000.
     pub max_open: u32,
@@ -203,7 +203,7 @@ impl Short {
         }
         let down = self.params.direction == Direction::Down;
         let request_left = if down { self.params.request.0 } else { 0 };
-        let conn = host.open(0);
+        let conn = host.open(0, 0);
         self.conns.insert(conn, Transfer { started: host.now(), size, request_left, left: size });
         if request_left > 0 {
             host.write(conn, Role::Client, request_left);
@@ -264,7 +264,7 @@ impl Application for Short {
 packet::measures! {
     /// Counts of the transfers.
     const TRANSFERS = fn transfers(s: &Short) -> f64 {
-        "arrivals": Kind::ONE, "arrivals", "Transfers that were started; `files` holds those that finished after the warm-up." => s.arrivals as f64;
+        "arrivals": Kind::ONE, "arrivals", "Arrivals of transfers, including refused ones; `files` holds the transfers that finished after the warm-up." => s.arrivals as f64;
         "refused": Kind::ONE.less().rank(21), "refused", "Arrivals refused because `max_open` transfers were in progress."
             => s.refused as f64;
         "failed": Kind::ONE.less().rank(20), "failed", "Flows whose connection failed." => s.failed as f64;
