@@ -35,6 +35,16 @@ def app(name: str, traffic: str, more: str = "") -> str:
 
 
 @bench
+def test_each_file_counts_in_the_row_of_its_flow():
+    # two flows have three files of 10 kB each, and no two connections are open at a time. 30 kB in 3 s is 0.08 Mbit/s
+    files = 'ftp = { flows = 2, size = "10KB", count = 3, interval = "800ms", stagger = "400ms" }'
+    scenario = bloatlab.parse('duration = "3s"\n' + link("droptail = {}") + app("files", files))
+    for run in (bloatlab.run, live.run):
+        goodput = run(scenario).table("flows").filter(direction="forward")["goodput_mbit"].to_list()
+        assert goodput == pytest.approx([0.08, 0.08])
+
+
+@bench
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_only_connections_between_two_stacks_with_ecn_use_it(direction: str, tmp_path: Path):
     ftp = f'ftp = {{ direction = "{direction}" }}'

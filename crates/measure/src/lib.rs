@@ -31,7 +31,6 @@ mod link_series;
 mod outcome;
 mod pages;
 mod percentile;
-mod rows;
 mod series;
 pub mod tally;
 mod voip;
@@ -51,7 +50,6 @@ pub use outcome::{
 };
 pub(crate) use pages::PageLoads;
 pub(crate) use percentile::{median, variation};
-pub use rows::Rows;
 pub(crate) use series::{Channel, Series};
 pub use tally::Tally;
 pub(crate) use voip::VoipMeter;

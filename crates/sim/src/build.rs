@@ -11,7 +11,7 @@ use crate::pages;
 use crate::segment_tags::SegmentTags;
 use crate::tsq::{self, Tsq};
 use crate::world::{CATCH_UP, World};
-use measure::{Rows, Tally};
+use measure::Tally;
 use packet::{Flags, FlowTable, NodeId};
 use port::{Carries, Port, Service};
 use record::{Mask, Sink};
@@ -149,7 +149,7 @@ impl<S: Sink> World<S> {
             let machine = traffic.build();
             let rows = traffic.rows();
             let series = app.recorded.then_some((scenario.duration, self.bin));
-            let first_row = self.engine.tally.add_app(&app.name, traffic, rows, series)?;
+            self.engine.tally.add_app(&app.name, traffic, rows, series)?;
             let first_path = self.add_paths(i as u16, app, machine.counts())?;
             self.engine.apps.push(AppState {
                 rng: app.rng.clone(),
@@ -157,7 +157,6 @@ impl<S: Sink> World<S> {
                 timers: Timers::new(app.start, app.stop),
                 pending: Time::NEVER,
                 first_path,
-                rows: Rows::new(first_row, rows),
                 opened: 0,
                 udp: vec![None; app.to.len()],
             });

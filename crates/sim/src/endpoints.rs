@@ -24,7 +24,7 @@ impl<S: Sink> Engine<S> {
         if let Some(flow) = self.apps[usize::from(app)].udp[peer] {
             return flow;
         }
-        let flow = self.allocate(app, peer, SlotUse::Udp);
+        let flow = self.allocate(app, peer, 0, SlotUse::Udp);
         self.apps[usize::from(app)].udp[peer] = Some(flow);
         let tuple = self.net.flows.get(flow);
         self.net.flows.set(flow, FlowTuple { sport: ports.0, dport: ports.1, protocol: Protocol::UDP, ..tuple });

@@ -4,7 +4,7 @@ use crate::conn::{AppEvent, Conn, ConnInfo, End, Path, RxCounts, SlotUse};
 use crate::event::Target;
 use crate::net::Net;
 use crate::wake::Wake;
-use measure::{Rows, Tally};
+use measure::Tally;
 use packet::{FlowId, NodeId, PacketMeta};
 use record::{FlowOwner, Sink};
 use std::collections::VecDeque;
@@ -26,8 +26,6 @@ pub(crate) struct AppState {
     pub pending: Time,
     /// Index of the application's first path. Each server has two paths, forward and reverse.
     pub first_path: u16,
-    /// The application's rows of counters.
-    pub rows: Rows,
     /// Number of flows opened so far.
     pub opened: u32,
     /// The UDP flow to each server, `None` until it is first used.
@@ -71,11 +69,13 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Allocates a slot for a connection or UDP flow of `app` to `server`.
-    pub(crate) fn allocate(&mut self, app: u16, server: usize, used: SlotUse) -> FlowId {
+    /// Allocates a slot for a connection or UDP flow of `app` to `server`, whose traffic is counted in row `row` of `app`.
+    pub(crate) fn allocate(&mut self, app: u16, server: usize, row: usize, used: SlotUse) -> FlowId {
+        let rows = &self.tally.apps[usize::from(app)];
+        debug_assert!(row < rows.rows, "the application has no such row");
+        let (flow_number, row) = (row as u32, (rows.first_row + row) as u32);
         let state = &mut self.apps[usize::from(app)];
         state.opened += 1;
-        let row = state.rows.take();
         let first_path = state.first_path + 2 * server as u16;
         let (seed, number) = (state.controllers, state.opened);
         let info = ConnInfo { row, number: state.opened, closed: [false; 2] };
@@ -122,7 +122,6 @@ impl<S: Sink> Engine<S> {
             self.net.flows.set_frames(flow, stacks.map(TcpParams::frame));
         }
         if self.net.sink.probes() {
-            let flow_number = row - self.tally.apps[usize::from(app)].first_row as u32;
             self.net.sink.opened(flow, FlowOwner { app, flow: flow_number, connection: number });
         }
         flow
@@ -187,7 +186,6 @@ impl<S: Sink> Engine<S> {
             (end.used, end.timer) = (SlotUse::Free, Time::NEVER);
         }
         conn.retire(&mut self.tally);
-        let (row, app) = (conn.info.row, self.paths[usize::from(conn.ends[0].path)].app);
         self.net.catch_up();
         self.collect_drops(slot, self.net.now());
         if self.has_drained(slot) {
@@ -195,7 +193,6 @@ impl<S: Sink> Engine<S> {
         } else {
             self.draining_slots.push_back(slot as u32);
         }
-        self.apps[usize::from(app)].rows.release(row);
         true
     }
 

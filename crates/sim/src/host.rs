@@ -33,8 +33,8 @@ impl<S: Sink> Host for AppHost<'_, S> {
         &mut self.engine.apps[usize::from(self.app)].rng
     }
 
-    fn open(&mut self, peer: usize) -> ConnId {
-        let flow = self.engine.allocate(self.app, peer, SlotUse::Tcp);
+    fn open(&mut self, peer: usize, row: usize) -> ConnId {
+        let flow = self.engine.allocate(self.app, peer, row, SlotUse::Tcp);
         self.engine.with_end(flow.slot(), 0, |tcp, stack, now, wire| tcp.connect(stack, now, wire));
         self.engine.with_end(flow.slot(), 1, |tcp, stack, now, wire| tcp.listen(stack, now, wire));
         ConnId(flow.0)
@@ -61,7 +61,7 @@ impl<S: Sink> Host for AppHost<'_, S> {
         let flow = match self.engine.apps[usize::from(self.app)].udp[peer] {
             Some(flow) => flow,
             None => {
-                let flow = self.engine.allocate(self.app, peer, SlotUse::Udp);
+                let flow = self.engine.allocate(self.app, peer, 0, SlotUse::Udp);
                 self.engine.apps[usize::from(self.app)].udp[peer] = Some(flow);
                 flow
             }

@@ -196,7 +196,6 @@ impl World {
             let fresh = mem::replace(&mut own.apps[i], state);
             let state = &mut own.apps[i];
             state.first_path = fresh.first_path;
-            state.rows = mem::replace(&mut state.rows, fresh.rows).moved(own.tally.apps[i].first_row);
             state.timers.stop_as(&fresh.timers);
         }
         own.tally.continue_from(tally, started);

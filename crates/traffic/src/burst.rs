@@ -158,7 +158,7 @@ impl Burst {
         self.next += 1;
         match self.params.transport {
             Transport::Tcp => {
-                let conn = host.open(0);
+                let conn = host.open(0, 0);
                 self.conns.insert(conn, Unfinished { number, received: 0 });
                 host.write(conn, role, self.params.bytes.0);
                 host.close(conn, role);

@@ -253,7 +253,7 @@ impl Ftp {
         let conn = match flow.conn {
             Some(conn) => conn,
             None => {
-                let conn = host.open(0);
+                let conn = host.open(0, i);
                 self.conns.insert(conn, i);
                 conn
             }

@@ -103,13 +103,13 @@ impl Messages {
 impl Application for Messages {
     fn start<H: Host>(&mut self, host: &mut H) {
         self.start = host.now();
-        self.conn = Some(host.open(0));
+        self.conn = Some(host.open(0, 0));
         self.send(host);
     }
 
     fn timer<H: Host>(&mut self, token: u64, host: &mut H) {
         if token == REOPEN {
-            self.conn = Some(host.open(0));
+            self.conn = Some(host.open(0, 0));
         } else {
             self.send(host);
         }

@@ -224,7 +224,7 @@ impl Video {
         self.left = self.bytes();
         let conn = match self.conn {
             Some(conn) => conn,
-            None => host.open(0),
+            None => host.open(0, 0),
         };
         self.conn = Some(conn);
         host.write(conn, Role::Client, self.request_left);

@@ -21,8 +21,8 @@ impl Host for LiveHost<'_> {
         &mut self.state.apps[self.app].rng
     }
 
-    fn open(&mut self, peer: usize) -> ConnId {
-        self.state.open(self.app, peer)
+    fn open(&mut self, peer: usize, row: usize) -> ConnId {
+        self.state.open(self.app, peer, row)
     }
 
     fn write(&mut self, conn: ConnId, side: Role, bytes: u64) {

@@ -9,7 +9,7 @@ use crate::namespace::Namespace;
 use crate::plan::{AppPlan, Side};
 use crate::sys::set_mark;
 use crate::tun::v4;
-use measure::{Rows, Tally};
+use measure::Tally;
 use packet::Protocol;
 use rustix::event::epoll;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, ipproto};
@@ -51,7 +51,6 @@ pub(super) struct AppState {
     /// Index of the application's first service.
     pub(super) services: usize,
     pub(super) timers: Timers,
-    pub(super) rows: Rows,
     pub(super) opened: u32,
     pub(super) counts: bool,
 }
@@ -86,7 +85,6 @@ pub(crate) struct HostState {
 impl HostState {
     pub(super) fn add(&mut self, i: usize, app: &AppPlan, machine: &traffic::App) -> io::Result<()> {
         let traffic = &app.placed.declared.traffic;
-        let (first_row, rows) = (self.tally.apps[i].first_row, self.tally.apps[i].rows);
         let services = self.services.len();
         for (to, port) in app.placed.to.iter().zip(&app.ports) {
             let at = SocketAddrV4::new(v4(to + 1), *port);
@@ -102,7 +100,6 @@ impl HostState {
             rng: app.placed.rng.clone(),
             services,
             timers: Timers::new(app.placed.start, app.placed.stop),
-            rows: Rows::new(first_row, rows),
             opened: 0,
             counts: machine.counts(),
         });
@@ -129,11 +126,12 @@ impl HostState {
         Ok(fd)
     }
 
-    /// Returns the row of counters for a new flow, and the flow's number in its application.
-    pub(super) fn take_row(&mut self, app: usize) -> (u32, u32) {
+    /// Returns the row of counters for a new flow, whose traffic is counted in row `row` of its application, and the
+    /// flow's number in its application.
+    fn row_and_number(&mut self, app: usize, row: usize) -> (u32, u32) {
         let state = &mut self.apps[app];
         state.opened += 1;
-        (state.rows.take(), state.opened)
+        ((self.tally.apps[app].first_row + row) as u32, state.opened)
     }
 
     /// Returns the time and the application of the earliest timer.
@@ -148,8 +146,8 @@ impl HostState {
         let _ = self.claims.send((Ports { protocol, client, server }, owner));
     }
 
-    pub(super) fn open(&mut self, app: usize, peer: usize) -> ConnId {
-        let (row, number) = self.take_row(app);
+    pub(super) fn open(&mut self, app: usize, peer: usize, row: usize) -> ConnId {
+        let (row, number) = self.row_and_number(app, row);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.conns.push(None);
             self.generation.push(0);
@@ -240,7 +238,7 @@ impl HostState {
         if let Some(server) = server {
             net::connect(server, &local)?;
         }
-        let (row, number) = self.take_row(app);
+        let (row, number) = self.row_and_number(app, 0);
         match echo {
             true => self.claim(Protocol::ICMP, local.port(), local.port(), app, row, number),
             false => self.claim(Protocol::UDP, local.port(), at.port(), app, row, number),

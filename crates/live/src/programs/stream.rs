@@ -226,8 +226,7 @@ impl HostState {
     /// Frees the slot of a closed connection, just before its application is notified.
     pub(super) fn release(&mut self, id: ConnId) {
         let Some(slot) = self.slot(id) else { return };
-        if let Some(conn) = self.conns[slot].take() {
-            self.apps[conn.app].rows.release(conn.row);
+        if self.conns[slot].take().is_some() {
             self.free.push(slot as u32);
         }
     }

@@ -60,6 +60,20 @@ fn goodput_of_flows_that_carry_known_amounts() {
 }
 
 #[test]
+fn goodput_of_flows_that_open_a_connection_for_each_file() {
+    // four flows, 2 s apart, with a file of 10 kB every 10 s: a file takes 80 ms, so no two connections are open at a time. Each
+    // flow has 4 files in 40 s, or 8 kbit/s
+    let files = "ftp = { flows = 4, size = \"10kB\", interval = \"10s\", stagger = \"2s\" }";
+    let outcome = run(&line(40, &app("four", files)));
+    assert_eq!(series(&outcome, "flows", "goodput_mbit", "app", "four"), [0.008, 0.0].repeat(4));
+    // without pauses, the next file starts before the connection of the last file has closed. As the link's queue is fair,
+    // the flows have about the same goodput
+    let fair = line(40, &app("four", "ftp = { flows = 4, size = \"10kB\" }"))
+        .replace("both_ways", "queue = \"fq_codel\"\nboth_ways");
+    assert!(number(&run(&fair), "apps.four.fairness") > 0.99);
+}
+
+#[test]
 fn the_grade_of_a_burst_among_pings() {
     // Pings of 125 B (1 ms) at 0, 1, 2, 3 s have a round trip of 22 ms. Ten datagrams of 1250 B (10 ms each) arrive at 1.99 s,
     // and the last is sent at 2.09 s, so the third ping waits 90 ms. The mean is 44.5 ms, 22.5 ms above the minimum; the 99th

@@ -250,6 +250,19 @@ fn late_packets_of_a_connection_have_its_application() {
 }
 
 #[test]
+fn the_files_of_a_flow_have_its_number() {
+    // two flows, 300 ms apart, with a file every second: odd connections belong to flow 0, even ones to flow 1
+    let files = "ftp = { flows = 2, size = \"10kB\", interval = \"1s\", stagger = \"300ms\" }";
+    let scenario = read(&format!("trace = {{ flows = true }}\n{}", LINE.replacen("ftp = {}", files, 1)));
+    let (tables, _) = traced(&scenario);
+    let flows = &tables["flows"];
+    let (app, flow, connection) = (words(flows, "app"), numbers(flows, "flow"), numbers(flows, "connection"));
+    let own: Vec<usize> = (0..app.len()).filter(|i| app[*i] == "ftp").collect();
+    assert!(own.iter().any(|i| connection[*i] == 19.0));
+    assert!(own.iter().all(|i| flow[*i] == (connection[*i] - 1.0) % 2.0));
+}
+
+#[test]
 fn senders_and_queues_are_told_apart() {
     let (tables, _) = traced(&with("trace = { flows = true, queues = [\"down\"], interval = \"50ms\" }"));
     let flows = &tables["flows"];

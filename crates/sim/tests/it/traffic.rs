@@ -331,6 +331,26 @@ fn every_second_of_a_video_is_accounted_for() {
 }
 
 #[test]
+fn a_swarm_on_a_slow_line_has_no_more_blocks_under_way_than_its_pipelines() {
+    // At 250 kbit/s, a block takes half a second, and the five blocks of a peer longer than a round. After the stop at 100 s, only
+    // the blocks arrive that were outstanding: at most 4 x 5 in each direction. The line carries more than 150 before
+    for download in [false, true] {
+        let text = |seconds: u32| {
+            format!(
+                "duration = \"{seconds}s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"250kbit\"\ndelay = \"10ms\"\n\
+                 both_ways = true\n[app.swarm]\nfrom = \"a\"\nto = [\"b\"]\nstop = \"100s\"\n\
+                 traffic.bittorrent = {{ peers = 4, active = 2, round = \"1s\", download = {download} }}\n"
+            )
+        };
+        let [at_stop, end] = [100, 400].map(|seconds| run(&text(seconds)));
+        for key in ["blocks_sent", "blocks_received"].into_iter().take(1 + usize::from(download)) {
+            let [before, after] = [&at_stop, &end].map(|o| number(o, &format!("apps.swarm.bittorrent.{key}")));
+            assert!(before > 150.0 && after > before && after <= before + 20.0, "{key}: {before}, then {after}");
+        }
+    }
+}
+
+#[test]
 fn a_swarm_fills_the_line_and_its_tcp_decides_the_queue() {
     let queue = ["ledbat", "linux-6"].map(|preset| {
         let apps = format!("[app.swarm]\nfrom = \"a\"\nto = [\"b\"]\ntcp = \"{preset}\"\ntraffic.bittorrent = {{}}\n");

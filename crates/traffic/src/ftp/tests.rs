@@ -68,6 +68,17 @@ fn files_repeat_over_new_connections_and_stop_at_the_count() {
 }
 
 #[test]
+fn each_file_is_counted_in_the_row_of_its_flow() {
+    // the connections of three flows, 100 ms apart, each with a file every second, are never open at the same time
+    let mut fake = Fake::new(&[20 * MS]);
+    let (stagger, interval) = (Duration::from_millis(100), Some(Duration::from_secs(1)));
+    run(FtpParams { flows: 3, stagger, interval, size: Some(Bytes(1000)), ..Default::default() }, &mut fake, 3 * S);
+    let rows: Vec<_> = fake.opened.iter().map(|o| (o.at.0 / MS, o.row)).collect();
+    let at = |second: u64| [(1000 * second, 0), (1000 * second + 100, 1), (1000 * second + 200, 2)];
+    assert_eq!(rows, [at(0), at(1), at(2)].concat());
+}
+
+#[test]
 fn a_kept_connection_carries_all_files_and_closes_after_the_last() {
     let mut fake = Fake::new(&[20 * MS]);
     // the bursty user of CableLabs 2012 §3.2.1 sends 18.75 MB, then pauses for 16 s, over one connection

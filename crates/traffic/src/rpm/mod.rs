@@ -138,7 +138,7 @@ impl Rpm {
     }
 
     fn open<H: Host>(&mut self, purpose: Purpose, host: &mut H) {
-        let id = host.open(0);
+        let id = host.open(0, 0);
         self.conns.insert(id, Connection::new(id, purpose, host.now()));
     }
 

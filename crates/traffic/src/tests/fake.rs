@@ -23,6 +23,7 @@ enum Event {
 pub(crate) struct Opened {
     pub(crate) at: Time,
     pub(crate) peer: usize,
+    pub(crate) row: usize,
     /// Time at which the second of the two sides closed the connection.
     pub(crate) closed: Option<Time>,
     /// Time at which the application was notified of the connection's end.
@@ -187,7 +188,7 @@ impl Host for Fake {
     fn rng(&mut self) -> &mut Rng {
         &mut self.rng
     }
-    fn open(&mut self, peer: usize) -> ConnId {
+    fn open(&mut self, peer: usize, row: usize) -> ConnId {
         let ordinal = self.opened.len();
         let id = self.free.pop_first().unwrap_or(self.slots.len() as u32);
         if id as usize == self.slots.len() {
@@ -196,7 +197,7 @@ impl Host for Fake {
         let ready = Time(self.now.0 + self.rtt[peer]);
         let fails = self.failing.contains(&ordinal);
         self.slots[id as usize] = Slot { ordinal, peer, ready, fails, ..Slot::default() };
-        self.opened.push(Opened { at: self.now, peer, closed: None, ended: None });
+        self.opened.push(Opened { at: self.now, peer, row, closed: None, ended: None });
         if fails {
             self.push(Time(self.now.0 + self.fails_after), Event::Closed(ConnId(id)));
         } else {

@@ -142,7 +142,7 @@ impl Web {
         let conn = match s.conn {
             Some(conn) => conn,
             None => {
-                let conn = host.open(peer);
+                let conn = host.open(peer, 0);
                 s.conn = Some(conn);
                 self.conns.insert(conn, slot);
                 conn
