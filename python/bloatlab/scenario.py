@@ -97,6 +97,10 @@ class Scenario:
         """
         return _core.tc_commands(self.text, link)
 
+    def link_rates(self) -> Mapping[str, tuple[int | None, int | None]]:
+        """Returns the sustained rate of each link, and that of its queue's own shaper, in bit/s (None without one)."""
+        return _core.link_rates(self.text)
+
     def with_seed(self, seed: int) -> Scenario:
         """Returns `with_sets(("seed", str(seed)))`, but several hundred times faster: sweeps call it for every run."""
         found = _SEED.match(self.text)

@@ -17,7 +17,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from bloatlab._core import link_rates
 from bloatlab.gym.driven import DrivenEnv, seconds, slowest
 from bloatlab.gym.episodes import Episode, Given
 from bloatlab.laws import Packet, Verdict, View
@@ -144,7 +143,7 @@ class Aqm(DrivenEnv):
         ((word, own),) = law.items()
         episode = self._episodes.draw(self.np_random, [])
         name = self._named or slowest(episode.scenario)
-        rate, shaped = link_rates(episode.scenario.text).get(name, (None, None))
+        rate, shaped = episode.scenario.link_rates().get(name, (None, None))
         if self._named is None and rate == shaped:
             why = (
                 "is the slowest only because of its queue's own shaper, and the agent's queue would replace this queue"

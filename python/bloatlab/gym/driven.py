@@ -14,7 +14,6 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from bloatlab._core import link_rates
 from bloatlab.driving import Simulation, open  # noqa: A004  bloatlab.open
 from bloatlab.errors import nearest
 from bloatlab.gym.episodes import Episode, Episodes, Given
@@ -26,7 +25,7 @@ Vector = NDArray[np.float32]
 
 def slowest(scenario: Scenario) -> str:
     """Returns the name of the link with the lowest rate. Raises `ScenarioError` if no link has a rate."""
-    rates = {name: rate for name, (rate, _) in link_rates(scenario.text).items() if rate}
+    rates = {name: rate for name, (rate, _) in scenario.link_rates().items() if rate}
     if not rates:
         raise ScenarioError(["link: no link has a rate; name the bottleneck: link=NAME"])
     return min(rates, key=lambda name: rates[name])
@@ -126,7 +125,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
         link = self._simulation.link(name)
         if not link.rate:
             raise ScenarioError([f"link: {link!r} has no rate, with which the reward compares; expected another link"])
-        shaped = link_rates(episode.scenario.text)[name.removeprefix("~")][1]
+        shaped = episode.scenario.link_rates()[name.removeprefix("~")][1]
         self._link, self._shaped = link, math.inf if shaped is None else float(shaped)
         self._rate = min(float(link.rate), self._shaped)
         links = episode.scenario.data["link"].values()
