@@ -107,8 +107,7 @@ impl Sender {
         let mut sent = false;
         let mut allowance = self.allowance(now);
         let gathers = self.pacing.is_some();
-        // end of the packet that the last retransmission belongs to, 0 if there was none
-        let (mut burst, mut waits, mut resent) = ((0, 0), false, 0);
+        let (mut burst, mut waits) = ((0, 0), false);
         let limited = loop {
             let repairing = self.state.repairs();
             let new_first = repairing && self.new_first();
@@ -122,22 +121,16 @@ impl Sender {
                 if gathers && p.pacing.tsq && self.device_is_full(p, true) {
                     break false;
                 }
-                if gathers && sent && piece.seq != resent {
-                    allowance = self.allowance(now);
-                }
                 if allowance == 0 {
                     self.wait_turn();
                     break false;
                 }
                 allowance -= 1;
                 self.retransmit(cx, piece, false);
-                (sent, resent) = (true, piece.end());
+                sent = true;
             } else if let Some((len, fin)) = self.next_new(p) {
                 if !self.has_room(p, u64::from(len)) {
                     break true;
-                }
-                if gathers && sent && burst.0 == 0 {
-                    allowance = self.allowance(now);
                 }
                 if allowance == 0 {
                     self.wait_turn();

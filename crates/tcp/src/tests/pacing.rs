@@ -45,23 +45,3 @@ fn bbr_sends_single_segments_below_1200_kbit_per_second() {
         assert_eq!(sent.len(), 2 * together, "{rtt_ms} ms");
     }
 }
-
-#[test]
-fn a_retransmission_and_new_data_leave_as_separate_packets() {
-    // segments 0 and 2 are lost. The first is sent again at once. The pacing rate is 715 kB/s, so each packet of 1000 bytes is
-    // followed by a gap of 1.4 ms, of which internal pacing forgives half after the first, because that packet left late
-    let (p, mut end, mut sent) = opened(40);
-    sent.clear();
-    end.on_segment(&p, Time(41_000_000), &ack(0, &[(3, 10), (1, 2)]), &mut sent);
-    let mut packets = vec![(41_000, sent.iter().map(|s| (s.seq - 1) / 1000).collect::<Vec<_>>())];
-    for _ in 0..3 {
-        sent.clear();
-        let at = end.deadline();
-        end.on_timer(&p, at, &mut sent);
-        packets.push((at.0 / 1000, sent.iter().map(|s| (s.seq - 1) / 1000).collect()));
-    }
-    let sent: Vec<_> = packets.iter().map(|p| p.1.clone()).collect();
-    assert_eq!(sent, [vec![0], vec![2], vec![10, 11], vec![12, 13]], "{packets:?}");
-    let gaps: Vec<_> = packets.windows(2).map(|p| (p[1].0 - p[0].0 + 50) / 100).collect();
-    assert_eq!(gaps, [7, 14, 28], "in 0.1 ms");
-}
