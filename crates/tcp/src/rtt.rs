@@ -96,15 +96,15 @@ impl Rtt {
     /// Updates V and M after RTTVAR has changed.
     #[inline]
     fn update_variation(&mut self, p: &TcpParams, first: bool, una: u32, next: u32) {
-        let four = narrow(self.rttvar * 4);
         if first {
-            self.var = four.max(narrow(p.rto.min_rto));
+            self.var = narrow(self.rttvar * 4).max(narrow(p.rto.min_rto));
             (self.max_var, self.round_end) = (self.var, next);
             return;
         }
-        if four > self.max_var {
-            self.max_var = four;
-            self.var = self.var.max(four);
+        // most samples are below M, and a comparison in nanoseconds needs no division
+        if self.rttvar * 4 > Duration::from_micros(self.max_var.into()) {
+            self.max_var = narrow(self.rttvar * 4);
+            self.var = self.var.max(self.max_var);
         }
         if (una.wrapping_sub(self.round_end) as i32) > 0 {
             self.var -= self.var.saturating_sub(self.max_var) / 4;
@@ -121,23 +121,25 @@ impl Rtt {
         }
     }
 
-    /// Returns the RTO without backoff.
-    #[inline]
-    fn base(&self, p: &TcpParams) -> Duration {
-        if self.srtt.is_zero() {
-            return Duration::from_micros(self.var.into());
-        }
-        match p.rto.min_rto_bounds {
-            MinRto::Total => (self.srtt + (self.rttvar * 4).max(p.rto.clock_granularity)).max(p.rto.min_rto),
-            MinRto::Variation => self.srtt + Duration::from_micros(self.var.into()),
-        }
-        .min(p.rto.max_rto)
-    }
-
     /// Returns the retransmission timeout, including backoff, which raises it to at most `max`.
     #[inline]
     pub(crate) fn rto(&self, p: &TcpParams, max: Duration) -> Duration {
-        let base = self.base(p);
+        let base = self.srtt + Duration::from_micros(self.var.into());
+        if self.backoff == 0 && p.rto.min_rto_bounds == MinRto::Variation && base <= p.rto.max_rto {
+            return base;
+        }
+        self.any_rto(p, max)
+    }
+
+    /// Returns what `rto` returns, also with backoff, with other bounds or beyond `max_rto`.
+    fn any_rto(&self, p: &TcpParams, max: Duration) -> Duration {
+        let variation = Duration::from_micros(self.var.into());
+        let total = || (self.srtt + (self.rttvar * 4).max(p.rto.clock_granularity)).max(p.rto.min_rto);
+        let base = match p.rto.min_rto_bounds {
+            _ if self.srtt.is_zero() => variation,
+            MinRto::Total => total().min(p.rto.max_rto),
+            MinRto::Variation => (self.srtt + variation).min(p.rto.max_rto),
+        };
         if self.backoff == 0 { base } else { (base * (1 << self.backoff)).min(max) }
     }
 
