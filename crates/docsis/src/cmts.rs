@@ -10,8 +10,9 @@
 //! allocation  all = min(tokens, free minislots, requested) + proactive;  L gets weight/256 of all, or less if L requested less,
 //!             or more if C requested less than the rest;  C gets the rest, up to its requests
 //! free        free_capacity x MAP interval, in whole minislots; the rest of a minislot counts in the next MAP
-//! place       a proactive grant that does not fit into the rest of its MAP continues at the start of the next.  L's requested minislots begin at the MAP's first proactive grant.  C's minislots begin at a random place (uniform).
-//!             In a MAP without proactive grants, L's minislots also begin at a random place
+//! place       a proactive grant that does not fit into the rest of its MAP continues at the start of the next.  L's requested
+//!             minislots begin at the MAP's first proactive grant.  C's minislots begin at a random place (uniform). In a MAP
+//!             without proactive grants, L's minislots also begin at a random place
 //! ```
 //!
 //! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts). The specification allows many schedulers; this is the scheduler of

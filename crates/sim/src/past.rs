@@ -9,8 +9,8 @@
 //!
 //! [`Timeline::of`] alone decides what two runs share. It is conservative: everything that is not listed as an act takes effect
 //! at the start. So two scenarios that differ in a link's rate, in the warm-up or in the duration share nothing. An application
-//! acts at its start, with all its parameters. The load acts where it begins and ends. A link acts by its `changes`. Only a link without changes may be a `Fifo`, so
-//! the presence or absence of `changes` takes effect at the start.
+//! acts at its start, with all its parameters. The load acts where it begins and ends. A link acts by its `changes`. Only a link
+//! without changes may be a `Fifo`, so the presence or absence of `changes` takes effect at the start.
 //!
 //! A scenario that continues a past replaces the applications that have not started, and keeps everything else. The events of
 //! acts have ranks instead of sequence numbers, so their order does not depend on when they were scheduled.
@@ -34,8 +34,8 @@ pub struct Timeline {
     /// Everything that takes effect at the start of the run, as one string. Runs with different strings share nothing.
     pub always: String,
     /// The acts: changes of links, starts and stops of applications, the start and the end of the load
-    /// ([`Scenario::load`]), and as the last act the end of the run. They are in time order. Each entry has the time of an act and a string that describes the act; equal acts have equal
-    /// strings.
+    /// ([`Scenario::load`]), and as the last act the end of the run. They are in time order. Each entry has the time of an act
+    /// and a string that describes the act; equal acts have equal strings.
     pub acts: Vec<(Time, String)>,
 }
 
