@@ -86,7 +86,7 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The median and the central interval of a quantity over seeds. Infinity means that the event never happened."""
+    """The median and the central interval of a quantity over seeds; infinite for an event that never happens."""
 
     median: float
     low: float

@@ -1,4 +1,4 @@
-"""Means in plots weigh every packet alike, and labels of ticks count them: both agree with the trace of packets."""
+"""The trace of packets has the means that plots show, and the numbers of packets that their tick labels show."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ export function offer(lab: Lab, version: string, index: Json): void {
       const done = lab.settled();
       if (scenario !== undefined) lab.open(tree);
       else {
-        // a changed scenario is compared with the pinned run, as when a control is moved
+        // the page's own scenario, which `set` has changed, is compared with the pinned run, as when a control is moved
         lab.tree = tree;
         lab.changed(true);
       }

@@ -61,7 +61,8 @@ impl Timeline {
             acts.push((app.stop, format!("app {}: stop", app.name)));
         }
         // Echoes are counted as idle or as under load when they are answered, and this depends on the declared starts and
-        // stops of all applications. The draw of `start_spread` can only delay a start.
+        // stops of all applications. So runs whose load begins or ends at other times share nothing after the first of these
+        // times. `start_spread` cannot bring a start before its declared time
         let load = scenario.load();
         acts.extend([(load.start, "the load begins".to_owned()), (load.end, "the load ends".to_owned())]);
         let end = Time(scenario.duration.0);

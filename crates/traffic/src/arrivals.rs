@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn a_copy_does_not_count_however_many_datagrams_come_before_it() {
-        // a link holds datagram 0 back until 5000 others have overtaken it, and then both of its copies arrive. The copies of the
-        // 2000 next arrive after 3000 others
+        // Datagrams 1 to 5000 arrive in order. The second copy of each of the first 2000 arrives 3000 datagrams after the first
+        // copy. A link holds datagram 0 back, and both of its copies arrive last
         let mut arrivals = Arrivals::default();
         let order = (1..=5000).flat_map(|n| [Some(n), (n > 3000).then(|| n - 3000)]).flatten().chain([0, 0]);
         let counted: Vec<u64> = order.filter(|n| !arrivals.again(flow(), false, *n)).collect();

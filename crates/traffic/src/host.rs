@@ -76,7 +76,7 @@ pub trait Host {
     fn rng(&mut self) -> &mut Rng;
     /// Opens a TCP connection to server number `peer` (an index into the application's `to`). Connecting starts at once; data
     /// written before the connection is established waits. The connection's traffic is counted in row `row` of the
-    /// application, less than `Params::rows`.
+    /// application; `row` is less than `Params::rows`.
     fn open(&mut self, peer: usize, row: usize) -> ConnId;
     /// Appends `bytes` bytes to the stream that `role` sends. If `bytes` is `u64::MAX`, the stream is endless.
     fn write(&mut self, conn: ConnId, role: Role, bytes: u64);

@@ -139,7 +139,7 @@ def _named(function: Any, found: dict[FunctionType, bool], module: dict[str, Any
     described = [*place, cells, _plain(function.__defaults__ or (), found, module)]
     if function.__kwdefaults__:
         described.append([[name, _plain(v, found, module)] for name, v in sorted(function.__kwdefaults__.items())])
-    # a line can have several lambdas, and the text given to `exec` is in no file
+    # file and line do not identify a lambda (a line can have several), nor code given to `exec` (it is in no file)
     if compiled.co_name == "<lambda>" or compiled.co_filename.startswith("<"):
         described.append(_plain(compiled, found))
     found[function] = False

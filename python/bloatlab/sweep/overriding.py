@@ -57,7 +57,7 @@ class Values:
         return inside or {leaf: arms for leaf, arms in self.texts.items() if contains(leaf, path)}
 
     def replacing(self, path: str) -> str:
-        """Returns a path of this axis by which an earlier override of `path` is lost; "" if there is none."""
+        """Returns the path of this axis that overwrites an earlier override of `path`, or "" if none does."""
         return next((own for own in self.paths if contains(own, path)), "")
 
 

@@ -6,9 +6,10 @@
 //! variant    limit  queues  order            overflow                                  each queue
 //! mckenney   128p   128     packets          tail of the longest queue (bytes)         -
 //! ns2        40p    16      packets          ns2_sfq; hash of the addresses only       -
-//! linux      127p   1024    bytes, 1514      tail of the longest queue (packets); in a   127p
-//!                                            tie, of the one whose length changed last
+//! linux      127p   1024    bytes, 1514      tail of the longest queue (packets)       127p
 //! ```
+//!
+//! In a tie, the variant linux drops from the queue whose length changed last.
 //!
 //! Source: McKenney, INFOCOM 1990; ns-2 queue/sfq.cc; Linux sch_sfq; ARRIS 2013.   Units: bytes on the wire.
 //! Departs: McKenney does not specify sizes, so 128 packets and 128 queues are taken from Linux. Linux has 1024 hash values but

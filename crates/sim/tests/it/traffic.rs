@@ -332,8 +332,8 @@ fn every_second_of_a_video_is_accounted_for() {
 
 #[test]
 fn a_swarm_on_a_slow_line_has_no_more_blocks_under_way_than_its_pipelines() {
-    // At 250 kbit/s, a block takes half a second, and the five blocks of a peer longer than a round. After the stop at 100 s, only
-    // the blocks arrive that were outstanding: at most 4 x 5. The line carries more than 150 before
+    // At 250 kbit/s, a block takes half a second, so the five blocks of a peer take longer than a round. Before the stop at 100 s,
+    // more than 150 blocks arrive. After it, only those arrive that were outstanding: at most 4 x 5
     for download in [false, true] {
         let text = |seconds: u32| {
             format!(

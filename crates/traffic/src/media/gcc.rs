@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   A, A_s: delay-based and loss-based estimate;  m: estimated gradient of the queueing delay, ms;  th: threshold, ms
+//!   p: share of lost packets;  K, chi, q: gains;  z, e, var: the filter's own state;  o: what th is compared with
 //!   groups     packets sent within 5 ms; d = gap of arrivals - gap of departures of two groups, ms
 //!              a packet also joins the previous group if it arrives within 5 ms after that group and d < 0
 //!   filter     z = d - m;  m += k z;  k = (e + q) / (var + e + q);  e = (1 - k)(e + q)
@@ -9,7 +10,7 @@
 //!   detector   o = m min(groups, `offset_gain`);  over-use: o > th for `overuse_time` and m does not fall;  under-use: o < -th
 //!              th += dt K (|o| - th),  K = 0.01 for |o| > th, else 0.00018 (1/ms);  6 <= th <= 600;  no update if |o| > th + 15
 //!   state      over-use -> Decrease;  normal: Decrease -> Hold -> Increase;  under-use -> Hold
-//!   Increase   A *= 1.08^dt  (dt s, at most 1), or near convergence  A += max(1000, bits of a packet dt / (2 (RTT + 100 ms)))
+//!   Increase   A *= 1.08^dt  (dt s, at most 1), or near convergence  A += max(1000, bits of a packet x dt / (2 (RTT + 100 ms)))
 //!              at most 1.5 R,   R: received rate of the last 0.5 to 1 s
 //!   Decrease   A = 0.85 R;   near convergence: R within three deviations of its mean at past decreases
 //!   loss       p < 2 %: A_s *= 1.05 per second;  p > 10 %: A_s *= 1 - p / 2;   rate = min(A, A_s)
