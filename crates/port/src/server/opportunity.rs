@@ -176,12 +176,14 @@ impl Granted for Opportunities {
     }
 
     fn tick(&mut self, now: Time, queue: &Queue, _rng: &mut Rng, depart: &mut dyn FnMut(PacketMeta, Time)) -> Request {
+        let begins = self.left.is_none();
         let mut left = match self.left {
             Some(left) => left,
             None => self.begin(),
         };
         if let Some((packet, rest)) = self.under_way.take() {
-            self.packets -= 1;
+            // in the opportunity in which it was taken, the packet has been counted already
+            self.packets -= u64::from(begins);
             if rest <= left {
                 left -= rest;
                 depart(packet, now + self.current.extra_delay);
