@@ -77,6 +77,14 @@ fn an_aggregate_of_wifi_has_at_most_mpdus_packets() {
     b.run(ms(200.0));
     let turns = b.port.opportunities(ms(200.5)).unwrap().bytes / (3 * 1504);
     assert_eq!(b.out.len() as u64, turns * 64);
+    // a packet of 3000 B takes two turns of one packet
+    let mut b = Bench::new(&format!(
+        "queue = {{ {LONG} }}\nservice = {{ delivery = {{ wifi = {{ rate = '1gbit', mpdus = 1 }} }} }}"
+    ));
+    b.burst(ms(0.0), 2000, 3000);
+    b.run(ms(200.0));
+    let turns = b.port.opportunities(ms(200.5)).unwrap().bytes / 1504;
+    assert!(turns > 50 && b.out.len() as u64 == turns / 2, "{turns}");
 }
 
 #[test]
