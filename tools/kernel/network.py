@@ -23,8 +23,8 @@ CLONE_NEWNET = 0x40000000
 HOSTS = ("h1", "s0", "s1", "h2")
 #: The value of net.ipv4.tcp_ecn that requests AccECN.
 ACCECN = 3
-#: Handles of the discipline under test (10:) and of its parent, a class of HTB (1:1) or the root.
-HANDLE, CLASS, ROOT = 0x00100000, 0x00010001, 0xFFFFFFFF
+#: Handles of the discipline under test (10:) and of its parent, a class of HTB (1:1).
+HANDLE, CLASS = 0x00100000, 0x00010001
 #: A queue that never fills up, in packets.
 UNLIMITED = 1_000_000
 
@@ -153,28 +153,29 @@ RTM_NEWQDISC, RTM_GETQDISC = 36, 38
 READ, CREATE = 0x9, 0x605
 NLMSG_ERROR = 2
 
-#: dualpi2's attributes (TCA_DUALPI2_*) by the words of tc: the number, and the function that reads the value.
-Read = Callable[[str], int]
-
 
 def _micros(text: str) -> int:
-    number = re.match(r"[\d.]+", text)
     scale = {"us": 1, "ms": 1000, "s": 1_000_000}
-    return round(float(number[0]) * scale[text[number.end() :]]) if number else 0
+    found = re.fullmatch(r"([\d.]+)(us|ms|s)", text)
+    if found is None:
+        sys.exit(f"dualpi2: {text}: expected a time, such as 1ms")
+    return round(float(found[1]) * scale[found[2]])
 
 
 def _scaled(text: str) -> int:
-    return round(float(text) * 256)
+    """Returns a gain in units of 1/256 Hz, rounded down as by tc."""
+    return int(float(text) * 256)
 
 
-_U32: dict[str, tuple[int, Read]] = {
+#: dualpi2's attributes (TCA_DUALPI2_*) by the words of tc: the number, and the function that reads the value; the
+#: numbers of attributes of one byte; and the number and value that a word stands for.
+_U32: dict[str, tuple[int, Callable[[str], int]]] = {
     "limit": (1, int),
     "memory_limit": (2, int),
     "target": (3, _micros),
     "tupdate": (4, _micros),
     "alpha": (5, _scaled),
     "beta": (6, _scaled),
-    "step_packets": (7, int),
     "step_thresh": (8, _micros),
     "min_qlen_step": (9, int),
 }
