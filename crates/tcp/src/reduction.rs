@@ -137,6 +137,8 @@ impl ReductionState {
         w.cwnd = match p.reduction.reduction {
             Reduction::Instant | Reduction::HeldRateHalving => w.cwnd,
             Reduction::RateHalving => w.cwnd.min(w.ssthresh),
+            // a driver or an external controller may have made ssthresh infinite during the reduction
+            Reduction::Prr if w.ssthresh.is_infinite() => w.cwnd,
             Reduction::Prr => w.ssthresh,
         };
     }
@@ -187,6 +189,21 @@ mod tests {
         assert_eq!(pipe, 10 * MSS);
         s.end(&p, &mut w);
         assert_eq!(w.cwnd, 10.0);
+    }
+
+    #[test]
+    fn a_threshold_that_becomes_infinite_leaves_a_finite_window() {
+        for reduction in [Reduction::Prr, Reduction::RateHalving] {
+            let p = params(reduction);
+            let mut w = Window { cwnd: 20.0, ssthresh: 10.0 };
+            let mut s = ReductionState::default();
+            s.begin(&p, &mut w, 20.0);
+            w.ssthresh = f64::INFINITY;
+            // one segment is delivered while 16 are in flight, and one more may be sent, so the window is 17
+            s.on_ack(&p, &mut w, MSS, 16 * MSS, false);
+            s.end(&p, &mut w);
+            assert_eq!(w.cwnd, 17.0);
+        }
     }
 
     #[test]
