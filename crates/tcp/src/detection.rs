@@ -94,7 +94,7 @@ impl Detection {
             Self::Dupack => {}
             Self::Fack(fack) => fack.mark_overtaken(board, p.detection.dupthresh),
             Self::Rack(rack) => {
-                if rack.take_delivered(acked, state == State::Open) {
+                if rack.take_delivered(acked, p.wire.mss, state == State::Open) {
                     return rack.detect(board, state.repairs(), p.detection.dupthresh, (srtt.0 / 1000) as u32);
                 }
             }

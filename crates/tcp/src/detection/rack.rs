@@ -90,8 +90,10 @@ pub(crate) struct Rack {
     reordering_seen: bool,
     /// RACK.fack before the current ACK.
     fack_before: u32,
-    /// Maximum distance, in bytes, between the ends of a segment that was delivered late and of the highest segment delivered
-    /// before it. Only segments sent once count.
+    /// End of the lowest segment that the current ACK delivers late. Only segments sent once count.
+    late: Option<u32>,
+    /// Maximum distance in bytes from the start of a late segment to the start of the highest SACKed segment or, if no segment
+    /// is SACKed any more, to SND.UNA.   Source: Linux, tcp_check_sack_reordering.
     pub(crate) reordering: u32,
     /// True if the last detection found a lost retransmission.
     lost_again: bool,
@@ -140,8 +142,7 @@ impl Rack {
             self.fack = end;
         } else if !e.has(EVER) && (end.wrapping_sub(self.fack_before) as i32) < 0 {
             // the blocks of an ACK are in no order, so only segments that earlier ACKs delivered show reordering
-            self.reordering_seen = true;
-            self.reordering = self.reordering.max(self.fack_before.wrapping_sub(end));
+            self.late = Some(self.late.filter(|late| (late.wrapping_sub(end) as i32) < 0).unwrap_or(end));
         }
         // if less than the minimum RTT has passed since the retransmission, the ACK was caused by the original
         if e.has(EVER) && self.now_us.wrapping_sub(e.sent) < self.min_rtt_us {
@@ -151,6 +152,15 @@ impl Rack {
         if self.delivered.is_none_or(|newest| sent_after(order, newest.order)) {
             self.delivered = Some(Transmission { sent: e.sent, order });
         }
+    }
+
+    /// Records that the segment that ends at `end` was delivered late by the current ACK, which has been applied to the scoreboard.
+    #[cold]
+    fn note_reordering(&mut self, end: u32, mss: u32) {
+        self.reordering_seen = true;
+        // if no segment is SACKed, RACK.fack is SND.UNA. Otherwise it is the end of the highest SACKed segment
+        let from = if self.sacked > 0 { end } else { end.wrapping_sub(mss) };
+        self.reordering = self.reordering.max(self.fack.wrapping_sub(from));
     }
 
     /// Sets the current time when a timer expires.
@@ -205,10 +215,13 @@ impl Rack {
     /// If in addition no segment is SACKed, then all segments sent before the delivered ones are acknowledged, so none
     /// is lost.   Source: RFC 8985 §6.2.
     #[inline]
-    pub(crate) fn take_delivered(&mut self, acked: u64, open: bool) -> bool {
+    pub(crate) fn take_delivered(&mut self, acked: u64, mss: u32, open: bool) -> bool {
         self.lost_again = false;
         if acked > 0 {
             self.rto_began = self.now_us;
+        }
+        if let Some(end) = self.late.take() {
+            self.note_reordering(end, mss);
         }
         self.settle() && (!open || self.sacked > 0)
     }

@@ -327,3 +327,13 @@ fn the_window_grows_on_sacks_once_segments_were_far_out_of_order() {
     let near: &[(u64, &[(u64, u64)])] = &[(0, &[(3, 4)]), (1, &[(3, 4)]), (1, &[(3, 5)]), (5, &[])];
     assert_eq!(after_acks(near), [(10, 0), (11, 0), (11, 0), (13, 0)]);
 }
+
+#[test]
+fn a_segment_that_fills_the_last_hole_is_late_by_all_that_is_acknowledged() {
+    // segment 1 arrives after segment 2, so three SACKs are no loss afterwards. Segments 4 to 6 overtake segment 3, and then one ACK
+    // acknowledges all four. That is more than DupThresh, so the next SACK grows the window
+    let late: &[(u64, &[(u64, u64)])] = &[(1, &[(2, 3)]), (3, &[]), (3, &[(4, 7)]), (7, &[]), (7, &[(8, 9)])];
+    let after = after_acks(late);
+    assert_eq!(after.iter().map(|a| a.1).max(), Some(0), "{after:?}");
+    assert_eq!([after[2].0 - after[1].0, after[4].0 - after[3].0], [0, 1], "{after:?}");
+}
