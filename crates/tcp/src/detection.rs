@@ -216,6 +216,12 @@ impl Detection {
         self.rack().map(|rack| rack.rto_began)
     }
 
+    /// Records that the original of a segment that was sent again is delivered, later than segments sent after it. `una` is SND.UNA
+    /// before the ACK.   Source: Linux, tcp_try_undo_partial.
+    pub(crate) fn note_late_original(&mut self, una: u64, mss: u32) {
+        self.with_rack(|rack| rack.note_reordering((una as u32).wrapping_add(mss), mss));
+    }
+
     /// Returns true if segments were delivered more than DupThresh segments late. The window then also grows on ACKs that only
     /// SACK data.   Source: Linux, tcp_may_raise_cwnd.
     pub(crate) fn reorders(&self, p: &TcpParams) -> bool {

@@ -141,6 +141,19 @@ fn jitter_delays_and_reorders_only_if_asked() {
     }
 }
 
+#[test]
+fn a_late_segment_is_sent_again_only_until_reordering_is_seen() {
+    // about 80 segments are held back for 10 ms, in which 16 others overtake each of them. The reordering window is a quarter of the
+    // round trip of 40 ms, and nothing is lost
+    let outcome = run("duration = \"10s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"20mbit\"\ndelay = \"20ms\"\n\
+         queue.droptail = { limit = \"2000p\" }\nimpairments.reordering = { chance = \"0.5%\", by = \"10ms\" }\n\
+         [link.down]\nfrom = \"b\"\nto = \"a\"\nrate = \"20mbit\"\ndelay = \"20ms\"\n\
+         [app.ftp]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.ftp = {}\n");
+    assert_eq!(number(&outcome, "links.up.dropped_packets"), 0.0);
+    let again = number(&outcome, "apps.ftp.retransmits");
+    assert!((1.0..10.0).contains(&again), "{again}");
+}
+
 /// Two routes from a to b: a direct route, and a route through c and d.
 const TWO_WAYS: &str = r#"
 duration = "2s"

@@ -86,7 +86,8 @@ pub(crate) struct Rack {
     sacked: u32,
     /// Number of segments marked lost, retransmitted or not.
     lost: u32,
-    /// RACK.reordering_seen: true if a segment was ever delivered after another segment that had been sent later.
+    /// RACK.reordering_seen: true if a segment was ever delivered after another segment that had been sent later. In the RFC, only
+    /// segments sent once count. As in Linux, the original of a segment that was sent again counts too, if a time stamp identifies it.
     reordering_seen: bool,
     /// RACK.fack before the current ACK.
     fack_before: u32,
@@ -156,11 +157,12 @@ impl Rack {
 
     /// Records that the segment that ends at `end` was delivered late by the current ACK, which has been applied to the scoreboard.
     #[cold]
-    fn note_reordering(&mut self, end: u32, mss: u32) {
+    pub(crate) fn note_reordering(&mut self, end: u32, mss: u32) {
         self.reordering_seen = true;
         // if no segment is SACKed, RACK.fack is SND.UNA. Otherwise it is the end of the highest SACKed segment
         let from = if self.sacked > 0 { end } else { end.wrapping_sub(mss) };
-        self.reordering = self.reordering.max(self.fack.wrapping_sub(from));
+        // segments may be smaller than the MSS, and then the difference may be negative
+        self.reordering = self.reordering.max((self.fack.wrapping_sub(from) as i32).max(0) as u32);
     }
 
     /// Sets the current time when a timer expires.

@@ -43,6 +43,9 @@ impl Sender {
         self.detection.cumulative_part_done();
         self.take_selective(cx, segment, &mut acked);
         let rtt_us = self.measure(p, now, segment.ts_ecr, &acked);
+        if self.suspicious {
+            self.note_late_original(p, segment, acked.bytes);
+        }
         let waits = self.detect(p, now, acked.bytes);
         if self.detection.probe_repaired(segment, acked.bytes > 0 || acked.delivered > 0) {
             self.reduce_for_probe(p, now);

@@ -74,6 +74,17 @@ impl Sender {
         }
     }
 
+    /// In a recovery, checks whether an ACK of new data was caused by the delayed original of a segment that was sent again, and if
+    /// so, records that the path reorders. Called before losses are detected.
+    #[cold]
+    pub(super) fn note_late_original(&mut self, p: &TcpParams, segment: &Segment, acked: u64) {
+        let Some(undo) = &self.undo else { return };
+        let partial = self.state == State::Recovery && acked > 0 && self.una < self.recover;
+        if partial && undo.evidence(p, segment.ts_ecr).delayed {
+            self.detection.note_late_original(self.una - acked, p.wire.mss);
+        }
+    }
+
     /// Checks whether the reduction was spurious. Called after an ACK's cumulative part and SACK blocks have been
     /// applied to the scoreboard.
     #[cold]

@@ -329,6 +329,16 @@ fn the_window_grows_on_sacks_once_segments_were_far_out_of_order() {
 }
 
 #[test]
+fn the_original_of_a_segment_sent_again_shows_reordering() {
+    // three SACKs make segment 0 lost. Then its original arrives: the ACK echoes a time before the retransmission. Afterwards, three
+    // SACKs above segment 4 are no loss, and grow the window
+    let late: &[(u64, &[(u64, u64)])] = &[(0, &[(1, 4)]), (4, &[]), (4, &[(5, 8)])];
+    let after = after_acks(late);
+    assert_eq!((after[0].1, after[2].1), (1, 1), "{after:?}");
+    assert_eq!(after[2].0, after[1].0 + 3, "{after:?}");
+}
+
+#[test]
 fn a_segment_that_fills_the_last_hole_is_late_by_all_that_is_acknowledged() {
     // segment 1 arrives after segment 2, so three SACKs are no loss afterwards. Segments 4 to 6 overtake segment 3, and then one ACK
     // acknowledges all four. That is more than DupThresh, so the next SACK grows the window
@@ -336,4 +346,41 @@ fn a_segment_that_fills_the_last_hole_is_late_by_all_that_is_acknowledged() {
     let after = after_acks(late);
     assert_eq!(after.iter().map(|a| a.1).max(), Some(0), "{after:?}");
     assert_eq!([after[2].0 - after[1].0, after[4].0 - after[3].0], [0, 1], "{after:?}");
+}
+
+#[test]
+fn small_segments_are_not_far_out_of_order() {
+    // 40 segments of 100 bytes. Segments 0 and 1 are sent again after three SACKs, and then their originals arrive one by one. They
+    // were late by 400 bytes, which is less than three full segments, so SACKs do not grow the window
+    let p = stack().with(|p| {
+        p.opening.handshake = false;
+        p.window.nagle = false;
+        p.window.cwnd_validation = CwndValidation::Off;
+        p.control.congestion_control = CongestionControl::Reno;
+    });
+    let (mut end, mut sent) = (Endpoint::new(&p, 1 << 20), Vec::new());
+    let ms = |ms: u64| units::Time(ms * 1_000_000);
+    end.connect(&p, ms(1), &mut sent);
+    (0..40).for_each(|_| end.write(&p, ms(1), 100, &mut sent));
+    assert_eq!(sent.len(), 40);
+    let byte = |segment: u64| 1 + 100 * segment;
+    let mut windows = Vec::new();
+    for (at, below, sacked) in [(51, 0, 5), (52, 1, 5), (53, 2, 5), (54, 5, 5), (55, 5, 36)] {
+        let mut ack = Segment {
+            ack: byte(below),
+            has_ack: true,
+            flags: packet::Flags::PURE_ACK,
+            ts_ecr: 1000,
+            ..Segment::default()
+        };
+        let start = if sacked > 5 { 6 } else { 2 };
+        if below < 3 || sacked > 5 {
+            ack.flags = ack.flags.with(packet::Flags::SACK);
+            ack.sack.push(SackBlock { start: byte(start), end: byte(sacked) });
+        }
+        end.on_segment(&p, ms(at), &ack, &mut sent);
+        windows.push(end.probe(&p).cwnd_bytes);
+    }
+    assert_eq!((end.stats().retransmits, end.stats().undone), (2, 1), "{windows:?}");
+    assert_eq!(windows[3], windows[4], "{windows:?}");
 }
