@@ -297,6 +297,11 @@ impl Scoreboard {
         self.advance(self.lost_to)
     }
 
+    /// Returns the time at which a segment was last sent, microseconds modulo 2^32.
+    pub(crate) fn sent_at(&mut self, piece: Piece) -> u32 {
+        self.entry(piece.at as usize).sent
+    }
+
     /// Returns the lowest segment that lies below the highest SACKed segment and is neither SACKed nor retransmitted,
     /// whether it is lost or not.   Source: RFC 6675 NextSeg (3).
     pub(crate) fn next_hole(&mut self) -> Option<Piece> {

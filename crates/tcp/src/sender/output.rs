@@ -108,6 +108,8 @@ impl Sender {
         let mut allowance = self.allowance(now);
         let gathers = self.pacing.is_some();
         let (mut burst, mut waits) = ((0, 0), false);
+        // end and send time of the segment retransmitted last, if it was the last segment sent here
+        let mut repaired: Option<(u64, u32)> = None;
         let limited = loop {
             let repairing = self.state.repairs();
             let new_first = repairing && self.new_first();
@@ -121,16 +123,25 @@ impl Sender {
                 if gathers && p.pacing.tsq && self.device_is_full(p, true) {
                     break false;
                 }
+                // a retransmission is a burst of its own, unless it follows a neighbour that was in the same burst before
+                let sent_at = self.board.sent_at(piece);
+                if repaired.is_some_and(|last| last != (piece.seq, sent_at)) {
+                    allowance = self.allowance(now);
+                }
                 if allowance == 0 {
                     self.wait_turn();
                     break false;
                 }
                 allowance -= 1;
+                repaired = Some((piece.end(), sent_at));
                 self.retransmit(cx, piece, false);
                 sent = true;
             } else if let Some((len, fin)) = self.next_new(p) {
                 if !self.has_room(p, u64::from(len)) {
                     break true;
+                }
+                if repaired.take().is_some() {
+                    allowance = self.allowance(now);
                 }
                 if allowance == 0 {
                     self.wait_turn();

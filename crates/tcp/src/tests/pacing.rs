@@ -1,6 +1,7 @@
 //! Tests of paced senders: how many segments leave together.
 
 use super::names::*;
+use super::net::{Fate, Net};
 use super::preset;
 use packet::Flags;
 use units::{Duration, Time};
@@ -33,4 +34,25 @@ fn bbr_sends_single_segments_below_1200_kbit_per_second() {
         end.on_timer(&p, end.deadline(), &mut sent);
         assert_eq!(sent.len(), 2 * together, "{rtt_ms} ms");
     }
+}
+
+#[test]
+fn a_retransmission_is_a_burst_of_its_own() {
+    // BBR sends bursts of two segments. With the window full in a recovery, a retransmission and a new segment would fit into one
+    let p = preset("bbr");
+    let fate = |_: usize, _: usize, s: &Segment| {
+        let chosen = s.len > 0 && [200, 260, 320].contains(&((s.seq - 1) / 1448)) && !s.retransmission;
+        if chosen { Fate::Drop } else { Fate::Pass }
+    };
+    let mut n = Net::new(&p, 20, fate);
+    n.connect(600 * 1448, false);
+    n.run(5.0);
+    let sent: Vec<_> = n.log.iter().filter(|l| l.1 == 0 && l.2.len > 0).collect();
+    let again: Vec<_> = sent.iter().filter(|l| l.2.retransmission).map(|l| l.0).collect();
+    assert_eq!(again.len(), 3);
+    for at in again {
+        assert_eq!(sent.iter().filter(|l| l.0 == at).count(), 1, "{at:?}");
+    }
+    // bursts of new data
+    assert!(sent.windows(2).filter(|pair| pair[0].0 == pair[1].0).count() > 100);
 }
