@@ -1,8 +1,9 @@
 //! RACK: detects losses by the times at which segments were sent.
 //!
 //! ```text
-//! on delivery   RACK.xmit_ts = send time of the delivered segment that was sent last;  RACK.rtt = now - RACK.xmit_ts
-//! lost          if sent before this segment, and  now >= sent + RACK.rtt + RACK.reo_wnd           RFC 8985 §6.2 step 5
+//! on delivery   newest = the delivered segment that was sent last
+//!               RACK.rtt = now - send time of the last segment that the ACK number covers, or else of the highest SACKed one
+//! lost          if sent before newest, and  now >= sent + RACK.rtt + RACK.reo_wnd           RFC 8985 §6.2 step 5
 //! reo_wnd       0 if no reordering was seen, and losses are being repaired or DupThresh segments are SACKed;
 //!               otherwise min(reo_wnd_mult * min RTT / 4, SRTT)                                   §6.2 step 4
 //! reo_wnd_mult  1 at first;  increased by 1 in every round with a D-SACK that is not for a probe;
@@ -16,7 +17,9 @@
 //! Source: RFC 8985 §5 and §6.
 //! Departs: "sent before" follows the order of sending. The RFC compares send times, and segments sent at the same time by their
 //! sequence numbers (RACK.end_seq). The order is the same if at most one event at a time lets segments leave, as on a host, whose
-//! clock runs on between two ACKs. In a simulation, several ACKs may arrive at the same nanosecond. min RTT is the minimum of the
+//! clock runs on between two ACKs. In a simulation, several ACKs may arrive at the same nanosecond. RACK.rtt is Linux's
+//! (tcp_rack_advance): if an ACK covers a segment and SACKs later ones, the RFC takes the round trip of the latest of them, but Linux
+//! that of the covered segment, which includes the delay of its ACK. So Linux waits longer before it declares a loss. min RTT is the minimum of the
 //! whole connection. To decide whether an ACK is for a retransmission or for the original,
 //! only min RTT is used. The echoed time stamp does not help: while a hole remains, it is older than every SACKed segment.
 
@@ -53,11 +56,16 @@ struct Resent {
     order: u32,
 }
 
-/// The last transmission of a segment.
+/// Segments that an ACK delivers.
 #[derive(Clone, Copy, Debug)]
-struct Transmission {
+struct Delivered {
+    /// The number of the transmission that was sent last.
+    newest: u32,
+    /// Send time and end of the segment that gives RACK.rtt.
     sent: u32,
-    order: u32,
+    end: u32,
+    /// True if the ACK number covers this segment; false if only a SACK block does.
+    acknowledged: bool,
 }
 
 /// RACK.reo_wnd_persist: number of recoveries without D-SACK after which the reordering window is reset.
@@ -76,10 +84,10 @@ pub(crate) struct Rack {
     min_rtt_us: u32,
     /// RACK.rtt.
     rtt_us: u32,
-    /// The number of the transmission at RACK.xmit_ts.
+    /// The number of the delivered transmission that was sent last.
     newest: Option<u32>,
-    /// The transmission that was sent last among those that this ACK delivers.
-    delivered: Option<Transmission>,
+    /// The segments that this ACK delivers; `None` if there is none from which RACK may take an RTT.
+    delivered: Option<Delivered>,
     /// RACK.fack: the highest sequence number at which a delivered segment ends.
     fack: u32,
     /// RACK.segs_sacked: number of segments SACKed.
@@ -136,7 +144,7 @@ impl Rack {
 
     /// Processes a delivered segment.   Source: RFC 8985 §6.2 steps 2 and 3.
     #[inline]
-    fn note_delivered(&mut self, e: &Entry) {
+    fn note_delivered(&mut self, e: &Entry, acknowledged: bool) {
         let end = e.start.wrapping_add(e.size() as u32);
         self.once_delivered |= !e.has(EVER) && (end.wrapping_sub(self.once_until) as i32) <= 0;
         if (end.wrapping_sub(self.fack) as i32) >= 0 {
@@ -149,10 +157,15 @@ impl Rack {
         if e.has(EVER) && self.now_us.wrapping_sub(e.sent) < self.min_rtt_us {
             return;
         }
-        let order = e.order();
-        if self.delivered.is_none_or(|newest| sent_after(order, newest.order)) {
-            self.delivered = Some(Transmission { sent: e.sent, order });
-        }
+        let this = Delivered { newest: e.order(), sent: e.sent, end, acknowledged };
+        self.delivered = Some(match self.delivered {
+            None => this,
+            Some(old) => {
+                let newest = if sent_after(this.newest, old.newest) { this.newest } else { old.newest };
+                let times = acknowledged || !old.acknowledged && (end.wrapping_sub(old.end) as i32) > 0;
+                Delivered { newest, ..if times { this } else { old } }
+            }
+        });
     }
 
     /// Records that the segment that ends at `end` was delivered late by the current ACK, which has been applied to the scoreboard.
@@ -189,10 +202,10 @@ impl Rack {
     /// delivers no segment from which RACK may take an RTT.   Source: RFC 8985 §6.2 step 2.
     #[inline]
     fn settle(&mut self) -> bool {
-        let Some(Transmission { sent, order }) = self.delivered.take() else { return false };
+        let Some(Delivered { newest, sent, .. }) = self.delivered.take() else { return false };
         self.rtt_us = self.now_us.wrapping_sub(sent);
-        if self.newest.is_none_or(|newest| sent_after(order, newest)) {
-            self.newest = Some(order);
+        if self.newest.is_none_or(|before| sent_after(newest, before)) {
+            self.newest = Some(newest);
         }
         true
     }
@@ -434,7 +447,7 @@ impl Watch for Rack {
             self.sacked -= 1;
         } else {
             self.lost -= u32::from(e.has(LOST));
-            self.note_delivered(e);
+            self.note_delivered(e, true);
         }
     }
 
@@ -442,6 +455,39 @@ impl Watch for Rack {
     fn sacked(&mut self, _: usize, e: &Entry) {
         self.sacked += 1;
         self.lost -= u32::from(e.has(LOST));
-        self.note_delivered(e);
+        self.note_delivered(e, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_acknowledged_segment_gives_the_round_trip_although_later_ones_are_sacked() {
+        // From a trace of BBR behind CAKE on Linux 6.18 (tools/kernel), in microseconds. Segments 609 to 612 leave one after the other,
+        // and 610 is lost. An ACK at 166507 covers 609 and SACKs 611; one at 190730 SACKs 612. Linux marks 610 as lost at the second
+        let segment = |number: u32, sent: u32| Entry { start: 1000 * number, sent, skip: number, len: 1000, flags: 0 };
+        let (lost, min_rtt_us) = (91_615, 50_710);
+        let mut rack = Rack::new();
+        rack.on_rtt(min_rtt_us);
+        rack.begin(166_507);
+        rack.acknowledged(&segment(609, 72_357));
+        rack.sacked(2, &segment(611, 110_872));
+        assert!(rack.take_delivered(1000, false));
+        assert_eq!((rack.newest, rack.rtt_us), (Some(611), 94_150));
+        // 91615 + 94150 + 50710 / 4 is 31935 after the ACK. With the round trip of 611, it would be 6580 before it
+        assert_eq!(rack.remaining(lost, rack.reo_wnd(false, 3, 88_000)), 31_935);
+        rack.begin(190_730);
+        rack.sacked(3, &segment(612, 130_130));
+        assert!(rack.take_delivered(0, false));
+        assert_eq!((rack.newest, rack.rtt_us), (Some(612), 60_600));
+        assert!(rack.remaining(lost, rack.reo_wnd(false, 3, 88_000)) < 0);
+        // among SACKed segments, the highest counts, in any order of the blocks
+        rack.begin(200_000);
+        rack.sacked(5, &segment(614, 150_000));
+        rack.sacked(4, &segment(613, 140_000));
+        assert!(rack.take_delivered(0, false));
+        assert_eq!(rack.rtt_us, 50_000);
     }
 }
