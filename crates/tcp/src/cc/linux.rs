@@ -13,8 +13,7 @@ use units::Time;
 
 /// Length of a jiffy in nanoseconds, in a kernel with HZ = 1000.
 pub(super) const JIFFY: u64 = 1_000_000;
-/// HZ/32 in jiffies: while the window does not change, `cnt` is recomputed only after this time. In Linux 6, the
-/// minimum RTT is used instead if it is shorter.
+/// HZ/32 in jiffies: while the window does not change, `cnt` is recomputed only after this time.
 pub(super) const RECOMPUTE: u64 = 31;
 /// Number of jiffies after the start of an epoch during which RTT samples are ignored.
 pub(super) const SETTLE: u64 = 1000;
