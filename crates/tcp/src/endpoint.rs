@@ -137,10 +137,12 @@ impl Endpoint {
         if segment.seq_len() > 0 {
             self.note_pause(p, segment.ts_val);
             self.rx.await_run(segment);
-            let old = self.rx.next;
-            self.rx.on_data(p, now, segment, &mut self.stats, io);
             if self.rx.has_space() {
-                self.rx.right_size(p, now, segment, old);
+                self.rx.grow_window(p, segment);
+            }
+            self.rx.on_data(p, now, segment, &self.tx.rtt, &mut self.stats, io);
+            if self.rx.has_space() {
+                self.rx.right_size(p, now, segment);
             }
             if segment.flags.has(Flags::PSH) {
                 self.on_push(p);
@@ -172,7 +174,7 @@ impl Endpoint {
         }
         // the ACK number covers only the SYN, so an established endpoint has no use for it
         self.note_pause(p, ts_val);
-        self.rx.on_data(p, now, &segment, &mut self.stats, io);
+        self.rx.on_data(p, now, &segment, &self.tx.rtt, &mut self.stats, io);
         if flags.has(Flags::PSH) {
             self.on_push(p);
         }

@@ -5,7 +5,7 @@ use crate::cc::cubic::CubicForm;
 use crate::cc::shared::HyStart;
 use crate::params::{
     CwndValidation, EcnFeedback, IdleRestart, InitialWindow, LossDetection, MinRto, Pacing, Quirks, ReceiveWindow,
-    Recovery, Reduction, RttSource, TcpParams, Undo,
+    Recovery, Reduction, RttSource, SackCompression, TcpParams, Undo,
 };
 use units::{Bytes, Duration};
 
@@ -170,6 +170,7 @@ fn without_linux(p: &mut TcpParams) {
     p.opening.max_syn_rto = Duration::from_secs(60);
     p.opening.syn_linear_timeouts = 0;
     (p.receiver.dsack, p.receiver.quick_acks) = (false, 0);
+    p.receiver.sack_compression = SackCompression::Off;
 }
 
 /// Applies the settings common to ns-2's agents.

@@ -13,6 +13,7 @@ mod window;
 use crate::accecn::Counts;
 use crate::feedback::EcnUse;
 use crate::params::TcpParams;
+use crate::rtt::Rtt;
 use crate::segment::{Event, Io, SackBlock, Segment, micros};
 use crate::stats::Counters;
 use packet::Flags;
@@ -50,6 +51,15 @@ const CAPABLE: u8 = 8;
 const COUNTS: u8 = 16;
 /// Bit of `flags` that is set if every segment sent carries the window.
 const WINDOW: u8 = 32;
+/// Bits of `flags` that count the segments out of order since a segment arrived in order, up to three.
+const STRAYS: u8 = 0b1100_0000;
+/// One segment in [`STRAYS`].
+const STRAY: u8 = 0b0100_0000;
+/// Maximum number of segments whose ACKs SACK compression merges into one.   Source: Linux's tcp_comp_sack_nr.
+const COMPRESSED: u8 = 44;
+/// Number of SACK blocks from which on SACK compression lets an ACK leave before the block that changes.   Source: Linux's
+/// TCP_SACK_BLOCKS_EXPECTED.
+const EXPECTED_BLOCKS: usize = 2;
 /// Maximum total size of a segment's TCP options, and size of the time stamp option, in bytes.
 const OPTIONS: [usize; 2] = [40, 12];
 
@@ -238,6 +248,7 @@ impl Receiver {
         p: &TcpParams,
         now: Time,
         segment: &Segment,
+        rtt: &Rtt,
         stats: &mut Counters,
         io: &mut impl Io,
     ) {
@@ -271,17 +282,26 @@ impl Receiver {
         if start > self.next {
             // This is an `if` instead of `+= u32::from(...)`, so that only a duplicate touches the cache line of the
             // counters. No other code on this path needs that line.
+            if self.flags & STRAYS == STRAYS
+                && self.ack_at != Time::NEVER
+                && self.block_of(start, end) >= EXPECTED_BLOCKS
+            {
+                self.ack_earlier_segments(p, now, io);
+            }
             if !self.insert(start, end) {
                 stats.duplicates_received += 1;
                 self.note_duplicate(p, start, end);
+                self.set_ack_now();
+                return;
             }
-            self.set_ack_now();
+            self.schedule_sack(p, now, rtt);
             return;
         }
         let old = self.next;
         self.next = end;
         if self.has_holes() {
             self.next = self.take(end);
+            self.flags &= !STRAYS;
             self.set_ack_now();
         }
         // the new bytes fit into 32 bits, because they lie within the receive window, which is at most 2 GiB
@@ -300,6 +320,21 @@ impl Receiver {
     #[inline]
     pub(crate) fn await_run(&mut self, segment: &Segment) {
         self.unacked = self.unacked.saturating_add(run_before_last(segment));
+    }
+
+    /// Returns the position, among the ranges above holes in the order of SACK blocks, of the one that `[start, end)` extends.
+    /// Returns the number of ranges if it extends none.
+    fn block_of(&self, start: u64, end: u64) -> usize {
+        let touches = |r: &SackBlock| r.start <= end && start <= r.end;
+        match &self.many {
+            Some(many) if self.held == ON_HEAP => {
+                many.recent_blocks().position(|r| touches(&r)).unwrap_or(many.ranges.len())
+            }
+            _ => {
+                let few = &self.few[..usize::from(self.held)];
+                few.iter().position(touches).unwrap_or(few.len())
+            }
+        }
     }
 
     /// Adds the range `[start, end)`, which lies above a hole. Returns false if all of its data was received before.
@@ -398,6 +433,21 @@ impl Receiver {
         }
     }
 
+    /// Schedules the ACK of a segment that is out of order. It leaves at once, or later with [`SackCompression`].
+    fn schedule_sack(&mut self, p: &TcpParams, now: Time, rtt: &Rtt) {
+        let at_once = self.ack_now() || self.quick > 0 || self.unacked >= COMPRESSED || p.sack_blocks() == 0;
+        let delay = p.receiver.sack_compression.delay(rtt.srtt);
+        let Some(delay) = delay.filter(|_| !at_once) else { return self.set_ack_now() };
+        if self.flags & STRAYS != STRAYS {
+            self.flags += STRAY;
+            return self.set_ack_now();
+        }
+        self.unacked += 1;
+        if self.ack_at == Time::NEVER {
+            self.ack_at = now + delay;
+        }
+    }
+
     /// Sets the fields common to all segments of an established connection. Cancels any ACK that is due, because this
     /// segment carries it.
     #[inline]
@@ -455,10 +505,8 @@ impl Receiver {
                 segment.sack.push(block);
             }
         } else if let Some(holes) = &self.many {
-            for &seq in &holes.recent[..usize::from(holes.count)] {
-                if segment.sack.len() < most
-                    && let Some(block) = holes.find(seq)
-                {
+            for block in holes.recent_blocks() {
+                if segment.sack.len() < most {
                     segment.sack.push(block);
                 }
             }

@@ -27,7 +27,7 @@ pub(crate) use pacing::{Pacing, PacingParams};
 pub(crate) use quirks::Quirks;
 pub use receive_window::ReceiveWindow;
 pub(crate) use receive_window::Rmem;
-pub(crate) use receiver::ReceiverParams;
+pub(crate) use receiver::{ReceiverParams, SackCompression};
 pub(crate) use reduction::{Reduction, ReductionParams};
 pub(crate) use rto::{MinRto, RtoParams, RttSource};
 pub(crate) use window::{CwndValidation, IdleRestart, WindowParams};

@@ -1,6 +1,6 @@
 //! ACK policy of the receiver, and size of its window.
 
-use super::group::{group, no, require};
+use super::group::{group, no, require, words};
 use super::receive_window::{MOST, ReceiveWindow, Rmem};
 use units::{Bytes, Duration, Problem};
 
@@ -18,6 +18,9 @@ group! {
         /// A segment with PSH is acknowledged at once. Linux has done this since 6.6 if the application reads at once. Senders
         /// set PSH on the last segment of a burst of several, and on the last segment of the data written.
         pub ack_pushed: bool = false,
+        /// Delays the ACKs of segments that are out of order, beginning with the fourth since the last segment in order
+        /// (Linux's SACK compression). One ACK then covers all of them.
+        pub sack_compression: SackCompression = SackCompression::Linux619,
         /// The receiver reports duplicates in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
         /// The receive window. With a number of bytes, the window is constant, as if applications read immediately.
@@ -39,6 +42,33 @@ group! {
             return no("delayed_ack", "0s is not valid with ack_every above 1; expected a wait such as 40ms");
         }
         Ok(())
+    }
+}
+
+words! {
+    /// How long the ACKs of segments out of order wait.
+    pub enum SackCompression {
+        /// They leave at once, as RFC 5681 recommends.
+        "off" Off,
+        /// 5 % of the round-trip time, but at most 1 ms; and 0.1 ms more, the slack of the timer.
+        /// Source: Linux 4.20 to 6.18, tcp_comp_sack_delay_ns and tcp_comp_sack_slack_ns.
+        "linux-4.20" Linux420,
+        /// 33 % of the round-trip time, but at most 1 ms; and 0.01 ms more, the slack of the timer.
+        /// Source: Linux 6.19, tcp_comp_sack_rtt_percent.
+        "linux-6.19" Linux619,
+    }
+}
+
+impl SackCompression {
+    /// Returns the delay of an ACK, or `None` if ACKs leave at once. The receiver's round-trip time is that of the handshake,
+    /// if it sends no data.
+    pub(crate) fn delay(self, srtt: Duration) -> Option<Duration> {
+        let (percent, slack) = match self {
+            Self::Off => return None,
+            Self::Linux420 => (5, Duration::from_micros(100)),
+            Self::Linux619 => (33, Duration::from_micros(10)),
+        };
+        Some((srtt * percent / 100).min(Duration::from_millis(1)) + slack)
     }
 }
 

@@ -67,7 +67,7 @@ impl Receiver {
     }
 
     /// Sends an ACK for the segments before the current one.
-    fn ack_earlier_segments(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+    pub(super) fn ack_earlier_segments(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         let mut ack = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
         self.stamp(p, now, &mut ack);
         io.send(&ack);

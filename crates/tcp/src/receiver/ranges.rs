@@ -24,6 +24,11 @@ impl OutOfOrder {
         self.ranges.get(i).copied().filter(|r| r.start <= seq)
     }
 
+    /// Returns the most recently extended ranges, newest first.
+    pub(crate) fn recent_blocks(&self) -> impl Iterator<Item = SackBlock> {
+        self.recent[..usize::from(self.count)].iter().filter_map(|&seq| self.find(seq))
+    }
+
     /// Adds the range `[start, end)`. Returns false if all of its data was received before.
     pub(crate) fn insert(&mut self, start: u64, end: u64) -> bool {
         // `from` is the first range that touches the new range or lies above it. `to` is the first range that lies

@@ -88,31 +88,31 @@ impl Space {
         if (self.echo.wrapping_sub(stamp) as i32) > 0 { self.echo } else { stamp }
     }
 
-    /// Tunes the buffer after a data segment has been processed. The next byte expected was `old` and is now `next`. `above`
-    /// is a pair: the bytes received above the first hole, and the bytes from the hole's start to the highest byte received.
-    pub(super) fn on_data(
-        &mut self,
-        p: &TcpParams,
-        now: u32,
-        segment: &Segment,
-        old: u64,
-        next: u64,
-        above: (u64, u64),
-    ) {
+    /// Processes the arrival of a data segment, before its ACK is scheduled. `next` is the next byte expected. `above` is a pair:
+    /// the bytes received above the first hole, and the bytes from the hole's start to the highest byte received. Both include
+    /// this segment. Returns true if the window may grow.
+    pub(super) fn on_data(&mut self, p: &TcpParams, segment: &Segment, next: u64, above: (u64, u64)) -> bool {
         let (held, span) = above;
-        self.measure(now, segment, next, p.wire.mss);
         if !p.receiver.receive_window.is_auto() {
-            return;
+            return false;
         }
-        let max = p.receiver.memory().max.0;
         if segment.seq > next {
-            self.grow(self.before, span, max);
+            self.grow(self.before, span, p.receiver.memory().max.0);
         }
-        if segment.len >= LEAST_PAYLOAD && segment.seq + u64::from(segment.len) > old {
-            let room = Rmem::payload(self.memory).saturating_sub(held).saturating_sub(self.limit);
-            self.limit += room.min(2 * u64::from(segment.len.max(p.wire.mss)));
+        if segment.len < LEAST_PAYLOAD || segment.seq + u64::from(segment.len) <= next {
+            return false;
         }
-        self.measure_copied(now, next, max);
+        let room = Rmem::payload(self.memory).saturating_sub(held).saturating_sub(self.limit);
+        self.limit += room.min(2 * u64::from(segment.len.max(p.wire.mss)));
+        room > 0
+    }
+
+    /// Tunes the buffer after the application has read all data below `next`, the next byte expected.
+    pub(super) fn on_read(&mut self, p: &TcpParams, now: u32, segment: &Segment, next: u64) {
+        self.measure(now, segment, next, p.wire.mss);
+        if p.receiver.receive_window.is_auto() {
+            self.measure_copied(now, next, p.receiver.memory().max.0);
+        }
     }
 
     /// Returns the window to advertise, in bytes. The window begins at `next`. `held` is the number of bytes received

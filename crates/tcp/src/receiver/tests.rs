@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::CongestionControl;
-use crate::params::{EcnFeedback, ReceiveWindow};
+use crate::params::{EcnFeedback, ReceiveWindow, SackCompression};
 use packet::Ecn;
-use units::Bytes;
+use units::{Bytes, Duration};
 
 #[derive(Default)]
 struct Log(Vec<Event>);
@@ -31,29 +31,29 @@ fn rfc_2018_order() {
     r.open(0);
     // RFC 2018 §7 case 3: every second segment is lost, and blocks are reported from the newest to the oldest
     for i in [1, 3, 5, 7] {
-        r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
+        r.on_data(&p, Time(0), &data(i), &Rtt::new(&p), &mut st, &mut io);
     }
     // a segment has room for three blocks beside a time stamp
     assert_eq!(blocks(&mut r, &p), [(7, 8), (5, 6), (3, 4)]);
     // segment 4 fills the hole between 3 and 5, so segments 3 to 5 are one block, which is now the most recent
-    r.on_data(&p, Time(0), &data(4), &mut st, &mut io);
+    r.on_data(&p, Time(0), &data(4), &Rtt::new(&p), &mut st, &mut io);
     assert_eq!(blocks(&mut r, &p), [(3, 6), (7, 8), (1, 2)]);
     // a duplicate also makes its block the most recent
-    r.on_data(&p, Time(0), &data(7), &mut st, &mut io);
+    r.on_data(&p, Time(0), &data(7), &Rtt::new(&p), &mut st, &mut io);
     assert_eq!(blocks(&mut r, &p), [(7, 8), (3, 6), (1, 2)]);
     assert_eq!(st.duplicates_received, 1);
     assert_eq!(io.0, []);
-    r.on_data(&p, Time(0), &data(0), &mut st, &mut io);
+    r.on_data(&p, Time(0), &data(0), &Rtt::new(&p), &mut st, &mut io);
     assert_eq!(io.0, [Event::Received { bytes: 1000 }]);
     assert_eq!(blocks(&mut r, &p), [(7, 8), (3, 6)]);
     for i in [2, 6] {
-        r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
+        r.on_data(&p, Time(0), &data(i), &Rtt::new(&p), &mut st, &mut io);
     }
     assert_eq!(blocks(&mut r, &p), []);
     assert_eq!(r.received(), 8 * 500);
     let p = p.with(|p| p.wire.timestamps = false);
     for i in [9, 11, 13, 15, 17] {
-        r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
+        r.on_data(&p, Time(0), &data(i), &Rtt::new(&p), &mut st, &mut io);
     }
     assert_eq!(blocks(&mut r, &p), [(17, 18), (15, 16), (13, 14), (11, 12)]);
 }
@@ -65,7 +65,7 @@ fn rfc_2883_duplicates() {
     r.open(0);
     let mut arrive = |r: &mut Receiver, list: &[u64]| {
         for &i in list {
-            r.on_data(&p, Time(0), &data(i), &mut st, &mut io);
+            r.on_data(&p, Time(0), &data(i), &Rtt::new(&p), &mut st, &mut io);
         }
         blocks(r, &p)
     };
@@ -99,17 +99,17 @@ fn every_second_segment_or_the_timer_or_a_hole() {
     let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
     r.open(0);
     let now = Time(1_000_000);
-    r.on_data(&p, now, &data(0), &mut st, &mut io);
+    r.on_data(&p, now, &data(0), &Rtt::new(&p), &mut st, &mut io);
     assert!(!r.ack_now());
     assert_eq!(r.ack_at, now + p.receiver.delayed_ack);
-    r.on_data(&p, now, &data(1), &mut st, &mut io);
+    r.on_data(&p, now, &data(1), &Rtt::new(&p), &mut st, &mut io);
     assert!(r.ack_now());
     r.stamp(&p, now, &mut Segment::default());
     assert_eq!((r.ack_now(), r.ack_at), (false, Time::NEVER));
-    r.on_data(&p, now, &data(3), &mut st, &mut io);
+    r.on_data(&p, now, &data(3), &Rtt::new(&p), &mut st, &mut io);
     assert!(r.ack_now(), "out of order");
     r.stamp(&p, now, &mut Segment::default());
-    r.on_data(&p, now, &data(2), &mut st, &mut io);
+    r.on_data(&p, now, &data(2), &Rtt::new(&p), &mut st, &mut io);
     assert!(r.ack_now(), "fills a hole");
 }
 
@@ -122,7 +122,7 @@ fn the_echo_is_that_of_the_first_segment_not_acknowledged() {
     r.open(7);
     let mut ecr = |r: &mut Receiver, list: &[(u64, u32)]| {
         for &(i, ts_val) in list {
-            r.on_data(&p, Time(0), &Segment { ts_val, ..data(i) }, &mut st, &mut io);
+            r.on_data(&p, Time(0), &Segment { ts_val, ..data(i) }, &Rtt::new(&p), &mut st, &mut io);
         }
         let mut s = Segment::default();
         r.stamp(&p, Time(0), &mut s);
@@ -149,7 +149,14 @@ fn acks_at_once_return_after_a_mark_and_a_duplicate() {
         // after the duplicate, the ACKs sent when 0 and 9 arrive
         for i in [0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11] {
             let ecn = if i == 5 { Ecn::Ce } else { Ecn::Ect0 };
-            r.on_data(&p, Time(1), &Segment { ecn, ..data(i) }, &mut Counters::default(), &mut Log::default());
+            r.on_data(
+                &p,
+                Time(1),
+                &Segment { ecn, ..data(i) },
+                &Rtt::new(&p),
+                &mut Counters::default(),
+                &mut Log::default(),
+            );
             if r.ack_now() {
                 r.stamp(&p, Time(1), &mut Segment::default());
                 acked.push(i);
@@ -179,7 +186,7 @@ fn dctcp(marks: &[bool]) -> Vec<(u64, bool)> {
     r.ecn = EcnUse::Classic;
     for (i, &marked) in marks.iter().enumerate() {
         let ecn = if marked { Ecn::Ce } else { Ecn::Ect0 };
-        r.on_data(&p, Time(1), &Segment { ecn, ..data(i as u64) }, &mut Counters::default(), &mut acks);
+        r.on_data(&p, Time(1), &Segment { ecn, ..data(i as u64) }, &Rtt::new(&p), &mut Counters::default(), &mut acks);
         if r.ack_now() {
             let mut s = Segment::default();
             r.stamp(&p, Time(1), &mut s);
@@ -228,7 +235,14 @@ fn with_accecn_a_receiver_of_dctcp_acknowledges_every_change() {
         let mut acked = vec![];
         for (i, marked) in [false, false, false, true, true, true, false, false].into_iter().enumerate() {
             let ecn = if marked { Ecn::Ce } else { Ecn::Ect0 };
-            r.on_data(&p, Time(1), &Segment { ecn, ..data(i as u64) }, &mut Counters::default(), &mut Log::default());
+            r.on_data(
+                &p,
+                Time(1),
+                &Segment { ecn, ..data(i as u64) },
+                &Rtt::new(&p),
+                &mut Counters::default(),
+                &mut Log::default(),
+            );
             if r.ack_now() {
                 r.stamp(&p, Time(1), &mut Segment::default());
                 acked.push(i + 1);
@@ -253,4 +267,83 @@ fn a_constant_window_is_not_advertised_larger_than_it_is() {
     let mut s = Segment::default();
     r.stamp(&p, Time(0), &mut s);
     assert_eq!(s.window(), Some(64 * 1448 - 2));
+}
+
+/// A log of the highest byte that each ACK reports in its first SACK block, in segments of 500 bytes.
+#[derive(Default)]
+struct Sacks(Vec<u64>);
+impl Io for Sacks {
+    fn send(&mut self, s: &Segment) {
+        self.0.push((s.sack.as_slice()[0].end - 1) / 500);
+    }
+    fn event(&mut self, _: Event) {}
+}
+
+#[test]
+fn acks_of_segments_out_of_order_wait_from_the_fourth_on() {
+    use SackCompression::{Linux420, Linux619, Off};
+    const MS: u64 = 1_000_000;
+    // 33 % of 4 ms is more than 1 ms, 5 % of it is 0.2 ms
+    for (how, due) in [(Linux619, Some(41_010_000)), (Linux420, Some(40_300_000)), (Off, None)] {
+        let p = TcpParams::preset("linux-6").unwrap().with(|p| {
+            p.receiver.quick_acks = 0;
+            p.receiver.sack_compression = how;
+        });
+        let mut rtt = Rtt::new(&p);
+        rtt.srtt = Duration::from_millis(4);
+        let (mut r, mut st, mut io) = (Receiver::new(&p), Counters::default(), Sacks::default());
+        r.open(0);
+        let arrive = |r: &mut Receiver, st: &mut Counters, io: &mut Sacks, ms: u64, i: u64| {
+            r.on_data(&p, Time(ms * MS), &data(i), &rtt, st, io);
+            let due = r.ack_at;
+            if r.ack_now() {
+                r.stamp(&p, Time(ms * MS), &mut Segment::default());
+            }
+            due
+        };
+        for round in [0, 20] {
+            // the first three are acknowledged at once
+            for i in 1..=3 {
+                assert_eq!(arrive(&mut r, &mut st, &mut io, 10, round + i), AT_ONCE);
+            }
+            let due = due.map_or(AT_ONCE, Time);
+            assert_eq!([40, 41].map(|ms| arrive(&mut r, &mut st, &mut io, ms, round + ms - 36)), [due, due]);
+            // a segment that fills the hole is acknowledged at once, and three more segments would be
+            assert_eq!(arrive(&mut r, &mut st, &mut io, 42, round), AT_ONCE);
+            for i in 6..20 {
+                r.on_data(&p, Time(43 * MS), &data(round + i), &rtt, &mut st, &mut io);
+            }
+            r.stamp(&p, Time(43 * MS), &mut Segment::default());
+        }
+        assert!(io.0.is_empty());
+        // a quick ACK leaves at once, and does not count
+        r.quicken(1);
+        assert_eq!(arrive(&mut r, &mut st, &mut io, 50, 41), AT_ONCE);
+    }
+}
+
+#[test]
+fn compressed_acks_leave_before_a_third_sack_block_changes_and_after_44_segments() {
+    let p = TcpParams::preset("linux-6").unwrap().with(|p| p.receiver.quick_acks = 0);
+    let mut rtt = Rtt::new(&p);
+    rtt.srtt = Duration::from_millis(40);
+    let (mut r, mut st, mut io) = (Receiver::new(&p), Counters::default(), Sacks::default());
+    r.open(0);
+    let mut arrive = |i: u64| {
+        r.on_data(&p, Time(1), &data(i), &rtt, &mut st, &mut io);
+        let now = r.ack_now();
+        if now {
+            r.stamp(&p, Time(1), &mut Segment::default());
+        }
+        (now, std::mem::take(&mut io.0))
+    };
+    let at_once = (true, vec![]);
+    assert_eq!([1, 3, 5].map(&mut arrive), [at_once.clone(), at_once.clone(), at_once.clone()]);
+    // the fourth block makes no ACK leave, because none is waiting. The fifth makes the ACK of the fourth leave
+    assert_eq!([7, 9].map(&mut arrive), [(false, vec![]), (false, vec![8])]);
+    // segment 10 extends the first block, and segment 8 joins the first two. Segment 6 extends the third, 5 to 6
+    assert_eq!([10, 8, 6].map(&mut arrive), [(false, vec![]), (false, vec![]), (false, vec![])]);
+    // four segments (9, 10, 8 and 6) wait, so forty more may wait, and then one is acknowledged at once
+    let waits = (0..41).map(|i| arrive(11 + i).0).collect::<Vec<_>>();
+    assert_eq!((waits.iter().position(|now| *now), waits.len()), (Some(40), 41));
 }

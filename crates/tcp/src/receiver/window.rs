@@ -39,13 +39,26 @@ impl Receiver {
         ranges.iter().fold((0, 0), |(held, span), r| (held + (r.end - r.start), span.max(r.end - self.next)))
     }
 
-    /// Tunes the buffer after a data segment has been processed. `old` is the value that `next` had before the segment
-    /// was processed.
+    /// Lets the window grow, before a data segment is processed. While it grows, Linux acknowledges each segment at once
+    /// (tcp_grow_window).
     #[cold]
-    pub(crate) fn right_size(&mut self, p: &TcpParams, now: Time, segment: &Segment, old: u64) {
-        let (next, above) = (self.next, self.above_the_hole());
+    pub(crate) fn grow_window(&mut self, p: &TcpParams, segment: &Segment) {
+        let (next, (mut held, mut span)) = (self.next, self.above_the_hole());
+        if segment.seq > next {
+            (held, span) = (held + u64::from(segment.len), span.max(segment.seq + u64::from(segment.len) - next));
+        }
+        if self.space().is_some_and(|space| space.on_data(p, segment, next, (held, span))) && p.quirks.quick_acks_return
+        {
+            self.quick |= 1;
+        }
+    }
+
+    /// Tunes the buffer after a data segment has been processed, and the application has read what arrived in order.
+    #[cold]
+    pub(crate) fn right_size(&mut self, p: &TcpParams, now: Time, segment: &Segment) {
+        let next = self.next;
         if let Some(space) = self.space() {
-            space.on_data(p, micros(now), segment, old, next, above);
+            space.on_read(p, micros(now), segment, next);
         }
     }
 

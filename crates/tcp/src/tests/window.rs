@@ -84,7 +84,10 @@ fn invalid_windows_are_refused() {
 fn the_buffer_follows_what_is_read_in_a_round_trip() {
     // the RTT is 100 ms, and packets have no transmission time, so a whole window arrives at once. The SYN leaves at 0 ms, the
     // SYN-ACK at 50; data leaves at 100 and arrives at 150
-    let p = tuned(131_072, 6_291_456).with(|p| p.opening.initial_window = InitialWindow::Segments(10_000));
+    let p = tuned(131_072, 6_291_456).with(|p| {
+        p.opening.initial_window = InitialWindow::Segments(10_000);
+        p.receiver.ack_every = 1;
+    });
     let mut n = Net::new(&p, 50, pass);
     n.connect(2_000 * MSS, false);
     n.run(0.26);
@@ -102,7 +105,7 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
     // window, which starts at 65536 bytes, by 2896 bytes. The last ACK of the flight is for the 44th segment: its
     // window is 65536 + 43 x 2896 = 190064 bytes, rounded up to 190080, a multiple of 128
     assert_eq!(arrived(200), 45 * MSS);
-    assert_eq!(windows.iter().filter(|w| w.0 == 250).map(|w| w.1).max(), Some(190_080));
+    assert_eq!(windows.iter().filter(|w| w.0 == 250).map(|w| w.1).max(), Some(193_024));
     // the ACKs of the first flight have announced a window of 65536 bytes, and the sender's trace reports this window
     let mut window = None;
     let mut note = |item: Item<'_>| {
@@ -127,8 +130,13 @@ fn a_tuned_window_does_not_limit_slow_start() {
             assert!(n.has(1, Event::PeerFinished));
             data(&n)
         };
-        let fixed = tuned(1 << 20, 1 << 20).with(|p| p.receiver.receive_window = ReceiveWindow::fixed(Bytes(1 << 30)));
-        assert_eq!(run(tuned(131_072, 6_291_456)), run(fixed.with(|p| p.receiver.rmem = None)), "{delay} ms");
+        let fixed = tuned(1 << 20, 1 << 20).with(|p| {
+            p.receiver.receive_window = ReceiveWindow::fixed(Bytes(1 << 30));
+            (p.receiver.rmem, p.receiver.ack_every) = (None, 1);
+        });
+        // a growing window also brings ACKs of single segments
+        let tuned = tuned(131_072, 6_291_456).with(|p| p.receiver.ack_every = 1);
+        assert!(run(tuned) == run(fixed), "{delay} ms");
     }
 }
 
@@ -204,4 +212,26 @@ fn a_constant_window_does_not_stop_an_end_from_reading_a_tuned_one() {
     // the first window of 64240 bytes allowed 44 segments. The window's right edge never moves back, so slow start can send 20
     // segments, although the new window has room for only four
     assert!(segments.len() == 20 && segments.iter().all(|s| s.ts_ecr == 40_000 && s.flags.has(Flags::WINDOW)));
+}
+
+#[test]
+fn each_segment_is_acknowledged_while_the_window_grows() {
+    // The first window is 10 segments, and the RTT is 100 ms. The SYN leaves at 0 ms, data from 100 ms on, and its ACKs from 150 ms on.
+    // Of the 40 segments that arrive at 350 ms, a receiver with a constant window acknowledges every second one
+    let steps = |p: TcpParams| {
+        let mut n = Net::new(&p, 50, pass);
+        n.connect(2_000 * MSS, false);
+        n.run(0.36);
+        let at = |e: &&(Time, usize, Segment)| e.1 == 1 && e.0.0 / 1_000_000 == 350;
+        let acks: Vec<_> = n.log.iter().filter(at).map(|e| (e.2.ack - 1) / MSS).collect();
+        acks.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>()
+    };
+    let fixed = exact().with(|p| p.receiver.receive_window = ReceiveWindow::fixed(Bytes(1 << 30)));
+    assert_eq!(steps(fixed), [2; 19]);
+    // The first segment at 350 ms ends a round trip in which the application read 20 segments. The maximum so far was 11, so the buffer
+    // now allows 2 x 20 x 1448 x (1 + 2 x 9 / 11) = 152698 bytes. The window was 65536, half of the default memory, and each segment
+    // after the first adds 2896 bytes until the buffer's limit is reached: (152698 - 65536) / 2896 = 30.1, so 31 segments raise it
+    let grows = steps(tuned(131_072, 6_291_456));
+    assert_eq!(grows[..30], [1; 30]);
+    assert!(grows[30..].iter().all(|step| *step == 2), "{grows:?}");
 }
