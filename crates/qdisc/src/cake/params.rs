@@ -41,9 +41,9 @@ pub enum Isolation {
     DualSrchost,
     /// A queue for each flow; receiving hosts have equal shares.
     DualDsthost,
-    /// A queue for each flow; sending hosts and receiving hosts have equal shares. Each turn of a flow is divided by
-    /// the number of bulk flows of its sending or its receiving host, whichever is larger. A flow is bulk once it has
-    /// packets after its first turn.
+    /// A queue for each flow; sending hosts and receiving hosts have equal shares. The bytes that a flow may send per
+    /// turn are divided by the number of bulk flows of its sending or its receiving host, whichever number is larger. A
+    /// flow is bulk once it has packets after its first turn.
     TripleIsolate,
 }
 
@@ -69,18 +69,18 @@ params! {
         /// Round-trip time for which the law is tuned: COBALT's interval. tc's keywords: datacentre 100us, lan 1ms,
         /// metro 10ms, regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
         rtt: Duration = Duration::from_millis(100),
-        /// Acceptable standing delay; null: 1/20 of `rtt`. A slow tin uses the transmission time of 1.5 full frames at
-        /// its rate instead, if that is longer.
+        /// Acceptable standing delay; null: 1/20 of `rtt`. In a slow tin, it is the transmission time of 1.5 full
+        /// frames at the tin's rate, if that is longer.
         target: Option<Duration> = None,
-        /// Bytes that the line adds to each IP packet, -64 to 256; null: sizes stay unchanged, as with tc's `raw`.
+        /// Number of bytes, -64 to 256, that the line adds to each IP packet; null: sizes stay unchanged, as with tc's
+        /// `raw`.
         overhead: Option<i16> = None,
         /// Minimum size of a packet on the line, 0 to 256 bytes.
         mpu: u16 = 0,
         /// Framing of the line: the bytes that ATM cells or PTM add to each packet.
         framing: Framing = Framing::None,
-        /// Bytes before the IP header that the packet sizes already include, 0 to 256: 14 if packets are Ethernet
-        /// frames. CAKE subtracts these bytes before it adds `overhead`. If `overhead` is not set, this key has no
-        /// effect.
+        /// Size of the link-layer header that the scenario's packet sizes already include, 0 to 256 bytes: 14 for
+        /// Ethernet frames. CAKE subtracts it before it adds `overhead`. Without `overhead`, this key has no effect.
         header: u16 = 0,
         /// Filter that drops ACKs made redundant by newer ACKs.
         ack_filter: AckFilter = AckFilter::Off,
@@ -88,7 +88,7 @@ params! {
         /// used the bottleneck. Each bulk flow may keep two packets queued; a flow is bulk once it has packets after
         /// its first turn.
         ingress: bool = false,
-        /// Sets the code point of each packet to 0 once the packet is assigned to a tin.
+        /// Sets the code point of each packet to 0, after it has selected the packet's tin.
         wash: bool = false,
         /// Splits packets of several segments (`tcp.NAME.tso`) on arrival. If false, such a packet stays whole in its
         /// queue, and is charged the overhead of every segment.
@@ -97,7 +97,7 @@ params! {
         /// transmit queue of the device; a hash assigns flows to instances. Limits apply to each instance.
         instances: u16 = 1,
         /// Maximum length of all tins together in bytes, in addition to `limit`; null: four times the bytes that
-        /// `bandwidth` carries in `rtt`, from 4 MiB to 15140 KiB; without `bandwidth`, 15140 KiB.
+        /// `bandwidth` carries in `rtt`, but at least 4 MiB and at most 15140 KiB; without `bandwidth`, 15140 KiB.
         memory_limit: Option<Bytes> = None,
         /// Maximum length of all tins together.
         limit: Limit = Limit::Packets(10_240),

@@ -24,8 +24,8 @@ use units::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
-    /// One sample per arrival. While the class has nothing queued, one sample of zero per packet time, as in RED. A
-    /// packet time is the transmission time of a typical packet (`packet`).
+    /// One sample per arrival. Time in which the class has nothing queued counts as one sample of zero per packet time,
+    /// as in RED. A packet time is the transmission time of a typical packet (`packet`).
     #[default]
     Arrivals,
     /// One sample per packet time, whether packets arrive or not.

@@ -76,13 +76,13 @@ fn limit() -> Limit {
 
 params! {
     /// Parameters of CBQ (class-based queueing). The defaults suit MMCN 1999's workload: three classes, each with a
-    /// limit of 60 packets. TCP has 80 % of the link and is managed by RED. Datagrams tagged by DSCP have 15 %, because
-    /// six sessions of 210 kbit/s need 12.6 % of 10 Mbit/s. All other packets have 5 %.
+    /// limit of 60 packets. TCP has 80 % of the link and is managed by RED. UDP and ICMP packets with DSCP 34 or 46
+    /// ("tagged") have 15 %, because six sessions of 210 kbit/s need 12.6 % of 10 Mbit/s. All other packets have 5 %.
     pub struct CbqParams {
         /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class. A class may match a part of another class's packets; these
-        /// packets belong to the narrower class. Classes that overlap in any other way are refused.
+        /// The classes. Every packet must match a class. Two classes may match the same packets only if one match
+        /// contains the other; these packets belong to the narrower class.
         classes: Vec<Class> = Class::of_mmcn1999(),
     }
 }

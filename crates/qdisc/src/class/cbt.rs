@@ -27,18 +27,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Limit, Problem, ensure};
 
-/// The test for arrivals of a class.
+/// The rule that decides which arrivals of a class are dropped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "ClassTest")]
 pub enum Test {
-    /// RED on the class's own average.
+    /// RED on the class's average.
     Red(RedTest),
-    /// Drops while the class's average is at or above this threshold, in packets ("10p") or bytes ("10KB").
+    /// Drops every arrival while the class's average is at or above this threshold, in packets ("10p") or bytes
+    /// ("10KB").
     Threshold(Limit),
-    /// Only in dcbt: drops while the class's average is at or above `slack` times the class's share, and the whole
-    /// queue's average is at or above `min_th`. A class's share is the whole queue's average × the class's active flows
-    /// / all active flows.
+    /// Only in dcbt. Drops every arrival while two conditions hold: the class's average is at or above `slack` times
+    /// its share, and the whole queue's average is at or above `min_th`. The share is the whole queue's average × the
+    /// class's active flows / all active flows.
     Share {
         /// Number of fair shares that the class may have queued.
         slack: f64,
@@ -55,12 +56,13 @@ pub struct Class {
     /// The packets that belong to the class; by default, all packets that no other class matches.
     #[serde(rename = "match", default)]
     pub matches: Match,
-    /// The test for arrivals of the class.
+    /// The rule that decides which arrivals of the class are dropped. "The average" is the average length of the
+    /// class's part of the queue.
     pub test: Test,
-    /// Weight of a sample in the class's average. Default 0.002.
+    /// Weight of a sample in the class's average queue length. Default 0.002.
     #[serde(default = "super::occupancy::weight")]
     pub weight: f64,
-    /// When the class's average is sampled. Default arrivals.
+    /// When a sample is added to the class's average queue length. Default arrivals.
     #[serde(default)]
     pub sampling: Sampling,
 }
@@ -95,15 +97,15 @@ fn packets(most: u32) -> Test {
 
 params! {
     /// Parameters of CBT (class-based thresholds). The default classes are those of MMCN 1999: TCP is managed by RED
-    /// (`min_th` 15p, `max_th` 30p, `max_p` 0.1), datagrams tagged by DSCP have a threshold of 10 packets, and all
-    /// other packets have a threshold of 2 packets.
+    /// (`min_th` 15p, `max_th` 30p, `max_p` 0.1), UDP and ICMP packets with DSCP 34 or 46 ("tagged") have a threshold
+    /// of 10 packets, and all other packets have a threshold of 2 packets.
     pub struct CbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class. A class may match a part of another class's packets; these
-        /// packets belong to the narrower class. Classes that overlap in any other way are refused.
+        /// The classes. Every packet must match a class. Two classes may match the same packets only if one match
+        /// contains the other; these packets belong to the narrower class.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), packets(10), packets(2)]),
     }
 }

@@ -67,9 +67,9 @@ impl EcnField {
     }
 }
 
-/// The packets of a class or filter. A packet matches if every list contains the packet's value. A list that is omitted
-/// (or empty) matches every packet. If several classes match a packet, the packet belongs to the class with the
-/// narrowest match.
+/// The packets of a class or filter. Each key lists the allowed values of one property, and a packet must match every
+/// list. A list that is omitted (or empty) allows every value. If several classes match a packet, it belongs to the
+/// class with the narrowest match, which the other matches contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
@@ -95,8 +95,8 @@ pub struct Match {
     /// Destination addresses, as 32-bit numbers: 167772161 is 10.0.0.1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dst: Vec<u32>,
-    /// Numbers of flows, which count from 0 in the order in which flows begin. In a simulation, a new connection may reuse the
-    /// number of a connection that has ended.
+    /// Numbers of flows, counted from 0 in the order in which the flows begin. In a simulation, a new connection may
+    /// reuse the number of a connection that has ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flow: Vec<u32>,
 }

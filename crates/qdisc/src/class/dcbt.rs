@@ -29,9 +29,9 @@ fn share(slack: f64) -> Test {
 params! {
     /// Parameters of D-CBT (class-based thresholds that follow the number of active flows). A class's share is the
     /// average length of the whole queue times the fraction of the active flows that belong to the class. The default
-    /// classes are those of MMCN 1999: TCP is managed by RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), datagrams
-    /// tagged by DSCP have a threshold of twice their share (`slack` 2), and all other packets have a threshold of
-    /// their share (`slack` 1).
+    /// classes are those of MMCN 1999: TCP is managed by RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), UDP and ICMP
+    /// packets with DSCP 34 or 46 ("tagged") have a threshold of twice their share (`slack` 2), and all other packets
+    /// have a threshold of their share (`slack` 1).
     pub struct DcbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
@@ -44,8 +44,8 @@ params! {
         weight: f64 = WEIGHT,
         /// Time for which a flow counts as active after its last packet.
         active_for: Duration = Duration::from_secs(1),
-        /// The classes. Every packet must match a class. A class may match a part of another class's packets; these
-        /// packets belong to the narrower class. Classes that overlap in any other way are refused.
+        /// The classes. Every packet must match a class. Two classes may match the same packets only if one match
+        /// contains the other; these packets belong to the narrower class.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), share(2.0), share(1.0)]),
     }
 }

@@ -73,13 +73,15 @@ params! {
             let derived = p.rtt_max().map(|rtt| p.target.min(Duration(rtt.0 / 3 / unit * unit)));
             derived.unwrap_or(Duration::from_millis(16))
         },
-        /// Weight of the delay's distance from the target, in 1/s; null: 41/256 = 0.16, 0.15 (rfc9332). With variant linux,
-        /// `alpha` and `beta` are rounded down to a multiple of 1/256, as by tc, and must be at least 1/256.
+        /// Integral gain, in 1/s: each update adds `alpha` × (delay - `target`) to p'; null: 41/256 = 0.16, 0.15
+        /// (rfc9332). With variant linux, `alpha` and `beta` are rounded down to a multiple of 1/256, as by tc, and
+        /// must be at least 1/256.
         alpha: Option<f64> = None => match p.rtt_max().map(Duration::secs) {
             Some(rtt) => 0.1 * p.tupdate().secs() / (rtt * rtt),
             None => 41.0 / 256.0,
         },
-        /// Weight of the delay's change since the last update, in 1/s; null: 819/256 = 3.2, 3 (rfc9332).
+        /// Proportional gain, in 1/s: each update adds `beta` × (delay - delay at the last update) to p'; null: 819/256
+        /// = 3.2, 3 (rfc9332).
         beta: Option<f64> = None => p.rtt_max().map_or(819.0 / 256.0, |rtt| 0.3 / rtt.secs()),
         /// Coupling factor k, above 0 and at most 255; with `variant` linux, a whole number. If p' is the controller's
         /// probability, packets of L are marked with probability k p', and packets of C are marked or dropped with
@@ -97,26 +99,27 @@ params! {
         min_th: Duration = Duration::from_micros(800),
         /// If `native` is ramp: delay at and above which every packet is marked.
         max_th: Duration = Duration::from_micros(1200),
-        /// If `native` is ramp: the ramp marks nothing while L has at most this number of packets, including the departing
-        /// packet (Th_len).
+        /// If `native` is ramp: Th_len, the number of packets in L, including the departing packet, up to which the
+        /// ramp marks nothing.
         th_len: u32 = 1,
         /// C's share of the bytes sent while both queues have packets; null: 0.1, 0.0625 (rfc9332).
         classic_protection: Option<Prob> = None => Prob::constant(if p.variant == Linux { 0.1 } else { 0.0625 }),
-        /// Time by which packets of L are preferred: both queues are served in order of arrival, as if each packet of L
-        /// had arrived earlier by this time (RFC 9332: 50ms). Not valid with `classic_protection`. Null: none:
-        /// `classic_protection` divides the link.
+        /// Head start of L: both queues are served in order of arrival, as if each packet of L had arrived earlier by
+        /// this time (RFC 9332: 50ms). Not valid with `classic_protection`. Null: none: `classic_protection` divides
+        /// the link.
         time_shift: Option<Duration> = None,
-        /// How marks and drops are drawn at a given probability; null: independent (linux), recur (rfc9332).
+        /// How the packets to mark or drop are chosen at a given probability; null: independent (linux), recur
+        /// (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
         /// Drops packets on overload, when k p' reaches 1. L then drops packets with probability p'^2 and marks all
         /// others; C drops packets with the same probability, even if they are ECN-capable. If false, p' is at most
         /// 1/k, and the queues may grow to the limit.
         drop_overload: bool = true,
-        /// Applies the coupled law on arrival instead of at the head. The step still applies at the head. Not valid if
-        /// `native` is ramp.
+        /// Applies the coupled law when a packet arrives, instead of when it leaves. The step still applies when it
+        /// leaves. Not valid if `native` is ramp.
         drop_early: bool = false,
-        /// Backlog below which neither the coupled law nor the ramp marks or drops a packet. The packet itself does not
-        /// count. 3028B are two frames. Null: 3028B, 0B (rfc9332).
+        /// Minimum backlog of both queues, without the packet in question, at which the coupled law and the ramp mark
+        /// or drop packets. 3028B are two frames of 1514 bytes. Null: 3028B, 0B (rfc9332).
         least_backlog: Option<Bytes> = None => Bytes(if p.variant == Linux { 2 * FRAME } else { 0 }),
         /// Bits of the ECN field that send a packet to L: 1 selects ECT(1) and CE, 2 selects ECT(0) and CE, 3 selects
         /// all but Not-ECT.
@@ -124,9 +127,9 @@ params! {
         /// Code points (DSCPs, 0 to 63) whose packets go to L regardless of their ECN field. Code point 45 is
         /// non-queue-building (NQB) traffic.
         l_dscp: Vec<u8> = Vec::new(),
-        /// Exempts packets that are in L because of their code point alone (`l_dscp`) from marks and early drops, like
-        /// Linux's class 2. If false, these packets are treated like other packets of L (linux) or like packets of C
-        /// (rfc9332). Needs `l_dscp`.
+        /// Exempts packets that are in L only because of their code point (`l_dscp`) from marks and early drops, like
+        /// packets of class 2 in Linux's dualpi2. If false, these packets are treated like other packets of L (linux)
+        /// or like packets of C (rfc9332). Needs `l_dscp`.
         l_dscp_exempt: bool = false,
         /// Splits packets of several segments (`tcp.NAME.tso`) on arrival. If false, such a packet stays whole in its
         /// queue.

@@ -34,28 +34,30 @@ const MOST_QUEUES: u64 = 1 << 20;
 #[serde(remote = "Self")]
 #[schemars(transform = units::words::<ClassifierSpec>)]
 pub enum ClassifierSpec {
-    /// A hash chooses among a number of queues.
+    /// A hash of header fields selects one of `queues` queues.
     Hash(HashParams),
     /// A hash chooses a group. A flow takes the first unused queue in the group, and keeps this queue while the flow is
     /// active.
     SerialSearch(SerialSearchParams),
     /// Every flow has a queue of its own.
     Isolated(IsolatedParams),
-    /// The queues are bands, selected by type of service, code point, protocol, ports or addresses (tc prio). For the
-    /// scheduler `strict_priority`.
+    /// The queues are bands, selected by type of service, code point, protocol, ports or addresses (tc prio). Use it
+    /// with the scheduler `strict_priority`.
     Prio(PrioParams),
 }
 
 units::word_or_table!(ClassifierSpec);
 
 params! {
-    /// Parameters of plain hashing: a hash of header fields selects a packet's queue.
+    /// Parameters of plain hashing: a hash of header fields, modified by a random number (the salt), selects a packet's
+    /// queue.
     pub struct HashParams {
         /// Number of queues.
         queues: u32 = 1024,
         /// Header fields whose hash selects a packet's queue.
         key: HashKey = HashKey::FiveTuple,
-        /// Time between changes of the hash's salt, after which flows are hashed to other queues; null: never.
+        /// Time between changes of the hash's salt; null: never. After a change, each flow is hashed again as soon as
+        /// none of its packets is queued.
         perturb: Option<Duration> = None,
         /// Reserves the last queue for UDP datagrams. All other packets are hashed among the other queues.
         datagrams_apart: bool = false,
@@ -68,9 +70,9 @@ params! {
 pub enum WhenFull {
     /// The first queue of the group.
     First,
-    /// The queue with the fewest bytes.
+    /// The queue of the group with the fewest bytes.
     LeastLoaded,
-    /// The queue that is selected by other bits of the hash, as in CAKE.
+    /// A queue of the group, selected by other bits of the hash, as in CAKE.
     Hashed,
 }
 

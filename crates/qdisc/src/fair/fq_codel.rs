@@ -47,15 +47,15 @@ params! {
         ecn: bool = true,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Packets to which `ce_threshold` applies, as "VALUE/MASK": those whose DSCP and ECN byte, ANDed with MASK, is
-        /// VALUE; null: all packets. "0x1/0x3" selects ECT(1), the packets of L4S flows.
+        /// Packets to which `ce_threshold` applies, as "VALUE/MASK"; null: all packets. A packet is selected if its TOS
+        /// byte (DSCP and ECN) AND MASK equals VALUE. "0x1/0x3" selects ECT(1), the packets of L4S flows.
         ce_threshold_selector: Option<Selector> = None,
         /// Maximum length of all queues together in bytes, in addition to `limit`.
         memory_limit: Bytes = Bytes(32 << 20),
         /// Maximum number of packets dropped at once when a limit is reached.
         drop_batch: u32 = 64,
-        /// Published version of CoDel. The versions differ mainly in count, from which the time between drops follows:
-        /// `interval` / sqrt(count).
+        /// Published version of CoDel. The versions differ mainly in the value of count: the time between drops is
+        /// `interval` / sqrt(count). The discipline `codel` explains cycles and count.
         variant: Variant = Variant::Rfc8289,
         /// The backlog that CoDel takes into account: CoDel drops nothing while this backlog is at most one packet.
         law_sees: LawSees = LawSees::Total,

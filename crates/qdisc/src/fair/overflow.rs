@@ -26,9 +26,9 @@ pub enum Overflow {
     /// Packets of the longest queue are dropped until the arrival fits. The arrival counts as part of its queue. The
     /// keyword alone compares queues by bytes, and drops from the head.
     Longest(Longest),
-    /// ns-2's SFQ: the arrival is dropped if its queue holds at least half as many packets as still fit within `limit`.
-    /// It is also dropped if fewer packets fit than there are queues, and its queue holds more than an equal share of
-    /// `limit`. Needs a limit in packets and a fixed number of queues.
+    /// ns-2's SFQ. Let n be the number of packets in the arrival's queue, and f the number that still fit within
+    /// `limit`. The arrival is dropped if n >= f / 2, or if f < `queues` and n > `limit` / `queues`; quotients are
+    /// rounded down. Needs a limit in packets and a fixed number of queues.
     Ns2Sfq,
 }
 
@@ -60,8 +60,8 @@ pub enum End {
 pub enum Tie {
     /// The one with the lowest number.
     Lowest,
-    /// The one whose length changed last, which is often the queue of the arrival. If queues are compared by packets and
-    /// each holds one packet, the queue whose turn is next (Linux sfq).
+    /// The one whose length changed last, which is often the queue of the arrival. If queues are compared by packets
+    /// and every queue holds just one, it is the queue whose turn is next (Linux sfq).
     Latest,
 }
 
@@ -71,13 +71,13 @@ params! {
     pub struct Longest {
         /// The unit by which queues are compared.
         by: Measure = Measure::Bytes,
-        /// The end of the queue from which packets are dropped. With head, a queue that reaches its own limit also drops
-        /// its oldest packets; otherwise, the arrival is dropped.
+        /// The end of the queue from which packets are dropped. It also applies when a queue reaches its own limit:
+        /// with `head`, the queue drops its oldest packets, with `tail`, the arrival.
         from: End = End::Head,
-        /// The queue that is chosen if several are equally long.
+        /// The queue that loses packets if several are equally long.
         tie: Tie = Tie::Lowest,
-        /// Maximum number of packets that are dropped from a queue at once. Dropping stops earlier when half of the
-        /// queue's bytes are gone. With 1, packets are dropped one at a time.
+        /// Maximum number of packets dropped from the longest queue before the lengths are compared again. The batch
+        /// also ends when half of the queue's bytes are gone.
         batch: u32 = 1,
     }
 }

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Limit};
 
-/// The backlog that a queue's law takes into account.
+/// The backlog that a queue's law takes into account. CoDel, for example, drops nothing while this backlog is at most
+/// `max_packet`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LawSees {
@@ -37,7 +38,8 @@ params! {
         /// The AQM of each queue: the name of a law, such as "codel"; a table with its parameters, such as
         /// `{ codel = {..} }`; or "none".
         law: LawSpec = LawSpec::None,
-        /// The backlog that a queue's law takes into account.
+        /// The backlog that a queue's law takes into account. CoDel, for example, drops nothing while this backlog is
+        /// at most `max_packet`.
         law_sees: LawSees = LawSees::Own,
         /// The packets that are dropped when all queues together reach `limit` or `memory_limit`.
         overflow: Overflow = Overflow::Tail,

@@ -23,18 +23,19 @@ const TOS2PRIO: [u8; 16] = [0, 0, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
 const MOST_BANDS: u32 = 16;
 
 params! {
-    /// Parameters of a classifier into bands, with tc's names and defaults.
+    /// Parameters of the classifier that sorts packets into priority bands, with the names and defaults of tc's prio.
     pub struct PrioParams {
         /// Number of bands, 1 to 16; band 0 is served first.
         bands: u32 = 3,
-        /// Band of each of 16 priorities. A packet's TOS byte determines its priority, as in tc-prio(8).
+        /// List of 16 bands, one for each priority from 0 to 15. A packet's TOS byte determines its priority, as in
+        /// tc-prio(8).
         priomap: Vec<u8> = vec![1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
         /// Filters that override `priomap`. The first filter that matches a packet applies.
         filters: Vec<Filter> = Vec::new(),
     }
 }
 
-/// A filter, which sends the packets that it matches to a band.
+/// A filter: packets that match it go to its band.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PrioFilter")]
@@ -42,7 +43,7 @@ pub struct Filter {
     /// The packets that the filter matches.
     #[serde(rename = "match")]
     pub matches: Match,
-    /// The band of these packets, from 0.
+    /// Number of the band, counted from 0.
     pub band: u32,
 }
 

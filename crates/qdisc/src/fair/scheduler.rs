@@ -37,8 +37,8 @@ pub enum SchedulerSpec {
     PacketRoundRobin,
     /// One packet per turn; queues that have just become active go before the others (SFQ-CoDel).
     NewFirst,
-    /// About `quantum` bytes per turn; the last packet may exceed the quantum, and the next turn is shorter by the excess
-    /// (Linux SFQ).
+    /// About `quantum` bytes per turn: the last packet of a turn may exceed the quantum; the queue's next turn is
+    /// shorter by the excess (Linux SFQ).
     ByteRoundRobin(Quantum),
     /// Deficit round robin: at most `quantum` bytes per turn, plus the unused bytes of earlier turns.
     Drr(Quantum),

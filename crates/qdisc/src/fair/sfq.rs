@@ -59,7 +59,8 @@ params! {
         },
         /// Header fields whose hash selects a packet's queue; null: five_tuple, addresses (ns2).
         key: Option<HashKey> = None => if p.variant == Ns2 { HashKey::Addresses } else { HashKey::FiveTuple },
-        /// Time between changes of the hash's salt, after which flows are hashed to other queues; null: never.
+        /// Time between changes of the hash's salt, a random number; null: never. After a change, each flow is hashed
+        /// again as soon as none of its packets is queued.
         perturb: Option<Duration> = None,
         /// Bytes that a queue may send in one turn; null: one packet per turn, 1514B (linux).
         quantum: Option<Bytes> = None,

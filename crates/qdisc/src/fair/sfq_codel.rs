@@ -37,8 +37,8 @@ params! {
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false,
-        /// Published version of CoDel. The versions differ mainly in count, from which the time between drops follows:
-        /// `interval` / sqrt(count).
+        /// Published version of CoDel. The versions differ mainly in the value of count: the time between drops is
+        /// `interval` / sqrt(count). The discipline `codel` explains cycles and count.
         variant: Variant = Variant::Draft01,
         /// Puts all UDP flows into one separate bin. ns-2's `isolate_` does this for constant-rate packets.
         isolate_cbr: bool = false,

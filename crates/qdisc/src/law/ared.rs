@@ -30,8 +30,9 @@ const BAND: (f64, f64) = (0.4, 0.6);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Adaptation {
-    /// Floyd, Gummadi & Shenker 2001: moves max_p in small steps while the average is outside a band midway between the
-    /// thresholds.
+    /// Floyd, Gummadi & Shenker 2001: the average has a target band, 40 % to 60 % of the way from `min` to `max`. Above
+    /// the band, each adaptation adds 0.01 or max_p / 4 to max_p, whichever is less; below it, max_p is multiplied by
+    /// `beta`.
     Floyd2001,
     /// Feng, Kandlur, Saha & Shin 1999: divides max_p by 3 each time the average falls below the lower threshold, and
     /// doubles it each time the average rises above the upper threshold.
@@ -54,9 +55,9 @@ params! {
         max: Option<Limit> = None,
         /// Target delay, from which the default of `min` is derived.
         target: Duration = Duration::from_millis(5),
-        /// max_p at the start.
+        /// Initial max_p.
         probability: Prob = Prob::constant(0.1),
-        /// w, the weight of a sample in the average; null: derived from the link's rate by `auto_weight`.
+        /// w, the weight of a sample in the average queue length; null: derived from the link's rate by `auto_weight`.
         weight: Option<f64> = None,
         /// How `weight` (w) is derived from the link's rate.
         auto_weight: AutoWeight = AutoWeight::OneSecond,
@@ -67,14 +68,13 @@ params! {
         spacing: Spacing = Spacing::Wait,
         /// Effect of a packet's size on its drop probability.
         byte_mode: ByteMode = ByteMode::Counted,
-        /// Time between adaptations (floyd2001).
+        /// floyd2001: time between adaptations of max_p.
         interval: Duration = Duration::from_millis(500),
         /// Upper bound of max_p.
         top: Prob = Prob::constant(0.5),
         /// Lower bound of max_p.
         bottom: Prob = Prob::constant(0.01),
-        /// Factor by which max_p is multiplied on each adaptation while the average is below the band midway between
-        /// the thresholds (floyd2001).
+        /// floyd2001: factor by which each adaptation multiplies max_p while the average is below its target band.
         beta: Prob = Prob::constant(0.9),
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,

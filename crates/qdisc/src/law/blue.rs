@@ -17,15 +17,16 @@ use packet::{Ecn, MarkReason, PacketMeta, Reading};
 use units::{Duration, Limit, Prob, Problem, Rng, Time, ensure};
 
 params! {
-    /// Parameters of BLUE.
+    /// Parameters of BLUE. It drops or marks arrivals at random, all with the same probability, which starts at 0.
     pub struct BlueParams {
         /// Maximum length of the queue, as in droptail; null: 1000p.
         limit: Option<Limit> = None,
-        /// d1, the step up when the queue overflows.
+        /// d1, the increase of the probability when the queue overflows.
         increment: Prob = Prob::constant(0.02),
-        /// d2, the decrease when the link finds no packet to send; much smaller than `increment`.
+        /// d2, the decrease of the probability when the link finds no packet to send; usually much smaller than
+        /// `increment`.
         decrement: Prob = Prob::constant(0.002),
-        /// Shortest time between two steps.
+        /// Minimum time between two changes of the probability.
         freeze_time: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false,

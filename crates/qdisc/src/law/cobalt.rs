@@ -45,23 +45,25 @@ params! {
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them. This applies to CoDel only; BLUE always drops.
         ecn: bool = false,
-        /// True: the first time that the delay rises above `target`, CoDel waits for `interval` before the first drop, as it
-        /// always does while its count is 1 (ns-3). False: this first time, it drops the second packet above `target`
-        /// (CAKE).
+        /// Applies when the delay rises above `target` for the first time. True: CoDel waits for `interval` before the
+        /// first drop, as it does later whenever its count is 1 (ns-3). False: it drops the second packet above
+        /// `target` (CAKE).
         first_interval: bool = false,
-        /// Increase of BLUE's drop probability when the queue overflows.
+        /// Increase of BLUE's drop probability when the queue overflows, by default 1/256. The probability changes at
+        /// most once per `target`.
         p_inc: Prob = Prob::constant(1.0 / 256.0),
-        /// Decrease of BLUE's drop probability when the queue is empty.
+        /// Decrease of BLUE's drop probability when the queue is empty, by default 1/4096. The probability changes at
+        /// most once per `target`.
         p_dec: Prob = Prob::constant(1.0 / 4096.0),
         /// Sojourn time above which BLUE's drop probability increases even if the queue does not overflow; ns-3 uses
         /// 400ms. Null: never, as in CAKE.
         blue_threshold: Option<Duration> = None,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Restricts which queues count as new, as in CAKE. Used only with the schedulers `drr_plus_plus` and
-        /// `new_first`, which serve new queues first. If false, an empty queue counts as new when a packet joins it. If
-        /// true, it counts as new only if CoDel's count and BLUE's drop probability have fallen to 0. Otherwise, it
-        /// joins the old queues and, with `drr_plus_plus`, keeps its remaining credit.
+        /// Used only with the schedulers `drr_plus_plus` and `new_first`, which serve new queues first. If false, an
+        /// empty queue becomes new when a packet joins it. If true, as in CAKE, it becomes new only if CoDel's count
+        /// and BLUE's drop probability have fallen to 0; otherwise, it joins the old queues and, with `drr_plus_plus`,
+        /// keeps its remaining credit.
         holds_queue: bool = false,
     }
 }

@@ -52,9 +52,11 @@ params! {
         target: Duration = Duration::from_millis(10),
         /// INTERVAL, the time between updates of the probability, at least 100us.
         interval: Duration = Duration::from_millis(16),
-        /// A, the weight of the delay's distance from the target, in 1/s.
+        /// A, the integral gain, in 1/s: each update adds A × (delay - `target`) to the drop probability, scaled as in
+        /// RFC 8034.
         alpha: f64 = 0.25,
-        /// B, the weight of the delay's change since the last update, in 1/s.
+        /// B, the proportional gain, in 1/s: each update adds B × (delay - delay at the last update), scaled as in RFC
+        /// 8034.
         beta: f64 = 2.5,
         /// MAX_BURST: after the first drop, nothing more is dropped for this time, so that a burst can pass. This applies
         /// to the first drop after PIE has become active, or after the queue was quiet (two successive delays below half

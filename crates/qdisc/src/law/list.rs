@@ -20,7 +20,7 @@ macro_rules! laws {
                 "codel" Codel(law::codel::CodelParams), B, "RFC 8289; Nichols & Jacobson, ACM Queue 2012",
                     "Controlled delay: drops from the head while delay exceeds the target";
                 "cobalt" Cobalt(law::cobalt::CobaltParams), B, "CAKE; ns-3",
-                    "CoDel whose count falls gradually, and BLUE for flows that do not respond to drops";
+                    "CoDel whose drop rate falls gradually, and BLUE for flows that do not respond to drops";
                 "red" Red(law::red::RedParams), B, "Floyd & Jacobson 1993; ns-2 queue/red.cc; ALTQ",
                     "Random early detection: drops arrivals with a probability that grows with the average queue";
                 "ared" Ared(law::ared::AredParams), B, "Floyd, Gummadi & Shenker 2001; Feng et al. 1999",

@@ -35,14 +35,15 @@ const LONGEST_STEP: Duration = Duration(100_000_000);
 /// The curves of Figure 10.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Curve {
-    /// RED's ramp, applied to the queue length: thresholds in packets or bytes; `p_min` is not used.
+    /// RED's ramp over the queue length: 0 at `min_th`, `p_max` at `max_th`, 1 above. The thresholds are in packets or
+    /// bytes.
     #[serde(rename = "10a")]
     A10,
-    /// RED's ramp, applied to the sojourn time: thresholds as times; `p_min` is not used.
+    /// RED's ramp over the sojourn time: 0 at `min_th`, `p_max` at `max_th`, 1 above. The thresholds are times.
     #[serde(rename = "10b")]
     B10,
-    /// A function of the queue length or the sojourn time: a step to `p_min` at `min_th`, then a ramp to `p_max` at `max_th`,
-    /// constant above that. The simulations of ARRIS 2013 use this curve.
+    /// A step to `p_min` at `min_th`, then a ramp to `p_max` at `max_th`, and `p_max` above. The thresholds are
+    /// packets, bytes or times. The simulations of ARRIS 2013 use this curve.
     #[serde(rename = "10c")]
     C10,
 }
@@ -58,13 +59,14 @@ pub struct LredProfile {
     /// IP precedence of the packets (the upper three bits of the DSCP), 0 to 7.
     #[serde(default)]
     pub precedence: Option<u8>,
-    /// MINth, in the unit (time, packets or bytes) of the queue's `min_th`.
+    /// MINth: delay or queue length below which the drop probability is 0, in the unit (time, packets or bytes) of the
+    /// queue's `min_th`.
     pub min_th: Limit,
-    /// MAXth, the value at which the ramp ends.
+    /// MAXth: delay or queue length at which the drop probability reaches `p_max`, in the same unit as `min_th`.
     pub max_th: Limit,
-    /// Pmin, the probability at `min_th` (only with `curve` 10c).
+    /// Pmin, the drop probability at `min_th`. Only curve 10c uses it.
     pub p_min: Prob,
-    /// Pmax, the probability at `max_th`.
+    /// Pmax, the drop probability at `max_th`.
     pub p_max: Prob,
 }
 
@@ -75,21 +77,21 @@ params! {
         limit: Option<Limit> = None,
         /// Curve of ARRIS 2013 Figure 10: the drop probability as a function of the sojourn time or the queue length.
         curve: Curve = Curve::C10,
-        /// MINth, below which the curve's probability is 0. A time is compared with the sojourn time of the packet at
-        /// the head; packets or bytes are compared with the queue length.
+        /// MINth: delay or queue length below which the curve's probability is 0. A time is compared with the sojourn
+        /// time of the packet at the head; packets or bytes are compared with the queue length.
         min_th: Limit = Limit::Time(Duration::from_millis(200)),
-        /// MAXth, the value at which the ramp ends, in the unit of `min_th`.
+        /// MAXth: delay or queue length at which the curve's probability reaches `p_max`, in the unit of `min_th`.
         max_th: Limit = Limit::Time(Duration::from_millis(400)),
-        /// Pmin, the probability at `min_th` (only with `curve` 10c).
+        /// Pmin, the drop probability at `min_th`. Only curve 10c uses it.
         p_min: Prob = Prob::constant(0.01),
-        /// Pmax, the probability at `max_th`. Figures 10a and 10b of ARRIS 2013 call it Pa.
+        /// Pmax, the drop probability at `max_th`. Figures 10a and 10b of ARRIS 2013 call it Pa.
         p_max: Prob = Prob::constant(0.05),
         /// Weight of the newest sample in the average to which the curve is applied. Each packet at the head gives one
         /// sample. With 1, there is no averaging.
         weight: f64 = 1.0,
         /// Gain in 1/s, from 0 to 1, of an integral term that is added to the curve's probability. With 0, as in ARRIS
-        /// 2013, there is no such term. With a gain above 0, `min_th` is the target of the delay or the queue length,
-        /// not only the value at which drops begin.
+        /// 2013, there is no such term. With a gain above 0, the law also holds the delay or the queue length near
+        /// `min_th`, which is then its target.
         integral: f64 = 0.0,
         /// The delay compared with `min_th` and `max_th`, if these are times.
         sojourn: Sojourn = Sojourn::Queue,

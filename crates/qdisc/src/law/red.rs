@@ -78,20 +78,21 @@ params! {
         max: Option<Limit> = None,
         /// max_p, the drop probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
         probability: Option<Prob> = None => Prob::constant(if matches!(p.variant, Floyd93 | Linux) { 0.02 } else { 0.1 }),
-        /// w, the weight of a sample in the average; null: computed from `burst`; without a `burst`, from the link's
-        /// rate by the rule `auto_weight`; without both, 0.002.
+        /// w, the weight of a sample in the average queue length; null: computed from `burst`; without a `burst`, from
+        /// the link's rate by the rule `auto_weight`; without both, 0.002.
         weight: Option<f64> = None,
-        /// Number of packets that an empty queue accepts in one burst without drops. If `weight` (w) is not given, it
-        /// is computed from this number as in tc: w is the largest power of 1/2 with `burst + 1 - min / avpkt <= (1 -
-        /// (1 - w)^burst) / w`. Null: none (floyd93, ns2, altq), (2 × `min` + `max`) / 3 in packets (linux).
+        /// Size, in packets, of a burst that an empty queue accepts without drops. If `weight` (w) is not given, it is
+        /// computed from this number as in tc: w is the largest power of 1/2 with `burst + 1 - min / avpkt <= (1 - (1 -
+        /// w)^burst) / w`. Null: none (floyd93, ns2, altq), (2 × `min` + `max`) / 3 in packets (linux).
         burst: Option<u32> = None,
         /// How `weight` (w) is derived from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2). Has no
-        /// effect if `weight` or `burst` is given, nor with linux, whose `burst` is never null.
+        /// effect if `weight` or `burst` is given, or with variant linux, which always has a `burst`.
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
-        /// Mean packet size, for idle times, `byte_mode` and computed thresholds; null: 1000B, 500B (ns2).
+        /// Mean packet size, from which idle times, `byte_mode` and computed thresholds are derived; null: 1000B, 500B
+        /// (ns2).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Ns2 { 500 } else { 1000 }),
-        /// Transmission time of a typical packet, which is the unit of idle times; null: the time of `avpkt` at
-        /// `bandwidth`; without a `bandwidth`, 800us, the time of 1000 bytes at 10 Mbit/s (altq).
+        /// Transmission time of a typical packet, the unit in which idle times are counted; null: the time of `avpkt`
+        /// at `bandwidth`; without a `bandwidth`, 800us, the time of 1000 bytes at 10 Mbit/s (altq).
         packet_time: Option<Duration> = None,
         /// Rate from which `packet_time` is computed, as in tc (whose default is 10mbit); null: the link's rate, none
         /// (altq).
@@ -120,8 +121,7 @@ params! {
         /// Number of queued packets up to which RED drops no arrival, whatever the average. With 0, there is no such
         /// exception. Null: 0 (floyd93, linux), 1 (ns2, altq).
         min_queue: Option<u32> = None => u32::from(matches!(p.variant, Ns2 | Altq)),
-        /// True if the first packet after the average has risen to `min` is never dropped early; null: true, false
-        /// (floyd93).
+        /// When the average has risen to `min`, the first packet is never dropped early; null: true, false (floyd93).
         first_passes: Option<bool> = None => p.variant != Floyd93,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,

@@ -45,19 +45,20 @@ pub struct Profile {
     pub probability: Prob,
 }
 
-/// Parameters of RIO (RED with In and Out): which packets are "in", a ramp for in-packets, and a ramp for out-packets.
+/// Parameters of RIO (RED with In and Out). Packets with a DSCP in `in_dscp` are "in"; all others are "out". Each of
+/// the two has its own ramp.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rio {
-    /// DSCPs whose packets are "in" (in profile); all other packets are "out".
+    /// DSCPs whose packets are "in" (in profile, that is, within the contracted rate).
     pub in_dscp: Vec<u8>,
-    /// Ramp of in-packets, applied to the average of in-packets.
+    /// Ramp for in-packets. Its input is the average number of in-packets (or their bytes) in the queue.
     pub r#in: RampParams,
-    /// Ramp of out-packets, applied to the average of all packets.
+    /// Ramp for out-packets. Its input is the average length of the whole queue.
     pub out: RampParams,
 }
 
-/// Thresholds and probability of a ramp.
+/// A ramp: the drop probability rises linearly from 0 at `min` to `probability` at `max`, and is 1 from there on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RampParams {
@@ -79,9 +80,9 @@ params! {
         /// begin later for a higher precedence. Precedence is the upper three bits of the DSCP.
         ladder_max: Limit = Limit::Packets(40),
         /// max_p, the drop probability just below the upper threshold, for packets without an entry in `profiles`.
-        /// Cisco's default is a mark probability denominator of 10.
+        /// Cisco writes this default as a mark probability denominator of 10.
         probability: Prob = Prob::constant(0.1),
-        /// w, the weight of a sample in the average: 2^-n for Cisco's exponent n, which is 9 by default.
+        /// w, the weight of a sample in the average queue length: 2^-n for Cisco's exponent n, whose default is 9.
         weight: f64 = 1.0 / 512.0,
         /// Thresholds for packets with a given DSCP or precedence. They replace the thresholds that follow from
         /// `ladder_max`, and must have its unit (packets, bytes or time).

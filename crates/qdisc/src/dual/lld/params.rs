@@ -25,14 +25,15 @@ pub enum DelayEstimate {
 
 params! {
     /// Parameters of the two coupled queues of Low Latency DOCSIS. The aggregate is the Classic and the Low Latency
-    /// service flow together. The rates come from the modem or shaper behind the queues.
+    /// service flow together. Names in capitals are those of the DOCSIS specification. The rates come from the modem or
+    /// shaper behind the queues.
     pub struct DocsisLldParams {
         /// Code points (DSCPs, 0 to 63) whose packets go to the Low Latency queue regardless of their ECN field. Code
         /// point 45 is non-queue-building (NQB) traffic; operators often add 46 (EF).
         l_dscp: Vec<u8> = vec![45],
         /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. On a slow link, MAXTH is
-        /// raised so that the ramp does not begin below the transmission time of two 2000-byte packets. The raised ramp
-        /// begins at 65.535ms at most.
+        /// raised so that the ramp of marks (`lg_range`) does not begin below the transmission time of two 2000-byte
+        /// packets. The raised ramp begins at 65.535ms at most.
         max_th: Duration = Duration::from_micros(1000),
         /// LG_RANGE: the ramp of marks begins 2^lg_range ns below MAXTH (`max_th`); 19 gives 0.52 ms.
         lg_range: u8 = 19,
@@ -42,10 +43,10 @@ params! {
         /// k: packets of the Low Latency queue are marked with a probability of at least k times the square root of the Classic
         /// queue's drop probability.
         coupling_factor: f64 = 2.0,
-        /// Buffer of the Low Latency queue; null: 10ms at the aggregate's rate, at least 40000B.
+        /// Buffer of the Low Latency queue; null: 10ms at the aggregate's sustained rate, at least 40000B.
         l_limit: Option<Limit> = None,
         /// Share of the Low Latency queue while both queues have packets, in 256ths. The estimate of the Classic
-        /// queue's delay assumes that the Low Latency queue takes at most this share. The two queues also take turns by
+        /// queue's delay assumes that the Low Latency queue takes at most this share. The two queues are also served by
         /// this share, except in a DOCSIS 3.1 modem or CMTS, which has its own `scheduling_weight`.
         scheduling_weight: u8 = 230,
         /// Queue protection: while the Low Latency queue is long, packets of the flows that make it long go to the Classic
@@ -54,16 +55,15 @@ params! {
         /// CRITICALqL: while the Low Latency queue's delay is at most this, queue protection moves no packet to the
         /// Classic queue; null: MAXTH, including the raise on a slow link (`max_th`).
         critical_ql: Option<Duration> = None,
-        /// CRITICALqLSCORE, the score above which a flow's packets move to the Classic queue if the delay is just above
-        /// CRITICALqL. The longer the delay, the lower the score that is enough: packets move when delay > CRITICALqL
-        /// and delay × score > CRITICALqL × CRITICALqLSCORE. A flow's score is the time in which the flow's congested
-        /// bytes age away (`lg_aging`).
+        /// CRITICALqLSCORE: critical score of a flow. A flow's score is the time in which its congested bytes age away
+        /// (`lg_aging`). Its packets move to the Classic queue if delay > CRITICALqL and delay × score > CRITICALqL ×
+        /// CRITICALqLSCORE. So the longer the delay, the lower the score that is enough.
         critical_ql_score: Duration = Duration::from_micros(4000),
         /// LG_AGING: a flow's congested bytes age away at 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s. Each packet
         /// of the flow adds the packet's size times the ramp's probability to the congested bytes.
         lg_aging: u8 = 19,
-        /// BI_SIZE: queue protection keeps the scores of flows in 2^bucket_id_size buckets, one flow in each. One more
-        /// bucket is shared by all flows that find no free bucket.
+        /// BI_SIZE: queue protection keeps the scores of flows in 2^bucket_id_size buckets, one flow in each. Flows
+        /// that find no free bucket share one further bucket.
         bucket_id_size: u8 = 5,
         /// ATTEMPTS: number of buckets in which queue protection looks for room for a flow, 1 to 8. `attempts` ×
         /// `bucket_id_size` is at most 32.

@@ -10,8 +10,8 @@ use units::{Bytes, Duration, Limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Variant {
-    /// RFC 8289 (2018): if drops begin again within 16 intervals, count resumes with the number of drops after the
-    /// first in the last cycle, but at least 1.
+    /// RFC 8289 (2018): if a new cycle of drops begins within 16 intervals of the last one, count resumes at the number
+    /// of drops in the last cycle minus 1, but at least 1.
     Rfc8289,
     /// Like RFC 8289, but 1/sqrt(count) is computed with one 16-bit Newton step, and drops begin only after the end of
     /// the interval, not exactly at its end. A packet that both CoDel and `ce_threshold` mark counts as two marks.
@@ -35,7 +35,7 @@ pub enum Variant {
 #[serde(rename_all = "snake_case")]
 pub enum Reentry {
     /// count - lastcount, but at least 1 (RFC 8289, Linux). lastcount is the count at the first drop of the last cycle,
-    /// so the difference is the number of drops after the first.
+    /// so the difference is the number of drops in that cycle minus 1.
     Delta,
     /// count - 2, but at least 1 (draft-01, ACM Queue).
     MinusTwo,
@@ -61,9 +61,8 @@ pub enum Entry {
     AtInterval,
     /// At the first packet strictly after the end of `interval` (Linux).
     AfterInterval,
-    /// When the delay has been above `target` for twice `interval` (ACM Queue). Soon after a cycle, `interval` is
-    /// enough. At the end of a cycle, the next drop is already scheduled; "soon" lasts until `interval` after the time
-    /// of this drop.
+    /// When the delay has been above `target` for twice `interval` (ACM Queue). Soon after a cycle, one `interval` is
+    /// enough. "Soon" is less than one `interval` after the time for which the next drop of that cycle was scheduled.
     AtSecondInterval,
 }
 
@@ -106,9 +105,8 @@ params! {
         ecn: bool = false,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Packets to which `ce_threshold` applies, as "VALUE/MASK". One byte of the IP header contains DSCP and ECN. A
-        /// packet is selected if this byte AND MASK equals VALUE. "0x1/0x3" selects ECT(1), the packets of L4S flows.
-        /// Null: all packets.
+        /// Packets to which `ce_threshold` applies, as "VALUE/MASK". A packet is selected if its TOS byte (DSCP and
+        /// ECN) AND MASK equals VALUE. "0x1/0x3" selects ECT(1), the packets of L4S flows. Null: all packets.
         ce_threshold_selector: Option<Selector> = None,
         /// The delay compared with `target`.
         sojourn: Sojourn = Sojourn::Queue,
@@ -127,8 +125,8 @@ params! {
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
         /// Time for which CoDel remembers its count after a cycle, as a number of intervals. This time begins when the
-        /// next drop of that cycle would have been due. If a new cycle begins within this time, count starts as
-        /// `reentry` specifies; if it begins later, count starts at 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
+        /// next drop of that cycle would have been due. A new cycle within this time starts with the count that
+        /// `reentry` specifies, a later one with 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
             Variant::Draft01 | Variant::Kmn => 8,

@@ -71,9 +71,11 @@ params! {
         target: Option<Duration> = None => ms(if p.variant == Draft2013 { 20 } else { 15 }),
         /// T_UPDATE, the time between updates of the probability, at least 100us; null: 15ms, 30ms (draft2013).
         tupdate: Option<Duration> = None => ms(if p.variant == Draft2013 { 30 } else { 15 }),
-        /// Weight of the delay's distance from the target, in 1/s. tc's unit is 1/16 per second: 0.125 is tc's 2.
+        /// Integral gain, in 1/s: each update adds `alpha` × (delay - `target`) to the drop probability, scaled by
+        /// `tuning`. tc's unit is 1/16 per second: 0.125 is tc's 2.
         alpha: f64 = 0.125,
-        /// Weight of the delay's change since the last update, in 1/s; 1.25 is tc's 20.
+        /// Proportional gain, in 1/s: each update adds `beta` × (delay - delay at the last update), scaled by `tuning`.
+        /// 1.25 is tc's 20.
         beta: f64 = 1.25,
         /// MAX_BURST: time without early drops, at the start and after a quiet update. An update is quiet if the
         /// probability is 0, and the delays at this update and the previous one are below half of `target`. Null:
@@ -88,7 +90,7 @@ params! {
         /// MEAN_PKTSIZE, the mean packet size, for `bytemode` and the default of `spared`; null: 1000 bytes, 1514
         /// (linux).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Linux { 1514 } else { 1000 }),
-        /// Backlog up to which nothing is dropped early; null: 2 × `avpkt`, one byte less (linux).
+        /// Backlog, in bytes, up to which nothing is dropped early; null: 2 × `avpkt`, one byte less (linux).
         spared: Option<Bytes> = None => Bytes(2 * p.avpkt().0 - u64::from(p.variant == Linux)),
         /// The delay that is compared with half of `target`. While this delay is lower and the probability is below 0.2,
         /// no arrival is dropped early. Null: last_update, present (linux with `delay = "timestamp"`).
@@ -123,8 +125,9 @@ params! {
         /// Share of `limit` that the backlog must reach before PIE becomes active (RFC 8033 §5.3: 1/3). A share above 0
         /// needs an explicit `limit`. With 0, PIE is always active.
         activation: Prob = Prob::default(),
-        /// Table of the factors by which the steps of the probability are multiplied. The factor depends on the current
-        /// probability, so that steps are small while the probability is small. Null: rfc8033, coarse (draft2013).
+        /// Table of the factors by which the step of the drop probability at an update is multiplied. The factor
+        /// depends on the current probability, so that steps are small while the probability is small. From a
+        /// probability of 0.1 on, a step adds at most 0.02. Null: rfc8033, coarse (draft2013).
         tuning: Option<Tuning> = None => if p.variant == Draft2013 { Tuning::Coarse } else { Tuning::Rfc8033 },
         /// Delay above which each update adds 0.02 to the probability; null: never (rfc8033), 250ms (linux), 200ms
         /// (draft2013).
