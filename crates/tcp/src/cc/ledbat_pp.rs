@@ -67,7 +67,8 @@ group! {
     pub(crate) struct LedbatPpParams {
         /// TARGET: target queueing delay. Default 60ms.
         pub target: Duration = Duration::from_millis(60),
-        /// Constant: strength of the reduction while the queueing delay exceeds the target. Default 1.
+        /// Constant: strength of the reduction. While the queueing delay exceeds the target, each round trip takes
+        /// Constant × window × (delay / target - 1) from the window, at most half of it. Default 1.
         pub constant: f64 = 1.0,
         /// BASE_HISTORY: the base round trip is the minimum over this number of minutes. Default 10.
         pub base_history: u32 = 10,

@@ -31,12 +31,12 @@ macro_rules! controllers {
             /// DCTCP, in the form that `dctcp_form` names: reduces the window in proportion to the share of packets marked. Needs
             /// `ecn`, with `ecn_feedback` `dctcp` or `accecn`.   Source: RFC 8257; Linux.
             "dctcp" Dctcp(dctcp::Dctcp),
-            /// TCP Prague 0.7: a paced DCTCP for the Internet. The rate is the same at all short round-trip times. Needs
-            /// `ecn_feedback = "accecn"`.
-            /// Source: draft-briscoe-iccrg-prague-congestion-control; Linux (L4STeam).
+            /// TCP Prague 0.7: a paced DCTCP for the Internet. Its rate is the same at all round-trip times below 25
+            /// ms. Needs `ecn_feedback = "accecn"`. Source: draft-briscoe-iccrg-prague-congestion-control; Linux
+            /// (L4STeam).
             "prague" Prague(prague::Prague),
-            /// A constant window: the initial window or, if `initial_ssthresh` is set and larger, that threshold, to
-            /// which the window grows by slow start. Marks and losses do not change the window. After a timeout, it
+            /// A constant window: the initial window or, if it is set and larger, `initial_ssthresh`, to which the
+            /// window then grows by slow start. Marks and losses do not change the window. After a timeout, the window
             /// grows by slow start from one segment to `initial_ssthresh` or, if that is not set, to the initial
             /// window. For experiments, and for programs that set the window from outside. Source: RFC 5681 §3.1 for
             /// slow start.

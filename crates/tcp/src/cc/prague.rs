@@ -64,15 +64,15 @@ const DITHER: f64 = 4.0 / 128.0;
 group! {
     /// Parameters of TCP Prague.
     pub(crate) struct PragueParams {
-        /// Dependence of the rate on round-trip times below 25 ms.   Source: L4STeam, tcp_prague.c.
+        /// How Prague's rate depends on round-trip times below 25 ms.   Source: L4STeam, tcp_prague.c.
         pub prague_rtt: PragueRtt = PragueRtt::Scaled,
-        /// Earliest time of the next cut of Prague's window.
+        /// When a mark may cut Prague's window again.
         pub prague_cut: PragueCut = PragueCut::Rounds,
     }
 }
 
 words! {
-    /// Dependence of the rate on round-trip times below 25 ms.
+    /// How Prague's rate depends on round-trip times below 25 ms.
     pub(crate) enum PragueRtt {
         /// After four rounds outside slow start, a round-trip time below 25 ms counts as 25 ms, so the rate is the same at all
         /// short round-trip times. Version 0.7.
@@ -84,7 +84,7 @@ words! {
         "own" Own,
     }
 
-    /// Earliest time of the next cut of Prague's window.
+    /// When a mark may cut Prague's window again.
     pub(crate) enum PragueCut {
         /// At the first mark after each update of alpha, the moving average of the share of marks. Rates follow the
         /// draft's formula.   Source: draft-briscoe-iccrg-prague-congestion-control.

@@ -6,9 +6,9 @@ use units::Problem;
 group! {
     /// Parameters shared by several controllers.
     pub struct SharedParams {
-        /// Multiplicative decrease: the share of the window kept after a loss. Only the controllers named with the
-        /// default use this key; it is refused with the others. Default: 0.5 for reno, dctcp, ledbat and ledbat++, 0.7
-        /// for cubic (717/1024 in Linux's form), 819/1024 for cubic-2.6.22.
+        /// Multiplicative decrease: the share of the window kept after a loss. Only the controllers for which a default
+        /// is listed accept this key. Default: 0.5 for reno, dctcp, ledbat and ledbat++, 0.7 for cubic (717/1024 in
+        /// Linux's form), 819/1024 for cubic-2.6.22.
         pub beta: Option<f64> = None,
         /// Share of the window that reno and cubic keep after a CE mark outside slow start. Alternative Backoff with ECN
         /// recommends 0.8 for reno and 0.85 for cubic. Default: as after a loss. Source: RFC 8511 §3.

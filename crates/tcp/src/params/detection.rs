@@ -51,12 +51,12 @@ words! {
         /// Fast retransmit, and fast recovery until the first new ACK. Only one fast retransmit per window, as with ns-2's
         /// `bugFix_`.   Source: RFC 5681 §3.2.
         "reno" Reno,
-        /// Like `reno`, but a partial ACK retransmits the next hole and does not end the recovery. The timer follows the
-        /// impatient variant. Source: RFC 6582.
+        /// Like `reno`, but a partial ACK retransmits the next hole and does not end the recovery. The retransmission
+        /// timer follows the RFC's impatient variant. Source: RFC 6582.
         "newreno" Newreno,
-        /// Recovery by a scoreboard, with pipe, IsLost, NextSeg (1) to (4) and the rescue retransmission. If the other
-        /// end has no SACK, this end uses `newreno` and `dupthresh`, without `undo` and `frto`; the threshold of
-        /// `forward-ack` becomes 3. Source: RFC 6675.
+        /// Recovery with a SACK scoreboard: the RFC's pipe, IsLost, NextSeg (1) to (4) and rescue retransmission. If
+        /// the other end has no SACK, this end uses `newreno` and `dupthresh`, without `undo` and `frto`; the threshold
+        /// of `forward-ack` becomes 3. Source: RFC 6675.
         "sack" Sack,
     }
 

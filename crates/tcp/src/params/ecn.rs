@@ -9,7 +9,7 @@ const ACCECN_BYTES: u32 = 12;
 group! {
     /// Explicit congestion notification.
     pub struct EcnParams {
-        /// ECN is used: a client requests it, and a server accepts it.   Source: RFC 3168; RFC 9768 with `ecn_feedback =
+        /// Uses ECN: a client requests it, and a server accepts it.   Source: RFC 3168; RFC 9768 with `ecn_feedback =
         /// "accecn"`.
         pub ecn: bool = false,
         /// ECN codepoint of ECN-capable packets. Default: `ect1` for prague, otherwise `ect0`.
@@ -19,11 +19,11 @@ group! {
         pub ect_on: Option<EctOn> = None,
         /// How ACKs report CE marks.
         pub ecn_feedback: EcnFeedback = EcnFeedback::Rfc3168,
-        /// Segments also carry AccECN's byte counters. Without these counters, the count of marks is ambiguous if an ACK
-        /// covers more than seven segments. The sender then assumes the largest number that the ACK allows, as in RFC 9768
-        /// §A.2, so after lost or rare ACKs it also counts marks that never were. The counters take 12 bytes of options, so
-        /// a packet of 1500 bytes carries 1436 bytes of payload. Needs `ecn_feedback = "accecn"`.
-        /// Source: RFC 9768 §3.2.3.
+        /// Segments also carry AccECN's byte counters. Without these counters, the count of marks is ambiguous if an
+        /// ACK covers more than seven segments. The sender then assumes the largest number that the ACK allows, as in
+        /// RFC 9768 §A.2, so after lost or rare ACKs its count may be too high. The counters take 12 bytes of options,
+        /// so a packet of 1500 bytes carries 1436 bytes of payload. Needs `ecn_feedback = "accecn"`. Source: RFC 9768
+        /// §3.2.3.
         pub accecn_option: bool = false,
     }
 
@@ -54,16 +54,16 @@ words! {
         /// Exact counts: ECE reflects the CE bit of the acknowledged segments. When the CE bit changes, two ACKs are sent at
         /// once: one for the segments before the change, and one for the segment with the changed bit.   Source: RFC 8257 §3.2.
         "dctcp" Dctcp,
-        /// Counts, by a 3-bit counter in every segment. They are exact for ACKs of up to seven segments, and with
-        /// `accecn_option`; otherwise they are upper bounds. The handshake negotiates AccECN. If the peer supports
-        /// only RFC 3168, the feedback is that of RFC 3168, and an end whose controller needs AccECN, as prague does,
-        /// sends no ECN-capable packets. ECN is off if the peer does not support ECN. Source: RFC 9768.
+        /// Every segment carries a 3-bit counter of marks. The sender's count is exact for ACKs of up to seven
+        /// segments, and with `accecn_option`; otherwise, it is an upper bound. The handshake negotiates AccECN. If the
+        /// peer supports only RFC 3168, the feedback is that of RFC 3168, and an end whose controller needs AccECN, as
+        /// prague does, sends no ECN-capable packets. ECN is off if the peer does not support ECN. Source: RFC 9768.
         "accecn" Accecn,
     }
 
     /// The ECN codepoint that declares a packet ECN-capable.
     pub enum Ect {
-        /// ECT(0): classic ECN, in which a mark has the meaning of a loss.   Source: RFC 3168 §5.
+        /// ECT(0): classic ECN, in which a sender responds to a mark as to a loss.   Source: RFC 3168 §5.
         "ect0" Ect0,
         /// ECT(1): L4S (low latency, low loss, scalable throughput).   Source: RFC 9331 §2.
         "ect1" Ect1,

@@ -7,23 +7,23 @@ group! {
     /// How a connection opens.
     pub struct OpeningParams {
         /// Connections have a three-way handshake and FINs. If false, as in ns-2's one-way agents, both ends are
-        /// established at once, no FIN is sent, and a side that has closed is finished when all of its data is
+        /// established at once and send no FIN; a side that has closed is finished when all of its data is
         /// acknowledged.
         pub handshake: bool = true,
         /// Maximum wait between two SYNs.
         pub max_syn_rto: Duration = Duration::from_secs(120),
-        /// Number of timeouts of the client's SYN, counted from the first, that do not double the wait. They do not
-        /// count in `syn_retries` either. Linux since 6.5: 4.
+        /// Number n: the first n timeouts of the client's SYN do not double the wait, and do not count towards
+        /// `syn_retries`. Linux since 6.5: 4.
         pub syn_linear_timeouts: u32 = 4,
         /// Number of SYN retransmissions before the connection fails; null (in a JSON file): unlimited.
         pub syn_retries: Option<u32> = Some(6),
-        /// If the SYN or SYN-ACK was lost, the first window of its sender is one segment. A sender that has repeated it
-        /// assumes the loss, unless an echoed time stamp shows that the first one arrived. Linux assumes the loss only
-        /// after two repeats. Source: RFC 5681 §3.1; Linux, tcp_init_transfer.
+        /// The first window is one segment if the sender's SYN or SYN-ACK was lost. A sender assumes this loss if it
+        /// has repeated the packet (Linux: at least twice), unless an echoed time stamp shows that the first copy
+        /// arrived. Source: RFC 5681 §3.1; Linux, tcp_init_transfer.
         pub syn_loss_restricts: bool = true,
         /// First window.
         pub initial_window: InitialWindow = InitialWindow::Segments(10),
-        /// First slow start threshold, segments. Absent: infinite.
+        /// Initial slow start threshold, segments. Absent: infinite.
         pub initial_ssthresh: Option<f64> = None,
     }
 

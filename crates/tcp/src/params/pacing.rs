@@ -6,30 +6,28 @@ use units::Problem;
 group! {
     /// How segments leave.
     pub struct PacingParams {
-        /// Paces segments even if the controller sets no pacing rate, as with the queue discipline fq or with TCP's
-        /// own pacing. Per round trip, the rate is then twice the window while the window is below half of ssthresh,
-        /// and 1.2 times the window otherwise. A controller's own rate is always used.
-        /// Source: Linux's tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
+        /// Paces segments even if the controller sets no pacing rate, as with the queue discipline fq or with TCP's own
+        /// pacing. The rate is then two windows per round trip while the window is below half of ssthresh, and 1.2
+        /// windows per round trip otherwise. If the controller sets a rate, this rate is used instead. Source: Linux's
+        /// tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
         pub paced: bool = false,
-        /// Method by which a pacing sender keeps its rate. A sender paces if its controller sets a pacing rate, or
-        /// with `paced`.
+        /// How a pacing sender spaces its bursts. A sender paces if its controller sets a pacing rate, or with `paced`.
         pub pacing: Pacing = Pacing::LinuxInternal,
         /// Maximum number of segments in a burst, which a host passes to its device in one piece. 1: single segments.
-        /// Linux: 65535. If above 1, bursts have the size of TSO autosizing, up to this maximum: the data of 1/1024 s
-        /// at the pacing rate, more at round-trip times below 5 ms, but at least two segments and at most 64 kB. If
-        /// the windows have no room for a whole burst, a sender usually waits for the next ACK instead of sending a
-        /// smaller burst. Source: ip-link(8), gso_max_segs.
+        /// Linux: 65535. If above 1, a burst has the size of Linux's TSO autosizing, up to this maximum: the data of
+        /// 1/1024 s at the pacing rate (more at round-trip times below 5 ms), but at least two segments and at most 64
+        /// kB. If the windows have no room for a whole burst, a sender usually waits for the next ACK instead of
+        /// sending a smaller burst. Source: ip-link(8), gso_max_segs.
         pub gso_max_segs: u32 = 1,
         /// Segmentation offload: a burst leaves as one packet, which queues treat as a whole until it is split.
         /// Contiguous retransmissions also leave as one packet. Receivers acknowledge a packet once (GRO). The size
         /// of a packet includes the headers of all segments, and is at most 65535 bytes: 43 segments of 1448 bytes.
         /// (Linux counts one header, which allows 45.) Needs `gso_max_segs` above 1.
         pub tso: bool = false,
-        /// TCP small queues: a limit on the data of each connection in the first link of the sender's host, queued or
-        /// in transmission. The limit is two bursts or, if that is more, the data of 1/1024 s at the pacing rate. For
-        /// retransmissions, it is twice as high. All other data waits in the socket. Intended for a bottleneck in the
-        /// sender's own host, where the program and the queue discipline run on one machine. Source: Linux's
-        /// tcp_small_queue_check, tcp_limit_output_bytes (4 MB).
+        /// TCP small queues: limits the data that each connection may have in the first link of its host, queued or in
+        /// transmission. The limit is two bursts or the data of 1/1024 s at the pacing rate, whichever is more; for
+        /// retransmissions, it is twice as high. All other data waits in the socket. Use it if the bottleneck's queue
+        /// is in the sender's own host. Source: Linux's tcp_small_queue_check, tcp_limit_output_bytes (4 MB).
         pub tsq: bool = false,
     }
 

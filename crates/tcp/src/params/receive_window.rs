@@ -66,8 +66,8 @@ impl Text for ReceiveWindow {
 }
 units::text_serde!(ReceiveWindow);
 
-/// Memory of a receive buffer that grows on demand. Half of it is for payload, and the other half for the kernel's
-/// overhead (tcp_adv_win_scale 1). Linux's minimum is left out, because it matters only under memory pressure.
+/// Memory of a receive buffer that grows on demand. Half of the memory holds payload; the other half covers the
+/// kernel's overhead (tcp_adv_win_scale 1). Linux's minimum is left out, because it matters only under memory pressure.
 ///
 /// Source: Linux's tcp_rmem; ip-sysctl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

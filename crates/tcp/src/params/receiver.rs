@@ -7,16 +7,17 @@ use units::{Bytes, Duration, Problem};
 group! {
     /// ACK policy of the receiver, and size of its window.
     pub struct ReceiverParams {
-        /// Number n of data segments per ACK: every n-th segment is acknowledged at once. A segment that is out of
-        /// order or fills a hole is always acknowledged at once.
+        /// Number n of data segments per ACK: every n-th segment is acknowledged at once. So is every segment that is
+        /// out of order or fills a hole.
         pub ack_every: u32 = 2,
         /// Maximum delay of an ACK that waits for more segments. ACKs wait if `ack_every` is above 1. With the preset
         /// ns2-fulltcp-sack, they wait after a short segment.
         pub delayed_ack: Duration = Duration::from_millis(40),
-        /// Number of ACKs at the start of a connection that leave at once (Linux's quickack).
+        /// Number of ACKs at the start of a connection that are not delayed (Linux's quickack).
         pub quick_acks: u32 = 16,
-        /// A segment with PSH is acknowledged at once. Linux has done this since 6.6 if the application reads at once. Senders
-        /// set PSH on the last segment of a burst of several, and on the last segment of the data written.
+        /// A segment with the flag PSH is acknowledged at once. Linux has done this since 6.6 if the application reads
+        /// at once. Senders set PSH on the last segment of a burst of several, and on the last segment of the data
+        /// written.
         pub ack_pushed: bool = false,
         /// Delays the ACKs of segments that are out of order, beginning with the fourth since the last segment in order
         /// (Linux's SACK compression). One ACK then covers all of them.

@@ -7,8 +7,8 @@ group! {
     pub(crate) struct ReductionParams {
         /// How the window is reduced to ssthresh.
         pub reduction: Reduction = Reduction::Prr,
-        /// True if ssthresh is a share of FlightSize, the data sent but not yet acknowledged, as in RFC 5681. If
-        /// false, it is a share of the window, as in Linux and ns-2.
+        /// Basis of ssthresh after a loss. True: a share of FlightSize, the data sent but not yet acknowledged, as in
+        /// RFC 5681. False: a share of the window, as in Linux and ns-2.
         pub reduce_from_flight: bool = false,
     }
 }
@@ -24,9 +24,9 @@ words! {
         /// The window becomes ssthresh at once, but the data in flight is reduced by one segment for every two ACKs until it
         /// fits into the window.   Source: ns-2's Agent/TCP/Linux.
         "held-rate-halving" HeldRateHalving,
-        /// Proportional rate reduction: the amount of data sent is ssthresh / old window times the amount delivered.
-        /// Once less than ssthresh is in flight, an ACK releases as much data as it reports delivered, and one
-        /// segment more if it acknowledges new data and reveals no further loss, until ssthresh is in flight again.
+        /// Proportional rate reduction: at first, the amount of data sent is (ssthresh / old window) times the amount
+        /// delivered. Once less than ssthresh is in flight, an ACK releases as much data as it reports delivered, and
+        /// one segment more if it acknowledges new data and reveals no further loss, until ssthresh is in flight again.
         /// Source: RFC 9937; Linux.
         "prr" Prr,
     }

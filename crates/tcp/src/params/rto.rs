@@ -21,9 +21,9 @@ group! {
         pub max_rto: Duration = Duration::from_secs(120),
         /// Maximum number of doublings of the RTO: 6 in ns-2 and BSD. With 16, only `max_rto` limits the RTO.
         pub backoff_doublings: u8 = 16,
-        /// Source of round-trip samples.
+        /// How RTT samples are taken.
         pub rtt_source: RttSource = RttSource::SendTime,
-        /// RTO before the first round-trip sample. It is also the wait before the first retransmission of a SYN.
+        /// RTO before the first RTT sample, and the wait before the first retransmission of a SYN.
         pub initial_rto: Duration = Duration::from_secs(1),
         /// Number of consecutive timeouts of the same data before the connection fails; null (in a JSON file):
         /// unlimited.
@@ -49,7 +49,7 @@ pub(super) fn within(key: &str, most: Duration, least: Duration) -> Result<(), P
 }
 
 words! {
-    /// Source of round-trip samples.
+    /// How RTT samples are taken.
     pub enum RttSource {
         /// The time stamp echoed by an ACK of new data. Without time stamps: the send time of the newest segment acknowledged,
         /// unless the ACK also covers a segment that was retransmitted or SACKed before.   Source: RFC 7323 §4.1, RFC 6298 §3.
@@ -66,10 +66,10 @@ words! {
         /// The whole RTO: RTO = max(min, SRTT + max(G, 4 RTTVAR)). The RTO counts from the last ACK of new data, even
         /// if the timer of a probe or of a reordering window ran in between. Source: RFC 6298 §2 and §5.3.
         "total" Total,
-        /// Only the variation: RTO = SRTT + V. V starts at max(min, 4 RTTVAR), and rises with 4 RTTVAR at once. Once per
-        /// round trip, it falls by a quarter of the difference to max(min, largest 4 RTTVAR in this round trip). With
-        /// `rack-tlp`, if the timer of a probe or of a reordering window ran in between, the RTO counts from the last
-        /// transmission of the first outstanding segment. Source: Linux.
+        /// Only the variation: RTO = SRTT + V. V is at first max(min, 4 RTTVAR). If 4 RTTVAR exceeds V, V rises to it
+        /// at once. V falls only once per round trip, by a quarter of its distance to max(min, largest 4 RTTVAR in that
+        /// round trip). With `rack-tlp`, if the timer of a probe or of a reordering window ran in between, the RTO
+        /// counts from the last transmission of the first outstanding segment. Source: Linux.
         "variation" Variation,
     }
 }

@@ -8,8 +8,8 @@ group! {
     pub struct WindowParams {
         /// Maximum congestion window, segments (ns-2's `window_`). Absent: only the receiver's window limits it.
         pub window_clamp: Option<u32> = None,
-        /// Maximum number of segments that one ACK counts for when the window grows: 1 in RFC 5681, 2 in RFC 3465.
-        /// The default is practically no limit, because Linux counts every segment that an ACK covers.
+        /// Maximum number of acknowledged segments for which one ACK lets the window grow: 1 in RFC 5681, 2 in RFC
+        /// 3465. The default is practically no limit: Linux counts every segment that an ACK covers.
         pub abc_limit: u32 = 1 << 16,
         /// How much of the window must be used for the window to grow.
         pub cwnd_validation: CwndValidation = CwndValidation::Round,

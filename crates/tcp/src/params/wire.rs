@@ -8,9 +8,9 @@ use units::Problem;
 group! {
     /// Sizes on the wire.
     pub struct WireParams {
-        /// Maximum payload of a segment, bytes. A SYN announces 12 bytes more with `timestamps`. The peer's segments
-        /// hold at most the announced number of bytes, including their options.
-        /// Source: RFC 9293 §3.7.1.
+        /// Maximum payload of a segment, bytes. With `timestamps`, the MSS option of a SYN is 12 bytes larger, because
+        /// it does not subtract TCP options. Payload and options of the peer's segments together are at most the value
+        /// of this MSS option. Source: RFC 9293 §3.7.1.
         pub mss: u32 = 1448,
         /// Bytes of the IP and TCP headers without options: 40 for IPv4.
         pub header_bytes: u16 = 40,
