@@ -19,18 +19,19 @@ macro_rules! defaults {
 pub(crate) use defaults;
 
 /// Two token buckets that shape one service flow: one bucket for the sustained rate, and one for the peak rate. MULPI
-/// is the DOCSIS specification of these parameters (MAC and Upper Layer Protocols Interface). The TLV numbers are their
-/// codes in the modem's configuration.
+/// is the DOCSIS specification of these parameters (MAC and Upper Layer Protocols Interface). The TLV numbers are the
+/// codes of these parameters in the modem's configuration file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShaperParams {
-    /// Maximum Sustained Traffic Rate: the long-term rate, at which tokens arrive. MULPI C.2.2.7.2 (TLV 24.8, 25.8).
-    /// Unit: bit/s.
+    /// Maximum Sustained Traffic Rate: the long-term rate, at which tokens arrive in the bucket. MULPI C.2.2.7.2 (TLV
+    /// 24.8, 25.8). Unit: bit/s.
     pub max_sustained_rate: BitRate,
     /// Maximum Traffic Burst: depth of the sustained rate's bucket. MULPI C.2.2.7.3 (TLV 24.9, 25.9). Unit: bytes.
     /// Default 3044. With `model = "docsis_link_2013"`, a modem requests at most this many bytes per MAP, and tokens
-    /// that arrive in a full bucket are lost. So it carries `max_sustained_rate` only if the burst covers the tokens of two
-    /// MAP intervals: 4 ms, or 25 kB at 50 Mbit/s. With both defaults, it carries at most 12.2 Mbit/s.
+    /// that arrive in a full bucket are lost. So it carries `max_sustained_rate` only if the burst covers the tokens of
+    /// two MAP intervals (4 ms by default): 25 kB at 50 Mbit/s. With the default burst and MAP interval, it carries at
+    /// most 12.2 Mbit/s.
     #[serde(default = "max_traffic_burst")]
     pub max_traffic_burst: Bytes,
     /// Peak Traffic Rate: highest rate while the sustained rate's bucket has tokens; null for no limit. MULPI
@@ -73,7 +74,8 @@ pub enum Model {
     #[default]
     #[serde(rename = "two_queue_2012")]
     TwoQueue2012,
-    /// CableLabs' ns-2 DocsisLink (2013): grants drain the managed queue itself.
+    /// CableLabs' ns-2 DocsisLink (2013): there is no transmit queue; grants take packets directly from the managed
+    /// queue.
     #[serde(rename = "docsis_link_2013")]
     DocsisLink2013,
 }
@@ -85,8 +87,9 @@ pub enum MapClock {
     /// The channel's own clock sends MAPs at `map_offset` and at every interval after that, even if no packet waits.
     #[default]
     FreeRunning,
-    /// A clock starts when a packet arrives in an empty transmit queue, and sends a MAP every interval until the queue is empty
-    /// again, like a simulation that starts its timer on demand. So the first packet waits a whole number of intervals.
+    /// A clock starts when a packet arrives in an empty transmit queue, and sends a MAP every interval until the queue
+    /// is empty again, as in a simulation that starts its timer on demand. So the first packet waits for a whole number
+    /// of intervals.
     FromFirstPacket,
 }
 
@@ -128,20 +131,21 @@ pub struct DocsisParams {
     /// Time between MAPs, the CMTS's allocations of the channel. MULPI 7.2.1. The default is the value of CableLabs 2012.
     #[serde(default = "map_interval")]
     pub map_interval: Duration,
-    /// Time of the first MAP; further MAPs follow at whole intervals. Default 0.
+    /// Time of the first MAP, from the start of the run; further MAPs follow at whole intervals. Default 0.
     #[serde(default)]
     pub map_offset: Duration,
     /// The clock that determines when MAPs are sent (2012 model).
     #[serde(default)]
     pub map_clock: MapClock,
-    /// Bytes in REQ(1), the second entry of the modem's request vector, when a MAP is made (2012 model). The MAP
-    /// grants bytes from the first entry, REQ(0). It then adds REQ(1) to REQ(0), so that later MAPs can grant these
-    /// bytes.
+    /// How the modem fills REQ(1), the second entry of its request vector (2012 model). Each MAP grants bytes from the
+    /// first entry, REQ(0), and then adds REQ(1) to it, so that later MAPs can grant these bytes. REQ(1) holds one of
+    /// the following.
     #[serde(default)]
     pub request_vector: RequestVector,
-    /// Mean of the maximum grant size; null: no limit. Without a limit, the channel is uncongested; a low limit
-    /// models a congested channel. In the 2013 model, null still limits a grant: to the bytes that the peak rate or, if
-    /// it is not set, the channel's rate carries in a MAP interval. In CableLabs 2012: `maxgrant_`. Unit: bytes.
+    /// Mean of the maximum grant size; null: no limit. Without a limit, the channel is uncongested; a low limit models
+    /// a congested channel. In the 2013 model, a grant is limited even without this key: to the bytes that the peak
+    /// rate or, if it is not set, the channel's rate carries in a MAP interval. In CableLabs 2012: `maxgrant_`. Unit:
+    /// bytes.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
     /// Relative variation x of the maximum grant size: the maximum of each MAP is drawn uniformly from 1 - x to 1 + x

@@ -23,8 +23,8 @@ use units::{BitRate, Bytes, Duration, Prob};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LowLatencyParams {
-    /// Guaranteed Grant Rate: the rate that is granted without requests, whether it is used or not (proactive grant service,
-    /// PGS); null: no proactive grants, only requests, as for the Classic flow. Unit: bit/s.
+    /// Guaranteed Grant Rate: the rate that the CMTS grants without requests, whether the modem uses it or not
+    /// (proactive grant service, PGS); null: no proactive grants, only requests, as for the Classic flow. Unit: bit/s.
     pub guaranteed_grant_rate: Option<BitRate>,
     /// Guaranteed Grant Interval: longest time between two proactive grants, rounded down to whole frames; null: the
     /// MAP interval. Needs `guaranteed_grant_rate`.
@@ -74,13 +74,13 @@ pub struct Docsis31Params {
     /// Time between MAPs, rounded to whole frames: 2ms is rounded to 15 frames of 135us, and 1ms to 7.
     #[serde(default = "map_interval")]
     pub map_interval: Duration,
-    /// Start of the first MAP interval; further intervals follow without gaps.
+    /// Start of the first MAP interval, from the start of the run; further intervals follow without gaps.
     #[serde(default)]
     pub map_offset: Duration,
     /// Length of an OFDMA frame. 135us are 6 symbols of 20us, each with a cyclic prefix of 2.5us.
     #[serde(default = "frame")]
     pub frame: Duration,
-    /// Number of symbols in a frame (K).
+    /// Number of OFDMA symbols in a frame (K).
     #[serde(default = "symbols")]
     pub symbols: u32,
     /// Number of minislots in a frame. 235 minislots of 48 bytes make a channel of 668 Mbit/s.
@@ -96,7 +96,7 @@ pub struct Docsis31Params {
     /// x times its mean. Needs `free_capacity`.
     #[serde(default)]
     pub free_capacity_variation: Prob,
-    /// Time before a frame at which the modem prepares its burst. Packets that arrive later miss the frame.
+    /// How long before a frame the modem prepares its burst. Packets that arrive after this moment miss the frame.
     #[serde(default = "frame")]
     pub burst_preparation: Duration,
     /// Time that the modem takes to process a MAP.
