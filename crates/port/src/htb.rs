@@ -33,10 +33,11 @@ pub struct HtbParams {
     pub rate: Option<BitRate>,
     /// Highest rate, used while `burst` lasts; null: the same as `rate`.
     pub ceil: Option<BitRate>,
-    /// Number of bytes that may be sent at `ceil` beyond what `rate` allows. The default is the value that tc computes
-    /// for a rate below 8 Gbit/s.
+    /// Depth of the bucket for `rate`: the bytes that may leave at `ceil` in addition to those that `rate` allows. The
+    /// default is the value that tc computes for a rate below 8 Gbit/s.
     pub burst: Bytes,
-    /// Number of bytes that may be sent at the interface's speed beyond what `ceil` allows.
+    /// Depth of the bucket for `ceil`: the bytes that may leave at the interface's speed in addition to those that
+    /// `ceil` allows.
     pub cburst: Bytes,
 }
 

@@ -17,7 +17,7 @@ use units::{BitRate, Bytes, Duration, Prob, Problem, Rng, Time, positive, positi
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Impairments {
-    /// Drops packets that exceed a rate, instead of queueing them. The drops count as `link_loss`.
+    /// Drops packets that exceed a rate, instead of queueing them. The result counts these drops as `link_loss`.
     pub policer: Option<Policer>,
     /// Losses in bursts (Gilbert-Elliott).
     pub burst_loss: Option<BurstLoss>,
@@ -25,14 +25,14 @@ pub struct Impairments {
     pub retransmission: Option<Retransmission>,
     /// Holds back packets so that later ones overtake them.
     pub reordering: Option<Reordering>,
-    /// Time between batches: packets arrive only at multiples of this time, as with ACK aggregation or the frames of a
-    /// radio link. Null: each packet arrives at its own time.
+    /// Time between batches: packets arrive only at whole multiples of this time, as with ACK aggregation or the frames
+    /// of a radio link. Null: each packet arrives at its own time.
     pub batches: Option<Duration>,
     /// Probability that a packet arrives twice, at the same time. The copy is not included in the counts of the link.
     pub duplicates: Prob,
 }
 
-/// A token bucket. A packet for which it has too few tokens is dropped.
+/// A token bucket that drops a packet if it has too few tokens for the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
@@ -71,7 +71,7 @@ fn always() -> Prob {
 pub struct Retransmission {
     /// Probability that a transmission fails.
     pub failure: Prob,
-    /// Time that each failed transmission adds.
+    /// Delay that each failed transmission adds.
     pub delay: Duration,
     /// Largest number of transmissions of a packet. If all of them fail, the packet is lost.
     #[serde(default = "attempts")]

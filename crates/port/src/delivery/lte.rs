@@ -37,8 +37,8 @@ pub enum Way {
     Up,
 }
 
-/// A link like LTE. Data leaves in blocks, one at each grant; a block that fails is sent again, at most three times.
-/// The link's random numbers depend only on the scenario's seed and the link's name.
+/// A link like LTE. Data leaves in blocks, one at each grant. A block that fails is sent again, at most three times,
+/// and then counts as delivered. The link's random numbers depend only on the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LteParams {

@@ -109,7 +109,7 @@ macro_rules! deliveries {
 
 deliveries! {
     "trace" Trace(TraceParams => recorded::Recorded), "mahimahi's link_queue.cc",
-        "A recorded trace: opportunities of 1504 bytes, one time in ms per line";
+        "A recorded trace: each line is the time, in ms, of an opportunity to send 1504 bytes";
     "lte" Lte(LteParams => lte::Lte), "3GPP TS 36.321; stated parameters",
         "Like LTE: grants, blocks retransmitted after 8 ms, a varying rate, handovers";
     "wifi" Wifi(WifiParams => wifi::Wifi), "IEEE 802.11-2016 10.22; Bianchi 2000; stated parameters",

@@ -24,11 +24,11 @@ pub struct TraceParams {
     /// Bytes of one opportunity; no packet may be larger. mahimahi's value is 1504: a packet of 1500 bytes and the 4 bytes of
     /// mahimahi's tunnel device.
     pub opportunity: Bytes,
-    /// Offset into the trace at which the run starts.
+    /// Time in the trace at which the run starts.
     pub start: Duration,
-    /// Lines of the file in compact form: each word is the step in ms from the previous word and, after an x, the
-    /// number of lines ("+16 +1x3" is 16, 17, 17, 17). Reading the scenario fills them in, so that a result is
-    /// complete without the file.
+    /// Lines of the file in compact form. Each word is the step in ms from the time of the previous word and, after an
+    /// x, the number of lines with the new time: "+16 +1x3" is 16, 17, 17, 17. Filled in when the scenario is read, so
+    /// that a result is complete without the file.
     #[serde(skip_serializing_if = "Lines::is_empty")]
     pub source: Lines,
 }
