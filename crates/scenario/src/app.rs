@@ -13,8 +13,8 @@ pub struct App {
     pub from: String,
     /// Nodes of the servers: server 1, server 2 and so on. Only `web` and `bittorrent` use more than one.
     pub to: Vec<String>,
-    /// Earliest start. The actual start is random: it depends on `seed`, and lies between `start` and `start` +
-    /// `start_spread`.
+    /// Earliest start, from the start of the run. The actual start is random: it depends on `seed`, and lies between
+    /// `start` and `start` + `start_spread`.
     #[serde(default)]
     pub start: Duration,
     /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`. If the
@@ -27,13 +27,14 @@ pub struct App {
     /// run. Not valid for `rpm`. For `ftp` without a `size`, use its `length` instead.
     #[serde(default)]
     pub stop: Option<Duration>,
-    /// TCP stack of both ends: a preset, or a name from `tcp`. `bloatlab list tcp` lists the presets. Some are named
-    /// after a congestion control, such as `reno`: `linux-6` with that congestion control.
+    /// TCP stack of both ends: a preset, or a name from `tcp`. `bloatlab list tcp` lists the presets. Presets named
+    /// after a congestion control, such as `reno`, are `linux-6` with that congestion control.
     #[serde(default = "default_stack")]
     pub tcp: String,
-    /// TCP stack of the servers; omitted: the stack of `tcp`. If the two differ, both ends use SACK and time stamps only
-    /// if both have them, and no segment is larger than the other end's MSS allows. A stack that needs what the other
-    /// end lacks is refused for all traffic over TCP, even if it sends no data.
+    /// TCP stack of the servers; omitted: the stack of `tcp`. If the two differ, both ends use SACK and time stamps
+    /// only if both have them, and no segment is larger than the other end's MSS allows. With traffic over TCP, a stack
+    /// that needs a feature which the other end lacks is refused, even if this stack sends no data: LEDBAT, for
+    /// example, needs time stamps.
     #[serde(default)]
     pub tcp_server: Option<String>,
     /// Differentiated services code point of the application's packets, 0 to 63.

@@ -90,7 +90,7 @@ pub struct Record {
     /// duration.
     #[serde(default)]
     pub interval: Option<Duration>,
-    /// Links for which time series and distributions are recorded. Counters are kept for all links. Default: every
+    /// Links for which time series and distributions are recorded. All other links have counters only. Default: every
     /// link that can hold a queue, that is, with a rate, a shaper, a modem or a `delivery`.
     #[serde(default)]
     pub links: Option<Vec<String>>,

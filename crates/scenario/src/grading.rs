@@ -42,13 +42,13 @@ pub enum Choice {
     Own(Vec<OwnGrade>),
 }
 
-/// A grade of a user-defined scale.
+/// A grade of your own scale, which grades the mean delay that load adds to the minimum round trip.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OwnGrade {
-    /// A letter or a word.
+    /// Name of the grade: a letter or a word.
     pub grade: String,
-    /// Upper limit of the delay, exclusive. Every grade but the last needs one. The last has none, and covers all
+    /// The grade applies to added delays below this limit. Every grade but the last needs a limit; the last covers all
     /// higher delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Duration>,

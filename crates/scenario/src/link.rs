@@ -18,8 +18,8 @@ pub struct Link {
     pub from: String,
     /// Node at the receiving end.
     pub to: String,
-    /// Adds a second link with the same parameters in the opposite direction. The name of the second link is the name of this
-    /// link with `~` in front, so the names that you choose for links may not begin with `~`.
+    /// Adds a second link with the same parameters in the opposite direction. Its name is the name of this link with
+    /// `~` in front, so your own names of links may not begin with `~`.
     #[serde(default)]
     pub both_ways: bool,
     /// Bit rate of the wire. Without a rate, transmission takes no time.
@@ -35,9 +35,9 @@ pub struct Link {
     /// (`summary.live.lateness_ms`).
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
-    /// True if a packet may overtake earlier packets. It does so if jitter, `lateness`, a retransmission or a change
-    /// of `delay` gives it less delay. If false, a packet that would overtake waits until the packets sent before it
-    /// have arrived, so several packets may arrive at the same time.
+    /// True if a packet may overtake earlier packets when jitter, `lateness`, a retransmission or a change of `delay`
+    /// gives it less delay. If false, such a packet waits until the packets sent before it have arrived, so several
+    /// packets may arrive at the same time.
     #[serde(default)]
     pub reorder: bool,
     /// Probability that a packet is lost on the wire, after leaving the queue.
@@ -103,10 +103,11 @@ fn default_queue() -> qdisc::Spec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// Time of the change.
+    /// Time of the change, from the start of the run.
     pub at: Duration,
-    /// New rate of the link, which must already have a rate. An HTB without a `rate` of its own changes with the
-    /// link. The rate 0 stops a link until the next change of rate; a link with a shaper or modem refuses it.
+    /// New rate of the link, which must already have a rate. If the shaper is an HTB without a `rate` of its own, its
+    /// rate changes too. The rate 0 stops the link until the next change of rate; it is not valid for a link with a
+    /// shaper or modem.
     #[serde(default)]
     pub rate: Option<BitRate>,
     /// New propagation delay of packets that leave from then on.
@@ -115,7 +116,7 @@ pub struct Change {
     /// New jitter of packets that leave from then on.
     #[serde(default)]
     pub jitter: Option<Duration>,
-    /// New loss probability.
+    /// New loss probability (`loss`).
     #[serde(default)]
     pub loss: Option<Prob>,
     /// New Maximum Sustained Traffic Rate of the shaper or service flow, or new `shaper.htb.rate`. The link must

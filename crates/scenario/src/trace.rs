@@ -26,7 +26,8 @@ pub struct Trace {
     /// enqueued, dequeued, dropped, marked or delivered to the host. The records are Parquet files in the result's
     /// folder.
     pub packets: Which,
-    /// Time between readings, or "change" for a reading after each event that changed a law or a sender.
+    /// Time between two readings of the state, or "change" for a reading after each event that changed a law or a
+    /// sender.
     pub interval: Interval,
 }
 
