@@ -49,8 +49,8 @@ pub struct BittorrentParams {
     pub active: u32,
     /// Payload of a block in bytes. Default 16KiB.
     pub block: Bytes,
-    /// Number of requests that an unchoked peer keeps outstanding at the member. With `download`, the member keeps as
-    /// many outstanding at each unchoked peer. Default 5.
+    /// Number of requests that an unchoked peer keeps outstanding at the member. With `download`, the member keeps the
+    /// same number outstanding at each unchoked peer. Default 5.
     pub pipeline: u32,
     /// Time between two selections of the unchoked peers. Default 10s.
     pub round: Duration,

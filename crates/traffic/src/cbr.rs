@@ -35,8 +35,8 @@ pub enum Arrivals {
     Constant,
     /// A Poisson process: exponential gaps with the same mean.
     Poisson,
-    /// A random walk: each gap is uniform between (1 - `randomize`) and (1 + `randomize`) times the mean gap, and the
-    /// deviations accumulate.
+    /// A random walk: each gap is drawn uniformly from (1 - `randomize`) to (1 + `randomize`) times the mean gap, and
+    /// the deviations accumulate.
     RandomWalk,
 }
 

@@ -40,14 +40,14 @@ const KEPT: usize = 65_536;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PingParams {
-    /// Time between requests. Default 1s.
+    /// Time between requests; not used with `after_answer`. Default 1s.
     pub interval: Duration,
     /// Size of a request, and of its reply, in bytes on the wire, including headers. Default 98.
     pub size: Bytes,
     /// Number of requests; omitted: until the end of the run.
     pub count: Option<u64>,
-    /// True if the next request leaves when the answer to the last request arrives, instead of after an interval. Default
-    /// false.
+    /// If true, the next request leaves when the answer to the last one arrives. If false, requests leave at every
+    /// `interval`. Default false.
     pub after_answer: bool,
     /// With `after_answer`: time after which the next request leaves even without an answer. Default 1s.
     pub timeout: Duration,

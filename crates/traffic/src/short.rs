@@ -52,7 +52,7 @@ pub struct Pareto {
     pub min: Bytes,
     /// Largest size. A larger draw is reduced to this size. Default 1MB.
     pub max: Bytes,
-    /// Exponent of the distribution. The smaller it is, the more transfers are large. Default 1.2.
+    /// Exponent of the distribution. With a smaller exponent, more transfers are large. Default 1.2.
     pub shape: f64,
 }
 
@@ -267,7 +267,7 @@ packet::measures! {
         "arrivals": Kind::ONE, "arrivals", "Arrivals of transfers, including refused ones; `files` holds the transfers that finished after the warm-up." => s.arrivals as f64;
         "refused": Kind::ONE.less().rank(21), "refused", "Arrivals refused because `max_open` transfers were in progress."
             => s.refused as f64;
-        "failed": Kind::ONE.less().rank(20), "failed", "Flows whose connection failed." => s.failed as f64;
+        "failed": Kind::ONE.less().rank(20), "failed", "Transfers whose connection failed." => s.failed as f64;
         "under_way": Kind::ONE, "under way", "Transfers in progress at the end."
             => s.conns.len() as f64;
     }

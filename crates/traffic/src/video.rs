@@ -42,8 +42,8 @@ pub struct VideoParams {
     pub buffer: Duration,
     /// Amount of buffered video at which playback begins, and at which it resumes after a stall. Default 4s.
     pub startup: Duration,
-    /// Largest share of the predicted throughput that the rate of a segment may use. The lowest rate is always
-    /// allowed. Default 0.8.
+    /// The rate of a segment may be at most this share of the predicted throughput. The lowest rate is always allowed.
+    /// Default 0.8.
     pub safety: f64,
     /// Size of a GET in bytes of payload. Default 300.
     pub request: Bytes,
@@ -334,8 +334,9 @@ packet::measures! {
         "stalls": Kind::ONE.less().rank(4), "stalls",
             "Number of times that playback stopped because the buffer was empty." => player.stalls as f64;
         "stalled_s": Kind::S.less().rank(5), "stalled",
-            "Time without a picture after playback began. It ends when the video has ended: after the last of `segments`, or after what \
-             was requested before `stop`. Until then, startup + stalled + played is the time since the start."
+            "Total time of the stalls, until the end of the video: the last of `segments`, or the last segment \
+             requested before `stop`. Until then, the startup, stalled and played times add up to the time since the \
+             start."
             => player.stalled.secs();
         "buffer_s": Kind::S, "buffer", "Video buffered at the end." => player.level.secs();
     }

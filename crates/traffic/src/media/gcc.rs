@@ -75,22 +75,22 @@ const LOSS_WINDOW: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GccParams {
-    /// Share of the received rate to which over-use reduces the rate (beta). Default 0.85.
+    /// After over-use, the new rate is this share of the received rate (beta). Default 0.85.
     pub beta: f64,
-    /// Factor by which the rate grows per second (eta). After a decrease, the rate grows linearly instead, until the
-    /// received rate is more than three standard deviations above its mean at past decreases; then it grows by this
-    /// factor again. Default 1.08.
+    /// Factor by which the rate grows per second (eta). After a decrease, the rate grows linearly at first. It grows by
+    /// this factor again once the received rate is more than three standard deviations above its mean at past
+    /// decreases. Default 1.08.
     pub increase: f64,
     /// Initial threshold of the detector (del_var_th). Default 12.5ms.
     pub threshold: Duration,
-    /// Time for which the detector's value must exceed the threshold before it counts as over-use (overuse_time_th).
-    /// Default 10ms.
+    /// Time for which the product of gradient and factor (`offset_gain`) must exceed the threshold before this counts
+    /// as over-use (overuse_time_th). Default 10ms.
     pub overuse_time: Duration,
     /// Smoothing coefficient of the estimated noise variance (chi), 0.001 to 0.1. Default 0.01.
     pub chi: f64,
-    /// Largest factor by which the detector multiplies the estimated delay gradient before the comparison with the
-    /// threshold. The factor is the number of packet groups received so far. With 1, the gradient itself is compared,
-    /// as in the draft. Default 60.
+    /// The detector multiplies the estimated delay gradient by the number of packet groups received so far, but at most
+    /// by this factor, and compares the product with the threshold. With 1, it compares the gradient itself, as in the
+    /// draft. Default 60.
     pub offset_gain: f64,
     /// Pacing rate as a multiple of the controller's rate. Default 2.5.
     pub pacing: f64,

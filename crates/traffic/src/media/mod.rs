@@ -405,7 +405,8 @@ packet::measures! {
             => p.freezes as f64;
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
         "rate_mbit": Kind::MBIT.more(), "media rate",
-            "Payload that arrived, divided by the time until `stop`, or until the last packet if it arrives later; pauses do not count."
+            "Payload that arrived, divided by the time until `stop` (or until the last packet, if it arrives later), \
+             without pauses."
             => c.payload as f64 * 8e-6 / time;
         "target_mbit": Kind::MBIT, "target", "Mean target rate of the controller, with one value per frame."
             => c.sum_of_targets * 1e-6 / c.targets as f64;

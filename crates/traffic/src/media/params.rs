@@ -141,8 +141,8 @@ pub struct MediaParams {
     /// Longest time from the arrival of a packet to its report. A report is also sent at the end of a frame, and after 16
     /// packets. Default 40ms.
     pub feedback_interval: Duration,
-    /// A new frame is skipped if a packet of an earlier frame has waited at the sender for longer than this time.
-    /// Default 500ms.
+    /// Longest wait at the sender: while a packet of an earlier frame has waited for longer than this time, new frames
+    /// are skipped. Default 500ms.
     pub queue_limit: Duration,
     /// Pauses of the sender, in order. Default [].
     pub pauses: Vec<Pause>,

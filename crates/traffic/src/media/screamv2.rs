@@ -88,8 +88,8 @@ const FIRST_RTT: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScreamV2Params {
-    /// Target of the queueing delay (QDELAY_TARGET_LO). The window shrinks as soon as the average queueing delay
-    /// exceeds half of this target. Default 60ms.
+    /// Target of the one-way queueing delay (QDELAY_TARGET_LO). The window shrinks as soon as the average queueing
+    /// delay exceeds half of this target. Default 60ms.
     pub qdelay_target: Duration,
     /// Smallest window (MIN_REF_WND). Default 3000.
     pub min_window: Bytes,

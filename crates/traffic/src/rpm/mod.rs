@@ -349,24 +349,30 @@ packet::measures! {
         "foreign_rpm": Kind::ONE.more(), "foreign RPM", "Round trips per minute on new connections." => score.foreign;
         "loaded_rpm": Kind::ONE.more(), "loaded RPM", "Round trips per minute on load-generating connections." => score.loaded;
         "tcp_ms": Kind::MS.less(), "TCP",
-            "Trimmed mean of the TCP handshakes of foreign probes, in the last intervals." => score.tm[Sample::Tcp as usize];
+            "Trimmed mean (`trim`) of the TCP handshake times of foreign probes in the last `moving_average` intervals."
+            => score.tm[Sample::Tcp as usize];
         "tls_ms": Kind::MS.less(), "TLS",
-            "Trimmed mean of the TLS handshakes of foreign probes; null without TLS." => score.tm[Sample::Tls as usize];
-        "http_foreign_ms": Kind::MS.less(), "HTTP foreign", "Trimmed mean of the GETs of foreign probes."
+            "Trimmed mean of the TLS handshake times of these probes; null without TLS."
+            => score.tm[Sample::Tls as usize];
+        "http_foreign_ms": Kind::MS.less(), "HTTP foreign", "Trimmed mean of the GET times of these probes."
             => score.tm[Sample::HttpForeign as usize];
-        "http_loaded_ms": Kind::MS.less(), "HTTP loaded", "Trimmed mean of the GETs of self probes."
+        "http_loaded_ms": Kind::MS.less(), "HTTP loaded",
+            "Trimmed mean of the GET times of self probes in the same intervals."
             => score.tm[Sample::HttpLoaded as usize];
-        "idle_ms": Kind::MS.less(), "idle", "TCP handshake of the first connection, before any load."
+        "idle_ms": Kind::MS.less(), "idle", "TCP handshake time of the first connection, before any load."
             => r.idle.map_or(f64::NAN, Duration::millis);
         "goodput_down_mbit": Kind::MBIT.more(), "goodput down",
-            "Payload of the load in the last intervals, to the client; null without load in that direction." => r.goodput_mbit(Direction::Down);
+            "Goodput of the load to the client in the last `moving_average` intervals; null without load in that \
+             direction." => r.goodput_mbit(Direction::Down);
         "goodput_up_mbit": Kind::MBIT.more(), "goodput up",
-            "Payload of the load in the last intervals, to the server; null without load in that direction." => r.goodput_mbit(Direction::Up);
-        "intervals": Kind::ONE, "intervals", "Intervals until the result was stable, or the run ended." => r.rows.len() as f64;
+            "Goodput of the load to the server in the last `moving_average` intervals; null without load in that \
+             direction." => r.goodput_mbit(Direction::Up);
+        "intervals": Kind::ONE, "intervals", "Number of intervals until the test or the run ended."
+            => r.rows.len() as f64;
         "connections": Kind::ONE, "connections", "Load-generating connections at the end." => r.loads.len() as f64;
-        "foreign_probes": Kind::ONE, "foreign probes", "Foreign probes answered in the last intervals."
+        "foreign_probes": Kind::ONE, "foreign probes", "Foreign probes answered in the last `moving_average` intervals."
             => last.map_or(0.0, |row| row.foreign_probes as f64);
-        "self_probes": Kind::ONE, "self probes", "Self probes answered in the last intervals."
+        "self_probes": Kind::ONE, "self probes", "Self probes answered in the last `moving_average` intervals."
             => last.map_or(0.0, |row| row.self_probes as f64);
         "failed_connections": Kind::ONE, "failed connections", "Connections that failed." => r.failed as f64;
         "probes_left_out": Kind::ONE, "probes left out",

@@ -53,13 +53,13 @@ pub struct RpmParams {
     /// Length of an interval (ID). After each interval, the test computes new values and adds connections. Tools that
     /// follow older drafts use 1s. Default 5s.
     pub interval: Duration,
-    /// Number of intervals that each value of the goodput and of the RPM covers (MAD). A result is stable when this
-    /// many successive values agree. Default 4.
+    /// Number of intervals over which each value of the goodput and of the RPM is averaged (MAD). A result is stable
+    /// when the same number of successive values agree within `tolerance`. Default 4.
     pub moving_average: u32,
-    /// Percentile above which samples are discarded before the mean is computed (TMP). Default 95.
+    /// Percentile for trimmed means: samples above it are discarded before the mean is computed (TMP). Default 95.
     pub trim: f64,
-    /// Largest relative deviation of a stable result (SDT). A result is stable if the standard deviation of its last
-    /// `moving_average` values is below this fraction of the newest value. Default 0.05.
+    /// Largest relative deviation of a stable result, as a fraction (SDT). A result is stable if the standard deviation
+    /// of its last `moving_average` values is below this fraction of the newest value. Default 0.05.
     pub tolerance: f64,
     /// Largest number of pairs of probes per second (MPS). A pair is a foreign probe and a self probe. Default 100.
     pub probes_per_second: u32,

@@ -179,8 +179,8 @@ pub struct WebParams {
     pub request: Bytes,
     /// Mean pause between the end of a page load and the start of the next page. Default 5s.
     pub think: Duration,
-    /// Largest deviation of a pause from `think`. Each pause is uniform in `think` ± `think_spread`. Default: a fifth
-    /// of `think`.
+    /// Largest deviation of a pause from `think`. Each pause is drawn uniformly from `think` ± `think_spread`. Default:
+    /// a fifth of `think`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub think_spread: Option<Duration>,
     /// Number of pages; omitted: until the end of the run.
@@ -189,13 +189,13 @@ pub struct WebParams {
     /// false, each object has its own connection; this fits CableLabs 2012 better (see the study `cablelabs2012`).
     /// Default false.
     pub persistent: bool,
-    /// The event after which the client requests no more objects from a server that has n objects: n requests
-    /// (`asked`), or the arrival of n objects (`retrieved`). CableLabs 2012 says "until 25 objects have been
-    /// retrieved from each server", which can be read either way. Default `asked`.
+    /// When the client stops requesting objects from a server with n objects: after n requests (`asked`), or when n
+    /// objects have arrived (`retrieved`). CableLabs 2012 says "until 25 objects have been retrieved from each server",
+    /// which can be read either way. Default `asked`.
     pub quota: Quota,
     /// Order in which the connections open: `interleaved` or `by_server`. Default `interleaved`.
     pub open_order: OpenOrder,
-    /// Start of the page load time: when the connection for the HTML file is opened (`open`) or established
+    /// Event at which the page load time begins: the connection for the HTML file is opened (`open`) or established
     /// (`connected`). Default `open`.
     pub measure_from: MeasureFrom,
     /// Action when a connection fails: `retry` or `give_up`. Default `retry`.
