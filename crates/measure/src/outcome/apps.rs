@@ -78,11 +78,14 @@ measures! {
         "wire_bytes_reverse": Kind::BYTES, "wire back", "Bytes of `packets_reverse`, headers included." => c.sum(1, |d| d.wire_bytes);
         "goodput_bytes": Kind::BYTES.more(), "goodput", "Payload that arrived in order." => c.goodput(0);
         "goodput_bytes_reverse": Kind::BYTES.more(), "goodput back", "Payload that arrived in order in the reverse direction." => c.goodput(1);
-        "goodput_mbit": Kind::MBIT.more().rank(16), "goodput", "`goodput_bytes` over the measured time."
+        "goodput_mbit": Kind::MBIT.more().rank(16), "goodput",
+            "`goodput_bytes` as a rate over the measured time (the run without the warm-up)."
             => mbit(c.goodput(0), c.time);
-        "goodput_mbit_reverse": Kind::MBIT.more().rank(17), "goodput back", "`goodput_bytes_reverse` over the measured time."
+        "goodput_mbit_reverse": Kind::MBIT.more().rank(17), "goodput back",
+            "`goodput_bytes_reverse` as a rate over the measured time."
             => mbit(c.goodput(1), c.time);
-        "dropped_packets": Kind::PACKETS, "dropped", "Packets dropped on the way, both directions." => c.both(|d| d.dropped);
+        "dropped_packets": Kind::PACKETS, "dropped",
+            "Packets dropped by queues and links, both directions." => c.both(|d| d.dropped);
         "retransmits": Kind::ONE, "retransmits", "Segments sent again, both directions." => c.both(|d| d.retransmits);
         "timeouts": Kind::ONE.less().rank(18), "timeouts",
             "Retransmission timeouts, both directions; null if the kernel does not report them (live, before Linux 6.7)." => timeouts;
@@ -101,7 +104,8 @@ measures! {
     }
     /// Statistics of the goodput of an application's flows. The goodput of a flow is the sum of both directions.
     const RATES = fn rates(f: &Flows<'_>) -> Value {
-        "min": Kind::SAME, "minimum", "Goodput of the slowest flow, both directions together; the table `flows` has every flow."
+        "min": Kind::SAME, "minimum",
+            "Goodput of the slowest flow, both directions of the flow together; the table `flows` has every flow."
             => f.rate(f.bytes.iter().min());
         "mean": Kind::SAME, "mean", "Mean goodput of the flows." => mbit(f.bytes.iter().sum(), f.time) / f.bytes.len() as f64;
         "max": Kind::SAME, "maximum", "Goodput of the fastest flow." => f.rate(f.bytes.iter().max());
@@ -120,61 +124,78 @@ measures! {
     pub(super) const DATAGRAMS = fn datagrams(sent: u64, jitter: &[Jitter; 2]) -> Value {
         "datagrams_sent": Kind::PACKETS, "datagrams sent", "UDP datagrams sent." => sent;
         "jitter_ms": Kind::MS.less(), "jitter",
-            "Mean difference of one-way delay between consecutive datagrams to the server; null for fewer than two."
+            "Mean absolute difference of one-way delay between consecutive datagrams to the server; null for fewer than \
+             two."
             => ms(jitter[0].mean());
         "jitter_ms_reverse": Kind::MS.less(), "jitter back", "`jitter_ms` of datagrams on the way back." => ms(jitter[1].mean());
     }
     /// Measures of the files or messages of an application, and of the times that they took.
     pub(super) const FILES = fn files(all: &Histogram, times: &FileTimes<'_>) -> Value {
         "done": Kind::ONE.more(), "file, done",
-            "Files, messages, video segments, short transfers and bursts that arrived completely." => all.count();
+            "Number of files, messages, video segments, short transfers and bursts that arrived completely; the other \
+             keys of `files` are about these." => all.count();
         "exact": Kind::ONE, "file, exact",
-            "True if the percentiles are computed from the times themselves, not from a histogram (see below)." => times.exact();
-        "mean_s": Kind::S.less(), "file, mean", "Mean time of a file." => all.mean().map(Duration::secs);
+            "True if the median and percentiles are computed from the times themselves, not from a histogram (see \
+             Percentiles, below)." => times.exact();
+        "mean_s": Kind::S.less(), "file, mean",
+            "Mean transfer time: from the opening of the connection (on an open connection, from the write) to the \
+             arrival of the last byte." => all.mean().map(Duration::secs);
         "median_s": Kind::S.less().rank(10), "file, median",
-            "Median time of a file; for an even number of files the mean of the middle two." => times.median().map(Duration::secs);
-        "p95_s": Kind::S.less(), "file, 95 %", "95th percentile of the time of a file." => times.percentile(95.0).map(Duration::secs);
-        "p99_s": Kind::S.less(), "file, 99 %", "99th percentile of the time of a file." => times.percentile(99.0).map(Duration::secs);
-        "p99_9_s": Kind::S.less(), "file, 99.9 %", "99.9th percentile of the time of a file." => times.percentile(99.9).map(Duration::secs);
-        "max_s": Kind::S.less(), "file, maximum", "Longest time of a file." => all.max().map(Duration::secs);
+            "Median transfer time; for an even number of files, the mean of the middle two."
+            => times.median().map(Duration::secs);
+        "p95_s": Kind::S.less(), "file, 95 %",
+            "95th percentile of the transfer time." => times.percentile(95.0).map(Duration::secs);
+        "p99_s": Kind::S.less(), "file, 99 %",
+            "99th percentile of the transfer time." => times.percentile(99.0).map(Duration::secs);
+        "p99_9_s": Kind::S.less(), "file, 99.9 %",
+            "99.9th percentile of the transfer time." => times.percentile(99.9).map(Duration::secs);
+        "max_s": Kind::S.less(), "file, maximum", "Longest transfer time." => all.max().map(Duration::secs);
         "cv": Kind::VARIATION, "file, coefficient of variation",
-            "Coefficient of variation of the times." => times.variation();
+            "Coefficient of variation of the transfer times." => times.variation();
     }
     /// Measures of one stream of a call. A packet still in transit at the end is neither lost nor late.
     pub(super) const VOIP = fn voip(meter: &VoipMeter, s: Option<&VoipSummary>, sent: u64, judged: u64) -> Value {
         "sent": Kind::PACKETS, "sent", "Packets sent by the call." => sent;
-        "judged": Kind::PACKETS, "judged", "Packets received or dropped; a packet still in transit at the end is neither. \
-             If there are none, their shares and all ratings are null." => judged;
+        "judged": Kind::PACKETS, "judged",
+            "Packets received or dropped; a packet still in transit at the end is neither. If no packet was judged, all \
+             shares and ratings are null." => judged;
         "received": Kind::PACKETS, "received", "Packets that arrived." => meter.arrived();
         "lost_percent": Kind::PERCENT.less(), "lost", "Share of the judged packets that were dropped." => s.map(|s| s.lost_percent);
         "late_percent": Kind::PERCENT.less(), "late",
-            "Share of the judged packets whose delay exceeded that of the call's fastest packet after the warm-up by more than `late_after`."
+            "Share of the judged packets whose delay was more than `late_after` above the call's shortest delay after \
+             the warm-up."
             => s.map(|s| s.late_percent);
         "plr_percent": Kind::PERCENT.less().rank(2), "lost or late", "Share of the judged packets that were lost or late." => s.map(|s| s.plr_percent);
         "delay_ms": Kind::MS.less().rank_by("p99", 14), "delay", "One-way delay.", DELAYS => object(delays(meter.delays()));
         "jitter_ms": Kind::MS.less(), "jitter by RFC 3550", "Interarrival jitter at the end of the call (RFC 3550); null if nothing arrived." => ms(s.and_then(|s| s.jitter));
         "r": Kind::scale("0 to 100").more().least(0.1), "R",
-            "R of the E-model from loss and delay, as Cole and Rosenbluth simplified it for G.711 (see Voice, below)." => s.map(|s| s.r);
-        "mos": MOS.rank(1), "MOS", "Mean opinion score of `r`." => s.map(|s| s.mos);
+            "Rating factor R of the E-model from loss and delay, in Cole and Rosenbluth's simplified form for G.711; \
+             100 is best (see Voice, below)." => s.map(|s| s.r);
+        "mos": MOS.rank(1), "MOS", "Mean opinion score (MOS) computed from `r`." => s.map(|s| s.mos);
         "burst_ratio": Kind::ONE.less(), "burst ratio",
-            "Mean length of runs of lost or late packets, relative to the mean length with independent losses; 1 if no packet or every \
-             packet was lost or late." => s.map(|s| s.burst_ratio);
+            "Mean number of successive lost or late packets, divided by the mean for independent losses; 1 if no packet \
+             or every packet was lost or late." => s.map(|s| s.burst_ratio);
         "r_g107": Kind::scale("0 to 100").more().least(0.1), "R by G.107",
-            "R of the E-model by ITU-T G.107's own formulas, from loss, bursts and delay, for the `ie` and `bpl` of the call's codec."
+            "Rating factor R by ITU-T G.107's own formulas, from loss, bursts and delay, for the `ie` and `bpl` of the \
+             call's codec."
             => s.map(|s| s.r_g107);
-        "mos_g107": MOS, "MOS by G.107", "Mean opinion score of `r_g107`." => s.map(|s| s.mos_g107);
+        "mos_g107": MOS, "MOS by G.107", "Mean opinion score (MOS) computed from `r_g107`." => s.map(|s| s.mos_g107);
         "r_loss_only": Kind::scale("0 to 100").more().least(0.1), "R, loss only",
-            "R from loss alone. The MOS that CableLabs 2012 prints appears to follow from it." => s.map(|s| s.r_loss_only);
-        "mos_loss_only": MOS, "MOS, loss only", "Mean opinion score of `r_loss_only`." => s.map(|s| s.mos_loss_only);
+            "Rating factor R from loss alone. The MOS values printed in CableLabs 2012 appear to be based on it."
+            => s.map(|s| s.r_loss_only);
+        "mos_loss_only": MOS, "MOS, loss only",
+            "Mean opinion score (MOS) computed from `r_loss_only`." => s.map(|s| s.mos_loss_only);
     }
     /// Measures of one direction of a game, in which `dropped` packets were dropped. A packet is late if it is slower than the
     /// fastest by more than `late_after`.
     pub(super) const GAME = fn game(delay: &Histogram, late_after: Duration, dropped: u64) -> Value {
         "lost_percent": Kind::PERCENT.less(), "lost",
-            "Share of packets that were dropped, without those still in transit; delays and jitter are in `delay_ms` and `jitter_ms`."
+            "Share of this direction's packets (`up`: player to server) that were dropped, not counting packets still \
+             in transit. Delays and jitter are in `delay_ms` and `jitter_ms`."
             => of_settled(delay, dropped, dropped as f64);
         "late_percent": Kind::PERCENT.less(), "late",
-            "Share of packets whose delay exceeded that of the fastest packet after the warm-up by more than `late_after`."
+            "Share of this direction's packets whose delay was more than `late_after` above the shortest delay after \
+             the warm-up."
             => of_settled(delay, dropped, late(delay, late_after));
     }
     /// Measures of echo requests, `lost` of which were lost. A request still in transit at the end is neither answered nor lost.
@@ -182,19 +203,21 @@ measures! {
         "sent": Kind::PACKETS, "sent", "Echo requests that left." => echoes.count();
         "answered": Kind::PACKETS, "answered", "Replies that came back." => echoes.rtt().count();
         "lost": Kind::PACKETS, "lost",
-            "Requests and replies that were dropped; a packet still in transit at the end is neither answered nor lost." => lost;
+            "Requests and replies that were dropped. An exchange still in progress at the end is neither answered nor \
+             lost." => lost;
         "lost_percent": Kind::PERCENT.less().rank(12), "lost", "`ping.lost` as a share of the echo requests that were answered or lost."
             => 100.0 * lost as f64 / (echoes.rtt().count() + lost) as f64;
         "rtt_ms": Kind::MS.less().rank_by("p99", 11), "round trip", "Round-trip time.", DELAYS => object(delays(echoes.rtt()));
         "induced_ms": Kind::MS.less(), "delay added by load",
-            "Mean delay added by load: mean of `ping.rtt_ms` minus the shortest round trip of the whole run. The \
-             scales `waveform` and `vrecipes` define it differently (see Fairness and grade, below)."
+            "Mean delay added by load: the mean of `ping.rtt_ms` minus the shortest round trip of the whole run. With \
+             the scales `waveform` and `vrecipes`, it is defined differently (see Fairness and grade, below)."
             => ms(grade.added);
         "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
             "Delay added by load at the 99th percentile: `ping.rtt_ms.p99` minus the shortest round trip of the \
              whole run."
             => ms(grade.p99);
-        "grade": Kind::scale("A+ to F"), "grade", "Grade on the scale of the scenario." => grade.grade;
+        "grade": Kind::scale("A+ to F"), "grade",
+            "Grade of the ping, on the scenario's scale (see Fairness and grade, below)." => grade.grade;
     }
     /// Measures of an application that sends each echo request when the previous one is answered.
     pub(super) const ONE_BY_ONE = fn one_by_one(echoes: &Echoes, timeout: Duration) -> Value {
@@ -209,7 +232,8 @@ measures! {
     /// Statistics of page load times.
     const PAGE_LOADS = fn page_loads(times: &Sorted) -> Value {
         "median": Kind::SAME, "median", "Median page load time." => times.median().map(Duration::secs);
-        "mad": Kind::SAME, "median deviation", "Median absolute deviation from the median." => times.mad().map(Duration::secs);
+        "mad": Kind::SAME, "median deviation",
+            "Median absolute deviation of the page load times from their median." => times.mad().map(Duration::secs);
         "mean": Kind::SAME, "mean", "Mean." => times.mean().map(Duration::secs);
         "p95": Kind::SAME, "95 %", "95th percentile." => times.percentile(95.0).map(Duration::secs);
         "p99": Kind::SAME, "99 %", "99th percentile." => times.percentile(99.0).map(Duration::secs);
@@ -221,7 +245,8 @@ measures! {
     /// Measures of page loads.
     pub(super) const WEB = fn web(p: &PageLoads) -> Value {
         "pages": Kind::ONE.more(), "pages", "Pages loaded completely." => p.count();
-        "abandoned": Kind::ONE.less().rank(9), "abandoned", "Pages abandoned." => p.abandoned_count();
+        "abandoned": Kind::ONE.less().rank(9), "abandoned",
+            "Pages that ended with objects missing." => p.abandoned_count();
         "page_load_s": Kind::S.less().rank_by("median", 8), "page load", "", PAGE_LOADS => object(page_loads(&p.times()));
     }
 }

@@ -52,14 +52,14 @@ measures! {
             "Mean delay that load adds to the ping or queue that determines the grade (see Fairness and grade, \
              below)." => ms(worst.and_then(|c| c.added));
         "grade": Kind::scale("A+ to F"), "grade",
-            "Grade of the run (see Fairness and grade, below)." => grade;
+            "Grade of the run: the grade of the application or link in `latency.from` (see Fairness and grade, below)." => grade;
         "from": Kind::ONE, "from", "Application or link that determines the grade: `app.NAME` or `link.NAME`."
             => worst.map(|c| format!("{}.{}", c.kind, c.name));
     }
     /// A measure in the summary's `latency`, on every scale except `rpm`.
     pub(super) const HIGH_PERCENTILE = fn high_percentile(p99: Option<Duration>) -> Value {
         "induced_p99_ms": Kind::MS.less(), "delay added by load, 99 %",
-            "Delay added by load at the 99th percentile; absent on the scale `rpm`." => ms(p99);
+            "`latency.induced_ms` at the 99th percentile instead of the mean; absent on the scale `rpm`." => ms(p99);
     }
     /// Measures of the `rpm` scale.
     pub(super) const PER_MINUTE = fn per_minute(rpm: Option<f64>) -> Value {

@@ -18,16 +18,18 @@ measures! {
         "delivered_packets": Kind::PACKETS, "delivered", "Packets that arrived at the far end." => m.delivered.packets;
         "delivered_bytes": Kind::BYTES, "delivered", "Bytes of `delivered_packets`." => m.delivered.bytes;
         "dropped_packets": Kind::PACKETS.rank(27), "dropped",
-            "Packets dropped by the queue, the transmit queue or the link." => m.dropped.packets;
+            "Packets dropped by the queue, by a modem's transmit queue or on the wire." => m.dropped.packets;
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => m.dropped.bytes;
         "drops": Kind::PACKETS, "drops",
-            "Drops by reason. Without room in the queue, the arriving packet (`tail_full`), the packet at the head \
-             (`head_full`) or a packet at the tail (`push_out`) is dropped. The control law drops the arriving \
-             packet (`early_tail`) or the packet at the head (`early_head`). Other reasons: `transmit_queue_full` \
-             (modem), `ack_filter` (CAKE: an ACK that a newer one makes redundant; absent while 0), `link_loss` \
-             (random loss). `flow_gone` is always 0: hosts drop these packets, not links (`flow_gone_packets`).", REASONS
+            "Drops by reason. The queue has no room: it drops the arriving packet (`tail_full`), or a waiting packet at \
+             the head (`head_full`) or tail (`push_out`) of a queue. The control law drops the arriving packet \
+             (`early_tail`) or the packet at the head (`early_head`). Other reasons: `transmit_queue_full` (modem), \
+             `ack_filter` (CAKE: an ACK that a newer one makes redundant; absent while 0), `link_loss` (lost on the \
+             wire: the link's losses and policer). `flow_gone` is always 0: hosts drop these packets, not links \
+             (`flow_gone_packets`).", REASONS
             => drops(m);
-        "marked_packets": Kind::PACKETS.rank(29), "marked", "Packets marked with ECN instead of dropped." => m.marked;
+        "marked_packets": Kind::PACKETS.rank(29), "marked", "Packets marked with CE (ECN) instead of dropped."
+            => m.marked;
         "at_start_packets": Kind::PACKETS, "at start",
             "Packets in the queue or on their way to the far end when the warm-up ends; 0 without a warm-up."
             => u64::from(l.before.backlog.packets) + l.before.in_flight;
@@ -37,9 +39,9 @@ measures! {
             "Packets on their way at the end of the run: being sent, in a modem's transmit queue, or on the wire."
             => m.in_flight;
         "utilisation": Kind::scale("0 to 1").rank(26), "use of the rate",
-            "Delivered bits as a share of the bits that the link could carry. If the rate changes, its value at each \
-             moment counts. For a shaper or modem, the sustained rate counts; bursts come on top, so the share may \
-             exceed 1. For recorded or modelled delivery, `delivery.bytes` counts. Null without a rate."
+            "Delivered bits as a share of the bits that the link could carry at its rate. If the rate changes, the rate \
+             at each moment counts. With a shaper or modem, it is the sustained rate, so bursts may raise the share \
+             above 1. With recorded or modelled delivery, the link could carry `delivery.bytes`. Null without a rate."
             => l.utilisation(m);
     }
     /// Measures of a recorded link.
@@ -48,7 +50,7 @@ measures! {
             "Queueing delay of the packets that left the queue.", DELAYS => object(delays(&full.sojourn));
         "grade": Kind::scale("A+ to F"), "grade",
             "Grade of `sojourn_ms`, the delay that this queue adds to its packets (see Fairness and grade, below). \
-             Null if more packets wait at the end than have left." => grade;
+             Null if more packets still wait at the end than have left the queue." => grade;
         "queue_packets": Kind::PACKETS.less().rank_by("max", 25), "queue length", "Length of the queue.", LENGTHS
             => object(lengths(&full.queue));
     }
@@ -66,8 +68,8 @@ measures! {
     /// Numbers of marked packets of a class: those marked by the discipline's control law, and those marked by its step
     /// (or ramp).
     const CLASS_MARKS = fn class_marks(law: u64, step: u64) -> Value {
-        "law": Kind::SAME, "law", "Packets marked by the (coupled) law of dualpi2 or docsis_lld." => law;
-        "step": Kind::SAME, "step", "Packets marked by the step (or ramp) of dualpi2 or docsis_lld." => step;
+        "law": Kind::SAME, "law", "Packets of the class marked by the (coupled) law of dualpi2 or docsis_lld." => law;
+        "step": Kind::SAME, "step", "Packets of the class marked by the step (or ramp) of dualpi2 or docsis_lld." => step;
     }
     /// Measures of a class whose packets the discipline can mark.
     pub(super) const MARKING_CLASS = fn marking_class(marks: [u64; 2]) -> Value {
@@ -83,9 +85,11 @@ measures! {
         "used_bytes": Kind::BYTES, "used", "Granted bytes that carried data." => g.used;
         "unused_bytes": Kind::BYTES, "unused", "Granted bytes that carried no data." => unused(g);
         "unused_mbit": Kind::MBIT, "unused", "Rate of unused grants." => mbit(unused(g), time);
-        "unused_percent": Kind::PERCENT.less(), "unused", "Unused share of the grants." => unused_of(g, g.granted as f64);
+        "unused_percent": Kind::PERCENT.less(), "unused",
+            "`unused_bytes` as a share of `granted_bytes`." => unused_of(g, g.granted as f64);
         "unused_of_rate_percent": Kind::PERCENT.less(), "unused of rate",
-            "Unused grants as a share of the link's sustained rate; they cost capacity of the channel, not the subscriber's rate."
+            "Rate of unused grants as a share of the link's sustained rate. Unused grants cost capacity of the channel, \
+             not the subscriber's rate."
             => capacity.and_then(|bits| unused_of(g, bits / 8.0));
     }
     /// Measures of a link that has no rate, but sends at recorded or modelled delivery opportunities (docs/links.md).
@@ -93,11 +97,11 @@ measures! {
         "mean_mbit": Kind::MBIT, "mean",
             "Mean rate offered by a link with recorded or modelled delivery (docs/links.md)." => mbit(o.bytes, time);
         "opportunities": Kind::ONE, "opportunities",
-            "Milliseconds with at least one opportunity, a time at which the link can send." => o.count;
-        "used": Kind::ONE, "used", "Milliseconds in which packets were sent." => o.used;
+            "Number of milliseconds with at least one opportunity (a time at which the link can send)." => o.count;
+        "used": Kind::ONE, "used", "Number of milliseconds in which packets were sent." => o.used;
         "bytes": Kind::BYTES, "bytes", "Bytes that the opportunities could carry." => o.bytes;
         "used_bytes": Kind::BYTES, "used", "Bytes sent." => o.used_bytes;
-        "wasted_bytes": Kind::BYTES, "wasted", "Bytes of opportunities that were not used." => o.bytes - o.used_bytes;
+        "wasted_bytes": Kind::BYTES, "wasted", "`delivery.bytes` minus `delivery.used_bytes`." => o.bytes - o.used_bytes;
         "longest_gap_ms": Kind::MS, "longest gap", "Longest time without an opportunity in the whole run." => o.longest_gap.millis();
         "gaps_over_100ms": Kind::ONE, "gaps over 100ms",
             "Gaps of more than 100 ms without an opportunity, including the one at the end." => o.long_gaps;
