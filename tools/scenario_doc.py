@@ -264,6 +264,9 @@ UNSET = re.compile(
 TWICE = re.compile(r"(?:^| )Default (?:`[^`]*`|[\w, -]|\.(?=\w))+\.(?=$| )")
 
 
+#: The meaning of a plain keyword that the schema does not describe.
+PLAIN = {"none": "No AQM: packets are dropped only when a limit is reached."}
+
 #: The word that the default column shows for an optional key without a default, keyed by the table's name in the
 #: schema. For all other tables, the word is "none".
 NONE = {"Change": "unchanged", "Match": "any"}
@@ -503,7 +506,7 @@ def choices(node: Node, defs: dict[str, Node]) -> Iterator[str]:
             # in the list, so the keyword is skipped
             for plain in choice.get("enum", []):
                 if plain not in listed:
-                    yield f"`{plain}`"
+                    yield f"`{plain}`{': ' + PLAIN[plain] if plain in PLAIN else ''}"
         else:
             listed.add(word)
             meaning = one_line(choice.get("description", ""))
