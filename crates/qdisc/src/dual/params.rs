@@ -24,8 +24,9 @@ const LEAST_GAIN: f64 = 1.0 / 256.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dualpi2Variant {
-    /// Linux sch_dualpi2 (6.17): integer arithmetic, a step of 1 ms in addition to the coupled law, independent draws,
-    /// a share of 10 % for C, and no coupled marks or drops while the remaining backlog is less than two frames.
+    /// Linux sch_dualpi2 (6.17): integer arithmetic, independent draws, a share of 10 % for C, and a step of 1 ms in
+    /// addition to the coupled law. The coupled law marks and drops nothing while the remaining backlog is less than
+    /// two frames.
     Linux,
     /// RFC 9332 Appendix A: real numbers, a ramp from 0.8 to 1.2 ms, evenly spaced marks, a share of 1/16 for C, a limit
     /// of 250 ms.

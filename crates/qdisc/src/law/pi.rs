@@ -39,8 +39,8 @@ pub enum Tuning {
     /// A factor of 1/2048 below 1e-6, 1/512 below 1e-5, 1/128 below 1e-4, 1/32 below 0.001, 1/8 below 0.01, 1/2 below
     /// 0.1, otherwise of 1 (RFC 8033).
     Rfc8033,
-    /// Like `rfc8033` below 0.1, then a factor of 2 below 1, of 8 below 10, otherwise of 32 (RFC 8034, where the
-    /// probability is for a packet of 1024 bytes and may exceed 1).
+    /// Like `rfc8033` below 0.1; from there on, a factor of 2 below 1, 8 below 10, and otherwise 32 (RFC 8034). The
+    /// probability is for a packet of 1024 bytes, and may exceed 1.
     Rfc8034,
 }
 

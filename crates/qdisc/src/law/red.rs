@@ -43,9 +43,9 @@ pub enum RedVariant {
     /// ALTQ as in MMCN 1999: limit 60 packets, thresholds 15 and 30, w 0.002, probability 1/10, packet mode, not gentle.
     /// (ALTQ's own thresholds are 5 and 15.)
     Altq,
-    /// Linux: one draw per gap, idle times counted from the time at which the link found the queue empty, and
-    /// ECN-capable packets are marked even above `max` if `ecn` is set. The defaults are those of tc-red(8): `max` is a
-    /// quarter of `limit`, `min` a third of `max`, `burst` (2 `min` + `max`) / (3 `avpkt`), `probability` 0.02.
+    /// Linux: one draw per gap. Idle times are counted from the time at which the link found the queue empty. If `ecn`
+    /// is set, ECN-capable packets are marked even above `max`. The defaults are those of tc-red(8): `max` is a quarter
+    /// of `limit`, `min` a third of `max`, `burst` (2 `min` + `max`) / (3 `avpkt`), `probability` 0.02.
     Linux,
 }
 

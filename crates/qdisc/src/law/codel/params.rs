@@ -20,9 +20,9 @@ pub enum Variant {
     /// resumes at its last value minus 2. Nothing is dropped while the bytes queued behind the head are at most the
     /// size of the largest packet so far.
     Draft01,
-    /// ns-2's codel.cc, "kmn" revision (2012-2013): like draft01, but if the delay exceeds the target again within 8
-    /// intervals, CoDel waits only interval / sqrt(count) before the first drop, and a large count resumes at 0.9844
-    /// times its last value.
+    /// ns-2's codel.cc, "kmn" revision (2012-2013): like draft01, with two differences. If the delay exceeds the target
+    /// again within 8 intervals, CoDel waits only interval / sqrt(count) before the first drop. A large count resumes
+    /// at 0.9844 times its last value.
     Kmn,
     /// ACM Queue, May 2012: if drops begin again within one interval, count resumes at its last value minus 2.
     /// Otherwise, drops begin only after a second interval above target. Nothing is dropped while fewer than 512 bytes

@@ -19,9 +19,9 @@ pub enum PieVariant {
     /// fewer than 2 × `avpkt` bytes are queued. Departures use up the burst allowance,
     /// and when the allowance is refilled, the sum of the probabilities (`derandomize`) returns to 0.
     Linux,
-    /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: target 20 ms, updates every 30 ms, bursts of 100
-    /// ms, the delay from the departure rate (in cycles of 10 KB), +0.02 per update while the delay exceeds 200 ms, and only two
-    /// factors in the tuning table, below 1 % and below 10 %.
+    /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: target 20 ms, updates every 30 ms, bursts
+    /// of 100 ms. The delay is estimated from the departure rate, in cycles of 10 KB. While the delay exceeds 200 ms,
+    /// each update adds 0.02. The tuning table has only two factors, for probabilities below 1 % and below 10 %.
     Draft2013,
 }
 
