@@ -66,13 +66,13 @@ words! {
         /// retransmission waits for the timeout.
         /// Source: RFC 5681 §3.2, RFC 6675 §4.
         "dupthresh" Dupthresh,
-        /// Like ns-2's Agent/TCP/Linux, if `dupthresh` is 4. A segment is lost when the highest SACKed
-        /// segment is DupThresh above it, counting holes (FACK). A retransmission is lost when new data sent after it
-        /// is SACKed, or when a later retransmission is delivered and at least DupThresh other retransmissions were
-        /// sent between the two. SACKed data does not count against the window. A loss found after a timeout reduces
-        /// the window again. When a recovery ends, SACK information about higher data is discarded. When the repair
-        /// after a timeout ends, the window becomes ssthresh, but at most the data in flight + 3 segments. Needs
-        /// recovery by SACK. Source: Mathis & Mahdavi 1996; traces of ns-2 2.35.
+        /// Like ns-2's Agent/TCP/Linux, if `dupthresh` is 4. A segment is lost when the highest SACKed segment is
+        /// DupThresh above it, counting holes (FACK). A retransmission is lost when new data sent after it is SACKed.
+        /// It is also lost when a later retransmission is delivered, if at least DupThresh others were sent between the
+        /// two. SACKed data does not count against the window. A loss found after a timeout reduces the window again.
+        /// When a recovery ends, SACK information about higher data is discarded. When the repair after a timeout ends,
+        /// the window becomes ssthresh, but at most the data in flight + 3 segments. Needs recovery by SACK. Source:
+        /// Mathis & Mahdavi 1996; traces of ns-2 2.35.
         "forward-ack" ForwardAck,
         /// By time: a segment is lost when a later one has been delivered and a reordering window has passed. If no ACK arrives
         /// for two round trips, a tail loss probe is sent. Needs recovery by SACK.   Source: RFC 8985.

@@ -48,9 +48,9 @@ words! {
         /// After a burst, the next one is delayed by the time that the burst's payload takes at the pacing rate.
         /// Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
         "exact" Exact,
-        /// Linux's internal pacing, without the queue discipline fq. If a burst leaves late, because it waited for the
-        /// window or an ACK, the wait for the next burst is shortened by this delay, but at most by half. The first ten
-        /// segments are not paced. Source: Linux tcp_output.c.
+        /// Linux's internal pacing, without the queue discipline fq. A burst may leave late, because it waited for the
+        /// window or an ACK. The wait for the next burst is then shorter by this delay, but at most by half. The first
+        /// ten segments are not paced. Source: Linux tcp_output.c.
         "linux-internal" LinuxInternal,
     }
 }

@@ -25,9 +25,9 @@ words! {
         /// fits into the window.   Source: ns-2's Agent/TCP/Linux.
         "held-rate-halving" HeldRateHalving,
         /// Proportional rate reduction: at first, the amount of data sent is (ssthresh / old window) times the amount
-        /// delivered. Once less than ssthresh is in flight, an ACK releases as much data as it reports delivered, and
-        /// one segment more if it acknowledges new data and reveals no further loss, until ssthresh is in flight again.
-        /// Source: RFC 9937; Linux.
+        /// delivered. Once less than ssthresh is in flight, an ACK releases as much data as it reports delivered, until
+        /// ssthresh is in flight again. It releases one segment more if it acknowledges new data and reveals no further
+        /// loss. Source: RFC 9937; Linux.
         "prr" Prr,
     }
 }
