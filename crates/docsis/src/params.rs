@@ -87,7 +87,7 @@ pub enum MapClock {
     /// The channel's own clock sends MAPs at `map_offset` and at every interval after that, even if no packet waits.
     #[default]
     FreeRunning,
-    /// A clock starts when a packet arrives in an empty transmit queue, and sends a MAP every interval until the queue
+    /// A clock starts when a packet arrives in an empty transmit queue. It sends a MAP every interval until the queue
     /// is empty again, as in a simulation that starts its timer on demand. So the first packet waits for a whole number
     /// of intervals.
     FromFirstPacket,
