@@ -245,7 +245,7 @@ impl Application for Burst {
 packet::measures! {
     /// Measures of bursts over either transport.
     const BEGUN = fn begun(b: &Burst) -> f64 {
-        "bursts": Kind::ONE, "bursts", "Bursts started; `files` holds those that were complete after the warm-up." => b.next as f64;
+        "bursts": Kind::ONE, "bursts", "Bursts started; `files` holds those that arrived completely after the warm-up." => b.next as f64;
     }
     /// Measures over TCP.
     const OVER_TCP = fn over_tcp(b: &Burst) -> f64 {

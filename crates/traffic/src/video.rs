@@ -325,7 +325,7 @@ packet::measures! {
         "segments": Kind::ONE, "segments",
             "Segments that arrived; those that arrived after the warm-up are in `files`. All keys of `video`, `bittorrent`, `short` and `burst` cover the whole run."
             => video.done as f64;
-        "mean_bitrate_mbit": Kind::MBIT.more().rank(7), "mean bitrate", "Mean rate of the segments."
+        "mean_bitrate_mbit": Kind::MBIT.more().rank(7), "mean bitrate", "Mean encoded rate of the segments that arrived."
             => video.sum_of_rates as f64 / video.done as f64 * 1e-6;
         "switches": Kind::ONE, "switches", "Number of times that the rate changed from one segment to the next."
             => video.switches as f64;

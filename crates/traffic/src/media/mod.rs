@@ -408,7 +408,7 @@ packet::measures! {
             "Payload that arrived, divided by the time until `stop` (or until the last packet, if it arrives later), \
              without pauses."
             => c.payload as f64 * 8e-6 / time;
-        "target_mbit": Kind::MBIT, "target", "Mean target rate of the controller, with one value per frame."
+        "target_mbit": Kind::MBIT, "target", "Mean of the controller's target rate, sampled once per frame."
             => c.sum_of_targets * 1e-6 / c.targets as f64;
         "lost_percent": Kind::PERCENT.less(), "lost", "Share of packets that the sender declared lost."
             => 100.0 * s.lost as f64 / (s.lost + s.acknowledged) as f64;
