@@ -41,6 +41,10 @@ ACCESS_BPS = 1_000_000_000
 #: Rate of the hosts' links if h1 has its own discipline: practically unlimited.
 UNLIMITED_BPS = 100_000_000_000
 
+#: Memory of the kernel's receive buffer in bytes: at first, and at most. The kernel's maximum is 6 MiB, but there 1448
+#: bytes of payload take 3776 bytes of memory (scaling_ratio 98/256), and in bloatlab 2896.
+RMEM = {"default": 131_072, "max": 2 * 6_291_456 * 98 // 256}
+
 #: The kernel's default limit on segments per burst.
 GSO_MAX_SEGS = 65_535
 
@@ -250,6 +254,8 @@ def _stack(entry: Entry, flows: Flows) -> dict[str, Any]:
         # h1 paces if its qdisc is fq; a pfifo there never holds packets, because h1's link is practically unlimited
         "paced": entry.rest.get("h1_qdisc") == "fq",
         "ack_pushed": True,
+        "receive_window": "auto",
+        "rmem": RMEM,
         "tso": offloads(entry) or cuts(entry),
     }
     stack["ecn"] = asked in {1, ACCECN} or flows.cc == "dctcp"
