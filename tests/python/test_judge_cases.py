@@ -1,10 +1,13 @@
-"""The criteria of the packaged suites, and of suites with mistakes that only a run can show."""
+"""The criteria of the packaged suites, and the measures of suites with mistakes."""
 
 from __future__ import annotations
 
-import polars as pl
+from pathlib import Path
 
-from bloatlab.judge import measures, suite
+import polars as pl
+import pytest
+
+from bloatlab.judge import JudgeError, measures, suite, suites
 
 
 def test_a_period_in_which_nothing_is_sent_has_no_losses() -> None:
@@ -19,3 +22,54 @@ def test_a_period_in_which_nothing_is_sent_has_no_losses() -> None:
         *(pl.Series(name, values, dtype=pl.UInt64) for name, values in counts.items())
     )
     assert measures._value({"queues": queues}, query) == 1.0
+
+
+#: A case whose measure is MEASURE.
+CASE = """
+[judge]
+section = "1.1"
+title = "T"
+says = "s"
+run = "r"
+[[judge.criteria]]
+says = "x"
+measure = "MEASURE"
+expect = "> 1"
+by = "ours"
+[link.own]
+from = "a.b"
+to = "c"
+both_ways = true
+[app."a.b"]
+from = "a.b"
+to = ["c"]
+traffic.ftp = {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        ("apps.a.b.goodput_mbt", 'nor a number of the summary; did you mean "apps.a.b.goodput_mbit"?'),
+        ("apps.ab.goodput_mbit", 'did you mean "apps.a.b.goodput_mbit"?'),
+        ("links.~owm.utilisation", 'did you mean "links.~own.utilisation"?'),
+        ("SELECT count(*) from queues", '"SELECT count(*) from queues" is neither a query ("select ...") nor a number'),
+        ("apps.a.b.goodput_mbit", ""),
+        ("links.own.sojourn_ms.p95", ""),
+        ("links.~own.utilisation", ""),
+        ("select count(*) from queues", ""),
+    ],
+)
+def test_a_misspelt_measure_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: str, words: str
+) -> None:
+    monkeypatch.setattr(suites, "FOLDER", tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "suite.toml").write_text('[suite]\ntitle = "t"\ndocument = "d"\nsource = "s"\n')
+    (tmp_path / "mine" / "a.toml").write_text(CASE.replace("MEASURE", measure))
+    if words:
+        with pytest.raises(JudgeError, match=r"a\.toml: judge\.criteria\.0\.measure: ") as error:
+            suite("mine")
+        assert words in str(error.value)
+    else:
+        assert suite("mine").cases[0].criteria[0].measure == measure

@@ -14,7 +14,7 @@ from typing import Any
 from bloatlab.classes import ClassError
 from bloatlab.judge.measures import INVALID, measure
 from bloatlab.judge.subjects import Subject, chosen, subject
-from bloatlab.judge.suites import STACK, Case, Criterion, JudgeError, Suite, expanded
+from bloatlab.judge.suites import QUERY, STACK, Case, Criterion, JudgeError, Suite, expanded
 from bloatlab.judge.suites import suite as read_suite
 from bloatlab.judge.transports import network_of, why_not
 from bloatlab.judge.verdicts import Judged, Ruling, Tried, ruling, untraced
@@ -125,9 +125,7 @@ def _queries(name: str) -> dict[str, list[str]]:
     """
     return {
         case.tree["name"]: [
-            *dict.fromkeys(
-                [*case.moments.values(), *(c.measure for c in case.criteria if c.measure.startswith("select "))]
-            )
+            *dict.fromkeys([*case.moments.values(), *(c.measure for c in case.criteria if c.measure.startswith(QUERY))])
         ]
         for case in read_suite(name).cases
     }

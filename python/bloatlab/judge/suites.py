@@ -29,6 +29,7 @@ from typing import Any, Literal, get_args
 
 from bloatlab import files
 from bloatlab.errors import InputError, nearest
+from bloatlab.measures import declared, numbers_of
 from bloatlab.scenario import ScenarioError, parse, problems, quantity, toml_value
 from bloatlab.workloads import find, near
 
@@ -39,6 +40,9 @@ STACK = "tcp.judged"
 
 #: If the paths in a suite's `subject` end with this key, the suite judges queues.
 QUEUE = ".queue"
+
+#: A criterion's measure that begins with this is a query; any other is a path of the summary.
+QUERY = "select "
 
 By = Literal["document", "ours"]
 
@@ -215,6 +219,7 @@ def _case(name: str, path: Path) -> Case:
     case = Case(name, tree={"name": f"{name} {told['section']}", **tree}, **told)
     if case.seeds < 1:
         raise JudgeError(f"{path}: judge.seeds: {case.seeds} is not valid; expected at least 1")
+    _check_paths(case, str(path))
     for at, moment in _moments(tree):
         if moment not in case.moments:
             known = f"judge.moments has {', '.join(case.moments) or 'none'}{nearest(moment, case.moments)}"
@@ -234,6 +239,23 @@ def _criterion(told: Mapping[str, Any], where: str) -> Criterion:
         raise JudgeError(problems(error)[0].replace(": expect.x:", ".expect:", 1)) from None
     against = [one.against] if isinstance(one.against, str) else one.against
     return replace(one, expect=expect, against=against)
+
+
+def _check_paths(case: Case, where: str) -> None:
+    """Raises `JudgeError` if a criterion's measure is neither a query nor a path that the case's summary can have."""
+    paths = {place: c.measure for place, c in enumerate(case.criteria) if not c.measure.startswith(QUERY)}
+    tree = expanded(case.tree) if paths else {}
+    # the scenario is checked later, so these may not be tables
+    apps, links = (of if isinstance(of := tree.get(key), dict) else {} for key in ("app", "link"))
+    backward = [f"~{name}" for name, link in links.items() if isinstance(link, dict) and link.get("both_ways")]
+    known = {f"apps.{name}.": numbers_of("apps") for name in apps}
+    known |= {f"links.{name}.": numbers_of("links") for name in [*links, *backward]}
+    for place, path in paths.items():
+        below = path.startswith(("apps.", "links."))
+        if not declared(path) or (below and not path.startswith(tuple(known))):
+            near = nearest(path, (f"{start}{number}" for start, numbers in known.items() for number in numbers))
+            why = f'is neither a query ("{QUERY}...") nor a number of the summary{near}'
+            raise JudgeError(f"{where}: judge.criteria.{place}.measure: {json.dumps(path[:80])} {why}")
 
 
 #: The smallest scenario. The core reads the limit of a criterion as an expectation of this scenario.
