@@ -18,12 +18,14 @@ from bloatlab.advice import catalogue as catalogue_of
 from bloatlab.advice import options as options_of
 from bloatlab.advice.line import line, rtts
 from bloatlab.advice.options import options
-from bloatlab.advice.recommendation import answer_sentence, sure
-from bloatlab.advice.score import LEAST, Judged, Value, front, points_of
+from bloatlab.advice.race import Compared, Raced
+from bloatlab.advice.recommendation import answer_sentence, cell, sure
+from bloatlab.advice.remedies import fails
+from bloatlab.advice.score import LEAST, Judged, Value, front, judged, points_of
 from bloatlab.advice.settings import limits, settings
 from bloatlab.advice.tables import options_table, verdict
 from bloatlab.cli.main import call
-from bloatlab.statistics import interval
+from bloatlab.statistics import Interval, interval
 from bloatlab.sweep import Store
 from browser import opened, serious
 from judged import SMALL, asking, by_discipline, mean
@@ -192,6 +194,41 @@ def test_the_front_is_what_nothing_beats():
         made("5p", [1.0, 2.0], call=None, upload=100.0),
     )
     assert front([good, fast, both, hardly, dead], wanted) == [good, fast, hardly]
+
+
+def test_never_is_only_what_no_run_has():
+    """A page is loaded in 3 of 10 runs: never at two of the round trips. At the third, it takes 1 s."""
+    question = asked(up="10mbit", rtt="20ms", device="docsis3.0")
+    objective, load = catalogue_of.objective("balanced"), question.load
+    (page,) = [m for m in question.wanted if m.name == "pages"]
+    option = made("1p", [1.0, 2.0]).option
+    path = f"apps.pages.{page.value}"
+    rows: dict[float, list[dict[str, Any]]] = {0.02: [{path: 1.0}] * 3 + [{}] * 2, 0.2: [{}] * 5}
+    value = judged(option, rows, objective, load, question.line).values["pages"]
+    assert (value.missing, value.runs) == (7, 10)
+    assert cell(page, value) == "7 of 10 never"
+    # seldom loaded is not good enough, however short those pages take
+    rare = Value(interval([1.0, 1.0]), 8, 10)
+    one = replace(made("1p", [1.0, 2.0]), values={"pages": rare})
+    assert fails(objective, [page], one) == [page]
+    assert fails(objective, [page], replace(one, values={"pages": replace(rare, missing=0)})) == []
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        (Interval(6.7, -3.0, 16.4, 2), "seems 6.7 points worse (not certain with 2 seeds),"),
+        (Interval(-6.7, -16.4, 3.0, 2), "seems 6.7 points better (not certain with 2 seeds),"),
+        (Interval(-1.1, -9.0, 6.8, 2), "seems equally good,"),
+        (Interval(6.7, 3.0, 10.4, 2), "would be 6.7 points worse,"),
+    ],
+)
+def test_what_is_not_available_is_compared_in_words(by: Interval, words: str):
+    lead, codel = made("1p", [90.0, 92.0]), made("2p", [90.0, 92.0], settable=False)
+    raced = Raced(lead, [Compared(codel, by, "not separated")], "seeds", 4)
+    question = asked(up="10mbit", rtt="20ms", device="docsis3.0")
+    done = Recommendation(question, [lead, codel], lead, raced, [lead], [], lead, [], [], 4, 0)
+    assert f"{words} but is not available on this device: " in sure(done)[-1]
 
 
 # ---------------------------------------------------------------------------- commands and settings to enter

@@ -232,9 +232,12 @@ def _not_available(of: Recommendation) -> Iterator[str]:
     for other in of.others:
         option, by = other.judged.option, other.by
         if not option.discipline.settable:
+            by_points = f"{number(abs(by.mean), 1)} points {'better' if by.mean < 0.0 else 'worse'}"
             would = "seems equally good"
             if by.high < 0.0 or by.low > 0.0:
-                would = f"would be {number(abs(by.mean), 1)} points {'better' if by.mean < 0.0 else 'worse'}"
+                would = f"would be {by_points}"
+            elif abs(by.mean) >= of.question.objective.noticed:
+                would = f"seems {by_points} (not certain with {counted(by.n, 'seed')})"
             yield f"{option.words} {would}, but is not available on this device: {option.discipline.note}."
 
 
@@ -304,7 +307,8 @@ def _beside(m: Wanted, ours: Value, theirs: Value) -> str:
 def _with_unit(m: Wanted, value: Value) -> str:
     """Formats a value with its unit; "never" if no run has a value."""
     if value.of is None:
-        return "never"
+        some = value.missing < value.runs
+        return f"never in {value.missing} of {counted(value.runs, 'run')}" if some else "never"
     text = number(value.of.mean, m.digits)
     text = f"MOS {text}" if m.unit == "MOS" else f"{text} {m.unit}".rstrip()
     return f"{text} (and never in {value.missing} of {counted(value.runs, 'run')})" if value.missing else text
@@ -313,7 +317,7 @@ def _with_unit(m: Wanted, value: Value) -> str:
 def cell(m: Wanted, value: Value) -> str:
     """Formats a value for a table: its mean, half the width of its interval, and the number of runs without a value."""
     if value.of is None:
-        return "never"
+        return f"{value.missing} of {value.runs} never" if value.missing < value.runs else "never"
     text = number(value.of.mean, m.digits)
     if value.of.half > 0.0 and value.of.n >= FEW_SEEDS:
         text += f" ±{number(value.of.half, m.digits)}"

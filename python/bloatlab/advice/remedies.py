@@ -34,8 +34,11 @@ class Remedy:
 
 
 def fails(objective: Objective, wanted: Sequence[Wanted], of: Judged) -> list[Wanted]:
-    """Returns the measures of applications whose mean value gets fewer points than the objective's `floor`."""
-    means = {name: None if value.of is None else value.of.mean for name, value in of.values.items()}
+    """Returns the measures of applications whose mean value gets fewer points than the objective's `floor`.
+
+    A value that most runs lack gets no points.
+    """
+    means = {n: None if value.of is None or value.nothing else value.of.mean for n, value in of.values.items()}
     return [m for m in wanted if m.kinds and m.points(means[m.name]) < objective.floor]
 
 

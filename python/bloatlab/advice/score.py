@@ -35,6 +35,7 @@ QUEUE = f"links.{UP}.sojourn_ms.p99"
 class Value:
     """The value of one measure for one setting: its mean over all round trips and seeds, with an interval.
 
+    Seeds that lack a value at one of the round trips are left out of the mean; it is None if this leaves no seed.
     `runs` is the number of runs, and `missing` is the number of runs without a value, for example because no page was
     loaded.
     """
@@ -45,7 +46,7 @@ class Value:
 
     @property
     def nothing(self) -> bool:
-        """Whether most runs have no value."""
+        """Whether most runs have no value, or no seed has a value at every round trip."""
         return self.of is None or 2 * self.missing > self.runs
 
 
