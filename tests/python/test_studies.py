@@ -238,8 +238,10 @@ def test_a_goal_without_a_judged_value_is_not_reached(file: Path, goals: bool):
     assert [cell.text for cell in reached_table(card, []).rows[0]][1:] == ["0", "0", "-", "100%", "not reached"]
     assert facts(card, [], 3)[0].value == "-"
     assert of.scorecard(runs, "a quick look").met is None
-    if not goals:  # a study that has only claims has nothing to reach
+    if not goals:  # a study that has only claims, or only values that are not counted, has nothing to reach
         assert replace(of, published=()).scorecard(runs).met is True
+        chosen = [replace(value, calibration="chosen by this value") for value in of.published]
+        assert replace(of, published=chosen).scorecard({"0.5": [{"utilisation": 96.4}]}).met is True
 
 
 def test_only_the_band_decides(file: Path):

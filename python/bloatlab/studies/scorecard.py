@@ -229,9 +229,13 @@ class Scorecard:
 
     @property
     def of_judged(self) -> Share:
-        """The share of judged values within tolerance, for a study without goals. Its target is 100 %."""
+        """The share of judged values within tolerance, for a study without goals. Its target is 100 %.
+
+        If no value was judged, the target is missed only if a value that could be judged was not tested.
+        """
         found = share("judged values", (cell.within for cell in self.cells), 1.0)
-        return replace(found, unjudged=False) if self.cells and not self.proves_nothing else found
+        untested = any(cell.verdict is Verdict.UNTESTED for cell in self.cells)
+        return replace(found, unjudged=False) if untested and not self.proves_nothing else found
 
     @property
     def goals(self) -> Sequence[Share]:
