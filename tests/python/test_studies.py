@@ -407,6 +407,35 @@ def test_runs_on_kernels_are_kept_and_an_invalid_one_says_why(
     assert done.met  # live runs are not judged
 
 
+def test_the_folder_has_the_files_of_the_last_run_only(tmp_path: Path, buffers: Study):
+    options = Options(tmp_path, seeds=1, jobs=1, console=Console(file=StringIO()), sets=(("duration", "50s"),))
+    reproduce(buffers, options)
+    mine = tmp_path / "scenarios" / "mine.json"
+    mine.write_text("{}")
+    fewer = replace(
+        buffers, cases=[0.5], published=buffers.published[1:2], claims=(), figures=lambda _: (), answer=None
+    )
+    reproduce(fewer, options)
+    assert {path.name for path in (tmp_path / "scenarios").iterdir()} == {"0.5.json", "mine.json"}
+    assert list((tmp_path / "figures").iterdir()) == []
+    # only a study's own files are removed, whatever provenance.json says
+    data = json.loads((tmp_path / "provenance.json").read_text())
+    outside = tmp_path / "outside.json"
+    outside.write_text("{}")
+    for files in (["scenarios/../outside.json", "outside.json", str(outside), 3], "outside.json", None):
+        (tmp_path / "provenance.json").write_text(json.dumps({**data, "files": files}))
+        reproduce(fewer, options)
+        assert outside.exists()
+
+
+def test_two_cases_with_one_file_are_refused_before_any_run(tmp_path: Path, buffers: Study):
+    options = Options(tmp_path, seeds=1, jobs=1, console=Console(file=StringIO()))
+    assert buffers.build is not None
+    of = replace(buffers, cases=["a b", "a_b"], build=lambda case, seed: pytest.fail("built"), published=(), claims=())
+    with pytest.raises(StudyError, match=r'the cases "a b" and "a_b" have the same file scenarios/a_b\.json'):
+        reproduce(of, options)
+
+
 def printed(done: Results, width: int, *, full: bool = False) -> list[str]:
     out = StringIO()
     report(done, Console(file=out, width=width), full=full)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
@@ -14,7 +16,7 @@ from rich.text import Text
 from bloatlab import live
 from bloatlab.plots import save_figure
 from bloatlab.report import write
-from bloatlab.results import save, this_process, write_json, write_table
+from bloatlab.results import PROVENANCE, ResultError, read_json, save, this_process, write_json, write_table
 from bloatlab.studies.page import page
 from bloatlab.studies.study import Batch, Live, OnKernels, Options, Ran, Results, Study, StudyError
 from bloatlab.studies.tables import claims_table, misses, reached_table, shares_table
@@ -30,14 +32,15 @@ def reproduce(study: Study, options: Options) -> Results:
     """Runs the cases and requested experiments, compares the values, and writes the folder `options.out`.
 
     Raises `ScenarioError` if a scenario of the plan is not valid, before any run; `StudyError` if a published value or
-    a claim needs a measure that no run has, or if `options.sets` have `name`; and `live.LiveError` if live runs are not
-    possible.
+    a claim needs a measure that no run has, if two cases would have the same file, or if `options.sets` have `name`;
+    and `live.LiveError` if live runs are not possible.
     """
     begun = time.perf_counter()
     if any(path == "name" for path, _ in options.sets):
         raise StudyError("--set name: a study identifies its cases by the names of their scenarios")
     seeds = range(1, (study.quick.seeds if options.quick else options.seeds) + 1)
     plan = study.plan(options)
+    _check_files([plan[0].key(at) for at in plan[0].of_seeds(seeds).places()])
     results = Results(study, options, {}, _announce(study, options, plan, seeds))
     results = _with(results, plan, seeds)
     _check_measures(results)
@@ -65,6 +68,15 @@ def _announce(study: Study, options: Options, plan: Iterable[Batch], seeds: rang
     if warnings:
         options.console.print(" ".join(warnings), style="yellow", markup=False)
     return " ".join(warnings)
+
+
+def _check_files(keys: Iterable[str]) -> None:
+    """Raises `StudyError` if two cases would have the same file in the study's folder."""
+    first: dict[str, str] = {}
+    for key in keys:
+        if (other := first.setdefault(file_name(key), key)) != key:
+            both = f'the cases "{other}" and "{key}" have the same file'
+            raise StudyError(f"{both} scenarios/{file_name(key)}.json; rename one of them")
 
 
 def _check_measures(results: Results) -> None:
@@ -145,9 +157,13 @@ def bind(results: Results) -> None:
     figures/*.svg        the figures, and .png beside each
     scenarios/*.json     resolved scenarios, first seed, by case name
     live/CASE/           with --live, each run on kernels, as written by `bloatlab live`
-    provenance.json      machine, time, versions: the only file that differs between two equal runs
+    provenance.json      machine, time, versions, and the files in figures and scenarios: the only file that differs
+                         between two equal runs
+
+    Figures and scenarios of an earlier run of the study that this one does not have are removed.
     """
     folder = results.options.out
+    before = _listed(folder)
     folder.mkdir(parents=True, exist_ok=True)
     # first, because it says whose folder this is: after Ctrl-C, the same command can be repeated
     write_json(folder / "scorecard.json", results.as_data())
@@ -156,12 +172,27 @@ def bind(results: Results) -> None:
     ran = list(results.ran.values())
     rows = [one.table for one in ran if one.batch.columns is not None]
     write_table(pl.concat(rows, how="diagonal_relaxed"), folder / "runs.parquet")
+    written: list[Path] = []
     for key, scenario in ran[0].scenarios.items():
-        write_json(folder / "scenarios" / f"{file_name(key)}.json", scenario.data)
+        written.append(folder / "scenarios" / f"{file_name(key)}.json")
+        write_json(written[-1], scenario.data)
     for drawing in results.figures:
-        save_figure(drawing.figure(), folder / "figures" / drawing.name)
+        written += save_figure(drawing.figure(), folder / "figures" / drawing.name)
     write(page(results), results.report)
-    write_json(folder / "provenance.json", provenance(results.made, results.seconds, results.found))
+    files = sorted(path.relative_to(folder).as_posix() for path in written)
+    for old in before.difference(files):
+        (folder / old).unlink(missing_ok=True)
+    write_json(folder / PROVENANCE, {**provenance(results.made, results.seconds, results.found), "files": files})
+
+
+def _listed(folder: Path) -> set[str]:
+    """Returns the figures and scenarios that an earlier run of a study has written into a folder."""
+    try:
+        listed = read_json(folder / PROVENANCE).get("files")
+    except (OSError, ResultError):
+        return set()
+    known = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+    return {name for name in known if re.fullmatch(r"(figures|scenarios)/[^/\\]+\.(json|svg|png)", name)}
 
 
 def file_name(key: str) -> str:
