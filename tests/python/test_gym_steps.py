@@ -141,6 +141,18 @@ def test_losses_of_the_wire_are_no_drops_of_the_queue():
     assert {one[3]["loss"] for one in steps(gymnasium.make(AQM, axes={}, scenario=idle))} == {0.0}
 
 
+def test_drops_of_a_modem_behind_its_queue_are_no_drops_of_the_queue():
+    # at its peak rate the modem takes every packet from the queue at once, but its transmit queue holds only two
+    flow = {"max_sustained_rate": "5mbit", "max_traffic_burst": "10MB", "peak_traffic_rate": "20mbit"}
+    docsis = {"transmit_limit": "2p", "transmit_queue": "drop", "flow": flow}
+    home = flooded(rate="100mbit", docsis=docsis)
+    home["app"]["flood"]["traffic"]["cbr"]["rate"] = "12mbit"
+    env = gymnasium.make(AQM, axes={}, scenario=home, link="up")
+    assert {one[3]["loss"] for one in steps(env)} == {0.0}
+    link = env.unwrapped.simulation.link("up")  # type: ignore[attr-defined]
+    assert set(link.drops) == {"transmit_queue_full"}
+
+
 # ---------------------------------------------------------------------------------------------------------- bottleneck
 
 #: An uplink of 5 Mbit/s by each of the things that limit a rate, on a wire of 100 Mbit/s.
@@ -181,6 +193,19 @@ def test_a_queue_that_makes_its_link_the_slowest_is_not_replaced_unnoticed():
     with pytest.raises(ScenarioError, match=r"own shaper.*link=NAME"):
         gymnasium.make(AQM, axes={}, scenario=limited("cake")).reset(seed=1)
     gymnasium.make(AQM, axes={}, scenario=limited("cake"), link="up").reset(seed=1)
+    # without the shaper, the link is as slow as with it
+    same = flooded(rate="5mbit", queue={"cake": {"bandwidth": "5mbit"}})
+    gymnasium.make(AQM, axes={}, scenario=same).reset(seed=1)
+
+
+@pytest.mark.parametrize(
+    "stack", [{"preset": "ns2-reno"}, {"timestamps": False}, {"header_bytes": 140}, {"preset": "ns2-cubic-2.6.22"}, {}]
+)
+def test_a_busy_link_carries_a_throughput_of_one_whatever_the_headers(stack: Any):
+    # the window of 100 segments is larger than the bandwidth-delay product, 40 segments, so the link is always busy
+    env = gymnasium.make(CC, axes={}, interval="1s", stack={"initial_window": {"segments": 100}, **stack})
+    seen = [one[3] for one in steps(env)][2:]
+    assert [info["throughput"] for info in seen] == pytest.approx([1.0] * len(seen), abs=0.002)
 
 
 # ----------------------------------------------------------------------------------------------------------- baselines

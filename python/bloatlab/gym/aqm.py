@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from bloatlab.gym.driven import DrivenEnv, seconds, slowest
 from bloatlab.gym.episodes import Episode, Given
 from bloatlab.laws import Packet, Verdict, View
-from bloatlab.scenario import ScenarioError, overrides
+from bloatlab.scenario import Scenario, ScenarioError, overrides
 
 #: Uploads through a bottleneck whose queue is controlled by the agent.
 HOME: Mapping[str, Any] = {
@@ -79,13 +79,20 @@ def _handled(state: Mapping[str, Any]) -> tuple[int, float]:
     """Returns the number of packets that a link's queue has dropped, and the number of bytes that have left the queue.
 
     Packets that the wire loses later have left the queue. Their bytes are not counted separately, so their mean size is
-    assumed to be that of the other packets that have left.
+    assumed to be that of the other packets that have left. Packets that a modem drops behind the queue are in neither
+    number, because the link does not carry them.
     """
     lost = state["drops"].get("link_loss", 0)
-    dropped = state["dropped_packets"] - lost
+    dropped = state["dropped_packets"] - lost - state["drops"].get("transmit_queue_full", 0)
     kept = state["offered_packets"] - state["packets"] - state["dropped_packets"]
     left = state["offered_bytes"] - state["bytes"] - state["dropped_bytes"]
     return dropped, left * (1 + lost / kept) if kept else float(left)
+
+
+def _slow_by_its_queue(scenario: Scenario, link: str) -> bool:
+    """Returns whether a link would have another rate with a queue that does not shape."""
+    rate, shaped = scenario.link_rates()[link]
+    return rate == shaped and scenario.with_sets((_queue(link), "droptail")).link_rates()[link][0] != rate
 
 
 class Aqm(DrivenEnv):
@@ -143,8 +150,7 @@ class Aqm(DrivenEnv):
         ((word, own),) = law.items()
         episode = self._episodes.draw(self.np_random, [])
         name = self._named or slowest(episode.scenario)
-        rate, shaped = episode.scenario.link_rates().get(name, (None, None))
-        if self._named is None and rate == shaped:
+        if self._named is None and _slow_by_its_queue(episode.scenario, name):
             why = (
                 "is the slowest only because of its queue's own shaper, and the agent's queue would replace this queue"
             )

@@ -57,11 +57,17 @@ LEAST, MOST = 2.0, 2.0**26
 FASTEST = 1e11
 #: Number of steps over which the maximum delivery rate is taken, like BBR's ten round trips.
 MEMORY = 10
-#: Size of the IP and TCP headers in bytes: in a data segment with timestamps (`HEADERS`), and in a SYN (`SYN`).
-HEADERS, SYN = 52, 60
 #: While a connection opens, its state is polled at this interval, in s. The interval is shorter than a round trip, so
 #: that the first RTT sample is that of the handshake.
 LOOK = 0.001
+
+
+def _headers(stack: Mapping[str, Any]) -> tuple[int, int]:
+    """Returns the bytes of a stack's IP and TCP headers, with options, in a data segment and in a SYN."""
+    presets = {preset["name"]: preset["params"] for preset in catalogue()["tcp"]}
+    full = {**presets[stack["preset"]], **stack}
+    stamp = full["timestamp_bytes"] if full["timestamps"] else 0
+    return full["header_bytes"] + stamp, full["header_bytes"] + full["syn_option_bytes"]
 
 
 class CongestionControl(DrivenEnv):
@@ -145,6 +151,7 @@ class CongestionControl(DrivenEnv):
         self._open(episode)
         self._watching = watching
         self._flow = self.simulation.flow(self._app)
+        self._header, self._syn = _headers(episode.scenario.data["tcp"]["agent"])
         self._state = self._connect(episode)
         self._connections = self._active(self._state)
         self._sent = self._totals(self._state["direction"], self._state)
@@ -230,9 +237,9 @@ class CongestionControl(DrivenEnv):
         segments = delivered / mss
         loss = again / (again + segments) if again else 0.0
         marked = min(marks / segments, 1.0) if segments else 0.0
-        carried = rate * taken / 8 * mss / (mss + HEADERS)
+        carried = rate * taken / 8 * mss / (mss + self._header)
         # the handshake gave the minimum round trip; a data segment is larger than its SYN and takes longer to send
-        base = self._least + 8 * (mss + HEADERS - SYN) / rate
+        base = self._least + 8 * (mss + self._header - self._syn) / rate
         self._rates.append(8 * delivered / taken)
         parts = {"throughput": delivered / carried, "delay": min(base / srtt, 1.0), "loss": loss}
         reward = self._reward(parts)
