@@ -20,13 +20,13 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from bloatlab import files
 from bloatlab.errors import InputError, nearest
-from bloatlab.measures import digits
+from bloatlab.measures import digits, numbers_of
 from bloatlab.scenario import Scenario, canonical, version
 from bloatlab.simulation import TEXT, Result
 from bloatlab.traces import CAPTURES, KINDS, PACKETS, packet_files
@@ -182,6 +182,8 @@ def open_result(folder: str | Path) -> Result:
         raise ResultError(f"{folder}: a table cannot be read: {error}") from None
     except pl.exceptions.PolarsError as error:
         raise ResultError(f"{folder}: a table cannot be read: {str(error).splitlines()[0]}") from None
+    if (path := _damaged_value(summary)) is not None:
+        raise ResultError(f"{folder}: {SUMMARY} is damaged: the value of {path} is missing or not valid")
     own = '"python":' in json.dumps(scenario)
     for name, frame in tables.items():
         if missing := [column for column in _COLUMNS.get(name, "").split() if column not in frame.columns]:
@@ -205,6 +207,42 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ResultError(f"{path.parent}: not a result folder: {path.name}: expected a JSON object")
     return data
+
+
+def _damaged_value(summary: Mapping[str, Any]) -> str | None:
+    """Returns the path of a value of a summary that is missing or of a kind that no run writes; None if there is none.
+
+    Of the many values of applications and links, only the kinds are checked, and whether a link has `drops`.
+    """
+    if type(summary.get("duration_s")) not in {int, float}:
+        return "duration_s"
+    live = summary.get("live", {"valid": True})
+    if not isinstance(live, dict) or not isinstance(live.get("valid"), bool):
+        return "live.valid" if isinstance(live, dict) else "live"
+    parts: tuple[Literal["apps", "links"], ...] = ("apps", "links")
+    for part in parts:
+        if not isinstance(of := summary.get(part), dict):
+            return part
+        for name, values in of.items():
+            if not isinstance(values, dict):
+                return f"{part}.{name}"
+            if part == "links" and not isinstance(values.get("drops"), dict):
+                return f"{part}.{name}.drops"
+            if (path := _not_a_number(values, numbers_of(part))) is not None:
+                return f"{part}.{name}.{path}"
+    return None
+
+
+def _not_a_number(values: Mapping[str, Any], numbers: Sequence[str], above: str = "") -> str | None:
+    """Returns the path of a string or list where runs write a number or a table of numbers; None if there is none."""
+    for key, value in values.items():
+        path = f"{above}{key}"
+        if isinstance(value, dict):
+            if (found := _not_a_number(value, numbers, f"{path}.")) is not None:
+                return found
+        elif isinstance(value, (str, list)) and any(of == path or of.startswith(f"{path}.") for of in numbers):
+            return path
+    return None
 
 
 def damaged(table: str, frame: pl.DataFrame, *, own: bool) -> str | None:

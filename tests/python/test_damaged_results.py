@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -67,6 +69,42 @@ def refused(kept: Path, tmp_path: Path, monkeypatch, capsys) -> Callable[..., st
 def test_json_of_another_kind(refused, name: str, text: str, why: str):
     line = refused("parquet", name, lambda file: file.write_text(text), "report r -o r.html")
     assert line == f"r: not a result folder: {name}: {why}"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("duration_s", None),
+        ("duration_s", "x"),
+        ("apps", None),
+        ("links", None),
+        ("links", [1]),
+        ("links.up", "x"),
+        ("links.up.drops", None),
+        ("links.up.utilisation", "x"),
+        ("links.up.sojourn_ms", "x"),
+        ("apps.upload", 1),
+        ("apps.upload.goodput_mbit", [1]),
+        ("apps.upload.delay_ms.p95", "x"),
+        ("live", 5),
+        ("live.valid", "x"),
+    ],
+)
+@pytest.mark.parametrize("command", ["report r -o x.html", "plot r -o x.svg", "check r", "export r -o x.flent.gz"])
+def test_a_summary_with_values_that_no_run_writes(refused, path: str, value: Any, command: str):
+    def bend(file: Path) -> None:
+        summary = json.loads(file.read_text())
+        *above, name = path.split(".")
+        part = summary
+        for key in above:
+            part = part.setdefault(key, {})
+        part[name] = value
+        if value is None:
+            del part[name]
+        file.write_text(json.dumps(summary))
+
+    line = refused("parquet", "summary.json", bend, command)
+    assert line == f"r: summary.json is damaged: the value of {path} is missing or not valid"
 
 
 @pytest.mark.parametrize("command", ["export r -o x.flent.gz", "show r", "plot r -o x.svg", "check r"])
