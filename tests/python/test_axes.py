@@ -250,6 +250,8 @@ def test_a_condition_compares_amounts(x: str, condition: str, expected: list[Any
         ('where = ["x != 5ms"]\n[axes]\nx = ["1mbit", "5mbit"]', "x is never 5ms"),
         ('where = ["x != 5"]\n[axes]\nx = ["1ms", "5ms"]', "x is never 5"),
         ("axes.x = { from = 1, to = inf, step = 1 }", "axes.x.to: inf is not a number or quantity"),
+        ("axes.x = { from = 1, to = 9, step = inf }", "axes.x.step: inf is not a whole number above 0"),
+        ("axes.x = { from = 1, to = 9, step = nan }", "axes.x.step: nan is not a whole number above 0"),
         ("axes.File_Row_Number = [1]", "axes.File_Row_Number: is a column of DuckDB"),
         ("[axes]\nx = { from = 1, to = 2000, step = 1 }\ny = { from = 1, to = 2000, step = 1 }", "4000000 grid points"),
         ("axes.seed = [1, 2]", "seeds are not an axis"),

@@ -341,7 +341,7 @@ def _stepped(place: str, between: Between, steps: Any) -> list[Any]:
 
 def _by_step(place: str, between: Between, step: Any) -> list[Any]:
     by, low = Amount.of(step), between.low
-    if by is None or not by.like(low) or by.value <= 0.0:
+    if by is None or not by.like(low) or not 0.0 < by.value < math.inf:
         raise GridError(f"{place}.step: {step} is not {low.kind} above 0")
     steps = math.floor((between.high.value - low.value) / by.value + 1e-9) + 1
     if steps > MOST_RUNS:
