@@ -69,6 +69,38 @@ def test_runs_become_a_reference_and_are_not_repeated(tmp_path: Path) -> None:
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
 
 
+def test_a_changed_scenario_is_measured_again(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel"
+    kernel.write_text(KERNEL)
+    kernel.chmod(0o755)
+    for rate, runs in ((4_000_000, 1), (4_000_000, 0), (8_000_000, 1)):
+        (tmp_path / "scenarios.json").write_text(json.dumps({"good": {**SCENARIO, "rate_bps": rate}}))
+        done = _run(tmp_path, kernel, "--seeds", "1")
+        assert (done.returncode, len(done.stdout.splitlines())) == (0, runs)
+    # a failure leaves no earlier measurement
+    kernel.write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "scenarios.json").write_text(json.dumps({"good": SCENARIO}))
+    assert _run(tmp_path, kernel, "--seeds", "1").returncode == 1
+    assert _run(tmp_path, kernel, "--seeds", "1").returncode == 1
+
+
+@pytest.mark.parametrize(("start_s", "stop_s"), [(0, 4), (0, 2), (12, 20), (15, 20)])
+def test_a_stream_outside_the_measured_time_has_no_value(start_s: float, stop_s: float) -> None:
+    program = f"""
+import sys
+sys.path.insert(0, {str(TOOL)!r})
+from types import SimpleNamespace as Of
+from metrics import Recorder
+recorder = object.__new__(Recorder)
+recorder._window, recorder._spec, recorder._zero = (4.0, 12.0), {{}}, 0.0
+recorder._goodput = recorder._senders = recorder._discipline = dict
+stream = Of(udp={{"start_s": {start_s}, "stop_s": {stop_s}, "bps": 1e6}}, arrived=[])
+print(recorder.metrics([], [stream], None))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("{}\n", "")
+
+
 @pytest.mark.skipif("BLOATLAB_KERNEL" not in os.environ, reason="BLOATLAB_KERNEL names no User-Mode Linux kernel")
 def test_a_kernel_agrees_with_the_simulation(tmp_path: Path) -> None:
     (tmp_path / "scenarios.json").write_text(json.dumps({"two-cubics": SCENARIO}))

@@ -75,6 +75,8 @@ class Recorder:
             found[f"{name}_p95_ms"] = quantile(rtts, 0.95)
         for k, stream in enumerate(datagrams):
             window = (max(stream.udp["start_s"], self._window[0]), min(stream.udp["stop_s"], self._window[1]))
+            if window[0] >= window[1]:
+                continue
             found[f"udp{k}_rx_Mbps"] = self._udp_mbit(stream, window)
             found[f"udp{k}_loss_frac"] = 1 - found[f"udp{k}_rx_Mbps"] * 1e6 / stream.udp["bps"]
         if pages:

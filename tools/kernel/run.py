@@ -5,7 +5,8 @@
 
 KERNEL is a User-Mode Linux kernel (docs/validation.md, "A kernel of your own"). SCENARIOS.json has the format of
 METHOD.md; its `metrics` are ignored. Every run boots the kernel, whose clock is virtual (see guest.py). A run that is
-already in OUT.runs is not repeated, so the command can be interrupted and continued.
+already in OUT.runs is not repeated unless its scenario has changed, so the command can be interrupted and continued.
+Remove OUT.runs after changing the kernel.
 """
 
 from __future__ import annotations
@@ -97,9 +98,11 @@ def main(argv: Sequence[str]) -> int:
 def run(kernel: Path, runs: Path, name: str, scenario: Mapping[str, Any], seed: int) -> dict[str, float | None] | None:
     """Measures one scenario with one seed, or returns what an earlier command measured. Returns None if it failed."""
     files = {part: runs / f"{name}.{seed}.{part}" for part in ("spec", "out", "log", "init")}
+    spec = json.dumps({k: v for k, v in {**scenario, "name": name, "seed": seed}.items() if k != "metrics"})
+    if not files["spec"].exists() or files["spec"].read_text() != spec:
+        files["out"].unlink(missing_ok=True)
     if not files["out"].exists():
-        spec = {**scenario, "name": name, "seed": seed}
-        files["spec"].write_text(json.dumps({k: v for k, v in spec.items() if k != "metrics"}))
+        files["spec"].write_text(spec)
         files["init"].write_text(
             INIT.format(guest=shlex.quote(str(GUEST)), **{k: shlex.quote(str(v)) for k, v in files.items()})
         )
