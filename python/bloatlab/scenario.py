@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -181,12 +182,25 @@ def _json(given: object) -> str:
         valid = "a Scenario, the path of a file, the name of a workload, or a table of plain values"
         raise ScenarioError([f"scenario: {given!r:.80} is not valid; expected {valid}"])
     try:
-        return json.dumps(given, default=_plain_value)
+        text = json.dumps(given, default=_plain_value)
     except ScenarioError:
         raise
     except (TypeError, ValueError, RecursionError) as error:  # a key that is no text; a list in itself
         why = str(error)
         raise ScenarioError([f"scenario: {why[:1].lower()}{why[1:]}"]) from None
+    if "Infinity" in text or "NaN" in text:  # numbers that JSON lacks, or names
+        _check_finite(json.loads(text), "scenario")
+    return text
+
+
+def _check_finite(value: Any, path: str) -> None:
+    """Raises `ScenarioError` with the path of a number that is infinite or NaN."""
+    if isinstance(value, float) and not math.isfinite(value):
+        where = path.replace(".", ": ", 1)
+        raise ScenarioError([f"{where}: {value} is not valid; expected a finite number or a string"])
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inside:
+        _check_finite(one, f"{path}.{key}")
 
 
 def _plain_value(value: object) -> Any:

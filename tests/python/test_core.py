@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import pickle
 import subprocess
 import sys
@@ -410,6 +411,18 @@ def test_run_takes_a_path_and_values_over_it(dumbbell: bloatlab.Scenario, scenar
         assert bloatlab.run(given, sets=sets).scenario == wanted
     with pytest.raises(bloatlab.ScenarioError, match=r"link\.up"):
         bloatlab.run(scenario_file, sets={"link.up.rte": "2mbit"})
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_numbers_that_json_lacks_are_named_by_their_path(dumbbell: bloatlab.Scenario, value: float):
+    name = "NaN Infinity"  # which is a name, not a number
+    assert bloatlab.scenario.from_dict({**dumbbell.data, "name": name}).name == name
+    up = {**dumbbell.data["link"]["up"], "loss": value}
+    given = {**dumbbell.data, "name": name, "link": {**dumbbell.data["link"], "up": up}}
+    with pytest.raises(
+        bloatlab.ScenarioError, match=rf"link\.up\.loss: {value} is not valid; expected a finite number"
+    ):
+        bloatlab.run(given)
 
 
 def test_values_that_toml_has_no_place_for_are_refused():
