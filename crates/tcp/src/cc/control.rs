@@ -127,8 +127,7 @@ pub struct AckSample {
     /// Bytes in flight before the ACK.
     pub flight_before: u64,
     /// Bytes in flight when the controller runs. [`Turn`] determines whether the controller runs before or after the
-    /// sender responds to losses. With [`Turn::Repair`], the bytes in flight include retransmissions triggered by this
-    /// ACK.
+    /// sender responds to losses. With [`Turn::Repair`] and without pacing, they include the retransmission that this ACK triggers.
     pub in_flight: u64,
     /// SND.UNA: all bytes below it are acknowledged.
     pub una: u64,

@@ -474,20 +474,20 @@ mod tests {
         rack.begin(166_507);
         rack.acknowledged(&segment(609, 72_357));
         rack.sacked(2, &segment(611, 110_872));
-        assert!(rack.take_delivered(1000, false));
+        assert!(rack.take_delivered(1000, 1000, false));
         assert_eq!((rack.newest, rack.rtt_us), (Some(611), 94_150));
         // 91615 + 94150 + 50710 / 4 is 31935 after the ACK. With the round trip of 611, it would be 6580 before it
         assert_eq!(rack.remaining(lost, rack.reo_wnd(false, 3, 88_000)), 31_935);
         rack.begin(190_730);
         rack.sacked(3, &segment(612, 130_130));
-        assert!(rack.take_delivered(0, false));
+        assert!(rack.take_delivered(0, 1000, false));
         assert_eq!((rack.newest, rack.rtt_us), (Some(612), 60_600));
         assert!(rack.remaining(lost, rack.reo_wnd(false, 3, 88_000)) < 0);
         // among SACKed segments, the highest counts, in any order of the blocks
         rack.begin(200_000);
         rack.sacked(5, &segment(614, 150_000));
         rack.sacked(4, &segment(613, 140_000));
-        assert!(rack.take_delivered(0, false));
+        assert!(rack.take_delivered(0, 1000, false));
         assert_eq!(rack.rtt_us, 50_000);
     }
 }

@@ -3,7 +3,7 @@
 //! Source: RFC 5681 §3.1 and §3.2, RFC 6582 §3.2, RFC 6675 §5, RFC 3168 §6.1.2, RFC 6298 §5.
 
 use super::{Context, Sender};
-use crate::cc::control::{AckSample, Congestion, Responder};
+use crate::cc::control::{AckSample, Congestion, Responder, Turn};
 use crate::feedback::EcnUse;
 use crate::params::{Recovery, TcpParams};
 use crate::reduction::ReductionState;
@@ -149,7 +149,10 @@ impl Sender {
             // RFC 6675 §5 step 4.3: RescueRxt is the end of the segment that is resent here, so that no rescue
             // retransmission is sent before this segment has arrived
             self.rescue_rxt = piece.end() as u32;
-            self.retransmit(cx, piece, false);
+            // a controller that paces sets the window after the repair, and its retransmissions wait for their turn, as in Linux
+            if self.turn == Turn::Growth || self.pacing_rate().is_none() {
+                self.retransmit(cx, piece, false);
+            }
         }
     }
 

@@ -56,3 +56,34 @@ fn a_retransmission_is_a_burst_of_its_own() {
     // bursts of new data
     assert!(sent.windows(2).filter(|pair| pair[0].0 == pair[1].0).count() > 100);
 }
+
+/// Returns an ACK of the segments below `below`, with SACK blocks for the segments from `.0` up to but not including `.1`.
+fn ack(below: u64, sacks: &[(u64, u64)]) -> Segment {
+    let byte = |segment: u64| 1 + 1000 * segment;
+    let mut ack =
+        Segment { ack: byte(below), has_ack: true, flags: Flags::PURE_ACK, ts_ecr: 1000, ..Segment::default() };
+    for &(from, to) in sacks {
+        ack.flags = ack.flags.with(Flags::SACK);
+        ack.sack.push(SackBlock { start: byte(from), end: byte(to) });
+    }
+    ack
+}
+
+#[test]
+fn a_recovery_of_bbr_begins_with_one_paced_retransmission() {
+    // Segments 2 and 4 of 10 are lost. The SACKs of 3, 5 and 6 begin a recovery, in which each delivered segment allows another: the
+    // last of these ACKs allows one retransmission, when pacing allows it
+    let (p, mut end, mut sent) = opened(40);
+    sent.clear();
+    let repaired = |sent: &[Segment]| sent.iter().filter(|s| s.retransmission).count();
+    for (ms, ack) in [(41, ack(2, &[])), (42, ack(2, &[(3, 4)])), (43, ack(2, &[(3, 4), (5, 6)]))] {
+        end.on_segment(&p, Time(ms * 1_000_000), &ack, &mut sent);
+    }
+    assert_eq!(repaired(&sent), 0);
+    end.on_segment(&p, Time(43_100_000), &ack(2, &[(3, 4), (5, 7)]), &mut sent);
+    assert_eq!(repaired(&sent), 0);
+    end.on_timer(&p, end.deadline(), &mut sent);
+    assert_eq!((repaired(&sent), sent.last().unwrap().seq), (1, 1 + 2 * 1000));
+    end.on_timer(&p, end.deadline(), &mut sent);
+    assert_eq!(repaired(&sent), 1);
+}
