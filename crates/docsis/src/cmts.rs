@@ -9,7 +9,8 @@
 //!             buckets, which limit its requests
 //! allocation  all = min(tokens, free minislots, requested) + proactive;  L gets weight/256 of all, or less if L requested less,
 //!             or more if C requested less than the rest;  C gets the rest, up to its requests
-//! free        free_capacity x MAP interval, in whole minislots; the rest of a minislot counts in the next MAP
+//! free        free_capacity x MAP interval, in whole minislots; the rest of a minislot counts in the next MAP. A proactive grant that
+//!             exceeds it also uses the free minislots of the next MAPs
 //! place       a proactive grant that does not fit into the rest of its MAP continues at the start of the next.  L's requested
 //!             minislots begin at the MAP's first proactive grant.  C's minislots begin at a random place (uniform). In a MAP
 //!             without proactive grants, L's minislots also begin at a random place
@@ -71,6 +72,9 @@ pub(crate) struct Cmts {
     free_fraction: u64,
     /// Bytes, and a fraction of a byte, that earlier MAPs left free and that were not a whole minislot.
     free_rest: (u64, u64),
+    /// Minislots of proactive grants for which the MAPs so far had no free capacity. Requests get free minislots only after
+    /// these.
+    free_debt: u64,
     proactive: Option<Proactive>,
     /// Bytes requested and not yet granted.
     requests: [u64; 2],
@@ -121,6 +125,7 @@ impl Cmts {
             free: MaxGrant::new(free, p.free_capacity_variation, 0),
             free_fraction: p.free_capacity.map_or(0, |r| (u128::from(r.0) * u128::from(map.0) % PER_BYTE) as u64),
             free_rest: (0, 0),
+            free_debt: 0,
             proactive: p.proactive().map(|(every, slots)| Proactive { every, slots, next: 0, owed: 0 }),
             requests: [0; 2],
             frames: Vec::new(),
@@ -232,7 +237,10 @@ impl Cmts {
         self.free_slots.resize(frames, self.slots_per_frame);
         let (proactive, earliest) = self.place_proactive(first);
         let whole = self.frames_per_map * self.slots_per_frame;
+        let needed = self.free_debt + proactive;
         let free = self.draw_free(rng).min(whole);
+        self.free_debt = needed.saturating_sub(free);
+        let free = proactive + free.saturating_sub(needed);
         let [l, c] = self.allocate(free, proactive);
         self.charge(L, (l - proactive) * self.slot_bytes);
         self.charge(C, c * self.slot_bytes);
@@ -395,6 +403,29 @@ mod tests {
             }
             // 10 000 MAPs of 2.025 ms carry 20.25 s x rate / 8 bytes, rounded down to whole minislots
             assert_eq!(slots, kbit * 20_250 / 8 / 48, "{kbit} kbit/s");
+        }
+    }
+
+    #[test]
+    fn proactive_grants_use_the_free_capacity_of_other_maps() {
+        // 10 Mbit/s of free capacity are 2531.25 B per MAP. Proactive grants of 5 Mbit/s, 5.25 Mbit/s with MAC headers, come in
+        // every MAP or in every eighth: 16.2 ms are 120 frames and 222 minislots, more than the 52 that are free in a MAP. C gets
+        // the rest of the free capacity, 4.75 Mbit/s
+        for us in [2025, 16_200] {
+            let free_capacity = Some(BitRate(10_000_000));
+            let p = Docsis31Params { low_latency: pgs(5, us), free_capacity, ..Docsis31Params::new(cmts_flow(50)) };
+            p.validate().unwrap();
+            let (mut m, mut rng, mut all) = (Cmts::new(&p), Rng::named(1, "mac"), [0; 2]);
+            let maps = 8000;
+            m.request(C, 1 << 40);
+            for map in 0..maps {
+                let (slots, proactive) = sum(m.map(Time(map * 2_025_000), map * 15, &mut rng));
+                m.grant_ended(L, proactive * 48, proactive * 48);
+                (0..2).for_each(|flow| all[flow] += slots[flow] * 48);
+            }
+            let [l, c] = all.map(|bytes| bytes as f64 * 8.0 / (maps as f64 * 2.025e-3) / 1e6);
+            // a grant is rounded up to whole minislots
+            assert!((5.25..5.45).contains(&l) && (l + c - 10.0).abs() < 0.02, "every {us} us: {l} {c}");
         }
     }
 

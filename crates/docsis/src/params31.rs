@@ -204,6 +204,13 @@ impl Docsis31Params {
         Some((frames, bytes.div_ceil(self.minislot_bytes.0)))
     }
 
+    /// Returns the rate of the proactive grants, which are whole minislots; `None` if there are none.
+    pub(crate) fn granted_rate(&self) -> Option<BitRate> {
+        let (frames, slots) = self.proactive()?;
+        let bits = u128::from(slots) * u128::from(self.minislot_bytes.0) * 8;
+        Some(BitRate((bits * 1_000_000_000 / u128::from(frames * self.frame.0)) as u64))
+    }
+
     /// Returns the channel's rate.
     pub fn channel(&self) -> BitRate {
         if let Some(downstream) = &self.downstream {
@@ -291,6 +298,16 @@ mod tests {
             problem(with(LowLatencyParams { guaranteed_grant_interval: interval, ..ggr(5) }))
                 .starts_with("low_latency.guaranteed_grant_interval: 134us is not valid; expected 135us to 100ms")
         );
+        // 3 Mbit/s are 797.3 B or 17 minislots per MAP of 2.025 ms, which is 3.2 Mbit/s. Per frame of 135 us, they are 53.2 B or 2
+        // minislots, 5.7 Mbit/s
+        let beside = |free: u64, us: u64| Docsis31Params {
+            free_capacity: Some(BitRate(free * 1_000_000)),
+            ..with(LowLatencyParams { guaranteed_grant_interval: Some(Duration::from_micros(us)), ..ggr(3) })
+        };
+        assert!(beside(4, 2025).validate().is_ok() && beside(6, 135).validate().is_ok());
+        for p in [beside(3, 2025), beside(4, 135)] {
+            assert!(problem(p).starts_with("low_latency.guaranteed_grant_rate: 3mbit is not valid"));
+        }
         let alone = LowLatencyParams { guaranteed_grant_interval: interval, ..LowLatencyParams::default() };
         assert!(problem(with(alone)).contains("needs guaranteed_grant_rate"));
         assert!(problem(Docsis31Params { frame: Duration(0), ..params(1) }).starts_with("frame: 0s is not valid"));

@@ -92,14 +92,17 @@ impl Docsis31Params {
         ensure!(fits, path, "{rate} is not valid; expected above 0 and at most the aggregate's rate, {amsr}");
         let msr = p.flow.as_ref().map_or(rate, |flow| flow.max_sustained_rate);
         ensure!(rate <= msr, path, "{rate} is not valid; expected at most the service flow's own rate, {msr}");
-        let free = self.free_capacity.unwrap_or(self.channel());
-        ensure!(
-            self.inflated(rate) <= free,
-            path,
-            "{rate} is not valid, MAC headers counted: other modems leave {free} free; expected less, or more free_capacity"
-        );
         let interval = p.guaranteed_grant_interval.unwrap_or(self.frame);
-        within("guaranteed_grant_interval", interval, self.frame, LONGEST)
+        within("guaranteed_grant_interval", interval, self.frame, LONGEST)?;
+        if let (Some(free), Some(granted)) = (self.free_capacity, self.granted_rate()) {
+            ensure!(
+                granted <= free,
+                path,
+                "{rate} is not valid: grants of whole minislots, MAC headers counted, take {granted}, and other modems leave {free} free; \
+                 expected less, or more free_capacity"
+            );
+        }
+        Ok(())
     }
 
     /// Refuses a rate that is invalid for the aggregate.
