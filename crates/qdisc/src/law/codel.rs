@@ -219,12 +219,16 @@ impl CodelState {
             Turn::First => Verdict::Pass,
         };
         let Some(t) = p.ce_threshold else { return verdict };
-        if !capable || sojourn <= t || !p.ce_threshold_selector.is_none_or(|s| s.has(packet)) {
+        if !capable || sojourn <= t {
             return verdict;
         }
+        let selects = |tos: u8| p.ce_threshold_selector.is_none_or(|s| s.has(tos));
         match verdict {
-            Verdict::Pass => Verdict::Mark(MarkReason::Step),
-            Verdict::Mark(_) if p.variant == Variant::Linux => Verdict::MarkTwice,
+            Verdict::Pass if selects(packet.tos) => Verdict::Mark(MarkReason::Step),
+            // CoDel has marked the packet already, so the selector sees it as CE
+            Verdict::Mark(_) if p.variant == Variant::Linux && selects(packet.tos | Ecn::Ce as u8) => {
+                Verdict::MarkTwice
+            }
             _ => verdict,
         }
     }

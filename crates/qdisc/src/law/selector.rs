@@ -6,7 +6,6 @@
 //!
 //! Source: tc-fq_codel(8), `ce_threshold_selector VALUE/MASK`.
 
-use packet::PacketMeta;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -25,10 +24,10 @@ impl Selector {
     /// Packets with ECT(1), the L4S identifier.
     pub const ECT1: Self = Self { value: 1, mask: 3 };
 
-    /// Returns true if this selector chooses `packet`.
+    /// Returns true if this selector chooses packets with the DSCP and ECN byte `tos`.
     #[inline]
-    pub(crate) fn has(self, packet: &PacketMeta) -> bool {
-        packet.tos & self.mask == self.value
+    pub(crate) fn has(self, tos: u8) -> bool {
+        tos & self.mask == self.value
     }
 }
 
@@ -108,9 +107,7 @@ mod tests {
         }
         assert!(read("4/3").unwrap_err().contains("chooses nothing"));
         // the TOS byte 1 is ECT(1); 0xb4 is DSCP 45 with Not-ECT, and 0xb5 is DSCP 45 with ECT(1)
-        let chosen = |text: &str| {
-            [0, 1, 2, 3, 0xb4, 0xb5].map(|tos| read(text).unwrap().has(&PacketMeta { tos, ..Default::default() }))
-        };
+        let chosen = |text: &str| [0, 1, 2, 3, 0xb4, 0xb5].map(|tos| read(text).unwrap().has(tos));
         assert_eq!(chosen("0x1/0x3"), [false, true, false, false, false, true]);
         assert_eq!(chosen("0xb4/0xfc"), [false, false, false, false, true, true]);
         assert_eq!(chosen("0/0"), [true; 6]);

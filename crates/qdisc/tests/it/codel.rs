@@ -114,6 +114,28 @@ fn linux_counts_the_marks_of_both_rules() {
 }
 
 #[test]
+fn in_linux_the_selector_sees_the_mark_of_codel() {
+    // Linux reads the DSCP and ECN byte after CoDel has marked the packet, so the packet is CE (3) for the selector
+    let marks = |variant, selector: &str, ecn| {
+        let ce_threshold = Some(Duration::from_millis(1));
+        let ce_threshold_selector = Some(selector.parse().unwrap());
+        let params = CodelParams { ecn: true, variant, ce_threshold, ce_threshold_selector, ..unlimited() };
+        let marked = interventions(&params, ecn, 100_000).1.marked;
+        let steps = marked.iter().filter(|(reason, _)| *reason == MarkReason::Step).count();
+        (marked.len() - steps, steps)
+    };
+    for variant in [Variant::Linux, Variant::Rfc8289] {
+        // all packets are above the threshold. Those that CoDel marks are no longer ECT(1)
+        let (codel, steps) = marks(variant, "0x1/0x3", Ecn::Ect1);
+        assert!(codel > 10, "{codel}");
+        assert_eq!(codel + steps, 100_000, "{variant:?}");
+    }
+    // a selector of CE chooses the packets that CoDel marks, which arrived as ECT(0)
+    let (codel, steps) = marks(Variant::Linux, "0x3/0x3", Ecn::Ect0);
+    assert_eq!((codel > 10, steps), (true, codel));
+}
+
+#[test]
 fn ce_threshold_marks_every_capable_packet_above_it() {
     let params =
         CodelParams { target: Duration::from_secs(10), ce_threshold: Some(Duration::from_millis(1001)), ..unlimited() };
