@@ -22,8 +22,8 @@ const STEP_FROM: f64 = 0.1;
 pub(crate) const PROB_LOW: f64 = 0.85;
 /// Accumulated probability at and above which a packet is dropped for certain. Source: RFC 8033 §5.4, RFC 8034 PROB_HIGH.
 const PROB_HIGH: f64 = 8.5;
-/// Value at which accu_prob overflows in Linux: its 64 bits hold the sum in units of 2^-56.
-const LINUX_SUM: f64 = 256.0;
+/// Value at which drop_prob and accu_prob overflow in Linux, which holds both in 64 bits, in units of 2^-56.
+pub(super) const LINUX_OVERFLOW: f64 = 256.0;
 /// drop_prob below which no packet is dropped while the delay is low. Source: RFC 8033 §4.1.
 const SAFE_PROB: f64 = 0.2;
 
@@ -132,8 +132,8 @@ impl Dice {
     /// accu_prob at 256, where the 64-bit sum of Linux overflows.
     #[inline]
     pub(super) fn roll_linux(&mut self, p: f64, rng: &mut Rng) -> bool {
-        if self.accu_prob >= LINUX_SUM {
-            self.accu_prob -= LINUX_SUM;
+        if self.accu_prob >= LINUX_OVERFLOW {
+            self.accu_prob -= LINUX_OVERFLOW;
         }
         self.certain() || self.chance(p, rng)
     }

@@ -3,7 +3,8 @@
 //! ```text
 //! every tupdate   p = alpha (qdelay - target) + beta (qdelay - qdelay_old), scaled by Tuning, at most 0.02 if drop_prob >= 10 %
 //!                 drop_prob <- drop_prob + p, x 0.98 if qdelay = qdelay_old = 0, bounded to [0, 1]
-//!                                    (Linux: x 63/64, and only if the queue is empty)
+//!                                    (Linux: x 63/64, and only if the queue is empty; above 1, no bound up to 256, where its 64 bits
+//!                                    overflow and it becomes 1)
 //!                 burst_allowance <- burst_allowance - tupdate,
 //!                                    or max_burst if drop_prob = 0 and qdelay and qdelay_old < target/2
 //!                                    (Linux: also accu_prob <- 0)
@@ -26,7 +27,7 @@ mod params;
 
 pub use params::{AllowanceClock, DelayEstimate, JudgedBy, PieParams, PieVariant};
 
-use super::pi::{self, Dice, Gains};
+use super::pi::{self, Dice, Gains, LINUX_OVERFLOW};
 use super::{Law, LawParams, Verdict, View, early};
 use packet::{Ecn, MarkReason, PacketMeta, Reading};
 use units::{Duration, Limit, Problem, Rng, Time, ensure, positive_or_none};
@@ -297,7 +298,10 @@ impl Law for Pie {
             } else if p.delay_high.is_some_and(|high| qdelay > high) {
                 prob += 0.02;
             }
-            s.drop_prob = prob.clamp(0.0, 1.0);
+            s.drop_prob = match p.variant {
+                PieVariant::Linux if prob < LINUX_OVERFLOW => prob.max(0.0),
+                _ => prob.clamp(0.0, 1.0),
+            };
         }
         if p.allowance() == AllowanceClock::Updates {
             s.burst_allowance = s.burst_allowance.saturating_sub(p.tupdate());

@@ -195,6 +195,26 @@ fn linux_does_not_decay_while_a_packet_waits() {
 }
 
 #[test]
+fn in_linux_the_probability_exceeds_one() {
+    // The delay stays at 40 ms. From 10 % on, each update adds 0.125 x 0.025 = 0.003125. Linux has no bound at 1; only the
+    // overflow of 64 bits, at 256, sets the probability back to 1.
+    for (variant, bounded) in [(PieVariant::Rfc8033, true), (PieVariant::Linux, false)] {
+        let mut b = congested(&PieParams { variant, ..Default::default() });
+        b.left(2_000_000, 3000, 40);
+        b.tick(3000);
+        let start = b.law.state().drop_prob;
+        assert!(start > 0.1 && start < 1.0, "{start}");
+        (0..1000).for_each(|_| _ = b.tick(3000));
+        let seen = b.law.state().drop_prob;
+        if bounded {
+            assert_eq!(seen, 1.0);
+        } else {
+            assert!((seen - start - 3.125).abs() < 1e-6, "{seen}");
+        }
+    }
+}
+
+#[test]
 fn a_burst_is_allowed_for_ten_updates() {
     let mut b = Bench::new(PieParams::default().law());
     b.arrive(0, 0);

@@ -15,9 +15,11 @@ pub enum PieVariant {
     Rfc8033,
     /// Linux sch_pie: like RFC 8033, with these differences. Drops are de-randomised. While there is no delay and
     /// the queue is empty, each update reduces the probability by 1/64 (RFC 8033: by 2 %, also if packets wait). While
-    /// the delay exceeds 250 ms, each update adds 0.02. The decision on an arrival uses the current delay. `avpkt` is 1514 bytes, and there is no early drop while
-    /// fewer than 2 × `avpkt` bytes are queued. Departures use up the burst allowance,
-    /// and when the allowance is refilled, the sum of the probabilities (`derandomize`) returns to 0.
+    /// the delay exceeds 250 ms, each update adds 0.02. The probability is not bounded at 1: after a long overload of a
+    /// slow link, everything is dropped until it is below 1 again. The decision on an arrival uses the current delay.
+    /// `avpkt` is 1514 bytes, and there is no early drop while fewer than 2 × `avpkt` bytes are queued. Departures use
+    /// up the burst allowance, and when the allowance is refilled, the sum of the probabilities (`derandomize`) returns
+    /// to 0.
     Linux,
     /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: target 20 ms, updates every 30 ms, bursts
     /// of 100 ms. The delay is estimated from the departure rate, in cycles of 10 KB. While the delay exceeds 200 ms,
