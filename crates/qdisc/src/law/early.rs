@@ -99,7 +99,7 @@ pub enum IdleDecay {
     DecayAndSample,
     /// Linux: the idle period begins when the link polls the queue and finds it empty. The average then falls by factors
     /// of 2, as in the kernel, which is much slower than `decay`. In tc-red(8)'s example (`avpkt` 1000, `bandwidth`
-    /// 10mbit, w 1/32), half of the average is left after 20 to 420 ms, and a quarter after 1 s. Under a shaper that
+    /// 10mbit, w 1/32), half of the average is left after 17 to 819 ms, then a quarter until 1.2 s. Under a shaper that
     /// never polls an empty queue (HTB), the average does not decay, and changes only with the samples of arrivals.
     DecayOnceAsked,
 }
