@@ -56,7 +56,7 @@ pub use cc::foreign;
 pub use cc::params::CongestionControl;
 pub use cc::shared::HyStart;
 pub use endpoint::Endpoint;
-pub use params::{ReceiveWindow, Recovery, TcpParams};
+pub use params::{ReceiveWindow, Recovery, SackCompression, TcpParams};
 pub use presets::PRESETS;
 pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment, micros};
 pub use stats::{Probe, State, Stats};

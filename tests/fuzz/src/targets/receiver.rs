@@ -10,7 +10,7 @@
 use super::{Target, Verdict};
 use crate::source::Source;
 use packet::Flags;
-use tcp::{Endpoint, Event, Io, ReceiveWindow, SackBlock, Segment, TcpParams};
+use tcp::{Endpoint, Event, Io, ReceiveWindow, SackBlock, SackCompression, Segment, TcpParams};
 use units::{Bytes, Duration, Time};
 
 /// Sends arbitrary segments to a receiver that has the parameters of any stack.
@@ -73,6 +73,8 @@ impl Model {
 
 /// Size of the window in bytes, small enough that its end is often reached.
 const WINDOW: u64 = 4_000;
+/// Maximum delay of an ACK of a segment out of order.
+const COMPRESSED: Duration = Duration::from_micros(1_100);
 
 fn receiver(bytes: &[u8]) -> Verdict {
     let mut s = Source::new(bytes);
@@ -88,6 +90,11 @@ fn receiver(bytes: &[u8]) -> Verdict {
     // a tick of zero makes timers exact
     p.rto.timer_tick = Duration::ZERO;
     p.receiver.dsack = s.chance(128);
+    let compresses = s.chance(128);
+    if !compresses {
+        p.receiver.sack_compression = SackCompression::Off;
+    }
+    let compresses = p.receiver.sack_compression != SackCompression::Off;
     if p.validate().is_err() {
         return Verdict::Refused;
     }
@@ -100,7 +107,11 @@ fn receiver(bytes: &[u8]) -> Verdict {
         if s.chance(40) {
             now += Duration(s.spread(1_000, 100_000_000));
             end.on_timer(&p, now, &mut out);
-            acks(&p, &model, &out, None, false);
+            if compresses {
+                late_acks(&model, model.next(), &out, true);
+            } else {
+                acks(&p, &model, &out, None, false);
+            }
             continue;
         }
         // segments begin near the first missing byte, and sometimes far from it
@@ -117,7 +128,12 @@ fn receiver(bytes: &[u8]) -> Verdict {
             model.add(start, stop);
         }
         let above = start > next || !new;
-        acks(&p, &model, &out, fits.then_some((start, stop)), above);
+        if compresses {
+            let soon = end.deadline() <= now + COMPRESSED;
+            late_acks(&model, next, &out, !above || soon);
+        } else {
+            acks(&p, &model, &out, fits.then_some((start, stop)), above);
+        }
         reported += out.bytes;
         assert_eq!(reported, model.next() - 1, "bytes reported");
         assert_eq!(out.finished, 0, "a FIN that was never sent");
@@ -130,7 +146,24 @@ fn receiver(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// Checks the ACKs that a segment or a timer triggered.
+/// Checks the ACKs that a segment or a timer triggered, if the receiver delays ACKs of segments out of order. The first of two may be
+/// for earlier segments; `next` was missing before this one. `later` is true if the ACK may still be due.
+fn late_acks(model: &Model, next: u64, out: &Out, later: bool) {
+    assert!(later || !out.sent.is_empty(), "a segment out of order is not acknowledged soon");
+    assert!(out.sent.len() <= 2, "{} ACKs for one segment", out.sent.len());
+    for (i, ack) in out.sent.iter().enumerate() {
+        let right = ack.ack == model.next() || i + 1 < out.sent.len() && ack.ack == next;
+        assert!(ack.has_ack && right, "ACK {} where byte {} is missing", ack.ack, model.next());
+        for b in ack.sack.as_slice() {
+            assert!(
+                b.start < b.end && (b.start..b.end).all(|i| model.has(i)),
+                "block {b:?} of bytes that never arrived"
+            );
+        }
+    }
+}
+
+/// Checks the ACKs that a segment or a timer triggered, if the receiver delays no ACK of a segment out of order.
 fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at_once: bool) {
     let next = model.next();
     assert!(!at_once || !out.sent.is_empty(), "a segment out of order is not acknowledged at once");
