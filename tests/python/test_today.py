@@ -341,7 +341,7 @@ GOLDEN: dict[str, tuple[float, float]] = {
     "2012 modem, router with CAKE / Prague / 6": (12.587, 4.416),
     "2012 modem, router with fq_codel / Prague / 2": (9.2856, 4.416),
     "2012 modem, router with fq_codel / Prague / 6": (10.858, 4.416),
-    "2012 modem, router with CAKE / Prague / LEDBAT": (11.530, 4.416),
+    "2012 modem, router with CAKE / Prague / LEDBAT": (10.924, 4.416),
     "DOCSIS 3.1, Low Latency / TCP of 2012 / rate changes": (4.1175, 4.418),
 }
 
