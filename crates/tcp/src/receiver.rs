@@ -1,7 +1,15 @@
 //! The receiving half of an endpoint: reassembly, acknowledgement policy, SACK blocks, time stamp echo, ECN echo.
 //!
+//! ```text
+//! segments out of order, with sack_compression:
+//!   the first three since the last in order, and those that a quick ACK acknowledges:  ACK at once
+//!   the others:  one ACK after min(33 % of SRTT, 1 ms) + 10 us, or with the 45th of them
+//!   before a segment that changes the third SACK block or a later one:  the ACK that waits leaves
+//! ```
+//!
 //! Source: RFC 5681 §4.2 (ACK policy), RFC 2018 §4 (order of blocks), RFC 7323 §4.3 (timestamp to echo), RFC 3168 §6.1.3 (ECE
-//! until CWR), RFC 2883 (D-SACK; only for segments that are complete duplicates, as retransmissions usually are).
+//! until CWR), RFC 2883 (D-SACK; only for segments that are complete duplicates, as retransmissions usually are); Linux's ip-sysctl
+//! (tcp_comp_sack_*).
 
 mod ecn;
 mod ranges;
@@ -433,7 +441,7 @@ impl Receiver {
         }
     }
 
-    /// Schedules the ACK of a segment that is out of order. It leaves at once, or later with [`SackCompression`].
+    /// Schedules the ACK of a segment that is out of order, by the rules at the top of this file.
     fn schedule_sack(&mut self, p: &TcpParams, now: Time, rtt: &Rtt) {
         let at_once = self.ack_now() || self.quick > 0 || self.unacked >= COMPRESSED || p.sack_blocks() == 0;
         let delay = p.receiver.sack_compression.delay(rtt.srtt);

@@ -7,8 +7,8 @@ use units::{Bytes, Duration, Problem};
 group! {
     /// ACK policy of the receiver, and size of its window.
     pub struct ReceiverParams {
-        /// Number n of data segments per ACK: every n-th segment is acknowledged at once. So is every segment that is
-        /// out of order or fills a hole.
+        /// Number n of data segments per ACK: every n-th segment is acknowledged at once. So is every segment that fills
+        /// a hole, and every segment that is out of order (but see `sack_compression`).
         pub ack_every: u32 = 2,
         /// Maximum delay of an ACK that waits for more segments. ACKs wait if `ack_every` is above 1. With the preset
         /// ns2-fulltcp-sack, they wait after a short segment.
@@ -19,8 +19,8 @@ group! {
         /// at once. Senders set PSH on the last segment of a burst of several, and on the last segment of the data
         /// written.
         pub ack_pushed: bool = false,
-        /// Delays the ACKs of segments that are out of order, beginning with the fourth since the last segment in order
-        /// (Linux's SACK compression). One ACK then covers all of them.
+        /// Delay of the ACKs of segments that are out of order, from the fourth since the last segment in order on
+        /// (Linux's SACK compression). One ACK covers all segments that arrive during the delay.
         pub sack_compression: SackCompression = SackCompression::Linux619,
         /// The receiver reports duplicates in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
