@@ -165,8 +165,10 @@ def build(case: Case, seed: int, lab: Lab | None = None) -> Scenario:
             link["jitter"] = f"{case.jitter_us}us"
     for app, given in network["app"].items():
         given["start"] = _start(app, seed)
-    # the preset undoes spurious window reductions and uses F-RTO; without RACK, the simulator supports neither of them
-    other = {"loss_detection": case.detection, "undo": "none", "frto": False} if case.detection else {}
+    # the preset undoes spurious window reductions and uses F-RTO; without RACK, the simulator supports neither of them.
+    # Kernels before RACK had no SACK compression
+    old = {"undo": "none", "frto": False, "sack_compression": "off"}
+    other = {"loss_detection": case.detection, **old} if case.detection else {}
     network["tcp"]["lab"] |= {"congestion_control": case.congestion, **other}
     network |= {"name": name, "seed": seed, "duration": f"{lab.seconds}s"}
     return from_dict(network, source=name)
