@@ -279,7 +279,7 @@ def test_at_4_mbit_even_streams_wait_longer_than_2_ms_too():
         assert sum(waits) / flows == pytest.approx(wait, abs=1.0)
         assert min(waits) > theory.under_way(3.0)
     # at 20 Mbit/s the transmission of a packet takes 0.6 ms, and the streams wait less than 2 ms; ten Prague flows wait
-    # 4.0 ms at this rate
+    # 2.0 ms at this rate
     assert sum(waits_of_streams(20.0, 10, 1.1)) / 10 == pytest.approx(1.6, abs=0.3)
 
 
