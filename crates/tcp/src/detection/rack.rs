@@ -15,12 +15,12 @@
 //! retransmission is detected like any other segment, as soon as a segment sent later is delivered.
 //!
 //! Source: RFC 8985 §5 and §6.
-//! Departs: "sent before" follows the order of sending. The RFC compares send times, and segments sent at the same time by their
-//! sequence numbers (RACK.end_seq). The order is the same if at most one event at a time lets segments leave, as on a host, whose
-//! clock runs on between two ACKs. In a simulation, several ACKs may arrive at the same nanosecond. RACK.rtt is Linux's
-//! (tcp_rack_advance): if an ACK covers a segment and SACKs later ones, the RFC takes the round trip of the latest of them, but Linux
-//! that of the covered segment, which includes the delay of its ACK. So Linux waits longer before it declares a loss. min RTT is the minimum of the
-//! whole connection. To decide whether an ACK is for a retransmission or for the original,
+//! Departs: "sent before" follows the order of sending. The RFC compares send times, and segments sent at the same time by
+//! their sequence numbers (RACK.end_seq). The order is the same if at most one event at a time lets segments leave, as on a
+//! host, whose clock runs on between two ACKs. In a simulation, several ACKs may arrive at the same nanosecond. RACK.rtt is
+//! Linux's (tcp_rack_advance): if an ACK covers a segment and SACKs later ones, the RFC takes the round trip of the latest of
+//! them, but Linux that of the covered segment, which includes the delay of its ACK. So Linux waits longer before it declares a
+//! loss. min RTT is the minimum of the whole connection. To decide whether an ACK is for a retransmission or for the original,
 //! only min RTT is used. The echoed time stamp does not help: while a hole remains, it is older than every SACKed segment.
 
 use crate::scoreboard::Scoreboard;
