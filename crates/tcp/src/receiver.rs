@@ -3,7 +3,7 @@
 //! ```text
 //! segments out of order, with sack_compression:
 //!   the first three since the last in order, and those that a quick ACK acknowledges:  ACK at once
-//!   the others:  one ACK after min(33 % of SRTT, 1 ms) + 10 us, or with the 45th of them
+//!   the others:  one ACK after min(33 % of SRTT, 1 ms) + 10 us (linux-6.19), or with the 45th of them
 //!   before a segment that changes the third SACK block or a later one:  the ACK that waits leaves
 //! ```
 //!

@@ -52,10 +52,10 @@ words! {
         /// They leave at once, as RFC 5681 recommends.
         "off" Off,
         /// 5 % of the round-trip time, but at most 1 ms; and 0.1 ms more, the slack of the timer.
-        /// Source: Linux 4.20 to 6.18, tcp_comp_sack_delay_ns and tcp_comp_sack_slack_ns.
+        /// Source: Linux 4.20 to 6.18, tcp_comp_sack_delay_ns and (since 5.8) tcp_comp_sack_slack_ns.
         "linux-4.20" Linux420,
         /// 33 % of the round-trip time, but at most 1 ms; and 0.01 ms more, the slack of the timer.
-        /// Source: Linux 6.19, tcp_comp_sack_rtt_percent.
+        /// Source: Linux 6.19 and later releases of 6.18, tcp_comp_sack_rtt_percent.
         "linux-6.19" Linux619,
     }
 }
