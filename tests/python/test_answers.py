@@ -100,9 +100,9 @@ def test_buffers():
         for size in BUFFERS_MS
     }
     said = buffers.answer(runs, 1).sentence
-    assert said.startswith("SFQ (Type A) (and SFQ and LRED 200 ms within 10% of it): behind 960 ms of buffer")
-    assert "take 63 ms, beside 858 ms behind tail-dropping" in said
-    assert "a buffer of only 50 ms, one bandwidth-delay product, brings 65 ms" in said
+    assert said.startswith("SFQ (Type A) (and SFQ and LRED 200 ms within 10% of it): with a buffer of 960 ms")
+    assert "take 63 ms, instead of 858 ms with drop-tail" in said
+    assert "a buffer of only 50 ms, one bandwidth-delay product, has 65 ms" in said
     for size in BUFFERS_MS:
         runs[place("fig11", size)][0]["gamer_mean_ms"] = 30.0
     assert buffers.answer(runs, 1).sentence.startswith("LRED 200 ms (Type B): ")
