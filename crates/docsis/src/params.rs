@@ -29,9 +29,9 @@ pub struct ShaperParams {
     pub max_sustained_rate: BitRate,
     /// Maximum Traffic Burst: depth of the sustained rate's bucket. MULPI C.2.2.7.3 (TLV 24.9, 25.9). Unit: bytes.
     /// Default 3044. With `model = "docsis_link_2013"`, a modem requests at most this many bytes per MAP, and tokens
-    /// that arrive in a full bucket are lost. So it carries `max_sustained_rate` only if the burst covers the tokens of
-    /// two MAP intervals (4 ms by default): 25 kB at 50 Mbit/s. With the default burst and MAP interval, it carries at
-    /// most 12.2 Mbit/s.
+    /// that arrive in a full bucket are lost. So the modem reaches `max_sustained_rate` only if the burst is at least
+    /// the tokens of two MAP intervals (4 ms by default), for example 25 kB at 50 Mbit/s. With the default burst and
+    /// MAP interval, it carries at most 12.2 Mbit/s.
     #[serde(default = "max_traffic_burst")]
     pub max_traffic_burst: Bytes,
     /// Peak Traffic Rate: highest rate while the sustained rate's bucket has tokens; null for no limit. MULPI
@@ -143,9 +143,9 @@ pub struct DocsisParams {
     #[serde(default)]
     pub request_vector: RequestVector,
     /// Mean of the maximum grant size; null: no limit. Without a limit, the channel is uncongested; a low limit models
-    /// a congested channel. In the 2013 model, a grant is limited even without this key: to the bytes that the peak
-    /// rate or, if it is not set, the channel's rate carries in a MAP interval. In CableLabs 2012: `maxgrant_`. Unit:
-    /// bytes.
+    /// a congested channel. Even if this key is not set, the 2013 model limits a grant to the bytes that the peak rate
+    /// carries in a MAP interval. If no peak rate is set, the channel's rate is used. In CableLabs 2012: `maxgrant_`.
+    /// Unit: bytes.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
     /// Relative variation x of the maximum grant size: the maximum of each MAP is drawn uniformly from 1 - x to 1 + x

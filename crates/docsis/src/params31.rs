@@ -64,7 +64,7 @@ pub struct Docsis31Params {
     /// only once per MAP, so the depth of each bucket is its burst plus the tokens of a MAP interval.
     pub flow: ShaperParams,
     /// The Low Latency service flow of an aggregate; null: none. An aggregate needs the discipline `docsis_lld`; a
-    /// single service flow needs any other.
+    /// single service flow can have any other discipline.
     #[serde(default)]
     pub low_latency: Option<LowLatencyParams>,
     /// Makes the link a CMTS's downstream, without requests and grants; null: an upstream. A downstream accepts only

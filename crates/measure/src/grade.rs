@@ -87,31 +87,31 @@ pub static SCALES: [Scale; 5] = [
     // the goal of L4S for the same percentile
     Scale {
         name: "p99",
-        words: "A+ to F, with the limits of dslreports; the 99th percentile of the round trip under load minus the minimum",
+        words: "A+ to F, for the 99th percentile of the round trip under load minus the minimum round trip; the limits are those of dslreports",
         compares: Compares::P99,
         bands: Cow::Borrowed(LETTERS),
     },
     Scale {
         name: "dslreports",
-        words: "A+ to F; the mean round trip under load minus the minimum round trip",
+        words: "A+ to F, for the mean round trip under load minus the minimum round trip",
         compares: Compares::Added(Idle::Least),
         bands: Cow::Borrowed(LETTERS),
     },
     Scale {
         name: "waveform",
-        words: "A+ to F; the mean round trip under load minus the median round trip of the idle line",
+        words: "A+ to F, for the mean round trip under load minus the median round trip of the idle line",
         compares: Compares::Added(Idle::Median),
         bands: Cow::Borrowed(LETTERS),
     },
     Scale {
         name: "vrecipes",
-        words: "A+ to F; like waveform, but with higher limits",
+        words: "A+ to F, like waveform, but with higher limits",
         compares: Compares::Added(Idle::Median),
         bands: Cow::Borrowed(MILDER),
     },
     Scale {
         name: "rpm",
-        words: "poor to excellent; round trips per minute under load",
+        words: "poor to excellent, for the round trips per minute under load",
         compares: Compares::Rpm,
         bands: Cow::Borrowed(CLASSES),
     },

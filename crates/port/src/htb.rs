@@ -29,7 +29,7 @@ use units::{require, within};
 #[serde(default, deny_unknown_fields)]
 pub struct HtbParams {
     /// Assured rate of the class; null: the link's `rate`. If this key is set, the link's `rate` is the speed of the
-    /// interface behind the shaper. If it is not set, transmission on this interface takes no time.
+    /// interface behind the shaper. If it is not set, transmission on the interface takes no time.
     pub rate: Option<BitRate>,
     /// Highest rate, used while `burst` lasts; null: the same as `rate`.
     pub ceil: Option<BitRate>,

@@ -73,11 +73,11 @@ laws! {
         "sfq_hss" SfqHss(fair::SfqHssParams), A, "ARRIS 2013",
             "SFQ with hashing and serial search: the hash chooses a group, the flow takes its first unused queue";
         "perfect" Perfect(fair::PerfectParams), A, "ARRIS 2013 figures 5 to 7",
-            "Perfect isolation: a queue for each flow, packet round robin; flows can be made to collide";
+            "Perfect isolation: a queue for each flow, packet round robin; chosen flows can share a queue";
         "drr" Drr(fair::DrrParams), A, "Shreedhar & Varghese 1995; ns-2 drr.cc",
             "Deficit round robin: byte-fair queues; drops from the longest";
         "sfq_codel" SfqCodel(fair::SfqCodelParams), A, "ns-2 sfqcodel.cc; CableLabs 2013",
-            "CoDel in each of many bins, packet round robin, new bins first";
+            "CoDel in each of many queues, packet round robin, new queues first";
         "fq_codel" FqCodel(fair::FqCodelParams), A, "RFC 8290; tc-fq_codel(8)",
             "CoDel in each of many queues, served by DRR++: sparse flows first";
         "fq_pie" FqPie(fair::FqPieParams), A, "tc-fq_pie(8); ns-3 fq-pie",
@@ -85,7 +85,7 @@ laws! {
         "fair" Fair(fair::FairParams), A, "RFC 7806: queueing and dropping are separable",
             "Any combination of classifier, scheduler, law and overflow rule";
         "cake" Cake(cake::CakeParams), A, "Hoiland-Jorgensen, Taht & Morton 2018; tc-cake(8)",
-            "Home routers' queue: shaper, tins, fair hosts and flows, COBALT";
+            "For home routers: shaper, tins, fairness of hosts and flows, COBALT";
         "fred" Fred(class::FredParams), B, "Lin & Morris, SIGCOMM 1997",
             "Flow random early drop: one FIFO, with drops for active flows that exceed their share of the queue";
         "cbt" Cbt(class::CbtParams), B, "Parris, Jeffay & Smith, MMCN 1999",

@@ -45,14 +45,15 @@ pub struct Scenario {
     /// Measurements to record.
     #[serde(default)]
     pub record: Record,
-    /// Internal state to trace over time (docs/traces.md). No other result depends on it.
+    /// Internal state to record over time (docs/traces.md). No other result depends on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
-    /// Grading of the delay that load adds. Default: `scale = "p99"`.
+    /// How to grade the delay that the traffic adds. Default: `scale = "p99"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
-    /// Maximum number of packets in a run. A scenario that may need more is refused before it starts. The
-    /// packets of a program's own endpoints are not counted. Default: 100000000000, some hours of computing.
+    /// Maximum number of packets in a run. A scenario that may need more is refused before it starts. This check does
+    /// not count the packets of transports that you write yourself (docs/transports.md). Default: 100000000000, some
+    /// hours of computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packets: Option<u64>,
     /// Expected values of measures. Each key is the dotted path of a measure in the summary (`*` matches any name), and

@@ -24,12 +24,12 @@ const MOST: usize = 26;
 /// Maximum number of characters in a grade, so that it fits a column of a table.
 const LONGEST: usize = 24;
 
-/// Grading of the delay that load adds. No other result depends on it.
+/// How to grade the delay that the traffic adds (the load). No other result depends on the grade.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grade {
-    /// The scale: a name, or your own list of grades, best first. Your own grades apply to the mean delay that load
-    /// adds to the minimum round trip.
+    /// The scale: a name, or your own list of grades, best first. Your own grades apply to the mean round trip under
+    /// load minus the minimum round trip.
     pub scale: Choice,
 }
 
@@ -42,7 +42,8 @@ pub enum Choice {
     Own(Vec<OwnGrade>),
 }
 
-/// A grade of your own scale, which grades the mean delay that load adds to the minimum round trip.
+/// A grade of your own scale. The scale grades the added delay: the mean round trip under load minus the minimum round
+/// trip.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OwnGrade {

@@ -43,7 +43,8 @@ pub(crate) struct Keys<'a> {
     /// rate, so the link must have no `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     docsis31: Option<&'a Docsis31Params>,
-    /// Transmission opportunities instead of a `rate`: a recorded trace, or a model of a radio link (docs/links.md).
+    /// The times at which the link can send (opportunities), instead of a constant `rate`: a recorded trace, or a model
+    /// of a radio link (docs/links.md).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     delivery: Option<&'a Delivery>,
 }

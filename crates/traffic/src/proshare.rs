@@ -159,8 +159,9 @@ packet::measures! {
         "frames_whole": Kind::ONE, "frames whole",
             "Frames that arrived with every datagram and before a later frame." => p.whole as f64;
         "freezes": Kind::ONE.less(), "freezes",
-            "Number of times that no whole frame arrived for more than max(3 T, T + 150 ms), where T is the time between frames; the time \
-             before the first whole frame counts, the time after `stop` does not (W3C webrtc-stats, `freezeCount`)."
+            "Number of freezes. A freeze is a time of more than max(3 T, T + 150 ms) without a whole frame, where T is the time \
+             between frames (W3C webrtc-stats, `freezeCount`). The time before the first whole frame counts; the time after `stop` \
+             does not."
             => p.freezes as f64;
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
     }

@@ -21,12 +21,12 @@ measures! {
             "Packets dropped by the queue, by a modem's transmit queue or on the wire." => m.dropped.packets;
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => m.dropped.bytes;
         "drops": Kind::PACKETS, "drops",
-            "Drops by reason. The queue has no room: it drops the arriving packet (`tail_full`), or a waiting packet at \
-             the head (`head_full`) or tail (`push_out`) of a queue. The control law drops the arriving packet \
-             (`early_tail`) or the packet at the head (`early_head`). Other reasons: `transmit_queue_full` (modem), \
-             `ack_filter` (CAKE: an ACK that a newer one makes redundant; absent while 0), `link_loss` (lost on the \
-             wire: the link's losses and policer). `flow_gone` is always 0: hosts drop these packets, not links \
-             (`flow_gone_packets`).", REASONS
+            "Drops by reason. If the queue has no room, it drops the arriving packet (`tail_full`), or a waiting packet at the \
+             head (`head_full`) or the tail (`push_out`) of a queue. The control law drops the arriving packet (`early_tail`) \
+             or the packet at the head (`early_head`). A modem's transmit queue drops packets when it is full \
+             (`transmit_queue_full`). CAKE drops ACKs that a newer one makes redundant (`ack_filter`; absent while 0). The wire \
+             loses packets, by the link's losses and its policer (`link_loss`). `flow_gone` is always 0: hosts drop these \
+             packets, not links (`flow_gone_packets`).", REASONS
             => drops(m);
         "marked_packets": Kind::PACKETS.rank(29), "marked", "Packets marked with CE (ECN) instead of dropped."
             => m.marked;

@@ -26,9 +26,9 @@ pub struct TraceParams {
     pub opportunity: Bytes,
     /// Time in the trace at which the run starts.
     pub start: Duration,
-    /// Lines of the file in compact form. Each word is the step in ms from the time of the previous word and, after an
-    /// x, the number of lines with the new time: "+16 +1x3" is 16, 17, 17, 17. Filled in when the scenario is read, so
-    /// that a result is complete without the file.
+    /// Lines of the file in compact form: "+16 +1x3" is 16, 17, 17, 17. Each word has the step in ms from the previous
+    /// time. If several lines have the new time, their number follows after an x. bloatlab fills in this key when it
+    /// reads the scenario, so that a result is complete without the file.
     #[serde(skip_serializing_if = "Lines::is_empty")]
     pub source: Lines,
 }

@@ -24,11 +24,12 @@ use units::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
-    /// One sample per arrival. Time in which the class has nothing queued counts as one sample of zero per packet time,
-    /// as in RED. A packet time is the transmission time of a typical packet (`packet`).
+    /// At each arrival of the class. If the class has had nothing queued for some time, a sample of zero is added for
+    /// each packet time of this period, as in RED. A packet time is the transmission time of a typical packet
+    /// (`packet`).
     #[default]
     Arrivals,
-    /// One sample per packet time, whether packets arrive or not.
+    /// Once in each packet time, even if no packet arrives.
     Time,
 }
 

@@ -50,7 +50,7 @@ pub struct Class {
     /// The packets that belong to the class; by default, all packets that no other class matches.
     #[serde(rename = "match", default)]
     pub matches: Match,
-    /// Guaranteed share of the link, at least 0.001. The shares of all classes add up to 1.
+    /// Guaranteed share of the link, at least 0.001. The shares of all classes must add up to 1.
     pub share: Prob,
     /// Lets the class also use capacity that other classes leave unused. If false, the class is limited to its share.
     /// Default true.
@@ -81,8 +81,8 @@ params! {
     pub struct CbqParams {
         /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class. Two classes may match the same packets only if one match
-        /// contains the other; these packets belong to the narrower class.
+        /// The classes. Every packet must match a class. Two classes may match the same packets only if all packets of
+        /// one match also match the other. Such packets belong to the class with the narrower match.
         classes: Vec<Class> = Class::of_mmcn1999(),
     }
 }

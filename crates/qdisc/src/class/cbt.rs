@@ -34,12 +34,12 @@ use units::{Bytes, Limit, Problem, ensure};
 pub enum Test {
     /// RED on the class's average.
     Red(RedTest),
-    /// Drops every arrival while the class's average is at or above this threshold, in packets ("10p") or bytes
-    /// ("10KB").
+    /// Drops every arrival while the class's average is at or above this threshold. The threshold is in packets ("10p")
+    /// or bytes ("10KB").
     Threshold(Limit),
-    /// Only in dcbt. Drops every arrival while two conditions hold: the class's average is at or above `slack` times
-    /// its share, and the whole queue's average is at or above `min_th`. The share is the whole queue's average × the
-    /// class's active flows / all active flows.
+    /// Only in dcbt. Drops an arrival if the class's average is at or above `slack` times the class's share, and the
+    /// average of the whole queue is at or above `min_th`. The share is the average of the whole queue times the number
+    /// of the class's active flows, divided by the number of all active flows.
     Share {
         /// Number of fair shares that the class may have queued.
         slack: f64,
@@ -56,13 +56,13 @@ pub struct Class {
     /// The packets that belong to the class; by default, all packets that no other class matches.
     #[serde(rename = "match", default)]
     pub matches: Match,
-    /// The rule that decides which arrivals of the class are dropped. "The average" is the average length of the
-    /// class's part of the queue.
+    /// The rule that decides which arrivals of the class are dropped. The rules use the class's average, which is the
+    /// average length of the class's part of the queue.
     pub test: Test,
-    /// Weight of a sample in the class's average queue length. Default 0.002.
+    /// Weight of a new sample in the class's average queue length (a moving average). Default 0.002.
     #[serde(default = "super::occupancy::weight")]
     pub weight: f64,
-    /// When a sample is added to the class's average queue length. Default arrivals.
+    /// The times at which a sample is added to the class's average queue length. Default arrivals.
     #[serde(default)]
     pub sampling: Sampling,
 }
@@ -104,8 +104,8 @@ params! {
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class. Two classes may match the same packets only if one match
-        /// contains the other; these packets belong to the narrower class.
+        /// The classes. Every packet must match a class. Two classes may match the same packets only if all packets of
+        /// one match also match the other. Such packets belong to the class with the narrower match.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), packets(10), packets(2)]),
     }
 }

@@ -67,16 +67,16 @@ impl EcnField {
     }
 }
 
-/// The packets of a class or filter. Each key lists the allowed values of one property, and a packet must match every
-/// list. A list that is omitted (or empty) allows every value. If several classes match a packet, it belongs to the
-/// class with the narrowest match, which the other matches contain.
+/// The packets of a class or filter. Each key is a list of the allowed values of one property. A packet matches if each
+/// of its properties has a value of the list for that property. If a list is not given or is empty, every value is
+/// allowed. If a packet matches several classes, it belongs to the class with the narrowest match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
     /// Transport protocols: tcp, udp, icmp. In live runs, udp also matches all other protocols.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub protocol: Vec<Transport>,
-    /// Differentiated services code points, 0 to 63.
+    /// Code points (DSCPs), 0 to 63.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dscp: Vec<u8>,
     /// ECN fields: not_ect, ect0, ect1, ce. L4S traffic is ect1 and ce (RFC 9331).
@@ -88,15 +88,15 @@ pub struct Match {
     /// Destination ports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dport: Vec<u16>,
-    /// Source addresses, as 32-bit numbers: 167772161 is 10.0.0.1. In a simulation, the nodes are numbered from 0 in the order of
-    /// their names, and node i has the address 10.0.0.0 + i.
+    /// Source addresses, as 32-bit numbers: 167772161 is 10.0.0.1. In a simulation, the nodes are sorted by name and
+    /// numbered from 0, and the address of node i is 10.0.0.0 + i.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub src: Vec<u32>,
     /// Destination addresses, as 32-bit numbers: 167772161 is 10.0.0.1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dst: Vec<u32>,
-    /// Numbers of flows, counted from 0 in the order in which the flows begin. In a simulation, a new connection may
-    /// reuse the number of a connection that has ended.
+    /// Numbers of flows. Flows are numbered from 0 in the order in which they begin. In a simulation, a new connection
+    /// may get the number of a connection that has ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flow: Vec<u32>,
 }

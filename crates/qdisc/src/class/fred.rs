@@ -30,7 +30,7 @@ use units::{Bytes, Limit, Prob, Problem, ensure};
 pub enum ManyFlows {
     /// Each flow may have up to two packets queued (the extension of Lin & Morris for many flows).
     TwoPackets,
-    /// Every arrival is dropped, as under RED (the first form of Lin & Morris; J-Sim).
+    /// Every arrival is dropped, as in RED (the original FRED of Lin & Morris; J-Sim).
     DropAll,
 }
 

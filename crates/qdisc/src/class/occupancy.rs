@@ -20,8 +20,8 @@ pub(crate) fn weight() -> f64 {
 }
 
 params! {
-    /// RED on the average length of one class's part of the queue. Both thresholds are in packets ("15p"), or both in
-    /// bytes ("15KB"). The defaults are MMCN 1999's.
+    /// RED on the average length of one class's part of the queue. The two thresholds must have the same unit, packets
+    /// ("15p") or bytes ("15KB"). The defaults are those of MMCN 1999.
     pub struct RedTest {
         /// Average queue length of the class below which there is no early drop.
         min_th: Limit = Limit::Packets(15),

@@ -119,8 +119,8 @@ params! {
         /// Applies the coupled law when a packet arrives, instead of when it leaves. The step still applies when it
         /// leaves. Not valid if `native` is ramp.
         drop_early: bool = false,
-        /// Minimum backlog of both queues, without the packet in question, at which the coupled law and the ramp mark
-        /// or drop packets. 3028B are two frames of 1514 bytes. Null: 3028B, 0B (rfc9332).
+        /// The coupled law and the ramp mark or drop a packet only if the backlog of both queues together, without this
+        /// packet, is at least this size. 3028B are two frames of 1514 bytes. Null: 3028B, 0B (rfc9332).
         least_backlog: Option<Bytes> = None => Bytes(if p.variant == Linux { 2 * FRAME } else { 0 }),
         /// Bits of the ECN field that send a packet to L: 1 selects ECT(1) and CE, 2 selects ECT(0) and CE, 3 selects
         /// all but Not-ECT.

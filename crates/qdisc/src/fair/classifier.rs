@@ -49,17 +49,17 @@ pub enum ClassifierSpec {
 units::word_or_table!(ClassifierSpec);
 
 params! {
-    /// Parameters of plain hashing: a hash of header fields, modified by a random number (the salt), selects a packet's
-    /// queue.
+    /// Parameters of plain hashing: a packet's queue is selected by a hash of its header fields and of a random number,
+    /// the salt.
     pub struct HashParams {
         /// Number of queues.
         queues: u32 = 1024,
         /// Header fields whose hash selects a packet's queue.
         key: HashKey = HashKey::FiveTuple,
-        /// Time between changes of the hash's salt; null: never. After a change, each flow is hashed again as soon as
-        /// none of its packets is queued.
+        /// Time between changes of the hash's salt; null: never. After a change, a flow keeps its queue while it has
+        /// packets there. Its next packet after that is hashed with the new salt.
         perturb: Option<Duration> = None,
-        /// Reserves the last queue for UDP datagrams. All other packets are hashed among the other queues.
+        /// Reserves the last queue for UDP datagrams. The hash distributes all other packets over the other queues.
         datagrams_apart: bool = false,
     }
 }
@@ -72,22 +72,22 @@ pub enum WhenFull {
     First,
     /// The queue of the group with the fewest bytes.
     LeastLoaded,
-    /// A queue of the group, selected by other bits of the hash, as in CAKE.
+    /// A queue of the group that is selected by further bits of the hash, as in CAKE.
     Hashed,
 }
 
 params! {
-    /// Parameters of hashing with serial search: a hash selects a group, and a new flow takes the first unused queue of
-    /// this group.
+    /// Parameters of hashing with serial search: a hash assigns each flow to a group of queues, and a new flow takes
+    /// the first unused queue of its group.
     pub struct SerialSearchParams {
-        /// Number of groups of queues; a hash assigns each flow to a group.
+        /// Number of groups of queues. A hash assigns each flow to a group.
         groups: u32 = 64,
         /// Number of queues in each group.
         ways: u32 = 4,
         /// The queue that a new flow shares if all queues of its group are in use. ARRIS 2013 does not specify this queue.
         when_full: WhenFull = WhenFull::First,
-        /// Time for which a flow keeps its queue after its last packet has left. With 0s, queues become free as early
-        /// as possible, so the fewest flows collide. ARRIS 2013 does not specify this time.
+        /// Time for which a flow keeps its queue after its last packet has left. With 0s, a queue is free for another
+        /// flow at once, so fewer flows have to share a queue. ARRIS 2013 does not specify this time.
         timeout: Duration = Duration::ZERO,
         /// Header fields whose hash selects a flow's group.
         key: HashKey = HashKey::FiveTuple,
@@ -97,8 +97,8 @@ params! {
 params! {
     /// Parameters of perfect isolation: each flow has a queue of its own.
     pub struct IsolatedParams {
-        /// Code points (`app.NAME.dscp`, 0 to 63) that force collisions: all flows with the same listed code point
-        /// share one queue.
+        /// Code points (`app.NAME.dscp`, 0 to 63) whose flows do not have a queue of their own. For each code point in
+        /// the list, all flows with this code point share one queue.
         shared_dscp: Vec<u8> = Vec::new(),
     }
 }

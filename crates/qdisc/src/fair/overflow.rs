@@ -34,7 +34,7 @@ pub enum Overflow {
 
 units::word_or_table!(Overflow);
 
-/// The unit by which queues are compared.
+/// The unit in which the lengths of queues are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
@@ -54,30 +54,34 @@ pub enum End {
     Tail,
 }
 
-/// The queue that loses packets if several are equally long.
+/// The queue from which packets are dropped if several queues are the longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tie {
-    /// The one with the lowest number.
+    /// The queue with the lowest number.
     Lowest,
-    /// The one whose length changed last, which is often the queue of the arrival. If queues are compared by packets
-    /// and every queue holds just one, it is the queue whose turn is next (Linux sfq).
+    /// The queue whose length changed last, which is often the queue of the arriving packet. There is one exception, as
+    /// in Linux's sfq: if lengths are compared in packets and every queue holds just one packet, it is the queue whose
+    /// turn is next.
     Latest,
 }
 
 params! {
-    /// Parameters of the overflow rule that drops packets of the longest queue.
+    /// Parameters of the overflow rule that drops packets of the longest queue. The rule applies when all queues
+    /// together reach the limit.
     #[derive(Copy, Eq)]
     pub struct Longest {
-        /// The unit by which queues are compared.
+        /// The unit in which the lengths of queues are compared.
         by: Measure = Measure::Bytes,
-        /// The end of the queue from which packets are dropped. It also applies when a queue reaches its own limit:
-        /// with `head`, the queue drops its oldest packets, with `tail`, the arrival.
+        /// The end of the queue from which packets are dropped. If queues have a limit of their own, this key also
+        /// applies to a queue that reaches it: with `head`, the queue drops its oldest packets; with `tail`, it drops
+        /// the arriving packet.
         from: End = End::Head,
-        /// The queue that loses packets if several are equally long.
+        /// The queue from which packets are dropped if several queues are the longest.
         tie: Tie = Tie::Lowest,
-        /// Maximum number of packets dropped from the longest queue before the lengths are compared again. The batch
-        /// also ends when half of the queue's bytes are gone.
+        /// Maximum number of packets that are dropped from the longest queue at once (a batch). After a batch, the
+        /// lengths of the queues are compared again. A batch also ends when half of the queue's bytes have been
+        /// dropped.
         batch: u32 = 1,
     }
 }

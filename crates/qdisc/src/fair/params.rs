@@ -12,7 +12,7 @@ use units::{Bytes, Limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LawSees {
-    /// The backlog of the packet's own queue (RFC 8290's text, fq_pie).
+    /// The backlog of the packet's own queue (as in the text of RFC 8290, and in fq_pie).
     Own,
     /// The backlog of all queues together, even if the packet is the last of its own queue (Linux fq_codel).
     Total,

@@ -22,8 +22,8 @@ params! {
     pub struct PerfectParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
-        /// Code points (`app.NAME.dscp`, 0 to 63) that force collisions: all flows with the same listed code point
-        /// share one queue.
+        /// Code points (`app.NAME.dscp`, 0 to 63) whose flows do not have a queue of their own. For each code point in
+        /// the list, all flows with this code point share one queue.
         shared_dscp: Vec<u8> = Vec::new(),
         /// Bytes that a queue may send in one turn; null: one packet per turn.
         quantum: Option<Bytes> = None,

@@ -27,15 +27,15 @@ params! {
     pub struct PrioParams {
         /// Number of bands, 1 to 16; band 0 is served first.
         bands: u32 = 3,
-        /// List of 16 bands, one for each priority from 0 to 15. A packet's TOS byte determines its priority, as in
-        /// tc-prio(8).
+        /// List of 16 bands: the first is the band of packets with priority 0, the last that of packets with priority
+        /// 15. A packet's TOS byte determines its priority, as in tc-prio(8).
         priomap: Vec<u8> = vec![1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
         /// Filters that override `priomap`. The first filter that matches a packet applies.
         filters: Vec<Filter> = Vec::new(),
     }
 }
 
-/// A filter: packets that match it go to its band.
+/// A filter. Packets that match the filter go to the filter's band.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PrioFilter")]

@@ -59,8 +59,8 @@ params! {
         },
         /// Header fields whose hash selects a packet's queue; null: five_tuple, addresses (ns2).
         key: Option<HashKey> = None => if p.variant == Ns2 { HashKey::Addresses } else { HashKey::FiveTuple },
-        /// Time between changes of the hash's salt, a random number; null: never. After a change, each flow is hashed
-        /// again as soon as none of its packets is queued.
+        /// Time between changes of the hash's salt, a random number; null: never. After a change, a flow keeps its
+        /// queue while it has packets there. Its next packet after that is hashed with the new salt.
         perturb: Option<Duration> = None,
         /// Bytes that a queue may send in one turn; null: one packet per turn, 1514B (linux).
         quantum: Option<Bytes> = None,

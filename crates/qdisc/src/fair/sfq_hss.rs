@@ -21,14 +21,14 @@ params! {
     pub struct SfqHssParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
-        /// Number of groups of queues; a hash assigns each flow to a group.
+        /// Number of groups of queues. A hash assigns each flow to a group.
         groups: u32 = 64,
         /// Number of queues in each group.
         ways: u32 = 4,
         /// The queue that a new flow shares if all queues of its group are in use.
         when_full: WhenFull = WhenFull::First,
-        /// Time for which a flow keeps its queue after its last packet has left. With 0s, queues become free as early
-        /// as possible, so the fewest flows collide.
+        /// Time for which a flow keeps its queue after its last packet has left. With 0s, a queue is free for another
+        /// flow at once, so fewer flows have to share a queue.
         timeout: Duration = Duration::ZERO,
         /// The packets that are dropped when all queues together reach `limit`. ARRIS 2013 states no rule; `tail` is
         /// closest to its words.

@@ -52,19 +52,19 @@ pub enum Curve {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LredProfile {
-    /// Code point (DSCP) of the packets, 0 to 63. A profile has a code point or a precedence, not both. If profiles of
-    /// both kinds match a packet, the one with the code point applies.
+    /// Code point (DSCP) of the packets, 0 to 63. A profile has either `dscp` or `precedence`. If a packet matches one
+    /// profile with `dscp` and another with `precedence`, the profile with `dscp` applies.
     #[serde(default)]
     pub dscp: Option<u8>,
     /// IP precedence of the packets (the upper three bits of the DSCP), 0 to 7.
     #[serde(default)]
     pub precedence: Option<u8>,
-    /// MINth: delay or queue length below which the drop probability is 0, in the unit (time, packets or bytes) of the
-    /// queue's `min_th`.
+    /// MINth: delay or queue length below which the drop probability is 0. It must have the same unit (time, packets or
+    /// bytes) as the key `min_th` of `lred` itself.
     pub min_th: Limit,
-    /// MAXth: delay or queue length at which the drop probability reaches `p_max`, in the same unit as `min_th`.
+    /// MAXth: delay or queue length at which the drop probability reaches `p_max`. It has the same unit as `min_th`.
     pub max_th: Limit,
-    /// Pmin, the drop probability at `min_th`. Only curve 10c uses it.
+    /// Pmin, the drop probability at `min_th`. It has an effect only if `curve` of `lred` is 10c.
     pub p_min: Prob,
     /// Pmax, the drop probability at `max_th`.
     pub p_max: Prob,
@@ -77,12 +77,14 @@ params! {
         limit: Option<Limit> = None,
         /// Curve of ARRIS 2013 Figure 10: the drop probability as a function of the sojourn time or the queue length.
         curve: Curve = Curve::C10,
-        /// MINth: delay or queue length below which the curve's probability is 0. A time is compared with the sojourn
-        /// time of the packet at the head; packets or bytes are compared with the queue length.
+        /// MINth: delay or queue length below which the curve's probability is 0. If it is a time, it is compared with
+        /// the sojourn time of the packet at the head. If it is in packets or bytes, it is compared with the queue
+        /// length.
         min_th: Limit = Limit::Time(Duration::from_millis(200)),
-        /// MAXth: delay or queue length at which the curve's probability reaches `p_max`, in the unit of `min_th`.
+        /// MAXth: delay or queue length at which the curve's probability reaches `p_max`. It has the same unit as
+        /// `min_th`.
         max_th: Limit = Limit::Time(Duration::from_millis(400)),
-        /// Pmin, the drop probability at `min_th`. Only curve 10c uses it.
+        /// Pmin, the drop probability at `min_th`. It has an effect only if `curve` of `lred` is 10c.
         p_min: Prob = Prob::constant(0.01),
         /// Pmax, the drop probability at `max_th`. Figures 10a and 10b of ARRIS 2013 call it Pa.
         p_max: Prob = Prob::constant(0.05),

@@ -30,8 +30,8 @@ use units::{BitRate, Bytes, Limit, Prob, Problem, Rng, Time, ensure, positive, w
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Code point (DSCP) of the packets, 0 to 63. A profile has a code point or a precedence, not both. If profiles of
-    /// both kinds match a packet, the one with the code point applies.
+    /// Code point (DSCP) of the packets, 0 to 63. A profile has either `dscp` or `precedence`. If a packet matches one
+    /// profile with `dscp` and another with `precedence`, the profile with `dscp` applies.
     #[serde(default)]
     pub dscp: Option<u8>,
     /// IP precedence of the packets (the upper three bits of the DSCP), 0 to 7.
@@ -45,16 +45,17 @@ pub struct Profile {
     pub probability: Prob,
 }
 
-/// Parameters of RIO (RED with In and Out). Packets with a DSCP in `in_dscp` are "in"; all others are "out". Each of
-/// the two has its own ramp.
+/// Parameters of RIO (RED with In and Out). Packets with a DSCP in `in_dscp` are "in"; all others are "out". In-packets
+/// and out-packets have different ramps. A ramp gives the drop probability as a function of an average queue length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rio {
-    /// DSCPs whose packets are "in" (in profile, that is, within the contracted rate).
+    /// DSCPs whose packets are "in", that is, within the rate that the sender has contracted for.
     pub in_dscp: Vec<u8>,
-    /// Ramp for in-packets. Its input is the average number of in-packets (or their bytes) in the queue.
+    /// Ramp for in-packets. The average queue length that it uses counts only the in-packets in the queue (or their
+    /// bytes).
     pub r#in: RampParams,
-    /// Ramp for out-packets. Its input is the average length of the whole queue.
+    /// Ramp for out-packets. The average queue length that it uses counts all packets in the queue (or their bytes).
     pub out: RampParams,
 }
 

@@ -49,13 +49,13 @@ group! {
 words! {
     /// How long the ACKs of segments out of order wait.
     pub enum SackCompression {
-        /// They leave at once, as RFC 5681 recommends.
+        /// None: each of these ACKs leaves at once, as RFC 5681 recommends.
         "off" Off,
-        /// 5 % of the round-trip time, but at most 1 ms; and 0.1 ms more, the slack of the timer.
-        /// Source: Linux 4.20 to 6.18, tcp_comp_sack_delay_ns and (since 5.8) tcp_comp_sack_slack_ns.
+        /// 5 % of the round-trip time, but at most 1 ms, plus the timer's slack of 0.1 ms. Source: Linux 4.20 to 6.18,
+        /// tcp_comp_sack_delay_ns and (since 5.8) tcp_comp_sack_slack_ns.
         "linux-4.20" Linux420,
-        /// 33 % of the round-trip time, but at most 1 ms; and 0.01 ms more, the slack of the timer.
-        /// Source: Linux 6.19 and later releases of 6.18, tcp_comp_sack_rtt_percent.
+        /// 33 % of the round-trip time, but at most 1 ms, plus the timer's slack of 0.01 ms. Source: Linux 6.19 and
+        /// later releases of 6.18, tcp_comp_sack_rtt_percent.
         "linux-6.19" Linux619,
     }
 }

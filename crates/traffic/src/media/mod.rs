@@ -400,8 +400,9 @@ packet::measures! {
         "frame_delay_p99_ms": Kind::MS.less(), "frame delay, p99",
             "99th percentile of the time from the capture of a whole frame to the arrival of its last packet." => c.delay(99);
         "freezes": Kind::ONE.less(), "freezes",
-            "Number of times that no whole frame arrived for more than max(3 T, T + 150 ms), where T is the time between frames; the time \
-             before the first whole frame counts, pauses and the time after `stop` do not (W3C webrtc-stats, `freezeCount`)."
+            "Number of freezes. A freeze is a time of more than max(3 T, T + 150 ms) without a whole frame, where T is the time \
+             between frames (W3C webrtc-stats, `freezeCount`). The time before the first whole frame counts; pauses and the time \
+             after `stop` do not."
             => p.freezes as f64;
         "frozen_s": Kind::S.less(), "frozen", "Total duration of the freezes." => p.frozen.secs();
         "rate_mbit": Kind::MBIT.more(), "media rate",

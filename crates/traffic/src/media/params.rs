@@ -23,9 +23,9 @@ const MAX_PACKETS: f64 = 1000.0;
 pub enum Control {
     /// No controller: the encoder keeps `start_rate`, and frames leave at once.
     Fixed,
-    /// Google Congestion Control, which WebRTC uses: delay gradient and losses.
+    /// Google Congestion Control, which WebRTC uses: its rate follows the delay gradient and losses.
     Gcc(GccParams),
-    /// SCReAM version 2: a window from losses, ECN marks and queueing delay.
+    /// SCReAM version 2: its window follows losses, ECN marks and the queueing delay.
     #[serde(rename = "screamv2")]
     ScreamV2(ScreamV2Params),
 }

@@ -55,12 +55,14 @@ params! {
         /// CRITICALqL: while the Low Latency queue's delay is at most this, queue protection moves no packet to the
         /// Classic queue; null: MAXTH, including the raise on a slow link (`max_th`).
         critical_ql: Option<Duration> = None,
-        /// CRITICALqLSCORE: critical score of a flow. A flow's score is the time in which its congested bytes age away
-        /// (`lg_aging`). Its packets move to the Classic queue if delay > CRITICALqL and delay × score > CRITICALqL ×
-        /// CRITICALqLSCORE. So the longer the delay, the lower the score that is enough.
+        /// CRITICALqLSCORE: critical score of a flow. A flow's score is the time after which its congested bytes have
+        /// aged away (see `lg_aging`). A packet of the flow moves to the Classic queue if the queue's delay exceeds
+        /// CRITICALqL, and delay × score exceeds CRITICALqL × CRITICALqLSCORE. So with a longer delay, a lower score is
+        /// enough.
         critical_ql_score: Duration = Duration::from_micros(4000),
-        /// LG_AGING: a flow's congested bytes age away at 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s. Each packet
-        /// of the flow adds the packet's size times the ramp's probability to the congested bytes.
+        /// LG_AGING: a flow's congested bytes age away at 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s. The
+        /// congested bytes measure how much the flow contributes to the queue: each of its packets adds its size times
+        /// the probability of the ramp of marks.
         lg_aging: u8 = 19,
         /// BI_SIZE: queue protection keeps the scores of flows in 2^bucket_id_size buckets, one flow in each. Flows
         /// that find no free bucket share one further bucket.
