@@ -61,10 +61,11 @@ class Asked:
         peak: Peak Traffic Rate during a burst, such as 20mbit.
         burst: Maximum Traffic Burst, such as 10MB.
         objective: Goal: balanced, scte2013, or an objective.toml with thresholds and weights.
-        seeds: Maximum number of seeds per setting. More seeds separate settings that are closer. Default: 10.
+        seeds: Maximum number of seeds per setting. More seeds can distinguish settings with smaller differences.
+            Default: 10.
         runs: Maximum number of runs to compare the settings. Default: 66, or 1.5 times settings times round-trip
             times if larger.
-        quick: A quick look with one seed, without a verdict.
+        quick: A quick look with one seed, without a recommendation.
         seconds: Simulated duration of each run, instead of the load's.
     """
 

@@ -30,11 +30,11 @@ def command(
     force: ForceFile = False,
     run: Running = RUNNING,
 ) -> int:
-    """Run scenarios and sweeps and test their [expect] tables: continuous integration for a queue.
+    """Run scenarios and sweeps, and test the expectations in their files, for continuous integration.
 
-    An [expect] table gives conditions on a run's summary: "apps.call.voip.mos" = ">= 4.0". With several seeds, the
-    worse end of the mean's 95 % interval must meet the condition. Exit codes: 1 when one is not met; else 3 when a live
-    run is invalid. See docs/check.md.
+    The table [expect] of a file has conditions on a run's summary: "apps.call.voip.mos" = ">= 4.0". With several seeds,
+    the whole 95 % interval of the mean must meet the condition. Exit codes: 0 if all conditions are met; 1 if one is
+    not; 3 if none is missed but a live run is invalid. See docs/check.md.
 
     Args:
         files: Scenarios and sweeps, or folders of results, which are tested without a run (and without --set, --seeds).

@@ -23,8 +23,8 @@ def command(
 ) -> int:
     """Write a result as a flent data file, for flent's own plotter, or as qlog files, for the tools of QUIC.
 
-    A flent file has the pings and the TCP flows: flent -i FILE.flent.gz -p totals -o totals.png. The other way round,
-    `bloatlab plot home.flent.gz RESULT` compares flent's measurements with a result.
+    A flent file has the pings and the TCP flows: flent -i FILE.flent.gz -p totals -o totals.png. To compare a
+    measurement by flent with a result, use `bloatlab plot home.flent.gz RESULT`.
 
     A qlog file has the trace of a TCP sender; see docs/qlog.md. The result needs traces: bloatlab run FILE -o DIR
     --trace flows,packets --trace-interval change.

@@ -30,9 +30,9 @@ def command(
     force: ForceFile = False,
     run: Running = RUNNING,
 ) -> int:
-    """Run the test cases of a document for a congestion controller, with a verdict for each criterion.
+    """Run the test cases of an RFC or draft for a congestion controller or a queue, with a verdict for each criterion.
 
-    A criterion is met, not met, not applicable (with the reason), or cannot be judged here. Exit code 1 when one is not
+    A criterion is met, not met, not applicable (with the reason), or cannot be judged here. Exit code 1 if one is not
     met. See docs/judge.md.
 
         bloatlab judge --suite bbr --cc bbr3

@@ -53,7 +53,7 @@ def command(
         super_segment: Segments per packet of --maxq: 2 is what segmentation offload gives in Mininet at this rate.
         queue: Queue discipline to use, with its defaults, instead of drop-tail: codel, fq_codel, pie, ...
         seed: Random seed of the start times.
-        on_kernels: Run on the wall clock over this machine's kernel TCP.
+        on_kernels: Run in real time, with the TCP of this machine's kernel.
     """
     lab = Lab(bw_host, bw_net, delay, seconds)
     case = Case(cong, maxq, super_segment) if queue is None else Case(cong, queue=queue)

@@ -16,7 +16,7 @@ from bloatlab.scenario import quantity
 from bloatlab.tables import counted
 from bloatlab.terminal import emit
 
-app = App(name="links", help="Make link rates from recordings.", help_format="markdown", result_action="return_value")
+app = App(name="links", help="Derive link rates from recordings.", help_format="markdown", result_action="return_value")
 
 
 @app.command

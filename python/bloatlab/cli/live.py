@@ -1,4 +1,4 @@
-"""`bloatlab live`: runs a scenario on the wall clock with real programs."""
+"""`bloatlab live`: runs a scenario in real time, with real programs."""
 
 import os
 import secrets
@@ -47,11 +47,12 @@ def command(
     force: Force = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run a scenario on the wall clock: its queues between two network namespaces, real programs over kernel TCP.
+    """Run a scenario in real time, with real programs and the kernel's TCP between two network namespaces.
 
     The scenario's applications run over sockets. A program given after -- runs beside them, and the run ends when it
     ends: bloatlab live lab.toml -- sh -c 'curl -so /dev/null http://$BLOATLAB_RIGHT/'. Needs root, or --user. Exit
-    codes: the program's own if it fails; else 3 if the run was late too often for its numbers to be used; else 0.
+    code: that of the program if it fails; otherwise 3 if packets were so late that the numbers must not be used;
+    otherwise 0.
 
     Args:
         file: Scenario in TOML (or JSON, by its suffix).

@@ -28,7 +28,7 @@ Sets = Annotated[
     tuple[str, ...],
     Parameter(
         name="--set",
-        help="Override a value of the scenario: --set link.up.rate=5mbit. Repeatable; later ones win.",
+        help="Override a value of the scenario: --set link.up.rate=5mbit. Repeatable; the last one applies.",
     ),
 ]
 StoreFolder = Annotated[

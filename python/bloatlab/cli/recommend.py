@@ -33,9 +33,10 @@ def command(
 ) -> int:
     """Recommend a buffer and a queue discipline for a modem or router, by simulation.
 
-    Tries every setting the device has and prints which to choose, why, how certain that is, what to type (DOCSIS TLVs,
-    tc), all settings next to today's, and the cost if the round-trip time is not what you assumed. Settings that are
-    clearly worse are dropped early. Ctrl-C loses only the runs in progress. See docs/recommend.md.
+    Simulates every setting that the device has. Prints which to choose, why, how certain the choice is, what to type
+    (DOCSIS TLVs, tc), a table of the settings, and the effect of a round-trip time that is not what you assumed. A
+    setting that is clearly worse than another gets no further runs. Ctrl-C loses only the runs in progress. See
+    docs/recommend.md.
 
     Args:
         weights: Override the weight of a measure: --weight call=3. Repeatable.

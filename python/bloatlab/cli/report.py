@@ -15,7 +15,7 @@ from bloatlab.terminal import Console
 
 
 def command(*results: Path, output: OutputFile, force: ForceFile = False) -> int:
-    """Write a report of results: one self-contained HTML file, with the answer first.
+    """Write a report of results: one self-contained HTML file that begins with the main result.
 
     It begins with a one-sentence summary of the results and one figure; charts, tables and provenance follow. Charts
     show the value under the pointer, zoom together by dragging, and hide a line when you click its name. Without

@@ -58,10 +58,10 @@ def command(
         output: Folder for report, figures and data. Default: runs/NAME.
         seeds: Run seeds 1 to SEEDS. Our value is their median, its interval the central 80 %. Default: 10.
         quick: A quick look with shorter runs and fewer seeds. Judges nothing; the exit code is 0.
-        full: Print every table, published values next to ours, before the answer. The report always has them.
+        full: Print every table, with published values next to ours, before the main result. The report always has them.
         experiments: Experiments beyond the published tables to run, by name, or "all". Repeatable.
         force: Write into a folder even if it holds another study or the result of a run.
-        on_kernels: Also run the cases over this machine's kernel, once each, on the wall clock. Needs root and TUN; not
+        on_kernels: Also run the cases over this machine's kernel, once each, in real time. Needs root and TUN; not
             every study supports it.
     """
     wanted = _study(name)

@@ -60,15 +60,15 @@ def command(
     """Run a scenario over a grid of values and seeds; print or write a table with a row per run.
 
     Finished runs are stored and not repeated: Ctrl-C loses only the runs in progress, and the same command continues.
-    The table does not depend on the number of workers. As text it has means over seeds with 95 % intervals. See
-    docs/sweeps.md.
+    The table does not depend on the number of workers. On the terminal it has means over seeds, with 95 % confidence
+    intervals. See docs/sweeps.md.
 
     Args:
         grid: Grid in TOML: a scenario, axes over its values, seeds.
         output: File for the table: .parquet, .csv or .json by its suffix.
-        columns: Summary values to include, by dotted path; * matches anything. Repeatable. Default: the grid's columns,
-            or else all values in files and a selection on a terminal.
-        seeds: Run seeds 1 to SEEDS instead of the grid's own; with `until`, begin with these.
+        columns: Summary values to include, by dotted path; * matches anything. Repeatable. Default: the columns that
+            the grid names; if it names none, all values in a file, and a selection on the terminal.
+        seeds: Run seeds 1 to SEEDS instead of the grid's own. If the grid has `until`, more seeds may follow.
         force: Replace a file even if it is not a table of this sweep.
         explain: Print the number of runs and an estimate of the time, from short trials of a few of them; run nothing
             else.
@@ -76,8 +76,8 @@ def command(
             or .json).
         interval: Confidence interval of the printed means: t (Student's) or bootstrap (BCa).
         against: Baseline, such as queue=codel: print the difference of every other value from it, paired by seed.
-        effects: Print which axes matter: the share of the variance due to each axis and pair of axes, and the main
-            effects.
+        effects: Print which axes matter: the main effects, and the share of the variance due to each axis and to
+            each pair of axes.
         keep: Also store this table of each run, for `bloatlab query`: queue_series, pings, ... Repeatable.
     """
     measure = sweeps.measure(keep)

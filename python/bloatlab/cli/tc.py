@@ -16,7 +16,7 @@ def command(
     link: Annotated[str | None, Parameter(name=["--link", "-l"])] = None,
     sets: Sets = (),
 ) -> int:
-    """Print the commands that set up a Linux box like a scenario's links.
+    """Print the commands that give a Linux machine the rates, delays and queues of a scenario's links.
 
     They use tbf or htb for the rate, the queue discipline with its parameters, and netem for delay, jitter and loss at
     the far end. Comments name what Linux cannot do. A scenario's queue may also be written in tc's syntax:

@@ -31,12 +31,12 @@ def command(
     sets: Sets = (),
     force: Force = False,
 ) -> int:
-    """Simulate scenarios that were measured on a real Linux kernel, and compare every value within its tolerance.
+    """Simulate scenarios that were measured on a real Linux kernel, and test if each value is within tolerance.
 
     The references hold measurements of a kernel's queue disciplines and TCPs over one bottleneck: goodput, ping times,
     drops, queue lengths, windows, page times. bloatlab builds the same network, takes the same measurements, and
-    reports which are within tolerance. Exit code 1 when fewer than 90 % of grade A or 80 % of grade B are. See
-    docs/validation.md.
+    reports which are within tolerance. Exit code 1 if fewer than 90 % of the values of grade A, or 80 % of those of
+    grade B, are. See docs/validation.md.
 
     Args:
         files: References in the format of docs/validation.md. Default: the two in bloatlab, from Linux 6.12 and 7.3.
