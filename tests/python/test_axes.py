@@ -230,7 +230,7 @@ def test_a_condition_compares_amounts(x: str, condition: str, expected: list[Any
         ("axes.x = { from = 0, to = 5, steps = 3, log = true }", "axes.x.from: 0 has no logarithm"),
         ("axes.x = { from = 1, to = 5, stepz = 3 }", 'axes.x: unknown key "stepz"; did you mean "step"?'),
         ('axes.x = { from = 1, to = 5, step = "1mbit" }', "axes.x.step: 1mbit is not a whole number above 0"),
-        ("axes.x = { from = 1, to = 5 }", "axes.x: how many values? write steps = 5, or a [sample]"),
+        ("axes.x = { from = 1, to = 5 }", "axes.x: the number of values is missing; write steps = 5, or a [sample]"),
         ("sample.points = 4\naxes.x = [1]", "sample: no axis to draw from"),
         (
             "sample.points = 100\naxes.x = { from = 1, to = 5 }",

@@ -148,7 +148,7 @@ def test_differences_are_of_common_seeds():
     assert over["difference"].to_list()[1] == pytest.approx(1.2)
     for wrong, words in (
         ("queue=red", "queue is never red; it is codel, pie"),
-        ("q=codel", "no axis q; there is rate"),
+        ("q=codel", "no axis q; expected rate"),
     ):
         with pytest.raises(ValueError, match=re.escape(words)):
             differences(frame(rows), ["rate", "queue"], "mos", wrong)

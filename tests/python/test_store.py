@@ -88,7 +88,7 @@ def test_a_grid_with_less_of_it():
     assert [(dict(p.key), p.seed) for p in small.points()] == [({"rate": "5mbit", "limit": 5}, 7)]
     never = GRID.where(lambda at: at["limit"] == 5).where(lambda at: at["limit"] == 50)
     assert never.points() == []
-    with pytest.raises(KeyError, match="no axis 'rtt'; there is rate, limit"):
+    with pytest.raises(KeyError, match="no axis 'rtt'; expected rate, limit"):
         GRID.with_(rtt=[1])
 
 

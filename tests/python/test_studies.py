@@ -169,12 +169,12 @@ def test_the_claim_of_the_document_is_checked():
             r"buffers.py:\d+: ValueError: study buffers: give measure, or batches",
         ),
         (("CASES = [0.25, ", "CASES = [0.5, "), r"2 cases are called '0.5'"),
-        (('case="1.0"', 'case="2.0"'), r"claim 'full' is of case '2.0'; there is 0.25, 0.5, 1.0"),
+        (('case="1.0"', 'case="2.0"'), r"claim 'full' is of case '2.0'; expected 0.25, 0.5, 1.0"),
         (('["links"]["up"]', '["links"]["wan"]'), r"buffers.py:\d+: case=\S+ with seed 1: KeyError: 'wan'"),
         (("round(case * P)", "round(case / 0)"), r"buffers.py:\d+: ZeroDivisionError: "),
         (
             ('"utilisation": 100', '"use": 100'),
-            r"published .*: no run has the measure 'utilisation'; there is use",
+            r"published .*: no run has the measure 'utilisation'; expected use",
         ),
         (("def build(case, seed)", "def build(case)"), r"buffers.py: TypeError: build\(\) takes 1 positional argument"),
         (
@@ -266,7 +266,7 @@ def test_a_misspelt_measure_is_refused_in_a_study_with_batches(tmp_path: Path, b
     (batch,) = buffers.plan(Options(tmp_path))
     wrong = [replace(value, measure="utilization") for value in buffers.published]
     of = replace(buffers, batches=lambda _: [batch], published=wrong)
-    with pytest.raises(StudyError, match="no run has the measure 'utilization'; there is utilisation"):
+    with pytest.raises(StudyError, match="no run has the measure 'utilization'; expected utilisation"):
         reproduce(of, Options(tmp_path, seeds=1, jobs=1))
 
 

@@ -193,7 +193,7 @@ def test_axes_that_vary_together_but_are_not_zipped_are_not_compared(
     [
         (["--against", "queue=codle"], "--against queue=codle: queue is never codle; it is small, codel"),
         (["--against", "queue"], "--against queue: not axis=value; for example link.up.rate=1mbit"),
-        (["--against", "aqm=codel"], "no axis aqm; there is link.up.rate, queue"),
+        (["--against", "aqm=codel"], "no axis aqm; expected link.up.rate, queue"),
         (["--summary", "over.xlsx"], "a table's name ends in"),
         (["--summary", "one.csv", "-o", "./one.csv"], "--summary one.csv: is the file of -o, too"),
         (["--interval", "normal"], "--interval"),

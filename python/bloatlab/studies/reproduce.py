@@ -91,7 +91,7 @@ def _check_measures(results: Results) -> None:
         if case not in results.runs:
             continue
         if measure not in known:
-            raise StudyError(f"{what}: no run has the measure {measure!r}; there is {', '.join(known)}")
+            raise StudyError(f"{what}: no run has the measure {measure!r}; expected {', '.join(known)}")
         values = [cast("object", row[measure]) for row in rows if measure in row]
         wrong = [value for value in values if not isinstance(value, (int, float))]
         if wrong:

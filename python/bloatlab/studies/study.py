@@ -282,7 +282,7 @@ class Study:
             raise ValueError(f"study {self.name}: {times} cases are called {key!r}; a case is called by its str()")
         for what, key, _ in self.compared():
             if key not in keys:
-                raise ValueError(f"study {self.name}: {what} is of case {key!r}; there is {', '.join(keys)}")
+                raise ValueError(f"study {self.name}: {what} is of case {key!r}; expected {', '.join(keys)}")
 
     def compared(self) -> Iterator[tuple[str, str, str]]:
         """Yields (name, case, measure) for each published value, and for each pair (case, measure) in a claim."""

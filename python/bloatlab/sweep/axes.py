@@ -379,7 +379,9 @@ def _sample(given: Any, axes: Mapping[str, Between]) -> list[_Drawn]:
     """Draws the points of a sample over `axes`."""
     if given is None:
         for name in axes:
-            raise GridError(f"axes.{name}: how many values? write steps = 5, or a [sample] that draws them")
+            raise GridError(
+                f"axes.{name}: the number of values is missing; write steps = 5, or a [sample] that draws them"
+            )
         return []
     if not isinstance(given, dict):
         raise GridError('sample: expected a table, such as { method = "sobol", points = 64 }')

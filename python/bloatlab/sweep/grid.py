@@ -90,7 +90,7 @@ class Grid:
         """
         for name in axes:
             if name not in self.axes:
-                raise KeyError(f"no axis {name!r}; there is {', '.join(self.axes)}")
+                raise KeyError(f"no axis {name!r}; expected {', '.join(self.axes)}")
         given = None if axes else self.given
         return replace(self, axes={**self.axes, **axes}, seeds=self.seeds if seeds is None else seeds, given=given)
 

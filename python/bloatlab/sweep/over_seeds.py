@@ -161,7 +161,7 @@ def arm(frame: pl.DataFrame, axes: Sequence[str], against: str) -> tuple[str, An
     if not equals:
         raise ValueError(f"{against}: not axis=value; for example {axes[0]}={spelled(frame[axes[0]][0])}")
     if axis not in axes:
-        raise ValueError(f"{against}: no axis {axis}; there is {', '.join(axes)}")
+        raise ValueError(f"{against}: no axis {axis}; expected {', '.join(axes)}")
     values = frame[axis].unique(maintain_order=True).to_list()
     found = sorted((v for v in values if same(v, label)), key=lambda v: spelled(v) != label)
     if not found:

@@ -22,7 +22,7 @@ from bloatlab.tables import number
 
 def _unfit(of: Sweep) -> str | None:
     varying = sum(len(a.values) > 1 for a in axes(of))
-    few = f"{of.label}: a heat map needs two axes with several values; there is {varying}" if varying < 2 else None
+    few = f"{of.label}: a heat map needs two axes with several values; found {varying}" if varying < 2 else None
     return unfit(of) or few
 
 
