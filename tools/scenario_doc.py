@@ -76,7 +76,7 @@ The option `--set path=value` replaces or adds a value: `--set link.up.rate=2mbi
 | `queue = "sfq_hss + pie"` | a fair discipline and the law of its queues, the same as `queue.sfq_hss = { law = "pie" }` |
 | `queue = "fq_codel limit 1000p target 5ms ecn"` | in tc's syntax, the same as `queue.fq_codel = { limit = "1000p", target = "5ms", ecn = true }` |
 | `queue = "pfifo limit 417"` | in tc's syntax, the same as `queue.droptail = { limit = "417p" }` |
-| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's syntax; `red` and `sfq` with keywords are Linux's (`variant = "linux"`) |
+| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's syntax. Written in this way with keywords, `red` and `sfq` are Linux's versions (`variant = "linux"`) |
 | `queue = "codel target 5ms variant linux"` | in tc's syntax, with a parameter that tc does not have |
 | `queue = "lred limit 100p"` | in tc's syntax, a discipline that tc does not have; its keywords are the names of its parameters |
 | `queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }` | [your own law](adding-a-law-in-python.md) in Python, with a value for its parameter `target` |
@@ -86,10 +86,10 @@ Where a value is a "keyword or table", the keyword stands for the table with its
 `scheduler = { drr = {} }`.
 
 These disciplines of tc have an equivalent here: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red, cake and
-dualpi2. In this syntax, units are as in tc: a limit without a unit counts packets, or bytes for bfifo and red, and
-both `kb` and `KB` are 1024 bytes. But a time needs its unit. A line of `tc qdisc show` or a whole command
-(`tc qdisc replace dev eth0 root codel limit 100`) is also valid. In the other direction, `bloatlab tc FILE` prints the
-commands that configure a Linux machine like the links of a scenario.
+dualpi2. In tc's syntax, units are those of tc: a limit without a unit counts packets (bytes for bfifo and red), and both
+`kb` and `KB` are 1024 bytes. Unlike in tc, a time must have a unit. You can also paste a line that `tc qdisc show` prints,
+or a whole command (`tc qdisc replace dev eth0 root codel limit 100`). Conversely, `bloatlab tc FILE` prints the commands
+that give a Linux machine the links of a scenario.
 
 For strict priority, as in tc's prio, combine a classifier and a scheduler of `fair`:
 
