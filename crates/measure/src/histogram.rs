@@ -61,22 +61,28 @@ impl Histogram {
     /// Counts one value.
     #[inline]
     pub fn record(&mut self, value: Duration) {
+        self.record_all(value, 1);
+    }
+
+    /// Counts the same value `n` times. `n` must be at least 1.
+    #[inline]
+    pub(crate) fn record_all(&mut self, value: Duration, n: u64) {
         let ns = value.0;
         let i = bin(ns);
         match self.pages.get_mut(i / PAGE) {
-            Some(Some(page)) => page[i % PAGE] += 1,
-            _ => self.first(i.min(BINS - 1)),
+            Some(Some(page)) => page[i % PAGE] += n,
+            _ => self.first(i.min(BINS - 1), n),
         }
-        self.count += 1;
-        self.sum += u128::from(ns);
+        self.count += n;
+        self.sum += u128::from(ns) * u128::from(n);
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
     }
 
-    /// Counts a value in a bin whose page might not be allocated yet.
+    /// Counts `n` values in a bin whose page might not be allocated yet.
     #[cold]
-    fn first(&mut self, bin: usize) {
-        self.page(bin / PAGE)[bin % PAGE] += 1;
+    fn first(&mut self, bin: usize, n: u64) {
+        self.page(bin / PAGE)[bin % PAGE] += n;
     }
 
     /// Returns a page, allocating it if necessary.

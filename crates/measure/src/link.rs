@@ -1,6 +1,7 @@
 //! Measures of one link, computed from its records.
 
 use crate::{Histogram, LinkSeries, TimeWeighted};
+use packet::Count;
 use record::{LinkId, Mask, Record, Sink};
 use units::{Duration, Problem, Time};
 
@@ -68,24 +69,33 @@ impl LinkMeter {
     #[inline]
     pub fn dequeued(&mut self, now: Time, size: u16, packets: u32, sojourn: Duration) {
         self.enqueued(now, packets);
-        self.left(now, size, sojourn);
+        self.left(now, Count { packets: 1, bytes: u64::from(size) }, sojourn);
     }
 
-    /// Records a packet that finds an empty queue and an idle link: it is enqueued and dequeued at once.
+    /// Returns a time after `now` up to which, exclusive, packets that pass ([`Self::passed`]) can be recorded
+    /// together. Advances the series to `now`.
     #[inline]
-    pub fn passed(&mut self, now: Time, size: u16) {
+    pub fn together_until(&mut self, now: Time) -> Time {
+        let bin_end = self.series.bin_end(now);
+        if now < self.warm_up { bin_end.min(self.warm_up) } else { bin_end }
+    }
+
+    /// Records packets that each find an empty queue and an idle link: each is enqueued and dequeued at once. `now` is
+    /// the time of one of them; the others pass before [`Self::together_until`] of this time.
+    #[inline]
+    pub fn passed(&mut self, now: Time, passed: Count) {
         // the queue is empty before and after, so only its maximum length may change now. The time at length 0 is
         // counted when the length changes
         self.queue.peak(1);
-        self.left(now, size, Duration::ZERO);
+        self.left(now, passed, Duration::ZERO);
     }
 
     #[inline]
-    fn left(&mut self, now: Time, size: u16, sojourn: Duration) {
+    fn left(&mut self, now: Time, packets: Count, sojourn: Duration) {
         if now >= self.warm_up {
-            self.sojourn.record(sojourn);
+            self.sojourn.record_all(sojourn, packets.packets);
         }
-        self.series.sent(now, size, sojourn);
+        self.series.sent(now, packets, sojourn);
     }
 
     /// Records a dropped packet.

@@ -1,5 +1,6 @@
 //! The series of a link: what happened in each bin, in one row per bin.
 
+use packet::Count;
 use units::{Duration, Problem, Time};
 
 /// One bin. All of its fields share one cache line, because a packet changes most of them.
@@ -68,13 +69,13 @@ impl LinkSeries {
         self.level = packets;
     }
 
-    /// Counts a packet that left the queue.
+    /// Counts packets that left the queue in the bin that contains `now`, each after `sojourn`.
     #[inline]
-    pub(crate) fn sent(&mut self, now: Time, size: u16, sojourn: Duration) {
+    pub(crate) fn sent(&mut self, now: Time, of: Count, sojourn: Duration) {
         let bin = self.at(now);
-        bin.sent = bin.sent.saturating_add(1);
-        bin.bytes += u64::from(size);
-        bin.sojourn = bin.sojourn.saturating_add(sojourn.0);
+        bin.sent = bin.sent.saturating_add(of.packets.try_into().unwrap_or(u32::MAX));
+        bin.bytes += of.bytes;
+        bin.sojourn = bin.sojourn.saturating_add(sojourn.0.saturating_mul(of.packets));
         bin.longest = bin.longest.max(sojourn.0);
     }
 
@@ -94,6 +95,13 @@ impl LinkSeries {
     pub(crate) fn advance(&mut self, now: Time) {
         self.at(now);
         self.count_level(now.min(self.end));
+    }
+
+    /// Returns the end of the bin that contains `now`; [`Time::NEVER`] at and after the end of the last bin.
+    #[inline]
+    pub(crate) fn bin_end(&mut self, now: Time) -> Time {
+        self.at(now);
+        self.bin_end
     }
 
     /// Returns the bin that contains `now`.
@@ -199,7 +207,7 @@ mod tests {
                     }
                     1 => {
                         let (size, sojourn) = (rng.below(1500), rng.below(1000));
-                        series.sent(at, size as u16, Duration(sojourn));
+                        series.sent(at, Count { packets: 1, bytes: size }, Duration(sojourn));
                         sojourns[bin].push(sojourn);
                         bytes[bin] += size;
                     }

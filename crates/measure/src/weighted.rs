@@ -16,14 +16,12 @@ pub struct TimeWeighted {
     start: Time,
     value: u32,
     max: u32,
-    /// Sum of value x nanoseconds.
-    area: u128,
 }
 
 impl TimeWeighted {
     /// Creates a distribution that begins at `start` with the value 0.
     pub(crate) fn new(start: Time) -> Self {
-        Self { bins: vec![0], last: start, start, value: 0, max: 0, area: 0 }
+        Self { bins: vec![0], last: start, start, value: 0, max: 0 }
     }
 
     /// Sets the value from `now` on. If `now` is earlier than the last recorded time, that time is used instead.
@@ -59,9 +57,7 @@ impl TimeWeighted {
     /// end of the run.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
-        let span = now.since(self.last).0;
-        self.bins[self.value as usize] += span;
-        self.area += u128::from(self.value) * u128::from(span);
+        self.bins[self.value as usize] += now.since(self.last).0;
         self.last = self.last.max(now);
     }
 
@@ -70,7 +66,7 @@ impl TimeWeighted {
     pub(crate) fn restart(&mut self, now: Time) {
         let now = now.max(self.last);
         self.bins.fill(0);
-        (self.area, self.max, self.start, self.last) = (0, self.value, now, now);
+        (self.max, self.start, self.last) = (self.value, now, now);
     }
 
     /// Returns the time covered.
@@ -85,7 +81,8 @@ impl TimeWeighted {
     /// when they are converted to `f64` and divided.
     pub fn mean(&self) -> f64 {
         let t = self.time().0;
-        if t == 0 { 0.0 } else { self.area as f64 / t as f64 }
+        let area: u128 = self.bins().map(|(value, time)| u128::from(value) * u128::from(time.0)).sum();
+        if t == 0 { 0.0 } else { area as f64 / t as f64 }
     }
 
     /// Returns each value at which time was spent, in ascending order, and this time.

@@ -174,6 +174,12 @@ impl Packed {
         self.rest as u16
     }
 
+    /// Returns the packet's destination node.
+    #[inline(always)]
+    pub fn dst(self) -> NodeId {
+        NodeId((self.rest >> 16) as u16)
+    }
+
     /// Unpacks the packet, and sets its `stamp`.
     #[inline(always)]
     pub fn at(self, stamp: Time) -> PacketMeta {
@@ -184,7 +190,7 @@ impl Packed {
             flow: FlowId(flow_body as u32),
             body: (flow_body >> 32) as u32,
             size: rest as u16,
-            dst: NodeId((rest >> 16) as u16),
+            dst: self.dst(),
             tos: (rest >> 32) as u8,
             class: (rest >> 40) as u8,
             flags: Flags((rest >> 48) as u16),
@@ -306,7 +312,7 @@ mod tests {
             flags: Flags(u16::MAX - 6),
         };
         assert_eq!(p.packed().at(p.stamp), p);
-        assert_eq!(p.packed().size(), p.size);
+        assert_eq!((p.packed().size(), p.packed().dst()), (p.size, p.dst));
     }
 
     #[test]

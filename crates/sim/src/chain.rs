@@ -329,15 +329,21 @@ impl Chained {
     pub(crate) fn settle(&mut self, last: Time, books: &mut Books<'_>) {
         self.decide(last);
         self.see(last, books);
-        // bounded: each iteration takes one packet from the log
-        while let Some(&Passage { left, size, dropped, .. }) = self.log.get(0)
-            && left <= last
+        let (mut gone, mut all, mut dropped) = (0, Count::default(), Count::default());
+        // bounded: each iteration counts one packet of the log
+        while let Some(passage) = self.log.get(gone)
+            && passage.left <= last
         {
-            let count = if dropped { &mut self.dropped } else { &mut self.delivered };
-            count.add_size(size);
-            self.log.pop();
-            self.front += 1;
+            gone += 1;
+            all.add_size(passage.size);
+            if passage.dropped {
+                dropped.add_size(passage.size);
+            }
         }
+        self.delivered = self.delivered.plus(all.since(dropped));
+        self.dropped = self.dropped.plus(dropped);
+        self.log.remove(gone);
+        self.front += gone as u64;
         self.entered = self.entered.max(self.front);
         self.settled = last;
     }
@@ -356,8 +362,37 @@ impl Chained {
             if next_start.min(arrival) > last {
                 break;
             }
-            if next_start <= arrival { self.start_next(books) } else { self.enter(books) }
+            if next_start <= arrival {
+                self.start_next(books);
+            } else if self.seen.waiting > 0 || !self.pass_together(last, books) {
+                self.enter(books);
+            }
         }
+    }
+
+    /// Reports to the meter, in one step, the packets that arrive up to the time `last` and do not wait. The queue must
+    /// be empty. Stops at the first packet that waits or is dropped, or for which the meter needs a new step. Returns
+    /// false if no packet was reported.
+    #[inline]
+    fn pass_together(&mut self, last: Time, books: &mut Books<'_>) -> bool {
+        let Some(meter) = books.meter else { return false };
+        let Some(&Passage { at: first, .. }) = self.passage(self.entered) else { return false };
+        let last = last.min(Time(meter.together_until(first).0 - 1));
+        let (mut next, mut passed) = ((self.entered - self.front) as usize, Count::default());
+        // bounded: each iteration counts one packet of the log
+        while let Some(&Passage { at, start, size, dropped, .. }) = self.log.get(next)
+            && (at <= last && start == at && !dropped)
+        {
+            next += 1;
+            passed.add_size(size);
+        }
+        if passed.packets == 0 {
+            return false;
+        }
+        meter.passed(first, passed);
+        self.entered += passed.packets;
+        self.seen.started = self.entered;
+        true
     }
 
     /// Updates the accounts up to the nanosecond before `now`, and the flows' drop counts up to the current event,
@@ -397,7 +432,7 @@ impl Chained {
             self.seen.next_start = self.seen.next_start.min(start);
             return;
         } else {
-            meter.passed(at, size);
+            meter.passed(at, Count { packets: 1, bytes: u64::from(size) });
         }
         self.pass();
     }

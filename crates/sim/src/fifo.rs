@@ -239,7 +239,7 @@ impl Fifo {
         let at_once = start <= now;
         if let Some(meter) = meter {
             if at_once {
-                meter.passed(now, size);
+                meter.passed(now, Count { packets: 1, bytes });
             } else {
                 meter.enqueued(now, with.packets);
                 self.sojourns.push(start.since(now));

@@ -103,25 +103,27 @@ impl<S: Sink> Net<S> {
     /// Offers a packet that arrives at link `i` to this link, and to the links that follow it in its chain.
     #[inline(always)]
     pub(crate) fn pass_on(&mut self, mut i: u16, mut at: Arrival, packed: Packed) {
-        let now = self.events.now();
-        let packet = packed.at(now);
-        let (size, flow) = (packet.size, direction_index(&packet) as u32);
+        let (size, to_node, flow) = (packed.size(), packed.dst(), direction_index(&packed.at(at.at)) as u32);
         // bounded: each iteration goes one link further along the packet's path
         loop {
             let Self { links, flow_drops, .. } = self;
             let Link { carrier, meter, to, .. } = &mut links[usize::from(i)];
             let Carrier::Chained(chained) = carrier else { return self.put_inbox(i, at, packed) };
             if chained.is_full() {
+                let now = self.events.now();
                 chained.settle(Time(now.min(at.at).0.saturating_sub(1)), &mut Books { meter, flow_drops });
             }
-            let Some((start, arrival)) = chained.offer(at, size, flow) else { return self.bodies.free(&packet) };
+            let Some((start, arrival)) = chained.offer(at, size, flow) else {
+                let Packed { seq, flow_body, rest } = packed;
+                return self.free(seq, flow_body, rest);
+            };
             if !chained.role.onward {
                 if chained.put(start, packed) {
                     self.events.set_arrival_since(arrival.at, start, i);
                 }
                 return;
             }
-            i = self.routes.next(*to, packet.dst);
+            i = self.routes.next(*to, to_node);
             at = arrival;
         }
     }
@@ -143,6 +145,12 @@ impl<S: Sink> Net<S> {
         let packet = &Packed { seq, flow_body, rest }.at(self.events.now());
         self.flow_drops[direction_index(packet)] += 1;
         self.bodies.free(packet);
+    }
+
+    /// Frees the memory of a packet that a link of a chain has dropped. The parameters are those of [`Self::full`].
+    #[inline(never)]
+    fn free(&mut self, seq: u64, flow_body: u64, rest: u64) {
+        self.bodies.free(&Packed { seq, flow_body, rest }.at(self.events.now()));
     }
 
     #[inline(never)]

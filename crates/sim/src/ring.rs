@@ -57,6 +57,14 @@ impl<T: Copy + Default> Ring<T> {
         Some(value)
     }
 
+    /// Removes the `n` oldest entries; `n` must be at most the number of entries.
+    #[inline]
+    pub(crate) fn remove(&mut self, n: usize) {
+        debug_assert!(n <= self.len);
+        self.head = (self.head + n) & (self.slots.len() - 1);
+        self.len -= n;
+    }
+
     /// Returns the `i`-th oldest entry.
     #[inline]
     pub(crate) fn get(&self, i: usize) -> Option<&T> {
@@ -94,6 +102,10 @@ mod tests {
             for _ in 0..round % 5 {
                 assert_eq!(r.pop(), Some(next_out));
                 next_out += 1;
+            }
+            if round % 3 == 0 {
+                r.remove(2);
+                next_out += 2;
             }
             assert_eq!(r.get(0), Some(&next_out));
             assert_eq!(r.get(r.len), None);
