@@ -288,14 +288,18 @@ impl Receiver {
             self.set_ack_now();
         }
         if start > self.next {
-            // This is an `if` instead of `+= u32::from(...)`, so that only a duplicate touches the cache line of the
-            // counters. No other code on this path needs that line.
             if self.flags & STRAYS == STRAYS
-                && self.ack_at != Time::NEVER
+                && self.earlier_wait(segment)
                 && self.block_of(start, end) >= EXPECTED_BLOCKS
             {
+                let due = self.ack_now();
                 self.ack_earlier_segments(p, now, io);
+                if due {
+                    self.set_ack_now();
+                }
             }
+            // This is an `if` instead of `+= u32::from(...)`, so that only a duplicate touches the cache line of the
+            // counters. No other code on this path needs that line.
             if !self.insert(start, end) {
                 stats.duplicates_received += 1;
                 self.note_duplicate(p, start, end);
