@@ -3,7 +3,7 @@
 //! ```text
 //! segments out of order, with sack_compression:
 //!   the first three since the last in order, and those that a quick ACK acknowledges:  ACK at once
-//!   the others:  one ACK after min(33 % of SRTT, 1 ms) + 10 us (linux-6.19), or with the 45th of them
+//!   the others:  one ACK after min(33 % of SRTT, 1 ms) + 10 us (linux-6.19), or with the 45th packet
 //!   before a segment that changes the third SACK block or a later one:  the ACK that waits leaves
 //! ```
 //!
@@ -63,7 +63,7 @@ const WINDOW: u8 = 32;
 const STRAYS: u8 = 0b1100_0000;
 /// One segment in [`STRAYS`].
 const STRAY: u8 = 0b0100_0000;
-/// Maximum number of segments whose ACKs SACK compression merges into one.   Source: Linux's tcp_comp_sack_nr.
+/// Maximum number of packets whose ACKs SACK compression merges into one.   Source: Linux's tcp_comp_sack_nr.
 const COMPRESSED: u8 = 44;
 /// Number of SACK blocks from which on SACK compression lets an ACK leave before the block that changes.   Source: Linux's
 /// TCP_SACK_BLOCKS_EXPECTED.
@@ -105,7 +105,7 @@ pub(crate) struct Receiver {
     /// Bytes received in order since the last ACK was sent.
     since_ack: u32,
     ts_recent: u32,
-    /// Number of data segments received since the last ACK was sent.
+    /// Number of data segments received since the last ACK was sent; above holes, number of packets.
     unacked: u8,
     /// Number of further ACKs that leave at once (quick ACKs).
     quick: u8,
@@ -138,12 +138,6 @@ struct Rare {
     counts: Option<Counts>,
     /// The receive buffer; `None` if the window is constant ([`WINDOW`] is not set).
     space: Option<Space>,
-}
-
-/// Returns the number of segments in a packet minus one, at most 255. The result is zero unless the packet is a GSO
-/// packet.
-fn run_before_last(segment: &Segment) -> u8 {
-    (segment.segments() - 1).min(u8::MAX.into()) as u8
 }
 
 impl Receiver {
@@ -324,14 +318,21 @@ impl Receiver {
 
     /// Returns true if segments received before `segment` wait for an ACK. [`Receiver::await_run`] must have been called.
     pub(super) fn earlier_wait(&self, segment: &Segment) -> bool {
-        self.unacked > run_before_last(segment)
+        self.unacked > self.run_before_last(segment)
     }
 
     /// Adds all but one of a GSO packet's segments to the count of unacknowledged segments. [`Receiver::on_data`] adds
     /// the last one, so the packet is acknowledged once (GRO).
     #[inline]
     pub(crate) fn await_run(&mut self, segment: &Segment) {
-        self.unacked = self.unacked.saturating_add(run_before_last(segment));
+        self.unacked = self.unacked.saturating_add(self.run_before_last(segment));
+    }
+
+    /// Returns the number of segments in a packet minus one, at most 255. The result is zero unless the packet is a GSO packet.
+    /// It is also zero if the packet lies above a hole, because SACK compression counts packets.
+    #[inline]
+    fn run_before_last(&self, segment: &Segment) -> u8 {
+        if segment.seq > self.next { 0 } else { (segment.segments() - 1).min(u8::MAX.into()) as u8 }
     }
 
     /// Returns the position, among the ranges above holes in the order of SACK blocks, of the one that `[start, end)` extends.

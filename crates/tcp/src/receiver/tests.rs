@@ -388,3 +388,24 @@ fn a_changed_mark_in_a_third_sack_block_is_reported_at_once() {
     // segment 1000 begins another block, and has no mark: an ACK of 8 and 4, and its own
     assert_eq!(arrive(1000, Ecn::Ect0), [(6, true), (7, false)]);
 }
+
+#[test]
+fn a_packet_of_several_segments_above_a_hole_counts_once() {
+    let p = TcpParams::preset("linux-6").unwrap().with(|p| p.receiver.quick_acks = 0);
+    let mut rtt = Rtt::new(&p);
+    rtt.srtt = Duration::from_millis(40);
+    let (mut r, mut st, mut io) = (Receiver::new(&p), Counters::default(), Sacks::default());
+    r.open(0);
+    let at_once = |i: &u64| {
+        let packet = Segment { len: 40 * 500, gso_size: 500, ..data(1 + 40 * i) };
+        r.await_run(&packet);
+        r.on_data(&p, Time(1), &packet, &rtt, &mut st, &mut io);
+        let now = r.ack_now();
+        if now {
+            r.stamp(&p, Time(1), &mut Segment::default());
+        }
+        now
+    };
+    assert_eq!((0..50).filter(at_once).collect::<Vec<_>>(), [0, 1, 2, 47]);
+    assert!(io.0.is_empty());
+}
