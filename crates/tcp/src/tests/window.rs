@@ -2,7 +2,7 @@
 
 use super::names::*;
 use super::net::{Fate, Net};
-use super::{exact, pass};
+use super::{exact, pass, preset};
 use packet::{Flags, Item, Reading, Unit, Value};
 use units::{Bytes, Duration, Time};
 
@@ -234,4 +234,16 @@ fn each_segment_is_acknowledged_while_the_window_grows() {
     let grows = steps(tuned(131_072, 6_291_456));
     assert_eq!(grows[..30], [1; 30]);
     assert!(grows[30..].iter().all(|step| *step == 2), "{grows:?}");
+}
+
+#[test]
+fn the_peers_window_is_not_a_limit_of_the_application() {
+    // The peer's window allows 50 segments per RTT of 100 ms, 724 kB/s. In its startup, BBR paces at 2.89 times this rate. As in Linux
+    // (tcp_rate_check_app_limited), samples are limited by the application only if less than a segment waits to be sent
+    let p = preset("bbr").with(|p| p.receiver.receive_window = ReceiveWindow::fixed(Bytes(50 * MSS)));
+    let mut n = Net::new(&p, 50, pass);
+    n.connect(5_000 * MSS, false);
+    n.run(4.0);
+    let rate = n.ends[0].pacing_rate().unwrap();
+    assert!(n.received[1] > 1_500 * MSS && rate < 1.26 * 724_000.0, "{rate}");
 }
