@@ -26,7 +26,7 @@ use crate::segment::{Event, Io, SackBlock, Segment, micros};
 use crate::stats::Counters;
 use packet::Flags;
 use ranges::OutOfOrder;
-use space::Space;
+use space::{LATE, Space};
 use units::{LINE, Time, prefetch};
 
 /// Number of ranges above holes that are stored inline. If there are more, all of them move to the heap, and the heap
@@ -41,9 +41,6 @@ const AT_ONCE: Time = Time::ZERO;
 /// A gap between two segments counts as a pause by the sender only if it is longer than this, in microseconds. Only
 /// pauses longer than the RTO matter, and usual RTOs are longer than this limit.
 const PAUSE: u32 = 100_000;
-/// A segment whose time stamp is older than the stored one by at most this, in microseconds, was overtaken in the
-/// network. Two minutes: no segment lives longer (the MSL of RFC 9293 §3.4.3).
-const LATE: u32 = 120_000_000;
 /// Number of ACKs that leave at once after a CE mark that makes ACKs carry ECE.   Source: Linux.
 const QUICK_AFTER_CE: u32 = 2;
 
