@@ -397,7 +397,7 @@ impl Endpoint {
         self.rx.phase = Phase::Closed;
         self.rx.set_closed();
         self.tx.rto_at = Time::NEVER;
-        self.tx.cc.end();
+        self.tx.stop_pacing();
         self.rx.ack_at = Time::NEVER;
         self.rx.quiet = false;
         if let Some(event) = first {
