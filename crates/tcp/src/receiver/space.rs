@@ -63,9 +63,10 @@ pub(crate) struct Space {
     of_data: u32,
 }
 
-/// Returns true if the segment with the time stamp `stored` was sent after that with `stamp`, which has just arrived: it has overtaken it.
+/// Returns true if the segment with the time stamp `stored` has overtaken the one with `stamp`, which has just arrived. Nothing is stored
+/// if `stored` is 0.
 fn overtakes(stored: u32, stamp: u32) -> bool {
-    (1..=LATE).contains(&stored.wrapping_sub(stamp))
+    stored != 0 && (1..=LATE).contains(&stored.wrapping_sub(stamp))
 }
 
 impl Space {
