@@ -10,7 +10,9 @@
 //!             With congestion_control = "dctcp", an ACK also leaves at once for the first data without CE after data with CE.
 //!             As in Linux, data that arrived before such a change and still awaits an ACK is acknowledged by a separate ACK
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
-//!             If d <= 7, delta packets were marked.  Otherwise ACE may have wrapped, and  safe = d - ((d - delta) mod 8)  is used
+//!             If d <= 7, delta packets were marked.  Otherwise ACE may have wrapped, and  safe = d - ((d - delta) mod 8)  is used,
+//!             unless ACKs usually deliver more than 4 segments: then none was lost, and delta is used (Linux)
+//!             usually:  average of d over ACKs, with weight 1/64 for the newest
 //!             With the option, the value among  delta, delta + 8, ... safe  that is nearest to the growth of r.ceb in segments
 //! ```
 //!
@@ -33,6 +35,11 @@ const FIRST_CEP: u8 = 5;
 const ACE: u32 = 8;
 /// Mask for the byte counters, which have 24 bits.
 const MASK: u32 = (1 << 24) - 1;
+/// If ACKs deliver more segments than this on average, an ACK of many segments does not mean that ACKs were lost: the receiver or the path
+/// merges ACKs, by GRO or SACK compression.   Source: Linux, ACK_COMP_THRESH.
+const FEW_PER_ACK: u32 = 4;
+/// The average is stored in 1/64 segments, and the newest ACK has the weight 1/64.   Source: Linux, PKTS_ACKED_PREC, PKTS_ACKED_WEIGHT.
+const AVERAGE: u32 = 64;
 /// An ACK leaves at once when this many CE marks have arrived since the last ACK: 2 if received data awaits an ACK, otherwise 3.
 /// Source: RFC 9768 §3.2.2.5.1.
 const MARKS: [u32; 2] = [2, 3];
@@ -108,6 +115,8 @@ pub(crate) struct Counts {
     s_cep: u8,
     /// The value of the peer's r.ceb in the peer's latest report.
     s_ceb: u32,
+    /// Average number of segments that an ACK delivers, in 1/64; 0 before the first ACK.
+    per_ack: u32,
 }
 
 impl Default for Counts {
@@ -122,6 +131,7 @@ impl Default for Counts {
             code: None,
             s_cep: FIRST_CEP,
             s_ceb: 0,
+            per_ack: 0,
         }
     }
 }
@@ -216,8 +226,14 @@ impl Counts {
             self.s_ceb = ceb;
             u64::from(newly)
         });
+        if d > 0 {
+            let all =
+                if self.per_ack == 0 { AVERAGE * d } else { ((AVERAGE - 1) * self.per_ack + AVERAGE * d) / AVERAGE };
+            self.per_ack = all.min(u16::MAX.into());
+        }
         let packets = match ceb {
             _ if d < ACE => delta,
+            None if self.per_ack > AVERAGE * FEW_PER_ACK => delta,
             None => safe(d, delta),
             Some(0) => delta,
             Some(marked) => nearest(d, delta, marked, bytes),
@@ -261,7 +277,7 @@ mod tests {
     fn the_counter_begins_at_five_and_goes_round() {
         // one mark was reported before, so s.cep is 6. ACE = 1 stands for 9, which is three marks more. With at most 7 segments
         // delivered, 3 is the only possible number
-        let one = Counts { s_cep: 6, ..Counts::default() };
+        let one = Counts { s_cep: 6, per_ack: AVERAGE, ..Counts::default() };
         assert_eq!(one.clone().newly(&ack(1), 5, 5000).0, 3);
         // if 20 segments are delivered, 3, 11 or 19 of them were marked. Without the option, the safe value is used,
         // 20 - ((20 - 3) mod 8) = 19
@@ -276,6 +292,19 @@ mod tests {
         // an option with only one counter does not include r.ceb, so the sender uses the safe value
         let short = AccEcnOption { fields: 1, ..option };
         assert_eq!(one.clone().newly(&with(short, 1), 20, 20_000).0, 19);
+    }
+
+    #[test]
+    fn merged_acks_report_no_marks_of_their_own() {
+        // each ACK delivers 41 segments, as those that SACK compression merges at 500 Mbit/s, and reports no mark
+        let marks = |c: &mut Counts| c.newly(&ack(5), 41, 41_000).0;
+        assert_eq!(marks(&mut Counts::default()), 0);
+        // after ACKs of two segments, the first large ones may follow lost ACKs. The average, 2 at first, grows by 1/64 of the
+        // distance to 41: 2.6, 3.2, 3.8, 4.4
+        let mut c = Counts { per_ack: 2 * AVERAGE, ..Counts::default() };
+        assert_eq!([0; 5].map(|_| marks(&mut c)), [40, 40, 40, 0, 0]);
+        // the marks of an ACK are those of its counter
+        assert_eq!(c.newly(&ack(7), 41, 41_000).0, 2);
     }
 
     #[test]

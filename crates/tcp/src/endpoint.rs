@@ -135,7 +135,7 @@ impl Endpoint {
             self.tx.on_ack(cx, segment);
         }
         if segment.seq_len() > 0 {
-            self.note_pause(p, segment.ts_val);
+            self.note_pause(p, segment.seq, segment.ts_val);
             self.rx.await_run(segment);
             if self.rx.has_space() {
                 self.rx.grow_window(p, segment);
@@ -173,7 +173,7 @@ impl Endpoint {
             return self.on_segment(p, now, &Segment { flags, ..segment }, io);
         }
         // the ACK number covers only the SYN, so an established endpoint has no use for it
-        self.note_pause(p, ts_val);
+        self.note_pause(p, seq, ts_val);
         self.rx.on_data(p, now, &segment, &self.tx.rtt, &mut self.stats, io);
         if flags.has(Flags::PSH) {
             self.on_push(p);
@@ -196,12 +196,14 @@ impl Endpoint {
         }
     }
 
-    /// Resumes quick ACKs if the peer paused for longer than the RTO before it sent the segment with the time stamp
-    /// `ts_val`. The pause is the difference between `ts_val` and the stored time stamp of an earlier segment.
+    /// Resumes quick ACKs if the peer paused for longer than the RTO before it sent the segment at `seq` with the time stamp
+    /// `ts_val`. The pause is the difference between `ts_val` and the stored time stamp of an earlier segment. While a hole remains,
+    /// the stored time stamp stays, so segments above the hole do not count.   Source: Linux, tcp_event_data_recv.
     #[inline]
-    fn note_pause(&mut self, p: &TcpParams, ts_val: u32) {
+    fn note_pause(&mut self, p: &TcpParams, seq: u64, ts_val: u32) {
         if p.quirks.quick_acks_return
             && let Some(us) = self.rx.pause_us(ts_val)
+            && seq <= self.rx.next
             && Duration::from_micros(u64::from(us)) > self.tx.rtt.rto(p, p.rto.max_rto)
         {
             self.rx.quicken(p.receiver.quick_acks);
@@ -395,7 +397,7 @@ impl Endpoint {
         self.rx.phase = Phase::Closed;
         self.rx.set_closed();
         self.tx.rto_at = Time::NEVER;
-        self.tx.cc.end();
+        self.tx.stop_pacing();
         self.rx.ack_at = Time::NEVER;
         self.rx.quiet = false;
         if let Some(event) = first {

@@ -3,7 +3,7 @@
 //! ```text
 //! segments out of order, with sack_compression:
 //!   the first three since the last in order, and those that a quick ACK acknowledges:  ACK at once
-//!   the others:  one ACK after min(33 % of SRTT, 1 ms) + 10 us (linux-6.19), or with the 45th of them
+//!   the others:  one ACK after min(33 % of SRTT, 1 ms) + 10 us (linux-6.19), or with the 45th packet
 //!   before a segment that changes the third SACK block or a later one:  the ACK that waits leaves
 //! ```
 //!
@@ -26,7 +26,7 @@ use crate::segment::{Event, Io, SackBlock, Segment, micros};
 use crate::stats::Counters;
 use packet::Flags;
 use ranges::OutOfOrder;
-use space::Space;
+use space::{LATE, Space};
 use units::{LINE, Time, prefetch};
 
 /// Number of ranges above holes that are stored inline. If there are more, all of them move to the heap, and the heap
@@ -41,9 +41,6 @@ const AT_ONCE: Time = Time::ZERO;
 /// A gap between two segments counts as a pause by the sender only if it is longer than this, in microseconds. Only
 /// pauses longer than the RTO matter, and usual RTOs are longer than this limit.
 const PAUSE: u32 = 100_000;
-/// A segment whose time stamp is older than the stored one by at most this, in microseconds, was overtaken in the
-/// network. Two minutes: no segment lives longer (the MSL of RFC 9293 §3.4.3).
-const LATE: u32 = 120_000_000;
 /// Number of ACKs that leave at once after a CE mark that makes ACKs carry ECE.   Source: Linux.
 const QUICK_AFTER_CE: u32 = 2;
 
@@ -63,7 +60,7 @@ const WINDOW: u8 = 32;
 const STRAYS: u8 = 0b1100_0000;
 /// One segment in [`STRAYS`].
 const STRAY: u8 = 0b0100_0000;
-/// Maximum number of segments whose ACKs SACK compression merges into one.   Source: Linux's tcp_comp_sack_nr.
+/// Maximum number of packets whose ACKs SACK compression merges into one.   Source: Linux's tcp_comp_sack_nr.
 const COMPRESSED: u8 = 44;
 /// Number of SACK blocks from which on SACK compression lets an ACK leave before the block that changes.   Source: Linux's
 /// TCP_SACK_BLOCKS_EXPECTED.
@@ -105,7 +102,7 @@ pub(crate) struct Receiver {
     /// Bytes received in order since the last ACK was sent.
     since_ack: u32,
     ts_recent: u32,
-    /// Number of data segments received since the last ACK was sent.
+    /// Number of data segments received since the last ACK was sent; above holes, number of packets.
     unacked: u8,
     /// Number of further ACKs that leave at once (quick ACKs).
     quick: u8,
@@ -138,12 +135,6 @@ struct Rare {
     counts: Option<Counts>,
     /// The receive buffer; `None` if the window is constant ([`WINDOW`] is not set).
     space: Option<Space>,
-}
-
-/// Returns the number of segments in a packet minus one, at most 255. The result is zero unless the packet is a GSO
-/// packet.
-fn run_before_last(segment: &Segment) -> u8 {
-    (segment.segments() - 1).min(u8::MAX.into()) as u8
 }
 
 impl Receiver {
@@ -288,14 +279,18 @@ impl Receiver {
             self.set_ack_now();
         }
         if start > self.next {
-            // This is an `if` instead of `+= u32::from(...)`, so that only a duplicate touches the cache line of the
-            // counters. No other code on this path needs that line.
             if self.flags & STRAYS == STRAYS
-                && self.ack_at != Time::NEVER
+                && self.earlier_wait(segment)
                 && self.block_of(start, end) >= EXPECTED_BLOCKS
             {
+                let due = self.ack_now();
                 self.ack_earlier_segments(p, now, io);
+                if due {
+                    self.set_ack_now();
+                }
             }
+            // This is an `if` instead of `+= u32::from(...)`, so that only a duplicate touches the cache line of the
+            // counters. No other code on this path needs that line.
             if !self.insert(start, end) {
                 stats.duplicates_received += 1;
                 self.note_duplicate(p, start, end);
@@ -320,14 +315,21 @@ impl Receiver {
 
     /// Returns true if segments received before `segment` wait for an ACK. [`Receiver::await_run`] must have been called.
     pub(super) fn earlier_wait(&self, segment: &Segment) -> bool {
-        self.unacked > run_before_last(segment)
+        self.unacked > self.run_before_last(segment)
     }
 
     /// Adds all but one of a GSO packet's segments to the count of unacknowledged segments. [`Receiver::on_data`] adds
     /// the last one, so the packet is acknowledged once (GRO).
     #[inline]
     pub(crate) fn await_run(&mut self, segment: &Segment) {
-        self.unacked = self.unacked.saturating_add(run_before_last(segment));
+        self.unacked = self.unacked.saturating_add(self.run_before_last(segment));
+    }
+
+    /// Returns the number of segments in a packet minus one, at most 255. The result is zero unless the packet is a GSO packet.
+    /// It is also zero if the packet lies above a hole, because SACK compression counts packets.
+    #[inline]
+    fn run_before_last(&self, segment: &Segment) -> u8 {
+        if segment.seq > self.next { 0 } else { (segment.segments() - 1).min(u8::MAX.into()) as u8 }
     }
 
     /// Returns the position, among the ranges above holes in the order of SACK blocks, of the one that `[start, end)` extends.

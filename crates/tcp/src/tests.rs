@@ -329,6 +329,31 @@ fn acks_at_once_return_after_a_pause() {
 }
 
 #[test]
+fn a_long_hole_is_not_a_pause() {
+    // the receiver's RTO is 20 + 200 ms. As in Linux (tcp_event_data_recv), only data in order ends a pause
+    let p = exact().with(|p| p.opening.handshake = false);
+    let mss = u64::from(p.wire.mss);
+    let (mut end, mut sent) = (Endpoint::new(&p, 1 << 20), Vec::<Segment>::new());
+    end.assume_round_trip(&p, Time::ZERO, Duration::from_millis(20));
+    end.listen(&p, Time::ZERO, &mut sent);
+    let mut acks = |ms: u64, i: u64| {
+        let now = Time(ms * 1_000_000);
+        end.on_timer(&p, now, &mut sent);
+        sent.clear();
+        let segment = Segment { seq: 1 + i * mss, len: p.wire.mss, ts_val: micros(now), ..Segment::default() };
+        end.on_segment(&p, now, &segment, &mut sent);
+        sent.len()
+    };
+    // the first 16 ACKs leave at once, then one for every second segment
+    assert_eq!((0..20).map(|i| acks(1000, i)).sum::<usize>(), 16 + 2);
+    // segment 20 is lost. The ACKs of the fourth and later segments above the hole wait, also after more than an RTO
+    assert_eq!([21, 22, 23, 24].map(|i| acks(1001, i)), [1, 1, 1, 0]);
+    assert_eq!([25, 26, 27].map(|i| acks(1500 + i, i)), [0; 3]);
+    // segment 20 ends a pause of 600 ms
+    assert_eq!((acks(1600, 20), (28..45).map(|i| acks(1601, i)).sum::<usize>()), (1, 15 + 1));
+}
+
+#[test]
 fn silence_restarts_the_window() {
     for (idle_restart, segments) in [(IdleRestart::Off, 32), (IdleRestart::Restart, 2), (IdleRestart::Decay, 8)] {
         let p = preset("ns2-reno").with(|p| p.window.idle_restart = idle_restart);

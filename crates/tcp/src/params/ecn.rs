@@ -21,7 +21,8 @@ group! {
         pub ecn_feedback: EcnFeedback = EcnFeedback::Rfc3168,
         /// Segments also carry AccECN's byte counters. Without these counters, the count of marks is ambiguous if an
         /// ACK covers more than seven segments. The sender then assumes the largest number that the ACK allows, as in
-        /// RFC 9768 §A.2, so after lost or rare ACKs its count may be too high. The counters take 12 bytes of options,
+        /// RFC 9768 §A.2, so after lost ACKs its count may be too high. If ACKs cover more than four segments on
+        /// average, it assumes the smallest number, as in Linux. The counters take 12 bytes of options,
         /// so a packet of 1500 bytes carries 1436 bytes of payload. Needs `ecn_feedback = "accecn"`. Source: RFC 9768
         /// §3.2.3.
         pub accecn_option: bool = false,
@@ -55,7 +56,7 @@ words! {
         /// once: one for the segments before the change, and one for the segment with the changed bit.   Source: RFC 8257 §3.2.
         "dctcp" Dctcp,
         /// Every segment carries a 3-bit counter of marks. The sender's count is exact for ACKs of up to seven
-        /// segments, and with `accecn_option`; otherwise, it is an upper bound. The handshake negotiates AccECN. If the
+        /// segments, and with `accecn_option`; otherwise, it is an estimate. The handshake negotiates AccECN. If the
         /// peer supports only RFC 3168, the feedback is that of RFC 3168, and an end whose controller needs AccECN, as
         /// prague does, sends no ECN-capable packets. ECN is off if the peer does not support ECN. Source: RFC 9768.
         "accecn" Accecn,

@@ -32,6 +32,9 @@ const LEAST_PAYLOAD: u32 = 128;
 /// Until the bytes read in a round trip have been measured, the application is assumed to read this number of segments
 /// per round trip, or the first window if it is smaller.   Source: Linux, RFC 6928.
 const FIRST_SEGMENTS: u64 = 10;
+/// A segment whose time stamp is older than the stored one by at most this, in microseconds, was overtaken in the
+/// network. Two minutes: no segment lives longer (the MSL of RFC 9293 §3.4.3).
+pub(super) const LATE: u32 = 120_000_000;
 
 /// The receive buffer of one endpoint, and the window advertised to the peer.
 #[derive(Clone, Debug)]
@@ -53,9 +56,17 @@ pub(crate) struct Space {
     timed: (u64, u32),
     /// The last time stamp that the peer echoed. Each echo yields at most one sample.
     last_echo: u32,
-    /// Time stamp of the last window update that carried no data and arrived when all received data was acknowledged.
-    /// The next segment sent echoes this time stamp, unless data with a newer time stamp has arrived since.
+    /// The time stamp that the next segment echoes, unless data has changed `of_data` since: the newest of `of_data` and of the window
+    /// updates that carried no data and arrived when all received data was acknowledged.
     echo: u32,
+    /// The time stamp of data that the last segment would have echoed without window updates.
+    of_data: u32,
+}
+
+/// Returns true if the segment with the time stamp `stored` has overtaken the one with `stamp`, which has just arrived. Nothing is stored
+/// if `stored` is 0.
+fn overtakes(stored: u32, stamp: u32) -> bool {
+    stored != 0 && (1..=LATE).contains(&stored.wrapping_sub(stamp))
 }
 
 impl Space {
@@ -69,7 +80,7 @@ impl Space {
             if p.receiver.receive_window.is_auto() { p.receiver.memory().default.0 } else { Rmem::memory(limit) };
         let before = limit.min(FIRST_SEGMENTS * u64::from(p.wire.mss)).max(1);
         let (edge, measured, timed) = (0, (0, 0), (0, 0));
-        Self { memory, limit, edge, before, measured, rtt8: 0, timed, last_echo: 0, echo: 0 }
+        Self { memory, limit, edge, before, measured, rtt8: 0, timed, last_echo: 0, echo: 0, of_data: 0 }
     }
 
     /// Begins to measure the bytes that the application reads. `next` is the next byte expected.
@@ -80,12 +91,19 @@ impl Space {
     /// Stores the time stamp of a window update without data. Called only if all received data is in order and
     /// acknowledged.
     pub(super) fn store_timestamp(&mut self, stamp: u32) {
-        self.echo = stamp;
+        if !overtakes(self.echo, stamp) {
+            self.echo = stamp;
+        }
     }
 
-    /// Returns the time stamp that the next segment must echo: the newer of `stamp` and the stored time stamp.
-    pub(super) fn newest(&self, stamp: u32) -> u32 {
-        if (self.echo.wrapping_sub(stamp) as i32) > 0 { self.echo } else { stamp }
+    /// Returns the time stamp that the segment sent now must echo. `stamp` is the time stamp of data that RFC 7323 §4.3 selects. It
+    /// counts only if it has changed, because time stamps cannot be compared over more than half an hour.
+    pub(super) fn newest(&mut self, stamp: u32) -> u32 {
+        if stamp != self.of_data && !overtakes(self.echo, stamp) {
+            self.echo = stamp;
+        }
+        self.of_data = stamp;
+        self.echo
     }
 
     /// Processes the arrival of a data segment, before its ACK is scheduled. `next` is the next byte expected. `above` is a pair:

@@ -347,3 +347,65 @@ fn compressed_acks_leave_before_a_third_sack_block_changes_and_after_44_segments
     let waits = (0..41).map(|i| arrive(11 + i).0).collect::<Vec<_>>();
     assert_eq!((waits.iter().position(|now| *now), waits.len()), (Some(40), 41));
 }
+
+/// A log of the ACKs that leave before an ACK is due: the number of segments of 500 bytes in all SACK blocks, and ECE.
+#[derive(Default)]
+struct Echoes(Vec<(u64, bool)>);
+impl Io for Echoes {
+    fn send(&mut self, s: &Segment) {
+        let bytes: u64 = s.sack.as_slice().iter().map(|b| b.end - b.start).sum();
+        self.0.push((bytes / 500, s.flags.has(Flags::ECE)));
+    }
+    fn event(&mut self, _: Event) {}
+}
+
+#[test]
+fn a_changed_mark_in_a_third_sack_block_is_reported_at_once() {
+    let p = TcpParams::preset("linux-6").unwrap().with(|p| {
+        p.receiver.quick_acks = 0;
+        p.ecn.ecn_feedback = EcnFeedback::Dctcp;
+        p.wire.timestamps = false;
+    });
+    let mut rtt = Rtt::new(&p);
+    rtt.srtt = Duration::from_millis(40);
+    let (mut r, mut st, mut io) = (Receiver::new(&p), Counters::default(), Echoes::default());
+    r.open(0);
+    r.ecn = EcnUse::Classic;
+    let mut arrive = |i: u64, ecn: Ecn| {
+        r.on_data(&p, Time(1), &Segment { ecn, ..data(i) }, &rtt, &mut st, &mut io);
+        if r.ack_now() {
+            let mut ack = Segment::default();
+            r.stamp(&p, Time(1), &mut ack);
+            io.send(&ack);
+        }
+        std::mem::take(&mut io.0)
+    };
+    assert_eq!([1, 3, 5].map(|i| arrive(i, Ecn::Ect0)), [1, 2, 3].map(|n| vec![(n, false)]));
+    // segment 7 begins a fourth block, and has a mark. No segment awaits an ACK, so one ACK leaves
+    assert_eq!(arrive(7, Ecn::Ce), [(4, true)]);
+    // segment 4 joins the second and the third block; its ACK waits
+    assert_eq!((arrive(8, Ecn::Ce), arrive(4, Ecn::Ce)), (vec![], vec![]));
+    // segment 1000 begins another block, and has no mark: an ACK of 8 and 4, and its own
+    assert_eq!(arrive(1000, Ecn::Ect0), [(6, true), (7, false)]);
+}
+
+#[test]
+fn a_packet_of_several_segments_above_a_hole_counts_once() {
+    let p = TcpParams::preset("linux-6").unwrap().with(|p| p.receiver.quick_acks = 0);
+    let mut rtt = Rtt::new(&p);
+    rtt.srtt = Duration::from_millis(40);
+    let (mut r, mut st, mut io) = (Receiver::new(&p), Counters::default(), Sacks::default());
+    r.open(0);
+    let at_once = |i: &u64| {
+        let packet = Segment { len: 40 * 500, gso_size: 500, ..data(1 + 40 * i) };
+        r.await_run(&packet);
+        r.on_data(&p, Time(1), &packet, &rtt, &mut st, &mut io);
+        let now = r.ack_now();
+        if now {
+            r.stamp(&p, Time(1), &mut Segment::default());
+        }
+        now
+    };
+    assert_eq!((0..50).filter(at_once).collect::<Vec<_>>(), [0, 1, 2, 47]);
+    assert!(io.0.is_empty());
+}

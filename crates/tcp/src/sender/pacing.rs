@@ -98,6 +98,15 @@ impl Sender {
         self.pacing.as_mut().map_or(u32::MAX, |pacing| pacing.pacer.allowance(now))
     }
 
+    /// Stops the timers of pacing and of the controller, because the connection is closed.
+    #[cold]
+    pub(crate) fn stop_pacing(&mut self) {
+        self.cc.end();
+        if let Some(pacing) = &mut self.pacing {
+            pacing.pacer.wake_at = Time::NEVER;
+        }
+    }
+
     /// Records that a segment must wait for the pacing timer.
     #[cold]
     pub(super) fn wait_turn(&mut self) {

@@ -113,8 +113,9 @@ impl Sender {
         rates.report_losses(&self.board, |lost| cc.on_lost(w, now, lost));
     }
 
-    /// Called when the sender finds no segment to send. If the window has room, records for the delivery-rate estimate
-    /// that the application, not the network, limits the rate.
+    /// Called when the sender finds no segment to send. If less than a full segment waits and the window has room, records for the
+    /// delivery-rate estimate that the application limits the rate, not the network or the peer's window.
+    /// Source: draft-cheng-iccrg-delivery-rate-estimation-00; Linux, tcp_rate_check_app_limited.
     #[inline]
     pub(super) fn note_starved(&mut self, p: &TcpParams) {
         if self.pacing.is_none() {
@@ -122,6 +123,7 @@ impl Sender {
         }
         let (in_flight, room) = (self.in_flight(), self.cwnd_bytes(p));
         if in_flight < room
+            && self.end.saturating_sub(self.next) < u64::from(self.segment_bytes(p))
             && let Some(rates) = self.rates_mut()
         {
             rates.on_app_limited(in_flight);

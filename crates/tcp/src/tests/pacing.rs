@@ -87,3 +87,23 @@ fn a_recovery_of_bbr_begins_with_one_paced_retransmission() {
     end.on_timer(&p, end.deadline(), &mut sent);
     assert_eq!(repaired(&sent), 1);
 }
+
+#[test]
+fn a_failed_connection_has_no_timer() {
+    // at 100 bytes/s, the second segment waits for 10 s. The connection fails before, at the second timeout
+    let p = preset("linux-6").with(|p| {
+        p.wire.mss = 1000;
+        p.opening.handshake = false;
+        p.rto.retries = Some(1);
+    });
+    let (mut end, mut sent) = (Endpoint::new(&p, 1 << 20), Vec::<Segment>::new());
+    end.connect(&p, Time::ZERO, &mut sent);
+    end.steer(&p, Time::ZERO, Steer::PacingRate(Some(100.0)), &mut sent);
+    end.write(&p, Time::ZERO, 10_000, &mut sent);
+    assert_eq!(sent.len(), 1);
+    while !end.is_closed() {
+        assert!(end.deadline() < Time(10_000_000_000));
+        end.on_timer(&p, end.deadline(), &mut sent);
+    }
+    assert_eq!(end.deadline(), Time::NEVER);
+}

@@ -2,7 +2,7 @@
 
 use super::names::*;
 use super::net::{Fate, Net};
-use super::{exact, pass};
+use super::{exact, pass, preset};
 use packet::{Flags, Item, Reading, Unit, Value};
 use units::{Bytes, Duration, Time};
 
@@ -234,4 +234,41 @@ fn each_segment_is_acknowledged_while_the_window_grows() {
     let grows = steps(tuned(131_072, 6_291_456));
     assert_eq!(grows[..30], [1; 30]);
     assert!(grows[30..].iter().all(|step| *step == 2), "{grows:?}");
+}
+
+#[test]
+fn the_peers_window_is_not_a_limit_of_the_application() {
+    // The peer's window allows 50 segments per RTT of 100 ms, 724 kB/s. In its startup, BBR paces at 2.89 times this rate. As in Linux
+    // (tcp_rate_check_app_limited), samples are limited by the application only if less than a segment waits to be sent
+    let p = preset("bbr").with(|p| p.receiver.receive_window = ReceiveWindow::fixed(Bytes(50 * MSS)));
+    let mut n = Net::new(&p, 50, pass);
+    n.connect(5_000 * MSS, false);
+    n.run(4.0);
+    let rate = n.ends[0].pacing_rate().unwrap();
+    assert!(n.received[1] > 1_500 * MSS && rate < 1.26 * 724_000.0, "{rate}");
+}
+
+#[test]
+fn an_old_window_update_is_not_echoed_half_an_hour_later() {
+    // time stamps are compared modulo 2^32 us, 71.6 minutes
+    for first in [1, 40, 71] {
+        let p = tuned(131_072, 6_291_456).with(|p| p.opening.handshake = false);
+        let (mut end, mut sent) = (Endpoint::new(&p, 1 << 20), Vec::<Segment>::new());
+        end.listen(&p, Time::ZERO, &mut sent);
+        // returns the difference between the echo and the time stamp of the segment, in minutes
+        let mut echo = |minute: u64, seq: u64, len: u32| {
+            let now = Time(minute * 60_000_000_000);
+            let flags = if len == 0 { Flags::PURE_ACK } else { Flags::default() };
+            let mut segment =
+                Segment { seq, len, flags, ack: 1, ts_val: micros(now), has_ack: true, ..Segment::default() };
+            segment.set_window(65_536);
+            sent.clear();
+            end.on_segment(&p, now, &segment, &mut sent);
+            sent.last().map(|ack| (ack.ts_ecr.wrapping_sub(micros(now)) as i32) / 60_000_000)
+        };
+        assert_eq!((echo(first, 1, 100), echo(first + 1, 101, 0)), (Some(0), None), "{first}");
+        for k in 0..20 {
+            assert_eq!(echo(first + 2 + 10 * k, 101 + 100 * k, 100), Some(0), "{first} {k}");
+        }
+    }
 }
