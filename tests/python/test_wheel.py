@@ -242,7 +242,11 @@ def ready(place: Place) -> Place:
     return place
 
 
-@pytest.mark.parametrize("words", commands(), ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [pytest.param(c, marks=[pytest.mark.live] if c[1] == "live" else []) for c in commands()],
+    ids=" ".join,
+)
 def test_a_command_of_readme_works(ready: Place, words: list[str]):
     if words[1] == "run":
         assert (ready.folder / "runs/upload/summary.json").exists()
