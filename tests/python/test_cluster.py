@@ -74,11 +74,12 @@ def grid(scenario_file: Path) -> Path:
 
 
 #: A program that imports Dask once, which takes most of the CPU time of starting a scheduler or worker. For each line
-#: that it reads, it starts one in a fork of its own, which imports bloatlab, and prints its PID. At the end, it waits
-#: for all of them.
+#: that it reads, it starts one in a fork of its own, which imports bloatlab, and prints its PID. When the tests end
+#: or are killed, it kills all of them.
 FORKS = """
-import contextlib, json, os, sys
+import json, os, signal, sys
 from distributed.cli import dask_scheduler, dask_worker
+started = []
 for line in sys.stdin:
     part, paths, words = json.loads(line)
     if (child := os.fork()) == 0:
@@ -88,10 +89,11 @@ for line in sys.stdin:
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         {"scheduler": dask_scheduler, "worker": dask_worker}[part].main(words)
         os._exit(0)
+    started.append(child)
     print(child, flush=True)
-with contextlib.suppress(ChildProcessError):
-    while True:
-        os.wait()
+for child in started:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
 """
 
 
