@@ -28,9 +28,9 @@ settings.load_profile("bloatlab")
 #: A function that runs a command and returns its exit code, its output as one line, and its errors.
 Say = Callable[..., tuple[int, str, str]]
 
-#: Two files that serve as locks. A test holds the first file while it waits for its turn, and the second file while it
-#: runs.
-TURN, RUNNING = Path(__file__).with_name("kernel.py"), Path(__file__)
+#: Three files that serve as locks. A test of live runs holds the first file while it runs. Every test holds the second
+#: file while it waits for its turn, and the third file while it runs.
+LIVE, TURN, RUNNING = Path(__file__).with_name("test_live.py"), Path(__file__).with_name("kernel.py"), Path(__file__)
 
 
 #: The test files that take longest, in the order in which they start.
@@ -82,36 +82,50 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the files that take longest first, so that the workers of `pytest -n` end at about the same time."""
+    """Puts the files that take longest first, so that the workers of `pytest -n` end at about the same time. Within
+    each of these files, tests marked `alone` come first, because successive ones wait only once for the other workers.
+    """
     rank = {name: n for n, name in enumerate(LONG)}
-    items.sort(key=lambda item: rank.get(item.path.name, len(LONG)))
+    items.sort(
+        key=lambda item: (rank.get(item.path.name, len(LONG)), item.path.name in rank and not _has(item, "alone"))
+    )
 
 
-#: The lock that this worker holds; empty if it holds none.
+#: The locks that this worker holds.
 _HELD: list[IO[str]] = []
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
-    """Lets a test marked `alone` have the machine to itself: other workers of `pytest -n` wait until it has ended.
+    """Makes the workers of `pytest -n` wait for each other where tests could disturb one another.
 
-    Successive tests marked `alone` share one lock. If the lock were released between two of them, another worker would
-    start a test, and this worker would have to wait until that test has ended.
+    A test marked `alone` has the machine to itself. A test marked `live` runs beside others, but not beside another one
+    with either mark, because it compares the state of the host before and after. Successive tests marked `alone` share
+    their locks. If these were released between two tests, another worker would start a test, and this worker would have
+    to wait until that test has ended.
     """
     if not _HELD:
-        _HELD.append(RUNNING.open())
-        with TURN.open() as turn:
-            fcntl.flock(turn, fcntl.LOCK_EX)
-            fcntl.flock(_HELD[0], fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH)
+        # first the lock of live runs, so that other tests can start while this test waits for another live run
+        if _has(item, "alone") or _has(item, "live"):
+            _HELD.append(_locked(LIVE, fcntl.LOCK_EX))
+        with _locked(TURN, fcntl.LOCK_EX):
+            _HELD.append(_locked(RUNNING, fcntl.LOCK_EX if _has(item, "alone") else fcntl.LOCK_SH))
     try:
         return (yield)
     finally:
-        if nextitem is None or not (_is_alone(item) and _is_alone(nextitem)):
-            _HELD.pop().close()
+        if nextitem is None or not (_has(item, "alone") and _has(nextitem, "alone")):
+            while _HELD:
+                _HELD.pop().close()
 
 
-def _is_alone(item: pytest.Item) -> bool:
-    return item.get_closest_marker("alone") is not None
+def _has(item: pytest.Item, mark: str) -> bool:
+    return item.get_closest_marker(mark) is not None
+
+
+def _locked(path: Path, how: int) -> IO[str]:
+    file = path.open()
+    fcntl.flock(file, how)
+    return file
 
 
 def digest(folder: Path) -> str:

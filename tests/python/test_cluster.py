@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -72,50 +73,96 @@ def grid(scenario_file: Path) -> Path:
     return path
 
 
-class Cluster:
-    """A scheduler and workers, each in a process of its own."""
+#: A program that imports Dask once, which takes most of the CPU time of starting a scheduler or worker. For each line
+#: that it reads, it starts one in a fork of its own, which imports bloatlab, and prints its PID. When the tests end
+#: or are killed, it kills all of them.
+FORKS = """
+import json, os, signal, sys
+from distributed.cli import dask_scheduler, dask_worker
+started = []
+for line in sys.stdin:
+    part, paths, words = json.loads(line)
+    if (child := os.fork()) == 0:
+        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+        os.dup2(0, 1)
+        sys.path[:0] = paths
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+        {"scheduler": dask_scheduler, "worker": dask_worker}[part].main(words)
+        os._exit(0)
+    started.append(child)
+    print(child, flush=True)
+for child in started:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+"""
+
+
+class Forks:
+    """The program FORKS in a process of its own."""
 
     def __init__(self) -> None:
+        environment = os.environ | {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        self._process = subprocess.Popen([sys.executable, "-c", FORKS], env=environment, text=True, **pipes)
+
+    def start(self, part: str, paths: tuple[Path, ...], words: tuple[str, ...]) -> int:
+        """Starts a scheduler or worker, which imports modules from `paths` first; returns its PID."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps([part, [*map(str, paths)], words]) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    made = Forks()
+    yield made
+    made.close()
+
+
+class Cluster:
+    """A scheduler and workers, each in a process of its own, by their PIDs."""
+
+    def __init__(self, forks: Forks) -> None:
+        self._forks = forks
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.address = f"tcp://127.0.0.1:{port}"
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[int] = []
 
-    def worker(self, *paths: Path) -> subprocess.Popen[bytes]:
+    def worker(self, *paths: Path) -> None:
         """Starts a single-threaded worker without a nanny. If `paths` are given, the worker imports bloatlab from the
         first of them.
         """
         more = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60")
-        started = self._start("worker", self.address, *more, paths=paths)
-        self.workers.append(started)
-        return started
+        self.workers.append(self._start("worker", self.address, *more, paths=paths))
 
-    def _start(self, *words: str, paths: tuple[Path, ...] = ()) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join(map(str, [*paths, Path(__file__).parent]))
-        environment = os.environ | {"PYTHONPATH": path}
-        environment["DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"] = "False"
-        command = [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+    def _start(self, part: str, *words: str, paths: tuple[Path, ...] = ()) -> int:
+        return self._forks.start(part, (*paths, Path(__file__).parent), words)
 
     def close(self) -> None:
         for process in [*self.workers, self.scheduler]:
-            process.kill()
-            process.wait()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
 
 @pytest.fixture
-def machines() -> Iterator[Cluster]:
-    made = Cluster()
+def machines(forks: Forks) -> Iterator[Cluster]:
+    made = Cluster(forks)
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
-def standing() -> Iterator[Cluster]:
+def standing(forks: Forks) -> Iterator[Cluster]:
     """A cluster with one worker, shared by tests after which both processes still work."""
-    made = Cluster()
+    made = Cluster(forks)
     made.worker()
     yield made
     made.close()
@@ -205,25 +252,25 @@ def test_a_study_runs_on_a_cluster(standing: Cluster, tmp_path: Path):
 
 def test_killed_workers_lose_nothing(grid: Path, tmp_path: Path, machines: Cluster):
     """The table is complete even if one of two workers is killed and replaced, twice in one sweep."""
-    grid.write_text(GRID.format(seeds=20, duration="150s"))
+    grid.write_text(GRID.format(seeds=10, duration="150s"))
     machines.worker()
     machines.worker()
     out = tmp_path / "dask.csv"
     command = [COMMAND, "sweep", str(grid), "-o", str(out), "--no-store", "--dask", machines.address]
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    with distributed.Client(machines.address) as client:
+    with client_of(machines, 2) as client:
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         while child.poll() is None and busy(client) < 2:
             time.sleep(0.02)
         assert child.poll() is None, "the sweep was over before both workers had work"
         first, second = machines.workers
         # the second worker is stopped, so that it is still in the middle of its run when it is killed below, however
         # fast the machine is
-        second.send_signal(signal.SIGSTOP)
-        first.kill()
+        os.kill(second, signal.SIGSTOP)
+        os.kill(first, signal.SIGKILL)
         machines.worker()
         client.wait_for_workers(2, timeout=60)
         assert child.poll() is None, "the sweep was over without the stopped worker"
-        second.kill()
+        os.kill(second, signal.SIGKILL)
         machines.worker()
     _, said = child.communicate()
     assert child.returncode == 0, said
@@ -311,7 +358,7 @@ def test_a_dead_scheduler_is_a_line_and_what_is_done_is_kept(grid: Path, tmp_pat
         if sum(stock.runs for stock in Store(store).shelves()) >= 3 or child.poll() is not None:
             break
         time.sleep(0.1)
-    machines.scheduler.kill()
+    os.kill(machines.scheduler, signal.SIGKILL)
     out, err = child.communicate(timeout=60)
     lines = [line for line in err.splitlines() if "workers yet" not in line]
     assert (child.returncode, out, len(lines)) == (2, "", 1), err

@@ -1,5 +1,5 @@
 """Tests of the live bench with real namespaces, devices and programs: the fates of packets, the counters, and the state
-of the host afterwards, but no timing.
+of the host afterwards, but no timing. Tests that expect a rate or a valid run are marked `alone`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kernel import bench
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import live_torture  # pyright: ignore[reportMissingImports]
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.live
 
 LAB = """
 name = "lab"
@@ -88,6 +88,7 @@ def say(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
 
 
 @bench
+@pytest.mark.alone
 def test_a_run_has_a_simulations_tables_and_its_books_balance():
     scenario = bloatlab.parse(LAB)
     before = live_torture.host_state()
@@ -179,6 +180,7 @@ def checksum_holds(packet: bytes) -> bool:
 
 
 @bench
+@pytest.mark.alone
 def test_queues_see_segments_whatever_the_kernel_passes_on(lab: Path, tmp_path: Path):
     """Queues see single segments, although the sender's kernel passes on up to 64 KB at once. The bench then joins the
     segments again, and the receiver's kernel accepts the result.
@@ -231,6 +233,7 @@ def test_curl_fetches_the_page(lab: Path):
 
 @bench
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="live bench: iperf3 is not installed")
+@pytest.mark.alone
 def test_iperf3_sends_through(lab: Path, tmp_path: Path):
     # iperf3 writes its report to a file, because the server's messages go to the same standard output
     found = tmp_path / "iperf3.json"
@@ -443,6 +446,7 @@ def test_a_run_in_another_pid_namespace_is_left_alone(lab: Path):
         assert inside.wait(60) in (0, EXIT_INVALID)
 
 
+@pytest.mark.alone
 def test_packets_without_a_destination_do_not_judge_the_bench():
     scenario = bloatlab.parse(
         "duration = '1s'\nlink.wire = { from = 'h1', to = 'h2', both_ways = true, rate = '10mbit' }"

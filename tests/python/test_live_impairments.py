@@ -1,7 +1,7 @@
 """Impairments on the live bench: real datagrams cross a link, and captures on both sides show their fates.
 
 Bounds are computed. For counts, they are `Z` standard deviations around the mean that follows from the parameter; for
-delays, they include the largest lateness of the run.
+delays, they include the largest lateness of the run; tests of delays are marked `alone`, so that it is small.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import bloatlab
 from bloatlab import live
 from kernel import bench
 
-pytestmark = [pytest.mark.alone, bench]
+pytestmark = [pytest.mark.live, bench]
 
 #: Distance of the bounds from the mean in standard deviations. If the code is right, a count is out of bounds with a
 #: probability below 1e-6.
@@ -143,6 +143,7 @@ def test_duplicates_agree_with_the_parameter(tmp_path: Path) -> None:
     assert agrees(sum(n == 2 for n in times.values()), SENT, 0.1)
 
 
+@pytest.mark.alone
 def test_packets_held_back_agree_with_the_parameter(tmp_path: Path) -> None:
     run = crossing("impairments.reordering = { chance = 0.1, by = '10ms' }", tmp_path)
     assert len(run.arrivals) == SENT
@@ -161,6 +162,7 @@ def test_packets_held_back_agree_with_the_parameter(tmp_path: Path) -> None:
     assert others == sorted(others)
 
 
+@pytest.mark.alone
 def test_jitter_is_uniform(tmp_path: Path) -> None:
     run = crossing("jitter = '20ms'\nreorder = true", tmp_path)
     delays = [delay - BASE_NS for delay in run.delays.values()]
@@ -175,6 +177,7 @@ def test_jitter_is_uniform(tmp_path: Path) -> None:
         assert sum(delay < limit + run.late_ns + 100_000 for delay in delays) >= SENT * share - room
 
 
+@pytest.mark.alone
 def test_batches_arrive_at_multiples_of_their_time(tmp_path: Path) -> None:
     run = crossing("impairments.batches = '20ms'", tmp_path)
     assert [number for _, number in run.arrivals] == list(range(SENT))
@@ -185,6 +188,7 @@ def test_batches_arrive_at_multiples_of_their_time(tmp_path: Path) -> None:
     assert max(run.delays.values()) <= BASE_NS + 20_000_000 + run.late_ns + 100_000
 
 
+@pytest.mark.alone
 def test_a_policer_passes_its_rate_and_its_burst(tmp_path: Path) -> None:
     # 640 kB/s arrive at a token bucket, which has 20 kB at the start and is filled at 250 kB/s
     run = crossing("impairments.policer = { rate = '2mbit', burst = '20KB' }", tmp_path)

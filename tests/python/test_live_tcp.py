@@ -13,7 +13,7 @@ from bloatlab.results import open_result
 from kernel import bench
 from test_live import bloatlab_live, packets
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.live
 
 LINK = """
 [link.wire]
@@ -35,6 +35,7 @@ def app(name: str, traffic: str, more: str = "") -> str:
 
 
 @bench
+@pytest.mark.alone
 def test_each_file_counts_in_the_row_of_its_flow():
     # two flows have three files of 10 kB each, and no two connections are open at a time. 30 kB in 3 s is 0.08 Mbit/s
     files = 'ftp = { flows = 2, size = "10KB", count = 3, interval = "800ms", stagger = "400ms" }'
@@ -90,6 +91,7 @@ def test_programs_of_the_user_have_ecn_if_all_stacks_have(tmp_path: Path):
 
 
 @bench
+@pytest.mark.alone
 def test_a_transfer_is_limited_to_its_rates():
     limited = 'ftp = {{ direction = "{}", rates = [{{ at = "{}", rate = "2mbit" }}] }}'
     scenario = bloatlab.parse(
@@ -107,6 +109,7 @@ def test_a_transfer_is_limited_to_its_rates():
 
 
 @bench
+@pytest.mark.alone
 def test_a_socket_holds_no_more_unsent_bytes_than_its_limit():
     """A self probe waits behind the unsent bytes of its connection: 64 KB take 105 ms at 5 Mbit/s."""
     rpm = 'rpm = { interval = "1s", direction = "down", most = 1, notsent_lowat = "1B" }'

@@ -133,6 +133,7 @@ def _in_a_namespace(script: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("queue", QUEUES)
 def test_iproute2_understands_what_is_said(scenario_file: Path, queue: str):
     """tc(8) itself parses the commands. Even if the kernel lacks a discipline, tc has parsed the whole command by the
@@ -185,6 +186,7 @@ run("tc qdisc show dev tap0")
 """
 
 
+@pytest.mark.live
 def test_an_outage_stops_linux_and_ends(scenario_file: Path):
     changes = [{"at": "1s", "rate": "0bit"}, {"at": "2s", "rate": "8mbit"}]
     text = bloatlab.load(scenario_file, {"link.up.queue": "pfifo limit 50", "link.up.changes": changes}).tc("up")

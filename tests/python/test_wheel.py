@@ -149,10 +149,14 @@ class Place:
 
     def __init__(self, folder: Path, python: Path, wheel: Path) -> None:
         self.folder, self.bin = folder, folder / ".venv" / "bin"
-        done(run(python, "-m", "venv", folder / ".venv"))
-        more = ["--no-deps", "--no-index"] if DIST is None else []
-        done(run(self.bin / "python", "-m", "pip", "install", "--quiet", *more, wheel))
-        if DIST is None:
+        if DIST is not None:
+            done(run(python, "-m", "venv", folder / ".venv"))
+            done(run(self.bin / "python", "-m", "pip", "install", "--quiet", wheel))
+        else:
+            # the environment has no pip of its own, whose installation would take most of the time
+            done(run(python, "-m", "venv", "--without-pip", folder / ".venv"))
+            there = ["--python", self.bin / "python", "install", "--quiet", "--no-deps", "--no-index"]
+            done(run(python, "-m", "pip", *there, wheel))
             (lib,) = (folder / ".venv" / "lib").glob("python*/site-packages")
             # makes the packages of this test's environment available, but not bloatlab's source tree: a .pth file adds
             # the tree to this test's environment, and Python reads no .pth files in folders added by another .pth file
@@ -242,7 +246,11 @@ def ready(place: Place) -> Place:
     return place
 
 
-@pytest.mark.parametrize("words", commands(), ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [pytest.param(c, marks=[pytest.mark.live] if c[1] == "live" else []) for c in commands()],
+    ids=" ".join,
+)
 def test_a_command_of_readme_works(ready: Place, words: list[str]):
     if words[1] == "run":
         assert (ready.folder / "runs/upload/summary.json").exists()
