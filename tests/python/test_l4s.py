@@ -288,7 +288,7 @@ GOLDEN: dict[str, float] = {
     "dualpi2: cubic 20 / prague 20 at 50 | second flow over first": 2.0712,
     "dualpi2: prague 20 / prague 10 at 50 | second flow over first": 2.7248,
     "dualpi2: cubic 10 / prague 10 at 10 | second flow over first": 2.2807,
-    "pfifo(1000): cubic 20 / prague 20 at 50 | second flow over first": 2.32,
+    "pfifo(1000): cubic 20 / prague 20 at 50 | second flow over first": 6.6145,
     "fq_codel: cubic 20 / prague 20 at 50 | second flow over first": 1.016,
     "fq_codel(1q): prague 20 / cubic-ecn 20 at 50 | prague over the other": 17.93,
     "red(400000b): prague 20 / cubic-ecn 20 at 50 | prague over the other": 19.116,
