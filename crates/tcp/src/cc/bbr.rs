@@ -20,7 +20,6 @@
 //! trip of 20 ms is 0.25 %, a quarter of the 1 % by which pacing stays below the estimate. If a fifth of the data is lost in two
 //! consecutive intervals with the same delivery rate, BBR assumes a policer, and sends at that rate for 48 rounds, as Linux does
 //! ([`long_term`]).
-//! Departs: see [`long_term`]; an undone reduction does not reset the model.
 
 mod aggregation;
 mod filter;
@@ -125,6 +124,8 @@ pub(crate) struct Bbr {
     idle_restart: bool,
     aggregation: Aggregation,
     long_term: LongTerm,
+    /// True from a timeout until the next ACK.
+    timed_out: bool,
     /// Random numbers for the first phase of ProbeBw. If `None`, a stream with a fixed seed is used, the same for all
     /// connections.
     rng: Option<Rng>,
@@ -178,6 +179,14 @@ impl Bbr {
         }
     }
 
+    /// Applies a timeout to the detection of a policer. Called at the next ACK, when the losses of the timeout are known.
+    fn sample_timeout(&mut self, now: Time) {
+        let in_probe_bw = matches!(self.mode, Mode::ProbeBw(_));
+        if self.long_term.on_rto(in_probe_bw) {
+            self.mode = self.enter_probe_bw(now);
+        }
+    }
+
     fn update_btl_bw(&mut self, a: &AckSample) {
         let Some(d) = a.rate.filter(|d| !d.compressed) else { return };
         let rate = d.bytes as f64 / d.interval.secs();
@@ -194,15 +203,15 @@ impl Bbr {
     fn update_rt_prop(&mut self, w: &mut Window, a: &AckSample) {
         let expired = a.now > self.rt_prop_at + RTPROP_WINDOW && self.rt_prop.is_some();
         if let Some(us) = a.rate.and_then(|d| d.rtt_us)
-            && (expired || self.rt_prop.is_none_or(|min| us < min))
+            && (expired && !self.maybe_delayed(a) || self.rt_prop.is_none_or(|min| us < min))
         {
             self.rt_prop = Some(us);
             self.rt_prop_at = a.now;
         }
         // a pause has drained the queue, so the first round trip after it is a new minimum, which needs no probe
         if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
-            self.save_cwnd(w);
             self.mode = Mode::ProbeRtt { done: None, round: false };
+            self.save_cwnd(w);
         }
         let Mode::ProbeRtt { done, round } = self.mode else { return };
         self.mode = match done {
@@ -214,6 +223,13 @@ impl Bbr {
             Some(_) => Mode::ProbeRtt { done, round: round || self.round_start },
             None => self.mode,
         };
+    }
+
+    /// Returns true if the receiver may have delayed this ACK: the ACK delivers a single segment that is not full, and no
+    /// other segment arrived since this one was sent.   Source: Linux FLAG_ACK_MAYBE_DELAYED.
+    fn maybe_delayed(&self, a: &AckSample) -> bool {
+        let alone = a.rate.is_some_and(|d| d.bytes == a.delivered);
+        alone && a.acked > 0.0 && (a.delivered as f64) < self.mss && !a.marked
     }
 
     /// Restores the window, and returns the state that follows ProbeRtt.
@@ -257,9 +273,9 @@ impl Bbr {
 
     fn update_phase(&mut self, a: &AckSample) {
         let Mode::ProbeBw(phase) = self.mode else { return };
-        let gain = CYCLE[usize::from(phase)];
+        let gain = self.gains().0;
         let long = a.now.since(self.phase_at) > Duration::from_micros(u64::from(self.rt_prop.unwrap_or(0)));
-        let in_network = self.in_network(a.in_flight as f64 + a.delivered as f64, a);
+        let in_network = self.in_network(a.flight_before as f64, a);
         let over = if gain > 1.0 {
             long && (a.lost > 0 || in_network >= self.inflight(gain))
         } else if gain < 1.0 {
@@ -341,7 +357,7 @@ impl Bbr {
 
     fn set_cwnd(&mut self, w: &mut Window, a: &AckSample) {
         let acked = a.delivered as f64 / self.mss;
-        if !self.recover_or_restore(w, a, acked) {
+        if acked > 0.0 && !self.recover_or_restore(w, a, acked) {
             let mut target = self.bdp(self.btl_bw(), self.gains().1, w.cwnd);
             if self.full_pipe.reached {
                 let cap = self.btl_bw() * AGGREGATION_CAP / self.mss;

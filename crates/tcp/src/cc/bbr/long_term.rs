@@ -9,9 +9,8 @@
 //! BBR does not treat loss as congestion. Without this rule it would keep probing above the policer's rate and lose the excess.
 //! A queue too small for BBR's window has the same effect as a policer.
 //!
-//! Source: Linux tcp_bbr.c; draft-cardwell-iccrg-bbr-congestion-control-00 has no such rule.
-//! Departs: the length of an interval is exact, whereas Linux measures it in whole milliseconds. A timeout alone does not begin
-//! or end an interval.
+//! Source: Linux tcp_bbr.c; draft-cardwell-iccrg-bbr-congestion-control-00 has no such rule. As in Linux, a timeout counts as a
+//! round with a loss, and the length of an interval is in whole milliseconds.
 
 use crate::cc::control::AckSample;
 use units::Time;
@@ -40,11 +39,14 @@ pub(super) struct LongTerm {
     /// Rate of the last interval, bytes per second; 0 before the first interval ends. While `used` is true, the mean of
     /// the last two rates.
     bw: f64,
+    /// Time of the last delivery before the interval.
     since: Time,
     /// Bytes delivered before the interval.
     delivered: u64,
-    /// Bytes lost during the interval.
+    /// Bytes lost before the interval.
     lost: u64,
+    /// Time of the last delivery, bytes delivered and bytes lost so far.
+    latest: (Time, u64, u64),
 }
 
 impl LongTerm {
@@ -53,53 +55,73 @@ impl LongTerm {
         self.used.then_some(self.bw)
     }
 
-    fn begin_interval(&mut self, a: &AckSample) {
-        (self.since, self.delivered, self.lost, self.rounds) = (a.now, a.total_delivered, 0, 0);
+    /// Records that `bytes` were lost.
+    pub(super) fn on_lost(&mut self, bytes: u64) {
+        self.latest.2 += bytes;
+    }
+
+    /// Forgets the policer, and stops sampling until the next loss.
+    pub(super) fn reset(&mut self) {
+        *self = Self { latest: self.latest, ..Self::default() };
+    }
+
+    fn begin_interval(&mut self) {
+        (self.since, self.delivered, self.lost) = self.latest;
+        self.rounds = 0;
     }
 
     /// Processes an ACK. Returns true if BBR has now sent at the policer's rate for [`KEPT`] rounds, and must probe for
     /// bandwidth again.
     pub(super) fn on_ack(&mut self, a: &AckSample, round_start: bool, in_probe_bw: bool) -> bool {
-        let Some(d) = a.rate.filter(|d| !d.compressed) else {
-            self.lost += a.lost;
-            return false;
-        };
+        if a.delivered > 0 {
+            (self.latest.0, self.latest.1) = (a.now, a.total_delivered);
+        }
+        let Some(d) = a.rate.filter(|d| !d.compressed) else { return false };
+        self.sample(a.lost > 0, d.app_limited, round_start, in_probe_bw)
+    }
+
+    /// Processes a timeout, which counts as a round with a loss. Returns the same as [`Self::on_ack`].
+    pub(super) fn on_rto(&mut self, in_probe_bw: bool) -> bool {
+        self.sample(true, false, true, in_probe_bw)
+    }
+
+    fn sample(&mut self, lost: bool, app_limited: bool, round_start: bool, in_probe_bw: bool) -> bool {
         if self.used {
             self.rounds += u32::from(in_probe_bw && round_start);
             if self.rounds >= KEPT {
-                *self = Self::default();
+                self.reset();
                 return true;
             }
             return false;
         }
         if !self.sampling {
-            if a.lost > 0 {
-                self.begin_interval(a);
-                self.sampling = true;
+            if !lost {
+                return false;
             }
-            return false;
+            self.begin_interval();
+            self.sampling = true;
         }
-        self.lost += a.lost;
-        if d.app_limited {
-            *self = Self::default();
+        if app_limited {
+            self.reset();
             return false;
         }
         self.rounds += u32::from(round_start);
         if self.rounds > ROUNDS.1 {
-            *self = Self::default();
-        } else if self.rounds >= ROUNDS.0 && a.lost > 0 {
-            self.end_interval(a);
+            self.reset();
+        } else if self.rounds >= ROUNDS.0 && lost {
+            self.end_interval();
         }
         false
     }
 
-    fn end_interval(&mut self, a: &AckSample) {
-        let delivered = (a.total_delivered - self.delivered) as f64;
-        let seconds = a.now.since(self.since).secs();
-        if delivered == 0.0 || (self.lost as f64) < LOSS * delivered || seconds < 1e-3 {
+    fn end_interval(&mut self) {
+        let (at, delivered, lost) = self.latest;
+        let (delivered, lost) = ((delivered - self.delivered) as f64, (lost - self.lost) as f64);
+        let ms = at.0 / 1_000_000 - self.since.0 / 1_000_000;
+        if delivered == 0.0 || lost < LOSS * delivered || ms < 1 {
             return;
         }
-        let bw = delivered / seconds;
+        let bw = delivered / (ms as f64 * 1e-3);
         let difference = (bw - self.bw).abs();
         if self.bw > 0.0 && (difference <= RATIO * self.bw || difference <= DIFFERENCE) {
             self.bw = 0.5 * (self.bw + bw);
@@ -107,7 +129,7 @@ impl LongTerm {
             self.rounds = 0;
         } else {
             self.bw = bw;
-            self.begin_interval(a);
+            self.begin_interval();
         }
     }
 }
@@ -138,6 +160,7 @@ mod tests {
             rate: Some(rate),
             ..AckSample::default()
         };
+        l.on_lost(a.lost);
         l.on_ack(&a, true, true)
     }
 
@@ -145,20 +168,39 @@ mod tests {
     fn two_intervals_at_one_rate_are_a_policer_for_48_rounds() {
         let mut l = LongTerm::default();
         // in each round, ten segments are delivered and two are lost. Losses divided by deliveries are 51/256, which is
-        // above the limit of 50/256. The first loss begins an interval; a loss four rounds later ends this interval and
-        // begins the second
-        for k in 1..=8 {
+        // above the limit of 50/256. The first loss begins an interval, in its first round. A loss in the fourth round ends this
+        // interval and begins the second
+        for k in 1..=7 {
             round(&mut l, k, 2);
             assert_eq!(l.rate(), None, "round {k}");
         }
-        round(&mut l, 9, 2);
+        round(&mut l, 8, 2);
         // the second interval ends with the same rate: ten segments of 1000 bytes in 10 ms
         assert_eq!(l.rate(), Some(1e6));
-        for k in 10..=56 {
+        for k in 9..=55 {
             assert!(!round(&mut l, k, 2));
         }
-        assert!(round(&mut l, 57, 2));
+        assert!(round(&mut l, 56, 2));
         assert_eq!(l.rate(), None);
+    }
+
+    #[test]
+    fn a_timeout_is_a_round_with_a_loss() {
+        let mut l = LongTerm::default();
+        round(&mut l, 1, 2);
+        round(&mut l, 2, 2);
+        round(&mut l, 3, 0);
+        // the timeout is the fourth round of the interval. Since round 1, 20 segments were delivered and 2 + 5 lost
+        l.on_lost(5000);
+        assert!(!l.on_rto(true));
+        assert_eq!((l.bw, l.rounds, l.rate()), (1e6, 0, None));
+        // its segments count as lost even if no ACK reports them: 5 of 10 segments per round. The rate is the same
+        for k in 4..=6 {
+            l.on_lost(5000);
+            round(&mut l, k, 0);
+        }
+        assert!(!l.on_rto(true));
+        assert_eq!(l.rate(), Some(1e6));
     }
 
     #[test]

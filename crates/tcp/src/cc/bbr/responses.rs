@@ -2,7 +2,8 @@
 
 use super::{Bbr, FIRST_RTT, HIGH_GAIN, Mode, PACING_MARGIN};
 use crate::cc::control::{
-    AckSample, Congestion, Control, Drive, EcnNeeds, Needs, Origin, Responder, Silence, Stack, Turn, Window,
+    AckSample, Congestion, Control, Drive, EcnNeeds, LostSegment, Needs, Origin, Responder, Silence, Stack, Turn,
+    Window,
 };
 use crate::cc::shared::NoParams;
 use crate::stats::State;
@@ -45,6 +46,9 @@ impl Control for Bbr {
     }
 
     fn on_ack(&mut self, mut w: Window, s: &AckSample) -> Drive {
+        if std::mem::take(&mut self.timed_out) {
+            self.sample_timeout(s.now);
+        }
         self.update_round(s);
         self.update_long_term(s);
         self.update_btl_bw(s);
@@ -52,11 +56,14 @@ impl Control for Bbr {
         self.update_phase(s);
         self.update_full(s);
         self.update_drain(s);
+        let probed = matches!(self.mode, Mode::ProbeRtt { .. });
         self.update_rt_prop(&mut w, s);
         self.idle_restart &= s.delivered == 0;
         self.set_pacing_rate(&w, s);
         self.set_cwnd(&mut w, s);
-        self.drive(w)
+        // rates are also low on the ACK that ends ProbeRtt
+        let d = self.drive(w);
+        Drive { probing_delay: d.probing_delay || probed, ..d }
     }
 
     /// Saves the window when a recovery begins.
@@ -65,16 +72,23 @@ impl Control for Bbr {
         self.drive(w)
     }
 
-    /// Saves the window, starts a round, and restarts the detection of a full pipe.
-    fn on_rto(&mut self, w: Window) {
-        self.save_cwnd(&w);
+    fn on_lost(&mut self, _: Window, _: Time, s: &LostSegment) {
+        self.long_term.on_lost(s.bytes);
+    }
+
+    /// Starts a round, and restarts the detection of a full pipe.
+    fn on_rto(&mut self, _: Window) {
         self.previous = State::Loss;
         self.full_pipe.bw = 0.0;
         self.round_start = true;
+        self.timed_out = true;
     }
 
-    /// Leaves the window and the pacing rate as they are; the next `on_ack` restores the window.
+    /// Restarts the detection of a full pipe and of a policer. Leaves the window and the pacing rate as they are; the next
+    /// `on_ack` restores the window.
     fn on_undo(&mut self, w: Window, _: Option<Window>) -> Drive {
+        (self.full_pipe.bw, self.full_pipe.rounds) = (0.0, 0);
+        self.long_term.reset();
         self.drive(w)
     }
 

@@ -38,6 +38,7 @@ fn ack(now: Time, total_delivered: u64, in_flight: u64, rtt_us: u32) -> AckSampl
         now,
         delivered: 1000,
         total_delivered,
+        flight_before: in_flight + 1000,
         in_flight,
         rate: Some(RateSample {
             bytes: 10_000,
@@ -224,4 +225,69 @@ fn flows_that_enter_probe_bw_together_do_not_probe_together() {
     assert_eq!(seen[1], 0);
     assert!(seen.iter().enumerate().all(|(i, n)| i == 1 || (60..140).contains(n)), "{seen:?}");
     assert_eq!(first(3), first(3));
+}
+
+#[test]
+fn a_draining_phase_counts_the_data_in_flight_before_losses() {
+    let (mut b, mut w) = run(200, 10_000);
+    b.mode = Mode::ProbeBw(1);
+    b.phase_at = Time(300_000_000);
+    // 19 segments were in flight before this ACK, which delivers one and reports five as lost. The draining phase aims for a BDP
+    // of 10 segments plus `quanta`, which makes 16. 19 segments are more, so it does not end yet, although 13 are left
+    let mut a = ack(Time(301_000_000), 201_000, 13_000, 10_000);
+    (a.flight_before, a.lost) = (19_000, 5_000);
+    step(&mut b, &mut w, &a);
+    assert_eq!(b.mode, Mode::ProbeBw(1));
+    let mut a = ack(Time(302_000_000), 202_000, 15_000, 10_000);
+    a.flight_before = 16_000;
+    step(&mut b, &mut w, &a);
+    assert_eq!(b.mode, Mode::ProbeBw(2));
+}
+
+#[test]
+fn probe_rtt_keeps_the_largest_window_saved_before() {
+    let (mut b, mut w) = run(200, 10_000);
+    // an earlier recovery began at 40 segments
+    b.on_congestion(Window { cwnd: 40.0, ..w }, Congestion::Loss, 0.0);
+    step(&mut b, &mut w, &ack(Time(10_012_000_000), 201_000, 9_000, 12_000));
+    assert!(matches!(b.mode, Mode::ProbeRtt { .. }), "{:?}", b.mode);
+    assert_eq!(b.prior_cwnd, 40.0);
+}
+
+#[test]
+fn a_runt_may_have_waited_for_a_delayed_ack() {
+    // 12 s after the minimum RTT, which is out of date, an ACK of a single segment of 100 bytes has an RTT of 50 ms. The receiver may
+    // have delayed it. A full segment with the same RTT is a new minimum
+    for (bytes, expected) in [(100, 10_000), (1000, 50_000)] {
+        let (mut b, mut w) = run(200, 10_000);
+        let mut a = ack(Time(12_000_000_000), 200_000 + bytes, 0, 50_000);
+        (a.delivered, a.acked) = (bytes, bytes as f64 / 1000.0);
+        a.rate = a.rate.map(|d| RateSample { bytes, prior_delivered: 200_000, ..d });
+        step(&mut b, &mut w, &a);
+        assert_eq!(b.rt_prop, Some(expected), "{bytes} bytes");
+    }
+}
+
+#[test]
+fn an_undone_reduction_restarts_the_detection_of_a_full_pipe() {
+    let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
+    let mut b = machine();
+    for k in 1..=3 {
+        let mut a = ack(Time(k * 10_000_000), k * 10_000, 10_000, 10_000);
+        a.rate = a.rate.map(|d| RateSample { prior_delivered: (k - 1) * 10_000, ..d });
+        step(&mut b, &mut w, &a);
+    }
+    assert_eq!((b.full_pipe.bw, b.full_pipe.rounds), (1e6, 2));
+    b.on_undo(w, None);
+    assert_eq!((b.full_pipe.bw, b.full_pipe.rounds), (0.0, 0));
+}
+
+#[test]
+fn samples_are_limited_also_on_the_ack_that_ends_probe_rtt() {
+    let (mut b, mut w) = after_a_pause(false);
+    step(&mut b, &mut w, &ack(Time(12_250_000_000), 202_000, 4_000, 12_000));
+    step(&mut b, &mut w, &ack(Time(12_300_000_000), 212_000, 4_000, 12_000));
+    let d = b.on_ack(w, &ack(Time(12_451_000_000), 222_000, 4_000, 12_000));
+    assert!(!matches!(b.mode, Mode::ProbeRtt { .. }), "{:?}", b.mode);
+    assert!(d.probing_delay);
 }
