@@ -100,6 +100,17 @@ def test_matplotlib_waits_until_something_is_drawn():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_thinning_keeps_the_extremes_beside_missing_values():
+    """Each pixel column of a long line keeps its minimum and maximum, also if values in it are missing."""
+    x = np.arange(100_000.0)
+    y = np.zeros(100_000)
+    y[::50] = np.nan
+    y[31_415], y[92_653] = 9.0, -9.0
+    _, ty = thin(x, y, 1000)
+    assert (np.nanmax(ty), np.nanmin(ty)) == (9.0, -9.0)
+    assert np.isnan(ty).sum() == 500  # one gap for each pixel column that has one
+
+
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("kind", ["line", "step", "points"])
 def test_limits_of_a_panel_hide_no_data(kind: Literal["line", "step", "points"], log: bool):

@@ -221,8 +221,12 @@ def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS)
     if len(x) <= most:
         return x, y
     keep: set[int] = {0, len(x) - 1}
+    missing = np.isnan(y)
+    low, high = np.where(missing, np.inf, y), np.where(missing, -np.inf, y)
     for part in np.array_split(np.arange(len(x)), most // 2):
-        keep.update((int(part[np.argmin(y[part])]), int(part[np.argmax(y[part])])))
+        keep.update((int(part[np.argmin(low[part])]), int(part[np.argmax(high[part])])))
+        if missing[part].any():  # the line stays interrupted there
+            keep.add(int(part[np.argmax(missing[part])]))
     chosen = np.fromiter(sorted(keep), dtype=np.intp)
     return x[chosen], y[chosen]
 
