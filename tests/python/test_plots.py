@@ -156,3 +156,12 @@ def test_a_point_of_zero_on_a_logarithmic_axis_is_a_triangle_at_its_lower_end():
     assert (list(np.asarray(below.get_xdata())), below.get_marker()) == ([1.0], "v")
     assert below.get_transform().transform((1.0, 0.0))[1] == pytest.approx(axes.get_window_extent().y0)
     assert drawn.get_tightbbox().height < 3.0  # inches: no bar extends to minus infinity
+
+
+@pytest.mark.parametrize("kind", ["line", "step"])
+def test_a_line_of_a_single_value_is_a_dot(kind: Literal["line", "step"]):
+    for y in ([5.0], [np.nan, 5.0, np.nan]):
+        (axes,) = figure([Panel("p", "x", "y", [Series("own", np.arange(float(len(y))), y, kind)])], columns=1).axes
+        assert axes.lines[0].get_marker() == "o"
+    (axes,) = figure([lines("a")], columns=1).axes
+    assert axes.lines[0].get_marker() == "None"

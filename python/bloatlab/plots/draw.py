@@ -28,6 +28,9 @@ from bloatlab.plots.style import Axes, Figure
 MAX_POINTS = 1600
 
 
+#: The size of points, in points of type.
+_DOT = 3.4
+
 #: The space beyond data that lie outside a panel's own limits, as a share of the axis.
 _MARGIN = 0.04
 
@@ -280,9 +283,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     limits = y_limits(panel)
     for place, series in enumerate(panel.series):
         x, y = thin(*visible(series, panel.x_range))
-        options: dict[str, Any] = {"label": str(place), "linestyle": (0, (5, 3)) if series.dashed else "-"}
-        if series.colour is not None:
-            options["color"] = series.colour
+        options = _styling(series, y, str(place))
         match series.kind:
             case "line":
                 (drawn,) = axes.plot(x, y, **options)
@@ -309,10 +310,19 @@ def _draw(axes: Axes, panel: Panel) -> None:
         _log_ticks(axis, limits)
 
 
+def _styling(series: Series, y: NDArray[np.float64], label: str) -> dict[str, Any]:
+    options: dict[str, Any] = {"label": label, "linestyle": (0, (5, 3)) if series.dashed else "-"}
+    if series.colour is not None:
+        options["color"] = series.colour
+    if np.isfinite(y).sum() == 1:  # a line of a single value is a dot
+        options |= {"marker": "o", "markersize": _DOT}
+    return options
+
+
 def _points(axes: Axes, series: Series, panel: Panel, options: dict[str, Any]) -> None:
     """Draws points, and triangles at the lower end of a logarithmic axis for values of 0 and below."""
     x, y = thin(*visible(series, panel.x_range))
-    looks = {"markerfacecolor": "none", "markersize": 5.5} if series.hollow else {"markersize": 3.4}
+    looks = {"markerfacecolor": "none", "markersize": 5.5} if series.hollow else {"markersize": _DOT}
     options |= {"linestyle": "none", "marker": "o", "clip_on": False, "zorder": 3} | looks
     low = (y <= 0.0) & panel.log_y
     (drawn,) = axes.plot(x[~low], y[~low], **options)
