@@ -257,7 +257,8 @@ def junit(all_: Sequence[Checked]) -> str:
                     text = f"{text}; {invalid_line(checked.file, checked.invalid)}"
                 ET.SubElement(case, "failure", message=text, type="expectation").text = f"{name}: {text}"
     ET.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+    # XML cannot contain control characters, which a file's name may have
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + files.escaped(ET.tostring(root, encoding="unicode")) + "\n"
 
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, str]:

@@ -33,7 +33,7 @@ Lock = Literal["held", "in use", "not supported"]
 
 #: Matches control characters (except tab and newline), zero-width characters and bidirectional controls.
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
 )
 
 
@@ -168,11 +168,14 @@ def has(path: Path, mark: bytes, *, before: re.Pattern[bytes] | None = None) -> 
 
 
 def write(path: Path, data: bytes | str, *, flush: bool = False) -> None:
-    """Writes a file atomically; with `flush`, the data is on disk before the file is renamed. Raises `OSError`."""
+    """Writes a file atomically; with `flush`, the data is on disk before the file is renamed. Raises `OSError`.
+
+    Bytes of a file's name that are not UTF-8 are escaped, if `data` contains such a name.
+    """
     with beside(path) as aside:
         try:
             with aside.open("wb") as file:
-                file.write(data.encode() if isinstance(data, str) else data)
+                file.write(data.encode(errors="backslashreplace") if isinstance(data, str) else data)
                 file.flush()
                 if flush:
                     os.fsync(file.fileno())

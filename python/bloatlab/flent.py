@@ -369,9 +369,11 @@ def of_document(data: Mapping[str, Any], name: str) -> Measured:
         raise ValueError("flows")
     if not pings.height and not flows.height:
         raise FlentError(f"{name}: has neither ping nor TCP measurements")
-    end = float(max(x.max() + step, min(float(data["metadata"].get("TOTAL_LENGTH") or 0.0), MOST_SECONDS)))
+    total = min(float(data["metadata"].get("TOTAL_LENGTH") or 0.0), MOST_SECONDS)
+    # the last bin is shorter if the test ends in it
+    end = total if total > float(x.max()) else float(x.max()) + step
     loaded = flows.filter(pl.col("goodput_bytes") > 0.0)["t_s"]
-    first, last = (float(loaded.min()), float(loaded.max()) + step) if len(loaded) else (0.0, end)  # type: ignore[arg-type]
+    first, last = (float(loaded.min()), min(float(loaded.max()) + step, end)) if len(loaded) else (0.0, end)  # type: ignore[arg-type]
     apps = _apps(pings.filter((pl.col("t_s") >= first) & (pl.col("t_s") <= last)), flows, last - first)
     summary = {"name": name, "duration_s": end, "warm_up_s": 0.0, "links": {}, "apps": apps}
     return Measured(name, summary, {"pings": pings, "flow_series": flows})

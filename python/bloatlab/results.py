@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import errno
+import io
 import json
 import math
 import os
@@ -282,7 +283,7 @@ def this_process() -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "python": platform.python_version(),
         "polars": pl.__version__,
-        "command": sys.argv,
+        "command": [files.utf_8(word) for word in sys.argv],
     }
 
 
@@ -347,23 +348,24 @@ def table_text(frame: pl.DataFrame, form: Literal["csv", "json"]) -> str:
 
 def read_table(path: Path, text: Iterable[str] = ()) -> pl.DataFrame:
     """Reads a frame that `write_table` wrote. In CSV, the columns `text` contain strings, also if all are digits."""
+    source = path if files.utf_8(str(path)) == str(path) else io.BytesIO(path.read_bytes())  # polars needs UTF-8 paths
     match path.suffix:
         case ".csv":
             frame = pl.read_csv(
-                path, infer_schema_length=None, schema_overrides=dict.fromkeys(text, pl.String), glob=False
+                source, infer_schema_length=None, schema_overrides=dict.fromkeys(text, pl.String), glob=False
             )
             # removes the quotes that `csv_text` added to column names, and those of CSV that polars leaves in names
             names = {name: name.removeprefix(_QUOTE).replace('""', '"') for name in frame.columns}
             return frame.rename(names).with_columns(pl.selectors.string().str.strip_prefix(_QUOTE))
         case ".json":
-            frame = pl.read_json(path, infer_schema_length=None)
+            frame = pl.read_json(source, infer_schema_length=None)
             if not frame.columns:
                 return frame
             # polars returns the columns in random order if a row has a null, so the first row gives the order
             text = files.read_text(path)
             return frame.select(list(json.JSONDecoder().raw_decode(text, text.index("{"))[0]))
         case _:
-            return pl.read_parquet(path, glob=False)
+            return pl.read_parquet(source, glob=False)
 
 
 def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:

@@ -142,7 +142,8 @@ def answered_pings(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
 def running_mean(values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
     """Returns, for each value, the mean over the `bins` values around it; over fewer values at the ends."""
     window = np.ones(bins)
-    return np.convolve(values, window, mode="same") / np.convolve(np.ones(len(values)), window, mode="same")
+    begin, end = (bins - 1) // 2, (bins - 1) // 2 + len(values)  # as in numpy's "same", also for fewer values than bins
+    return (np.convolve(values, window) / np.convolve(np.ones(len(values)), window))[begin:end]
 
 
 def cumulative_share(frame: pl.DataFrame, value: str, weight: str) -> pl.DataFrame:

@@ -280,6 +280,17 @@ def written(path: Path, **changes: Any) -> Path:
     return path
 
 
+@pytest.mark.parametrize("duration", ["3.05s", "4s", "4.15s"])
+def test_the_rate_of_a_test_that_ends_within_a_bin(duration: str):
+    """The last bin is shorter, so the bytes are divided by less time; over the whole bin, 4.15 s would be 4.2 s."""
+    home = HOME | {"duration": duration, "app": {"upload": {"from": "home", "to": ["net"], "traffic": "ftp"}}}
+    result = bloatlab.run(home)
+    found = flent.of_result(result, "home")
+    assert found.summary["duration_s"] == result.summary["duration_s"]
+    ours = float(result.table("flow_series").filter(direction="forward")["goodput_bytes"].sum())
+    assert found.measures()["upload (Mbit/s)"] == pytest.approx(ours * 8e-6 / found.summary["duration_s"], rel=1e-4)
+
+
 def test_rates_cover_the_time_since_the_last_report(tmp_path: Path):
     found = flent.read(written(tmp_path / "x.flent.gz"))
     # the first report, 8 Mbit/s over 1 s, is 1 MB. The second report, 16 Mbit/s over 1.5 s, is 3 MB: 2 MB for the first

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import threading
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
@@ -121,3 +123,50 @@ def test_a_sweep_in_python_finds_its_warm_up(grid: Path, tmp_path: Path):
     axes = {"link.up.rate": ["1mbit", "5mbit"]}
     found = bloatlab.sweep(str(tmp_path / "base.toml"), axes, 2, sets={"record.warm_up": "auto"}, columns=["warm_up_s"])
     assert found.equals(pl.read_parquet(tmp_path / "a.parquet"))
+
+
+@pytest.mark.parametrize("name", ["odd\udcff.toml", "esc\x1b[31m\ufffe.toml"])
+def test_a_file_with_an_odd_name_gives_a_result_a_report_and_junit(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """The command is in provenance.json and on the page, and the file is in the XML: all three are valid."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["bloatlab", "run", name])
+    Path(name).write_text(BASE + '[expect]\n"links.up.utilisation" = "<= 1"\n')
+    assert call(["run", name, "-q", "-o", "kept"]) == 0
+    command = json.loads((tmp_path / "kept" / "provenance.json").read_text("utf-8"))["command"]
+    assert command[2].endswith(".toml")
+    assert call(["report", "kept", "-o", "page.html"]) == 0
+    assert call(["check", name, "--no-store", "--junit", "out.xml"]) == 0
+    assert ET.parse(tmp_path / "out.xml").getroot().get("tests") == "1"  # noqa: S314  our own file
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
+def test_the_table_of_a_sweep_may_have_a_name_that_is_not_utf_8(
+    grid: Path, tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    table = f"odd\udcff.{suffix}"
+    assert call(["sweep", grid.name, "-o", table]) == 0
+    assert call(["plot", table, "-o", "odd\udcff.svg"]) == 0
+    assert call(["report", table, "-o", "odd\udcff.html"]) == 0
+    assert table.encode(errors="backslashreplace") in Path("odd\udcff.html").read_bytes()
+
+
+@pytest.mark.parametrize("words", [["run", "base.toml", "--set", "name=\udcff"], ["query", "\udcff"]])
+def test_text_that_is_not_utf_8_is_refused_in_a_line(
+    words: list[str], grid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    del grid
+    monkeypatch.chdir(tmp_path)
+    assert call(words) == 2
+    assert '\\xff" is not UTF-8 text' in capsys.readouterr().err
+
+
+def test_a_title_with_control_characters_makes_a_valid_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("base.toml").write_text(BASE)
+    assert call(["run", "base.toml", "-q", "-o", "kept"]) == 0
+    assert call(["plot", "kept", "--title", "a\x01b\x1b", "-o", "a.svg"]) == 0
+    assert ET.parse(tmp_path / "a.svg").getroot() is not None  # noqa: S314  our own file

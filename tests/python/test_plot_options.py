@@ -7,16 +7,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 
 import bloatlab
 from bloatlab import Result
 from bloatlab.plots import plot
+from bloatlab.plots.elements import curve, sized_figure
 from bloatlab.plots.kinds.ellipse import Cloud
 from bloatlab.plots.kinds.pareto import chosen, lines_of
+from bloatlab.plots.measures import Curve
+from bloatlab.plots.over_time import TimePanel, draw_time_panel
 from bloatlab.plots.style import WIDTHS, logarithmic
 from bloatlab.plots.subjects import Sweep, Unfit, subjects
 from bloatlab.plots.sweeps import axis as sweep_axis
-from bloatlab.plots.sweeps import measures
+from bloatlab.plots.sweeps import measures, over_seeds
 from test_plot_kinds import overlapping, texts
 
 BASE: dict[str, Any] = {
@@ -192,3 +196,32 @@ def test_a_column_with_brackets_is_found_by_its_name():
     assert measures(of, ["apps.call[1].voip.mos"]) == columns[:1]
     assert measures(of, ["*[1].voip.*"]) == columns[:1]
     assert measures(of, ["apps.*.mos"]) == columns
+
+
+def test_a_logarithmic_axis_over_time_has_room_for_the_maxima():
+    """The shading from the means to the maxima is not cut off."""
+    t = np.arange(3.0)
+    waits = Curve("up", t, np.array([5.0, np.nan, 10.0]), np.array([7.0, np.nan, 900.0]))
+    panel = TimePanel("sojourn", "time in queue (ms)", [(waits, 0)])
+    for tops, least in ((True, 900.0), (False, 10.0)):
+        page = sized_figure("page", 0.5)
+        axes = page.figure.subplots()
+        draw_time_panel(page, axes, panel, 3.0, 2.0, named=False, tops=tops, log=True)
+        assert least < axes.get_ylim()[1] < 2.0 * least
+
+
+def test_a_curve_of_a_single_value_is_a_dot():
+    axes = Figure().subplots()
+    curve(axes, np.array([1.0, 2.0]), np.array([np.nan, 5.0]), 0)
+    curve(axes, np.array([1.0, 2.0]), np.array([4.0, 5.0]), 0)
+    assert [line.get_marker() for line in axes.lines] == ["o", "None"]
+
+
+def test_the_interval_of_a_signed_measure_may_begin_below_0():
+    """No number of a summary is negative, so its interval ends at 0; a measure of one's own may be a difference."""
+    frame = pl.DataFrame({"rate": [1, 1], "seed": [1, 2], "scenario_hash": ["x", "y"], "m": [-1.0, 3.0]})
+    sweep = subjects([frame])
+    assert isinstance(sweep, Sweep)
+    found = over_seeds(sweep, frame, "m")
+    assert found is not None
+    assert found.low == pytest.approx(1.0 - 12.7062 * 2.0, abs=1e-3)  # t(1, 97.5 %) s / sqrt(2), s = 2 sqrt(2)

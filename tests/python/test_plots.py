@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+import pytest
 from matplotlib.figure import Figure
 
 from bloatlab.plots import Mark, Panel, Series, figure, save_figure, svg_text
@@ -95,3 +98,70 @@ def test_a_legend_of_many_lines_is_outside_the_axes():
 def test_matplotlib_waits_until_something_is_drawn():
     code = "import sys, bloatlab, bloatlab.cli, bloatlab.plots; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_thinning_keeps_the_extremes_beside_missing_values():
+    """Each pixel column of a long line keeps its minimum and maximum, also if values in it are missing."""
+    x = np.arange(100_000.0)
+    y = np.zeros(100_000)
+    y[::50] = np.nan
+    y[31_415], y[92_653] = 9.0, -9.0
+    _, ty = thin(x, y, 1000)
+    assert (np.nanmax(ty), np.nanmin(ty)) == (9.0, -9.0)
+    assert np.isnan(ty).sum() == 500  # one gap for each pixel column that has one
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("kind", ["line", "step", "points"])
+def test_limits_of_a_panel_hide_no_data(kind: Literal["line", "step", "points"], log: bool):
+    """The limits of y are moved to values and bands beyond them; without such data, they are as declared."""
+    x = [0.0, 1.0, 2.0, 9.0]
+    own = Series("own", x, [2.0, 0.3, 30.0, 500.0], kind, band=([1.0, 0.2, 20.0, 0.01], [3.0, 0.4, 70.0, 900.0]))
+    there = Panel("p", "x", "y", [own], (0.0, 3.0), (0.5, 40.0), log_y=log)
+    (axes,) = figure([there], columns=1).axes
+    low, high = axes.get_ylim()
+    assert low < 0.2
+    assert 70.0 < high < 100.0  # 500 and 900 are beyond the range of x
+    (axes,) = figure([replace(there, y_range=(0.1, 90.0))], columns=1).axes
+    assert axes.get_ylim() == (0.1, 90.0)
+    below = replace(own, y=[2.0, -0.3, 30.0, 500.0], band=None)
+    (axes,) = figure([replace(there, series=[below], y_range=(0.1 if log else 0.0, None))], columns=1).axes
+    assert axes.get_ylim()[0] == pytest.approx(0.1) if log else axes.get_ylim()[0] < -0.3
+
+
+def test_panels_with_the_same_limits_stay_comparable():
+    """If data move the limits of one, those of the other move with them; a panel with other limits keeps its own."""
+    one, two, other = (replace(lines("a", top), y_range=limits) for top, limits in (
+        (300.0, (0.0, 100.0)), (90.0, (0.0, 100.0)), (90.0, (0.0, 95.0)),
+    ))  # fmt: skip
+    first, second, third = figure([one, two, other]).axes[:3]
+    assert first.get_ylim() == second.get_ylim() == (0.0, pytest.approx(312.0))
+    assert third.get_ylim() == (0.0, 95.0)
+
+
+def test_points_beyond_the_range_of_x_are_not_drawn():
+    """Points are not clipped at the axes, so one beyond the limits of x would lie over the next panel."""
+    points = Series("own", [-5.0, 1.0, 2.0, 50.0], [1.0, 1.0, 1.0, 1.0], "points")
+    (axes,) = figure([Panel("p", "x", "y", [points], (0.0, 3.0))], columns=1).axes
+    assert list(np.asarray(axes.lines[0].get_xdata())) == [1.0, 2.0]
+
+
+def test_a_point_of_zero_on_a_logarithmic_axis_is_a_triangle_at_its_lower_end():
+    """It has no place on the axis, but it is a value, and its bar has an upper end."""
+    points = Series("own", [1.0, 2.0], [0.0, 4.0], "points", band=([0.0, 0.0], [3.0, 9.0]))
+    drawn = figure([Panel("p", "x", "y", [points], (0.0, 3.0), (1.0, 10.0), log_y=True)], columns=1)
+    axes = drawn.axes[0]
+    usual, below = axes.lines
+    assert (list(np.asarray(usual.get_xdata())), usual.get_marker()) == ([2.0], "o")
+    assert (list(np.asarray(below.get_xdata())), below.get_marker()) == ([1.0], "v")
+    assert below.get_transform().transform((1.0, 0.0))[1] == pytest.approx(axes.get_window_extent().y0)
+    assert drawn.get_tightbbox().height < 3.0  # inches: no bar extends to minus infinity
+
+
+@pytest.mark.parametrize("kind", ["line", "step"])
+def test_a_line_of_a_single_value_is_a_dot(kind: Literal["line", "step"]):
+    for y in ([5.0], [np.nan, 5.0, np.nan]):
+        (axes,) = figure([Panel("p", "x", "y", [Series("own", np.arange(float(len(y))), y, kind)])], columns=1).axes
+        assert axes.lines[0].get_marker() == "o"
+    (axes,) = figure([lines("a")], columns=1).axes
+    assert axes.lines[0].get_marker() == "None"

@@ -56,6 +56,18 @@ def test_running_mean_does_not_sag_at_the_ends():
     assert running_mean(np.array([0.0, 3.0, 6.0]), 3).tolist() == [1.5, 3.0, 4.5]
 
 
+def test_running_mean_of_fewer_values_than_the_window():
+    """It has one value for each value, like any other; numpy's "same" returns one for each bin of the window."""
+    assert running_mean(np.array([1.0, 2.0, 6.0]), 5).tolist() == [3.0, 3.0, 3.0]
+    assert running_mean(np.array([1.0, 5.0]), 3).tolist() == [3.0, 3.0]
+    for n, bins in ((7, 2), (7, 3), (7, 4), (7, 7)):
+        x, window = np.arange(float(n)) ** 2, np.ones(bins)
+        same = np.convolve(x, window, mode="same") / np.convolve(np.ones(n), window, mode="same")
+        assert running_mean(x, bins).tolist() == same.tolist()
+    frame = pl.DataFrame({"t_s": [0.0, 0.1], "bytes": [1000, 3000]})
+    assert rate_series(frame, "bytes", smooth=3)["rate_mbit"].to_list() == pytest.approx([0.16, 0.16])
+
+
 def test_cumulative_share():
     frame = pl.DataFrame({"packets": [2, 0, 1], "time_share": [0.5, 0.2, 0.3]})
     shares = cumulative_share(frame, "packets", "time_share")

@@ -177,3 +177,11 @@ def test_infinity_is_no_value():
     rows = [{"value": v} for v in (math.inf, 1.0, 2.0)]
     found, _ = stopping._intervals(rows, Until.of({"value": "1%"}))
     assert found["value"].n == 2
+
+
+def test_a_target_that_no_number_of_seeds_can_reach_ends_at_the_limit():
+    """The ratio of the interval to such a target is so large that its square is no float."""
+    until = Until.of({"value": 1e-200}, 6)
+    done = gather_until(Grid({"rate": [3]}, build, range(1, 3)), Measure("m", measured), until)
+    (stop,) = done.stops
+    assert (stop.seeds, stop.met) == (6, False)

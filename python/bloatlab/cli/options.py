@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from cyclopts import CoercionError, Parameter, Token, convert, validators
 
+from bloatlab import files
+
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1))]
 Force = Annotated[bool, Parameter(help="Replace the files of an earlier run in the folder.")]
 ForceFile = Annotated[bool, Parameter(help="Replace a file that this command has not written.")]
@@ -56,9 +58,13 @@ def converted(hint: Any, tokens: Sequence[Token]) -> Any:
     """Converts an option's arguments.
 
     Numbers are accepted only in ASCII digits: no `nan`, no `1_0`, no other scripts. An empty path, as of a shell
-    variable that is not set, is refused, because for Python it is the working folder.
+    variable that is not set, is refused, because for Python it is the working folder. Text must be UTF-8; only the
+    names of files may have other bytes.
     """
     kinds = {hint, *get_args(hint), *(of for one in get_args(hint) for of in get_args(one))}
+    for token in tokens if Path not in kinds else ():
+        if (text := files.utf_8(token.value)) != token.value:
+            raise CoercionError(msg=f'"{text:.80}" is not UTF-8 text', token=token)
     for token in tokens if Path in kinds else ():
         if not token.value:
             raise CoercionError(msg='"" is not a path; expected the name of a file or folder', token=token)

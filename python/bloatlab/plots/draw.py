@@ -28,6 +28,12 @@ from bloatlab.plots.style import Axes, Figure
 MAX_POINTS = 1600
 
 
+#: The size of points, in points of type.
+_DOT = 3.4
+
+#: The space beyond data that lie outside a panel's own limits, as a share of the axis.
+_MARGIN = 0.04
+
 #: The size of a legend's text, in points.
 _LEGEND_TEXT = style.RC["legend.fontsize"]
 
@@ -35,6 +41,8 @@ _LEGEND_TEXT = style.RC["legend.fontsize"]
 @dataclass(frozen=True)
 class Series:
     """One line. `x` and `y` have the same length; `kind` "step" holds each value until the next x.
+
+    On a logarithmic axis, a point of 0 or below is a triangle at the lower end.
 
     `band` holds the minimum and maximum y at each x, such as the interval over seeds. It is drawn as shading behind a
     line, or as bars through points. Published values are `hollow` points or a `dashed` line, in the same colour as
@@ -65,8 +73,9 @@ class Mark:
 class Panel:
     """One pair of axes.
 
-    Labels end with their unit. A limit of `None` follows the data. `x_ticks` and `y_ticks` replace the ticks of an axis
-    by the given positions and labels.
+    Labels end with their unit. A limit of `None` follows the data. The limits of y are moved outward to data beyond
+    them (`y_limits`), so they hide nothing. `x_ticks` and `y_ticks` replace the ticks of an axis by the given positions
+    and labels.
     """
 
     title: str
@@ -116,15 +125,20 @@ def lay_out(drawn: Figure, **gaps: Any) -> None:
 
 
 def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:
-    """Gives panels of the same quantity the same upper limit, so that they can be compared."""
-    alike: dict[tuple[str, bool], list[Axes]] = {}
+    """Gives panels of the same quantity the same limits, so that they can be compared.
+
+    Without an upper limit of their own, they get the same upper limit. With limits of their own, those that have the
+    same limits keep the same, also if data moved them.
+    """
+    alike: dict[tuple[object, ...], list[Axes]] = {}
     for axes, panel in zip(grid, panels, strict=False):
-        if panel.y_range[1] is None:
-            alike.setdefault((panel.y_label, panel.log_y), []).append(axes)
-    for same in alike.values():
+        own = () if panel.y_range[1] is None else panel.y_range
+        alike.setdefault((panel.y_label, panel.log_y, *own), []).append(axes)
+    for (_, _, *own), same in alike.items():
+        bottom = min(axes.get_ylim()[0] for axes in same) if own else None
         top = max(axes.get_ylim()[1] for axes in same)
         for axes in same:
-            axes.set_ylim(top=top)
+            axes.set_ylim(bottom, top)
 
 
 def _legends(drawn: Figure, grid: Any, panels: Sequence[Panel]) -> None:
@@ -210,40 +224,74 @@ def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS)
     if len(x) <= most:
         return x, y
     keep: set[int] = {0, len(x) - 1}
+    missing = np.isnan(y)
+    low, high = np.where(missing, np.inf, y), np.where(missing, -np.inf, y)
     for part in np.array_split(np.arange(len(x)), most // 2):
-        keep.update((int(part[np.argmin(y[part])]), int(part[np.argmax(y[part])])))
+        keep.update((int(part[np.argmin(low[part])]), int(part[np.argmax(high[part])])))
+        if missing[part].any():  # the line stays interrupted there
+            keep.add(int(part[np.argmax(missing[part])]))
     chosen = np.fromiter(sorted(keep), dtype=np.intp)
     return x[chosen], y[chosen]
 
 
 def visible(series: Series, x_range: tuple[float | None, float | None]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns the part of a series within the panel, plus a point on each side, so that the line spans the panel."""
+    """Returns the part of a series within the panel.
+
+    A line also gets a point on each side, so that it spans the panel.
+    """
     x, y = np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float)
-    low, high = (limit if limit is not None else edge for limit, edge in zip(x_range, (-np.inf, np.inf), strict=True))
-    shown = np.flatnonzero((x >= low) & (x <= high))
+    within = _within(x, x_range)
+    if series.kind == "points":
+        return x[within], y[within]
+    shown = np.flatnonzero(within)
     if len(shown) == 0:
         return x[:0], y[:0]
     part = slice(max(0, shown[0] - 1), shown[-1] + 2)
     return x[part], y[part]
 
 
+def _within(x: NDArray[np.float64], x_range: tuple[float | None, float | None]) -> NDArray[np.bool_]:
+    low, high = (limit if limit is not None else edge for limit, edge in zip(x_range, (-np.inf, np.inf), strict=True))
+    return (x >= low) & (x <= high)
+
+
+def y_limits(panel: Panel) -> tuple[float | None, float | None]:
+    """Returns the limits of a panel's y axis, moved outward if data would otherwise be hidden.
+
+    The data are the values and bands of all series within the panel's range of x. On a logarithmic axis, values up to 0
+    do not count.
+    """
+    low, high = panel.y_range
+    found = [np.empty(0)]
+    for series in panel.series:
+        within = _within(np.asarray(series.x, dtype=float), panel.x_range)
+        found += [np.asarray(values, dtype=float)[within] for values in (series.y, *(series.band or ()))]
+    data = np.concatenate(found)
+    data = data[np.isfinite(data) & (data > (0.0 if panel.log_y else -np.inf))]
+    if not data.size:
+        return low, high
+    least, most = float(data.min()), float(data.max())
+    bottom, top = (min(v for v in (low, least) if v is not None), max(v for v in (high, most) if v is not None))
+    if low is not None and least < low:
+        low = least * (bottom / top) ** _MARGIN if panel.log_y else least - _MARGIN * (top - bottom)
+    if high is not None and most > high:
+        high = most * (top / bottom) ** _MARGIN if panel.log_y else most + _MARGIN * (top - bottom)
+    return low, high
+
+
 def _draw(axes: Axes, panel: Panel) -> None:
+    limits = y_limits(panel)
     for place, series in enumerate(panel.series):
         x, y = thin(*visible(series, panel.x_range))
-        options: dict[str, Any] = {"label": str(place), "linestyle": (0, (5, 3)) if series.dashed else "-"}
-        if series.colour is not None:
-            options["color"] = series.colour
+        options = _styling(series, y, str(place))
         match series.kind:
             case "line":
                 (drawn,) = axes.plot(x, y, **options)
-                _band(axes, series, drawn.get_color())
+                _band(axes, series, panel, drawn.get_color())
             case "step":
                 axes.step(x, y, where="post", **options)
             case "points":
-                looks = {"markerfacecolor": "none", "markersize": 5.5} if series.hollow else {"markersize": 3.4}
-                options |= {"linestyle": "none", "marker": "o", "clip_on": False, "zorder": 3} | looks
-                (drawn,) = axes.plot(x, y, **options)
-                _band(axes, series, drawn.get_color())
+                _points(axes, series, panel, options)
     for mark in panel.marks:
         line = axes.axhline if mark.axis == "y" else axes.axvline
         line(mark.value, color=style.PUBLISHED, linewidth=0.8, linestyle=(0, (4, 3)))
@@ -257,9 +305,31 @@ def _draw(axes: Axes, panel: Panel) -> None:
     for axis, ticks in ((axes.xaxis, panel.x_ticks), (axes.yaxis, panel.y_ticks)):
         _named_ticks(axis, ticks)
     axes.set_xlim(*panel.x_range)
-    axes.set_ylim(*panel.y_range)
+    axes.set_ylim(*limits)
     for axis, limits in [(axes.xaxis, axes.get_xlim())] * panel.log_x + [(axes.yaxis, axes.get_ylim())] * panel.log_y:
         _log_ticks(axis, limits)
+
+
+def _styling(series: Series, y: NDArray[np.float64], label: str) -> dict[str, Any]:
+    options: dict[str, Any] = {"label": label, "linestyle": (0, (5, 3)) if series.dashed else "-"}
+    if series.colour is not None:
+        options["color"] = series.colour
+    if np.isfinite(y).sum() == 1:  # a line of a single value is a dot
+        options |= {"marker": "o", "markersize": _DOT}
+    return options
+
+
+def _points(axes: Axes, series: Series, panel: Panel, options: dict[str, Any]) -> None:
+    """Draws points, and triangles at the lower end of a logarithmic axis for values of 0 and below."""
+    x, y = thin(*visible(series, panel.x_range))
+    looks = {"markerfacecolor": "none", "markersize": 5.5} if series.hollow else {"markersize": _DOT}
+    options |= {"linestyle": "none", "marker": "o", "clip_on": False, "zorder": 3} | looks
+    low = (y <= 0.0) & panel.log_y
+    (drawn,) = axes.plot(x[~low], y[~low], **options)
+    if low.any():
+        options |= {"marker": "v", "color": drawn.get_color(), "label": "_", "transform": axes.get_xaxis_transform()}
+        axes.plot(x[low], np.zeros(low.sum()), **options)
+    _band(axes, series, panel, drawn.get_color())
 
 
 def _named_ticks(axis: Any, ticks: Sequence[tuple[float, str]]) -> None:
@@ -278,13 +348,21 @@ def _log_ticks(axis: Any, limits: tuple[float, float]) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _band(axes: Axes, series: Series, colour: Any) -> None:
-    """Draws the band of a series: bars through points, shading behind a line."""
+def _band(axes: Axes, series: Series, panel: Panel, colour: Any) -> None:
+    """Draws the band of a series: bars through points, shading behind a line.
+
+    On a logarithmic axis, a bar that begins at 0 or below begins at the lower limit, or else at its point.
+    """
     if series.band is None:
         return
     x, low, high = (np.asarray(values, dtype=float) for values in (series.x, *series.band))
     if series.kind == "points":
-        axes.vlines(x, low, high, color=colour, linewidth=1.0, alpha=0.6, clip_on=False)
+        seen = _within(x, panel.x_range)
+        if panel.log_y:
+            bottom = panel.y_range[0] or np.asarray(series.y, dtype=float)
+            low = np.where(low > 0.0, low, bottom)
+            seen &= (low > 0.0) & (high > 0.0)
+        axes.vlines(x[seen], low[seen], high[seen], color=colour, linewidth=1.0, alpha=0.6, clip_on=False)
     else:
         axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 

@@ -69,10 +69,15 @@ def heading(of: SizedFigure, text: str, labels: Sequence[str] = (), ticks: str =
 
 
 def curve(axes: Axes, x: Array, y: Array, place: int, *, step: bool = False, **options: Any) -> None:
-    """Draws a line with the `place`-th colour and dash pattern; skips NaN. With `step`, draws the line as steps."""
+    """Draws a line with the `place`-th colour and dash pattern; skips NaN. With `step`, draws the line as steps.
+
+    A line of a single value is a dot.
+    """
     kept = np.isfinite(x) & np.isfinite(y)
     x, y = thin(x[kept], y[kept])
     styling: dict[str, Any] = {"color": style.colour(place), "linestyle": style.dashes(place)} | options
+    if len(x) == 1:
+        styling = {"marker": "o", "markersize": 3} | styling
     axes.plot(x, y, drawstyle="steps-post" if step else "default", **styling)
 
 

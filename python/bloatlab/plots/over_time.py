@@ -270,7 +270,8 @@ def draw_time_panel(
     events = [t for t in panel.ticks if len(t.times)]
     if log:
         low = 0.1 * min(float(np.median(y)) for y in _positive(panel))
-        high = max(float(np.max(y)) for y in _positive(panel))
+        drawn = [*_positive(panel), *(line.top for line, _ in panel.lines if tops and line.top is not None)]
+        high = max(float(np.nanmax(y, initial=0.0)) for y in drawn)
         elements.log_scale(axes, "y")
         axes.set_ylim(low, high * (high / low) ** (0.05 + 0.09 * len(events)))
     else:

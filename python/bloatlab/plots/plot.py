@@ -100,6 +100,7 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
             users = ", ".join(of for of in NAMES if name in kind_named(of).uses)
             raise Unfit(f"--{name.removesuffix('s')}: {chosen.name} does not use it; kinds that do: {users}")
 
+    options = replace(options, title=files.escaped(options.title))
     labels = [found.label] if isinstance(found, Sweep) else [run.label for run in found]
     title = options.title or f"{chosen.name}: {', '.join(labels)}"
     if isinstance(found, list) and (options.title or chosen.name != "overview"):  # the overview's own title has it

@@ -189,7 +189,7 @@ def over_seeds(of: Sweep, rows: pl.DataFrame, column: str) -> OverSeeds | None:
         return OverSeeds(found.median, found.low, found.high)
     if not all(map(math.isfinite, numbers)):
         return OverSeeds(math.inf, math.inf, math.inf)
-    over = interval(numbers).of_amount()
+    over = interval(numbers) if min(numbers) < 0.0 else interval(numbers).of_amount()
     return OverSeeds(over.mean, *over.ends)
 
 

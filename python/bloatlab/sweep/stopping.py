@@ -179,7 +179,7 @@ def gather_until(
             # if the deviation stayed constant, the width would fall as 1 / sqrt(n); but it may change, so n is at most
             # doubled
             else:
-                guess = math.ceil(stop.seeds * stop.over**2) if math.isfinite(stop.over) else 2 * stop.seeds
+                guess = math.ceil(stop.seeds * min(stop.over, 1.5) ** 2)
                 wanted[at] = min(max(guess, stop.seeds + 1), 2 * stop.seeds, until.most)
     kept = [have[at][n] for n in range(len(seeds)) for at in have if n < stops[at].seeds]
     return Reached(Gathered([p for p, _ in kept], [v for _, v in kept], found, ran), [stops[at] for at in have])

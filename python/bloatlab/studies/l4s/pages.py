@@ -187,12 +187,13 @@ def _line(label: str, n: int, of: int, runs: Runs, cases: Sequence[Case], measur
 
 def _pairs(runs: Runs) -> Drawn:
     printed, diagonal = rates(), np.array([0.03, 90.0])
+    beside = (diagonal * [1.0, 1 / 1.5], diagonal * [1.5, 1.0])  # x and y of the line of 1.5, within the panel
     panels: list[list[Series]] = []
     for rate in (50.0, 10.0):
         series = [Series("equal", diagonal, diagonal, colour=style.PUBLISHED, quiet=True)]
         series += [
-            Series("a factor of 1.5", diagonal, diagonal * f, colour=style.PUBLISHED, dashed=True, quiet=True)
-            for f in (1.5, 1 / 1.5)
+            Series("a factor of 1.5", x, y, colour=style.PUBLISHED, dashed=True, quiet=True)
+            for x, y in (beside, beside[::-1])
         ]
         for n, (label, begins) in enumerate(QUEUES):
             cases = [x for x in c.of_queue(begins) if x.rate == rate and str(x) in runs]
