@@ -5,7 +5,10 @@ that must fail.
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,6 +74,17 @@ def test_a_suite_writes_its_page_and_the_scenarios_that_were_run(say: Say, tmp_p
     assert say("run", out / "scenarios" / "a3.toml")[0] == 0
 
 
+def test_a_terminal_of_80_columns_shows_each_figure_beside_its_limit() -> None:
+    codel = ("--suite", "aqm", "--queue", "codel", "--case", "4.3 at 1 Mbit/s", "--jobs", "1")
+    command = [sys.executable, "-c", "from bloatlab.cli import main; main()", "judge", *codel]
+    env = os.environ | {"COLUMNS": "80"}
+    text = subprocess.run(command, env=env, check=False, capture_output=True, text=True).stdout
+    heads = [line for line in text.splitlines() if "measured" in line]
+    assert [head.split() for head in heads] == [["verdict", "criterion", "measured", "limit", "by"]]
+    assert re.search(r"^met +95th percentile of +0\.\d+ .*<= 0\.5 of droptail +ours$", text, re.MULTILINE)
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_a_figure_without_the_last_phases_says_so(say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measures, "MOST_STAYS", 3)
     a3 = ("judge", "--suite", "bbr", "--cc", "bbr3", "--case", "A.3", "--no-store", "--jobs", "1")
@@ -119,7 +133,7 @@ def test_a_controller_without_phases_is_not_judged_by_phases(say: Say) -> None:
     code, text, _ = say("judge", "--suite", "bbr", "--cc", "cubic", "--case", "A.3", "--no-store")
     assert code == 0
     assert text.startswith("cubic: 0 met, 1 not applicable")
-    assert "traces no phases" in text
+    assert "not applicable" in text.split("measured", 1)[1]
 
 
 def test_a_figure_is_compared_with_the_reference_that_does_worse() -> None:

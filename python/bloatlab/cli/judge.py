@@ -10,7 +10,7 @@ from bloatlab.cli.options import ForceFile
 from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.files import has, write
 from bloatlab.judge import STACK, Judged, Suite, judged, names, suite
-from bloatlab.judge.page import claim, table, write_pages
+from bloatlab.judge.page import claim, tables, write_pages
 from bloatlab.judge.verdicts import junit
 from bloatlab.sweep import watch
 from bloatlab.terminal import Console, show
@@ -97,7 +97,7 @@ def _suites(asked: str | None, cc: str | None, queue: str | None, case: str | No
 def _show(done: list[Judged], suites: int) -> None:
     """Prints one line for each verdict of a suite on a controller, queue or transport.
 
-    If there are no more verdicts than suites, each line is followed by the table of the verdict's criteria.
+    If there are no more verdicts than suites, each line is followed by a table of criteria for each case.
     """
     screen = Console()
     for one in done:
@@ -106,5 +106,6 @@ def _show(done: list[Judged], suites: int) -> None:
         )
         if len(done) <= suites:
             screen.print()
-            show(table(one), screen)
-            screen.print()
+            for case in tables(one):
+                show(case, screen)
+                screen.print()

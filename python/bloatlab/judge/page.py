@@ -37,18 +37,18 @@ _MARKS: Mapping[Word, str] = {"met": "met", "not met": "NOT", "not applicable": 
 _BY = {"document": "the document", "ours": "ours"}
 
 
-def table(judged: Judged) -> TextTable:
-    """Makes the table of a controller's criteria, with figures and limits."""
-    rows = [
-        row(one.case.section if place == 0 else "", *_cells(r))
-        for one in judged.tried
-        for place, r in enumerate(one.rulings)
-    ]
-    rows += [
-        row(o.section, TextCell("cannot be judged here", "muted"), o.title, o.reason, "", "") for o in judged.outside
-    ]
-    columns = ["case", "verdict", "criterion", "measured", "limit", "limit by"]
-    return TextTable(judged.suite.title, columns, rows, left=len(columns))
+def tables(judged: Judged) -> Iterator[TextTable]:
+    """Yields a table for each case of a controller, with figures and limits, for a terminal.
+
+    A single table would be too wide for 80 columns, and would be split between the figures and the limits.
+    """
+    for one in judged.tried:
+        rows = [row(*_cells(r)[:-1], r.criterion.by) for r in one.rulings]
+        columns = ["verdict", "criterion", "measured", "limit", "by"]
+        yield TextTable(f"{one.case.section} {one.case.title}: {one.word}", columns, rows, left=len(columns))
+    if judged.outside:
+        rows = [row(o.section, o.title, o.reason) for o in judged.outside]
+        yield TextTable("Cannot be judged here", ["section", "title", "reason"], rows, left=3)
 
 
 def _cells(r: Ruling) -> list[str | TextCell]:
