@@ -168,6 +168,16 @@ def test_a_class_that_fails_gets_its_line_alone(say: Say, tmp_path: Path) -> Non
     assert "same command" not in err
 
 
+def test_the_suites_and_their_cases_are_listed(say: Say) -> None:
+    code, text, _ = say("list", "suites")
+    assert code == 0
+    assert all(f"{one} {suite(one).title}" in text for one in names())
+    text = say("list", "suites", "bbr")[1]
+    assert "bloatlab judge --suite NAME" in text
+    assert all(f"{case.section} {case.title}" in text for case in suite("bbr").cases)
+    assert "suites" in say("list", "judge")[2]
+
+
 def test_a_case_needs_no_document_if_only_one_has_it() -> None:
     assert [case.section for case in suite("aqm").only("5.2").cases] == ["RFC 7928 5.2"]
     assert [case.section for case in suite("rfc9743").only("5.2").cases] == ["5.2"]

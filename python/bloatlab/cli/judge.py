@@ -43,7 +43,7 @@ def command(
         bloatlab judge --suite all --cc all --out matrix
 
     Args:
-        suite_name: The suite, such as bbr or rfc9743 (docs/judge.md lists them), or all.
+        suite_name: The suite, such as bbr or rfc9743 (bloatlab list suites), or all.
         cc: The controller: a name (bloatlab list tcp), FILE.py:CLASS (a controller or a transport), FILE.toml:STACK, or
             all. For rfc8867, a media controller. Repeat the option to compare several.
         queue: The queue, for aqm: as in a scenario ("codel target 15ms"), a law in FILE.py:CLASS, FILE.toml:LINK, or
