@@ -36,6 +36,11 @@ from bloatlab.tables import TextCell, TextTable, counted, row
 
 #: Verdicts as shown in the matrix cells.
 _MARKS: Mapping[Word, str] = {"met": "met", "not met": "NOT", "not applicable": "n/a", "cannot be judged here": "-"}
+#: Part of the caption of a chart of goodput.
+_ABOVE_THE_RATE = (
+    "Goodput counts data that arrived in order. When a retransmission fills a hole, all data behind the hole count at"
+    " once, so the curve can exceed the rate of the link."
+)
 _BY = {"document": "the document", "ours": "ours"}
 
 
@@ -115,7 +120,7 @@ def _write_one(one: Judged, folder: Path) -> None:
     for tried in one.tried:
         if tried.scenario is not None:
             files.write(folder / "scenarios" / f"{tried.case.id}.toml", tried.scenario.as_toml())
-    write(page(one), folder / "index.html")
+    write(page(one, folder), folder / "index.html")
 
 
 def _safe(name: str) -> str:
@@ -131,11 +136,11 @@ def _places(names: Iterable[tuple[str, str]]) -> list[str]:
     return found
 
 
-def page(judged: Judged) -> Page:
-    """Makes the page for one controller and suite."""
+def page(judged: Judged, folder: Path) -> Page:
+    """Makes the page for one controller and suite. `folder` is its folder, relative to where the user is."""
     suite = judged.suite
     lacking = ", without the flows of the transport," if judged.is_transport else ""
-    sections = [_section(judged, one) for one in judged.tried]
+    sections = [_section(judged, one, folder) for one in judged.tried]
     if judged.outside:
         rows = [row(o.section, o.title, o.reason) for o in judged.outside]
         left = TextTable("Cannot be judged here", ["section", "title", "reason"], rows, left=3)
@@ -173,7 +178,7 @@ def _command(judged: Judged) -> str:
     return f"bloatlab judge --suite {judged.suite.name} {judged.suite.option} {shlex.quote(judged.name)}"
 
 
-def _section(judged: Judged, one: Tried) -> Section:
+def _section(judged: Judged, one: Tried, folder: Path) -> Section:
     case = one.case
     rows = [row(*_cells(r)) for r in one.rulings]
     columns = ["verdict", "criterion", "measured", "limit", "limit by"]
@@ -184,7 +189,7 @@ def _section(judged: Judged, one: Tried) -> Section:
     ]
     level = f" ({case.level})" if case.level else ""
     again = f"{_command(judged)} --case {shlex.quote(case.section)}"
-    lines = [f"bloatlab run scenarios/{case.id}.toml", again]
+    lines = [f"bloatlab run {shlex.quote(str(folder / 'scenarios' / f'{case.id}.toml'))}", again]
     if one.scenario is None or judged.is_transport:
         lines = [again]
     blocks: list[Block] = [
@@ -224,7 +229,9 @@ def _figures(section: str, frames: Mapping[str, Any]) -> Iterator[Block]:
     if phases is not None and phases.height:
         panels.append(_phases(phases))
     if panels:
-        yield figure_block(Drawn("", f"case-{section}", f"Case {section}.", panels, min(2, len(panels)), section))
+        above = f" {_ABOVE_THE_RATE}" if any(panel.title == "Goodput" for panel in panels) else ""
+        caption = f"Case {section}.{above}"
+        yield figure_block(Drawn("", f"case-{section}", caption, panels, min(2, len(panels)), section))
 
 
 def _phases(phases: pl.DataFrame) -> Panel:
