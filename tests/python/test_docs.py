@@ -382,7 +382,7 @@ def test_study_readme_has_every_free_parameter_with_its_value():
 @pytest.mark.parametrize(
     ("page", "files"),
     [
-        ("adding-a-controller-in-python.md", ["controllers/aimd.py", "controllers/reno.py"]),
+        ("adding-a-controller-in-python.md", ["controllers/aimd.py", "controllers/reno.py", "controllers/gentle.py"]),
         ("adding-a-law-in-python.md", ["laws/patience.py", "laws/codel.py"]),
     ],
 )
