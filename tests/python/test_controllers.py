@@ -493,13 +493,3 @@ def test_classes_are_given_by_name(written: Write):
             bloatlab.run(file, sets=sets, controllers=given)  # pyright: ignore[reportArgumentType]
     network = bloatlab.Network(file, sets=sets, controllers={"fixed": Fixed})
     assert equal(network.finish(), bloatlab.run(file, sets=sets, controllers={"fixed": Fixed}))
-
-
-def test_a_lower_window_without_a_lower_threshold_is_undone_by_slow_start(written: Callable[[str], Path]):
-    text = (EXAMPLES / "gentle.py").read_text().replace("class Gentle", "class Mine")
-    waits: list[float] = []
-    for own in (text, re.sub(r"return Drive\(lower, lower\).*", "return lower", text)):
-        found = bloatlab.run(written(own), sets={"link.up.queue.droptail.limit": "250p"})
-        waits.append(found.summary["links"]["up"]["sojourn_ms"]["mean"])
-    assert waits[0] < 20
-    assert waits[1] > 100
