@@ -21,7 +21,8 @@
 #   make wheel    a wheel for any Linux of glibc 2.17 or newer, and an sdist, in dist/           (docs/install.md)
 #   make release  wheels for x86-64 and ARM, glibc and musl, the sdist, SBOM, notes and checksums, in dist/   (TARGETS=...)
 #   make test-wheel  install the wheel in an empty environment of every Python on this machine, and run README's commands
-#   make docs     write docs/scenario.md, docs/scenario/ and the tables of docs/results.md from what the core declares
+#   make docs     write docs/scenario.md, docs/scenario/ and the tables of docs/results.md from what the core declares, and the
+#                 tables of docs/classroom.md from runs
 #   make judge    judge all controllers by all suites, in runs/judge, which `make site` then includes   (docs/judge.md)
 #   make site     the docs as a site, in target/site/html: studies with their answers, a page per discipline, the playground if it is
 #                 built                              (studies without a run are run with one seed; STUDIES= for none)
@@ -260,6 +261,7 @@ test-wheel: $(VENV)/.core-stamp $(VENV)/.dev-stamp
 docs: $(VENV)/.core-stamp
 	$(BIN)/python tools/scenario_doc.py
 	$(BIN)/python tools/results_doc.py
+	@$(STEP) "the answers for teachers" "10 s" $(BIN)/python tools/classroom_doc.py
 
 # Exit code 1 means that a controller misses a criterion. That is a result, not a failure of `make judge`.
 judge: $(VENV)/.core-stamp

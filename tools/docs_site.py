@@ -64,7 +64,7 @@ GUIDES = {
     ],
     "Reference": ["scenario", "results", "glossary", "sources"],
     "Trust": ["validation", "speed"],
-    "Teach": ["classroom"],
+    "Teach": ["classroom", "classroom-handout"],
     "Build": [
         "architecture",
         "adding-a-law-in-python",

@@ -205,7 +205,18 @@ def test_a_scenario_given_as_a_grid_is_told_apart(say, scenario_file: Path):
 def test_schema_and_lists_are_json(say):
     assert json.loads(say("schema")[1])["properties"]["link"]
     lists = json.loads(say("list", "-f", "json")[1])
-    assert set(lists) == {"qdiscs", "links", "modems", "apps", "tcp", "grades", "measures", "workloads", "studies"}
+    assert set(lists) == {
+        "qdiscs",
+        "links",
+        "modems",
+        "apps",
+        "tcp",
+        "grades",
+        "measures",
+        "workloads",
+        "studies",
+        "suites",
+    }
     assert "codel" in say("list", "qdiscs")[1]
     assert "cablelabs2012" in say("list", "studies")[1]
     assert "https://doi.org/10.1117/12.333807" in say("list", "mmcn1999")[1]

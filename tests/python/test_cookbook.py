@@ -67,6 +67,13 @@ def test_recipe_prints_its_figures(
             assert f"{value:.{3 if 'Mbit/s' in name else decimals}f}" in printed, f"{command}: {name}"
 
 
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda text: text.splitlines()[0])
+def test_sentences_below_a_table_repeat_no_figure(recipe: str):
+    """The tables are compared with runs. A computed delay or share in a sentence would differ from them one day."""
+    below = recipe[recipe.rindex("|\n") :]
+    assert re.findall(r"[\d.]+ (?:ms|%)", below) == []
+
+
 def test_there_are_ten_recipes_and_each_file_has_one():
     assert len(RECIPES) == 10
     named = set(re.findall(r"examples/homes/([\w-]+\.toml)", "".join(RECIPES)))

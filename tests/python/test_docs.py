@@ -382,7 +382,7 @@ def test_study_readme_has_every_free_parameter_with_its_value():
 @pytest.mark.parametrize(
     ("page", "files"),
     [
-        ("adding-a-controller-in-python.md", ["controllers/aimd.py", "controllers/reno.py"]),
+        ("adding-a-controller-in-python.md", ["controllers/aimd.py", "controllers/reno.py", "controllers/gentle.py"]),
         ("adding-a-law-in-python.md", ["laws/patience.py", "laws/codel.py"]),
     ],
 )
@@ -390,3 +390,17 @@ def test_a_page_shows_the_files_as_they_are(page: str, files: list[str]):
     shown = re.findall(r"```python\n(.*?)```\n", (ROOT / "docs" / page).read_text(), flags=re.DOTALL)
     for file in files:
         assert (ROOT / "examples" / file).read_text() in shown, f"{page} does not show {file} as it is"
+
+
+def test_the_example_that_uses_delay_fills_the_buffer_without_a_lower_threshold(tmp_path: Path):
+    waits: list[float] = []
+    for own in (r"\g<0>", "return lower"):
+        for file in (ROOT / "examples" / "controllers").glob("*"):
+            if file.is_file():
+                text = re.sub(r"return Drive\(lower, lower\).*", own, file.read_text())
+                (tmp_path / file.name).write_text(text)
+        sets = {"tcp.mine.python": {"controller": "gentle.py:Gentle"}, "link.up.queue.droptail.limit": "250p"}
+        found = bloatlab.run(tmp_path / "home.toml", sets=sets).summary
+        waits.append(found["links"]["up"]["sojourn_ms"]["mean"])
+    assert waits[0] < 50
+    assert waits[1] > 300

@@ -309,3 +309,24 @@ def test_the_first_minute_and_an_essay_fit_and_are_accessible(width: int, scheme
     found.page.locator(".guess button").first.click()
     until(found, "document.querySelector('#essay .answer').dataset.broken !== undefined")
     fits()
+
+
+def test_every_button_of_the_header_is_in_sight_on_a_phone(page: Open):
+    found = page(width=390, height=844)
+    ends = "[...document.querySelectorAll('.actions > *')].map(e => e.getBoundingClientRect())"
+    assert found.page.evaluate(f"{ends}.every(r => r.left >= 0 && r.right <= innerWidth)")
+    assert found.page.inner_text("footer").startswith("bloatlab ")
+    assert "packets fade with age" in found.page.inner_text("#stage")
+
+
+def test_a_bracket_stays_with_the_term_inside_it(page: Open):
+    found = page(width=390, height=844)
+    press(found, "Start an upload")
+    assert (
+        found.page.evaluate(
+            """() => [...document.querySelectorAll("#why .term")].filter((term) => term.previousSibling?.textContent
+        .endsWith("(") && getComputedStyle(term.parentElement).whiteSpace !== "nowrap").length"""
+        )
+        == 0
+    )
+    assert found.page.locator("#why .joined").count() > 0

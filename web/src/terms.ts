@@ -16,7 +16,10 @@ export function explained(text: string): (string | HTMLElement)[] {
   for (const { 0: word, index } of text.matchAll(WORDS)) {
     if (seen.has(word)) continue;
     seen.add(word);
-    parts.push(text.slice(end, index), h("button", { type: "button", class: "term", "aria-describedby": idOf(word) }, word));
+    const term = h("button", { type: "button", class: "term", "aria-describedby": idOf(word) }, word);
+    // a line may end before and after a button, which would separate a bracket from the term inside it
+    if (text[index - 1] === "(") parts.push(text.slice(end, index - 1), h("span", { class: "joined" }, "(", term));
+    else parts.push(text.slice(end, index), term);
     end = index + word.length;
   }
   return [...parts, text.slice(end)];

@@ -1,5 +1,6 @@
 """`bloatlab judge`: the test cases of a document, with a verdict for each criterion."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from bloatlab.cli.options import ForceFile
 from bloatlab.cli.runs import RUNNING, Running
 from bloatlab.files import has, write
 from bloatlab.judge import STACK, Judged, Suite, judged, names, suite
-from bloatlab.judge.page import claim, table, write_pages
+from bloatlab.judge.page import claim, tables, write_pages
 from bloatlab.judge.verdicts import junit
 from bloatlab.sweep import watch
 from bloatlab.terminal import Console, show
@@ -22,8 +23,8 @@ _JUNIT = b'<testsuites name="bloatlab judge"'
 def command(
     *,
     suite_name: Annotated[str | None, Parameter(name="--suite")] = None,
-    cc: str | None = None,
-    queue: str | None = None,
+    cc: tuple[str, ...] = (),
+    queue: tuple[str, ...] = (),
     case: str | None = None,
     out: Path | None = None,
     junit_to: Annotated[Path | None, Parameter(name="--junit")] = None,
@@ -37,21 +38,22 @@ def command(
 
         bloatlab judge --suite bbr --cc bbr3
         bloatlab judge --suite bbr --cc mine.py:Mine --case A.10
+        bloatlab judge --suite rfc9743 --cc mine.py:Mine --cc cubic --out mine
         bloatlab judge --suite aqm --queue 'fq_codel target 15ms'
         bloatlab judge --suite all --cc all --out matrix
 
     Args:
-        suite_name: The suite, such as bbr or rfc9743 (docs/judge.md lists them), or all.
+        suite_name: The suite, such as bbr or rfc9743 (bloatlab list suites), or all.
         cc: The controller: a name (bloatlab list tcp), FILE.py:CLASS (a controller or a transport), FILE.toml:STACK, or
-            all. For rfc8867, a media controller.
+            all. For rfc8867, a media controller. Repeat the option to compare several.
         queue: The queue, for aqm: as in a scenario ("codel target 15ms"), a law in FILE.py:CLASS, FILE.toml:LINK, or
-            all.
+            all. Repeat the option to compare several.
         case: Run only this case, such as A.10.
-        out: Folder for the page, the verdicts as JSON and JUnit, and the scenarios that were run.
+        out: Folder for the page, the verdicts as JSON, JUnit, CSV and LaTeX, and the scenarios that were run.
         junit_to: Write the verdicts to this file as JUnit XML, for CI systems.
     """
     suites = _suites(suite_name, cc, queue, case)
-    name = str(cc or queue)
+    asked = cc or queue
     replaceable(junit_to, force=force, ours=lambda of: has(of, _JUNIT), kind="a file of `bloatlab judge --junit`")
     if out is not None:
         hold(out)
@@ -61,35 +63,35 @@ def command(
     done: list[Judged] = []
     with run.executor(console) as executor:
         for one in suites:
-            done += judged(one, name, store=kept, watch=watch(f"judge {one.name}", console), executor=executor)
+            done += judged(one, asked, store=kept, watch=watch(f"judge {one.name}", console), executor=executor)
     if junit_to is not None:
         writing(junit_to, lambda: write(junit_to, junit(done)))
     if out is not None:
-        writing(out, lambda: write_pages(done, out))
+        writing(out, lambda: write_pages(done, out, asked))
     _show(done, len(suites))
     return 0 if all(one.kept for one in done) else 1
 
 
-def _suites(asked: str | None, cc: str | None, queue: str | None, case: str | None) -> list[Suite]:
+def _suites(asked: str | None, cc: Sequence[str], queue: Sequence[str], case: str | None) -> list[Suite]:
     """Returns the suites to run. Raises `BadInput`, `JudgeError`."""
-    if asked is None or (cc is None and queue is None):
+    if asked is None or not (cc or queue):
         known = ", ".join([*names(), "all"])
-        given = "--cc" if queue is None else "--queue"
+        given = "--queue" if queue else "--cc"
         option = given if asked in (None, "all") else suite(asked).option
         example = {"--cc": "--suite bbr --cc bbr3", "--queue": "--suite aqm --queue codel"}[option]
         raise BadInput(f"judge: give --suite ({known}) and {option}, such as: bloatlab judge {example}")
-    if cc is not None and queue is not None:
+    if cc and queue:
         raise BadInput("judge: --cc and --queue cannot be combined; a suite judges one of them")
     if case is not None and asked == "all":
         raise BadInput(f"judge: --case {case} needs one suite: {', '.join(names())}")
     suites = [suite(name) for name in (names() if asked == "all" else [asked])]
-    given = "--cc" if queue is None else "--queue"
+    given = "--queue" if queue else "--cc"
     if asked != "all" and suites[0].option != given:
         fitting = " or ".join(name for name in names() if suite(name).option == given)
         raise BadInput(f"judge: --suite {asked} takes {suites[0].option}; {given} is for --suite {fitting}")
-    if queue is not None:
+    if queue:
         suites = [one for one in suites if one.queues]
-    elif asked == "all" and cc != "all":  # only these suites judge TCP controllers
+    elif asked == "all" and any(name != "all" for name in cc):  # only these suites judge TCP controllers
         suites = [one for one in suites if one.subject == STACK]
     return suites if case is None else [one.only(case) for one in suites]
 
@@ -97,7 +99,7 @@ def _suites(asked: str | None, cc: str | None, queue: str | None, case: str | No
 def _show(done: list[Judged], suites: int) -> None:
     """Prints one line for each verdict of a suite on a controller, queue or transport.
 
-    If there are no more verdicts than suites, each line is followed by the table of the verdict's criteria.
+    If there are no more verdicts than suites, each line is followed by a table of criteria for each case.
     """
     screen = Console()
     for one in done:
@@ -106,5 +108,6 @@ def _show(done: list[Judged], suites: int) -> None:
         )
         if len(done) <= suites:
             screen.print()
-            show(table(one), screen)
-            screen.print()
+            for case in tables(one):
+                show(case, screen)
+                screen.print()

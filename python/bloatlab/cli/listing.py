@@ -19,11 +19,11 @@ Entry = dict[str, Any]
 
 
 def command(what: str | None = None, name: str | None = None, /, *, form: TextJson = "text") -> int:
-    """List disciplines, links, modems, applications, TCP presets, grades, measures, workloads, studies; describe one.
+    """List disciplines, links, applications, TCP presets, measures, workloads, studies, suites ...; describe one.
 
     Args:
-        what: A kind (qdiscs, links, modems, apps, tcp, grades, measures, workloads, studies), or an entry to describe:
-            codel.
+        what: A kind (qdiscs, links, modems, apps, tcp, grades, measures, workloads, studies, suites), or an entry to
+            describe: codel.
         name: An entry of this kind: measures sojourn_ms.
     """
     kinds = _kinds(what)
@@ -47,31 +47,39 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
 def _kinds(what: str | None) -> dict[str, list[Entry]]:
     """Returns the entries of every kind, in the order in which `bloatlab list` shows the kinds.
 
-    The list of studies stays empty if `what` names one of the other kinds or one of their entries, because importing
-    the studies takes longer than everything else.
+    The lists of studies and suites stay empty if `what` names one of the other kinds or one of their entries, because
+    importing them takes longer than everything else.
     """
     workloads = [
         {"name": w.name, "doc": w.words, "source": w.source, "params": dict(w.parameters)} for w in WORKLOADS.values()
     ]
     measures = [_of_measure(measure) for measure in declarations()]
-    known = catalogue() | {"modems": _modems(), "measures": measures, "workloads": workloads, "studies": []}
-    others = {*_TITLES} - {"studies"} | {
+    known = catalogue() | {
+        "modems": _modems(),
+        "measures": measures,
+        "workloads": workloads,
+        "studies": [],
+        "suites": [],
+    }
+    others = {*_TITLES} - {"studies", "suites"} | {
         name for entries in known.values() for entry in entries for name in _names(entry)
     }
-    if what not in others:
+    if what not in others and what != "suites":
         known["studies"] = _studies()
+    if what not in others and what != "studies":
+        known["suites"] = _suites()
     return {kind: known[kind] for kind in _TITLES}
 
 
 def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -> None:
     """Prints a table for each chosen kind.
 
-    `whole` means that all kinds are listed. To keep that page short, some kinds show only names, and measures are left
-    out.
+    `whole` means that all kinds are listed. To keep that page short, some kinds show only names, and the kinds in
+    `_APART` are left out.
     """
     for place, (kind, entries) in enumerate(chosen.items()):
-        if whole and kind == "measures":
-            continue  # the page would be too long; its last line says how to list these entries
+        if whole and kind in _APART:
+            continue
         if whole and kind in _BY_NAME:
             title, where = _TITLES[kind]
             console.say_wrapped(f"{title} ({where}): {', '.join(e['name'] for e in entries)}")
@@ -83,8 +91,8 @@ def _page(chosen: Mapping[str, list[Entry]], console: Console, *, whole: bool) -
         show(TextTable("{} ({})".format(*_TITLES[kind]), ["", ""], rows, left=2), console)
     if not whole:
         console.print()
-    more = "NAME describes one of these; list measures lists all measures." if whole else "NAME describes one of these."
-    console.say_wrapped(f"bloatlab list {more}")
+    more = f" Also: {', '.join(f'list {kind}' for kind in _APART)}." if whole else ""
+    console.say_wrapped(f"bloatlab list NAME describes one of these.{more}")
 
 
 #: For each kind, its title, and where its names are used (a scenario key, file or command). `bloatlab list` shows the
@@ -99,9 +107,12 @@ _TITLES = {
     "tcp": ("TCP stacks", "app.NAME.tcp, tcp.NAME.preset"),
     "workloads": ("Scenarios by name", "bloatlab run NAME --set PARAMETER=VALUE"),
     "studies": ("Studies", "bloatlab reproduce NAME"),
+    "suites": ("Suites of test cases", "bloatlab judge --suite NAME"),
 }
 
 
+#: If all kinds are listed, the page would be too long with these; its last line says how to list them.
+_APART = ("measures", "suites")
 #: If all kinds are listed, only the names of the entries of these kinds are printed.
 _BY_NAME = {"links", "modems", "grades"}
 
@@ -142,6 +153,15 @@ def _studies() -> list[Entry]:
             "experiments": dict(of.experiments),
         }
         for of in map(study, STUDIES)
+    ]
+
+
+def _suites() -> list[Entry]:
+    from bloatlab.judge import names, suite  # noqa: PLC0415
+
+    return [
+        {"name": of.name, "doc": of.title, "source": of.source, "cases": {c.section: c.title for c in of.cases}}
+        for of in map(suite, names())
     ]
 
 
@@ -271,6 +291,8 @@ def _print_entry(kind: str, entry: Entry, console: Console) -> None:
         tables = [TextTable("", ["parameter", "default", "meaning"], rows, left=3)]
     experiments = [row(f"-e {name}", text) for name, text in entry.get("experiments", {}).items()]
     tables.append(TextTable("", ["experiment", "what"], experiments, left=2))
+    cases = [row(section, title) for section, title in entry.get("cases", {}).items()]
+    tables.append(TextTable("", ["case", "title"], cases, left=2))
     for table in tables:
         if table.rows:
             console.print()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import polars as pl
 
 from bloatlab import files
 from bloatlab.judge import measures
+from bloatlab.judge.exports import csv_text, latex
 from bloatlab.judge.suites import JudgeError, case_id
 from bloatlab.judge.verdicts import TONES, WORDS, Judged, Ruling, Tried, Word, junit
 from bloatlab.plots import Panel, Series
@@ -34,21 +36,26 @@ from bloatlab.tables import TextCell, TextTable, counted, row
 
 #: Verdicts as shown in the matrix cells.
 _MARKS: Mapping[Word, str] = {"met": "met", "not met": "NOT", "not applicable": "n/a", "cannot be judged here": "-"}
+#: Part of the caption of a chart of goodput.
+_ABOVE_THE_RATE = (
+    "Goodput counts data that arrived in order. When a retransmission fills a hole, all data behind the hole count at"
+    " once, so the curve can exceed the rate of the link."
+)
 _BY = {"document": "the document", "ours": "ours"}
 
 
-def table(judged: Judged) -> TextTable:
-    """Makes the table of a controller's criteria, with figures and limits."""
-    rows = [
-        row(one.case.section if place == 0 else "", *_cells(r))
-        for one in judged.tried
-        for place, r in enumerate(one.rulings)
-    ]
-    rows += [
-        row(o.section, TextCell("cannot be judged here", "muted"), o.title, o.reason, "", "") for o in judged.outside
-    ]
-    columns = ["case", "verdict", "criterion", "measured", "limit", "limit by"]
-    return TextTable(judged.suite.title, columns, rows, left=len(columns))
+def tables(judged: Judged) -> Iterator[TextTable]:
+    """Yields a table for each case of a controller, with figures and limits, for a terminal.
+
+    A single table would be too wide for 80 columns, and would be split between the figures and the limits.
+    """
+    for one in judged.tried:
+        rows = [row(*_cells(r)[:-1], r.criterion.by) for r in one.rulings]
+        columns = ["verdict", "criterion", "measured", "limit", "by"]
+        yield TextTable(f"{one.case.section} {one.case.title}: {one.word}", columns, rows, left=len(columns))
+    if judged.outside:
+        rows = [row(o.section, o.title, o.reason) for o in judged.outside]
+        yield TextTable("Cannot be judged here", ["section", "title", "reason"], rows, left=3)
 
 
 def _cells(r: Ruling) -> list[str | TextCell]:
@@ -70,8 +77,8 @@ def claim(folder: Path) -> None:
         )
 
 
-def write_pages(done: Sequence[Judged], folder: Path) -> None:
-    """Writes the verdicts, a page and the scenarios into the folder.
+def write_pages(done: Sequence[Judged], folder: Path, asked: Sequence[str] = ()) -> None:
+    """Writes the verdicts, a page and the scenarios into the folder. `asked` are the values of --cc or --queue.
 
     If `done` has several entries, the page in the folder is a matrix of all verdicts. Each entry then has a subfolder,
     which contains the entry's own page and scenarios.
@@ -86,23 +93,25 @@ def write_pages(done: Sequence[Judged], folder: Path) -> None:
                 empty.rmdir()
     files.write(folder / "verdicts.json", json_text([one.as_data() for one in done]))
     files.write(folder / "junit.xml", junit(done))
+    files.write(folder / "verdicts.csv", csv_text(done))
+    files.write(folder / "verdicts.tex", latex(done))
     if len(done) == 1:
         _write_one(done[0], folder)
         return
-    write(matrix_page(done), folder / "index.html")
-    for one in done:
-        _write_one(one, folder / one.suite.name / _safe(one.name))
+    write(matrix_page(done, asked), folder / "index.html")
+    for one, place in zip(done, _places((one.suite.name, one.name) for one in done), strict=True):
+        _write_one(one, folder / place)
 
 
 def _earlier(folder: Path) -> list[tuple[Path, list[str]]]:
     """Returns the folder and the sections of each verdict in verdicts.json; empty if it has none of ours."""
     try:
         found = json.loads(files.read_text(folder / "verdicts.json"))
-        names = [(_safe(one["suite"]), _safe(one["controller"])) for one in found]
+        names = _places((one["suite"], one["controller"]) for one in found)
         cases = [[str(case["section"]) for case in one["cases"]] for one in found]
     except (OSError, ValueError, LookupError, TypeError):
         return []
-    pages = [folder] if len(names) == 1 else [folder / suite / name for suite, name in names]
+    pages = [folder] if len(names) == 1 else [folder / name for name in names]
     return [(page, of) for page, of in zip(pages, cases, strict=True) if ".." not in page.relative_to(folder).parts]
 
 
@@ -111,18 +120,27 @@ def _write_one(one: Judged, folder: Path) -> None:
     for tried in one.tried:
         if tried.scenario is not None:
             files.write(folder / "scenarios" / f"{tried.case.id}.toml", tried.scenario.as_toml())
-    write(page(one), folder / "index.html")
+    write(page(one, folder), folder / "index.html")
 
 
 def _safe(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
 
 
-def page(judged: Judged) -> Page:
-    """Makes the page for one controller and suite."""
+def _places(names: Iterable[tuple[str, str]]) -> list[str]:
+    """Returns a subfolder for each suite and controller; two names that differ only in unsafe characters get two."""
+    found: list[str] = []
+    for suite, name in names:
+        place = f"{_safe(suite)}/{_safe(name)}"
+        found.append(next(one for n in itertools.count(1) if (one := place if n == 1 else f"{place}-{n}") not in found))
+    return found
+
+
+def page(judged: Judged, folder: Path) -> Page:
+    """Makes the page for one controller and suite. `folder` is its folder, relative to where the user is."""
     suite = judged.suite
     lacking = ", without the flows of the transport," if judged.is_transport else ""
-    sections = [_section(judged, one) for one in judged.tried]
+    sections = [_section(judged, one, folder) for one in judged.tried]
     if judged.outside:
         rows = [row(o.section, o.title, o.reason) for o in judged.outside]
         left = TextTable("Cannot be judged here", ["section", "title", "reason"], rows, left=3)
@@ -160,7 +178,7 @@ def _command(judged: Judged) -> str:
     return f"bloatlab judge --suite {judged.suite.name} {judged.suite.option} {shlex.quote(judged.name)}"
 
 
-def _section(judged: Judged, one: Tried) -> Section:
+def _section(judged: Judged, one: Tried, folder: Path) -> Section:
     case = one.case
     rows = [row(*_cells(r)) for r in one.rulings]
     columns = ["verdict", "criterion", "measured", "limit", "limit by"]
@@ -171,7 +189,7 @@ def _section(judged: Judged, one: Tried) -> Section:
     ]
     level = f" ({case.level})" if case.level else ""
     again = f"{_command(judged)} --case {shlex.quote(case.section)}"
-    lines = [f"bloatlab run scenarios/{case.id}.toml", again]
+    lines = [f"bloatlab run {shlex.quote(str(folder / 'scenarios' / f'{case.id}.toml'))}", again]
     if one.scenario is None or judged.is_transport:
         lines = [again]
     blocks: list[Block] = [
@@ -211,7 +229,9 @@ def _figures(section: str, frames: Mapping[str, Any]) -> Iterator[Block]:
     if phases is not None and phases.height:
         panels.append(_phases(phases))
     if panels:
-        yield figure_block(Drawn("", f"case-{section}", f"Case {section}.", panels, min(2, len(panels)), section))
+        above = f" {_ABOVE_THE_RATE}" if any(panel.title == "Goodput" for panel in panels) else ""
+        caption = f"Case {section}.{above}"
+        yield figure_block(Drawn("", f"case-{section}", caption, panels, min(2, len(panels)), section))
 
 
 def _phases(phases: pl.DataFrame) -> Panel:
@@ -225,9 +245,11 @@ def _phases(phases: pl.DataFrame) -> Panel:
     return Panel(title, "time (s)", "", [stays], y_range=(-0.5, len(names) - 0.5), y_ticks=ticks)
 
 
-def matrix_page(done: Sequence[Judged]) -> Page:
+def matrix_page(done: Sequence[Judged], asked: Sequence[str] = ()) -> Page:
     """Makes the page with the verdict on every controller in every case."""
     sections: list[Section] = []
+    places = _places((one.suite.name, one.name) for one in done)
+    links = {(one.suite.name, one.name): f"{place}/index.html" for one, place in zip(done, places, strict=True)}
     for name in dict.fromkeys(one.suite.name for one in done):
         own = [one for one in done if one.suite.name == name]
         rows = [
@@ -244,12 +266,15 @@ def matrix_page(done: Sequence[Judged]) -> Page:
         columns = ["case", "title", *(one.name for one in own)]
         note = "met, NOT (not met), n/a (not applicable), - (cannot be judged here). A cell shows the reason."
         grid = TextTable(own[0].suite.document, columns, rows, note, left=2, keep=True)
-        counts = TextTable("Cases by verdict", ["name", *WORDS], [_counts(one) for one in own])
+        counts = TextTable(
+            "Cases by verdict", ["name", *WORDS], [_counts(one, links[one.suite.name, one.name]) for one in own]
+        )
         sections.append(Section(own[0].suite.title, name, [TableBlock(counts), TableBlock(grid)]))
     suites, names = len(sections), list(dict.fromkeys(one.name for one in done))
     only = done[0].suite if suites == 1 else None
-    chosen = f"--suite {only.name if only else 'all'} {only.option if only else '--cc'} "
-    chosen += shlex.quote(names[0]) if len(names) == 1 else "all"
+    option = only.option if only else "--cc"
+    chosen = f"--suite {only.name if only else 'all'} "
+    chosen += " ".join(f"{option} {shlex.quote(name)}" for name in dict.fromkeys(asked or names))
     return Page(
         title="Controllers and queues by the documents of their field",
         subtitle=f"{counted(len(names), 'name')}, {counted(suites, 'suite')}",
@@ -261,11 +286,9 @@ def matrix_page(done: Sequence[Judged]) -> Page:
     )
 
 
-def _counts(one: Judged) -> list[TextCell]:
+def _counts(one: Judged, link: str) -> list[TextCell]:
     count = one.count
-    return row(
-        TextCell(one.name, link=f"{one.suite.name}/{_safe(one.name)}/index.html"), *(str(count[word]) for word in WORDS)
-    )
+    return row(TextCell(one.name, link=link), *(str(count[word]) for word in WORDS))
 
 
 def _best(done: Sequence[Judged]) -> str:

@@ -40,19 +40,19 @@ Gather = Callable[[Mapping[_Key, Scenario]], Done]
 
 def judged(
     suite: Suite,
-    cc: str,
+    cc: str | Sequence[str],
     *,
     store: Store | None = None,
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> list[Judged]:
-    """Judges the subject `cc`, or every subject if `cc` is "all", with a suite.
+    """Judges one or several subjects with a suite; "all" stands for every subject that we have.
 
     If several subjects need the same run, the run is made only once.
 
     Raises `JudgeError`, `ScenarioError`, and the errors of runs.
     """
-    queries, subjects = _queries(suite.name), chosen(suite, cc)
+    queries, subjects = _queries(suite.name), chosen(suite, [cc] if isinstance(cc, str) else cc)
     usual = measure(queries, trace=suite.subject == STACK)
     other = {one.name: measure(queries, trace=False, run=one.transport.runner()) for one in subjects if one.transport}
 

@@ -69,8 +69,16 @@ def _tables(tree: dict[str, Any], path: Sequence[str]) -> list[dict[str, Any]]:
     return [found for table in tree.values() for found in _tables(table, rest)]
 
 
-def chosen(suite: Suite, cc: str) -> list[Subject]:
-    """Returns the subjects that --cc or --queue selects in a suite. Raises `JudgeError`, `ScenarioError`."""
+def chosen(suite: Suite, asked: Sequence[str]) -> list[Subject]:
+    """Returns the subjects that the options --cc or --queue select in a suite, each once.
+
+    Raises `JudgeError`, `ScenarioError`.
+    """
+    found = [one for name in dict.fromkeys(asked) for one in _chosen(suite, name)]
+    return list({one.name: one for one in found}.values())
+
+
+def _chosen(suite: Suite, cc: str) -> list[Subject]:
     if suite.everyone and not suite.queues and cc not in (*suite.everyone, "all"):
         valid = f"expected {', '.join(suite.everyone)}, or all{nearest(cc, suite.everyone)}"
         raise JudgeError(f"judge: suite {suite.name} does not know {cc}; {valid}")

@@ -179,7 +179,7 @@ export class Stage {
     put(this.key, ...drawn.slice(0, MOST_COLOURS).map(({ name, colour }) => item("", name, colour)),
       drawn.length > MOST_COLOURS && h("span", {}, `and ${drawn.length - MOST_COLOURS} more`),
       item("ack", "ACK: data has arrived"), item("ce", "marked"), item("lost", "dropped"),
-      table.head.apps.some((app) => app.late_after_ns !== null) && item("late", "too late for the listener"), h("span", {}, "fading with age"));
+      table.head.apps.some((app) => app.late_after_ns !== null) && item("late", "too late for the listener"), h("span", {}, "packets fade with age"));
   }
 
   /** Shows the first picture, and starts the clock unless the visitor prefers reduced motion. */
