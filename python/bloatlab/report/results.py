@@ -14,7 +14,7 @@ from bloatlab.plots import measures as of_runs
 from bloatlab.plots.headline import headline, scores
 from bloatlab.plots.labels import safe
 from bloatlab.plots.over_time import TimePanel, sojourn_line, time_panels
-from bloatlab.plots.subjects import Run, Sweep, subjects
+from bloatlab.plots.subjects import Run, Sweep, Unfit, subjects
 from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Prose, Provenance, Section, TableBlock
 from bloatlab.report.sweeps import sweep_page
@@ -42,14 +42,22 @@ _TITLES = {
 }
 
 
-def results_page(paths: Sequence[str | Path], command: str) -> Page:
-    """Makes the report for one run, several runs, or a sweep's table; `command` is the command line.
+#: The error message for the columns of a report of runs.
+NO_COLUMNS = "-c: chooses the measures of a sweep; a report of single runs has all measures"
+
+
+def results_page(paths: Sequence[str | Path], command: str, columns: Sequence[str] = ()) -> Page:
+    """Makes the report for one run, several runs, or a sweep's table.
+
+    `command` is the command line. `columns` has patterns for the measures of a sweep.
 
     For any other `paths`, raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, with a one-line message.
     """
     found = subjects(paths)
     if isinstance(found, Sweep):
-        return sweep_page(found, _provenance(paths, command))
+        return sweep_page(found, _provenance(paths, command), columns)
+    if columns:
+        raise Unfit(NO_COLUMNS)
     return _runs_page(found, _provenance(paths, command))
 
 

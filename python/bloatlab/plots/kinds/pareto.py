@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from bloatlab.measures import declared, direction
+from bloatlab.measures import declared, direction, matching
 from bloatlab.plots import style
 from bloatlab.plots.elements import free_labels, legend, log_scale, sized_figure
 from bloatlab.plots.kind import LIMITS, Kind, Options
@@ -51,16 +51,22 @@ def _way(column: str) -> str | None:
 
 
 def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
-    """Returns the measures to draw along x and along y; None if there are not two."""
+    """Returns the measures to draw along x and along y; None if there are not two.
+
+    Without `columns`, both are among those that the author of the sweep chose, if possible.
+    """
     if columns:
         found = measures(of, columns)
         return (found[0], found[1]) if len(found) >= 2 else None
-    both = [next(iter(_first(of, patterns)), None) for patterns in (_DELAY, _GAIN)]
-    return (both[0], both[1]) if both[0] and both[1] and both[0] != both[1] else None
+    for known in filter(None, (of.chosen, of.values)):
+        both = [next(iter(_first(of, patterns, known)), None) for patterns in (_DELAY, _GAIN)]
+        if both[0] and both[1] and both[0] != both[1]:
+            return both[0], both[1]
+    return None
 
 
-def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
-    """Returns the columns that match a pattern, in the order of the patterns.
+def _first(of: Sweep, patterns: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Returns the columns in `known` that match a pattern, in the order of the patterns.
 
     A column is left out if its values are all equal, or if neither more nor less is better.
 
@@ -68,10 +74,7 @@ def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
     """
     found: list[str] = []
     for pattern in patterns:
-        try:
-            fitting = [c for c in measures(of, [pattern]) if _way(c) is not None and of.frame[c].n_unique() > 1]
-        except Unfit:
-            continue
+        fitting = [c for c in matching(pattern, known) if _way(c) is not None and of.frame[c].n_unique() > 1]
         if pattern.endswith("_mbit"):
             fitting.sort(key=lambda c: -float(np.nanmean(of.frame[c].cast(float).to_numpy())))
         found += fitting
@@ -188,4 +191,5 @@ KIND = Kind(
     unfit,
     draw,
     ("columns", *LIMITS),
+    lambda of, options: chosen(of, options.columns) or (),
 )
