@@ -14,6 +14,7 @@ from bloatlab.plots.subjects import Sweep
 from bloatlab.report.page import Provenance
 from bloatlab.report.sweeps import sweep_page
 from test_plot_grids import BASE
+from test_plot_kinds import overlapping, texts
 
 CHOSEN = ["apps.upload.retransmits", "apps.call.delay_ms.p99", "apps.upload.goodput_mbit"]
 
@@ -96,3 +97,20 @@ def test_a_measure_is_a_headline_only_if_users_would_notice_it():
     assert answer is not None
     assert answer.sentence == "MOS of call: 4.40 with queue a and 1.20 with queue b."
     assert [point.verdict for point in answer.points] == ["0 to 0.0083", "best 4.40"]
+
+
+@pytest.mark.parametrize("width", ["column", "page"])
+def test_labels_of_ticks_do_not_run_into_each_other(width: str):
+    # four panels beside each other, whose ticks have up to six digits
+    small = {"a_ms": [0.0, 0.0083], "b_ms": [0.0044, 0.0047], "c_ms": [1.0, 100.0], "d_ms": [9.95, 1.02]}
+    table = pl.DataFrame({"queue": ["x", "y"], "seed": [1, 1], **small})
+    assert overlapping(texts(plot(table, width=width))) == []  # type: ignore[arg-type]
+    # numbers that are close to each other on a logarithmic axis
+    rates = ["1mbit", "1.05mbit", "1.1mbit", "1.2mbit", "4mbit", "4.1mbit", "9mbit"]
+    table = pl.DataFrame({"rate": rates, "seed": [1] * 7, "a_ms": [float(n) for n in range(7)]})
+    assert overlapping(texts(plot(table, width=width))) == []  # type: ignore[arg-type]
+    # long names
+    rows = [{"queue": f"a queue of {n} packets", "r": r, "seed": 1, "a_ms": 1.0 + n} for n in range(9) for r in (1, 2)]
+    figure = plot(pl.DataFrame(rows), kind="heatmap", x="queue", width=width)  # type: ignore[arg-type]
+    names = [label for label in figure.axes[0].get_xticklabels() if label.get_rotation()]
+    assert len(names) == 9
