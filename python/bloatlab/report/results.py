@@ -27,6 +27,9 @@ from bloatlab.tables import TextTable, listed, row
 #: The maximum number of runs in a chart, and of delay distributions in a panel (but at least one for each run).
 MOST_RUNS, MOST_LINES = len(style.COLOURS), 6
 
+#: Maximum number of runs that the heading names.
+MOST_NAMED = 4
+
 #: The `link` of all charts over time. Charts with the same `link` zoom together.
 TIME = "time"
 
@@ -74,7 +77,8 @@ def _runs_page(runs: Sequence[Run], provenance: Provenance) -> Page:
             for place, run in enumerate(runs, start=1)
         ),
     ]
-    question = f"What happened in {safe(title, 60)}?" if single else f"{listed(names)}: what changed?"
+    several = f"{listed(names)}: what changed?" if len(runs) <= MOST_NAMED else f"Which of {len(runs)} results is best?"
+    question = f"What happened in {safe(title, 60)}?" if single else several
     return Page(
         title=title if single else "Comparison of results",
         subtitle=_subtitle(runs),
