@@ -403,6 +403,32 @@ def test_pareto_points_both_ways_to_better(table: pl.DataFrame):
     assert axes.get_ylim()[0] < axes.get_ylim()[1]
 
 
+@pytest.mark.parametrize("width", ["column", "page"])
+def test_pareto_names_up_to_ten_points_and_no_name_lies_on_the_front(width: Any):
+    # a newcomer's nine settings; the front went through the names, and hollow points had none
+    delay = [60.0, 20.0, 12.0, 11.0, 15.0, 40.0, 41.0, 59.0, 30.0]
+    rate = [9.8, 9.7, 9.2, 8.0, 7.9, 9.5, 9.4, 9.0, 9.1]
+    at = {f"queue {n}, reno": (delay[n], rate[n]) for n in range(9)}
+    rows = [{"q": q, "seed": 1, "apps.a.delay_ms.p99": d, "apps.a.goodput_mbit": r} for q, (d, r) in at.items()]
+    figure = plot(pl.DataFrame(rows), kind="pareto", width=width)
+    (axes,) = figure.axes
+    shown = texts(figure)
+    names = [text for text in axes.texts if text.get_text() in at]
+    assert {text.get_text() for text in names} == set(at)
+    assert overlapping([text for text in shown if text not in names]) == []
+    (drawn,) = [line for line in axes.lines if len(np.asarray(line.get_xdata())) > 1]
+    corners = axes.transData.transform(np.asarray(drawn.get_xydata()))
+    for text in names:
+        box = Text.get_window_extent(text)
+        for one, two in itertools.pairwise(corners):
+            assert not any(box.contains(*(one + share * (two - one))) for share in np.linspace(0.0, 1.0, 200))
+        for other in names:
+            assert other is text or not box.overlaps(Text.get_window_extent(other))
+    many = [rows[n % 9] | {"q": f"queue {n}"} for n in range(11)]
+    some = plot(pl.DataFrame(many), kind="pareto", width=width).axes[0].texts
+    assert 0 < len(some) < 11
+
+
 def test_bins_keep_sums_means_and_gaps():
     frame = pl.DataFrame({"t_s": [0.0, 0.1, 0.2, 0.5], "a": [1.0, 2.0, 4.0, 8.0], "b": [1.0, float("nan"), 3.0, 5.0]})
     wide = bins(frame, {"a": "sum", "b": "mean"}, 0.2)

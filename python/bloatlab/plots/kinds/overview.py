@@ -107,7 +107,7 @@ def _scores(of: SizedFigure, axes: Axes, runs: Sequence[Run], rows: Sequence[tup
     styling: dict[str, Any] = {"transform": axes.transAxes, "fontsize": of.text, "va": "center"}
     if count > 1:
         top -= (lines - 1) * step
-        low = styling | {"va": "bottom", "fontsize": small * of.text}
+        low: dict[str, Any] = styling | {"va": "bottom", "fontsize": small * of.text}
         for i, head in enumerate(heads):
             axes.text(right[i], top - 0.5 * step, head, ha="right", color=style.colour(i), **low)
         top -= step

@@ -36,6 +36,9 @@ _GAIN = (
     "*FTP*",
 )
 
+#: Maximum number of points that are all named.
+_MOST_NAMES = 10
+
 #: Measures for which the core does not say whether more or less is better, with the answer that this plot uses.
 _WAYS = {"utilisation": "more is better"}
 
@@ -138,7 +141,10 @@ def lines_of(of: Sweep, both: Sequence[str], signs: Sequence[int]) -> list[tuple
 
 
 def draw(of: Sweep, options: Options) -> Figure:
-    """Draws one marker per grid point; the markers on the Pareto front of each line are filled, labelled and joined."""
+    """Draws one marker per grid point; the markers on the Pareto front of each line are filled and joined.
+
+    All markers are named if there are at most `_MOST_NAMES`, otherwise those on a front.
+    """
     both = chosen(of, options.columns)
     if both is None:
         raise Unfit(f"{of.label}: a Pareto front needs two columns; name both with -c")
@@ -146,7 +152,9 @@ def draw(of: Sweep, options: Options) -> Figure:
     found = lines_of(of, both, signs)
     page = sized_figure(options.width, 0.85 if options.width == "column" else 0.6)
     grid = page.figure.subplots()
+    every = [spot for _, spots in found for spot in spots]
     names: list[tuple[str, float, float, str]] = []
+    fronts: list[list[tuple[float, float]]] = []
     for place, (_, spots) in enumerate(found):
         colour, marker = style.colour(place), style.MARKERS[place % len(style.MARKERS)]
         for spot in spots:
@@ -156,8 +164,8 @@ def draw(of: Sweep, options: Options) -> Figure:
             )  # fmt: skip
         best = sorted((spot for spot in spots if spot.best), key=lambda spot: spot.x)
         grid.plot([s.x for s in best], [s.y for s in best], color=colour, linewidth=1.0)
-        names += [(s.name, s.x, s.y, colour) for s in best]
-    every = [spot for _, spots in found for spot in spots]
+        fronts.append([(s.x, s.y) for s in best])
+        names += [(s.name, s.x, s.y, colour) for s in (spots if len(every) <= _MOST_NAMES else best)]
     wanted: list[tuple[Literal["x", "y"], str, int]] = [("x", both[0], signs[0]), ("y", both[1], signs[1])]
     for way, column, sign in wanted:
         if style.logarithmic([s.x if way == "x" else s.y for s in every], way, options.log):
@@ -173,7 +181,8 @@ def draw(of: Sweep, options: Options) -> Figure:
     grid.set_title("\n".join(textwrap.wrap(title, wide)), fontsize=page.text * 0.9)
     if len(found) > 1:
         legend(page, [line for line, _ in found], lines=False)
-    free_labels(page, grid, names)
+    points = [[(spot.x, spot.y)] * 2 for spot in every]
+    free_labels(page, grid, names, [*fronts, *points], far=True)
     return page.figure
 
 
