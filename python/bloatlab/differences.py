@@ -57,13 +57,23 @@ class Change:
         return None if self.first in {None, 0.0} or self.second is None else self.second / (self.first or 1.0)
 
     @property
-    def verdict(self) -> Literal["better", "worse", "equal", ""]:
-        """How the second value compares with the first; empty if one is missing, or neither direction is better."""
+    def unnoticed(self) -> bool:
+        """Whether the values differ by less than the smallest noticeable step (`measures.least`)."""
+        return self.difference is not None and 0.0 < abs(self.difference) < least(self.path)
+
+    @property
+    def verdict(self) -> Literal["better", "worse", "about equal", "equal", ""]:
+        """How the second value compares with the first; empty if one is missing, or neither direction is better.
+
+        Values whose difference is too small to notice are "about equal".
+        """
         moved, way = self.difference, direction(self.path)
-        if moved is None or way is None:
-            return "equal" if moved == 0.0 else ""
         if moved == 0.0:
             return "equal"
+        if self.unnoticed:
+            return "about equal"
+        if moved is None or way is None:
+            return ""
         return "better" if (moved > 0.0) == (way == "more is better") else "worse"
 
     @property
@@ -77,11 +87,11 @@ class Change:
             return math.inf
         if first == second:
             return 0.0
-        unnoticed = least(self.path)
+        step = least(self.path)
         low, high = sorted((abs(first), abs(second)))
-        if ((first < 0.0) != (second < 0.0) and low > 0.0) or low + unnoticed == 0.0:
+        if ((first < 0.0) != (second < 0.0) and low > 0.0) or low + step == 0.0:
             return math.inf
-        return math.log((high + unnoticed) / (low + unnoticed))
+        return math.log((high + step) / (low + step))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +143,8 @@ class Difference:
         """Makes the tables to print: the settings that differ, then the measures that differ.
 
         Measures that users notice (scores, losses, delays, rates of applications) and the state of links come first,
-        then all others. Within each group, the application or link that changed most comes first. If `top` is a number,
+        then all others. Within each group, the application or link that changed most comes first, and changes that are
+        too small to notice come last. If `top` is a number,
         only the first `top` measures of the first group are shown; if `top` is None, all differing measures of both
         groups are shown. With `every`, all measures are shown, including those that are equal.
         """
@@ -216,12 +227,14 @@ def _order(change: Change) -> tuple[int, float]:
     """Returns a measure's sort key.
 
     Measures that changed for better or worse come first, then other changed measures, both sorted by size; then
-    measures that only one result has; then equal measures.
+    measures that only one result has; then changes that are too small to notice; then equal measures.
     """
     if change.difference is None:
         return 2, 0.0
     if not change.size:
-        return 3, 0.0
+        return 4, 0.0
+    if change.unnoticed:
+        return 3, -change.size
     return (0 if direction(change.path) else 1), -change.size
 
 
@@ -303,7 +316,7 @@ def _number(value: float | bool | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-_TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad", "equal": "muted", "": "plain"}
+_TONES: Mapping[str, Tone] = {"better": "good", "worse": "bad", "about equal": "muted", "equal": "muted", "": "plain"}
 
 
 def _ordered(changes: Sequence[Change]) -> list[Change]:
@@ -311,7 +324,7 @@ def _ordered(changes: Sequence[Change]) -> list[Change]:
 
     Measures for which `reported_first` is true come before all others. Within each of these two groups, applications
     come first, then the whole run, then links. The application or link that changed most comes before the others of its
-    kind, and its measures are in the order of `measures.importance`.
+    kind, and its measures are in the order of `measures.importance`. Changes that are too small to notice come last.
     """
     seen: set[tuple[object, ...]] = set()
     found: list[tuple[tuple[object, ...], Change]] = []
@@ -323,13 +336,13 @@ def _ordered(changes: Sequence[Change]) -> list[Change]:
             continue
         seen.add(same)
         key = (reported_first(c.path), name.of)
-        most[key] = max(most.get(key, 0.0), min(c.size, _MOST_SIZE))
+        most[key] = max(most.get(key, 0.0), 0.0 if c.unnoticed else min(c.size, _MOST_SIZE))
         found.append(((key, name.of), c))
 
     def place(item: tuple[tuple[Any, ...], Change]) -> tuple[Any, ...]:
         (key, of), c = item
         kind = 1 if not of else 2 if c.path.startswith("links.") else 0
-        return not key[0], kind, -most[key], of, importance(c.path), _order(c)
+        return not key[0], c.unnoticed, kind, -most[key], of, importance(c.path), _order(c)
 
     return [c for _, c in sorted(found, key=place)]
 
@@ -363,7 +376,12 @@ def _note(hidden: int, same: int, *, every: bool) -> str:
     rest = [f"… and {hidden} more: --top all."] if hidden else []
     if same and not every:
         rest.append(f"{counted(same, 'measure')} equal: --all.")
-    return "\n".join(filter(None, ["Applications, then links; the largest changes first.", " ".join(rest)]))
+    return "\n".join(
+        filter(
+            None,
+            ["Applications, then links; the largest changes first. About equal: too small to notice.", " ".join(rest)],
+        )
+    )
 
 
 def _text(value: float | None, significant: int = 4, *, sign: bool = False) -> str:

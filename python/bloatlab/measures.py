@@ -191,10 +191,16 @@ def direction(path: str) -> Direction | None:
     return measure.direction if measure else None
 
 
+#: The smallest noticeable difference of a share whose declaration has none.
+_LEAST_SHARE = 0.01
+
+
 def least(path: str) -> float:
-    """Returns the smallest noticeable difference of a measure, in its unit."""
+    """Returns the smallest noticeable difference of a measure, in its unit; 0 if every difference counts."""
     measure = _looked_up(path)[1]
-    return measure.least if measure else 0.0
+    if measure is None:
+        return 0.0
+    return measure.least or (_LEAST_SHARE if measure.unit == "0 to 1" else 0.0)
 
 
 def importance(path: str) -> int:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 
@@ -315,6 +316,13 @@ def test_help_of_all_loads_no_command_and_says_their_first_lines(say):
         if of.default_command is not None:
             last = whole.split("Args:")[0].split()[-3:]
             assert " ".join(last).replace("`", "") in " ".join(say(name, "--help")[1].replace("│", " ").split()), name
+
+
+def test_no_example_of_the_help_is_wrapped(say, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = [line.rstrip() for line in say("--help")[1].splitlines()]
+    given = resources.files("bloatlab.cli").joinpath("help.txt").read_text("utf-8").splitlines()
+    assert [line for line in given if line not in shown] == []
 
 
 @pytest.mark.parametrize("name", ["", *(str(name) for name in app if not str(name).startswith("-")), "store gc"])

@@ -68,12 +68,28 @@ def test_what_people_feel_comes_before_what_is_counted_and_what_nobody_notices()
     ]
     found = difference(("x", "y"), None, measures)
     # changes are sorted by the ratio of the two values, both increased by the smallest noticeable step (0.01 Mbit/s or
-    # 0.1 ms): goodput 2.01 / 0.51 = 3.9, the median 15.1 / 10.1 = 1.5, the minimum 0.100001 / 0.1. Drops come last,
-    # because neither a higher nor a lower number of them counts as better
+    # 0.1 ms): goodput 2.01 / 0.51 = 3.9, the median 15.1 / 10.1 = 1.5. Neither a higher nor a lower number of drops
+    # counts as better, so they come next. The minimum comes last: 1 ns is less than the step
     assert [c.path for c in found.changes] == [
-        "apps.a.goodput_mbit", "links.up.sojourn_ms.p50", "links.up.sojourn_ms.min", "links.up.dropped_packets",
+        "apps.a.goodput_mbit", "links.up.sojourn_ms.p50", "links.up.dropped_packets", "links.up.sojourn_ms.min",
     ]  # fmt: skip
     assert math.isclose(found.changes[0].size, math.log(2.01 / 0.51))
+
+
+def test_what_nobody_notices_is_about_equal_and_comes_last():
+    # two runs of a newcomer: 0.4 us of delay, 0.002 of a MOS and 8 us in a queue were "better" or "worse"
+    paths = ("apps.call.voip.mos", "apps.call.delay_ms.p99", "links.down.sojourn_ms.p99", "links.up.sojourn_ms.p99")
+    paths += ("links.up.utilisation",)
+    values = ((4.309, 20.03, 0.008324, 30.0, 0.9521), (4.307, 20.02956, 0.0, 40.0, 0.9522))
+    found = difference(("x", "y"), None, [dict(zip(paths, of, strict=True)) for of in values])
+    rows = [(row[0], row[-1]) for row in cells(found)]
+    assert rows == [
+        ("link up", "worse"), ("call", "about equal"), ("", "about equal"), ("link up", "about equal"),
+        ("link down", "about equal"),
+    ]  # fmt: skip
+    assert found.rows()[0]["measure"] == "links.up.sojourn_ms.p99"
+    assert {row["verdict"] for row in found.rows()[1:]} == {"about equal"}
+    assert not found.equal
 
 
 def test_equal_results_are_said_to_be_equal(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]):
@@ -103,6 +119,15 @@ def test_unfitting_input_is_refused_in_a_line(folders: tuple[Path, Path], bad: s
     err = capsys.readouterr().err
     assert err.startswith(f"{bad}: ")
     assert len(err.splitlines()) == 1
+
+
+def test_three_results_are_refused_with_the_commands_that_take_them(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+):
+    assert call(["diff", *map(str, folders), "third"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("bloatlab diff: compares two results, and third is one more; to compare several: ")
+    assert "bloatlab report A B C -o FILE.html" in said
 
 
 @pytest.mark.parametrize(
@@ -158,7 +183,7 @@ def test_people_come_first_each_thing_once_and_with_its_unit(folders: tuple[Path
     rows = cells(found)
     assert rows[0][:2] == ["call", "MOS (1 to 4.5)"]
     assert 5 <= len(rows) <= TOP
-    whose = [row[0] for row in rows if row[0]]
+    whose = list(dict.fromkeys(row[0] for row in rows if row[0]))
     assert whose == ["call", "upload", "whole run", "link up", "link ~up"]
     every = cells(found, None)
     assert len(every) > 50

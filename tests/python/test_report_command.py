@@ -188,6 +188,25 @@ def test_pages_are_quiet_and_readable_whatever_is_called_how(browser: Any, ran: 
                 assert EVIL in on.page.locator("body").inner_text()
 
 
+def test_no_word_of_a_table_s_head_is_broken(browser: Any, ran: Path):
+    file = made(ran, "plain", "codel", "plain", "codel", "plain", "codel")
+    assert ">Which of 6 results is best?</h1>" in file.read_text()
+    for width in (1280, 390):
+        with opened(browser, file, width=width) as on:
+            broken = on.page.evaluate("""
+                [...document.querySelectorAll(".answer table :is(thead th, tbody th)")].flatMap((cell) => {
+                  const text = [...cell.childNodes].find((node) => node.data);
+                  const found = [...(text ? text.data : "").matchAll(/\\S+/g)];
+                  return found.filter((word) => {
+                    const range = document.createRange();
+                    range.setStart(text, word.index);
+                    range.setEnd(text, word.index + word[0].length);
+                    return new Set([...range.getClientRects()].map((box) => box.top)).size > 1;
+                  }).map((word) => word[0]);
+                })""")
+            assert broken == []
+
+
 def test_the_same_quantity_has_the_same_axis_in_every_run():
     def panel(top: float, end: float) -> Panel:
         return Panel("Queue", "time (s)", "packets", [Series("up", [0.0, 1.0], [0.0, top])], (0.0, end))

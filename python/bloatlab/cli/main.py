@@ -178,7 +178,11 @@ def _refused(error: CycloptsError, name: str) -> str:
     """Returns the error message for a wrong command line, in one line."""
     said = " ".join(str(error).split())
     if isinstance(error, UnusedCliTokensError):
-        return f'{name}: "{(error.unused_tokens or [""])[0]}" is an unexpected argument'
+        unused = (error.unused_tokens or [""])[0]
+        if name == "bloatlab diff":
+            several = "to compare several: bloatlab report A B C -o FILE.html, or bloatlab plot A B C"
+            return f"{name}: compares two results, and {unused} is one more; {several}"
+        return f'{name}: "{unused}" is an unexpected argument'
     missing = re.fullmatch(r'Command ".*" parameter (\S+) requires an argument\.', said)
     if missing is not None and isinstance(error, MissingArgumentError) and error.keyword is None:
         return f"{name}: {missing[1]} is missing"

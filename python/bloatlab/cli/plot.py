@@ -49,7 +49,8 @@ def command(
         width: Width: a paper's column (89 mm), its page, or a slide.
         of: Subject of a distribution, sequence or trace: a link, an application, or sojourn, delay or rtt.
         x: Sweep axis to put on the x axis.
-        columns: Measures of a sweep to plot, by dotted path; * matches anything. Repeatable.
+        columns: Measures of a sweep to plot, by dotted path; * matches anything. Repeatable. Default: the first of the
+            columns that the grid or the table chooses, or else a selection.
         title: Title above the plot.
         labels: Name of each result, in order: --label before --label after. Default: how the results differ.
         xlim: Limits of the x axis in its unit: --xlim 5 20. Applies to the first panel and those that share its axis.
@@ -72,6 +73,8 @@ def command(
         replaceable_figure(place, force=force)
     writing(place, lambda: drawn.write(place))
     sys.stderr.write(f"drawn in {place}\n")
+    if drawn.left_out:
+        sys.stderr.write(f"not drawn: {', '.join(drawn.left_out)}; -c chooses the measures\n")
     return 0
 
 

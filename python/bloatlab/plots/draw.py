@@ -23,6 +23,7 @@ from bloatlab import files
 from bloatlab.plots import style
 from bloatlab.plots.labels import safe
 from bloatlab.plots.style import Axes, Figure
+from bloatlab.plots.ticks import part_ticks
 
 #: A line with more points than this is thinned: each pixel column keeps its minimum and maximum.
 MAX_POINTS = 1600
@@ -122,6 +123,8 @@ def lay_out(drawn: Figure, **gaps: Any) -> None:
     from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415
 
     ConstrainedLayoutEngine(**gaps).execute(drawn)
+    if part_ticks(drawn):
+        ConstrainedLayoutEngine(**gaps).execute(drawn)
 
 
 def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:

@@ -6,6 +6,7 @@ matplotlib's own labels, because matplotlib hides a label that begins with an un
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -261,22 +262,49 @@ _POSITIONS = (
 )
 
 
-def free_labels(of: SizedFigure, axes: Axes, labels: Sequence[tuple[str, float, float, str]]) -> list[str]:
-    """Labels points (text, x, y, colour), after laying the figure out; returns the labels that did not fit."""
+#: Positions of a label farther away, which a thin line joins to its point: offset in text heights, and alignment.
+_FAR = tuple(
+    ((r * dx, r * dy), across, up)
+    for r in (1.8, 3.0, 4.5, 6.5)
+    for dx, across in ((1.0, "left"), (-1.0, "right"), (0.2, "left"), (-0.2, "right"))
+    for dy, up in ((0.8, "bottom"), (-0.8, "top"))
+)
+
+
+def free_labels(
+    of: SizedFigure,
+    axes: Axes,
+    labels: Sequence[tuple[str, float, float, str]],
+    lines: Sequence[Sequence[tuple[float, float]]] = (),
+    *,
+    far: bool = False,
+) -> list[str]:
+    """Labels points (text, x, y, colour), after laying the figure out; returns the labels that did not fit.
+
+    Labels lie over no point, no other label and none of `lines`. With `far`, labels without room may be farther away.
+    """
+    from matplotlib.text import Text  # noqa: PLC0415
+
     _lay_out(of)
     box = axes.get_window_extent()
     taken = [text.get_window_extent() for text in axes.texts]
     pixels = [axes.transData.transform((x, y)) for _, x, y, _ in labels]
+    for line in lines:
+        pixels += _along([axes.transData.transform(point) for point in line])
     left: list[str] = []
     for name, x, y, colour in labels:
-        for (dx, dy), across, up in _POSITIONS:
+        for (dx, dy), across, up in (*_POSITIONS, *(_FAR if far else ())):
+            away = max(abs(dx), abs(dy)) > 1.0
+            joined = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 0.0, "shrinkB": 0.4 * of.text}
             text = axes.annotate(
                 name, (x, y), xytext=(dx * of.text, dy * of.text), textcoords="offset points", ha=across, va=up,
-                color=colour, fontsize=of.text,
+                color=colour, fontsize=of.text, arrowprops=joined if away else None,
             )  # fmt: skip
-            place = text.get_window_extent()
+            text.get_window_extent()  # sets the position, and returns the box of the text together with its line
+            place = Text.get_window_extent(text)
             inside = place.x0 >= box.x0 and place.x1 <= box.x1 and place.y0 >= box.y0 and place.y1 <= box.y1
-            covers = any(place.contains(px, py) for px, py in pixels)
+            around = place.padded(0.3 * of.text * of.figure.dpi / 72.0)  # the radius of a marker
+            covers = any(around.contains(px, py) for px, py in pixels)
             if inside and not covers and not any(place.overlaps(other) for other in taken):
                 taken.append(place)
                 break
@@ -284,3 +312,12 @@ def free_labels(of: SizedFigure, axes: Axes, labels: Sequence[tuple[str, float, 
         else:
             left.append(name)
     return left
+
+
+def _along(line: Sequence[Any]) -> list[Any]:
+    """Returns points on a line in pixels, at most 2 pixels apart."""
+    found: list[Any] = []
+    for one, two in itertools.pairwise(line):
+        steps = max(2, int(np.hypot(*(two - one)) / 2.0) + 2)
+        found += list(np.linspace(one, two, steps))
+    return found

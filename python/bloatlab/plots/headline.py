@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from bloatlab.measures import value_at
+from bloatlab.measures import direction, value_at
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import bottleneck
 from bloatlab.plots.subjects import Run, warning
@@ -17,7 +18,8 @@ class Score:
     """A measure of an application, and how it is shown in the scores table and in the headline.
 
     `path` is the path of the measure in the application's summary. `row` labels the measure in the table, and `clause`
-    introduces its value in the headline; in both, `{}` stands for the application's name.
+    introduces its value in the headline; in both, `{}` stands for the application's name. With `of`, only applications
+    have the score whose summary has this key. With `reverse`, the score is the larger value of both directions.
     """
 
     path: str
@@ -25,6 +27,20 @@ class Score:
     digits: int
     clause: str
     unit: str = ""
+    of: str = ""
+    reverse: str = ""
+
+    @property
+    def more_is_better(self) -> bool:
+        """Whether more of the measure is better."""
+        return direction(f"apps.any.{self.path}") == "more is better"
+
+    def value(self, app: Mapping[str, Any]) -> float | None:
+        """Returns the score of an application, given its summary; None if it has none."""
+        if self.of and self.of not in app:
+            return None
+        values = [value_at(app, path) for path in (self.path, self.reverse) if path]
+        return max((float(v) for v in values if v is not None), default=None)
 
     def text(self, value: float) -> str:
         """Returns the value with its unit."""
@@ -36,6 +52,9 @@ class Score:
 _SCORES = (
     Score("voip.mos", "{}: MOS (1 to 4.5)", 2, "{} is worth MOS"),
     Score("web.page_load_s.median", "{}: median page (s)", 2, "a page of {} takes", " s"),
+    Score("delay_ms.p99", "{}: 99 % delay (ms)", 1, "99 % of {} takes at most", " ms", "game", "delay_ms_reverse.p99"),
+    Score("media.frame_delay_p95_ms", "{}: 95 % frame delay (ms)", 1, "95 % of the frames of {} take at most", " ms"),
+    Score("rpm.rpm", "{}: round trips per minute", 0, "the round trips per minute of {} are"),
     Score("ping.rtt_ms.p50", "{}: median round trip (ms)", 1, "the round trip of {} is", " ms"),
     Score("ping.rtt_ms.p99", "{}: 99 % round trip (ms)", 1, ""),
     Score("video.stalled_s", "{}: stalled (s)", 1, "{} stalls for", " s"),
@@ -51,7 +70,11 @@ _LINK_ROWS = (
     ("{}: dropped packets", "dropped_packets", 1.0, 0),
 )
 
-_MOST_ROWS = 8
+#: Maximum number of rows, and the number of them that the scores of applications leave to the link.
+_MOST_ROWS, _FOR_LINK = 9, 3
+
+#: Maximum number of runs whose values the headline gives one by one.
+_MOST_NAMED = 4
 
 
 def _common(runs: Sequence[Run]) -> list[str]:
@@ -66,9 +89,9 @@ def _found(runs: Sequence[Run]) -> list[tuple[Score, str, list[float]]]:
     found: list[tuple[Score, str, list[float]]] = []
     for score in _SCORES:
         for app in _common(runs):
-            values = [value_at(run.apps[app], score.path) for run in runs]
-            if None not in values:
-                found.append((score, app, [float(v) for v in values]))
+            values = [value for run in runs if (value := score.value(run.apps[app])) is not None]
+            if len(values) == len(runs):
+                found.append((score, app, values))
     return found
 
 
@@ -90,6 +113,7 @@ def _bulk(runs: Sequence[Run]) -> str | None:
 def scores(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
     """Returns the rows of the scores table, each with its label and one value per run."""
     rows = [(s.row.format(safe(app, 12)), [number(v, s.digits) for v in values]) for s, app, values in _found(runs)]
+    rows = rows[: _MOST_ROWS - 1 - _FOR_LINK]
     bulk, link = _bulk(runs), bottleneck(runs)
     if bulk is not None:
         rows.append((f"{safe(bulk, 12)}: goodput (Mbit/s)", [_rate(_goodput(run, bulk)) for run in runs]))
@@ -112,8 +136,8 @@ def headline(runs: Sequence[Run]) -> str:
 
     Sentences before it name the invalid live runs. For one run, the sentence gives the wait at the bottleneck, the
     first score with a `clause`, and the goodput of the application with the highest goodput. For two to four runs, it
-    gives this score and this goodput of each run. For more runs, it gives only the range of the score. If several runs
-    have no score in common, it gives their waits.
+    gives this score and this goodput of each run. For more runs, it gives the best and the worst score, with the names
+    of their runs. If several runs have no score in common, it gives their waits.
     """
     clauses = _of_one(runs[0]) if len(runs) == 1 else _of_several(runs)
     text = "; ".join(clauses)
@@ -145,17 +169,19 @@ def _of_one(run: Run) -> list[str]:
 def _of_several(runs: Sequence[Run]) -> list[str]:
     """Returns the clauses of the sentence about several runs.
 
-    The clauses give the value of each run if there are at most four runs, and otherwise the range of the values.
+    The clauses give the value of each run if there are at most `_MOST_NAMED` runs, and otherwise the best and the worst
+    value.
     """
-    many = len(runs) > 4
+    many = len(runs) > _MOST_NAMED
     prefix = f"{len(runs)} results: " if many else ""
     score, app, values = next((f for f in _found(runs) if f[0].clause), (None, "", []))
     if score is None:
         return [prefix + clause for clause in _waits(runs)]
     about = prefix + score.clause.format(safe(app))
+    labels = [run.label for run in runs]
     if many:
-        return [f"{about} {number(min(values), score.digits)} to {score.text(max(values))}"]
-    clauses = [f"{about} {_each([score.text(v) for v in values], runs)}"]
+        return [f"{about} {_best_and_worst(values, labels, score.text, more_is_better=score.more_is_better)}"]
+    clauses = [f"{about} {_each([score.text(v) for v in values], labels)}"]
     bulk = _bulk(runs)
     if bulk is not None and bulk != app:
         clauses.append(f"{safe(bulk)} gets {listed([_rate(_goodput(run, bulk)) for run in runs])} Mbit/s")
@@ -166,15 +192,26 @@ def _waits(runs: Sequence[Run]) -> list[str]:
     link = bottleneck(runs)
     waits = [value_at(run.links[link], "sojourn_ms.p50") for run in runs] if link is not None else []
     known = [w for w in waits if w is not None]
+    labels = [run.label for run, w in zip(runs, waits, strict=False) if w is not None]
     if link is None or not known:
         return []
-    each = len(known) == len(runs) <= 4
-    wait = _each([_ms(w) for w in known], runs) if each else f"{_ms(min(known))} to {_ms(max(known))}"
+    each = len(known) == len(runs) <= _MOST_NAMED
+    wait = _each([_ms(w) for w in known], labels) if each else _best_and_worst(known, labels, _ms, more_is_better=False)
     return [f"packets wait {wait} in link {safe(link)} (median)"]
 
 
-def _each(values: Sequence[str], runs: Sequence[Run]) -> str:
-    return listed([f"{value} with {run.label}" for value, run in zip(values, runs, strict=True)])
+def _best_and_worst(
+    values: Sequence[float], labels: Sequence[str], text: Callable[[float], str], *, more_is_better: bool
+) -> str:
+    ordered = sorted(zip(values, labels, strict=True), key=lambda one: -one[0] if more_is_better else one[0])
+    (best, first), (worst, last) = ordered[0], ordered[-1]
+    if text(best) == text(worst):
+        return f"{text(best)} with each"
+    return f"{text(best)} with {first} (best) and {text(worst)} with {last} (worst)"
+
+
+def _each(values: Sequence[str], labels: Sequence[str]) -> str:
+    return listed([f"{value} with {label}" for value, label in zip(values, labels, strict=True)])
 
 
 def _ms(value: float) -> str:

@@ -42,7 +42,8 @@ class Kind:
     """A kind of plot: its name, its description, its input (runs or a sweep), and the function that draws it.
 
     `unfit` returns one line that says why this kind cannot draw the given runs or sweep, or None if it can. `uses` has
-    those of `OPTIONAL` that have an effect; the others are refused.
+    those of `OPTIONAL` that have an effect; the others are refused. `shown`, of a kind for sweeps, returns the measures
+    that it draws.
     """
 
     name: str
@@ -51,3 +52,4 @@ class Kind:
     unfit: Callable[[Any], str | None]
     draw: Callable[[Any, Options], Figure]
     uses: Sequence[str] = LIMITS
+    shown: Callable[[Any, Options], Sequence[str]] = lambda _of, _options: ()

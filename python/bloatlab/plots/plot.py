@@ -23,6 +23,7 @@ from bloatlab.plots.kinds import kind as kind_named
 from bloatlab.plots.labels import safe
 from bloatlab.plots.style import WIDTHS, Figure, Log, Width, drawing
 from bloatlab.plots.subjects import Run, Sweep, Unfit, subjects, warning
+from bloatlab.plots.sweeps import left_out
 from bloatlab.simulation import Result
 from bloatlab.tables import counted
 
@@ -74,6 +75,8 @@ class Drawn:
     title: str
     #: Draws the figure at the width of a column, for narrow screens.
     narrow: Callable[[], Figure] | None = None
+    #: The chosen measures of a sweep that are not drawn.
+    left_out: Sequence[str] = ()
 
     def write(self, output: str | Path) -> None:
         """Writes the figure in the format that the suffix of `output` selects. Raises `OSError` if writing fails.
@@ -113,7 +116,9 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
             adjust(SizedFigure(figure, width), at)
         return figure
 
-    return Drawn(made(options.width), chosen.name, options.width, title, lambda: made("column"))
+    figure = made(options.width)
+    rest = left_out(found, options.columns, chosen.shown(found, options)) if isinstance(found, Sweep) else []
+    return Drawn(figure, chosen.name, options.width, title, lambda: made("column"), rest)
 
 
 def _labelled(found: list[Run] | Sweep, labels: Sequence[str]) -> list[Run] | Sweep:

@@ -30,6 +30,10 @@ from bloatlab.sweep import (
     sweeps,
 )
 
+#: A table of a sweep with at most this number of measures has those that its author chose. With all numbers of the
+#: summary, it has far more.
+FEW = 12
+
 #: Name of the runs table in a study's folder.
 STUDY_TABLE = "runs.parquet"
 
@@ -82,13 +86,16 @@ class Run:
 class Sweep:
     """A table with one row per run; the columns before `seed` are the axes.
 
-    With `study`, plots show medians instead of means, like the study's own tables.
+    With `study`, plots show medians instead of means, like the study's own tables. `chosen` has the measures that the
+    author of the sweep chose, in order: the `columns` of a grid file, or all measures of a table that has at most
+    `FEW`. It is empty if the author chose none.
     """
 
     label: str
     frame: pl.DataFrame
     axes: tuple[str, ...]
     study: bool = False
+    chosen: tuple[str, ...] = ()
 
     @property
     def middle(self) -> str:
@@ -97,12 +104,13 @@ class Sweep:
 
     @property
     def values(self) -> list[str]:
-        """The columns of measured values."""
-        return [
-            name
-            for name, kind in self.frame.schema.items()
-            if name not in {*self.axes, "seed", "scenario_hash"} and kind.is_numeric()
-        ]
+        """The columns of measured numbers."""
+        return [name for name in self.measured if self.frame.schema[name].is_numeric()]
+
+    @property
+    def measured(self) -> list[str]:
+        """The columns of measured values, also those without a number."""
+        return [name for name in self.frame.columns if name not in {*self.axes, "seed", "scenario_hash"}]
 
 
 Subject = Run | Sweep
@@ -162,7 +170,7 @@ def warning(runs: Sequence[Run]) -> str:
 def _opened(path: Path) -> Subject:
     if path.is_dir():
         if (path / STUDY_TABLE).exists() and not (path / SUMMARY).exists():
-            return replace(_sweep(read_table(path / STUDY_TABLE), path.resolve().name), study=True)
+            return replace(_sweep(read_table(path / STUDY_TABLE), path.resolve().name), study=True, chosen=())
         if not (path / SCENARIO).exists() and any(path.glob("*/*-*/*.[jp]*")):
             raise Unfit(f"{path}: is a store of many sweeps; give the grid file of one, which finds its runs there")
         return _run(open_result(path), path.resolve().name, path)
@@ -191,7 +199,8 @@ def _sweep(frame: pl.DataFrame, label: str) -> Sweep:
         )
     if not frame.height:
         raise Unfit(f"{label}: the table has no rows")
-    return Sweep(label, frame, tuple(frame.columns[: frame.columns.index("seed")]))
+    found = Sweep(label, frame, tuple(frame.columns[: frame.columns.index("seed")]))
+    return replace(found, chosen=tuple(found.values)) if len(found.values) <= FEW else found
 
 
 def _kept(path: Path) -> Sweep:
@@ -206,12 +215,14 @@ def _kept(path: Path) -> Sweep:
         grid_file.SUMMARY.shelf(store)
         for measure in sweeps.measures(store):
             try:
-                return _sweep(_stored(grid, measure, store).frame(), path.stem)
+                found = _sweep(_stored(grid, measure, store).frame(), path.stem)
+                columns = grid_file.matching(found.measured, grid.columns) if grid.columns else found.chosen
+                return replace(found, chosen=tuple(name for name in columns if name in found.values))
             except _MissingError as error:
                 missing.append(error)
     except fingerprint.Unsure as unsure:
         raise Unfit(f"{path}: its runs cannot be stored: {unsure}") from None
-    except grid_file.GridError as error:  # raised if `until` names an unknown column
+    except grid_file.GridError as error:  # raised if `until` or `columns` names an unknown column
         raise Unfit(f"{path}: {error}") from None
     raise Unfit(f"{path}: {missing[0]} are not stored; run them first: bloatlab sweep {path}")
 
@@ -253,4 +264,5 @@ def _joined(sweeps: Sequence[Sweep]) -> Sweep:
         s.frame.insert_column(0, pl.Series(axis, [n] * s.frame.height)) for s, n in zip(sweeps, labels, strict=True)
     ]
     joined = pl.concat(frames, how="diagonal_relaxed")
-    return Sweep(" and ".join(labels), joined, (axis, *first.axes), all(s.study for s in sweeps))
+    chosen = dict.fromkeys(name for s in sweeps for name in s.chosen) if all(s.chosen for s in sweeps) else ()
+    return Sweep(" and ".join(labels), joined, (axis, *first.axes), all(s.study for s in sweeps), tuple(chosen))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from bloatlab.measures import matching, named
+from bloatlab.measures import least, matching, named
 from bloatlab.plots.labels import LONGEST, safe, value_labels
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.scenario import amount, quantity
 from bloatlab.statistics import interval
 from bloatlab.tables import spread
 
-#: Columns drawn by default, most important first. Columns missing from a table are left out.
+#: Columns drawn by default if the author of the sweep chose none, most important first. Columns missing from a table
+#: are left out.
 DEFAULT_COLUMNS = (
     "links.*.sojourn_ms.p99",
     "apps.*.voip.mos",
@@ -34,32 +35,57 @@ DEFAULT_COLUMNS = (
 _MOST, _LEAST = 48, 10
 
 
-def measures(of: Sweep, columns: Sequence[str], most: int = 4) -> list[str]:
-    """Returns the columns to draw: all columns that match a pattern, or by default the first `most` that vary.
+#: Maximum number of measures drawn in a figure by default.
+MOST = 4
 
-    If no column varies, the default is the first `most` columns. Raises `Unfit` if a pattern matches no column.
+
+def measures(of: Sweep, columns: Sequence[str], most: int = MOST) -> list[str]:
+    """Returns the measures to draw: all columns that match a pattern, or by default the first `most` of `wanted`.
+
+    Raises `Unfit` if a pattern matches no column.
     """
+    return _matched(of, columns) if columns else wanted(of)[:most]
+
+
+def left_out(of: Sweep, columns: Sequence[str], shown: Sequence[str]) -> list[str]:
+    """Returns the columns that match a pattern, or by default those that the author chose, except those shown."""
+    return [name for name in (_matched(of, columns) if columns else of.chosen) if name not in shown]
+
+
+def wanted(of: Sweep) -> list[str]:
+    """Returns the measures to show by default, most important first.
+
+    They are those that the author of the sweep chose. If there is no choice, they are the columns of `DEFAULT_COLUMNS`
+    that vary noticeably, otherwise all columns that vary, otherwise all columns.
+    """
+    if of.chosen:
+        return [*of.chosen]
+    known = of.values
+    found = dict.fromkeys(name for pattern in DEFAULT_COLUMNS for name in matching(pattern, known))
+    ordered = [*(found | dict.fromkeys(known))]
+    noticed = [n for n in ordered if noticeable(n, of.frame[n].cast(pl.Float64).drop_nulls().drop_nans())]
+    varying = [n for n in ordered if of.frame[n].drop_nulls().n_unique() > 1]
+    return [n for n in noticed if n in found] or noticed or varying or ordered
+
+
+def _matched(of: Sweep, columns: Sequence[str]) -> list[str]:
     known = of.values
     some = ", ".join(known[:6]) + (" ..." if len(known) > 6 else "")
     found: dict[str, None] = {}
-    for pattern in columns or DEFAULT_COLUMNS:
+    for pattern in columns:
         names = matching(pattern, known)
-        if columns and not names:
-            others = [name for name in of.frame.columns if name not in {*of.axes, "seed", "scenario_hash"}]
-            for name in matching(pattern, others):
+        if not names:
+            for name in matching(pattern, of.measured):
                 raise Unfit(f"{of.label}: the column {name} has no numbers; expected {some}")
             raise Unfit(f"{of.label}: no column {pattern}; expected {some}")
         found |= dict.fromkeys(names)
-    if columns:
-        return list(found)
-    ordered = list(found | dict.fromkeys(known))
-    varying = [n for n in ordered if _varies(of.frame[n])]
-    return ([n for n in varying if n in found] or varying or ordered)[:most]
+    return list(found)
 
 
-def _varies(column: pl.Series) -> bool:
-    finite = column.cast(pl.Float64).drop_nulls().drop_nans()
-    return len(finite) > 0 and finite.min() != finite.max()
+def noticeable(column: str, values: Iterable[float]) -> bool:
+    """Returns whether the values of a measure differ by an amount that a user would notice."""
+    found = list(values)
+    return bool(found) and max(found) != min(found) and not max(found) - min(found) < least(column)
 
 
 def axis_label(column: str) -> str:

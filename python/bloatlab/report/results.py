@@ -14,7 +14,7 @@ from bloatlab.plots import measures as of_runs
 from bloatlab.plots.headline import headline, scores
 from bloatlab.plots.labels import safe
 from bloatlab.plots.over_time import TimePanel, sojourn_line, time_panels
-from bloatlab.plots.subjects import Run, Sweep, subjects
+from bloatlab.plots.subjects import Run, Sweep, Unfit, subjects
 from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Prose, Provenance, Section, TableBlock
 from bloatlab.report.sweeps import sweep_page
@@ -26,6 +26,9 @@ from bloatlab.tables import TextTable, listed, row
 
 #: The maximum number of runs in a chart, and of delay distributions in a panel (but at least one for each run).
 MOST_RUNS, MOST_LINES = len(style.COLOURS), 6
+
+#: Maximum number of runs that the heading names.
+MOST_NAMED = 4
 
 #: The `link` of all charts over time. Charts with the same `link` zoom together.
 TIME = "time"
@@ -42,14 +45,22 @@ _TITLES = {
 }
 
 
-def results_page(paths: Sequence[str | Path], command: str) -> Page:
-    """Makes the report for one run, several runs, or a sweep's table; `command` is the command line.
+#: The error message for the columns of a report of runs.
+NO_COLUMNS = "-c: chooses the measures of a sweep; a report of single runs has all measures"
+
+
+def results_page(paths: Sequence[str | Path], command: str, columns: Sequence[str] = ()) -> Page:
+    """Makes the report for one run, several runs, or a sweep's table.
+
+    `command` is the command line. `columns` has patterns for the measures of a sweep.
 
     For any other `paths`, raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, with a one-line message.
     """
     found = subjects(paths)
     if isinstance(found, Sweep):
-        return sweep_page(found, _provenance(paths, command))
+        return sweep_page(found, _provenance(paths, command), columns)
+    if columns:
+        raise Unfit(NO_COLUMNS)
     return _runs_page(found, _provenance(paths, command))
 
 
@@ -66,7 +77,8 @@ def _runs_page(runs: Sequence[Run], provenance: Provenance) -> Page:
             for place, run in enumerate(runs, start=1)
         ),
     ]
-    question = f"What happened in {safe(title, 60)}?" if single else f"{listed(names)}: what changed?"
+    several = f"{listed(names)}: what changed?" if len(runs) <= MOST_NAMED else f"Which of {len(runs)} results is best?"
+    question = f"What happened in {safe(title, 60)}?" if single else several
     return Page(
         title=title if single else "Comparison of results",
         subtitle=_subtitle(runs),

@@ -13,7 +13,7 @@ from bloatlab.measures import direction, named
 from bloatlab.plots import Panel, Series, style
 from bloatlab.plots.labels import distinct, safe
 from bloatlab.plots.subjects import Sweep
-from bloatlab.plots.sweeps import OverSeeds, axis, axis_label, measures, over_seeds
+from bloatlab.plots.sweeps import OverSeeds, axis, axis_label, measures, noticeable, over_seeds
 from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
 from bloatlab.tables import TextCell, TextTable, counted, number, row
@@ -38,6 +38,11 @@ class Swept:
         return axis_label(self.name)
 
     @property
+    def noticed(self) -> bool:
+        """Whether the axes change the measure by an amount that a user would notice."""
+        return noticeable(self.name, (v.middle for v in self.at.values()))
+
+    @property
     def ends(self) -> tuple[Place, Place]:
         """The grid points with the minimum and the maximum value."""
         return min(self.at, key=lambda place: self.at[place].middle), max(
@@ -45,16 +50,22 @@ class Swept:
         )
 
 
-def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
-    """Makes the report for a table of many runs."""
+def sweep_page(sweep: Sweep, provenance: Provenance, columns: Sequence[str] = ()) -> Page:
+    """Makes the report for a table of many runs.
+
+    It shows the measures that match a pattern in `columns`; by default those that the author of the sweep chose, or
+    else a selection of those that the axes change noticeably.
+    """
     parts = sweep.frame.partition_by(sweep.axes, maintain_order=True, as_dict=True)
     labels = [axis(sweep, name).labels() for name in sweep.axes]
     places = {
         tuple(names[str(value)] for names, value in zip(labels, key, strict=True)): frame
         for key, frame in parts.items()
     }
-    every = _swept(sweep, places)
+    every = _swept(sweep, places, columns)
     first = every[:MOST_POINTS]
+    beyond = [m.label for m in every[MOST_CHARTS:]]
+    without = f"No chart: {', '.join(beyond)}. -c chooses the measures." if beyond else ""
     interval = "the central 80 %" if sweep.study else "the 95 % interval of the mean (Student's t)"
     seeds = counted(max(frame.height for frame in places.values()), "seed")
     basis = f"{sweep.middle.capitalize()}s of {seeds}; bars: {interval}."
@@ -67,7 +78,7 @@ def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
         title=f"Sweep {sweep.label}",
         subtitle=f"{counted(len(places), 'place')}, {counted(sweep.frame.height, 'run')}",
         sections=[
-            *([Section("More measures", "measures", charts)] if charts else []),
+            *([Section("More measures", "measures", charts, without)] if charts else []),
             Section("Every place", "places", [TableBlock(_table(sweep, list(places), every))], basis),
         ],
         answer=Answer(question, _sentence(first, sweep), [_point(m, sweep) for m in first], figure, basis),
@@ -75,22 +86,30 @@ def sweep_page(sweep: Sweep, provenance: Provenance) -> Page:
     )
 
 
-def _swept(sweep: Sweep, places: Mapping[Place, pl.DataFrame]) -> list[Swept]:
-    """Returns the measures changed by the axes, most important first."""
+def _swept(sweep: Sweep, places: Mapping[Place, pl.DataFrame], columns: Sequence[str]) -> list[Swept]:
+    """Returns the measures to show, most important first.
+
+    By default, those that the axes do not change noticeably are left out, and measures of reverse links come last.
+    """
     found: list[Swept] = []
-    columns = measures(sweep, (), most=len(sweep.values))
-    for name in sorted(columns, key=lambda name: name.startswith("links.~")):  # measures of reverse links come last
+    names = measures(sweep, columns, most=len(sweep.values))
+    selected = not (columns or sweep.chosen)
+    for name in sorted(names, key=lambda name: name.startswith("links.~")) if selected else names:
         values = {place: over_seeds(sweep, frame, name) for place, frame in places.items()}
         at = {place: v for place, v in values.items() if v is not None and math.isfinite(v.middle)}
-        if len({v.middle for v in at.values()}) > 1:
-            found.append(Swept(name, at))
+        swept = Swept(name, at)
+        if swept.noticed if selected else at:
+            found.append(swept)
     return found
 
 
 def _sentence(found: Sequence[Swept], sweep: Sweep) -> str:
-    if not found:
-        return "The axes change nothing that was measured."
-    return f"{'; '.join(_range(m, sweep) for m in found[:2])}."
+    """Returns the ranges of the first two measures that the axes change noticeably."""
+    noticed = [m for m in found if m.noticed]
+    if not noticed:
+        return "The axes change nothing that a user would notice." if found else "The axes change nothing measured."
+    text = "; ".join(_range(m, sweep) for m in noticed[:2])
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _range(m: Swept, sweep: Sweep) -> str:
@@ -100,7 +119,7 @@ def _range(m: Swept, sweep: Sweep) -> str:
     what, _, statistic = name.measure.partition(", ")
     of = (f"{what} of {name.of}" if name.of else what) + (f" ({statistic})" if statistic else "")
     values = [f"{_with_unit(m.at[place].middle, name.unit)} with {_words(place, sweep)}" for place in ends]
-    return f"{of[0].upper()}{of[1:]}: {values[0]} and {values[1]}"
+    return f"{of}: {values[0]} and {values[1]}"
 
 
 def _with_unit(value: float, unit: str) -> str:
@@ -112,6 +131,9 @@ def _words(place: Place, sweep: Sweep) -> str:
 
 
 def _point(m: Swept, sweep: Sweep) -> Point:
+    if not m.noticed:
+        values = list(dict.fromkeys(_value(m.at[place].middle) for place in m.ends))
+        return Point(m.label, " to ".join(values), "everywhere, no noticeable difference")
     way = direction(m.name)
     best = m.ends[0] if way == "less is better" else m.ends[1]
     verdict = f"{'best' if way else 'largest'} {_value(m.at[best].middle)}"
@@ -144,7 +166,7 @@ def _panel(m: Swept, sweep: Sweep, along: int) -> Panel:
         middle, low, high = np.array([(s.middle, max(s.low, floor), s.high) if s else [math.nan] * 3 for s in at]).T
         apart = 0.08 * (n - (min(len(others), MOST_LINES) - 1) / 2.0)
         x = np.arange(len(ticks), dtype=float) + apart
-        label = ", ".join(other) or m.name
+        label = ", ".join(other) or m.label
         lines.append(Series(label, x, middle, "points", style.COLOURS[n], (low, high)))
     return Panel(
         m.label,
@@ -166,7 +188,9 @@ def _table(sweep: Sweep, places: Sequence[Place], found: Sequence[Swept]) -> Tex
 
     rows = [row(*place, *(cell(m.at.get(place)) for m in found)) for place in places]
     columns = [*(safe(axis) for axis in sweep.axes), *(m.label for m in found)]
-    return TextTable("", columns, rows, left=len(sweep.axes))
+    rest = len(sweep.values) - len(found)
+    note = f"{counted(rest, 'more measure')} of the sweep: report -c NAME shows them." if rest > 0 else ""
+    return TextTable("", columns, rows, note, left=len(sweep.axes))
 
 
 def _value(value: float) -> str:

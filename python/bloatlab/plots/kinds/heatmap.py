@@ -49,7 +49,7 @@ def draw(of: Sweep, options: Options) -> Figure:
         raise Unfit(f"--log {options.log}: a heatmap has no such axis; expected y, for logarithmic shades, or none")
     x, others = along(of, options.x)
     y = others[0]
-    column = measures(of, options.columns, most=1)[0]
+    (column,) = _shown(of, options)
     values = field(of, x, y, column)
     page = sized_figure(options.width, min(1.2, (0.35 if options.width == "column" else 0.2) + 0.075 * len(y.values)))
     grid = page.figure.subplots()
@@ -77,6 +77,10 @@ def draw(of: Sweep, options: Options) -> Figure:
     return page.figure
 
 
+def _shown(of: Sweep, options: Options) -> list[str]:
+    return measures(of, options.columns, most=1)[:1]
+
+
 def _text(value: float) -> str:
     if math.isnan(value):
         return "-"
@@ -90,4 +94,5 @@ KIND = Kind(
     _unfit,
     draw,
     ("x", "columns"),
+    _shown,
 )

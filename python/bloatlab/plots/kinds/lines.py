@@ -22,7 +22,7 @@ _MOST = 18
 def draw(of: Sweep, options: Options) -> Figure:
     """Draws one panel per measure. If the axis values are names, draws rows of dots with intervals instead of lines."""
     x, others = along(of, options.x)
-    columns = measures(of, options.columns)
+    columns = _shown(of, options)
     lines = [name for name, _ in groups(of, others)] if others else []
     if len(lines) > _MOST:
         raise Unfit(
@@ -57,6 +57,13 @@ def draw(of: Sweep, options: Options) -> Figure:
     return page.figure
 
 
+def _shown(of: Sweep, options: Options) -> list[str]:
+    """Returns the measures to draw. Beside each other, only two fit into a column."""
+    columns = measures(of, options.columns)
+    x, _ = along(of, options.x)
+    return columns[:2] if x.numbers is None and options.width == "column" else columns
+
+
 def _scaled(axes: Axes, options: Options) -> None:
     """Sets the scale of the y axis. By default, the scale is logarithmic if the means span two decades.
 
@@ -87,8 +94,6 @@ def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: lis
     """
     size = WIDTHS[options.width]
     names = [name for name, _ in groups(of, others)] if others else []
-    if options.width == "column":
-        columns = columns[:2]
     inches = size.text / 72.0 * (1.5 * len(x.values) * max(1.0, 0.45 * len(names)) + 7.0)
     page = sized_figure(options.width, max(0.35, inches / size.inches))
     grid = page.figure.subplots(1, len(columns), squeeze=False, sharey=True).ravel()
@@ -134,4 +139,5 @@ KIND = Kind(
     unfit,
     draw,
     ("x", "columns", *LIMITS),
+    _shown,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,7 +23,10 @@ from bloatlab.plots.subjects import Run
 _WAIT = ("sojourn", "rtt", "queue")
 
 #: Maximum number of results that fit in the scores table.
-_MOST_COLUMNS = {"column": 2, "page": 4, "slide": 5}
+_MOST_COLUMNS = {"column": 2, "page": 8, "slide": 8}
+
+#: Maximum number of results whose scores fit beside the distribution of delays. More are below it.
+_MOST_BESIDE = {"column": 0, "page": 2, "slide": 2}
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
@@ -33,9 +37,11 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
     stack = [_with_ticks(stack[0], found), *stack[1:]]
     rows = scores(runs) if len(runs) <= _MOST_COLUMNS[options.width] else []
     column = options.width == "column"
-    of = sized_figure(options.width, (0.34 if column else 0.2) * len(stack) + (0.95 if column else 0.34) + 0.12)
+    beside = len(runs) <= _MOST_BESIDE[options.width] or not rows
+    height = 0.95 if column else 0.34 if beside else 0.34 + 0.026 * (len(rows) + 3)
+    of = sized_figure(options.width, (0.34 if column else 0.2) * len(stack) + height + 0.12)
     heading(of, headline(runs), [run.label for run in runs], ticks_of(stack))
-    upper, lower = _areas(of, stack, rows, column=column)
+    upper, lower = _areas(of, stack, rows, beside=beside)
     inches = WIDTHS[options.width].inches * (0.34 if column else 0.2) * 0.75
     for axes, panel in zip(upper, stack, strict=True):
         draw_time_panel(of, axes, panel, max(r.end for r in runs), inches, named=len(runs) == 1, tops=len(runs) == 1,
@@ -65,19 +71,19 @@ def _with_ticks(panel: TimePanel, found: dict[str, TimePanel]) -> TimePanel:
 
 
 def _areas(
-    of: SizedFigure, stack: Sequence[TimePanel], rows: Sequence[object], *, column: bool
+    of: SizedFigure, stack: Sequence[TimePanel], rows: Sequence[object], *, beside: bool
 ) -> tuple[list[Axes], list[Axes]]:
     """Returns the axes of the time panels, and the axes below them for the delays and the scores.
 
-    With `column`, the lower axes are placed one below the other, and otherwise side by side.
+    With `beside`, the lower axes are placed side by side, and otherwise one below the other.
     """
-    below = (2 if column else 1) if rows else 1
-    heights = [1.0] * len(stack) + ([1.35] * below if column else [1.7])
+    below = 1 if beside else 2
+    heights = [1.0] * len(stack) + ([1.35] * below if not of.wide else [1.7, 0.13 * (len(rows) + 3)][:below])
     grid = of.figure.add_gridspec(len(heights), 1, height_ratios=heights)
     upper: list[Axes] = []
     for row in range(len(stack)):
         upper.append(of.figure.add_subplot(grid[row, 0], sharex=upper[0] if upper else None))
-    if column or not rows:
+    if not beside or not rows:
         return upper, [of.figure.add_subplot(grid[len(stack) + i, 0]) for i in range(below)]
     inner = grid[len(stack), 0].subgridspec(1, 2, width_ratios=[1.0, 1.05])
     return upper, [of.figure.add_subplot(inner[0, i]) for i in range(2)]
@@ -87,21 +93,39 @@ def _scores(of: SizedFigure, axes: Axes, runs: Sequence[Run], rows: Sequence[tup
     """Draws the scores as a table, with one column per result."""
     axes.set_axis_off()
     count = len(runs)
-    step = 1.0 / (len(rows) + (1.4 if count > 1 else 0.4))
-    right = [1.0 - 0.5 * (count - 1 - i) / count for i in range(count)]
+    across = len(runs) > _MOST_BESIDE[of.width] and of.wide
+    inches = style.WIDTHS[of.width].inches * (0.88 if across else 0.46 if of.wide else 0.85)
+    share = 0.72 if across else 0.5
+    each = share * inches * 72.0 / count
+    small = 0.85 if count > 5 else 1.0
+    room = max(4, int(each / (of.text * small * 0.62)) - (0 if across else 1))
+    heads = [_head(run.label, room) for run in runs]
+    lines = max(len(head.splitlines()) for head in heads) if count > 1 else 0
+    step = 1.0 / (len(rows) + lines + 0.4)
+    right = [1.0 - share * (count - 1 - i) / count for i in range(count)]
     top = 1.0 - 0.4 * step
     styling: dict[str, Any] = {"transform": axes.transAxes, "fontsize": of.text, "va": "center"}
     if count > 1:
-        inches = style.WIDTHS[of.width].inches * (0.46 if of.wide else 0.85)
-        room = max(4, int(0.5 * inches * 72.0 / (of.text * 0.66) / count) - 1)
-        for i, run in enumerate(runs):
-            axes.text(right[i], top, safe(run.label, room), ha="right", color=style.colour(i), **styling)
+        top -= (lines - 1) * step
+        low: dict[str, Any] = styling | {"va": "bottom", "fontsize": small * of.text}
+        for i, head in enumerate(heads):
+            axes.text(right[i], top - 0.5 * step, head, ha="right", color=style.colour(i), **low)
         top -= step
     for i, (name, cells) in enumerate(rows):
         y = top - i * step
         axes.text(0.0, y, name, ha="left", color=style.INK, **styling)
         for x, cell in zip(right, cells, strict=True):
             axes.text(x, y, cell, ha="right", color=style.INK, **styling)
+
+
+def _head(label: str, room: int) -> str:
+    """Returns a label in at most three lines of `room` characters, broken after spaces, hyphens and underscores."""
+    lines = [""]
+    for part in re.split(r"(?<=[ _-])", safe(label)):
+        if lines[-1] and len(lines) < 3 and len((lines[-1] + part).rstrip()) > room:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(safe(line, room) for line in lines)
 
 
 KIND = Kind("overview", "a summary on one page (the default)", "runs", unfit, draw, ("of", *LIMITS))

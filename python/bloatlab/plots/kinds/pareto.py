@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from bloatlab.measures import declared, direction
+from bloatlab.measures import declared, direction, matching
 from bloatlab.plots import style
 from bloatlab.plots.elements import free_labels, legend, log_scale, sized_figure
 from bloatlab.plots.kind import LIMITS, Kind, Options
@@ -36,6 +36,9 @@ _GAIN = (
     "*FTP*",
 )
 
+#: Maximum number of points that are all named.
+_MOST_NAMES = 10
+
 #: Measures for which the core does not say whether more or less is better, with the answer that this plot uses.
 _WAYS = {"utilisation": "more is better"}
 
@@ -51,16 +54,22 @@ def _way(column: str) -> str | None:
 
 
 def chosen(of: Sweep, columns: Sequence[str]) -> tuple[str, str] | None:
-    """Returns the measures to draw along x and along y; None if there are not two."""
+    """Returns the measures to draw along x and along y; None if there are not two.
+
+    Without `columns`, both are among those that the author of the sweep chose, if possible.
+    """
     if columns:
         found = measures(of, columns)
         return (found[0], found[1]) if len(found) >= 2 else None
-    both = [next(iter(_first(of, patterns)), None) for patterns in (_DELAY, _GAIN)]
-    return (both[0], both[1]) if both[0] and both[1] and both[0] != both[1] else None
+    for known in filter(None, (of.chosen, of.values)):
+        both = [next(iter(_first(of, patterns, known)), None) for patterns in (_DELAY, _GAIN)]
+        if both[0] and both[1] and both[0] != both[1]:
+            return both[0], both[1]
+    return None
 
 
-def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
-    """Returns the columns that match a pattern, in the order of the patterns.
+def _first(of: Sweep, patterns: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Returns the columns in `known` that match a pattern, in the order of the patterns.
 
     A column is left out if its values are all equal, or if neither more nor less is better.
 
@@ -68,10 +77,7 @@ def _first(of: Sweep, patterns: Sequence[str]) -> list[str]:
     """
     found: list[str] = []
     for pattern in patterns:
-        try:
-            fitting = [c for c in measures(of, [pattern]) if _way(c) is not None and of.frame[c].n_unique() > 1]
-        except Unfit:
-            continue
+        fitting = [c for c in matching(pattern, known) if _way(c) is not None and of.frame[c].n_unique() > 1]
         if pattern.endswith("_mbit"):
             fitting.sort(key=lambda c: -float(np.nanmean(of.frame[c].cast(float).to_numpy())))
         found += fitting
@@ -135,7 +141,10 @@ def lines_of(of: Sweep, both: Sequence[str], signs: Sequence[int]) -> list[tuple
 
 
 def draw(of: Sweep, options: Options) -> Figure:
-    """Draws one marker per grid point; the markers on the Pareto front of each line are filled, labelled and joined."""
+    """Draws one marker per grid point; the markers on the Pareto front of each line are filled and joined.
+
+    All markers are named if there are at most `_MOST_NAMES`, otherwise those on a front.
+    """
     both = chosen(of, options.columns)
     if both is None:
         raise Unfit(f"{of.label}: a Pareto front needs two columns; name both with -c")
@@ -143,7 +152,9 @@ def draw(of: Sweep, options: Options) -> Figure:
     found = lines_of(of, both, signs)
     page = sized_figure(options.width, 0.85 if options.width == "column" else 0.6)
     grid = page.figure.subplots()
+    every = [spot for _, spots in found for spot in spots]
     names: list[tuple[str, float, float, str]] = []
+    fronts: list[list[tuple[float, float]]] = []
     for place, (_, spots) in enumerate(found):
         colour, marker = style.colour(place), style.MARKERS[place % len(style.MARKERS)]
         for spot in spots:
@@ -153,8 +164,8 @@ def draw(of: Sweep, options: Options) -> Figure:
             )  # fmt: skip
         best = sorted((spot for spot in spots if spot.best), key=lambda spot: spot.x)
         grid.plot([s.x for s in best], [s.y for s in best], color=colour, linewidth=1.0)
-        names += [(s.name, s.x, s.y, colour) for s in best]
-    every = [spot for _, spots in found for spot in spots]
+        fronts.append([(s.x, s.y) for s in best])
+        names += [(s.name, s.x, s.y, colour) for s in (spots if len(every) <= _MOST_NAMES else best)]
     wanted: list[tuple[Literal["x", "y"], str, int]] = [("x", both[0], signs[0]), ("y", both[1], signs[1])]
     for way, column, sign in wanted:
         if style.logarithmic([s.x if way == "x" else s.y for s in every], way, options.log):
@@ -170,7 +181,8 @@ def draw(of: Sweep, options: Options) -> Figure:
     grid.set_title("\n".join(textwrap.wrap(title, wide)), fontsize=page.text * 0.9)
     if len(found) > 1:
         legend(page, [line for line, _ in found], lines=False)
-    free_labels(page, grid, names)
+    points = [[(spot.x, spot.y)] * 2 for spot in every]
+    free_labels(page, grid, names, [*fronts, *points], far=True)
     return page.figure
 
 
@@ -188,4 +200,5 @@ KIND = Kind(
     unfit,
     draw,
     ("columns", *LIMITS),
+    lambda of, options: chosen(of, options.columns) or (),
 )

@@ -54,8 +54,10 @@
   // Returns the approximate width of the longest line of an axis's tick labels, in px, for `font`.
   const widest = (ticks) => 7 * Math.max(...ticks.flatMap(([, words]) => words.split("\n")).map((line) => line.length));
 
-  // Makes an axis. `width` is the chart's width, for the horizontal axis only, whose tick labels get a smaller font if they have too little room.
+  // Makes an axis. `width` is the chart's width, for the horizontal axis only, whose tick labels get a smaller font if they have too little room, and are
+  // tilted if that is not enough.
   function axis(given, side, width) {
+    const tilted = side === 2 && given.ticks && given.ticks.length * 0.75 * widest(given.ticks) > width - 80;
     const crowded = side === 2 && given.ticks && given.ticks.length * widest(given.ticks) > width - 80;
     const made = {
       label: given.label, labelSize: side === 3 ? 22 : 20, labelFont: font, font: crowded ? font.replace("12px", "9px") : font, gap: 4, size: side === 3 ? (given.ticks ? 16 + 6 * Math.max(...given.ticks.map(([, words]) => words.length)) : 52) : given.ticks && given.ticks.some(([, words]) => words.includes("\n")) ? 46 : 30,
@@ -76,6 +78,7 @@
       };
       made.grid.filter = made.filter = (u, splits) => splits;
     }
+    if (tilted) Object.assign(made, { rotate: -40, size: 14 + Math.ceil(0.5 * widest(given.ticks)) });
     if (given.ticks) {
       made.splits = () => given.ticks.map(([at]) => at);
       made.values = () => given.ticks.map(([, words]) => words);
