@@ -27,6 +27,9 @@ Kind = Literal["device", "load", "objective"]
 Made = TypeVar("Made")
 
 
+#: The kinds of a device's link: a DOCSIS 3.0 modem, a DOCSIS 3.1 modem, or a line behind a router that shapes.
+LINKS = ("modem", "modem31", "line")
+
 #: The largest weight of a measure.
 MOST_WEIGHT = 1_000_000
 
@@ -95,12 +98,13 @@ PLAIN_DOWN = Down(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A device: the disciplines that it offers, and the kind of its link ("modem" or "line").
+    """A device: the disciplines that it offers, and the kind of its link, one of `LINKS`.
 
     `today` is the device's default setting, such as "droptail 1s"; `standard` lists the settings that a standard or
     guideline names, in order of preference. `down` is None if the setting applies to both directions. `transmit` is the
-    limit of a modem's transmit queue, such as "32p"; if `transmit` is empty, the limit is in bytes and grows with the
-    rate. `prints` lists the kinds of commands that are printed to apply a setting: "buffer-control", "aqm" and "tc".
+    limit of a DOCSIS 3.0 modem's transmit queue, such as "32p"; if `transmit` is empty, the limit is in bytes and grows
+    with the rate. `prints` lists the kinds of commands that are printed to apply a setting: "buffer-control", "aqm" and
+    "tc".
     """
 
     name: str
@@ -251,7 +255,7 @@ def device(given: str) -> Device:
     """Finds a device by its name or file. Raises `AdviceError`, and `OSError` if the file cannot be read."""
     name, data = _read("device", given)
     table = _Table(name, data)
-    link = table.one_of("link", ("modem", "line"))
+    link = table.one_of("link", LINKS)
     for kind in table.take("prints", "Sequence[str]", ()):
         table.check("prints", kind, ("buffer-control", "aqm", "tc"))
     tables = table.take("discipline", "list")
@@ -272,6 +276,8 @@ def device(given: str) -> Device:
         down = None
     elif given_down is not None:
         down = _Table(f"{name}: down", given_down).into(Down)
+    if link != "modem" and table.take("transmit", "str", ""):
+        raise AdviceError(f'{name}: transmit: has no effect with link = "{link}"; only "modem" has a transmit queue')
     words = table.take("words", "str", name)
     return table.into(Device, name=name, words=words, link=link, disciplines=disciplines, down=down)
 
