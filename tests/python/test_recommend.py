@@ -404,6 +404,32 @@ def test_the_command_prints_what_it_found(small: Path, capsys: pytest.CaptureFix
         assert part in out
 
 
+def test_a_target_and_a_buffer_are_not_confused():
+    """A DOCSIS-PIE with a target of 40 ms and one with a buffer of 40 ms have names that say which is which."""
+    question = asked(up="10mbit", rtt="40ms", device="docsis3.1", load="gamer")
+    by_name = {o.name: o.words for o in options(question.device, question.line)}
+    assert by_name["docsis-pie-t40 250 ms"] == "DOCSIS-PIE, target 40 ms, buffer 250 ms"
+    assert by_name["docsis-pie-t10 40 ms"] == "DOCSIS-PIE, target 10 ms, buffer 40 ms"
+    assert by_name["droptail 40 ms"] == "drop-tail (AQM off) with 40 ms of buffer"
+    assert len({o.discipline.label for o in options(question.device, question.line)}) == len(
+        question.device.disciplines
+    )
+    for device in names("device"):
+        for discipline in catalogue_of.device(device).disciplines:
+            assert not re.search(r"\d+ ?ms$", discipline.name), "a time at the end of a name reads like a buffer"
+
+
+def test_names_of_settings_do_not_wrap(capsys: pytest.CaptureFixture[str]):
+    words = ["recommend", "--up", "10mbit", "--rtt", "40ms", "--device", "docsis3.1", "--load", "gamer"]
+    assert call([*words, "--quick", "--seconds", "2", "--all"]) == 0
+    out = capsys.readouterr().out
+    table = out[out.index("option ") : out.index("Means over")].splitlines()
+    assert all(len(line) <= 80 for line in table)
+    assert len([line for line in table if line.startswith("docsis-pie-t10 100 ms ")]) == 2  # in both blocks of columns
+    assert not [line for line in table if re.match(r"(ms|s)\b", line)]
+    assert "docsis-pie-t10 100 ms: DOCSIS-PIE, target 10 ms, buffer 100 ms" in " ".join(out.split())
+
+
 def test_an_application_that_never_starts_is_noted(
     scenario_file: Path, small: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -58,7 +58,8 @@ class Discipline:
     line's rate. `buffers` lists the buffer sizes to try. An entry is a size ("50ms", "417p", "60KB"), a multiple of the
     maximum bandwidth-delay product ("4bdp"), or "around", which means a series of sizes around the bandwidth-delay
     products. No buffer is smaller than `least`, which is a size, too. A discipline that is not `settable` is shown
-    alongside the others, but never recommended; `note` says why.
+    alongside the others, but never recommended; `note` says why. `aqm_target_ms` is the AQM Latency Target that a
+    modem's configuration file sets; `words` does not repeat it.
     """
 
     name: str
@@ -70,6 +71,11 @@ class Discipline:
     settable: bool = True
     note: str = ""
     aqm_target_ms: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The name in legends: "drop-tail", "DOCSIS-PIE, target 40 ms"."""
+        return self.words if self.aqm_target_ms is None else f"{self.words}, target {self.aqm_target_ms} ms"
 
     @property
     def placeholders(self) -> set[str]:

@@ -62,7 +62,7 @@ def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "")
     heads = [f"{m.words}\n{m.unit}".rstrip() for m in wanted]
     note = _note(of, chosen)
     columns = ["option", "", "seeds", "points\nof 100", *heads, "queue p99\nms"]
-    return TextTable(title, columns, rows, note, left=2, keep=True)
+    return TextTable(title, columns, rows, note, left=2, keep=True, whole=True)
 
 
 def _note(of: Recommendation, chosen: Sequence[Judged]) -> str:
@@ -71,7 +71,7 @@ def _note(of: Recommendation, chosen: Sequence[Judged]) -> str:
     if any(one.points.n >= FEW_SEEDS for one in chosen):
         note += f", ± half the 95 % interval (Student's t) for settings with at least {FEW_SEEDS} seeds"
     verdicts = {verdict(of, one)[0] for one in chosen}
-    found = [note]
+    found = [note, *_targets(chosen)]
     if "leader" in verdicts:
         found.append("Leader: has the most points of all available settings")
     if "undecided" in verdicts:
@@ -82,6 +82,15 @@ def _note(of: Recommendation, chosen: Sequence[Judged]) -> str:
         "worse in another"
     )
     return f"{'. '.join(found)}."
+
+
+def _targets(chosen: Sequence[Judged]) -> list[str]:
+    """Explains the names of settings whose discipline has an AQM target, with the first of these names."""
+    for one in chosen:
+        target = one.option.discipline.aqm_target_ms
+        if target is not None and one.option.name.startswith(f"{one.option.discipline.name} "):
+            return [f"{one.option.name}: {one.option.words}"]
+    return []
 
 
 def wrong_table(of: Recommendation) -> TextTable:
