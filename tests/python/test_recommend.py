@@ -18,12 +18,13 @@ from bloatlab.advice import catalogue as catalogue_of
 from bloatlab.advice import options as options_of
 from bloatlab.advice.line import line, rtts
 from bloatlab.advice.options import options
+from bloatlab.advice.page import answer_figure, measures_figure
 from bloatlab.advice.race import Compared, Raced
 from bloatlab.advice.recommendation import answer_sentence, cell, sure
 from bloatlab.advice.remedies import fails
 from bloatlab.advice.score import LEAST, Judged, Value, front, judged, points_of
 from bloatlab.advice.settings import limits, settings
-from bloatlab.advice.tables import options_table, verdict
+from bloatlab.advice.tables import frame, options_table, verdict
 from bloatlab.cli.main import call
 from bloatlab.statistics import Interval, interval
 from bloatlab.sweep import Store
@@ -225,7 +226,7 @@ def test_never_is_only_what_no_run_has():
 )
 def test_what_is_not_available_is_compared_in_words(by: Interval, words: str):
     lead, codel = made("1p", [90.0, 92.0]), made("2p", [90.0, 92.0], settable=False)
-    raced = Raced(lead, [Compared(codel, by, "not separated")], "seeds", 4)
+    raced = Raced(lead, [Compared(codel, by, "not separated")], "seeds", 4, 2)
     question = asked(up="10mbit", rtt="20ms", device="docsis3.0")
     done = Recommendation(question, [lead, codel], lead, raced, [lead], [], lead, [], [], 4, 0)
     assert f"{words} but is not available on this device: " in sure(done)[-1]
@@ -308,6 +309,43 @@ def test_leader_and_choice_have_different_words(small: Path):
     notes = [options_table(of, of.judged).note for of in (done, other)]
     assert ["Leader: " in note for note in notes] == [False, True]
     assert not any("±" in note for note in notes)  # with two seeds, tables show no interval
+
+
+def test_an_interval_needs_three_seeds_and_stays_within_what_is_possible(small: Path, tmp_path: Path):
+    """Two seeds gave a MOS of up to 14, and bars across the whole figure."""
+    done = quick(small, rtt="40ms", seeds=2, seconds=5.0)
+    few = done.judged[0]
+    wide = interval([1.0, 4.5, 4.4])
+    assert wide.low < 1.0
+    assert wide.high > 4.5
+    call_ = next(m for m in done.question.wanted if m.name == "call")
+    for one, ends in ((Interval(3.0, -6.9, 13.9, 2), (None, None)), (wide, (1.0, 4.5))):
+        points = Interval(50.0, -267.0, 369.0, one.n)
+        judged_ = replace(few, points=points, apps=points, values={**few.values, "call": Value(one, 0, one.n)})
+        of = replace(
+            done, judged=[judged_], best=judged_, today=judged_, raced=replace(done.raced, lead=judged_, others=[])
+        )
+        row = frame(of).row(0, named=True)
+        assert (row["call_low"], row["call_high"]) == ends
+        assert (row["points_low"], row["points_high"]) == ((None, None) if one.n < 3 else (0.0, 100.0))
+        panels = {p.title: p for d in (answer_figure(of), measures_figure(of)) for p in d.panels}
+        assert panels["Call (MOS)"].y_range == call_.limits == (1.0, 4.5)
+        assert panels["Line used (%)"].y_range == (0.0, 100.0)
+        for title, (low, high) in {"Call (MOS)": (1.0, 4.5), "Points of each setting": (0.0, 100.0)}.items():
+            for series in panels[title].series:
+                assert series.band is not None
+                lows, highs = series.band
+                assert min(lows) >= low  # pyright: ignore[reportArgumentType]
+                assert max(highs) <= high  # pyright: ignore[reportArgumentType]
+                if one.n < 3:
+                    assert list(lows) == list(highs) == list(series.y)  # pyright: ignore[reportArgumentType]
+
+
+def test_todays_setting_has_an_interval(small: Path):
+    done = quick(small, seeds=10, seconds=5.0, runs=1)
+    assert done.today.option.name == "droptail 500 ms"
+    assert done.today.points.n == 3
+    assert "±" in options_table(done, [done.today]).rows[0][3].text
 
 
 def test_a_fast_modem_carries_its_rate(small: Path):
@@ -443,7 +481,7 @@ def test_more_runs_than_named_continue(small: Path):
     small.write_text(small.read_text().replace('"500ms"]', '"60ms"]').replace("500ms", "50ms"))
     done = quick(small, seconds=2.0, runs=1)
     assert "limit of 1 run, so the race ended with 1 seed; --runs 4 continues" in " ".join(sure(done))
-    assert quick(small, seconds=2.0, runs=4).lead.points.n == 2
+    assert quick(small, seconds=2.0, runs=4).raced.rounds == 2
 
 
 def test_the_command_leaves_a_folder(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -170,6 +170,13 @@ class Wanted:
     weight: float = 1.0
     direction: str = ""
 
+    @property
+    def limits(self) -> tuple[float, float | None]:
+        """The smallest and largest possible values. None: there is no largest value."""
+        if self.unit == "MOS":
+            return 1.0, 4.5
+        return (0.0, 100.0) if self.unit == "%" else (0.0, None)
+
     def points(self, value: float | None) -> float:
         """Converts a value of the measure to points from 0 (`bad` or worse) to 100 (`good` or better).
 

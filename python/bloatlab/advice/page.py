@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bloatlab import files, report
 from bloatlab.advice import recommendation as words
-from bloatlab.advice.recommendation import Recommendation, cell
+from bloatlab.advice.recommendation import FEW_SEEDS, POINTS, Recommendation, cell, within
 from bloatlab.advice.score import Judged
 from bloatlab.advice.settings import settings
 from bloatlab.advice.tables import as_data, frame, options_table, ranked, wrong_table
@@ -46,7 +46,10 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
     """Makes the report."""
     q, trips = of.question, counted(len(of.question.line.rtts), "round trip")
     seeds = counted(of.lead.points.n, "seed")
-    basis = f"Means of up to {seeds} over {trips}; bars: the 95 % interval of the mean. Points: {q.objective.words}."
+    basis = (
+        f"Means of up to {seeds} over {trips}; bars and bands: the 95 % interval of the mean, for settings with at "
+        f"least {FEW_SEEDS} seeds. Points: {q.objective.words}."
+    )
     question, first = f"What should the queue of this {q.device.words} be?", figure_block(drawings[0])
     typed = [report.Lines(s.name, s.lines, s.note) for s in settings(of)]
     wrongly = [TableBlock(replace(wrong_table(of), title="")), Prose(words.wrong(of))]
@@ -111,7 +114,10 @@ def answer_figure(of: Recommendation) -> Drawn:
     against line use.
     """
     title, x = "Points of each setting", "buffer (ms at the sustained rate)"
-    lines, marks = _lines(of, [(j, j.points) for j in of.judged]), (Mark("chosen", of.best.option.ms, "x"),)
+    lines, marks = (
+        _lines(of, [(j, within(j.points, POINTS)) for j in of.judged]),
+        (Mark("chosen", of.best.option.ms, "x"),),
+    )
     panels = [Panel(title, x, "points of 100", lines, _range(of), (0.0, 105.0), marks, log_x=True)]
     caption = "Above: points by buffer, a line for each discipline."
     share = words.share_of(of.question)
@@ -144,7 +150,7 @@ def _trade(of: Recommendation, share: str) -> Panel:
 
 def _cloud(label: str, of: Sequence[Judged], share: str, colour: str, *, hollow: bool) -> Series:
     x = [v.mean for j in of if (v := j.values[share].of) is not None]
-    apps = [j.apps for j in of]
+    apps = [within(j.apps, POINTS) for j in of]
     return Series(label, x, [a.mean for a in apps], "points", colour, _band(apps), hollow=hollow)
 
 
@@ -152,11 +158,11 @@ def measures_figure(of: Recommendation) -> Drawn:
     """Plots every measure, and the time in the queue, against buffer size."""
     panels: list[Panel] = []
     for m in of.question.wanted:
-        pairs = [(j, v) for j in of.judged if (v := j.values[m.name].of) is not None]
+        pairs = [(j, within(v, m.limits)) for j in of.judged if (v := j.values[m.name].of) is not None]
         label = f"{m.words} ({m.unit})" if m.unit else m.words
         values = [v.mean for _, v in pairs if v.mean > 0.0]
         log = m.log and bool(values) and max(values) > 10.0 * min(values) and len(values) == len(pairs)
-        y = (0.7 * min(values), 1.4 * max(values)) if log else (0.0, None)
+        y = (0.7 * min(values), 1.4 * max(values)) if log else m.limits
         title = f"{label[:1].upper()}{label[1:]}"
         panels.append(Panel(title, "buffer (ms)", label, _lines(of, pairs), _range(of), y, log_x=True, log_y=log))
     queue = _lines(of, [(j, Interval(j.queue_ms, math.nan, math.nan, 1)) for j in of.judged])
@@ -183,5 +189,6 @@ def _lines(of: Recommendation, pairs: Sequence[tuple[Judged, Interval]]) -> list
 
 
 def _band(of: Sequence[Interval]) -> tuple[list[float], list[float]]:
-    """Returns the lower and upper ends of intervals."""
-    return [one.ends[0] for one in of], [one.ends[1] for one in of]
+    """Returns the lower and upper ends of intervals; both are the mean where there is no interval."""
+    ends = [(one.low, one.high) if one.n >= FEW_SEEDS else (one.mean, one.mean) for one in of]
+    return [low for low, _ in ends], [high for _, high in ends]

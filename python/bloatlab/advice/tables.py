@@ -6,7 +6,8 @@ from typing import Any
 import polars as pl
 
 from bloatlab.advice import recommendation as words
-from bloatlab.advice.recommendation import FEW_SEEDS, Recommendation, cell
+from bloatlab.advice.catalogue import Wanted
+from bloatlab.advice.recommendation import FEW_SEEDS, POINTS, Recommendation, cell, within
 from bloatlab.advice.score import Judged, Value
 from bloatlab.advice.settings import limits, settings
 from bloatlab.judgement import finite
@@ -167,6 +168,7 @@ def as_data(of: Recommendation) -> dict[str, Any]:
 
 def _option(of: Recommendation, one: Judged) -> dict[str, Any]:
     behind = next((c.by for c in of.others if c.judged is one), None)
+    points = within(one.points, POINTS)
     return {
         "option": one.option.name,
         "verdict": verdict(of, one)[0],
@@ -175,17 +177,19 @@ def _option(of: Recommendation, one: Judged) -> dict[str, Any]:
         "buffer_ms": one.option.ms,
         "seeds": one.points.n,
         "points": one.points.mean,
-        "points_low": finite(one.points.low),
-        "points_high": finite(one.points.high),
+        "points_low": finite(points.low),
+        "points_high": finite(points.high),
         "behind": None if behind is None else {"by": behind.mean, "low": behind.low, "high": behind.high},
-        "values": {name: _value(v) for name, v in one.values.items()},
+        "values": {m.name: _value(m, one.values[m.name]) for m in of.question.wanted},
         "queue_p99_ms": one.queue_ms,
     }
 
 
-def _value(of: Value) -> dict[str, Any]:
-    mean, low, high = (None, None, None) if of.of is None else (of.of.mean, finite(of.of.low), finite(of.of.high))
-    return {"mean": mean, "low": low, "high": high, "missing": of.missing}
+def _value(m: Wanted, of: Value) -> dict[str, Any]:
+    if of.of is None:
+        return {"mean": None, "low": None, "high": None, "missing": of.missing}
+    found = within(of.of, m.limits)
+    return {"mean": found.mean, "low": finite(found.low), "high": finite(found.high), "missing": of.missing}
 
 
 def frame(of: Recommendation) -> pl.DataFrame:
