@@ -332,13 +332,36 @@ def test_an_interval_needs_three_seeds_and_stays_within_what_is_possible(small: 
         assert panels["Call (MOS)"].y_range == call_.limits == (1.0, 4.5)
         assert panels["Line used (%)"].y_range == (0.0, 100.0)
         for title, (low, high) in {"Call (MOS)": (1.0, 4.5), "Points of each setting": (0.0, 100.0)}.items():
-            for series in panels[title].series:
-                assert series.band is not None
-                lows, highs = series.band
+            bars = [series.band for series in panels[title].series if series.band is not None]
+            assert len(bars) == (one.n >= 3)
+            for lows, highs in bars:
                 assert min(lows) >= low  # pyright: ignore[reportArgumentType]
                 assert max(highs) <= high  # pyright: ignore[reportArgumentType]
-                if one.n < 3:
-                    assert list(lows) == list(highs) == list(series.y)  # pyright: ignore[reportArgumentType]
+        (dot,) = panels["Trade-off"].series
+        assert dot.band is not None
+        assert (list(dot.band[0]) == list(dot.band[1])) == (one.n < 3)  # pyright: ignore[reportArgumentType]
+
+
+def test_the_trade_off_names_its_points_and_a_colour_has_one_meaning(small: Path):
+    done = quick(small)
+    few = [answer_figure(done), measures_figure(done)]
+    trade = next(p for p in few[0].panels if p.title == "Trade-off")
+    assert [label.text for label in trade.labels] == ["droptail 50 ms (recommended)", "droptail 500 ms (today)"]
+    assert [label.bold for label in trade.labels] == [True, False]
+    many = recommend(up="10mbit", rtt="40ms", device="docsis3.1", load="gamer", quick=True, seconds=2.0)
+    figures = [answer_figure(many), measures_figure(many)]
+    (trade,) = [p for p in figures[0].panels if p.title == "Trade-off"]
+    names_ = [label.text for label in trade.labels]
+    assert 2 <= len(names_) <= 4 < len(many.judged)
+    assert names_[0] == f"{many.best.option.name} (leading)"
+    assert f"{many.today.option.name} (today)" in names_
+    assert max(label.x for label in trade.labels) == max(max(s.x) for s in trade.series)  # pyright: ignore[reportArgumentType]
+    colours: dict[str, set[str | None]] = {}
+    for panel in (p for d in figures for p in d.panels):
+        for series in panel.series:
+            colours.setdefault(series.label, set()).add(series.colour)
+    assert all(len(found) == 1 for found in colours.values())
+    assert len({next(iter(found)) for found in colours.values()}) == len(colours) == 4
 
 
 def test_todays_setting_has_an_interval(small: Path):
