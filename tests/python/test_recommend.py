@@ -518,6 +518,9 @@ def test_the_command_leaves_a_folder(small: Path, tmp_path: Path, capsys: pytest
     assert len((folder / "options.csv").read_text().splitlines()) == 3
     result = bloatlab.run(folder / "scenario.toml", sets={"duration": "1s"})
     assert result.summary["links"]["up"]["delivered_packets"] > 0
+    report = (folder / "report.html").read_text()
+    assert "Small modem: which queue and buffer?" in report  # "my modem" gave "of this my modem"
+    assert "of this small" not in report
     assert {"report.html", "recommendation.svg", "measures.png"} <= {p.name for p in folder.iterdir()}
     assert call(asking(small, "-o", str(folder))) == 2  # a result folder of another run is not overwritten
     assert "report.html" in capsys.readouterr().err

@@ -53,7 +53,8 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
         f"Means of up to {seeds} over {trips}; bars: the 95 % interval of the mean, for settings with at "
         f"least {FEW_SEEDS} seeds. Points: {q.objective.words}."
     )
-    question, first = f"What should the queue of this {q.device.words} be?", figure_block(drawings[0])
+    name = q.device.words
+    question, first = f"{name[:1].upper()}{name[1:]}: which queue and buffer?", figure_block(drawings[0])
     typed = [report.Lines(s.name, s.lines, s.note) for s in settings(of)]
     wrongly = [TableBlock(replace(wrong_table(of), title="")), Prose(words.wrong(of))]
     every = [figure_block(drawings[1]), TableBlock(options_table(of, ranked(of)))]
