@@ -21,6 +21,7 @@ from bloatlab.advice.options import options
 from bloatlab.advice.page import answer_figure, measures_figure
 from bloatlab.advice.race import Compared, Raced
 from bloatlab.advice.recommendation import answer_sentence, cell, sure
+from bloatlab.advice.remarks import MORE, as_good, remarks, without_downloads
 from bloatlab.advice.remedies import fails
 from bloatlab.advice.score import LEAST, Judged, Value, front, judged, points_of
 from bloatlab.advice.settings import limits, settings
@@ -369,6 +370,43 @@ def test_todays_setting_has_an_interval(small: Path):
     assert done.today.option.name == "droptail 500 ms"
     assert done.today.points.n == 3
     assert "±" in options_table(done, [done.today]).rows[0][3].text
+
+
+def test_a_report_says_why_not_the_aqm_and_what_is_as_good_for_calls(tmp_path: Path):
+    """DOCSIS-PIE lets packets wait longer than a short buffer while a download runs; the report says by how much."""
+    text = SMALL.replace('"modem"', '"modem31"').replace('"50ms", "500ms"', '"20ms", "40ms"')
+    pie = 'queue = { docsis_pie = { limit = "{bytes}B" } }\nbuffers = ["100ms"]\naqm_target_ms = 10\n'
+    text = text.replace("droptail 500ms", "pie 100ms") + f'[[discipline]]\nname = "pie"\nwords = "DOCSIS-PIE"\n{pie}'
+    (tmp_path / "cable.toml").write_text(text)
+    words: dict[str, Any] = {"up": "10mbit", "rtt": "40ms", "device": str(tmp_path / "cable.toml"), "load": "gamer"}
+    done = recommend(**words, seeds=3)
+    assert done.best.option.discipline.aqm_target_ms is None
+    assert done.without is not None
+    assert done.router is not None
+    assert done.router.points.n == done.today.points.n == 3
+    told = {text.partition(" ")[0]: text for text in remarks(done)}
+    assert f"packets wait {done.today.queue_ms:.0f} ms" in told["Why"]
+    assert f"Without the download, today's AQM has {done.without.queue_ms:.0f} ms and MOS" in told["Why"]
+    assert done.without.queue_ms < done.today.queue_ms
+    assert "95 % of the rate with fq_codel would have" in told["A"]
+    other = as_good(done)
+    assert other is not None
+    assert mean(other.values["upload"]) >= mean(done.best.values["upload"]) + MORE
+    assert mean(other.values["call"]) > mean(done.best.values["call"]) - 0.1
+    assert f"{other.option.name} is as good for calls" in told[other.option.discipline.name]
+    assert "The price: game, added p99" in told[other.option.discipline.name]
+    assert remarks(recommend(**words, quick=True)) == []
+
+
+def test_remarks_are_only_for_what_they_describe(small: Path):
+    assert quick(small).without is None  # today's setting has no AQM
+    linux = recommend(up="2mbit", rtt="40ms", device="linux", seconds=3.0, seeds=2, runs=1)
+    assert (linux.router, linux.without) == (None, None)
+    home = catalogue_of.load("home")
+    assert without_downloads(home) is None
+    gamer = without_downloads(catalogue_of.load("gamer"))
+    assert gamer is not None
+    assert set(gamer.apps) == {"game", "call", "upload"}
 
 
 def test_a_fast_modem_carries_its_rate(small: Path):

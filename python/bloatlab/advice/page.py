@@ -8,6 +8,7 @@ from pathlib import Path
 from bloatlab import files, report
 from bloatlab.advice import recommendation as words
 from bloatlab.advice.recommendation import FEW_SEEDS, POINTS, Recommendation, cell, within
+from bloatlab.advice.remarks import remarks
 from bloatlab.advice.score import Judged
 from bloatlab.advice.settings import settings
 from bloatlab.advice.tables import as_data, frame, options_table, ranked, wrong_table
@@ -58,8 +59,10 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
     typed = [report.Lines(s.name, s.lines, s.note) for s in settings(of)]
     wrongly = [TableBlock(replace(wrong_table(of), title="")), Prose(words.wrong(of))]
     every = [figure_block(drawings[1]), TableBlock(options_table(of, ranked(of)))]
+    notes = remarks(of)
     sections = [
         *([Section("What to set", "settings", typed)] if typed else []),
+        *([Section("Compared with other settings", "why", [Prose(notes)])] if notes else []),
         Section("How certain this is", "sure", [Prose(words.sure(of))]),
         Section("If the round-trip time is not what you assumed", "wrong", wrongly),
         Section("Every setting", "options", every),

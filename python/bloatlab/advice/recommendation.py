@@ -51,6 +51,9 @@ class Recommendation:
 
     If every available setting scores below the objective's `floor` in some application's measure, `failing` lists these
     measures for the choice, and `remedies` the changes outside the device that were simulated.
+
+    `without` is today's setting without the load's downloads, if today's setting has an AQM and the choice has none.
+    `router` is fq_codel in a router in front, if the device is a modem on which CoDel cannot be set.
     """
 
     question: Question
@@ -64,6 +67,8 @@ class Recommendation:
     remedies: Sequence[Remedy]
     runs: int
     found: int
+    without: Judged | None = None
+    router: Judged | None = None
 
     @property
     def lead(self) -> Judged:

@@ -8,6 +8,7 @@ import polars as pl
 from bloatlab.advice import recommendation as words
 from bloatlab.advice.catalogue import Wanted
 from bloatlab.advice.recommendation import FEW_SEEDS, POINTS, Recommendation, cell, within
+from bloatlab.advice.remarks import remarks
 from bloatlab.advice.score import Judged, Value
 from bloatlab.advice.settings import limits, settings
 from bloatlab.judgement import finite
@@ -149,6 +150,7 @@ def as_data(of: Recommendation) -> dict[str, Any]:
             "tied_from_bytes": low,
             "tied_to_bytes": high,
             "queue": of.best.option.queues.up,
+            "remarks": remarks(of),
             "settings": [{"name": s.name, "lines": list(s.lines), "note": s.note} for s in settings(of)],
         },
         "options": [_option(of, one) for one in ranked(of)],
