@@ -47,8 +47,9 @@ class TextTable:
     columns and, with `words_last`, the last column, which contain text. With `below`, pages and terminals show
     the last cell of each row below the row, over the full width. A table that is too wide for a terminal is split into
     blocks of columns; with `keep`, every block repeats the text columns on the left. With `stacked`, a page that is
-    too narrow for the table shows each row as a list of cells, each with the name of its column. `groups` are optional
-    headings above adjacent columns, as (heading, number of columns); they cover all columns.
+    too narrow for the table shows each row as a list of cells, each with the name of its column. With `whole`, a
+    terminal does not wrap the first column. `groups` are optional headings above adjacent columns, as (heading, number
+    of columns); they cover all columns.
     """
 
     title: str
@@ -61,6 +62,7 @@ class TextTable:
     below: bool = False
     keep: bool = False
     stacked: bool = False
+    whole: bool = False
 
     def as_html(self) -> str:
         """Renders the table as plain HTML, styled by the page around it, such as a notebook."""

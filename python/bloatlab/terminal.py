@@ -175,6 +175,8 @@ def _columns(table: TextTable) -> list[_Column]:
         if words:
             longest = max((cell_len(word) for cell in cells for word in cell.text.split(" ")), default=0)
             least = max(least, min(widest, max(_LEAST_WORDS, min(longest, _LONGEST_WORD))))
+            if table.whole and index == 0:
+                least = max(least, widest)
         else:
             least = max(least, widest)
         found.append(_Column(head, cells, words, group, natural, least))

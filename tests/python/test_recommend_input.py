@@ -168,7 +168,8 @@ def test_bad_input_is_one_line(words: list[str], told: str, capsys: pytest.Captu
     [
         ("today =", "todya =", "today is missing"),
         ('"droptail 500ms"', '"drop-tail 500ms"', "is not a discipline and a size"),
-        ('link = "modem"', 'link = "radio"', "link: radio is not one of modem, line"),
+        ('link = "modem"', 'link = "modem31"\ntransmit = "32p"', 'transmit: has no effect with link = "modem31"'),
+        ('link = "modem"', 'link = "radio"', "link: radio is not one of modem, modem31, line"),
         ('["buffer-control"]', '["tlv"]', "prints: tlv is not one of"),
         ('words = "drop-tail"', 'words = "drop-tail"\ncolour = "red"', "colour: no such key"),
         ("droptail = {", "dropptail = {", 'did you mean "droptail"?'),

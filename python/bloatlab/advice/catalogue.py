@@ -27,6 +27,9 @@ Kind = Literal["device", "load", "objective"]
 Made = TypeVar("Made")
 
 
+#: The kinds of a device's link: a DOCSIS 3.0 modem, a DOCSIS 3.1 modem, or a line behind a router that shapes.
+LINKS = ("modem", "modem31", "line")
+
 #: The largest weight of a measure.
 MOST_WEIGHT = 1_000_000
 
@@ -55,7 +58,8 @@ class Discipline:
     line's rate. `buffers` lists the buffer sizes to try. An entry is a size ("50ms", "417p", "60KB"), a multiple of the
     maximum bandwidth-delay product ("4bdp"), or "around", which means a series of sizes around the bandwidth-delay
     products. No buffer is smaller than `least`, which is a size, too. A discipline that is not `settable` is shown
-    alongside the others, but never recommended; `note` says why.
+    alongside the others, but never recommended; `note` says why. `aqm_target_ms` is the AQM Latency Target that a
+    modem's configuration file sets; `words` does not repeat it.
     """
 
     name: str
@@ -67,6 +71,11 @@ class Discipline:
     settable: bool = True
     note: str = ""
     aqm_target_ms: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The name in legends: "drop-tail", "DOCSIS-PIE, target 40 ms"."""
+        return self.words if self.aqm_target_ms is None else f"{self.words}, target {self.aqm_target_ms} ms"
 
     @property
     def placeholders(self) -> set[str]:
@@ -95,12 +104,13 @@ PLAIN_DOWN = Down(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """A device: the disciplines that it offers, and the kind of its link ("modem" or "line").
+    """A device: the disciplines that it offers, and the kind of its link, one of `LINKS`.
 
     `today` is the device's default setting, such as "droptail 1s"; `standard` lists the settings that a standard or
     guideline names, in order of preference. `down` is None if the setting applies to both directions. `transmit` is the
-    limit of a modem's transmit queue, such as "32p"; if `transmit` is empty, the limit is in bytes and grows with the
-    rate. `prints` lists the kinds of commands that are printed to apply a setting: "buffer-control", "aqm" and "tc".
+    limit of a DOCSIS 3.0 modem's transmit queue, such as "32p"; if `transmit` is empty, the limit is in bytes and grows
+    with the rate. `prints` lists the kinds of commands that are printed to apply a setting: "buffer-control", "aqm" and
+    "tc".
     """
 
     name: str
@@ -159,6 +169,13 @@ class Wanted:
     noticed: float = 0.0
     weight: float = 1.0
     direction: str = ""
+
+    @property
+    def limits(self) -> tuple[float, float | None]:
+        """The smallest and largest possible values. None: there is no largest value."""
+        if self.unit == "MOS":
+            return 1.0, 4.5
+        return (0.0, 100.0) if self.unit == "%" else (0.0, None)
 
     def points(self, value: float | None) -> float:
         """Converts a value of the measure to points from 0 (`bad` or worse) to 100 (`good` or better).
@@ -251,7 +268,7 @@ def device(given: str) -> Device:
     """Finds a device by its name or file. Raises `AdviceError`, and `OSError` if the file cannot be read."""
     name, data = _read("device", given)
     table = _Table(name, data)
-    link = table.one_of("link", ("modem", "line"))
+    link = table.one_of("link", LINKS)
     for kind in table.take("prints", "Sequence[str]", ()):
         table.check("prints", kind, ("buffer-control", "aqm", "tc"))
     tables = table.take("discipline", "list")
@@ -272,6 +289,8 @@ def device(given: str) -> Device:
         down = None
     elif given_down is not None:
         down = _Table(f"{name}: down", given_down).into(Down)
+    if link != "modem" and table.take("transmit", "str", ""):
+        raise AdviceError(f'{name}: transmit: has no effect with link = "{link}"; only "modem" has a transmit queue')
     words = table.take("words", "str", name)
     return table.into(Device, name=name, words=words, link=link, disciplines=disciplines, down=down)
 

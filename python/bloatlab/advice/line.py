@@ -5,9 +5,10 @@
                                          +-- rtt30ms    a round trip that the load names itself
 
 A modem has a dual token bucket, requests and grants every 2 ms, and 1 ms of propagation delay in the cable plant each
-way. On a plain line, a router shapes to the line's rate; if the router's queue is CAKE with a `bandwidth`, CAKE shapes
-instead. The downstream queue depends on the device: a CMTS has its own queue, and a router that shapes both directions
-has the chosen discipline in both.
+way. A DOCSIS 3.0 modem ("modem") is the two-queue model of CableLabs 2012. A DOCSIS 3.1 modem ("modem31") has no
+transmit queue, and its CMTS has the model of a DOCSIS 3.1 downstream. On a plain line ("line"), a router shapes to the
+line's rate; if the router's queue is CAKE with a `bandwidth`, CAKE shapes instead. The downstream queue depends on the
+device: a CMTS has its own queue, and a router that shapes both directions has the chosen discipline in both.
 """
 
 import math
@@ -32,6 +33,16 @@ PLANT_S = 0.001
 #: 2 ms, a packet may wait 6 ms for its grant; `TRANSMIT_S` is twice this time. The limit is in bytes, not in packets,
 #: because modems request bytes and the CMTS grants bytes: 32 ACKs would be less than 4 % of 48 kB.
 TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
+
+#: Channels of a DOCSIS 3.1 modem. Upstream: `MINISLOTS` minislots of 48 bytes in each frame of 135 us, the default of
+#: `docsis31`, which is 668 Mbit/s. Downstream: `CHANNEL` bit/s, its default, too. For faster lines, both channels are
+#: widened to `ROOM` times the highest rate, as if channels were bonded, so that the channel is not the bottleneck.
+MINISLOTS, MINISLOT_BPS, CHANNEL, ROOM = 235, 48 * 8 / 135e-6, 1.7e9, 2.0
+
+#: Bytes of IP packets that a DOCSIS 3.1 link carries for each byte of its rate, in packets of 1500 bytes: upstream and
+#: downstream. The rates count Ethernet frames, which are 18 bytes longer. Upstream, the CMTS multiplies the rate by
+#: 210/200 and counts 10 bytes of MAC header per packet (docs/low-latency-docsis.md, "Rates").
+CARRIED31 = (210 / 200 * 1500 / 1528, 1500 / 1518)
 
 #: Minimum and maximum valid round trip, in s.
 LEAST_RTT_S, MOST_RTT_S = 0.004, 5.0
@@ -88,13 +99,18 @@ def rtts(text: str) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line: rates in bit/s, burst in bytes, round trips in s, ascending. A line without a peak rate has no burst."""
+    """A line: rates in bit/s, burst in bytes, round trips in s, ascending. A line without a peak rate has no burst.
+
+    `carried` is the number of bytes of full IP packets that the line carries, upstream and downstream, for each byte of
+    its rate.
+    """
 
     up: float
     down: float
     rtts: Sequence[float]
     peak: float | None = None
     burst: float | None = None
+    carried: tuple[float, float] = (1.0, 1.0)
 
     def bdp(self, rtt: float) -> float:
         """Returns the bandwidth-delay product in bytes."""
@@ -103,7 +119,7 @@ class Line:
     def could_carry(self, begin: float, end: float, direction: str = UP) -> float:
         """Returns the bytes that the line carries in a direction from `begin` to `end` (in s).
 
-        The queue is assumed never to be empty.
+        The queue is assumed never to be empty, and all packets to be full.
         """
 
         def carried_by(t: float) -> float:
@@ -113,7 +129,7 @@ class Line:
                 return self.up * t / 8.0
             return min(self.peak * t / 8.0, self.burst + self.up * t / 8.0)
 
-        return carried_by(end) - carried_by(begin)
+        return (carried_by(end) - carried_by(begin)) * self.carried[direction == DOWN]
 
 
 def line(up: str, rtt: str, down: str | None = None, peak: str | None = None, burst: str | None = None) -> Line:
@@ -152,14 +168,12 @@ def build(
     of: Line, device: Device, load: Load, queues: Queues, *, rtt: float, seed: int, name: str = "recommend"
 ) -> Scenario:
     """Returns the scenario of one run. Raises `ScenarioError`."""
-    modem = device.link == "modem"
-    box, plant = ("modem", PLANT_S) if modem else ("router", 0.0)
+    box, plant = ("router", 0.0) if device.link == "line" else ("modem", PLANT_S)
     round_trips = {"far": rtt, "near": min(of.rtts[0], rtt)}
-    down: LinkDict = {"from": "isp", "to": box, "delay": ns(plant), "queue": queues.down}
     links: dict[str, LinkDict] = {
         "lan": {"from": "home", "to": box, "both_ways": True},
         UP: {"from": box, "to": "isp", "queue": queues.up, **_up(of, device, queues.up)},
-        DOWN: down if _shapes(queues.down) else {**down, "rate": bps(of.down)},
+        DOWN: {"from": "isp", "to": box, "delay": ns(plant), "queue": queues.down, **_down(of, device, queues.down)},
     }
     apps: dict[str, Any] = {}
     for app, given in load.apps.items():
@@ -194,14 +208,27 @@ def _up(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
             "peak_traffic_rate": bps(of.peak),
             "peak_burst": "1522B",
         }
+    peak = of.peak or of.up
+    if device.link == "modem31":
+        minislots = math.ceil(ROOM * peak * CARRIED31[0] * 1528 / 1500 / MINISLOT_BPS)
+        wider = {"minislots": minislots} if minislots > MINISLOTS else {}
+        return {"delay": ns(PLANT_S), "docsis31": {"flow": flow, **wider}}
     if device.link == "modem":
-        peak = of.peak or of.up
         transmit = max(TRANSMIT_BYTES, math.ceil(peak * TRANSMIT_S / 8.0))
         docsis = {"flow": flow, "transmit_limit": device.transmit or f"{transmit}B"}
         return {"rate": bps(max(100e6, 2.0 * peak)), "delay": ns(PLANT_S), "docsis": docsis}
     if _shapes(queue):
         return {}
     return {"rate": bps(of.up)} if of.peak is None else {"shaper": flow}
+
+
+def _down(of: Line, device: Device, queue: Mapping[str, Any]) -> LinkDict:
+    """Returns the keys of the downstream link's table that set its rate."""
+    if device.link == "modem31":
+        channel = ROOM * of.down
+        wider = {"channel": bps(channel)} if channel > CHANNEL else {}
+        return {"docsis31": {"flow": {"max_sustained_rate": bps(of.down)}, "downstream": wider}}
+    return {} if _shapes(queue) else {"rate": bps(of.down)}
 
 
 def _shapes(queue: Mapping[str, Any]) -> bool:

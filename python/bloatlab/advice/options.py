@@ -54,13 +54,16 @@ class Option:
 
     @property
     def name(self) -> str:
-        """The name in tables: "droptail 50 ms", "fq_codel 10240 p"."""
+        """The name in tables: "droptail 50 ms", "fq_codel 10240 p", "docsis-pie-t40 250 ms"."""
         return f"{self.discipline.name} {self._size}"
 
     @property
     def words(self) -> str:
-        """The name in sentences: "drop-tail with 50 ms of buffer"."""
-        return f"{self.discipline.words} with {self._size.replace(' p', ' packets')} of buffer"
+        """The name in sentences: "drop-tail with 50 ms of buffer", "DOCSIS-PIE, target 40 ms, buffer 250 ms"."""
+        size = self._size.replace(" p", " packets")
+        if self.discipline.aqm_target_ms is not None:
+            return f"{self.discipline.label}, buffer {size}"
+        return f"{self.discipline.words} with {size} of buffer"
 
     @property
     def counts_bytes(self) -> bool:

@@ -1,17 +1,18 @@
 """The figures and the report for a recommendation."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from bloatlab import files, report
 from bloatlab.advice import recommendation as words
-from bloatlab.advice.recommendation import Recommendation, cell
+from bloatlab.advice.recommendation import FEW_SEEDS, POINTS, Recommendation, cell, within
+from bloatlab.advice.remarks import remarks
 from bloatlab.advice.score import Judged
 from bloatlab.advice.settings import settings
 from bloatlab.advice.tables import as_data, frame, options_table, ranked, wrong_table
-from bloatlab.plots import Mark, Panel, Series, save_figure, style
+from bloatlab.plots import Label, Mark, Panel, Series, save_figure, style
 from bloatlab.report import Drawn, Page, Point, Prose, Section, TableBlock, figure_block
 from bloatlab.results import write_json, write_table
 from bloatlab.scenario import version
@@ -19,6 +20,9 @@ from bloatlab.statistics import Interval
 from bloatlab.tables import TextTable, counted, number, row
 
 REPORT, DATA, TABLE, SCENARIO = "report.html", "recommendation.json", "options.csv", "scenario.toml"
+
+#: The trade-off names all settings if there are at most this many.
+ALL_NAMED = 10
 
 _HOW = (
     "A measure has 100 points at good and beyond, 0 at bad and beyond. A run's points are the weighted geometric mean "
@@ -46,13 +50,19 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
     """Makes the report."""
     q, trips = of.question, counted(len(of.question.line.rtts), "round trip")
     seeds = counted(of.lead.points.n, "seed")
-    basis = f"Means of up to {seeds} over {trips}; bars: the 95 % interval of the mean. Points: {q.objective.words}."
-    question, first = f"What should the queue of this {q.device.words} be?", figure_block(drawings[0])
+    basis = (
+        f"Means of up to {seeds} over {trips}; bars: the 95 % interval of the mean, for settings with at "
+        f"least {FEW_SEEDS} seeds. Points: {q.objective.words}."
+    )
+    name = q.device.words
+    question, first = f"{name[:1].upper()}{name[1:]}: which queue and buffer?", figure_block(drawings[0])
     typed = [report.Lines(s.name, s.lines, s.note) for s in settings(of)]
     wrongly = [TableBlock(replace(wrong_table(of), title="")), Prose(words.wrong(of))]
     every = [figure_block(drawings[1]), TableBlock(options_table(of, ranked(of)))]
+    notes = remarks(of)
     sections = [
         *([Section("What to set", "settings", typed)] if typed else []),
+        *([Section("Compared with other settings", "why", [Prose(notes)])] if notes else []),
         Section("How certain this is", "sure", [Prose(words.sure(of))]),
         Section("If the round-trip time is not what you assumed", "wrong", wrongly),
         Section("Every setting", "options", every),
@@ -111,52 +121,76 @@ def answer_figure(of: Recommendation) -> Drawn:
     against line use.
     """
     title, x = "Points of each setting", "buffer (ms at the sustained rate)"
-    lines, marks = _lines(of, [(j, j.points) for j in of.judged]), (Mark("chosen", of.best.option.ms, "x"),)
+    lines, marks = (
+        _lines(of, [(j, within(j.points, POINTS)) for j in of.judged]),
+        (Mark("chosen", of.best.option.ms, "x"),),
+    )
     panels = [Panel(title, x, "points of 100", lines, _range(of), (0.0, 105.0), marks, log_x=True)]
     caption = "Above: points by buffer, a line for each discipline."
     share = words.share_of(of.question)
     if share is not None:
         panels.append(_trade(of, share.name))
-        caption += " Below: points of applications against use of the line; filled points are on the Pareto front."
-    return Drawn("", "recommendation", caption, panels, 1, size=(7.0, 2.8))
+        caption += (
+            " Below: points of applications against use of the line, in the same colours; filled points are on the "
+            "Pareto front."
+        )
+    return Drawn("", "recommendation", caption, panels, 1, size=(7.0, 3.0))
 
 
 def _trade(of: Recommendation, share: str) -> Panel:
-    groups: dict[str, list[Judged]] = {
-        "on the front": [],
-        "dominated": [],
-        "not available": [],
-        of.chosen_words: [of.best],
-    }
-    for one in of.judged:
-        if one is not of.best and one.values[share].of is not None:
-            group = "on the front" if one in of.front else "dominated"
-            groups[group if one.option.discipline.settable else "not available"].append(one)
-    series = [
-        _cloud(word, group, share, style.COLOURS[colour], hollow=colour in {1, 3})
-        for (word, group), colour in zip(groups.items(), (0, 1, 3, 2), strict=True)
-        if group
-    ]
-    used = [v.mean for j in of.judged if (v := j.values[share].of) is not None]
-    x = (min(used) - 2.0, max(used) + 2.0)
-    return Panel("Trade-off", "line used (%)", "points of applications", series, x, (0.0, 105.0))
+    """Plots the applications' points against line use: a colour per discipline, filled if on the front."""
+    used = {id(j): v.mean for j in of.judged if (v := j.values[share].of) is not None}
+    shown = [j for j in of.judged if id(j) in used]
+    front = {id(j) for j in of.front}
+    series: list[Series] = []
+    for label, (colour, mine) in _disciplines(of, shown).items():
+        filled, hollow = ([j for j in mine if (id(j) in front) is on] for on in (True, False))
+        for n, group in enumerate(part for part in (filled, hollow) if part):
+            apps = [within(j.apps, POINTS) for j in group]
+            x, y = [used[id(j)] for j in group], [a.mean for a in apps]
+            series.append(Series(label, x, y, "points", colour, _bars(apps), hollow=group is hollow, quiet=n > 0))
+    low, high = min(used.values()), max(used.values())
+    pad = 0.06 * max(high - low, 10.0)
+    limits = (max(0.0, low - pad), min(100.0, high + pad))
+    labels = [Label(text, used[id(j)], j.apps.mean, j is of.best) for j, text in _named(of, shown, used)]
+    return Panel("Trade-off", "line used (%)", "points of applications", series, limits, (0.0, 105.0), labels=labels)
 
 
-def _cloud(label: str, of: Sequence[Judged], share: str, colour: str, *, hollow: bool) -> Series:
-    x = [v.mean for j in of if (v := j.values[share].of) is not None]
-    apps = [j.apps for j in of]
-    return Series(label, x, [a.mean for a in apps], "points", colour, _band(apps), hollow=hollow)
+def _named(of: Recommendation, shown: Sequence[Judged], used: Mapping[int, float]) -> list[tuple[Judged, str]]:
+    """Returns the settings that the trade-off names, most important first.
+
+    These are the chosen one, today's, and the best in each direction; all if there are at most `ALL_NAMED`.
+    """
+    best = [max(shown, key=lambda j: used[id(j)]), max(shown, key=lambda j: j.apps.mean)]
+    few = len(shown) <= ALL_NAMED
+    wanted = {id(j): j for j in (of.best, of.today, *best, *(shown if few else ())) if id(j) in used}
+    notes = {id(of.best): f" ({of.chosen_words})", id(of.today): " (today)"}
+    if of.best is of.today:
+        notes[id(of.best)] = f" (today, {of.chosen_words})"
+    return [(j, f"{j.option.name}{notes.get(place, '')}") for place, j in wanted.items()]
+
+
+def _disciplines(of: Recommendation, shown: Sequence[Judged]) -> dict[str, tuple[str, list[Judged]]]:
+    """Returns each discipline's settings among those shown, and its colour, which all figures share."""
+    found: dict[str, tuple[str, list[Judged]]] = {}
+    for n, discipline in enumerate(dict.fromkeys(j.option.discipline.name for j in of.judged)):
+        mine = [j for j in shown if j.option.discipline.name == discipline]
+        if mine:
+            one = mine[0].option.discipline
+            label = one.label if one.settable else f"{one.label} (not available)"
+            found[label] = (style.COLOURS[n % len(style.COLOURS)], mine)
+    return found
 
 
 def measures_figure(of: Recommendation) -> Drawn:
     """Plots every measure, and the time in the queue, against buffer size."""
     panels: list[Panel] = []
     for m in of.question.wanted:
-        pairs = [(j, v) for j in of.judged if (v := j.values[m.name].of) is not None]
+        pairs = [(j, within(v, m.limits)) for j in of.judged if (v := j.values[m.name].of) is not None]
         label = f"{m.words} ({m.unit})" if m.unit else m.words
         values = [v.mean for _, v in pairs if v.mean > 0.0]
         log = m.log and bool(values) and max(values) > 10.0 * min(values) and len(values) == len(pairs)
-        y = (0.7 * min(values), 1.4 * max(values)) if log else (0.0, None)
+        y = (0.7 * min(values), 1.4 * max(values)) if log else m.limits
         title = f"{label[:1].upper()}{label[1:]}"
         panels.append(Panel(title, "buffer (ms)", label, _lines(of, pairs), _range(of), y, log_x=True, log_y=log))
     queue = _lines(of, [(j, Interval(j.queue_ms, math.nan, math.nan, 1)) for j in of.judged])
@@ -170,18 +204,25 @@ def _range(of: Recommendation) -> tuple[float, float]:
 
 
 def _lines(of: Recommendation, pairs: Sequence[tuple[Judged, Interval]]) -> list[Series]:
-    """Returns one series per discipline: a line if it has at least three buffer sizes, otherwise separate dots."""
+    """Returns a series per discipline: a line if it has at least three buffer sizes, otherwise separate dots.
+
+    Settings with an interval have a dot with a bar.
+    """
     series: list[Series] = []
-    for n, name in enumerate(dict.fromkeys(j.option.discipline.name for j in of.judged)):
-        mine = sorted(((j.option.ms, v) for j, v in pairs if j.option.discipline.name == name), key=lambda p: p[0])
-        if mine:
-            colour, again, line = style.COLOURS[n % len(style.COLOURS)], n >= len(style.COLOURS), len(mine) > 2
-            x, y, band = [ms for ms, _ in mine], [v.mean for _, v in mine], _band([v for _, v in mine])
-            kind = "line" if line else "points"
-            series.append(Series(name, x, y, kind, colour, band, dashed=again and line, hollow=again and not line))
+    values = {id(j): v for j, v in pairs}
+    for n, (label, (colour, mine)) in enumerate(_disciplines(of, [j for j, _ in pairs]).items()):
+        found = sorted(((j.option.ms, values[id(j)]) for j in mine), key=lambda pair: pair[0])
+        again, line = n >= len(style.COLOURS), len(found) > 2
+        kind = "line" if line else "points"
+        x, y = [ms for ms, _ in found], [v.mean for _, v in found]
+        series.append(Series(label, x, y, kind, colour, dashed=again and line, hollow=again and not line))
+        if sure := [(ms, v) for ms, v in found if v.n >= FEW_SEEDS]:
+            x, y = [ms for ms, _ in sure], [v.mean for _, v in sure]
+            series.append(Series(label, x, y, "points", colour, _bars([v for _, v in sure]), quiet=True))
     return series
 
 
-def _band(of: Sequence[Interval]) -> tuple[list[float], list[float]]:
-    """Returns the lower and upper ends of intervals."""
-    return [one.ends[0] for one in of], [one.ends[1] for one in of]
+def _bars(of: Sequence[Interval]) -> tuple[list[float], list[float]]:
+    """Returns the lower and upper ends of bars; both are the mean where there is no interval."""
+    ends = [(one.low, one.high) if one.n >= FEW_SEEDS else (one.mean, one.mean) for one in of]
+    return [low for low, _ in ends], [high for _, high in ends]

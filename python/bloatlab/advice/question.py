@@ -92,6 +92,8 @@ class Asked:
         seeds = self._seeds()
         device, load = catalogue.device(self.device), catalogue.load(self.load)
         line = line_of.line(self.up, self.rtt, self.down, self.peak, self.burst)
+        if device.link == "modem31":
+            line = replace(line, carried=line_of.CARRIED31)
         if self.seconds is not None:
             if not 1.0 <= self.seconds <= 36000.0:
                 raise AdviceError(f"--seconds {self.seconds:g}: is not between 1 and 36000")

@@ -34,8 +34,12 @@ RUNS, FIRST_LOOKS = 66, 1.5
 #: buffer, an AQM that never drops is like no AQM.
 EQUAL_SEEDS = 3
 
-#: The leader and the setting `kept` (see `race`) get at least this many seeds, because one seed gives no interval.
+#: The leader gets at least this many seeds, because one seed gives no interval.
 LEAST_SEEDS = 2
+
+#: The setting `kept` (see `race`) gets this many seeds, so that it has an interval in tables, even if this exceeds the
+#: run limit.
+KEPT_SEEDS = 3
 
 #: Number of seeds for a setting not offered by the device. Such a setting cannot win, so more seeds would not
 #: change the outcome.
@@ -58,13 +62,15 @@ class Compared:
 class Raced:
     """The outcome of a race: the leader, all others (nearest first), and the reason why the race ended.
 
-    `another` is the number of runs that the race would have with another round.
+    `rounds` is the number of rounds, which is the number of seeds with which the leader was compared. `another` is the
+    number of runs that the race would have with another round.
     """
 
     lead: Judged
     others: Sequence[Compared]
     end: Literal["separated", "seeds", "runs"]
     another: int
+    rounds: int
 
 
 def budget(options: int, rtts: int) -> int:
@@ -99,7 +105,7 @@ def race(
     """Races settings against each other.
 
     `judge(settings, n)` ensures that each of these settings has been run with the first n seeds, and returns the result
-    of each setting by the setting's name. The setting `kept` is not dropped before it has two seeds.
+    of each setting by the setting's name. The setting `kept` gets `KEPT_SEEDS` seeds, if `seeds` allows.
     """
     found: dict[str, Judged] = {}
     dropped: dict[str, Verdict] = {}
@@ -115,12 +121,21 @@ def race(
                 verdict = compared(lead, found[o.name], objective, rtts, len(options) - 1).verdict
                 if verdict != "not separated" or (n >= SHOWN_SEEDS and not o.discipline.settable):
                     dropped[o.name] = verdict
-        left = [o for o in left if o.name not in dropped or (o is kept and n < LEAST_SEEDS)]
+        left = [o for o in left if o.name not in dropped or (o is kept and n < KEPT_SEEDS)]
         done, another = len(left) == 1 and n >= LEAST_SEEDS, used + len(left) * rtts
         if done or n == seeds or another > runs:
             break
+    if kept is not None and n < min(KEPT_SEEDS, seeds):
+        found |= judge([kept], min(KEPT_SEEDS, seeds))
+        lead = found[lead.option.name]
     others = [compared(lead, found[o.name], objective, rtts, len(options) - 1) for o in options if o is not lead.option]
     # a verdict is kept once it is found, even if the leader changes later
     final = [Compared(c.judged, c.by, dropped.get(c.judged.option.name, c.verdict)) for c in others]
-    end = "separated" if len(left) == 1 else "seeds" if n == seeds else "runs"
-    return Raced(lead, sorted(final, key=lambda c: c.by.mean), end, another)
+    end = (
+        "separated"
+        if all(o.name in dropped for o in left if o is not lead.option)
+        else "seeds"
+        if n == seeds
+        else "runs"
+    )
+    return Raced(lead, sorted(final, key=lambda c: c.by.mean), end, another, n)

@@ -6,6 +6,7 @@ done.sentence                     # the setting with its reason
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from inspect import Signature, signature
 from typing import Any
 
@@ -13,9 +14,10 @@ from bloatlab.advice import line as line_of
 from bloatlab.advice.catalogue import Device, Discipline
 from bloatlab.advice.options import Option, least, option, options, standards, today
 from bloatlab.advice.question import Asked, Question, asked
-from bloatlab.advice.race import Raced, race
+from bloatlab.advice.race import KEPT_SEEDS, Raced, race
 from bloatlab.advice.recommendation import Guess, Recommendation, alike
-from bloatlab.advice.remedies import fails, hopeless, remedies
+from bloatlab.advice.remarks import without_downloads
+from bloatlab.advice.remedies import fails, hopeless, in_front, remedies
 from bloatlab.advice.runs import Runs
 from bloatlab.advice.score import Judged, front
 from bloatlab.sweep import Executor, Store, Watch, silent
@@ -78,6 +80,11 @@ def answered(
     best = raced.lead if q.quick else preferred(q, raced, hopeless=bad)
     failing = fails(q.objective, q.wanted, best) if bad else []
     guesses = _guesses(q, made, best)
+    todays = next(j for j in all_ if j.option is now)
+    without, router, apart = None, None, Runs(store, jobs, executor, watch, q.first)
+    if not q.quick:
+        without = _without_downloads(q, apart, todays, best)
+        router = None if failing else in_front(q, made)
     return Recommendation(
         q,
         all_,
@@ -85,11 +92,13 @@ def answered(
         raced,
         front([j for j in all_ if j.option.discipline.settable], q.wanted),
         guesses,
-        next(j for j in all_ if j.option is now),
+        todays,
         failing,
         remedies(q, made, best) if failing and not q.quick else [],
-        made.ran,
-        made.found,
+        made.ran + apart.ran,
+        made.found + apart.found,
+        without,
+        router,
     )
 
 
@@ -108,6 +117,16 @@ def preferred(question: Question, raced: Raced, *, hopeless: bool = False) -> Ju
         return place, -one.points.mean
 
     return min(alike(raced, hopeless=hopeless), key=rank)
+
+
+def _without_downloads(q: Question, made: Runs, now: Judged, best: Judged) -> Judged | None:
+    """Simulates today's setting without the load's downloads, if it has an AQM and the choice has none."""
+    less = without_downloads(q.load)
+    aqm = [one.option.discipline.aqm_target_ms is not None for one in (now, best)]
+    if less is None or aqm != [True, False]:
+        return None
+    made.run(q.line, q.device, less, [(now.option, rtt) for rtt in q.line.rtts], min(KEPT_SEEDS, q.seeds))
+    return made.judged(replace(q, load=less), now.option, q.line.rtts)
 
 
 def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:

@@ -1,7 +1,8 @@
 """A recommendation, and its description in words: the question, the choice, the reason, and how certain it is."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bloatlab.advice.catalogue import Wanted
 from bloatlab.advice.line import UP
@@ -11,15 +12,19 @@ from bloatlab.advice.race import Compared, Raced, Verdict
 from bloatlab.advice.remedies import Remedy
 from bloatlab.advice.score import Judged, Value
 from bloatlab.scenario import Scenario
+from bloatlab.statistics import Interval
 from bloatlab.tables import counted, listed, number
 
 #: A setting that the race did not separate from the best may be chosen if its mean is at most this many points lower.
 #: If no setting is good enough, this does not apply: the best itself then has few points, of which 5 are a large part.
 CLOSE = 5.0
 
-#: Minimum number of seeds for which tables show an interval. With two seeds, the interval would be about a dozen times
-#: as wide as the difference between the two values.
+#: Minimum number of seeds for which tables, charts and files have an interval. With two seeds, the interval would be
+#: about a dozen times as wide as the difference between the two values.
 FEW_SEEDS = 3
+
+#: The smallest and largest possible points of a setting.
+POINTS = (0.0, 100.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,9 @@ class Recommendation:
 
     If every available setting scores below the objective's `floor` in some application's measure, `failing` lists these
     measures for the choice, and `remedies` the changes outside the device that were simulated.
+
+    `without` is today's setting without the load's downloads, if today's setting has an AQM and the choice has none.
+    `router` is fq_codel in a router in front, if the device is a modem on which CoDel cannot be set.
     """
 
     question: Question
@@ -59,6 +67,8 @@ class Recommendation:
     remedies: Sequence[Remedy]
     runs: int
     found: int
+    without: Judged | None = None
+    router: Judged | None = None
 
     @property
     def lead(self) -> Judged:
@@ -197,7 +207,7 @@ def _behind(of: Recommendation, leader: str, settable: int) -> str:
 
 def _ended(of: Recommendation) -> str:
     """Says why the race ended, and how to continue it."""
-    seeds, runs, more = counted(of.lead.points.n, "seed"), of.question.runs, of.raced.another
+    seeds, runs, more = counted(of.raced.rounds, "seed"), of.question.runs, of.raced.another
     if of.raced.end == "seeds":
         return f"All {seeds} are used; --seeds {2 * of.question.seeds} --runs {max(4 * runs, more)} continues."
     return (
@@ -312,6 +322,18 @@ def _with_unit(m: Wanted, value: Value) -> str:
     text = number(value.of.mean, m.digits)
     text = f"MOS {text}" if m.unit == "MOS" else f"{text} {m.unit}".rstrip()
     return f"{text} (and never in {value.missing} of {counted(value.runs, 'run')})" if value.missing else text
+
+
+def within(of: Interval, limits: tuple[float | None, float | None]) -> Interval:
+    """Clips an interval to the possible values. With fewer than `FEW_SEEDS` seeds, both ends are NaN."""
+    if of.n < FEW_SEEDS:
+        return replace(of, low=math.nan, high=math.nan)
+    low, high = limits
+    return replace(
+        of,
+        low=of.low if low is None else min(max(of.low, low), of.mean),
+        high=of.high if high is None else max(min(of.high, high), of.mean),
+    )
 
 
 def cell(m: Wanted, value: Value) -> str:

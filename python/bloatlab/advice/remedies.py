@@ -23,6 +23,9 @@ SHAPED = 0.95
 #: Number of seeds for each remedy.
 SEEDS = 2
 
+#: Number of seeds for fq_codel in a router in front, as a remark.
+FRONT_SEEDS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
@@ -58,15 +61,32 @@ def remedies(question: Question, made: Runs, best: Judged) -> list[Remedy]:
     return found
 
 
+def in_front(question: Question, made: Runs) -> Judged | None:
+    """Simulates fq_codel in a router in front, if the device is a modem on which CoDel cannot be set.
+
+    Its use of the line is relative to the line's whole rate, as for the modem's own settings.
+    """
+    codel = any("codel" in name for d in question.device.disciplines if d.settable for name in d.queue)
+    if question.device.link == "line" or codel:
+        return None
+    line, device, chosen = _router(question.line)
+    made.run(line, device, question.load, [(chosen, rtt) for rtt in line.rtts], FRONT_SEEDS)
+    return made.judged(
+        replace(question, line=replace(question.line, carried=(1.0, 1.0))), chosen, line.rtts, line, device
+    )
+
+
+def _router(line: Line) -> tuple[Line, Device, Option]:
+    # `shaped` has no peak rate and no burst: only a modem has a token bucket for bursts, and the router shapes to a
+    # fixed share of the sustained rate
+    router, shaped = catalogue.device("linux"), Line(SHAPED * line.up, SHAPED * line.down, line.rtts)
+    return shaped, router, next(o for o in options(router, shaped) if o.discipline.name == "fq_codel" and o.given)
+
+
 def _candidates(question: Question, best: Option) -> Iterator[tuple[str, Line, Device, Option]]:
     line = question.line
-    router = catalogue.device("linux")
     if question.device.name not in {"linux", "cake"}:
-        # `shaped` has no peak rate and no burst: only a modem has a token bucket for bursts, and the router shapes to a
-        # fixed share of the sustained rate
-        shaped = Line(SHAPED * line.up, SHAPED * line.down, line.rtts)
-        chosen = next(o for o in options(router, shaped) if o.discipline.name == "fq_codel" and o.given)
-        yield f"a router in front that shapes to {100 * SHAPED:g} % with fq_codel", shaped, router, chosen
+        yield f"a router in front that shapes to {100 * SHAPED:g} % with fq_codel", *_router(line)
     twice = replace(line, up=2.0 * line.up, down=2.0 * line.down, peak=None if line.peak is None else 2.0 * line.peak)
     again = option(question.device, best.discipline, round(2 * best.size), twice)
     yield "twice the rates with the same setting", twice, question.device, again

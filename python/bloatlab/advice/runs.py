@@ -53,9 +53,20 @@ class Runs:
         for place, rows in done.rows().items():
             self._rows.setdefault(place, []).extend(rows)
 
-    def judged(self, question: Question, of: Option, rtts: Sequence[float]) -> Judged:
-        """Judges a setting over the given round trips, using only the seeds that were run at every one of them."""
-        rows = {rtt: self._rows[_place(question.line, question.device, of, rtt)] for rtt in rtts}
+    def judged(
+        self,
+        question: Question,
+        of: Option,
+        rtts: Sequence[float],
+        line: Line | None = None,
+        device: Device | None = None,
+    ) -> Judged:
+        """Judges a setting over the given round trips, using only the seeds that were run at every one of them.
+
+        The runs are those on `line` and `device`, if given; points are always relative to the question's line.
+        """
+        line, device = line or question.line, device or question.device
+        rows = {rtt: self._rows[_place(line, device, of, rtt)] for rtt in rtts}
         seeds = min(map(len, rows.values()))
         common = {rtt: runs[:seeds] for rtt, runs in rows.items()}
         return judged(of, common, question.objective, question.load, question.line)

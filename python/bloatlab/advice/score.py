@@ -78,6 +78,11 @@ def _direction(app: Mapping[str, Any]) -> str:
     return DOWN if isinstance(traffic, Mapping) and traffic.get("ftp", {}).get("direction") == DOWN else UP
 
 
+def of_direction(app: Mapping[str, Any], direction: str) -> bool:
+    """Returns whether an application is a file transfer in this direction."""
+    return _kind(app) == "ftp" and _direction(app) == direction
+
+
 def apps_of(wanted: Wanted, load: Load) -> list[str]:
     """Returns the names of the load's applications that a measure covers."""
     of_kind = {name: app for name, app in load.apps.items() if _kind(app) in wanted.kinds}
@@ -91,7 +96,7 @@ def concerned(objective: Objective, load: Load) -> list[Wanted]:
         kinds = ", ".join(sorted({kind for m in of_apps for kind in m.kinds}))
         raise AdviceError(f"--objective {objective.name}: wants {kinds}, and load {load.name} has none of these")
     # measures of the downstream link count only if an application downloads files
-    downloads = any(_kind(app) == "ftp" and _direction(app) == DOWN for app in load.apps.values())
+    downloads = any(of_direction(app, DOWN) for app in load.apps.values())
     found = [
         m
         for m in objective.measures

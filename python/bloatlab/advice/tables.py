@@ -6,7 +6,9 @@ from typing import Any
 import polars as pl
 
 from bloatlab.advice import recommendation as words
-from bloatlab.advice.recommendation import FEW_SEEDS, Recommendation, cell
+from bloatlab.advice.catalogue import Wanted
+from bloatlab.advice.recommendation import FEW_SEEDS, POINTS, Recommendation, cell, within
+from bloatlab.advice.remarks import remarks
 from bloatlab.advice.score import Judged, Value
 from bloatlab.advice.settings import limits, settings
 from bloatlab.judgement import finite
@@ -62,7 +64,7 @@ def options_table(of: Recommendation, chosen: Sequence[Judged], title: str = "")
     heads = [f"{m.words}\n{m.unit}".rstrip() for m in wanted]
     note = _note(of, chosen)
     columns = ["option", "", "seeds", "points\nof 100", *heads, "queue p99\nms"]
-    return TextTable(title, columns, rows, note, left=2, keep=True)
+    return TextTable(title, columns, rows, note, left=2, keep=True, whole=True)
 
 
 def _note(of: Recommendation, chosen: Sequence[Judged]) -> str:
@@ -71,7 +73,7 @@ def _note(of: Recommendation, chosen: Sequence[Judged]) -> str:
     if any(one.points.n >= FEW_SEEDS for one in chosen):
         note += f", ± half the 95 % interval (Student's t) for settings with at least {FEW_SEEDS} seeds"
     verdicts = {verdict(of, one)[0] for one in chosen}
-    found = [note]
+    found = [note, *_targets(chosen)]
     if "leader" in verdicts:
         found.append("Leader: has the most points of all available settings")
     if "undecided" in verdicts:
@@ -82,6 +84,15 @@ def _note(of: Recommendation, chosen: Sequence[Judged]) -> str:
         "worse in another"
     )
     return f"{'. '.join(found)}."
+
+
+def _targets(chosen: Sequence[Judged]) -> list[str]:
+    """Explains the names of settings whose discipline has an AQM target, with the first of these names."""
+    for one in chosen:
+        target = one.option.discipline.aqm_target_ms
+        if target is not None and one.option.name.startswith(f"{one.option.discipline.name} "):
+            return [f"{one.option.name}: {one.option.words}"]
+    return []
 
 
 def wrong_table(of: Recommendation) -> TextTable:
@@ -139,6 +150,7 @@ def as_data(of: Recommendation) -> dict[str, Any]:
             "tied_from_bytes": low,
             "tied_to_bytes": high,
             "queue": of.best.option.queues.up,
+            "remarks": remarks(of),
             "settings": [{"name": s.name, "lines": list(s.lines), "note": s.note} for s in settings(of)],
         },
         "options": [_option(of, one) for one in ranked(of)],
@@ -158,6 +170,7 @@ def as_data(of: Recommendation) -> dict[str, Any]:
 
 def _option(of: Recommendation, one: Judged) -> dict[str, Any]:
     behind = next((c.by for c in of.others if c.judged is one), None)
+    points = within(one.points, POINTS)
     return {
         "option": one.option.name,
         "verdict": verdict(of, one)[0],
@@ -166,17 +179,19 @@ def _option(of: Recommendation, one: Judged) -> dict[str, Any]:
         "buffer_ms": one.option.ms,
         "seeds": one.points.n,
         "points": one.points.mean,
-        "points_low": finite(one.points.low),
-        "points_high": finite(one.points.high),
+        "points_low": finite(points.low),
+        "points_high": finite(points.high),
         "behind": None if behind is None else {"by": behind.mean, "low": behind.low, "high": behind.high},
-        "values": {name: _value(v) for name, v in one.values.items()},
+        "values": {m.name: _value(m, one.values[m.name]) for m in of.question.wanted},
         "queue_p99_ms": one.queue_ms,
     }
 
 
-def _value(of: Value) -> dict[str, Any]:
-    mean, low, high = (None, None, None) if of.of is None else (of.of.mean, finite(of.of.low), finite(of.of.high))
-    return {"mean": mean, "low": low, "high": high, "missing": of.missing}
+def _value(m: Wanted, of: Value) -> dict[str, Any]:
+    if of.of is None:
+        return {"mean": None, "low": None, "high": None, "missing": of.missing}
+    found = within(of.of, m.limits)
+    return {"mean": found.mean, "low": finite(found.low), "high": finite(found.high), "missing": of.missing}
 
 
 def frame(of: Recommendation) -> pl.DataFrame:

@@ -87,11 +87,12 @@ def _weights(given: tuple[str, ...]) -> dict[str, float]:
 
 def _print(of: Recommendation, *, everything: bool) -> None:
     from bloatlab.advice.recommendation import answer_sentence, asked_words, sure, wrong  # noqa: PLC0415
+    from bloatlab.advice.remarks import remarks  # noqa: PLC0415
     from bloatlab.advice.settings import settings, typed  # noqa: PLC0415
     from bloatlab.advice.tables import options_table, ranked, shown_first, wrong_table  # noqa: PLC0415
 
     out = Console()
-    for paragraph in [answer_sentence(of), *sure(of)]:
+    for paragraph in [answer_sentence(of), *remarks(of), *sure(of)]:
         out.say_wrapped(paragraph)
     out.say_wrapped(f"\n{asked_words(of.question)}.")
     for setting in settings(of):

@@ -71,6 +71,16 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class Label:
+    """The name of a point, written beside it where it hides neither points nor other names."""
+
+    text: str
+    x: float
+    y: float
+    bold: bool = False
+
+
+@dataclass(frozen=True)
 class Panel:
     """One pair of axes.
 
@@ -91,6 +101,7 @@ class Panel:
     whole_x: bool = False
     x_ticks: Sequence[tuple[float, str]] = ()
     y_ticks: Sequence[tuple[float, str]] = ()
+    labels: Sequence[Label] = ()
 
 
 def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, float] = (4.2, 2.5)) -> Figure:
@@ -111,6 +122,8 @@ def figure(panels: Sequence[Panel], *, columns: int = 2, size: tuple[float, floa
             _marks(axes, panel.marks, (0.8 * 72.0 * size[0], 0.7 * 72.0 * size[1]))
         _legends(drawn, grid, panels)
         lay_out(drawn)
+        for axes, panel in zip(grid, panels, strict=False):
+            _point_labels(axes, panel)
     return drawn
 
 
@@ -147,7 +160,7 @@ def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:
 def _legends(drawn: Figure, grid: Any, panels: Sequence[Panel]) -> None:
     """Draws one legend below the figure if all panels have the same lines, otherwise a legend below each panel."""
     several = [(axes, panel) for axes, panel in zip(grid, panels, strict=False) if len(panel.series) > 1]
-    if several and len({tuple(s.label for s in panel.series) for _, panel in several}) == 1:
+    if several and len({tuple(s.label for s in panel.series if not s.quiet) for _, panel in several}) == 1:
         handles, labels = _entries(*several[0])
         points = drawn.get_figwidth() * 72.0
         fitting = max(1, int(points / (_LEGEND_TEXT * (0.55 * max(map(len, labels), default=0) + 4.0))))
@@ -368,6 +381,46 @@ def _band(axes: Axes, series: Series, panel: Panel, colour: Any) -> None:
         axes.vlines(x[seen], low[seen], high[seen], color=colour, linewidth=1.0, alpha=0.6, clip_on=False)
     else:
         axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+
+
+#: Places of a label relative to its point: rows and sides, nearest first. A row is a label's height.
+_PLACES = [(side, row) for row in (0, 1, -1, 2, -2, 3, -3, 4, -4) for side in (1, -1, 0) if side or row]
+
+
+def _point_labels(axes: Axes, panel: Panel) -> None:
+    """Writes the labels of points, each at the first of `_PLACES` where it covers neither a point nor another label."""
+    scale = 72.0 / axes.figure.dpi
+    area = [scale * v for v in axes.bbox.extents]
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        at = axes.transData.transform((x, y))
+        return scale * float(at[0]), scale * float(at[1])
+
+    dots = [place(x, y) for s in panel.series for x, y in zip(np.asarray(s.x), np.asarray(s.y), strict=True)]
+    taken = [(x - 3.0, y - 3.0, x + 3.0, y + 3.0) for x, y in dots]
+    for label in panel.labels:
+        x, y = place(label.x, label.y)
+        width, height = _CHARACTER_PT * len(label.text) * (1.08 if label.bold else 0.98), _LABEL_PT + 2.0
+        found: list[tuple[int, int, tuple[float, float, float, float]]] = []
+        for n, (side, row) in enumerate(_PLACES):
+            left = x + (5.0 if side > 0 else -5.0 - width if side < 0 else -width / 2.0)
+            box = (left, y + row * height - height / 2.0, left + width, y + row * height + height / 2.0)
+            outside = box[0] < area[0] or box[2] > area[2] or box[1] < area[1] or box[3] > area[3] + 4.0
+            found.append((100 * outside + sum(_overlap(box, other) for other in taken), n, box))
+            if found[-1][0] == 0:
+                break
+        _, n, box = min(found)
+        taken.append(box)
+        side, row = _PLACES[n]
+        at = {"xytext": (5.0 * side, row * height), "ha": {1: "left", -1: "right", 0: "center"}[side]}
+        text: dict[str, Any] = {"textcoords": "offset points", "fontsize": _LABEL_PT, "va": "center", **at}
+        if abs(row) > 1:
+            text["arrowprops"] = {"arrowstyle": "-", "linewidth": 0.4, "color": style.PUBLISHED, "shrinkA": 0.0}
+        axes.annotate(label.text, (label.x, label.y), fontweight="bold" if label.bold else "normal", **text)
+
+
+def _overlap(a: Sequence[float], b: Sequence[float]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 #: The font size of mark labels, and the approximate width of their characters, in points.

@@ -125,6 +125,8 @@ def _panel(panel: Panel, axes: Axes) -> dict[str, Any]:
             line["dash"] = True
         if series.hollow:
             line["hollow"] = True
+        if series.quiet:
+            line["quiet"] = True
         if series.band is not None and len(x) == np.size(series.x):
             x, *band = (np.asarray(values, dtype=float) for values in (series.x, *series.band))
             order = np.argsort(x, kind="stable")
@@ -137,6 +139,7 @@ def _panel(panel: Panel, axes: Axes) -> dict[str, Any]:
         "xs": columns,
         "series": lines,
         "marks": [{"label": m.label, "value": m.value, "axis": m.axis} for m in panel.marks],
+        "labels": [{"text": n.text, "x": n.x, "y": n.y, "bold": n.bold} for n in panel.labels],
     }
 
 

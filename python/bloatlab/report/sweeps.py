@@ -76,10 +76,10 @@ def sweep_page(sweep: Sweep, provenance: Provenance, columns: Sequence[str] = ()
     charts: list[Block] = [figure_block(_drawn([m], sweep, along)) for m in every[2:MOST_CHARTS]]
     return Page(
         title=f"Sweep {sweep.label}",
-        subtitle=f"{counted(len(places), 'place')}, {counted(sweep.frame.height, 'run')}",
+        subtitle=f"{counted(len(places), 'setting')}, {counted(sweep.frame.height, 'run')}",
         sections=[
             *([Section("More measures", "measures", charts, without)] if charts else []),
-            Section("Every place", "places", [TableBlock(_table(sweep, list(places), every))], basis),
+            Section("Every setting", "settings", [TableBlock(_table(sweep, list(places), every))], basis),
         ],
         answer=Answer(question, _sentence(first, sweep), [_point(m, sweep) for m in first], figure, basis),
         provenance=provenance,

@@ -26,7 +26,7 @@
       const stroke = () => colour(s.colour), x = panel.xs[s.x], points = s.kind === "points";
       own.push(series.length);
       series.push({
-        label: s.label, stroke, width: points ? 0 : 1.5, spanGaps: false, dash: s.dash ? [6, 4] : undefined,
+        label: s.label, quiet: s.quiet, stroke, width: points ? 0 : 1.5, spanGaps: false, dash: s.dash ? [6, 4] : undefined,
         value: (u, v) => short(v),
         points: { show: points, size: s.hollow ? 9 : 6, width: 1.5, stroke, fill: s.hollow ? "rgba(0,0,0,0)" : stroke },
         paths: points ? () => null : s.kind === "step" ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear(),
@@ -133,6 +133,46 @@
     ctx.restore();
   }
 
+  // Writes the labels of points, each at the first place where it covers neither a point nor another label.
+  function drawLabels(u, panel) {
+    const { ctx, bbox } = u, ratio = devicePixelRatio, height = 13 * ratio, gap = 6 * ratio, taken = [];
+    const pos = (x, y) => [u.valToPos(x, "x", true), u.valToPos(y, "y", true)];
+    for (const s of panel.series) panel.xs[s.x].forEach((x, n) => {
+      if (s.y[n] == null) return;
+      const [left, top] = pos(x, s.y[n]), half = 4 * ratio;
+      taken.push([left - half, top - half, left + half, top + half]);
+    });
+    ctx.save();
+    ctx.fillStyle = css("--ink") || css("--axis");
+    ctx.strokeStyle = css("--published");
+    ctx.lineWidth = 0.6 * ratio;
+    ctx.textAlign = "left";
+    ctx.textBaseline = "middle";
+    for (const label of panel.labels || []) {
+      const [x, y] = pos(label.x, label.y);
+      if (x < bbox.left - 1 || x > bbox.left + bbox.width + 1) continue;
+      ctx.font = (label.bold ? "bold " : "") + 11 * ratio + "px " + (css("--plain") || "sans-serif");
+      const width = ctx.measureText(label.text).width;
+      let best = null;
+      for (const row of [0, -1, 1, -2, 2, -3, 3, -4, 4, -5, 5]) for (const side of [1, -1, 0]) {
+        if (!row && !side || best && !best.cost) continue;
+        const left = side > 0 ? x + gap : side < 0 ? x - gap - width : x - width / 2, top = y + row * height - height / 2;
+        const outside = left < bbox.left || left + width > bbox.left + bbox.width || top < bbox.top - 4 || top + height > bbox.top + bbox.height;
+        const cost = 100 * outside + taken.filter(([l, t, r, b]) => left < r && l < left + width && top < b && t < top + height).length;
+        if (!best || cost < best.cost) best = { cost, left, top, row, side };
+      }
+      taken.push([best.left, best.top, best.left + width, best.top + height]);
+      ctx.fillText(label.text, best.left, best.top + height / 2);
+      if (Math.abs(best.row) > 1) {
+        ctx.beginPath();
+        ctx.moveTo(x, y);
+        ctx.lineTo(best.side > 0 ? best.left : best.side < 0 ? best.left + width : x, best.top + (best.row > 0 ? 0 : height));
+        ctx.stroke();
+      }
+    }
+    ctx.restore();
+  }
+
   // Makes uPlot's legend usable by keyboard, and hides the rows for the ends of intervals.
   function legend(u, title, named) {
     const table = u.root.querySelector(".u-legend");
@@ -142,7 +182,7 @@
     table.querySelectorAll("tr").forEach((row, n) => {
       const head = row.querySelector("th"), value = row.querySelector("td");
       if (value) value.setAttribute("role", "presentation");
-      if (u.series[n].edge) { row.hidden = true; return; }
+      if (u.series[n].edge || u.series[n].quiet) { row.hidden = true; return; }
       // The row of x is hidden if the axis has no label, because uPlot would call the row "Value".
       if (n === 0) { row.hidden = !named; head.setAttribute("role", "presentation"); return; }
       head.setAttribute("role", "button");
@@ -154,7 +194,11 @@
     });
   }
 
+  // Hides or shows what belongs to a series: the ends of its interval, and quiet series of the same label.
   function toggled(u, n) {
+    u.series.forEach((s, k) => {
+      if (s.quiet && k !== n && s.label === u.series[n].label && s.show !== u.series[n].show) u.setSeries(k, { show: u.series[n].show });
+    });
     for (let k = n + 1; u.series[k] && u.series[k].edge; k++) {
       if (u.series[k].show !== u.series[n].show) u.setSeries(k, { show: u.series[n].show });
     }
@@ -199,7 +243,7 @@
       },
       legend: { live: true },
       hooks: {
-        draw: [(self) => drawMarks(self, panel)],
+        draw: [(self) => drawMarks(self, panel), (self) => drawLabels(self, panel)],
         setSeries: [(self, n) => { if (n != null) toggled(self, n); }],
         setSelect: [(self) => {
           const { left, width } = self.select;
