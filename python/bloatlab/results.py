@@ -211,9 +211,10 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _damaged_value(summary: Mapping[str, Any]) -> str | None:
-    """Returns the path of a value of a summary that is missing or of a kind that no run writes; None if there is none.
+    """Returns the path of a value that is missing from a summary, or that has a type that no run writes.
 
-    Of the many values of applications and links, only the kinds are checked, and whether a link has `drops`.
+    Returns None if there is no such value. The many values of applications and links are checked only for their types;
+    of them, only a link's `drops` must exist.
     """
     if type(summary.get("duration_s")) not in {int, float}:
         return "duration_s"

@@ -236,7 +236,8 @@ fn changes(link: &Link, ifb: &str) -> String {
     let mut now = link.clone();
     let mut stopped = false;
     let netem = |now: &Link| if needs_netem(link) { netem(now) } else { String::new() };
-    // a FIFO whose limit is a time follows the rate; and a change of tbf also changes the limit of a FIFO in it
+    // the limit of a FIFO must be set again in two cases: if the limit is a time and the rate changes, and after any change of the
+    // tbf above the FIFO, because tc then also changes the FIFO's limit
     let fifo =
         |now: &Link| Some(now.queue.in_tc(now.sustained_rate()).words).filter(|words| words[1..].starts_with("fifo"));
     for change in &link.changes {

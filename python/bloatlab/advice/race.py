@@ -26,8 +26,8 @@ from bloatlab.statistics import CONFIDENCE, Interval
 
 Verdict = Literal["behind", "tied", "not separated"]
 
-#: The default run limit is `RUNS` or the number of runs in `FIRST_LOOKS` rounds, whichever is larger. A round has one
-#: run per setting and round trip.
+#: The default run limit is `RUNS`, or `FIRST_LOOKS` times the number of runs in the first round, whichever is larger.
+#: The first round runs every setting once with each RTT.
 RUNS, FIRST_LOOKS = 66, 1.5
 
 #: Two settings with equal points in this many seeds are tied, because they behave alike: in a short

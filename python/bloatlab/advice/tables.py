@@ -87,7 +87,10 @@ def _note(of: Recommendation, chosen: Sequence[Judged]) -> str:
 
 
 def _targets(chosen: Sequence[Judged]) -> list[str]:
-    """Explains the names of settings whose discipline has an AQM target, with the first of these names."""
+    """Explains how settings with an AQM target are named, with the first of them as an example.
+
+    The list is empty if there is no such setting.
+    """
     for one in chosen:
         target = one.option.discipline.aqm_target_ms
         if target is not None and one.option.name.startswith(f"{one.option.discipline.name} "):

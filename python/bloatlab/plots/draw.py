@@ -367,7 +367,8 @@ def _log_ticks(axis: Any, limits: tuple[float, float]) -> None:
 def _band(axes: Axes, series: Series, panel: Panel, colour: Any) -> None:
     """Draws the band of a series: bars through points, shading behind a line.
 
-    On a logarithmic axis, a bar that begins at 0 or below begins at the lower limit, or else at its point.
+    On a logarithmic axis, a bar whose lower end is 0 or less is drawn from the axis's lower limit, or from its point
+    if no limit is set.
     """
     if series.band is None:
         return

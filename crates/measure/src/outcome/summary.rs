@@ -22,7 +22,7 @@ pub struct Verdict<'a> {
     pub rtt: Duration,
     /// True if the packet thread ran under SCHED_FIFO.
     pub real_time: bool,
-    /// True if the kernel accepted the request that idle processors poll instead of halting.
+    /// True if the kernel accepted the request to let idle processors poll instead of halt.
     pub awake: bool,
     /// Number of packets whose destination was not a host on the other side of the bench.
     pub foreign: u64,

@@ -113,8 +113,8 @@ impl Sender {
         rates.report_losses(&self.board, |lost| cc.on_lost(w, now, lost));
     }
 
-    /// Called when the sender finds no segment to send. If less than a full segment waits and the window has room, records for the
-    /// delivery-rate estimate that the application limits the rate, not the network or the peer's window.
+    /// Called when the sender finds no segment to send. If less than a full segment waits and the window has room, the
+    /// application limits the rate, not the network or the peer's window. This is recorded for the delivery-rate estimate.
     /// Source: draft-cheng-iccrg-delivery-rate-estimation-00; Linux, tcp_rate_check_app_limited.
     #[inline]
     pub(super) fn note_starved(&mut self, p: &TcpParams) {

@@ -101,7 +101,9 @@ def conditions(of: Sweep) -> list[Axis]:
 def unfit(of: Sweep) -> str | None:
     """Returns the reason why the Pareto front cannot be drawn; None if it can."""
     if chosen(of, ()) is None:
-        return f"{of.label}: a Pareto front needs two measures that have a better direction; name them with -c"
+        return (
+            f"{of.label}: a Pareto front needs two measures in which either more or less is better; name them with -c"
+        )
     return None
 
 
