@@ -157,7 +157,7 @@ packet::measures! {
         "frames_sent": Kind::ONE, "frames sent",
             "Video frames sent. All keys of `proshare` cover the whole run." => p.sent as f64;
         "frames_whole": Kind::ONE, "frames whole",
-            "Frames that arrived with every datagram and before a later frame." => p.whole as f64;
+            "Whole frames: all their datagrams arrived before any later frame was complete." => p.whole as f64;
         "freezes": Kind::ONE.less(), "freezes",
             "Number of freezes. A freeze is a time of more than max(3 T, T + 150 ms) without a whole frame, where T is the time \
              between frames (W3C webrtc-stats, `freezeCount`). The time before the first whole frame counts; the time after `stop` \

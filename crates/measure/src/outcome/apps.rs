@@ -115,8 +115,8 @@ measures! {
     /// Measures of an application with several flows.
     pub(super) const SEVERAL = fn several(index: Option<f64>, f: &Flows<'_>) -> Value {
         "fairness": Kind::scale("0 to 1").more(), "Jain's fairness",
-            "Jain's index over the goodput of the application's flows that always have more to send. Absent for a \
-             single flow; null for fewer than two such flows."
+            "Jain's index over the goodput of the application's flows that always have more to send. Absent if the \
+             application has only one flow; null if it has several, but fewer than two of them always have more to send."
             => index;
         "flow_goodput_mbit": Kind::MBIT.more(), "flow goodput", "", RATES => object(rates(f));
     }
@@ -190,8 +190,8 @@ measures! {
     /// fastest by more than `late_after`.
     pub(super) const GAME = fn game(delay: &Histogram, late_after: Duration, dropped: u64) -> Value {
         "lost_percent": Kind::PERCENT.less(), "lost",
-            "Share of this direction's packets (`up`: player to server) that were dropped, not counting packets still \
-             in transit. Delays and jitter are in `delay_ms` and `jitter_ms`."
+            "Share of this direction's packets (`up`: player to server; `down`: server to player) that were dropped, not \
+             counting packets still in transit. Delays and jitter are in `delay_ms` and `jitter_ms`."
             => of_settled(delay, dropped, dropped as f64);
         "late_percent": Kind::PERCENT.less(), "late",
             "Share of this direction's packets whose delay was more than `late_after` above the shortest delay after \

@@ -21,9 +21,9 @@ measures! {
             "Packets dropped by the queue, by a modem's transmit queue or on the wire." => m.dropped.packets;
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => m.dropped.bytes;
         "drops": Kind::PACKETS, "drops",
-            "Drops by reason. If the queue has no room, it drops the arriving packet (`tail_full`), or a waiting packet at the \
-             head (`head_full`) or the tail (`push_out`) of a queue. The control law drops the arriving packet (`early_tail`) \
-             or the packet at the head (`early_head`). A modem's transmit queue drops packets when it is full \
+            "Drops by reason. If the discipline has no room, it drops the arriving packet (`tail_full`), or a packet that waits at \
+             the head (`head_full`) or the tail (`push_out`) of one of its queues. The control law drops the arriving packet \
+             (`early_tail`) or the packet at the head (`early_head`). A modem's transmit queue drops packets when it is full \
              (`transmit_queue_full`). CAKE drops ACKs that a newer one makes redundant (`ack_filter`; absent while 0). The wire \
              loses packets, by the link's losses and its policer (`link_loss`). `flow_gone` is always 0: hosts drop these \
              packets, not links (`flow_gone_packets`).", REASONS

@@ -392,7 +392,7 @@ packet::measures! {
         "frames_skipped": Kind::ONE.less(), "frames skipped",
             "Frames left out because a packet had waited at the sender for longer than `queue_limit`." => c.skipped as f64;
         "frames_whole": Kind::ONE, "frames whole",
-            "Frames that arrived with every packet and before a later frame." => p.whole as f64;
+            "Whole frames: all their packets arrived before any later frame was complete." => p.whole as f64;
         "frame_delay_p50_ms": Kind::MS.less(), "frame delay, median",
             "Median time from the capture of a whole frame to the arrival of its last packet." => c.delay(50);
         "frame_delay_p95_ms": Kind::MS.less(), "frame delay, p95",
