@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from bloatlab.advice import Recommendation
+from bloatlab.advice import Recommendation, recommend
 from bloatlab.advice.score import Judged, Value
 
 #: A device with few options, for questions that `quick` answers with one round trip and short runs.
@@ -33,3 +34,10 @@ def by_discipline(done: Recommendation) -> dict[str, Judged]:
 def mean(of: Value) -> float:
     assert of.of is not None
     return of.of.mean
+
+
+def quick(device: Path | str, **words: Any) -> Recommendation:
+    given: dict[str, Any] = {"up": "2mbit", "rtt": "40ms", "device": str(device), "seconds": 12.0, **words}
+    if "quick" not in words:
+        given.setdefault("seeds", 3)
+    return recommend(**given)

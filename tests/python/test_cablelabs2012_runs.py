@@ -156,7 +156,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_quick_look_proves_nothing_and_leaves_everything(quick: Path):
     data = json.loads((quick / "scorecard.json").read_text())
     assert data["summary"]["met"] is None
-    assert "proves" in data["summary"]["note"]
+    assert "prove nothing" in data["summary"]["note"]
     assert len(data["cells"]) == 216 + 90
     assert {c["claim"] for c in data["claims"]} >= {"plateau", "syn-times", "nearly-full"}
     assert len(list((quick / "figures").glob("fig[2-9]_*.svg"))) == 8

@@ -83,7 +83,7 @@ def test_the_report_has_every_point_if_labels_are_clipped_and_numbered(tmp_path:
     ]
     pl.DataFrame(rows).write_csv(tmp_path / "files.csv")
     assert call(["report", str(tmp_path / "files.csv"), "-o", str(tmp_path / "files.html")]) == 0
-    assert "5 places, 10 runs" in (tmp_path / "files.html").read_text(encoding="utf-8")
+    assert "5 settings, 10 runs" in (tmp_path / "files.html").read_text(encoding="utf-8")
 
 
 def test_all_charts_of_a_report_have_the_axis_of_the_caption_along_x(tmp_path: Path):

@@ -158,6 +158,14 @@ def test_a_point_of_zero_on_a_logarithmic_axis_is_a_triangle_at_its_lower_end():
     assert drawn.get_tightbbox().height < 3.0  # inches: no bar extends to minus infinity
 
 
+def test_a_series_without_points_does_not_narrow_the_panels():
+    widths = []
+    for x in ([1.0, 2.0], []):
+        panels = [Panel("p", "x", "y", [Series("own", x, x, "points")], (0.0, 3.0), (0.0, 4.0))] * 2
+        widths.append([axes.get_position().width for axes in figure(panels).axes])
+    assert widths[0] == pytest.approx(widths[1])
+
+
 @pytest.mark.parametrize("kind", ["line", "step"])
 def test_a_line_of_a_single_value_is_a_dot(kind: Literal["line", "step"]):
     for y in ([5.0], [np.nan, 5.0, np.nan]):

@@ -339,11 +339,13 @@ def _points(axes: Axes, series: Series, panel: Panel, options: dict[str, Any]) -
     """Draws points, and triangles at the lower end of a logarithmic axis for values of 0 and below."""
     x, y = thin(*visible(series, panel.x_range))
     looks = {"markerfacecolor": "none", "markersize": 5.5} if series.hollow else {"markersize": _DOT}
-    options |= {"linestyle": "none", "marker": "o", "clip_on": False, "zorder": 3} | looks
     low = (y <= 0.0) & panel.log_y
+    # matplotlib takes the box of no points for one at the figure's corner, unless it is clipped
+    options |= {"linestyle": "none", "marker": "o", "clip_on": bool(low.all()), "zorder": 3} | looks
     (drawn,) = axes.plot(x[~low], y[~low], **options)
     if low.any():
-        options |= {"marker": "v", "color": drawn.get_color(), "label": "_", "transform": axes.get_xaxis_transform()}
+        options |= {"marker": "v", "color": drawn.get_color(), "label": "_", "clip_on": False}
+        options["transform"] = axes.get_xaxis_transform()
         axes.plot(x[low], np.zeros(low.sum()), **options)
     _band(axes, series, panel, drawn.get_color())
 

@@ -77,33 +77,43 @@ impl LongTerm {
             (self.latest.0, self.latest.1) = (a.now, a.total_delivered);
         }
         let Some(d) = a.rate.filter(|d| !d.compressed) else { return false };
-        self.sample(a.lost > 0, d.app_limited, round_start, in_probe_bw)
+        if self.used {
+            return self.keep(round_start && in_probe_bw);
+        }
+        self.search(a.lost > 0, d.app_limited, round_start);
+        false
     }
 
     /// Processes a timeout, which counts as a round with a loss. Returns the same as [`Self::on_ack`].
     pub(super) fn on_rto(&mut self, in_probe_bw: bool) -> bool {
-        self.sample(true, false, true, in_probe_bw)
+        if self.used {
+            return self.keep(in_probe_bw);
+        }
+        self.search(true, false, true);
+        false
     }
 
-    fn sample(&mut self, lost: bool, app_limited: bool, round_start: bool, in_probe_bw: bool) -> bool {
-        if self.used {
-            self.rounds += u32::from(in_probe_bw && round_start);
-            if self.rounds >= KEPT {
-                self.reset();
-                return true;
-            }
-            return false;
+    /// Keeps to the policer's rate. `round` is true if a round in ProbeBw has ended. Returns true after the last round.
+    fn keep(&mut self, round: bool) -> bool {
+        self.rounds += u32::from(round);
+        let done = self.rounds >= KEPT;
+        if done {
+            self.reset();
         }
+        done
+    }
+
+    /// Searches for a policer. `round_start` is true if a round has begun.
+    fn search(&mut self, lost: bool, app_limited: bool, round_start: bool) {
         if !self.sampling {
             if !lost {
-                return false;
+                return;
             }
             self.begin_interval();
             self.sampling = true;
         }
         if app_limited {
-            self.reset();
-            return false;
+            return self.reset();
         }
         self.rounds += u32::from(round_start);
         if self.rounds > ROUNDS.1 {
@@ -111,7 +121,6 @@ impl LongTerm {
         } else if self.rounds >= ROUNDS.0 && lost {
             self.end_interval();
         }
-        false
     }
 
     fn end_interval(&mut self) {
