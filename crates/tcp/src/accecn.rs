@@ -11,7 +11,7 @@
 //!             As in Linux, data that arrived before such a change and still awaits an ACK is acknowledged by a separate ACK
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
 //!             If d <= 7, delta packets were marked.  Otherwise ACE may have wrapped, and  safe = d - ((d - delta) mod 8)  is used,
-//!             unless ACKs usually deliver more than 4 segments: then none was lost, and delta is used (Linux)
+//!             unless ACKs usually deliver more than 4 segments: then no ACK was lost, and delta is used (Linux)
 //!             usually:  average of d over ACKs, with weight 1/64 for the newest
 //!             With the option, the value among  delta, delta + 8, ... safe  that is nearest to the growth of r.ceb in segments
 //! ```
@@ -85,8 +85,8 @@ pub(crate) fn request(p: &TcpParams) -> u8 {
     }
 }
 
-/// Returns the ECN feedback of a connection that has no handshake. Both ends would request the same in a
-/// handshake ([`request`]), because other stacks are refused.
+/// Returns the ECN feedback of a connection that has no handshake. Both ends have the same ECN parameters
+/// ([`request`]); pairs of stacks that differ are refused.
 pub(crate) fn agreed(p: &TcpParams) -> EcnUse {
     if p.ecn.ecn && p.ecn.ecn_feedback == EcnFeedback::Accecn { EcnUse::Accurate } else { EcnUse::classic(p.ecn.ecn) }
 }
@@ -299,11 +299,11 @@ mod tests {
         // each ACK delivers 41 segments, as those that SACK compression merges at 500 Mbit/s, and reports no mark
         let marks = |c: &mut Counts| c.newly(&ack(5), 41, 41_000).0;
         assert_eq!(marks(&mut Counts::default()), 0);
-        // after ACKs of two segments, the first large ones may follow lost ACKs. The average, 2 at first, grows by 1/64 of the
-        // distance to 41: 2.6, 3.2, 3.8, 4.4
+        // after ACKs of two segments, ACKs of 41 suggest that ACKs were lost, until the average exceeds 4. The average,
+        // 2 at first, grows by 1/64 of the distance to 41: 2.6, 3.2, 3.8, 4.4
         let mut c = Counts { per_ack: 2 * AVERAGE, ..Counts::default() };
         assert_eq!([0; 5].map(|_| marks(&mut c)), [40, 40, 40, 0, 0]);
-        // the marks of an ACK are those of its counter
+        // ACE grows from 5 to 7, and the average is above 4, so the ACK reports two marks
         assert_eq!(c.newly(&ack(7), 41, 41_000).0, 2);
     }
 

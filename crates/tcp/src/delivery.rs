@@ -92,8 +92,8 @@ impl Sampler {
     }
 
     /// Records that a segment of `bytes` is sent. `in_flight` excludes this segment. For a retransmission, `again` is its position
-    /// on the scoreboard. The intervals restart only if no segment is outstanding: after a timeout, all segments may be marked
-    /// lost, so none is in flight, but a late ACK can still deliver them.
+    /// on the scoreboard. The intervals restart only if no segment is outstanding. It is not enough that none is in
+    /// flight: after a timeout, all outstanding segments may be marked lost, but a late ACK can still deliver them.
     pub(crate) fn on_send(&mut self, now: Time, again: Option<u32>, bytes: u32, in_flight: u64) {
         if bytes > 0 && self.sent.is_empty() {
             (self.first_at, self.delivered_at) = (now, now);

@@ -151,9 +151,9 @@ impl Detection {
     }
 
     /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, and false if it limits only
-    /// the bytes in flight. Without limited transmit (RFC 3042), the result is always true. With limited transmit, the
-    /// result is true only in stacks that use DupThresh; these stacks may send two segments beyond the window. FACK and
-    /// RACK do not need this allowance: they do not count SACKed bytes, so every SACK makes room in the window.
+    /// the bytes in flight. The result is false only with limited transmit (RFC 3042) and FACK or RACK. These do not
+    /// count SACKed bytes as in flight, so every SACK makes room in the window. With limited transmit and DupThresh,
+    /// two segments may instead be sent beyond the window.
     pub(crate) fn counts_outstanding(&self, p: &TcpParams) -> bool {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }
@@ -216,8 +216,8 @@ impl Detection {
         self.rack().map(|rack| rack.rto_began)
     }
 
-    /// Records that the original of a segment that was sent again is delivered, later than segments sent after it. `una` is SND.UNA
-    /// before the ACK.   Source: Linux, tcp_try_undo_partial.
+    /// Records that the original of a retransmitted segment has arrived, but after segments that were sent later. `una`
+    /// is SND.UNA before the ACK.   Source: Linux, tcp_try_undo_partial.
     pub(crate) fn note_late_original(&mut self, una: u64, mss: u32) {
         self.with_rack(|rack| rack.note_reordering((una as u32).wrapping_add(mss), mss));
     }
@@ -228,8 +228,9 @@ impl Detection {
         self.rack().is_some_and(|rack| rack.reordering > u32::from(p.detection.dupthresh) * p.wire.mss)
     }
 
-    /// Discards the distance of reordering seen so far if DupThresh segments are SACKed. Called at a timeout in the state Open:
-    /// the distance was overestimated.   Source: Linux, tcp_enter_loss.
+    /// Discards the distance of reordering seen so far if DupThresh segments are SACKed. Called at a timeout in the
+    /// state Open: no loss was found until then, although DupThresh segments are SACKed, so the distance was
+    /// overestimated.   Source: Linux, tcp_enter_loss.
     pub(crate) fn forget_reordering(&mut self, dupthresh: u8) {
         self.with_rack(|rack| rack.forget_reordering(dupthresh));
     }

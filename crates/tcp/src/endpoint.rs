@@ -406,8 +406,8 @@ impl Endpoint {
         io.event(Event::Closed);
     }
 
-    /// Sends a pure ACK. Its `seq` is not set: nothing reads it, and the sequence number is in a cache line that a receive-only
-    /// endpoint would otherwise not need.
+    /// Sends a pure ACK. Leaves `seq` unset: no receiver reads it, and a receive-only endpoint would need another cache
+    /// line to set it.
     fn send_ack(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         let mut s = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
         self.rx.stamp(p, now, &mut s);

@@ -55,8 +55,8 @@ impl Pacer {
         (self.rate, self.quantum) = (rate, burst);
     }
 
-    /// Replaces the rate of a sender that its user paces. A wait at `now` becomes the time in which the new rate sends
-    /// what the old rate would have sent in it; without pacing, the wait ends.
+    /// Replaces the pacing rate, when a program sets it (`steer.rs`). If a segment waits, the rest of its wait changes
+    /// in proportion: the new rate sends in it what the old rate would have sent. Without pacing, the wait ends.
     pub(crate) fn change(&mut self, now: Time, rate: Option<f64>) {
         let left = self.held_back(now);
         match (self.rate, rate) {

@@ -62,8 +62,8 @@ const STRAYS: u8 = 0b1100_0000;
 const STRAY: u8 = 0b0100_0000;
 /// Maximum number of packets whose ACKs SACK compression merges into one.   Source: Linux's tcp_comp_sack_nr.
 const COMPRESSED: u8 = 44;
-/// Number of SACK blocks from which on SACK compression lets an ACK leave before the block that changes.   Source: Linux's
-/// TCP_SACK_BLOCKS_EXPECTED.
+/// Index of a SACK block. With SACK compression, the ACK that waits leaves before a segment changes this block or a
+/// later one.   Source: Linux's TCP_SACK_BLOCKS_EXPECTED.
 const EXPECTED_BLOCKS: usize = 2;
 /// Maximum total size of a segment's TCP options, and size of the time stamp option, in bytes.
 const OPTIONS: [usize; 2] = [40, 12];
@@ -199,9 +199,9 @@ impl Receiver {
     }
 
     /// Returns how long the peer paused before it sent the segment with the time stamp `ts_val`, in microseconds.
-    /// Returns `None` if the pause was at most [`PAUSE`], or if no data has arrived in order yet. The clock of the time
-    /// stamps wraps every 71.6 minutes, so a pause is missed if it is shorter than a multiple of this time by at most
-    /// [`LATE`], or longer by at most [`PAUSE`].
+    /// Returns `None` if the pause was at most [`PAUSE`], or if no data has arrived in order yet. The time stamps wrap
+    /// every 71.6 minutes, so a pause near a multiple of this time is missed: from [`LATE`] below it to [`PAUSE`] above
+    /// it.
     #[inline]
     pub(crate) fn pause_us(&self, ts_val: u32) -> Option<u32> {
         let us = ts_val.wrapping_sub(self.ts_recent);
@@ -332,7 +332,7 @@ impl Receiver {
         if segment.seq > self.next { 0 } else { (segment.segments() - 1).min(u8::MAX.into()) as u8 }
     }
 
-    /// Returns the position, among the ranges above holes in the order of SACK blocks, of the one that `[start, end)` extends.
+    /// Returns the index of the SACK block that `[start, end)` extends, as if all ranges above holes were SACK blocks.
     /// Returns the number of ranges if it extends none.
     fn block_of(&self, start: u64, end: u64) -> usize {
         let touches = |r: &SackBlock| r.start <= end && start <= r.end;

@@ -131,7 +131,7 @@ impl Rtt {
         self.any_rto(p, max)
     }
 
-    /// Returns what `rto` returns, also with backoff, with other bounds or beyond `max_rto`.
+    /// Computes [`Rtt::rto`] in all cases: with backoff, with either kind of bounds, and above `max_rto`.
     fn any_rto(&self, p: &TcpParams, max: Duration) -> Duration {
         let variation = Duration::from_micros(self.var.into());
         let total = || (self.srtt + (self.rttvar * 4).max(p.rto.clock_granularity)).max(p.rto.min_rto);
@@ -252,13 +252,13 @@ mod tests {
         // a sample of 500 ms: SRTT = 7/8 x 100 + 500/8 = 150 ms, RTTVAR = 3/4 x 50 + 400/4 = 137.5 ms, 4 RTTVAR = 550 ms
         r.sample(&p, 500_000, 1000, 9000);
         assert_eq!(r.rto(&p, p.rto.max_rto), ms(150 + 550));
-        // a hundred samples of 100 ms in the same round trip: RTTVAR and SRTT fall to 0 and 100 ms, and the variation stays. The ACK
-        // of exactly the data sent when the round began belongs to the round
+        // a hundred samples of 100 ms in the same round trip: RTTVAR and SRTT fall to 0 and 100 ms, and the variation
+        // stays. The round ends only with an ACK of more than the data that had been sent when it began
         (0..100).for_each(|_| r.sample(&p, 100_000, 5000, 12_000));
         let variation = |r: &Rtt| (r.rto(&p, p.rto.max_rto) - ms(100)).0 / 100_000;
         assert!(r.rttvar < ms(1) && variation(&r) == 5500, "{:?} {}", r.rttvar, variation(&r));
-        // the maximum of this round is the variation itself. Each of the next rounds takes a quarter of what is above 200 ms:
-        // 550 - 350/4 = 462.5 ms, 462.5 - 262.5/4 = 396.875 ms, ...
+        // in the round of the spike, M equals V, so V does not fall. Each later round takes a quarter of what exceeds
+        // 200 ms: 550 - 350/4 = 462.5 ms, 462.5 - 262.5/4 = 396.875 ms, ...
         r.sample(&p, 100_000, 5001, 12_000);
         assert_eq!(variation(&r), 5500);
         r.sample(&p, 100_000, 12_000, 20_000);

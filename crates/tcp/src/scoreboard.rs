@@ -262,7 +262,8 @@ impl Scoreboard {
     /// information is kept.
     pub(crate) fn mark_all_lost(&mut self, keep_sack: bool) {
         let mut high = 0;
-        // the number of a SACKed segment is not stored; this one is below those of all segments in flight
+        // a SACKed entry does not store the number of its last transmission, so it gets a number below those of all
+        // segments in flight
         let oldest = self.sends.wrapping_sub(1 << 30);
         for at in 0..self.len() {
             let e = self.entry(at);

@@ -111,8 +111,8 @@ pub struct Segment {
     /// In a packet with [`Flags::GSO`], the number of payload bytes in each segment that the packet contains; the last
     /// segment may have fewer. In all other packets, 0.
     pub gso_size: u16,
-    /// Send time ([`micros`]). A packet on the wire shows it only if it has time stamps (RFC 7323 §3), but every segment has it,
-    /// so a receiver can measure the pauses between segments.
+    /// Send time ([`micros`]). On the wire, only packets with time stamps carry it (RFC 7323 §3). Here, every segment
+    /// does, so that a receiver can measure the pauses between segments.
     pub ts_val: u32,
     /// Echo of the peer's `ts_val`, or 0 for none.
     pub ts_ecr: u32,

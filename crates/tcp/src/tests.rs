@@ -44,7 +44,7 @@ fn pass(_: usize, _: usize, _: &Segment) -> Fate {
 
 #[test]
 fn sizes() {
-    // with 32 bytes before it, an end of a connection has 8 cache lines (crates/sim/src/conn.rs)
+    // together with the 32 bytes before it, an endpoint fills at most 8 cache lines (crates/sim/src/conn.rs)
     assert!(size_of::<Endpoint>() <= 480, "{}", size_of::<Endpoint>());
     assert!(size_of::<Segment>() <= 112, "{}", size_of::<Segment>());
 }
@@ -349,7 +349,7 @@ fn a_long_hole_is_not_a_pause() {
     // segment 20 is lost. The ACKs of the fourth and later segments above the hole wait, also after more than an RTO
     assert_eq!([21, 22, 23, 24].map(|i| acks(1001, i)), [1, 1, 1, 0]);
     assert_eq!([25, 26, 27].map(|i| acks(1500 + i, i)), [0; 3]);
-    // segment 20 ends a pause of 600 ms
+    // segment 20 fills the hole and ends a pause of 600 ms, so 16 quick ACKs follow: its own and 15 more
     assert_eq!((acks(1600, 20), (28..45).map(|i| acks(1601, i)).sum::<usize>()), (1, 15 + 1));
 }
 

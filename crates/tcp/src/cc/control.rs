@@ -63,8 +63,8 @@ pub struct Drive {
     /// If true, the sender itself reduces the window, by the rules of the stack: it reduces the window to ssthresh after
     /// congestion, and restarts it after an idle period. If false, only the controller sets `cwnd`.
     pub reduction: bool,
-    /// True if the output is applied even if [`AckSample::rests`] is set: the controller itself reduces the window during a
-    /// recovery, or keeps the window and updates its pacing rate.
+    /// True if the sender applies this output even when [`AckSample::rests`] is set. A controller sets it if it reduces
+    /// the window itself during a recovery, or if it keeps the window then and only updates its pacing rate.
     pub converges: bool,
     /// True if the controller keeps the window small on purpose. The delivery rates of the data in flight then do not
     /// reflect the bandwidth.

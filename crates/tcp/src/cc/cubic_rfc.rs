@@ -60,7 +60,8 @@ pub(crate) struct Cubic {
     /// Start of the current stage of congestion avoidance, moved forward by the periods in which the application limited
     /// the sender; `NEVER` if there is no current stage.
     epoch_start: Time,
-    /// Time up to which such periods are excluded: the time of the last ACK, or the end of the last idle period.
+    /// Time up to which application-limited periods are already excluded from t: the time of the last ACK, or the end
+    /// of the last idle period.
     seen: Time,
     /// True if the next stage of congestion avoidance follows a timeout. W_max then becomes the window at the start of
     /// that stage.

@@ -35,11 +35,11 @@ macro_rules! controllers {
             /// ms. Needs `ecn_feedback = "accecn"`. Source: draft-briscoe-iccrg-prague-congestion-control; Linux
             /// (L4STeam).
             "prague" Prague(prague::Prague),
-            /// A constant window: the initial window or, if it is set and larger, `initial_ssthresh`, to which the
-            /// window then grows by slow start. Marks and losses do not change the window. After a timeout, the window
-            /// grows by slow start from one segment to `initial_ssthresh` or, if that is not set, to the initial
-            /// window. For experiments, and for programs that set the window from outside. Source: RFC 5681 §3.1 for
-            /// slow start.
+            /// A constant window: the initial window, or `initial_ssthresh` if that is set and larger. In the second
+            /// case, the window first grows to it by slow start. Marks and losses do not change the window. After a
+            /// timeout, the window grows by slow start from one segment to `initial_ssthresh` or, if that is not set,
+            /// to the initial window. For experiments, and for programs that set the window from outside. Source: RFC
+            /// 5681 §3.1 for slow start.
             "fixed" Fixed(fixed::Fixed),
             /// The class named in the table `python` (docs/adding-a-controller-in-python.md).
             "python" Python(foreign::Foreign),

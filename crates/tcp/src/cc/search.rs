@@ -16,8 +16,8 @@
 //! round-trip samples exceed INITIAL_RTT by half of the time since the link became full. Then prev_delv covers an
 //! earlier time, and norm_diff reaches 0.35 only after 5.3 INITIAL_RTT. A drop-tail buffer below about 2.2
 //! bandwidth-delay products overflows earlier, and the loss ends slow start. At the exit, cwnd returns to the value
-//! that it had about two INITIAL_RTT earlier. No test runs before there are enough bins, or if the round trip is longer
-//! than 15 bins (5.25 INITIAL_RTT).
+//! that it had about two INITIAL_RTT earlier. No test runs before there are enough bins, or if the round trip is 16
+//! bins (5.6 INITIAL_RTT) or longer.
 //!
 //! Source: draft-chung-ccwg-search, SEARCH 3.0 (June 2024), §3. Later versions of the draft compare curr_delv with bytes sent,
 //! instead of bytes delivered, and replace the single reduction with a phase that drains the queue. Later versions are not
@@ -37,8 +37,8 @@ const WINDOW_PERCENT: u64 = 350;
 const W: usize = 10;
 /// EXTRA_BINS: the test does not run if the round trip contains more than this number of whole bins.
 const EXTRA_BINS: usize = 15;
-/// Number of bins stored: the W bins of the window of one RTT ago (prev_delv), one bin more, because this window may
-/// begin and end in the middle of a bin, and the EXTRA_BINS bins since its end.
+/// Number of bins stored: EXTRA_BINS for the longest round trip, the W bins of prev_delv before it, and one more,
+/// because the window of prev_delv may begin and end in the middle of a bin.
 const NUM_BINS: usize = W + EXTRA_BINS + 1;
 /// THRESH: slow start ends when norm_diff reaches this value.
 const THRESH: f64 = 0.35;

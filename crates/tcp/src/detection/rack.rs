@@ -56,10 +56,10 @@ struct Resent {
     order: u32,
 }
 
-/// Segments that an ACK delivers.
+/// What RACK takes from the segments that an ACK delivers.
 #[derive(Clone, Copy, Debug)]
 struct Delivered {
-    /// The number of the transmission that was sent last.
+    /// The number of the delivered transmission that was sent last.
     newest: u32,
     /// Send time and end of the segment that gives RACK.rtt.
     sent: u32,
@@ -150,7 +150,8 @@ impl Rack {
         if (end.wrapping_sub(self.fack) as i32) >= 0 {
             self.fack = end;
         } else if !e.has(EVER) && (end.wrapping_sub(self.fack_before) as i32) < 0 {
-            // the blocks of an ACK are in no order, so only segments that earlier ACKs delivered show reordering
+            // an ACK may list its blocks in any order. So a segment counts as late only if it lies below RACK.fack as
+            // earlier ACKs left it
             self.late = Some(self.late.filter(|late| (late.wrapping_sub(end) as i32) < 0).unwrap_or(end));
         }
         // if less than the minimum RTT has passed since the retransmission, the ACK was caused by the original
@@ -172,7 +173,8 @@ impl Rack {
     #[cold]
     pub(crate) fn note_reordering(&mut self, end: u32, mss: u32) {
         self.reordering_seen = true;
-        // if no segment is SACKed, RACK.fack is SND.UNA. Otherwise it is the end of the highest SACKed segment
+        // RACK.fack is the end of the highest SACKed segment, so the distance is taken from end to end. If no segment
+        // is SACKed, RACK.fack is SND.UNA, so the distance is taken from the start of the late segment
         let from = if self.sacked > 0 { end } else { end.wrapping_sub(mss) };
         // segments may be smaller than the MSS, and then the difference may be negative
         self.reordering = self.reordering.max((self.fack.wrapping_sub(from) as i32).max(0) as u32);

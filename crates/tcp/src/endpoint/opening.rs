@@ -96,8 +96,8 @@ impl Endpoint {
         io.event(Event::Connected);
     }
 
-    /// Returns true if the stack assumes that its SYN or SYN-ACK was lost, because it has sent it more than once. An
-    /// echo of the first one's time stamp shows that the first one has arrived.
+    /// Returns true if the stack has repeated its SYN or SYN-ACK, and therefore assumes that the first copy was lost.
+    /// Returns false if the peer has echoed the time stamp of the first copy, which shows that this copy arrived.
     ///
     /// Source: RFC 5681 §3.1; Linux: tcp_init_transfer, tcp_try_undo_spurious_syn and tcp_create_openreq_child.
     fn syn_was_lost(&self, p: &TcpParams, echo: Option<u32>) -> bool {

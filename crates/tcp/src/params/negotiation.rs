@@ -58,7 +58,8 @@ impl TcpParams {
         if self.detection.recovery == Recovery::Sack && peer.detection.recovery != Recovery::Sack {
             p.detection.recovery = Recovery::Newreno;
             if p.detection.loss_detection == LossDetection::ForwardAck {
-                // a distance between segments is no number of duplicate ACKs (RFC 5681 §3.2)
+                // the threshold of `forward-ack` is a distance between segments, so it is replaced by a number of
+                // duplicate ACKs
                 p.detection.dupthresh = DUPTHRESH;
             }
             p.detection.loss_detection = LossDetection::Dupthresh;

@@ -46,8 +46,8 @@ group! {
         pub ack_after_delivery: bool = false,
         /// A SYN-ACK echoes the time stamp of the first SYN that arrived, even if the client has repeated the SYN
         /// (Linux: tcp_check_req). So if a SYN-ACK is lost, the client's first RTT sample includes the wait before it
-        /// repeats the SYN. If false, the echo is of the newest SYN, and the
-        /// ACK of a repeated SYN-ACK echoes the newest SYN-ACK (RFC 7323 §4.3).
+        /// repeats the SYN. If false, a SYN-ACK echoes the newest SYN, and the ACK of a repeated SYN-ACK echoes the
+        /// newest SYN-ACK (RFC 7323 §4.3).
         pub first_syn_echoed: bool = true,
         /// The first window becomes one segment only if the SYN or SYN-ACK was sent at least three times, at least once
         /// because of a timeout (Linux: tcp_init_transfer). If false, sending it twice is enough (RFC 5681 §3.1).

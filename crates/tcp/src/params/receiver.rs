@@ -61,8 +61,8 @@ words! {
 }
 
 impl SackCompression {
-    /// Returns the delay of an ACK, or `None` if ACKs leave at once. The receiver's round-trip time is that of the handshake,
-    /// if it sends no data.
+    /// Returns the delay of an ACK, or `None` if ACKs leave at once. `srtt` is the receiver's own estimate, which comes
+    /// from the handshake alone if the receiver sends no data.
     pub(crate) fn delay(self, srtt: Duration) -> Option<Duration> {
         let (percent, slack) = match self {
             Self::Off => return None,

@@ -56,15 +56,15 @@ pub(crate) struct Space {
     timed: (u64, u32),
     /// The last time stamp that the peer echoed. Each echo yields at most one sample.
     last_echo: u32,
-    /// The time stamp that the next segment echoes, unless data has changed `of_data` since: the newest of `of_data` and of the window
-    /// updates that carried no data and arrived when all received data was acknowledged.
+    /// Time stamp to echo: the newer of `of_data` and the time stamp of the last window update without data. A window
+    /// update counts only if all received data was acknowledged when it arrived.
     echo: u32,
-    /// The time stamp of data that the last segment would have echoed without window updates.
+    /// Time stamp that RFC 7323 §4.3 selected from the data received, when the last segment was sent.
     of_data: u32,
 }
 
-/// Returns true if the segment with the time stamp `stored` has overtaken the one with `stamp`, which has just arrived. Nothing is stored
-/// if `stored` is 0.
+/// Returns true if the segment with the time stamp `stored` has overtaken the one with `stamp`, which has just arrived.
+/// A `stored` of 0 means that there is no stored time stamp.
 fn overtakes(stored: u32, stamp: u32) -> bool {
     stored != 0 && (1..=LATE).contains(&stored.wrapping_sub(stamp))
 }
@@ -96,8 +96,9 @@ impl Space {
         }
     }
 
-    /// Returns the time stamp that the segment sent now must echo. `stamp` is the time stamp of data that RFC 7323 §4.3 selects. It
-    /// counts only if it has changed, because time stamps cannot be compared over more than half an hour.
+    /// Returns the time stamp that the segment sent now must echo. `stamp` is the time stamp that RFC 7323 §4.3 selects
+    /// from the data received. It is compared with the stored one only if it has changed since the last call, because
+    /// time stamps more than half an hour apart cannot be compared.
     pub(super) fn newest(&mut self, stamp: u32) -> u32 {
         if stamp != self.of_data && !overtakes(self.echo, stamp) {
             self.echo = stamp;

@@ -283,7 +283,8 @@ impl Io for Sacks {
 fn acks_of_segments_out_of_order_wait_from_the_fourth_on() {
     use SackCompression::{Linux420, Linux619, Off};
     const MS: u64 = 1_000_000;
-    // 33 % of 4 ms is more than 1 ms, 5 % of it is 0.2 ms
+    // SRTT is 4 ms. With linux-6.19, an ACK waits for min(33 % of SRTT, 1 ms) + 0.01 ms = 1.01 ms; with linux-4.20, for
+    // min(5 % of SRTT, 1 ms) + 0.1 ms = 0.3 ms
     for (how, due) in [(Linux619, Some(41_010_000)), (Linux420, Some(40_300_000)), (Off, None)] {
         let p = TcpParams::preset("linux-6").unwrap().with(|p| {
             p.receiver.quick_acks = 0;
@@ -316,7 +317,7 @@ fn acks_of_segments_out_of_order_wait_from_the_fourth_on() {
             r.stamp(&p, Time(43 * MS), &mut Segment::default());
         }
         assert!(io.0.is_empty());
-        // a quick ACK leaves at once, and does not count
+        // a quick ACK leaves at once, and is not counted as one of the first three
         r.quicken(1);
         assert_eq!(arrive(&mut r, &mut st, &mut io, 50, 41), AT_ONCE);
     }
@@ -341,14 +342,15 @@ fn compressed_acks_leave_before_a_third_sack_block_changes_and_after_44_segments
     assert_eq!([1, 3, 5].map(&mut arrive), [at_once.clone(), at_once.clone(), at_once.clone()]);
     // the fourth block makes no ACK leave, because none is waiting. The fifth makes the ACK of the fourth leave
     assert_eq!([7, 9].map(&mut arrive), [(false, vec![]), (false, vec![8])]);
-    // segment 10 extends the first block, and segment 8 joins the first two. Segment 6 extends the third, 5 to 6
+    // segment 10 extends the first block. Segment 8 joins the first two blocks, and so does segment 6. None changes the
+    // third block or a later one
     assert_eq!([10, 8, 6].map(&mut arrive), [(false, vec![]), (false, vec![]), (false, vec![])]);
     // four segments (9, 10, 8 and 6) wait, so forty more may wait, and then one is acknowledged at once
     let waits = (0..41).map(|i| arrive(11 + i).0).collect::<Vec<_>>();
     assert_eq!((waits.iter().position(|now| *now), waits.len()), (Some(40), 41));
 }
 
-/// A log of the ACKs that leave before an ACK is due: the number of segments of 500 bytes in all SACK blocks, and ECE.
+/// A log of ACKs: the number of segments of 500 bytes in all SACK blocks of each ACK, and its ECE flag.
 #[derive(Default)]
 struct Echoes(Vec<(u64, bool)>);
 impl Io for Echoes {
@@ -385,7 +387,7 @@ fn a_changed_mark_in_a_third_sack_block_is_reported_at_once() {
     assert_eq!(arrive(7, Ecn::Ce), [(4, true)]);
     // segment 4 joins the second and the third block; its ACK waits
     assert_eq!((arrive(8, Ecn::Ce), arrive(4, Ecn::Ce)), (vec![], vec![]));
-    // segment 1000 begins another block, and has no mark: an ACK of 8 and 4, and its own
+    // segment 1000 begins another block, and has no mark: an ACK of 8 and 4 leaves, and then the ACK of segment 1000
     assert_eq!(arrive(1000, Ecn::Ect0), [(6, true), (7, false)]);
 }
 

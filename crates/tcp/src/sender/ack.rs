@@ -105,7 +105,8 @@ impl Sender {
             // their duplicate ACKs arrived
             bytes.saturating_sub(u64::from(self.board.dup_bytes)).max(bytes.min(u64::from(p.wire.mss)))
         } else {
-            // an ACK that ends within a SACKed segment delivers less than that segment's size
+            // saturates, because an earlier ACK may have ended within a SACKed segment. `bytes` then includes only the
+            // rest of this segment, but `taken.sacked` its whole size
             bytes.saturating_sub(taken.sacked)
         };
         if self.una == self.next && p.window.silence_from_ack() {

@@ -108,7 +108,7 @@ impl Sender {
         let mut allowance = self.allowance(now);
         let gathers = self.pacing.is_some();
         let (mut burst, mut waits) = ((0, 0), false);
-        // end and send time of the segment retransmitted last, if it was the last segment sent here
+        // if the last segment sent here was a retransmission: its end, and the time of its transmission before that
         let mut repaired: Option<(u64, u32)> = None;
         let limited = loop {
             let repairing = self.state.repairs();
@@ -123,7 +123,8 @@ impl Sender {
                 if gathers && p.pacing.tsq && self.device_is_full(p, true) {
                     break false;
                 }
-                // a retransmission is a burst of its own, unless it follows a neighbour that was in the same burst before
+                // a retransmission is a burst of its own, unless it continues the one before it: the two segments are
+                // adjacent, and were last sent at the same time
                 let sent_at = self.board.sent_at(piece);
                 if repaired.is_some_and(|last| last != (piece.seq, sent_at)) {
                     allowance = self.allowance(now);
@@ -223,8 +224,9 @@ impl Sender {
     }
 
     /// Restarts the window after an idle period longer than the RTO, unless the controller responds to idle periods itself.
-    /// A sender that is limited by its application, but not idle, keeps a window that it does not use, as in Linux:
-    /// tcp_cwnd_application_limited acts only if no ACK of new data has arrived for an RTO (tcp_cong_avoid sets snd_cwnd_stamp).
+    /// A sender that its application limits, but that is not idle, keeps the part of the window that it does not use.
+    /// Linux behaves in the same way: tcp_cwnd_application_limited reduces the window only after an RTO without an ACK
+    /// of new data, because tcp_cong_avoid sets snd_cwnd_stamp.
     /// Source: RFC 5681 §4.1, RFC 2861.
     fn after_idle(&mut self, p: &TcpParams, now: Time) {
         if self.last_active == Time::ZERO || self.next_new(p).is_none() {

@@ -149,7 +149,8 @@ impl Sender {
             // RFC 6675 §5 step 4.3: RescueRxt is the end of the segment that is resent here, so that no rescue
             // retransmission is sent before this segment has arrived
             self.rescue_rxt = piece.end() as u32;
-            // a controller that paces sets the window after the repair, and its retransmissions wait for their turn, as in Linux
+            // a paced controller that runs in `Turn::Repair` has not set its window yet, and the retransmission waits
+            // for the pacer, as in Linux
             if self.turn == Turn::Growth || self.pacing_rate().is_none() {
                 self.retransmit(cx, piece, false);
             }
@@ -247,7 +248,7 @@ impl Sender {
         if !reduced_already {
             self.begin_episode(p, true);
         } else if self.state == State::Cwr {
-            // an ECN echo's reduction cannot be undone, and the one before it is over
+            // the reduction for an ECN echo cannot be undone, and the reduction before it has ended
             self.forget_episode();
         }
         if let Some(base) = base {

@@ -74,7 +74,7 @@ impl Sender {
         }
     }
 
-    /// In a recovery, checks whether an ACK of new data was caused by the delayed original of a segment that was sent again, and if
+    /// In a recovery, checks whether the delayed original of a retransmitted segment caused this ACK of new data. If
     /// so, records that the path reorders. Called before losses are detected.
     #[cold]
     pub(super) fn note_late_original(&mut self, p: &TcpParams, segment: &Segment, acked: u64) {

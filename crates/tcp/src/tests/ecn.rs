@@ -76,7 +76,8 @@ fn both_ends_use_what_both_support() {
 fn a_repeated_syn_ack_reports_no_mark() {
     for name in ["reno", "rfc", "dctcp", "bbr3", "prague"] {
         let p = preset(name).with(|p| p.ecn.ecn = true);
-        // the client's ACK of the SYN-ACK is lost, so the server repeats the SYN-ACK. With RFC 3168's ECN, it has ECE
+        // the client's ACK of the SYN-ACK is lost, so the server repeats the SYN-ACK. With RFC 3168's ECN, the repeated
+        // SYN-ACK has ECE, which does not report a mark
         let mut n = Net::new(&p, 10, |from, count, _| if from == 0 && count == 1 { Fate::Drop } else { Fate::Pass });
         n.connect(0, false);
         n.run(0.5);

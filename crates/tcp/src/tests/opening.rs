@@ -51,7 +51,7 @@ impl Losses {
 #[test]
 fn linux_restricts_the_first_window_after_two_repeats() {
     // Measured with Linux 6.18.44 between two TUN devices, as cwnd and rtt of TCP_INFO; there, scheduling adds up to 50
-    // ms to the round trips. A time of 0 behaves like any other
+    // ms to the round trips. A start at time 0 behaves like any other
     for start in [0, 1] {
         let open = |losses: Losses| losses.open(&exact(), start);
         assert_eq!(open(Losses::NONE), [(10, 40), (10, 40)]);
@@ -60,8 +60,8 @@ fn linux_restricts_the_first_window_after_two_repeats() {
         // the repeated SYN arrives before the server's timer expires. The SYN-ACK that answers it echoes the first SYN
         let one = Losses { first_late: 300, answers: 1, ..Losses::NONE };
         assert_eq!(open(one), [(10, 1040), (10, 40)]);
-        // the server sends at 20 ms and, when its timer expires, 1 s and 2 s later. The last SYN-ACK arrives at 3040
-        // ms. Its echo shows that the first SYN was not lost
+        // the server sends its SYN-ACK at 20 ms and, when its timer expires, at 1020 and 3020 ms. The last SYN-ACK
+        // arrives at 3040 ms. Its echo shows that the first SYN was not lost
         let two = Losses { answers: 2, syns: 1..9, ..Losses::NONE };
         assert_eq!(open(two), [(10, 3040), (1, 40)]);
         // the client's ACK of the repeated SYN-ACK echoes the first SYN-ACK, which shows that it was not lost
@@ -107,7 +107,7 @@ fn a_repeated_syn_restarts_the_timer_of_the_syn_ack() {
 
 #[test]
 fn the_reported_timeout_of_a_syn_is_that_of_its_timer() {
-    // the maximum RTO of data does not bound the SYN's, which has doubled to 8 s
+    // `max_rto` bounds only the RTO of data. That of the SYN has doubled to 8 s
     let p = exact().with(|p| {
         p.rto.max_rto = Duration::from_secs(2);
         p.opening.syn_linear_timeouts = 0;

@@ -6,8 +6,8 @@ use super::preset;
 use packet::Flags;
 use units::{Duration, Time};
 
-/// Returns a sender with BBR and offloads, after its first ten segments of 1000 bytes have left at 1 ms. The handshake took
-/// `rtt_ms`, so the pacing rate is 2.887 x 0.99 x 10 segments per `rtt_ms`.
+/// Returns a sender with BBR and offloads, after its first ten segments of 1000 bytes have left at 1 ms. The assumed
+/// round-trip time is `rtt_ms`, so the pacing rate is 2.887 x 0.99 x 10 segments per `rtt_ms`.
 fn opened(rtt_ms: u64) -> (TcpParams, Endpoint, Vec<Segment>) {
     let p = preset("bbr").with(|p| {
         p.wire.mss = 1000;
@@ -38,7 +38,8 @@ fn bbr_sends_single_segments_below_1200_kbit_per_second() {
 
 #[test]
 fn a_retransmission_is_a_burst_of_its_own() {
-    // BBR sends bursts of two segments. With the window full in a recovery, a retransmission and a new segment would fit into one
+    // BBR sends bursts of two segments. A retransmission and a new segment would fit into one burst, but each
+    // retransmission leaves alone
     let p = preset("bbr");
     let fate = |_: usize, _: usize, s: &Segment| {
         let chosen = s.len > 0 && [200, 260, 320].contains(&((s.seq - 1) / 1448)) && !s.retransmission;
@@ -71,8 +72,9 @@ fn ack(below: u64, sacks: &[(u64, u64)]) -> Segment {
 
 #[test]
 fn a_recovery_of_bbr_begins_with_one_paced_retransmission() {
-    // Segments 2 and 4 of 10 are lost. The SACKs of 3, 5 and 6 begin a recovery, in which each delivered segment allows another: the
-    // last of these ACKs allows one retransmission, when pacing allows it
+    // Segments 2 and 4 of 10 are lost. The SACKs of 3, 5 and 6 begin a recovery, in which one segment may leave for
+    // each segment delivered. So the last of these ACKs permits one retransmission, which leaves when the pacer permits
+    // it
     let (p, mut end, mut sent) = opened(40);
     sent.clear();
     let repaired = |sent: &[Segment]| sent.iter().filter(|s| s.retransmission).count();
@@ -90,7 +92,7 @@ fn a_recovery_of_bbr_begins_with_one_paced_retransmission() {
 
 #[test]
 fn a_failed_connection_has_no_timer() {
-    // at 100 bytes/s, the second segment waits for 10 s. The connection fails before, at the second timeout
+    // at 100 bytes/s, the second segment waits for 10 s. The connection fails before that, at the second timeout
     let p = preset("linux-6").with(|p| {
         p.wire.mss = 1000;
         p.opening.handshake = false;

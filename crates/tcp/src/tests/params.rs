@@ -82,7 +82,7 @@ fn two_stacks_use_what_both_have() {
     let option = preset("prague").with(|p| p.ecn.accecn_option = true).with_options();
     // the MSS option counts the 12 bytes of time stamps and the 12 bytes of AccECN's counters
     assert_eq!([&linux, &bare(500), &option].map(TcpParams::mss_option), [1460, 500, 1460]);
-    // for each two stacks, the payload of each, and whether they use time stamps
+    // each pair of stacks, the payload of each of the two, and whether they use time stamps
     for (a, b, payloads, stamps) in [
         (&linux, &preset("bbr"), [1448, 1448], true),
         (&linux, &bare(500), [500, 500], false),
@@ -91,14 +91,14 @@ fn two_stacks_use_what_both_have() {
         // with time stamps, 12 of the 512 bytes that the peer takes are options
         (&linux, &preset("linux-6").with(|p| p.wire.mss = 500), [500, 500], true),
         (&bare(1460), &preset("linux-6").with(|p| p.wire.mss = 500), [512, 500], false),
-        // AccECN's counters leave 12 bytes of room if the peer does not support AccECN
+        // AccECN's counters take 12 bytes of the first stack's payload, but only if the peer supports AccECN
         (&option, &preset("prague"), [1436, 1448], true),
         (&option, &linux, [1448, 1448], true),
     ] {
         let [a, b] = [(a, b), (b, a)].map(|(own, peer)| own.negotiated(peer).unwrap());
         assert_eq!(([a.wire.mss, b.wire.mss], [a.wire.timestamps, b.wire.timestamps]), (payloads, [stamps; 2]));
     }
-    // without SACK from the peer, losses are repaired as in RFC 6582; the peer keeps its own way
+    // without SACK from the peer, a stack repairs losses as in RFC 6582. The peer's own recovery does not change
     let reno = preset("linux-6").with(|p| {
         p.detection.recovery = Recovery::Reno;
         p.detection.loss_detection = LossDetection::Dupthresh;
@@ -107,11 +107,12 @@ fn two_stacks_use_what_both_have() {
     let fallen = linux.negotiated(&reno).unwrap();
     assert_eq!((fallen.detection.recovery, fallen.sack_blocks()), (Recovery::Newreno, 0));
     assert_eq!(reno.negotiated(&linux).unwrap(), reno);
-    // three duplicate ACKs, as in RFC 5681 §3.2, not a distance of four segments. Other thresholds have the same meaning
+    // the distance of four segments is replaced by three duplicate ACKs, as in RFC 5681 §3.2. Any other threshold is
+    // kept, because it is a number of duplicate ACKs too
     assert_eq!(preset("ns2-cubic-2.6.22").negotiated(&preset("ns2-reno")).unwrap().detection.dupthresh, 3);
     let patient = preset("linux-6").with(|p| p.detection.dupthresh = 5);
     assert_eq!(patient.negotiated(&reno).unwrap().detection.dupthresh, 5);
-    // a stack that cannot do without is refused, by the key in which the two differ
+    // a stack is refused if it needs the peer to have the same value of a key. The error names this key
     let agents = preset("ns2-cubic-2.6.22");
     let marks = |feedback| agents.clone().with(|p| (p.ecn.ecn, p.ecn.ecn_feedback) = (true, feedback));
     for (own, peer, key) in [

@@ -185,8 +185,8 @@ fn a_lost_retransmission_is_found_within_a_round_trip_and_a_quarter() {
 #[test]
 fn segments_sent_at_the_same_time_are_ordered_by_their_sending() {
     // A path on which ACKs arrive in batches, every 10 ms (at 10, 20, ... ms). The ACKs of a batch arrive at the same time, one after
-    // the other. The first ones release new data, and a later one a retransmission. In the next round, the SACKs of the new data
-    // arrive before the ACK of the retransmission, but at the same time
+    // the other. The first ones release new data, and a later one a retransmission. In the next round, the SACKs of the
+    // new data arrive in the same batch as the ACK of the retransmission, but before it
     let batch = Duration::from_millis(10).0;
     for lost in [&[(12, 1)][..], &[(12, 1), (13, 1), (17, 1)], &[(12, 1), (30, 1), (47, 1)]] {
         let p = stack().with(|p| p.control.congestion_control = CongestionControl::Reno);
@@ -310,8 +310,8 @@ fn after_acks(acks: &[(u64, &[(u64, u64)])]) -> Vec<(u64, u32)> {
 
 #[test]
 fn the_blocks_of_one_ack_show_no_reordering() {
-    // segments 0 and 2 are missing, and eight are SACKed by one ACK, because the ACKs before it were lost. Whatever the order of
-    // the blocks, both are sent again at once: PRR allows five segments, which is ssthresh
+    // segments 0 and 2 are missing, and eight are SACKed by one ACK, because the ACKs before it were lost. In either
+    // order of the blocks, both missing segments are sent again at once: PRR allows five segments, which is ssthresh
     for sacks in [[(1, 2), (3, 10)], [(3, 10), (1, 2)]] {
         assert_eq!(after_acks(&[(0, &sacks)])[0].1, 2, "{sacks:?}");
     }

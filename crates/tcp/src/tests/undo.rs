@@ -100,7 +100,7 @@ fn the_reordering_window_grows_by_d_sack() {
 
 #[test]
 fn a_timeout_for_a_longer_delay_is_undone() {
-    // the data of the message is delayed by another 600 ms. The probe at 202 is new data, and the RTO ends 100 + 200 ms later,
+    // the data of the message arrives 600 ms late. The probe at 202 is new data, and the RTO ends 100 + 200 ms later,
     // at 502. The ACKs of the first window arrive at 700
     let slow = |from: usize, _: usize, s: &Segment| {
         if from == 0 && s.len > 0 { Fate::Late(Duration::from_millis(600)) } else { Fate::Pass }

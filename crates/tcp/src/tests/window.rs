@@ -102,8 +102,8 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
     // the segment that arrives first at 250 ms ends a round trip in which the application read 44 + 1 segments (65160
     // bytes). `before`, the maximum so far, was ten segments (14480 bytes), so the formula in `receiver/space.rs` gives
     // wish = 130320 + 2 x 130320 x (65160 - 14480) / 14480 = 130320 + 912240 = 1042560. Each later segment raises the
-    // window, which starts at 65536 bytes, by 2896 bytes. The last ACK of the flight is for the 44th segment: its
-    // window is 65536 + 43 x 2896 = 190064 bytes, rounded up to 190080, a multiple of 128
+    // window, which starts at 65536 bytes, by 2896 bytes. The last ACK of the flight is for the 45th segment: its
+    // window is 65536 + 44 x 2896 = 192960 bytes, rounded up to 193024, a multiple of 128
     assert_eq!(arrived(200), 45 * MSS);
     assert_eq!(windows.iter().filter(|w| w.0 == 250).map(|w| w.1).max(), Some(193_024));
     // the ACKs of the first flight have announced a window of 65536 bytes, and the sender's trace reports this window
@@ -134,7 +134,7 @@ fn a_tuned_window_does_not_limit_slow_start() {
             p.receiver.receive_window = ReceiveWindow::fixed(Bytes(1 << 30));
             (p.receiver.rmem, p.receiver.ack_every) = (None, 1);
         });
-        // a growing window also brings ACKs of single segments
+        // a receiver whose window grows acknowledges every segment; with `ack_every` = 1, both stacks do
         let tuned = tuned(131_072, 6_291_456).with(|p| p.receiver.ack_every = 1);
         assert!(run(tuned) == run(fixed), "{delay} ms");
     }

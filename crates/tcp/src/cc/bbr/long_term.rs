@@ -203,7 +203,8 @@ mod tests {
         l.on_lost(5000);
         assert!(!l.on_rto(true));
         assert_eq!((l.bw, l.rounds, l.rate()), (1e6, 0, None));
-        // its segments count as lost even if no ACK reports them: 5 of 10 segments per round. The rate is the same
+        // segments count as lost after a timeout even if no ACK reports them: 5 of 10 segments per round. The rate is
+        // the same
         for k in 4..=6 {
             l.on_lost(5000);
             round(&mut l, k, 0);

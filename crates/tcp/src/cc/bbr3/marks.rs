@@ -12,7 +12,7 @@
 //! neither alpha nor the count of consecutive rounds with ratio >= 1/2, as in google/bbr (bbr_update_ecn_alpha).
 //!
 //! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). google/bbr enables this response by a
-//! route flag (ECN_LOW); here, `ecn_feedback = "dctcp"` enables it.
+//! route flag (ECN_LOW); here, `ecn_feedback = "dctcp"` or `"accecn"` enables it.
 
 use crate::cc::control::AckSample;
 
