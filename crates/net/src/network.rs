@@ -224,7 +224,7 @@ impl<S: Sink> Network<S> {
     }
 
     /// Runs until `t`, or until the end of the scenario if that is earlier. All events up to `t` are processed. Does
-    /// nothing if this time has passed.
+    /// nothing if `t` has passed.
     ///
     /// Errors: an endpoint misbehaved, so the run has ended. Every later call returns the same error.
     ///

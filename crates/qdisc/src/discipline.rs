@@ -20,9 +20,9 @@ pub struct Context<'a> {
 
 /// A queue that decides which packets to accept, mark and drop.
 ///
-/// Contract with the host, which is the code that calls the discipline: the host does not call `dequeue` while it must
-/// hold packets back. If `dequeue` returns `None` although packets are queued, the host calls `wake` at `next_wake`; if
-/// the link is idle then, the host calls `dequeue` once. Every packet passed to `enqueue` is either returned by
+/// Contract with the host, which is the code that calls the discipline: while the host must hold packets back, it does
+/// not call `dequeue`. If `dequeue` returns `None` although packets are queued, the host calls `wake` at `next_wake`;
+/// if the link is idle then, the host calls `dequeue` once. Every packet passed to `enqueue` is either returned by
 /// `dequeue` or reported to `cx.fate` as dropped, exactly once. `packet.stamp` is the time of arrival, set by
 /// [`Queue`](crate::Queue) before it calls `enqueue`. The reasons
 /// [`DropReason::TailFull`](packet::DropReason::TailFull) and `EarlyTail` are used for every arrival that the

@@ -60,8 +60,8 @@ impl FateSink for Tally<'_> {
 /// A discipline with its counters. It stamps arrivals, counts packets by fate and, in debug builds, checks the balance on every
 /// call.
 ///
-/// The backlog and the wake time change only during calls. Both are stored here, because a port reads them more often than it calls
-/// the discipline.
+/// The backlog and the wake time change only during calls. Both are stored here, because the host reads them more often
+/// than it calls the discipline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue<D = Discipline> {
     discipline: D,

@@ -1,5 +1,5 @@
-//! The list of all disciplines, which `bloatlab list qdiscs` prints, and [`Spec`], a discipline as a scenario describes
-//! it, from which the discipline is built.
+//! The list of all disciplines, which `bloatlab list qdiscs` prints, and [`Spec`], a scenario's description of one
+//! discipline. The discipline is built from this description.
 
 #[macro_use]
 mod declare;

@@ -12,10 +12,10 @@
 //! over target  sojourn > target and > 4 mtu_time, and in ingress mode > 2 mtu_time x bulk flows of the tin
 //! ```
 //!
-//! With `bandwidth` the discipline shapes: even if the link is free, it sends nothing before its clock is due. It returns the
-//! time at which the clock is due from [`QueueDiscipline::next_wake`]. The discipline is in `instance`, and each mechanism has its
-//! own file: `overhead`, `shaper`, `tins`, `flows` (whose lists are in `lists`), `hosts`, `ack_filter`; the law is COBALT
-//! (`law/cobalt.rs`). `mq` has several instances that share a rate.
+//! With `bandwidth`, the discipline shapes: even if the link is free, it sends nothing before its clock is due.
+//! [`QueueDiscipline::next_wake`] returns the time at which the clock is due. The discipline is in `instance`, and each
+//! mechanism has its own file: `overhead`, `shaper`, `tins`, `flows` (whose lists are in `lists`), `hosts`,
+//! `ack_filter`; the law is COBALT (`law/cobalt.rs`). `mq` has several instances that share a rate.
 //!
 //! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux's sch_cake.c (facts
 //! only).

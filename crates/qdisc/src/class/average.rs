@@ -8,8 +8,9 @@
 //!
 //! `q` is the occupancy, `w` the weight of a sample, and `s` the transmission time of a typical packet. With
 //! `arrivals`, an idle time counts as m samples of zero. This number of samples suits a class that fills the link
-//! alone. For a class that sends fewer packets per second, m is too high, so its mean queue exceeds its threshold; for
-//! one that sends more, smaller packets, it stays below. With `time`, the average is over time, independently of arrivals.
+//! alone. For a class that sends fewer packets per second, m is too high, so the mean queue of the class exceeds its
+//! threshold. For a class that sends more and smaller packets, m is too low, so the mean queue stays below the
+//! threshold. With `time`, the average is over time, independently of arrivals.
 //!
 //! Source: Floyd & Jacobson 1993 §4 (`arrivals`); `time` is ours.
 //! Departs: after the decay for an idle time, ns-2, ns-3 and ALTQ also add the current sample, 0.

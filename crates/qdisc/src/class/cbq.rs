@@ -12,10 +12,11 @@
 //! ```
 //!
 //! With `borrow` (the default), a class may also use capacity that the other classes leave unused, so the link is never
-//! idle while such a class has packets. Without `borrow`, a class gets its share and no more. While the other classes
-//! have their turns, it waits for up to a round, so it keeps the credit of a burst and a round; while its queue is empty,
-//! only that of a burst. Its clock runs at the link's sustained rate. If the link is slower, the clock never makes it
-//! wait, and the deficits divide the link. Each class's queue drops at its tail, or early by RED on its own occupancy.
+//! idle while such a class has packets. Without `borrow`, a class gets its share and no more. While its queue is empty,
+//! it may accumulate the credit of a burst. While it has packets, it may also accumulate the credit of a round, because
+//! it waits up to a round for the turns of the other classes. Its clock, clear_c, runs at the link's sustained rate. If
+//! the link is slower than this rate, the clock never delays the class, and the deficits divide the link. Each class's
+//! queue drops at its tail, or early by RED on its own occupancy.
 //!
 //! Source: Parris, Jeffay & Smith, MMCN 1999 (queues per class with weighted round robin, which is the upper bound in
 //! the paper's comparison); Shreedhar & Varghese 1995 for the scheduler.
@@ -81,8 +82,8 @@ params! {
     pub struct CbqParams {
         /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class. Two classes may match the same packets only if all packets of
-        /// one match also match the other. Such packets belong to the class with the narrower match.
+        /// The classes. Every packet must match a class. The matches of two classes may overlap only if one match
+        /// contains the other; packets in both belong to the class with the narrower match.
         classes: Vec<Class> = Class::of_mmcn1999(),
     }
 }
@@ -196,13 +197,14 @@ impl Leaf {
         self.span(BURST_PACKETS * QUANTUM as u64, rate)
     }
 
-    /// Reduces the credit of a class that may not borrow to what it receives in the time `most`.
+    /// Limits the credit of a class that may not borrow to the credit that it receives in the time `most`.
     fn keep(&mut self, most: Duration, now: Time) {
         self.clear = self.clear.max(Time(now.0.saturating_sub(most.0)));
     }
 
-    /// Converts the credit or debt of a class that may not borrow, a number of bytes, to a time at another rate, which
-    /// is `1 / factor` times the previous one.
+    /// Adapts `clear` of a class that may not borrow to a new rate of the link, which is `1 / factor` times the
+    /// previous rate. The class's credit or debt is a number of bytes, which stays the same, so the time that it takes
+    /// is multiplied by `factor`.
     fn rescale(&mut self, factor: f64, now: Time) {
         let scaled = |span: Duration| Duration((span.0 as f64 * factor) as u64);
         self.clear = if self.clear > now {
@@ -318,7 +320,7 @@ impl QueueDiscipline for Cbq {
             let head = leaf.fifo.front().map_or(0, PacketMeta::bytes);
             if !leaf.borrow && cx.now < leaf.clear {
                 // the class also gets a quantum in turns in which it sends nothing, so that later it can send what its
-                // clock allows. The maximum is the largest deficit of a class that may borrow
+                // clock allows. The cap is the largest deficit that a class with `borrow` can have
                 leaf.deficit = leaf.deficit.min(leaf.quantum + head);
                 self.wake = Some(self.wake.map_or(leaf.clear, |w| w.min(leaf.clear)));
                 shut += 1;

@@ -106,8 +106,8 @@ params! {
         /// C's share of the bytes sent while both queues have packets; null: 0.1, 0.0625 (rfc9332).
         classic_protection: Option<Prob> = None => Prob::constant(if p.variant == Linux { 0.1 } else { 0.0625 }),
         /// Head start of L: both queues are served in order of arrival, as if each packet of L had arrived earlier by
-        /// this time (RFC 9332: 50ms). Not valid with `classic_protection`. Null: none: `classic_protection` divides
-        /// the link.
+        /// this time (RFC 9332: 50ms). Not valid with `classic_protection`. Null: no head start; `classic_protection`
+        /// divides the link.
         time_shift: Option<Duration> = None,
         /// How the packets to mark or drop are chosen at a given probability; null: independent (linux), recur
         /// (rfc9332).
@@ -154,7 +154,7 @@ impl Dualpi2Params {
         self.l_dscp.iter().fold(0, |bits, d| bits | 1 << (d & 63))
     }
 
-    /// Returns the least size, in bytes, with which an arrival counts towards the limit while other packets are queued.
+    /// Returns the minimum size, in bytes, that the limit assumes for an arrival while other packets are queued.
     pub(super) fn least_size(&self) -> u16 {
         if self.is_linux() { 0 } else { MTU as u16 }
     }
@@ -177,8 +177,8 @@ impl Dualpi2Params {
         self.memory_limit.or(implied).map(Limit::Bytes)
     }
 
-    /// Returns the same discipline with explicit values of the keys that `rtt_max` determines, which tc has keywords for.
-    /// With variant linux, gains are those with which the kernel works.
+    /// Returns the same parameters without `rtt_max`: the keys that it determines, for which tc has keywords, get
+    /// explicit values. With variant linux, the gains are those with which the kernel works.
     pub(crate) fn explicit(&self) -> Self {
         let mut explicit = self.clone();
         if explicit.rtt_max.take().is_some() || !self.is_linux() {

@@ -77,7 +77,7 @@ fn kernel_units(per_second: f64) -> u32 {
     (per_second as f32 * GAIN_SCALE) as u32
 }
 
-/// Returns the gain with which the kernel works if tc is given `per_second`, in 1/s: the multiple of 1/256 below it.
+/// Returns the gain that the kernel uses if tc is given `per_second`: a multiple of 1/256, rounded down.   Unit: 1/s.
 pub(super) fn kernel_gain(per_second: f64) -> f64 {
     f64::from(kernel_units(per_second)) / f64::from(GAIN_SCALE)
 }
@@ -229,8 +229,8 @@ mod tests {
         // tc truncates gains: 0.16 = 40.96/256 gives 40, so 40 (2^32 - 1) / 4 / 10^9 = 42.95, and 9.6 = 2457.6/256 gives 2457, so
         // 2638.2
         assert_eq!(Base::integer(0.16, 9.6), Base::Integer { p: 0, alpha: 42, beta: 2638 });
-        // a multiple of 1/256 stays, also if the formula of `rtt_max` misses it by the error of f64: 0.3 / 0.03 is 10, or 2560/256, so
-        // 2748.8
+        // a multiple of 1/256 is kept, even if the formula of `rtt_max` misses it by a rounding error of f64: 0.3 /
+        // 0.03 is 10, or 2560/256, so 2748.8
         assert_eq!(Base::integer(10.0 - 1e-14, 0.3 / 0.03), Base::Integer { p: 0, alpha: 2748, beta: 2748 });
         // The delay rises from 18 to 20 ms, 5 ms above the target of 15 ms, so (5e6 x 44 + 2e6 x 879) / 64 = 30 906 250 is added to
         // p' = 0.1.

@@ -47,9 +47,9 @@ params! {
         ecn: bool = true,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Packets to which `ce_threshold` applies, as "VALUE/MASK"; null: all packets. A packet is selected if those
-        /// bits of its TOS byte (DSCP and ECN) that MASK contains are equal to VALUE. "0x1/0x3" selects ECT(1), the
-        /// packets of L4S flows.
+        /// Packets to which `ce_threshold` applies, as "VALUE/MASK"; null: all packets. A packet is selected if its TOS
+        /// byte (DSCP and ECN), limited to the bits of MASK, equals VALUE. "0x1/0x3" selects ECT(1), the packets of L4S
+        /// flows.
         ce_threshold_selector: Option<Selector> = None,
         /// Maximum length of all queues together in bytes, in addition to `limit`.
         memory_limit: Bytes = Bytes(32 << 20),

@@ -19,8 +19,8 @@ use crate::law::pie::{PieParams, PieVariant};
 use units::{Bytes, Limit};
 
 params! {
-    /// Parameters of fq_pie, with tc's names and defaults. `drop_batch` and some keys of `pie` are not in tc: when
-    /// `limit` is reached, Linux drops the arrival.
+    /// Parameters of fq_pie, with tc's names and defaults. `drop_batch` is not in tc, because Linux drops the arrival
+    /// when `limit` is reached. Some keys of `pie` are not in tc either.
     pub struct FqPieParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(10_240),

@@ -29,8 +29,8 @@ pub struct Fair {
     shares: (u32, u32),
     queues: Queues,
     total: Backlog,
-    /// Time of the next call of `wake`: not later than the next tick of the law of any active queue. `None` if these
-    /// laws have no ticks.
+    /// Time of the next call of `wake`: the earliest tick of the laws of the active queues, or an earlier time. `None`
+    /// if these laws have no ticks.
     soonest: Option<Time>,
 }
 

@@ -61,8 +61,8 @@ pub enum Tie {
     /// The queue with the lowest number.
     Lowest,
     /// The queue whose length changed last, which is often the queue of the arriving packet. There is one exception, as
-    /// in Linux's sfq: if lengths are compared in packets and every queue holds just one packet, it is the queue whose
-    /// turn is next.
+    /// in Linux's sfq: if lengths are compared in packets and every queue holds just one packet, packets are dropped
+    /// from the queue whose turn is next.
     Latest,
 }
 

@@ -10,10 +10,11 @@
 //!         probability p, even if it is ECN-capable
 //! ```
 //!
-//! For `rest`, a mark is not a drop. If drop_next is still past after a drop or mark, more steps are overdue: after a
-//! drop, they follow at the next packets; after a mark, drop_next becomes now, and the schedule restarts there. When
-//! dropping begins, `rest` tests the old value of drop_next. So after more than an interval without packets, the first
-//! packet above target sets drop_next to now, and the second packet is dropped.
+//! The step `rest` follows every decision on a head. If drop_next is still past after a drop or mark, more steps are
+//! overdue. After a drop, `rest` leaves drop_next unchanged, so these steps follow at the next packets. After a mark,
+//! which does not count as a drop here, `rest` sets drop_next to now, and the schedule restarts there. When dropping
+//! begins, `rest` tests the old value of drop_next. So after more than an interval without packets, the first packet
+//! above target sets drop_next to now, and the second packet is dropped.
 //!
 //! CAKE stores 1/sqrt(count) and computes it only when count is incremented or decremented. Until the first such step of a
 //! queue, the stored value is 0, so CAKE adds no time to drop_next: it drops the second packet above target. ns-3 starts
@@ -92,7 +93,7 @@ pub struct CobaltState {
     /// True while the delay is above target.
     pub dropping: bool,
     /// True if `count` has been incremented or decremented at least once. The change from 0 to 1 when the delay rises
-    /// above target is not an increment, because CAKE does not compute 1/sqrt(count) there.
+    /// above target does not count, because CAKE does not compute 1/sqrt(count) there.
     stepped: bool,
     /// BLUE's probability.
     pub p_drop: f64,

@@ -24,8 +24,8 @@ pub(crate) enum Measure {
     Packets,
     Bytes,
     /// The thresholds are times. The queue and its average are then measured in bytes, and [`amount`] converts each
-    /// threshold to the number of bytes that the link sends in that time. Only LRED compares such thresholds with the
-    /// sojourn time.
+    /// threshold to the number of bytes that the link sends in that time. LRED is an exception: it compares such
+    /// thresholds with the sojourn time.
     Time,
 }
 
@@ -97,10 +97,11 @@ pub enum IdleDecay {
     /// Like `decay`, but m is rounded down, and the idle period begins when the link polls the queue and finds it
     /// empty. The arriving packet then adds a sample of 0, so avg is multiplied by 1 - w once more (ns-2, ALTQ).
     DecayAndSample,
-    /// Linux: the idle period begins when the link polls the queue and finds it empty. The average then falls by factors
-    /// of 2, as in the kernel, which is much slower than `decay`. In tc-red(8)'s example (`avpkt` 1000, `bandwidth`
-    /// 10mbit, w 1/32), half of the average is left after 17 to 819 ms, then a quarter until 1.2 s. Under a shaper that
-    /// never polls an empty queue (HTB), the average does not decay, and changes only with the samples of arrivals.
+    /// Linux: the idle period begins when the link polls the queue and finds it empty. The average then falls by
+    /// factors of 2, as in the kernel, much more slowly than with `decay`. In tc-red(8)'s example (`avpkt` 1000,
+    /// `bandwidth` 10mbit, w 1/32), half of the average is left after 17 to 819 ms, then a quarter until 1.2 s. Under a
+    /// shaper that never polls an empty queue (HTB), the average does not decay: it changes only when an arrival adds a
+    /// sample.
     DecayOnceAsked,
 }
 
@@ -140,11 +141,12 @@ const LINUX_LAST: u64 = 255;
 
 /// Computes the fraction of the average that Linux keeps after an idle period of length `idle`.
 ///
-/// tc computes a table of shifts. Cell i is for idle times of i 2^log and more; log is the smallest one for which the table
-/// reaches a shift of 31 in fewer than 512 cells. A cell holds i 2^log r, rounded down and at most 31, where r = -ln(1 - w) /
-/// (packet time). tc computes r for times in ticks of 64 ns, but the kernel looks up a time in microseconds, and shifts (a
-/// factor of 2) where the table holds natural logarithms. So the average decays 15.6 / ln 2 = 22.5 times as slowly as
-/// (1 - w)^m. While the shift is 0, the average falls linearly to 1/2 within half a cell.
+/// tc computes a table of shifts. Cell i is for idle times of i 2^log and more; log is the smallest exponent with which
+/// the table reaches a shift of 31 in fewer than 512 cells. A cell holds i 2^log r, rounded down and at most 31, where
+/// r = -ln(1 - w) / (packet time). The average decays 15.6 / ln 2 = 22.5 times as slowly as (1 - w)^m, for two reasons.
+/// tc computes r for times in ticks of 64 ns, but the kernel looks up a time in microseconds, which is a factor of
+/// 15.6. The table holds natural logarithms, but the kernel uses them as shifts, which are powers of 2. While the shift
+/// is 0, the average falls linearly to 1/2 within half a cell.
 ///
 /// Source: Linux red.h (red_calc_qavg_from_idle_time); iproute2 tc_red.c (tc_red_eval_idle_damping).
 fn linux_rest(w: Weight, idle: Duration, packet_time: Duration) -> f64 {
@@ -204,7 +206,7 @@ impl Average {
         }
     }
 
-    /// Records that the link found the queue empty. The idle period starts at the first such call.
+    /// Records that the link found the queue empty. This starts the idle period, unless it has started already.
     #[inline]
     pub fn empty(&mut self, now: Time) {
         self.idle_since.get_or_insert(now);

@@ -104,7 +104,7 @@ params! {
 }
 
 impl LredProfile {
-    /// Checks this profile of the law's parameters `of`.   Errors: the first invalid parameter.
+    /// Checks this profile against `of`, the parameters of its law.   Errors: the first invalid parameter.
     fn validate(&self, of: &LredParams) -> Result<(), Problem> {
         let one = self.dscp.is_some() != self.precedence.is_some();
         ensure!(one, "", "expected either dscp or precedence, to say whose thresholds these are");

@@ -143,7 +143,8 @@ impl Dice {
         self.accu_prob >= PROB_HIGH
     }
 
-    /// Chooses a packet with probability `p`, and then resets accu_prob. Chooses none while accu_prob is low.
+    /// Chooses a packet with probability `p`, and resets accu_prob if it does. Never chooses one while accu_prob is
+    /// below [`PROB_LOW`].
     #[inline]
     fn chance(&mut self, p: f64, rng: &mut Rng) -> bool {
         let chosen = self.accu_prob >= PROB_LOW && rng.chance(p);

@@ -67,9 +67,10 @@ const LINUX_RATE: f64 = 256.0;
 ///
 /// The rate is measured over cycles of `dq_threshold` bytes. A cycle starts only while at least this number of bytes is queued.
 ///
-/// RFC 8033 averages the time per byte, and the packet that starts a cycle does not count. Linux averages the rate in whole
-/// numbers, and the packet counts that starts a cycle after a pause: rate <- rate - rate/8 + sample/8, where both quotients are
-/// rounded down. At low link rates, these are small numbers: 10 Mbit/s is 20, and an average below 8 cannot fall.
+/// RFC 8033 averages the time per byte, and does not count the packet that starts a cycle. Linux counts this packet if
+/// the cycle starts after a pause. Linux averages the rate, in whole numbers: rate <- rate - rate/8 + sample/8, where
+/// both quotients are rounded down. At low link rates, these are small numbers: 10 Mbit/s is 20, and an average below 8
+/// cannot fall.
 /// Source: RFC 8033 §5.2; Linux sch_pie.c (facts only).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {
@@ -169,7 +170,7 @@ impl Pie {
         &self.state
     }
 
-    /// Activates PIE if the backlog has reached its threshold.   Source: RFC 8033 §5.3.
+    /// Activates PIE if the backlog has reached the activation threshold.   Source: RFC 8033 §5.3.
     fn activate(&mut self, view: &View<'_>) {
         if self.state.active {
             return;
@@ -307,7 +308,8 @@ impl Law for Pie {
             s.burst_allowance = s.burst_allowance.saturating_sub(p.tupdate());
         }
         let linux = p.variant == PieVariant::Linux;
-        // Linux refills the allowance only if it has an estimate of the rate, and then starts a new one
+        // if Linux estimates the departure rate, it refills the allowance only once it has an estimate, and then
+        // discards this estimate
         let known = !(linux && p.measures_departures()) || s.departures.average.is_some();
         if s.drop_prob == 0.0 && self.gains.low(qdelay, s.qdelay_old) && known {
             s.burst_allowance = p.max_burst();

@@ -26,7 +26,7 @@ use units::{BitRate, Bytes, Duration, Limit, Prob, Problem, Rng, Time, ensure, m
 
 /// Target delay of ns-2's automatic thresholds. Source: ns-default.tcl `targetdelay_`.
 const NS2_TARGET_DELAY: Duration = Duration::from_millis(5);
-/// Minimum of the threshold `min` if `min` is derived from the link's rate.
+/// Lower bound of the threshold `min` when `min` is derived from the link's rate.
 ///
 /// Source: ns-2.35 (5 packets).   Unit: packets.
 const NS2_LEAST_MIN: f64 = 5.0;
@@ -92,7 +92,8 @@ params! {
         /// (ns2).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Ns2 { 500 } else { 1000 }),
         /// Transmission time of a typical packet, the unit in which idle times are counted; null: the time of `avpkt`
-        /// at `bandwidth`; without a `bandwidth`, 800us, the time of 1000 bytes at 10 Mbit/s (altq).
+        /// at `bandwidth`, or at the link's rate if `bandwidth` is null; 800us, the time of 1000 bytes at 10 Mbit/s
+        /// (altq, if `bandwidth` is null).
         packet_time: Option<Duration> = None,
         /// Rate from which `packet_time` is computed, as in tc (whose default is 10mbit); null: the link's rate, none
         /// (altq).

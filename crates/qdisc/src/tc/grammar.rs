@@ -31,7 +31,8 @@ pub(super) enum Kind {
     Share,
     /// A number: `0.16`.
     Number,
-    /// A gain of dualpi2, a number in 1/s. The kernel has a multiple of 1/256, which `tc qdisc show` prints with six digits.
+    /// A gain of dualpi2, a number in 1/s. The kernel stores a multiple of 1/256, which `tc qdisc show` prints with six
+    /// digits.
     Gain,
     /// A value and a mask of DSCP and ECN: `0x1/0x3`.
     Selector,
@@ -51,8 +52,8 @@ pub(super) enum Kind {
     Several(&'static [(&'static str, &'static str)]),
     /// No argument: adds this number of bytes to cake's overhead, and sets several parameters like `Several`.
     Adds(i64, &'static [(&'static str, &'static str)]),
-    /// No argument: sets the parameter to this JSON value, and also sets several parameters like `Several`. It is written
-    /// for the first value alone.
+    /// No argument: sets the parameter to this JSON value, and also sets several parameters like `Several`. The keyword
+    /// is written whenever its own parameter has this value, whatever the values of the others.
     IsAnd(&'static str, &'static [(&'static str, &'static str)]),
     /// A tc option for which we have no parameter, with its number of arguments.
     Absent(usize),
@@ -108,8 +109,8 @@ pub(super) struct Grammar {
     pub tc: &'static str,
     /// Name of the discipline in a scenario.
     pub name: &'static str,
-    /// Parameters that tc's name for the discipline implies, as JSON. Exception: where `name` equals `tc`, the name
-    /// alone implies none of them, so `red` alone means our `red` with its own defaults. In a whole command, it does.
+    /// Parameters that tc's name for the discipline implies, as JSON. If `name` equals `tc`, the name alone does not
+    /// imply them: `red` alone means our `red` with its own defaults. The name with keywords, or in a command, does.
     pub base: &'static [(&'static str, &'static str)],
     /// The discipline's keywords, in groups shared by several disciplines.
     pub keywords: &'static [&'static [Keyword]],
@@ -234,9 +235,9 @@ const DUALPI2: &[Keyword] = &[
     w("no_split_gso", "split_gso", Flag(false)),
 ];
 
-/// The keywords of tc-cake(8). Keywords of kind `Several` select a round-trip time, and those of kind `Adds` the overhead of a
-/// type of line. As in tc, such an overhead is added to the overhead so far; `overhead`, `conservative` and `raw` replace
-/// it.   Source: iproute2 tc/q_cake.c (facts).
+/// The keywords of tc-cake(8). Keywords of kind `Adds` add the overhead of a type of line to the overhead so far, as in
+/// tc; `overhead`, `conservative` and `raw` replace it. Keywords of kind `Several` select a round-trip time, except
+/// `conservative`, and `nonat` and `via-ethernet`, which set nothing.   Source: iproute2 tc/q_cake.c (facts).
 const CAKE: &[Keyword] = &[
     w("bandwidth", "bandwidth", Shaped),
     w("unlimited", "bandwidth", Is("null")),

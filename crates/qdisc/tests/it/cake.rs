@@ -419,7 +419,7 @@ fn the_ack_filter_keeps_the_newest() {
 #[test]
 fn the_default_memory_is_that_of_linux() {
     // Without a rate, Linux's limit is 10240 frames of 1514 bytes, or 15140 KiB. With a rate, it is what the rate
-    // carries in four times the rtt, 12.5 MB at 250 Mbit/s and 100 ms, but not below 4 MiB or above that limit.
+    // carries in four times the rtt, 12.5 MB at 250 Mbit/s and 100 ms, but at least 4 MiB and at most 15140 KiB.
     for (cake, full) in [
         ("{}", 15_503_360),
         (r#"{"bandwidth":"250mbit"}"#, 12_500_000),

@@ -223,7 +223,7 @@ fn a_class_that_was_idle_sends_a_burst_of_two_packets() {
     bench.flow(0, Protocol::UDP, 10);
     bench.wait(1000);
     assert!((0..9).all(|_| bench.offer(0)));
-    // the credit is 3000 B, and a packet of 1000 B may leave while it is not negative
+    // the credit is 3000 B, and a packet of 1000 B may leave while the credit is not negative
     assert_eq!(bench.take(9), [0; 4]);
 }
 

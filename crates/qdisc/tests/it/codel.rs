@@ -97,7 +97,7 @@ fn ecn_marks_on_the_same_schedule() {
 #[test]
 fn linux_counts_the_marks_of_both_rules() {
     // Marks remove no packet, so CoDel marks the same packets with and without a ce_threshold. All 100 000 packets are
-    // above the threshold of 1 ms. Linux counts these marks and CoDel's; elsewhere, a packet has one mark.
+    // above the threshold of 1 ms. In Linux, a packet that both rules mark counts as two marks; elsewhere, as one.
     let marks = |variant, ce_threshold| {
         let params = CodelParams { ecn: true, variant, ce_threshold, ..unlimited() };
         let marked = interventions(&params, Ecn::Ect0, 100_000).1.marked;

@@ -435,7 +435,7 @@ fn within(seen: f64, expected: f64, share: f64) {
 const VARIANTS: [&str; 2] = [r#"{"variant": "linux"}"#, r#"{"variant": "rfc9332"}"#];
 
 /// Tests that the integral action (RFC 9332 Appendix A) holds the mean delay at the target. If A is the arrival rate in
-/// queue C, and C the rate that L leaves for this queue, the queue drops the excess, so p_C = 1 - C/A. The stream in L
+/// queue C, and R the rate that L leaves for this queue, the queue drops the excess, so p_C = 1 - R/A. The stream in L
 /// is sparse, and its packets wait for less than the transmission time of two frames. So these packets get only coupled
 /// marks, with probability k p'.
 #[test]

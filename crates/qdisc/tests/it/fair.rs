@@ -262,12 +262,13 @@ fn in_a_tie_linux_sfq_drops_from_the_queue_that_changed_last() {
     // a, b: 2 packets each, and b's length changed last, so the arrival of c drops the newest packet of b (number 3)
     b.offer("aabbc", 1500);
     assert_eq!(numbers(&mut b), [3]);
-    // a has 2 packets, and the arrivals of b and c make them as long: each has then changed last and loses its own packet
+    // a has 2 packets. The next arrivals, of b and of c, make their own queues as long as a's. Each time, the arrival's
+    // queue has changed last, so the arrival itself is dropped (numbers 5 and 6).
     b.offer("bc", 1500);
     assert_eq!(numbers(&mut b), [5, 6]);
-    // a sends a packet, so a, b and c have one each. After the arrival of d, the fifth flow, e, finds four queues with one
-    // packet each. The queue whose turn is next loses its packet: after a packet of 1500 bytes, a has 14 bytes of credit, so
-    // this is a again (number 1).
+    // a sends a packet, so a, b and c have one each. Then d arrives. When e arrives, all four queues have one packet,
+    // so the queue whose turn is next loses its packet. This is a again (number 1): after a packet of 1500 bytes, a has
+    // 14 bytes of credit.
     assert_eq!(b.take(1), "a");
     b.offer("de", 1500);
     assert_eq!(numbers(&mut b), [1]);
@@ -457,7 +458,7 @@ fn datagrams_may_have_a_bin_of_their_own() {
 
 #[test]
 fn fq_pie_of_linux_drops_nothing_for_its_memory_limit() {
-    // ten packets of 1500 bytes do not fit into 10 000 bytes; 4 of them exceed it
+    // of ten packets of 1500 bytes, six fit into 10 000 bytes, and four do not
     for (variant, drops) in [("rfc8033", 4), ("linux", 0)] {
         let json = format!(
             r#"{{ "fq_pie": {{ "memory_limit": "10000B", "drop_batch": 1, "pie": {{ "variant": "{variant}" }} }} }}"#

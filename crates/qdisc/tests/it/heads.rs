@@ -216,7 +216,8 @@ fn cobalt_drops_the_second_packet_above_target_the_first_time() {
             .filter(|n| head(&mut law, 1_000_000 + n * 1000, 10, 10, Ecn::NotEct, &mut rng) == Verdict::Drop)
             .collect();
         assert_eq!(drops[..4], expected, "first_interval {first_interval}");
-        // The delay falls below target until count is 0. When it rises again, both wait for an interval.
+        // The delay falls below target until count is 0. When the delay rises again, CAKE and ns-3 both wait for an
+        // interval.
         (20..300).for_each(|n| _ = head(&mut law, n * 100_000, 0, 10, Ecn::NotEct, &mut rng));
         assert_eq!(law.state().count, 0);
         let again =

@@ -380,7 +380,7 @@ fn the_departure_rate_of_2013() {
     }
     b.tick(30_000);
     assert_eq!(b.law.state().qdelay_old, Duration::from_millis(36));
-    // without a cycle, there is no estimate of the rate, and no cycle begins while too few bytes are queued
+    // a cycle begins only while enough bytes are queued, and without a cycle there is no estimate of the rate
     let mut b = Bench::new(PieParams { variant: PieVariant::Draft2013, ..Default::default() }.law());
     b.arrive(0, 0);
     (0..100).for_each(|n| b.left(n * 1200, 9999, 99));
@@ -394,7 +394,7 @@ fn linux_averages_whole_departure_rates() {
     let mut b = Bench::new(PieParams { variant: PieVariant::Linux, delay, ..Default::default() }.law());
     b.arrive(0, 0);
     // 1500 bytes leave every 1.2 ms (18 750 ticks of 64 ns), 10 Mbit/s. The first cycle has 11 packets in 10 gaps: 16 500 x 256 /
-    // 187 500 = 22.5. The second has 11 in 11: 20.48. The average becomes 22 - 22/8 + 20/8 = 22 - 2 + 2 = 22.
+    // 187 500 = 22.5. The second has 11 packets in 11 gaps: 20.48. The average becomes 22 - 22/8 + 20/8 = 22 - 2 + 2 = 22.
     let mut now = 1000;
     let mut leave = |b: &mut Bench<Pie>, packets: u64, gap: u64| {
         for _ in 0..packets {

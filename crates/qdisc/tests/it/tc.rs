@@ -288,7 +288,7 @@ fn what_tc_cannot_express_is_listed() {
     assert_eq!(own.differences, ["law_sees = \"own\": tc has no keyword for it"]);
 }
 
-/// Tests that a written dualpi2 has the gains with which we simulate it, also those that `rtt_max` determines.
+/// Tests that a written dualpi2 has the gains with which we simulate it, including those that `rtt_max` determines.
 #[test]
 fn dualpi2_is_written_with_its_gains() {
     let written = |json: &str| table(json).in_tc(None);

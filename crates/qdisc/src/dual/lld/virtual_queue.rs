@@ -54,7 +54,7 @@ pub(crate) struct VirtualQueue {
     at: Time,
     /// Average length of the actual queue, in units of 2^-LG_PARTS bytes.
     average: u64,
-    /// All samples that were due up to this time are included in the average.
+    /// Time up to which all samples that were due are included in the average.
     sampled: Time,
     next: Option<Time>,
 }

@@ -105,9 +105,9 @@ params! {
         ecn: bool = false,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Packets to which `ce_threshold` applies, as "VALUE/MASK". A packet is selected if those bits of its TOS byte
-        /// (DSCP and ECN) that MASK contains are equal to VALUE. "0x1/0x3" selects ECT(1), the packets of L4S flows.
-        /// Null: all packets.
+        /// Packets to which `ce_threshold` applies, as "VALUE/MASK". A packet is selected if its TOS byte (DSCP and
+        /// ECN), limited to the bits of MASK, equals VALUE. "0x1/0x3" selects ECT(1), the packets of L4S flows. Null:
+        /// all packets.
         ce_threshold_selector: Option<Selector> = None,
         /// The delay compared with `target`.
         sojourn: Sojourn = Sojourn::Queue,
