@@ -380,7 +380,7 @@ mod tests {
             assert_eq!(all, 7 * 15 * slots, "every {us} us");
         }
         // the grant of frame 14 fills this frame with 235 minislots. The next MAP begins with the other 282, and its own grants
-        // begin in frames 6 and 13; the latter again takes two frames of this MAP
+        // begin in frames 6 and 13. The grant of frame 13 again fills its MAP to the end, here two frames
         let mut m = cmts(300, pgs(200, 945));
         let mut rng = Rng::named(1, "mac");
         m.map(Time(0), 0, &mut rng);

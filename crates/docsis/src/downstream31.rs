@@ -119,7 +119,7 @@ impl Downstream31 {
         }
     }
 
-    /// Reports that packets have arrived. They do not wait for tokens of the other flow.
+    /// Reports that packets have arrived. They need not wait until the other flow has tokens.
     #[inline]
     pub fn notify(&mut self, now: Time) {
         self.dequeue_at = self.dequeue_at.min(now.max(self.free_at));
@@ -177,7 +177,8 @@ impl Downstream31 {
         self.hold(packet, allowed);
     }
 
-    /// Sends `packet` in the first symbol after `allowed`, the time at which it has its tokens, and the packets before it.
+    /// Sends `packet` as soon as the channel has sent all earlier packets, but not before the first symbol after `allowed`,
+    /// the time at which the packet has its tokens.
     fn hold(&mut self, packet: PacketMeta, allowed: Time) {
         let begin = self.next_symbol(allowed).max(self.busy_before);
         self.busy_until = begin + self.channel.time_for(docsis_frame(packet.bytes())).max(Duration(1));
@@ -376,7 +377,7 @@ mod tests {
                     ..LowLatencyParams::default()
                 };
                 let p = params(50, Some(low));
-                // a flow gets the higher of its share and what the other leaves, but at most its own rate
+                // a flow gets its share or what the other flow leaves, whichever is more, but at most its own rate
                 let limit = |mbit: u64| if mbit == 0 { ALL } else { mbit as f64 };
                 let share = ALL * f64::from(weight) / 256.0;
                 let expected =
@@ -390,7 +391,7 @@ mod tests {
                     out.retain(|(at, _)| *at > begin);
                     let mbit = [L, C].map(|of| count(&out, of) * f64::from(sizes[of] + 18) * 8.0 / 1e6);
                     let near = |of: usize| (mbit[of] - expected[of]).abs() < 0.03 + 0.01 * expected[of];
-                    // no capacity is lost, up to the three bursts of two frames, which are 0.024 Mbit/s each
+                    // no capacity is lost. The tolerance is three bursts of two frames, which are 0.024 Mbit/s each
                     let all = [mbit, expected].map(|m| m[L] + m[C]);
                     assert!((all[0] - all[1]).abs() < 0.08, "{l} {c} {weight} {sizes:?} {late:?}: {all:?}");
                     assert!(near(L) && near(C), "{l} {c} {weight} {sizes:?} {late:?}: {mbit:?}, not {expected:?}");
@@ -416,8 +417,8 @@ mod tests {
     #[test]
     fn a_flow_that_waits_for_tokens_saves_little_credit() {
         // with 50 Mbit/s, L gets its own rate, 8 Mbit/s, which is far below its share. From 1 s on, the aggregate has 10
-        // Mbit/s, so each flow gets 5 Mbit/s: 41 frames of 1518 bytes in 100 ms. L has saved at most a turn, 2048 bytes;
-        // half of them are C's part, so L sends at most one frame more
+        // Mbit/s, so each flow gets 5 Mbit/s: 41 frames of 1518 bytes in 100 ms. L has saved at most one turn, so it
+        // gets at most 2048 bytes ahead of C. That is 1024 bytes more for L and 1024 less for C, which is less than a frame
         let low = LowLatencyParams { flow: Some(flow(8)), scheduling_weight: 128, ..LowLatencyParams::default() };
         let mut down = Downstream31::new(&params(50, Some(low)));
         let (change, end) = (Time(1_000_000_000), Time(1_100_000_000));

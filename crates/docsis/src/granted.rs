@@ -321,7 +321,7 @@ mod tests {
         let mut link = modem(None, 10);
         link.set_rate(mbit(40));
         assert!((rate_of(link) / 40e6 - 1.0).abs() < 0.01);
-        // a largest grant that is set stays: 1000 B per MAP of 2 ms is 4 Mbit/s
+        // a largest grant that was set does not change with the rates: 1000 B per MAP of 2 ms is 4 Mbit/s
         let mut link = modem(Some(mbit(5)), 100);
         link.set_max_grant(Bytes(1000));
         link.set_rates(Time(0), None, Some(mbit(20)));

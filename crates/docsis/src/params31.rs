@@ -30,7 +30,7 @@ pub struct LowLatencyParams {
     /// MAP interval. Needs `guaranteed_grant_rate`.
     pub guaranteed_grant_interval: Option<Duration>,
     /// Share of the Low Latency service flow while both flows have packets, in 256ths. Upstream, this is a share of the grants
-    /// in a MAP that cannot satisfy all requests; downstream, a share of the bytes.
+    /// in each MAP that has no room for all requests; downstream, a share of the bytes.
     pub scheduling_weight: u8,
     /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's rates apply. The MAX_RATE of
     /// `docsis_lld`'s marking ramp is the Maximum Sustained Rate of this flow or of the aggregate, whichever is lower.

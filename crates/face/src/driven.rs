@@ -170,7 +170,7 @@ impl Driven {
         sender.ok_or_else(|| Problem::new(format!("app.{app}"), message()))
     }
 
-    /// Returns the data that a flow's clients have sent over all its connections; if `reverse`, its servers.
+    /// Returns the data that a flow's clients have sent over all its connections or, if `reverse`, that its servers have sent.
     ///
     /// Errors: those of [`Driven::flows`]; the application has no such flow.
     pub fn sent(&self, app: &str, flow: usize, reverse: bool) -> Result<Sent, Problem> {

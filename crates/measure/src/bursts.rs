@@ -16,8 +16,8 @@
 //! limit. A run begins between neighbours with the levels a <= limit < b. Each pair of neighbours with a < b adds 1 to
 //! `begins[a]` and subtracts 1 from `begins[b]`; so the sum of `begins[0..=limit]` is the number of runs.
 //!
-//! A packet that others overtook takes its place among its neighbours. It is late for sure if it was sent more than
-//! `late_after` before a packet that arrived earlier, so only the packets of this time are stored one by one.
+//! An overtaken packet takes its place in the order of sending. It is certainly late if it was sent more than
+//! `late_after` before a packet that arrived earlier. So only the packets of the last `late_after` are stored one by one.
 //!
 //! Source: ITU-T G.107 (2005), burst ratio BurstR.
 
@@ -57,14 +57,13 @@ pub(crate) struct Bursts {
     warm: u64,
     /// Packets that arrived after the warm-up.
     arrived: u64,
-    /// Number of packets missing between those of the warm-up and the first packet after it, and the level of this
-    /// packet.
+    /// For the first packet that arrived after the warm-up: the number of packets missing before it, and its level.
     first: (u64, u32),
 }
 
 impl Bursts {
-    /// Returns the runs of an empty stream. A packet is late for sure if one that was sent more than `reach` packets
-    /// later arrives earlier.
+    /// Returns the runs of an empty stream. A packet is certainly late if it is overtaken by a packet that was sent more
+    /// than `reach` packets later.
     pub(crate) fn new(reach: u64) -> Self {
         Self {
             begins: vec![0; LEVELS + 2],
@@ -100,7 +99,7 @@ impl Bursts {
         if self.next == self.since {
             self.first = (missing, level);
         }
-        // neighbours that are both lost begin no run, so a run of lost packets may be shortened to the window
+        // a run is counted only at its beginning, so it is enough to store at most `window` of the missing packets
         (0..missing.min(self.window)).for_each(|_| self.push(LOST));
         self.push(level);
         self.next = number + 1;
@@ -118,15 +117,16 @@ impl Bursts {
         }
     }
 
-    /// Returns the burst ratio if packets above level `limit` are late, as `late` packets are; 1 if no packet or every
-    /// packet was missed.
+    /// Returns the burst ratio, where the packets above level `limit` are late, and `late` is their number. Returns 1 if
+    /// no packet or every packet was missed.
     pub(crate) fn ratio(&self, limit: u32, late: u64, dropped: Dropped) -> f64 {
         let (missed, packets) = (dropped.after + late, dropped.after + self.arrived);
         if missed == 0 || missed == packets {
             return 1.0;
         }
         let settled = self.warm + self.arrived + dropped.before + dropped.after;
-        // overtaken packets in transit are neither lost nor late; of the missing packets, they were sent last
+        // overtaken packets that are still in transit are neither lost nor late. Among the packets that have not arrived, they
+        // are the last sent
         let mut in_transit = self.next.saturating_sub(settled);
         let missed_or_played = |level: &&u32| {
             let skip = **level == LOST && in_transit > 0;

@@ -95,7 +95,7 @@ impl Echoes {
         (n > 0).then(|| Duration(((sum + n / 2) / n) as u64))
     }
 
-    /// Returns the median RTT of the echoes answered before the load, which began at `load`; without any, the minimum
+    /// Returns the median RTT of the echoes answered before the load, which began at `load`; if there are none, the minimum
     /// RTT of the run. The median is exact if all of these echoes are stored; otherwise it is computed from a
     /// histogram.
     pub(crate) fn unloaded(&self, load: Time) -> Option<Duration> {
@@ -176,8 +176,9 @@ mod tests {
 
     #[test]
     fn echoes_that_are_not_stored_count_like_others() {
-        // Of 300 000 echoes, 100 000 each are answered before, under and after the load. Before it, a third are as fast
-        // as the path was at first, and two thirds, which are not stored, take 40.
+        // Of 300 000 echoes, 100 000 each are answered before, under and after the load. Before the load, the first third
+        // of the round trips take 10 and the others take 40, so the median is 40. Among the stored echoes, the median
+        // would be 10.
         let (n, at) = (100_000, |i: usize| Time(i as u64 * 900));
         let load = at(n)..at(2 * n);
         let rtts = [vec![10; n / 3], vec![40; n - n / 3], vec![500; n], vec![20; n]].concat();

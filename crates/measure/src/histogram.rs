@@ -122,8 +122,9 @@ impl Histogram {
     /// mean is above 0.
     ///
     /// As in [`Histogram::percentile`], the middle of the bin, limited to [min, max], stands for every value in the
-    /// bin. It is at most 1/2048 of the value off. By the triangle inequality, the root of the mean square of these
-    /// errors bounds the error of the standard deviation, so the result is at most sqrt(1 + cv^2) / 2048 off.
+    /// bin. It differs from the value by at most 1/2048 of the value. By the triangle inequality, the root of the mean
+    /// square of these errors bounds the error of the standard deviation, so the result is at most sqrt(1 + cv^2) / 2048
+    /// off.
     pub(crate) fn variation(&self) -> Option<f64> {
         let n = self.count as f64;
         let mean = self.sum as f64 / n;
@@ -287,7 +288,7 @@ mod tests {
         assert!(bins.is_sorted() && bins.iter().map(|(_, _, n)| n).sum::<u64>() == 200_000);
     }
 
-    /// The coefficient of variation is within its bound, also where it is large. Every value is the lower (or the
+    /// The coefficient of variation is within its bound, also where it is large. Every value is the smallest (or the
     /// largest) value of its bin, so that the errors do not cancel out.
     #[test]
     fn variation_is_within_its_bound() {
@@ -298,7 +299,8 @@ mod tests {
                 let mut h = Histogram::default();
                 let mut all = Vec::new();
                 for i in 0..100_000 {
-                    // most values are near 1 ms, some near 1 s: just above a power of two, where bins are widest for their values
+                    // most values are near 1 ms, some near 1 s. All are just above a power of two, where bins are widest in
+                    // proportion to the values
                     let ns = (1 << if i < rare { 30 } else { 20 }) + rng.below(10_000);
                     let at = bin(ns);
                     all.push(if upper { edge(at + 1) - 1 } else { edge(at) });
@@ -375,7 +377,8 @@ mod tests {
         let timeout = Duration::from_millis(30);
         assert!(near(h.percentile_of_time(74.0, timeout), 10.0) && near(h.percentile_of_time(76.0, timeout), 90.0));
         assert!(near(h.mean_of_time(timeout), 30.0));
-        // each value is the lower edge of a bin. In the middles of the bins, the mean over time would be 0.03 % larger
+        // each value is the lower edge of a bin. If values counted as the middles of their bins, the mean over time would be
+        // 0.03 % larger
         h = Histogram::default();
         let values: Vec<u128> = (0..1024).map(|k| (1 << 29) + (k << 19)).collect();
         values.iter().for_each(|v| h.record(Duration(*v as u64)));

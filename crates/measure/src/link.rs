@@ -72,8 +72,8 @@ impl LinkMeter {
         self.left(now, Count { packets: 1, bytes: u64::from(size) }, sojourn);
     }
 
-    /// Returns a time after `now` up to which, exclusive, packets that pass ([`Self::passed`]) can be recorded
-    /// together. Advances the series to `now`.
+    /// Returns the time before which packets that pass from `now` on ([`Self::passed`]) can be recorded together. Advances
+    /// the series to `now`.
     #[inline]
     pub fn together_until(&mut self, now: Time) -> Time {
         let bin_end = self.series.bin_end(now);

@@ -54,7 +54,7 @@ pub struct AppTally {
     pub files: Box<Files>,
     /// Echo requests.
     pub echoes: Option<Box<Echoes>>,
-    /// If each echo request is sent when the previous one is answered: the time after which it is sent without an answer.
+    /// If each echo request is sent when the previous one is answered: the maximum time to wait for that answer.
     pub timeout: Option<Duration>,
 }
 

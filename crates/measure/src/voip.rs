@@ -52,9 +52,9 @@ pub struct VoipMeter {
 pub(crate) struct VoipSummary {
     /// Packets that were dropped, as a percentage of those that arrived or were dropped.
     pub lost_percent: f64,
-    /// Packets that arrived late, as a percentage of the same.
+    /// Packets that arrived late, as a percentage of the same packets.
     pub late_percent: f64,
-    /// Packets lost or late, as a percentage of the same.
+    /// Packets lost or late, as a percentage of the same packets.
     pub plr_percent: f64,
     /// Interarrival jitter at the end of the call (RFC 3550); `None` if no packet arrived.
     pub jitter: Option<Duration>,
@@ -119,8 +119,8 @@ impl VoipMeter {
 
     /// Returns the highest level that is not late, judged by the minimum delay of all packets that have arrived so far.
     ///
-    /// A delay in level i exceeds late_after by ((i-1) width, i width], and is late if it exceeds it by more than the
-    /// minimum delay. In the level whose range contains the minimum delay, late packets cannot be distinguished from
+    /// A delay in level i exceeds late_after by ((i-1) width, i width]. A delay is late if it exceeds late_after by more
+    /// than the minimum delay. In the level whose range contains the minimum delay, late packets cannot be distinguished from
     /// others, so all packets of this level count as on time.
     fn limit(&self) -> u32 {
         self.delays.min().unwrap_or_default().0.div_ceil(self.width).min(LEVELS as u64) as u32
@@ -347,8 +347,8 @@ mod tests {
 
     #[test]
     fn runs_are_judged_by_the_minimum_of_the_whole_call() {
-        // The fastest packet, of 10 ms, comes last, so the six of 90 ms before it are one run of six of eight packets.
-        // The packet of 60 ms is played.
+        // The fastest packet (10 ms) comes last. So the six packets of 90 ms before it are late: one run of six of the eight
+        // packets. The packet of 60 ms is played.
         let mut m = meter();
         feed(&mut m, &[60 * MS, 90 * MS, 90 * MS, 90 * MS, 90 * MS, 90 * MS, 90 * MS, 10 * MS]);
         let s = m.summary(dropped(0)).unwrap();
@@ -368,8 +368,8 @@ mod tests {
 
     #[test]
     fn a_run_that_begins_in_the_warm_up_counts_from_its_end() {
-        // The call is measured from packet 50 on. Packets 45-54 are lost: 5 of them after the warm-up, and these are
-        // one run of 5 of the 50 packets 50-99. If only 45-49 are lost, nothing is lost after the warm-up.
+        // The call is measured from packet 50 on. If packets 45-54 are lost, the 5 that are lost after the warm-up are one
+        // run, among the 50 packets 50-99. If only 45-49 are lost, nothing is lost after the warm-up.
         let burst_ratio = |lost: std::ops::Range<u64>, after: &[u64]| {
             let mut m = VoipMeter::new(&VoipParams::default(), Time(1000 * MS));
             for n in (0..100).filter(|n| !lost.contains(n) && !after.contains(n)) {
@@ -389,7 +389,8 @@ mod tests {
         assert!((burst_ratio(20..30, &[50, 51]) - 2.0 * 0.96).abs() < 1e-12);
     }
 
-    /// Runs of random calls with losses and reordering, found by the definition from a list of all packets.
+    /// In random calls with losses and reordering, the meter finds the same runs as the definition of a run, applied to a list
+    /// of all packets.
     #[test]
     fn the_runs_are_those_of_the_list_of_all_packets() {
         let mut rng = Rng::named(4, "runs");

@@ -92,7 +92,7 @@ fn parse_v6(p: &[u8]) -> Option<Header> {
         };
         next = *p.get(at)?;
         at += length;
-        // what follows is a part of the packet, which begins with a header only in the first fragment
+        // the rest is a part of the fragmented packet; only the first fragment's part begins with a header
         if fragment {
             break;
         }
@@ -100,7 +100,8 @@ fn parse_v6(p: &[u8]) -> Option<Header> {
     Some(transport_of(next, fragment, p.get(at..)?, address(8)?, address(24)?, p[0] << 4 | p[1] >> 4))
 }
 
-/// Returns the header of a packet whose transport header, unless the packet is a fragment, begins `t`.
+/// Returns the header of a packet. `t` holds the bytes after the IP headers. They begin with the transport header, unless
+/// the packet is a fragment.
 fn transport_of(protocol: u8, fragment: bool, t: &[u8], src: IpAddr, dst: IpAddr, tos: u8) -> Header {
     let protocol = if protocol == ICMPV6.0 { Protocol::ICMP } else { Protocol(protocol) };
     let mut h =

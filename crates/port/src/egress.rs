@@ -36,7 +36,7 @@ pub(crate) struct Egress {
     /// packets back. If false, the link becomes free at `free_at`, and then makes the next request.
     pub idle: bool,
     pub free_at: Time,
-    /// Time at which the packet that occupies the link, or that last occupied the link, was taken from the queue.
+    /// Time at which the last packet was taken from the queue. Not set on a link on which packets take no time.
     pub served_at: Time,
     pub transmit_dropped: Count,
     pub queue_rng: Rng,

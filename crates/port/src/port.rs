@@ -157,17 +157,17 @@ impl Port {
     /// packet that is in flight already. So when that packet arrives, the host can do all the postponed work, and each
     /// step still gets the time at which it was due.
     ///
-    /// Other links may not wait. If an offer came at the same time as a postponed step, the two would have to be
-    /// handled in the same order as if the step had its own event. In addition, a link that waits for its own clock may
-    /// have work to do while no packet is in flight, and the host would schedule the event for that work too late.
+    /// The host may not postpone the work of other links, for two reasons. If an offer and a postponed step fall due at
+    /// the same time, their order depends on when the step's event was scheduled, but a postponed step has no event. And
+    /// a link with its own clock may have work while no packet is in flight, for which the event would come too late.
     #[inline]
     pub fn can_wait(&self) -> bool {
         self.server.is_plain() && self.is_ordered()
     }
 
-    /// Returns true if the link becomes free at `now` while packets wait, and if an event-driven host would have
-    /// scheduled the event of the link becoming free before `since`. Such a host schedules this event when the packet
-    /// in transmission is dequeued or, if the queue is empty then, when the next packet arrives.
+    /// Returns true if the link becomes free at `now` while packets wait, and if the event for this moment would have
+    /// been scheduled earlier than `since`. An event-driven host schedules this event when the packet in transmission is
+    /// dequeued or, if the queue is empty then, when the next packet arrives.
     pub fn is_free_before(&self, now: Time, since: Time) -> bool {
         let Egress { idle, free_at, served_at, .. } = self.egress;
         let waiting = self.head_arrival().unwrap_or(served_at);

@@ -317,7 +317,7 @@ impl Change {
         pair.peak = pair.peak.map(|peak| self.peak_traffic_rate.unwrap_or(peak));
     }
 
-    /// Sets the rates of `spec` to those that a port built from it has after this change.
+    /// Sets the rates of `spec` to the rates that a port built from `spec` has after this change.
     pub fn apply_rates(&self, spec: &mut PortSpec) {
         let mut pair = RatePair::of(spec);
         self.change_rates(&mut pair);

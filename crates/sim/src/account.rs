@@ -20,18 +20,18 @@ impl<S: Sink> World<S> {
     /// Returns the result of the run so far, if all events up to the time `last` have been processed. After the end of
     /// the run, `last` has no effect.
     ///
-    /// Until then, the drops of applications and the counters of links may be as old as the end of the last bin of the
-    /// series.
+    /// During the run, the drops of applications and the counters of links may date from the end of the last complete bin
+    /// of the series.
     pub fn outcome_at(&self, scenario: &Scenario, last: Time) -> Outcome {
         let mut tally = Cow::Borrowed(&self.engine.tally);
         let mut end = self.end;
         if !self.over {
-            // averages and shares are of the time so far
+            // averages and shares cover the time so far
             end = last.min(self.last()) + Duration::from_nanos(1);
             let open = self.engine.conns.iter().filter(|c| c.used() != SlotUse::Free);
             open.for_each(|conn| conn.retire(tally.to_mut()));
         }
-        // counting begins again at the end of the warm-up; before that, the counts are of the whole time so far
+        // counting begins again at the end of the warm-up; during the warm-up, the counts cover the whole time so far
         let warm_up = Some(scenario.record.warm_up).filter(|of| *of < Duration(end.0)).unwrap_or_default();
         let measured = warm_up..Duration(end.0);
         let capacity = |name: &str| capacity(scenario, name, &measured);

@@ -55,9 +55,9 @@ pub struct Capture<W: Write> {
 #[derive(Clone, Debug)]
 struct App {
     ping: bool,
-    /// The client's and the servers' stacks as they run with each other.
+    /// The client's and the servers' stacks after negotiation.
     stacks: [TcpParams; 2],
-    /// The same stacks before they negotiate.
+    /// The same stacks before negotiation.
     offered: [TcpParams; 2],
 }
 
@@ -187,7 +187,7 @@ fn write_bytes(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, bytes: &[u8], packet
 
 fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, offered: &TcpParams, segment: &Segment) {
     let syn = segment.flags.has(Flags::SYN);
-    // a SYN offers SACK and time stamps; the SYN-ACK and all later segments have what both ends have
+    // a SYN carries the options that its sender offers; all other segments carry only options that both ends have
     let stack = if syn && !segment.has_ack { offered } else { stack };
     let mut bits = if segment.has_ack { 0x10 } else { 0 };
     let all = [

@@ -41,8 +41,8 @@ const FASTEST: BitRate = BitRate(10_000_000_000);
 /// Prefetch distance, in ring entries.
 const LOOKAHEAD: usize = 8;
 
-/// The kind of a link, as far as chains need it. Only a link with a constant rate and a constant delay that drops
-/// packets only in its queue has a kind.
+/// Kind of a link that may be part of a chain. Such a link has a constant rate and a constant delay, and drops packets
+/// only in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The queue is first-in first-out, so departures can be computed at enqueue.

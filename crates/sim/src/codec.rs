@@ -152,7 +152,7 @@ struct Body {
     sent: Time,
 }
 
-/// The part of a pure ACK with SACK blocks stored in the arena. It fits in half a cache line, because thousands of such
+/// The part of a pure ACK with SACK blocks stored in the arena. It is kept to half a cache line, because thousands of such
 /// ACKs are in flight when thousands of flows lose packets at the same time.
 ///
 /// Blocks are (start - ACK, length). The first block is not empty, and lies below the ACK if it reports a duplicate (RFC

@@ -59,8 +59,8 @@ pub struct TcpState {
 /// The data that a flow has sent in one direction: sums over all its connections since the start of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// Payload, bytes: acknowledged in the latest connection, received in order in the earlier ones. After the end of
-    /// the run, received in order in all.
+    /// Payload, bytes. For the latest connection: acknowledged payload. For earlier connections, and after the end of
+    /// the run for all connections: payload received in order.
     pub delivered: u64,
     /// Segments retransmitted.
     pub retransmits: u64,
@@ -169,7 +169,7 @@ impl World {
             timeouts: closed.timeouts,
             ce_reported: closed.ce_packets,
         };
-        // `finish` has added the open connections to the totals
+        // after the end of the run, the totals include the open connections, because `finish` has added them
         let open = (!self.over).then(|| self.connections(app, row));
         for (_, conn) in open.into_iter().flatten() {
             let (end, peer) = (&conn.ends[usize::from(reverse)], &conn.ends[usize::from(!reverse)]);

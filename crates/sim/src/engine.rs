@@ -12,7 +12,7 @@ use tcp::{Endpoint, Origin, TcpParams};
 use traffic::Timers;
 use units::{Rng, Time};
 
-/// Number of draining slots at which a new connection looks.
+/// Number of draining slots that are checked for each new connection.
 const SLOTS_PER_LOOK: usize = 4;
 
 /// The state that a host keeps for an application.
@@ -144,8 +144,8 @@ impl<S: Sink> Engine<S> {
         self.free_slots.pop()
     }
 
-    /// Returns true if none of the packets of the connection that uses or has used the slot is in the network. The drops
-    /// of these packets must have been collected.
+    /// Returns true if the network holds no packet of the slot's current or last connection. The drops of this
+    /// connection's packets must have been collected.
     fn has_drained(&self, slot: usize) -> bool {
         let received = self.conns[slot].ends.iter().map(|end| end.rx.packets).sum::<u64>();
         // the count of sent packets is modulo 2^32

@@ -33,8 +33,8 @@ pub(crate) struct Net<S> {
     /// Number of packets of each flow that links have dropped since the counts were last added to the connection's
     /// results. The index is `2 * slot + direction`.
     pub flow_drops: Vec<u64>,
-    /// Number of packets that each connection has put into the network, modulo 2^32 and without dropped packets. The
-    /// index is the slot. The packets that have not reached their hosts are in the network.
+    /// For each connection, by slot: the number of packets that it has put into the network, minus the number dropped,
+    /// modulo 2^32. If this equals the number of packets received, none of the connection's packets is in the network.
     pub sent: Vec<u32>,
     /// The packets that arrive together in the current event; the vector is reused.
     pub arrived: Vec<PacketMeta>,
@@ -46,7 +46,7 @@ pub(crate) struct Net<S> {
     pub tsq: Tsq,
     /// Queueing delays of dual-queue disciplines, if they are sampled.
     pub queue_delays: Vec<QueueDelays>,
-    /// The datagrams that have arrived. `None` if no link duplicates packets.
+    /// The datagrams that have arrived, to recognise duplicates. `None` if no link duplicates packets.
     pub arrivals: Option<traffic::Arrivals>,
 }
 

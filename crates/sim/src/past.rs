@@ -8,9 +8,9 @@
 //! ```
 //!
 //! [`Timeline::of`] alone decides what two runs share. It is conservative: everything that is not listed as an act takes effect
-//! at the start. So two scenarios that differ in a link's rate, in the warm-up or in the duration share nothing. An application
-//! acts at its start, with all its parameters. The load acts where it begins and ends. A link acts by its `changes`. Only a link
-//! without changes may be a `Fifo`, so the presence or absence of `changes` takes effect at the start.
+//! at the start. So two scenarios that differ in a link's rate, in the warm-up or in the duration share nothing. The acts are the
+//! start of an application (with all its parameters), its stop, the beginning and the end of the load, each of a link's `changes`,
+//! and the end of the run. Only a link without changes may be a `Fifo`, so whether a link has `changes` takes effect at the start.
 //!
 //! A scenario that continues a past replaces the applications that have not started, and keeps everything else. The events of
 //! acts have ranks instead of sequence numbers, so their order does not depend on when they were scheduled.
@@ -62,7 +62,7 @@ impl Timeline {
         }
         // Echoes are counted as idle or as under load when they are answered, and this depends on the declared starts and
         // stops of all applications. So runs whose load begins or ends at other times share nothing after the first of these
-        // times. `start_spread` cannot bring a start before its declared time
+        // times. `start_spread` only delays starts, so no start comes before its declared time
         let load = scenario.load();
         acts.extend([(load.start, "the load begins".to_owned()), (load.end, "the load ends".to_owned())]);
         let end = Time(scenario.duration.0);

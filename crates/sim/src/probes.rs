@@ -32,8 +32,8 @@ fn subject(end: &End, side: usize) -> Subject {
     Subject::Sender { flow: end.flow, reverse: side == 1 }
 }
 
-/// Returns the subject under which the sink reads an application's own controller: the sender whose datagrams it
-/// controls. Returns `None` if the application has no controller of its own, or has not yet sent a datagram.
+/// Returns the subject under which the sink reads an application's own controller: the sender of the datagrams whose
+/// rate it controls. Returns `None` if the application has no controller of its own, or has not yet sent a datagram.
 fn controlled(app: &App, state: &AppState) -> Option<Subject> {
     let (role, flow) = (app.controller()?, (*state.udp.first()?)?);
     Some(Subject::Sender { flow, reverse: role == Role::Server })

@@ -3,7 +3,7 @@
 //! ```text
 //! each ms (TTI)      earned += rate / 8000, where a new rate is drawn every `change_every`
 //! at a grant         one block of all earned bytes is sent; it fails with probability `block_error`, and is then sent again
-//!                    `harq` later, at most three times; a block sent twice must be earned twice
+//!                    `harq` later, at most three times; each retransmission also uses up earned bytes
 //! in order           RLC delivers blocks in sending order: blocks behind a failed block arrive together with it
 //! handover           no service for a time drawn from `handover_min` to `handover_max`
 //!

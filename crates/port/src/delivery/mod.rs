@@ -136,7 +136,7 @@ impl Delivery {
     }
 
     /// Returns the opportunities of link `name` within `span`, drawn with `seed`, as text in mahimahi's format. The
-    /// format cannot express a varying delay.
+    /// text omits added delays, because the format has no delays.
     ///
     /// Errors: the parameters are invalid; the trace has not been read; `span` is longer than the longest valid trace; there
     /// is no opportunity after 0 ms in `span`; the file would have more than a quarter of the maximum number of lines.

@@ -54,8 +54,8 @@ impl Rates {
     }
 }
 
-/// Returns the mean rate over `span` of a link that sends a burst at the start of the span and then sends at `rate`
-/// during the whole span. The burst is the amount of data that the link sends in the time `extra` at `rate`.
+/// Returns the mean rate over `span` of a link that sends at `rate` during the whole span, and also sends a burst at its
+/// start. The burst is the amount of data that the link sends in the time `extra` at `rate`.
 pub(super) fn with_burst(rate: BitRate, extra: Duration, span: Duration) -> BitRate {
     if span.is_zero() {
         return rate;

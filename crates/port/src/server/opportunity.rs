@@ -4,7 +4,7 @@
 //! at an opportunity of b bytes:   the partly sent packet continues, then packets are requested while bytes are left
 //!     packet of s <= left         leaves now; left = left - s
 //!     packet of s > left          is partly sent: s - left bytes wait for the next opportunities
-//!     nothing waits               the rest of the opportunity is lost; also after the largest number of packets, if it has one
+//!     nothing waits               the rest of the opportunity is lost, as it is if `packets` packets have shared the opportunity
 //! ```
 //!
 //! An idle link schedules no events; missed opportunities are counted at the next arrival or query.
@@ -182,7 +182,8 @@ impl Granted for Opportunities {
             None => self.begin(),
         };
         if let Some((packet, rest)) = self.under_way.take() {
-            // in the opportunity in which it was taken, the packet has been counted already
+            // the packet counts once in each opportunity. In the opportunity in which it was taken from the queue, it has
+            // been counted already
             self.packets -= u64::from(begins);
             if rest <= left {
                 left -= rest;

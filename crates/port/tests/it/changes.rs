@@ -58,8 +58,8 @@ fn a_shorter_delay_does_not_reorder_packets() {
 #[test]
 fn a_packet_that_waits_for_tokens_waits_at_the_new_rate() {
     let change = |rate: u64| Change { max_sustained_rate: Some(BitRate(rate)), ..Change::default() };
-    // the bucket of 3000 B sends two packets at once. The third needs 12 000 bits: 1 s at 12 kbit/s gives 12 000 - 6 000 of them
-    // by 0.5 s, and the rest takes 0.5 ms at 12 Mbit/s, then 1 ms per packet. A rate of 1 Mbit/s of the wire adds 12 ms
+    // the bucket of 3000 B sends two packets at once. The third packet needs tokens for 12 000 bits. At 12 kbit/s, 6000 of
+    // them arrive by 500 ms; at 12 Mbit/s, the other 6000 take 0.5 ms. The fourth packet follows 1 ms later
     let bucket =
         "queue = { droptail = {} }\nservice = { shaper = { max_sustained_rate = '12kbit', max_traffic_burst = 3000 } }";
     let times = |text: &str, apart: f64| {
@@ -71,10 +71,11 @@ fn a_packet_that_waits_for_tokens_waits_at_the_new_rate() {
         stamps(&b)
     };
     assert_eq!(times(bucket, 0.0), [ms(0.0), ms(0.0), ms(500.5), ms(501.5)]);
-    // the wire at 1 Mbit/s adds 12 ms for each packet. So the third packet begins to wait at 24 ms, with 24 ms of tokens
+    // on a wire of 1 Mbit/s, each packet takes 12 ms. The third packet begins to wait at 24 ms, and the tokens that have
+    // arrived by then are in the bucket. So its transmission begins at 500.5 ms, as above, and ends 12 ms later
     let wire = format!("rate = '1mbit'\n{bucket}");
     assert_eq!(times(&wire, 0.0), [ms(12.0), ms(24.0), ms(512.5), ms(524.5)]);
-    // a packet whose transmission has begun is not touched: the fourth packet at 520 ms
+    // the change at 520 ms does not affect the fourth packet, whose transmission began at 512.5 ms
     let mut b = Bench::new(&wire);
     b.burst(ms(0.0), 4, 1500);
     b.run(ms(500.0));
@@ -83,13 +84,15 @@ fn a_packet_that_waits_for_tokens_waits_at_the_new_rate() {
     b.port.change(ms(520.0), change(12_000));
     b.run(Time(1 << 40));
     assert_eq!(stamps(&b)[3], ms(524.5));
-    // the modem of 2012: tokens at 500.5 and 501.5 ms, and so the MAP at 506 ms, three MAPs later, instead of 1006 ms
+    // in the modem of 2012, the third and the fourth packet have their tokens at 500.5 and 501.5 ms. Both are granted at
+    // 506 ms, the third MAP after that
     let flow = "flow = { max_sustained_rate = '12kbit', max_traffic_burst = 3000 }";
     let modem = format!("queue = {{ droptail = {{}} }}\nservice = {{ docsis = {{ {flow} }} }}");
     assert_eq!(times(&modem, 0.0)[2..], [ms(506.0), ms(506.0)]);
-    // the downstream of DOCSIS 3.1 counts Ethernet frames of 1518 B: 3000 B of tokens hold one, and the second misses 36 B, or
-    // 24 ms at 12 kbit/s. The third, at 12 kbit/s from then on, misses 12 144 bits of which 0.5 s give 5712. At 12 Mbit/s, the
-    // rest takes 0.536 ms. Its symbol begins at 500.5575 ms and arrives after 105 us
+    // the downstream of DOCSIS 3.1 counts Ethernet frames of 1518 B. The 3000 B of tokens are enough for the first frame. The
+    // second frame lacks 36 B, which arrive in 24 ms at 12 kbit/s. After these 24 ms, the third frame needs 12 144 bits, of
+    // which 5712 arrive by 500 ms. At 12 Mbit/s, the rest takes 0.536 ms. The next symbol begins at 500.5575 ms, and the
+    // packet arrives 105 us later
     let down = format!("queue = {{ droptail = {{}} }}\nservice = {{ docsis31 = {{ {flow}, downstream = {{}} }} }}");
     assert_eq!(times(&down, 0.0)[2], Time(500_557_500 + 105_000));
 }

@@ -46,7 +46,8 @@ fn two_packets_of_1500_bytes_and_one_opportunity() {
 
 #[test]
 fn opportunities_at_the_same_time_count_as_one() {
-    // the file ends with one line at 10 ms, where the next round begins with two lines at 0 ms: 3 x 1504 B at 10, 20 and 30 ms
+    // the line at 10 ms ends a round, and the two lines at 0 ms begin the next round at the same time. So 3 x 1504 B can be
+    // sent at 10, 20 and 30 ms
     let mut b = link(&[0, 0, 10], LONG, "");
     b.burst(ms(1.0), 3, 1504);
     b.run(ms(35.0));
@@ -69,7 +70,8 @@ fn an_aggregate_of_wifi_has_at_most_mpdus_packets() {
         assert!(turns > 50, "{turns}");
         assert_eq!(b.out.len() as u64, turns * mpdus, "{mpdus} packets of {size} B");
     }
-    // 4 ms at 10 Mbit/s carry 3 packets of 1504 B, or 3 + 61 smaller ones
+    // at 10 Mbit/s, `txop` (4 ms) limits an aggregate to the bytes of 3 packets of 1504 B. These bytes hold more than 64
+    // packets of 50 B, so `mpdus` (64) limits their number
     let mut b = Bench::new(&format!(
         "queue = {{ {LONG} }}\nservice = {{ delivery = {{ wifi = {{ rate = '10mbit', stations = 0 }} }} }}"
     ));
@@ -165,7 +167,7 @@ fn a_gap_counts_while_it_lasts() {
     b.run(ms(1000.0));
     b.burst(ms(1000.0), 1, 1500);
     assert_eq!(gaps(&b, 1900.0, start), (1, 1600));
-    // of a gap in which a warm-up ends, the end lies after the warm-up
+    // a gap counts in full if the warm-up ends within it, because the gap itself ends after the warm-up
     let warmed = b.port.opportunities(ms(1000.0)).unwrap();
     assert_eq!(gaps(&b, 1900.0, warmed), (1, 1600));
     b.run(ms(2050.0));

@@ -117,8 +117,7 @@ pub struct Lives {
     flows: Vec<DirectedFlow>,
     slots: Vec<Slot>,
     arriving: Option<Arriving>,
-    /// Row of the leg that began last; [`NONE`] once the sink has read a link to find the subqueue of this leg's
-    /// packet.
+    /// Row of the leg that began last, until its subqueue is looked up at the next reading of a link; then [`NONE`].
     entered: u32,
 }
 

@@ -118,7 +118,7 @@ fn drops_count_in_the_bin_in_which_they_happen() {
             let sum = |bin: usize| dropped.iter().skip(bin).step_by(BINS).sum::<f64>();
             let sums: Vec<f64> = (0..BINS).map(sum).collect();
             if sums.iter().sum::<f64>() != expected.iter().sum::<f64>() {
-                // a flow none of whose packets arrived is not in the table
+                // the table omits a flow, with its drops, if none of its packets arrived
                 continue;
             }
             compared += 1;

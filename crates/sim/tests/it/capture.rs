@@ -267,7 +267,7 @@ fn the_two_ends_use_what_both_have() {
         assert_eq!(seen.len(), 2);
         assert!(seen.iter().zip(syns).all(|(a, b)| (a.0.as_slice(), a.1) == b), "{seen:?}");
         assert_eq!(payloads.iter().max(), Some(&500));
-        // the simulation has the same sizes: 40 bytes of headers, and 20 bytes of options in a SYN, whatever they are
+        // the simulation has the same sizes: 40 bytes of headers, and in a SYN 20 bytes of options, whichever options it has
         let lengths: usize = right.iter().filter(|l| l.bytes[19] == 0).map(|l| l.length).sum();
         let syn_options = right.iter().find(|l| l.bytes[19] == 0).map_or(0, |l| l.length - 40);
         assert_eq!((lengths + 20 - syn_options) as f64, number(&outcome, "links.~wire.offered_bytes"));

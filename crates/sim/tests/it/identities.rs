@@ -304,8 +304,8 @@ fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
 
 #[test]
 fn a_window_that_never_limits_changes_nothing() {
-    // a window that is advertised in every packet, but never limits the sender, gives the same run as a constant window. While it grows,
-    // the receiver acknowledges each segment at once, so here it always does
+    // a window that is advertised in every packet, but never limits the sender, gives the same run as a constant window. While the
+    // window grows, the receiver acknowledges each segment at once. With `ack_every = 1`, it always does so, in both runs
     let every = "\nack_every = 1\nsack_compression = \"off\"";
     for packets in [40, 1000] {
         let of = |outcome: &Outcome| {

@@ -8,8 +8,8 @@ fn scenario(text: &str) -> Scenario {
     read::scenario(text, Format::Toml, &[]).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-/// The number of packets in a slice of a run is limited, because on links without a rate the packets of a whole window
-/// arrive together: every 10 us, one event brings thousands of packets.
+/// A slice of a run is limited not only in events, but also in packets: on links without a rate, the packets of a whole
+/// window arrive together. Here, one event brings thousands of packets every 10 us.
 #[test]
 fn packets_that_arrive_together_count() {
     let run = scenario(

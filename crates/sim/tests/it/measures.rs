@@ -16,7 +16,7 @@ fn app(name: &str, traffic: &str) -> String {
 
 #[test]
 fn fairness_of_flows_that_have_more_to_send() {
-    // `done` has one file, and `late` never starts
+    // `done` sends one file, and `late` never starts, so neither counts
     let late = app("late", "ftp = {}") + "start = \"10s\"\n";
     let done = app("done", "ftp = { size = \"10kB\", count = 1 }");
     let outcome = run(&line(10, &(app("two", "ftp = { flows = 2 }") + &done + &late)));
@@ -24,7 +24,7 @@ fn fairness_of_flows_that_have_more_to_send() {
     let cv = number(&outcome, "apps.two.flow_goodput_mbit.cv");
     assert!((number(&outcome, "apps.two.fairness") - 1.0 / (1.0 + cv * cv)).abs() < 1e-12);
     assert_eq!(number(&outcome, "fairness"), number(&outcome, "apps.two.fairness"));
-    // files without an end count
+    // flows that send one file after another without end count, too
     let long = app("long", "ftp = { flows = 2, size = \"10kB\" }");
     assert!(number(&run(&line(10, &long)), "apps.long.fairness") > 0.5);
     let alone = run(&line(10, &app("one", "ftp = {}")));
@@ -471,7 +471,8 @@ fn the_wait_of_poisson_arrivals_is_that_of_m_d_1() {
     }
 }
 
-/// The bins of 100 ms end with the run. The last of the other bins ends with it, too, although it is narrower.
+/// The state in the last bin is that at the end of the run, whether the last bin is whole (as with 100 ms) or narrower than the
+/// others.
 #[test]
 fn a_narrower_last_bin_has_the_state_at_the_end() {
     let last = |interval: &str, rows: usize| {

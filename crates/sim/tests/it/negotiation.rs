@@ -36,8 +36,8 @@ fn losses_are_repaired_if_only_one_end_has_sack() {
     }
 }
 
-/// A receiver measures the pauses between segments without time stamps too. Segments with CWR, which travel as a whole,
-/// are no pauses, so there is one ACK for two segments, apart from the ACKs of marks.
+/// Even without time stamps, a receiver measures pauses, by the send times of segments. Segments with CWR have a send time,
+/// too, so they do not look like pauses. So there is one ACK for every two segments, apart from the ACKs of marks.
 #[test]
 fn quick_acks_do_not_return_without_a_pause() {
     let out = run("duration = '200s'\n[link.up]\nfrom = 'a'\nto = 'b'\nrate = '5mbit'\ndelay = '20ms'\n\

@@ -73,7 +73,7 @@ fn where_packets_are_cut() {
     }
     assert!(whole("rate = '100mbit', shaper.htb = { rate = '10mbit' }"));
     // with tc's defaults, CAKE and DualPI2 split large packets into segments. At 10 Mbit/s, a queue of ten segments is above CAKE's
-    // default target, and CAKE would drop one of them
+    // default target, and CAKE would drop one of them, so `rtt 1s` sets a longer target
     assert!(!whole("rate = '10mbit', queue = 'cake rtt 1s'"));
     assert!(!whole("rate = '10mbit', queue = 'dualpi2'"));
     assert!(whole("rate = '10mbit', queue = 'cake no-split-gso'"));

@@ -55,7 +55,7 @@ fn with(trace: &str) -> Scenario {
     read(&format!("{trace}\n{LINE}"))
 }
 
-/// Returns the rows of table `links`, after each change, of the link `keys` under a flow of UDP.
+/// Sends a UDP flow over a link with these keys. Returns the rows of table `links`, one for each change of the link.
 fn changes(keys: &str) -> Vec<Chunk> {
     let text = format!(
         "duration = '2s'\ntrace = {{ links = ['up'], interval = 'change' }}\n[link.up]\nfrom = 'a'\nto = 'b'\n{keys}\n\
@@ -194,7 +194,7 @@ fn changes_do_not_depend_on_bins() {
     }
 }
 
-/// A link without a rate holds no queue, but packets are lost on it.
+/// A link without a rate has no queue, so it is not in the table `links`, but its packets are in the table `packets`.
 #[test]
 fn the_packets_of_a_link_without_a_rate_are_traced() {
     let wire = "[link.wire]\nfrom = \"b\"\nto = \"c\"\nboth_ways = true\nlose = [7]\n";
@@ -202,7 +202,7 @@ fn the_packets_of_a_link_without_a_rate_are_traced() {
     let (tables, _) = traced(&read(&format!("trace = {{ packets = true, links = true }}\n{text}{wire}")));
     let links_of = |table: &str| std::collections::BTreeSet::from_iter(words(&tables[table], "link"));
     let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
-    // a delivered packet is at its host, on no link
+    // the row of a delivered packet names no link, because the packet is at its host
     assert_eq!(links_of("packets"), names(&["", "down", "up", "wire", "~wire"]));
     assert_eq!(links_of("links"), names(&["down", "up"]));
     let rows = &tables["packets"];

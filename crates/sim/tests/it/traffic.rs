@@ -136,8 +136,8 @@ fn a_game_is_late_one_way() {
     assert!(number(&outcome, "apps.game.jitter_ms") > number(&outcome, "apps.game.jitter_ms_reverse"));
 }
 
-/// 25 of 500 frames of a call are lost in one run, wherever it is. If 5 % were lost independently of each other, the
-/// mean length of a run would be 1 / 0.95.
+/// 25 of the 500 frames of a call are lost one after another, at its beginning, in the middle or at its end. If 5 % were lost
+/// independently of each other, the mean length of a run of lost frames would be 1 / 0.95.
 #[test]
 fn an_outage_is_one_run_of_lost_frames() {
     let call = "[app.call]\nfrom = \"a\"\nto = [\"b\"]\ntraffic.voip = {}\n";
