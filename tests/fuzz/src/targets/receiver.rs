@@ -3,7 +3,8 @@
 //! Segments arrive in any order. They may overlap, be repeated, or lie beyond the window. After each segment, the
 //! cumulative ACK is the first missing byte, bytes are reported once and in order, and each SACK block is a complete
 //! run of received bytes. The first block (after a D-SACK) contains the segment that triggered the ACK. A segment that
-//! is out of order is acknowledged at once.
+//! is out of order is acknowledged at once. With SACK compression, its ACK may come up to 1.1 ms later, and a SACK block
+//! need not be a complete run.
 //!
 //! Source: RFC 2018 §4, RFC 2883 §4, RFC 5681 §4.2, RFC 9293 §3.10.7.4.
 
