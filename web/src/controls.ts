@@ -23,8 +23,8 @@ export interface Desk {
 /** Names for the catalogue's discipline types. */
 const TYPES: Record<string, string> = { C: "Plain queue", B: "Active queue management", A: "A queue per flow" };
 const PACKET = 1500;
-/** A round-trip time is applied this long after the last key, so that the steps of an edit are not: on the way from "100ms"
- * to "200ms", "00ms" would set all delays to 0, and their ratio would be lost.   Unit: ms. */
+/** Delay from the last key to the use of a typed round-trip time, so that a text is not used before it is complete: on the
+ * way from "100ms" to "200ms", "00ms" would set all delays to 0, and their ratio would be lost.   Unit: ms. */
 const TYPING_MS = 300;
 const UNITS: [LimitUnit, string][] = [["p", "packets"], ["B", "bytes"], ["s", "ms"]];
 
@@ -99,7 +99,7 @@ export class Controls {
   private rtt(): HTMLElement {
     const value = () => baseRtt(this.desk.tree, this.desk.link);
     let typing = 0;
-    /** True if the text was refused. The next change of the experiment then replaces it, with its error. */
+    /** True if the text was refused. The next change of the experiment then replaces the text, and its error disappears. */
     let refused = false;
     const apply = () => {
       typing = 0;
@@ -126,7 +126,7 @@ export class Controls {
       clearTimeout(typing);
       typing = 0;
       setBaseRtt(this.desk.tree, this.desk.link, time);
-      // the focus may stay in the text, which then does not follow the scenario
+      // while the text has the focus, it does not follow the scenario by itself
       input.value = showSeconds(value());
       this.desk.changed(false);
     }, "RTT", secondsText);

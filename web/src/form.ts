@@ -27,7 +27,7 @@ const RANGES: Record<Kind, Scale> = {
 };
 const LIMIT_RANGES = { p: RANGES.Limit, B: { lo: 1e3, hi: 1e8, zero: false }, s: { lo: 1e-3, hi: 10, zero: false } };
 
-/** Values for required keys without a default: the first, the second, ... key of each kind in a table. */
+/** Values for required keys without a default. `n` counts the keys of one kind in a table: 1, 2, ... */
 const USUAL: Record<Kind, (n: number) => Json> = {
   BitRate: (n) => `${n}mbit`, Bytes: (n) => `${15 * n}KB`, Duration: (n) => `${10 * n}ms`, Limit: (n) => `${100 * n}p`, Prob: (n) => n / 100,
 };

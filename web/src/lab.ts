@@ -103,8 +103,8 @@ export class Lab implements Desk, Watch {
     for (const l of this.listeners) l.shown?.(null);
   }
 
-  /** Shows an error in a typed text, until the next change of the experiment, after which the field has the scenario's
-   * value again. */
+  /** Shows an error in a typed text. The next change of the experiment removes the error, and the field then has the
+   * scenario's value again. */
   refuse(problem: Problem): void {
     this.typed = [problem];
     this.report(this.found);

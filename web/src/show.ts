@@ -22,7 +22,7 @@ export function shownLink(charts: Charts, link: string): string {
 let types = new Map<string, string>();
 /** The queue of a link that has none in the scenario. */
 let standard: Json | undefined;
-/** Returns the type, in the catalogue, of the discipline in a queue's description ("droptail, 250 packets"). */
+/** Returns the type of a queue's discipline, as in the catalogue. `queue` is the queue's description ("droptail, 250 packets"). */
 const typeOf = (queue: string): string => types.get(queue.split(",")[0] ?? "") ?? "";
 
 export function watch(lab: Lab, { catalogue, schema }: Description): void {

@@ -91,8 +91,9 @@ export const ways = (links: Directed[], app: Tree): BothWays[] => {
   }));
 };
 
-/** Returns the links between the client and the first server of the first application whose packets to or from that server use link
- * `name`; file transfers come before other applications. Returns null if no application uses the link. */
+/** Returns the links between the client of an application and one of its servers, both ways, if these links include link `name`.
+ * Among several such pairs, the first is returned; file transfers come before other applications. Returns null if no application
+ * uses the link. */
 export function waysOver(tree: Tree, name: string): BothWays | null {
   const links = directed(tree);
   const apps = tables(tree, "app").sort((a, b) => Number(isTransfer(b[1])) - Number(isTransfer(a[1])));

@@ -108,7 +108,7 @@ export type Request =
   | Job
   | { kind: "forget"; ids: number[] };
 
-/** Work for the worker that waits while a run for the charts is in progress. Times are in nanoseconds. */
+/** Work for the worker. It waits while a run for the charts is in progress. Times are in nanoseconds. */
 export type Job =
   | { kind: "window"; id: number; scenario: string; from: number; until: number; most: number }
   | { kind: "find"; id: number; scenario: string; landmark: string; link: string; after: number }

@@ -44,8 +44,8 @@ export function why(run: Described): string {
 /** Applications that send datagrams in one direction only; a call may also send in both. */
 const ONE_WAY = ["voip", "cbr", "proshare"];
 
-/** Returns the links that carry the packets of an application, to and from its first `servers` servers. The first
- * stream of a call is on its way there, or back with the direction "down". */
+/** Returns the links that carry the packets of an application, to and from its first `servers` servers. With one server,
+ * a call in both directions counts with only its first stream, which goes to the server. */
 function linksOf(tree: Tree, app: Tree, servers = Infinity): Directed[] {
   const { name, params } = choice(app["traffic"]) ?? { name: "", params: {} };
   const oneWay = ONE_WAY.includes(name) || (name === "burst" && params["transport"] === "udp");
@@ -99,7 +99,8 @@ function broken(run: Described, call: string, app: Tree): string {
 }
 
 /** Returns where a call's packets are lost: on a link's wire, or in its queue, which may be so slow that none leaves. A link
- * counts the drops of all flows together, so the place is named only if no other on the call's way drops packets. */
+ * counts the drops of all flows together. So if packets are lost at several places on the call's way, the call's own
+ * losses at each place are unknown. */
 function gone(run: Described, call: string, percent: string): string {
   const { summary } = run;
   const blocked = greatest(run, call, (link) => Number(isBlocked(summary.links[link])));
@@ -113,8 +114,8 @@ function gone(run: Described, call: string, percent: string): string {
   return `${places.map((place) => `${place} packets`).join(" and ")}${places.length === 0 ? "" : ". "}${percent} % of the call's packets are lost, ${holes}`;
 }
 
-/** Returns true if packets wait at a link and none is delivered, although at most one has left the queue: more could still
- * be on a wire whose delay is longer than the run. */
+/** Returns true if packets wait at a link, none has been delivered, and at most one has left the queue. (If several have
+ * left, the queue is not blocked: they may still be on a wire whose delay is longer than the run.) */
 const isBlocked = (link: Tree | undefined): boolean =>
   number(link, "delivered_packets") === 0 && (number(link, "backlog_packets") ?? 0) > 0 && (number(link, "sojourn_ms", "count") ?? 0) <= 1;
 

@@ -108,9 +108,9 @@ pub(crate) struct Exits {
     /// Lateness of the packets that have left the bench.
     pub lateness: Histogram,
     /// For each packet of a host that was read from a device, the time since this device was last known to be empty. The
-    /// packet may have waited in the device for this long. A packet that ended a sleep may also have waited while the
-    /// thread was woken. Packets that the kernel sends on its own, such as those with which IPv6 looks for routers, do
-    /// not count: there are few, and without applications they would decide about the run.
+    /// packet may have waited in the device for this long. If the packet woke the thread, the time of waking is not
+    /// included. Packets that the kernel sends on its own, such as IPv6 router solicitations, do not count: there are
+    /// few, and in a run without applications they alone would decide whether the run is valid.
     pub unread: Histogram,
     /// Time at which each device was last known to be empty.
     empty: [Time; 2],
@@ -214,8 +214,8 @@ impl<S: Sink> LinkThread<S> {
                 slept = clock.now();
             } else if !busy && self.wait(clock, next)? {
                 slept = clock.now();
-                // both devices were empty when the sleep began, and an arriving packet ends the sleep, so they were
-                // empty until the kernel began to wake the thread. The time of waking is unknown, so it is left out
+                // both devices were empty when the sleep began. An arriving packet ends the sleep, so they stayed empty
+                // until the kernel began to wake the thread. How long the waking took is unknown, so it is not counted
                 self.exits.empty = [slept; 2];
             }
         }
@@ -243,7 +243,8 @@ impl<S: Sink> LinkThread<S> {
             };
             let read = clock.now();
             let now = read.min(end);
-            // before the bench takes the first segment, because other packets may leave, later than now, when it does
+            // the packet is captured before the bench takes it. When the bench takes it, other packets may leave, and their
+            // time stamps are later
             if exits.pcaps[side.index()].is_some() {
                 let mut segments = Segments::new(&buffer[..n]);
                 while let Some(n) = segments.next(&mut segment) {

@@ -185,7 +185,7 @@ mod tests {
         // 5 % of 4 ms is 200 us
         assert_eq!(too_late(Some(us(200)), us(4000)), None);
         assert!(too_late(Some(us(201)), us(4000)).unwrap().contains("5 %"));
-        // 0.1 ms is no exact float
+        // a float cannot hold 0.1 ms exactly, but the message must still say 0.100 ms
         assert!(too_late(Some(us(30)), us(100)).unwrap().ends_with("5 % of the round trip of 0.100 ms"));
         // if the round trip is long, or if there is none, the limit is 1 ms
         assert_eq!(too_late(Some(us(1000)), us(100_000)), None);

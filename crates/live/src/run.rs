@@ -95,11 +95,11 @@ const PROGRESS_POLLS: u64 = 5;
 /// that duration. The series have bins for the whole maximum duration.
 const SHELL: Duration = Duration::from_secs(24 * 3600);
 
-/// Number of bins of the series of a run that lasts until its command ends: the default, and the maximum, which is that
-/// of every scenario. With the maximum, the series of a link take 64 MB during the run.
+/// Default and maximum number of bins in a series, for a run that lasts until its command ends. The maximum is the same
+/// as for every scenario. With the maximum, the series of a link take 64 MB during the run.
 const SHELL_BINS: [u64; 2] = [100_000, 1_000_000];
 
-/// Returns the scenario that a run with `options` has: if the run lasts until its command ends, `record.interval` is
+/// Returns the scenario as a run with `options` uses it: if the run lasts until its command ends, `record.interval` is
 /// set, because the default depends on a duration that is not known.
 ///
 /// Errors: `record.interval` is too short for the maximum duration of such a run.
@@ -126,7 +126,7 @@ fn longest(scenario: &Scenario, options: &Options) -> Duration {
     if options.until_command_ends { SHELL.max(scenario.duration) } else { scenario.duration }
 }
 
-/// Runs `scenario` on the wall clock, as [`as_run`] returns it.
+/// Runs `scenario` on the wall clock, after [`as_run`] has adapted it to `options`.
 ///
 /// Calls `progress` about ten times a second. If `progress` returns false, ends the run and returns
 /// [`Failure::Cancelled`].

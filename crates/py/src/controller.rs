@@ -274,7 +274,7 @@ impl PythonDrive {
 }
 
 impl PythonDrive {
-    /// Returns the name of a value for the sender's pacer or its segments, if the controller sets one.
+    /// Returns the name of the first value that sets the pacing or the size of segments; `None` if there is none.
     fn pacing(&self) -> Option<&'static str> {
         let given = [
             ("pacing_rate", self.pacing_rate.is_some()),

@@ -159,7 +159,7 @@ impl DrivenRun {
         Ok(d)
     }
 
-    /// Returns, as a dict, the data that a flow's clients have sent over all its connections; if `reverse`, its servers.
+    /// Returns, as a dict, the data that a flow's clients (if `reverse`, its servers) have sent over all its connections.
     fn sent<'py>(&self, py: Python<'py>, app: &str, flow: usize, reverse: bool) -> PyResult<Bound<'py, PyDict>> {
         let sent = self.run.sent(app, flow, reverse).map_err(wrong)?;
         let d = PyDict::new(py);

@@ -56,8 +56,9 @@ fn tc_commands(resolved: &str, link: Option<&str>) -> PyResult<String> {
 /// The rate of a link, and of its queue's own shaper, in bit/s.
 type LinkRates = (Option<u64>, Option<u64>);
 
-/// Returns the rates of each link of a scenario (canonical JSON, see `resolve`) in bit/s: the lowest of the rates of the wire,
-/// of the shaper or modem, and of the queue's own shaper; and the last of these. A rate that a link does not have is None.
+/// Returns two rates in bit/s for each link of a scenario (canonical JSON, see `resolve`). The first is the lowest of the rates
+/// of the wire, of the shaper or modem, and of the queue's own shaper. The second is the rate of the queue's own shaper. A rate
+/// that a link does not have is None.
 #[pyfunction]
 fn link_rates(resolved: &str) -> PyResult<BTreeMap<String, LinkRates>> {
     let scenario = scenario_of(resolved)?;

@@ -258,7 +258,7 @@ impl Link {
     }
 }
 
-/// Returns true if a link can hold a queue. Only such links are meant where a setting applies to all links.
+/// Returns true if a link can hold a queue. A setting for all links applies to such links only.
 pub fn can_queue(link: &Link) -> bool {
     link.rate.is_some() || link.service != Service::Plain
 }

@@ -76,8 +76,8 @@ pub struct NetworkApp {
     pub from: u16,
     /// Nodes of the servers.
     pub to: Vec<u16>,
-    /// Stacks of the client and of the servers as they run with each other, as indices into [`Network::stacks`]. Those of
-    /// datagrams are as declared.
+    /// Stacks of the client and of the servers after their negotiation, as indices into [`Network::stacks`]. For an
+    /// application that sends only datagrams, these are the stacks as declared.
     pub stacks: [u16; 2],
     /// The same stacks as declared, before the two ends negotiate.
     pub offered: [u16; 2],
@@ -130,7 +130,7 @@ pub struct Network {
     pub routes: Routes,
     /// Applications, in name order.
     pub apps: Vec<NetworkApp>,
-    /// TCP stacks, without duplicates: each as declared, and as it runs with each different stack at the other end.
+    /// TCP stacks, without duplicates: each stack as declared, and as negotiated with each other stack at the far end.
     pub stacks: Vec<TcpParams>,
 }
 
@@ -250,7 +250,7 @@ impl Network {
     }
 
     fn place_apps<'a>(&mut self, scenario: &'a Scenario) -> Result<(), Problem> {
-        // the number of each stack that has been resolved, by its own name and its peer's
+        // the numbers of the stacks resolved so far, by the name of the stack and the name of its peer
         let mut known: BTreeMap<[&str; 2], u16> = BTreeMap::new();
         for (name, app) in &scenario.app {
             let at = |key: &str, p: Problem| p.under(key).under(name).under("app");
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(links, expected);
         let apps: Vec<_> = n.apps.iter().map(|a| (a.name.as_str(), a.from, a.to.as_slice(), a.stacks)).collect();
         // stacks are numbered in the order of first use: linux-6 is 0, rfc is 1. These are the numbers of the stacks
-        // as declared. As they run with each other, rfc is 2 and linux-6 is 3
+        // as declared. As negotiated with each other, rfc is 2 and linux-6 is 3
         assert_eq!(apps, [("x", 0, &[1, 2][..], [0, 0]), ("y", 2, &[1][..], [2, 3])]);
         assert_eq!([n.apps[0].offered, n.apps[1].offered], [[0, 0], [1, 0]]);
         assert_eq!((n.stacks.len(), n.apps[0].start, n.apps[0].stop), (4, Time(100_000_000), Time::NEVER));

@@ -134,7 +134,7 @@ fn names(tree: &Value, kind: &str) -> Vec<String> {
 fn begun_by_set(given: &[(&str, Vec<String>)], problem: Problem) -> Problem {
     for (kind, known) in given {
         let name = problem.path.strip_prefix(kind).and_then(|rest| rest.strip_prefix('.'));
-        // the path of a key in a table inside the named table continues after the name, for example with `.docsis`
+        // if the key is in a table inside the named table, its path continues after the name, for example with `.docsis`
         let is_given = |name: &str| {
             known.iter().any(|n| name.strip_prefix(&**n).is_some_and(|r| r.is_empty() || r.starts_with('.')))
         };

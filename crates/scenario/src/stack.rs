@@ -73,8 +73,8 @@ impl Stack {
     }
 }
 
-/// Returns a sentence about the unknown name of a preset or TCP stack, which `what` says. A congestion control that is
-/// not also a preset is explained.
+/// Returns a sentence about an unknown name. `what` is the kind of name that is expected: a preset or a TCP stack. If
+/// the name is that of a congestion control, the sentence shows how to choose the control.
 pub(crate) fn unknown_stack(what: &str, given: &str, known: &[&str]) -> String {
     if !tcp::CongestionControl::ALL.iter().any(|control| control.word() == given) {
         return unknown(what, given, known);

@@ -81,8 +81,8 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
 /// `replace` or `change`. `stopped` is true during an outage. Returns `None` if none of the link, its shaper and its
 /// modem has a rate.
 ///
-/// A link that has outages is a tbf. A class of HTB would go into debt with the packet that it sends at the lowest rate,
-/// and the debt, of up to 60 s, remains when its rate returns. A change of a tbf fills its bucket.
+/// A link that has outages is a tbf. A class of HTB would go into debt for the packet that it sends at the lowest rate,
+/// and this debt, of up to 60 s, would remain after the outage. A tbf keeps no debt, because a change fills its bucket.
 fn server(link: &Link, verb: &str, stopped: bool) -> Option<String> {
     let htb = |rate: BitRate, ceil: BitRate, burst: u64, cburst: u64| {
         let root = match verb {

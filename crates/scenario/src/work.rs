@@ -86,8 +86,8 @@ impl Scenario {
         let mut sum = 0.0;
         for (slowest, (packets, largest, name)) in shared {
             let carried = slowest.map_or(f64::INFINITY, |i| self.carried(&network.links[i].declared));
-            // an application sends its datagrams even if the link cannot carry them, so a group may send more than
-            // `carried`. The bound for the group is at least the number of packets of its largest application
+            // the link carries at most `carried` packets, but an application sends its datagrams even if the link cannot
+            // carry them. So the bound for the group is no lower than the packets of its largest application
             sum += packets.min(carried.max(largest));
             if sum > most {
                 let message = format!(

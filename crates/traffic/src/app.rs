@@ -102,8 +102,8 @@ macro_rules! applications {
             pub fn rows(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.rows(),)+ Self::Endpoint(p) => p.rows() }
             }
-            /// Returns the sizes of the datagrams that the scenario chooses: for each size, the parameter that decides it,
-            /// and the bytes on the wire.
+            /// Returns the datagram sizes that the parameters decide. Each entry holds the name of the parameter that
+            /// decides a size, and the size in bytes on the wire.
             pub fn datagram_sizes(&self) -> Vec<(&'static str, Bytes)> {
                 match self { $(Self::$Variant(p) => p.datagram_sizes(),)+ Self::Endpoint(p) => p.datagram_sizes() }
             }

@@ -1,13 +1,13 @@
-//! The datagrams that have arrived at applications, so that the second copy of a datagram does not count if a link
-//! duplicates packets. A driven endpoint receives both copies.
+//! Records which datagrams have arrived at applications. If a link duplicates packets, only the first copy of a datagram
+//! counts. A driven endpoint is the exception: it receives both copies.
 //!
-//! The simulator and the live bench, which runs applications over kernel sockets, both use this list.
+//! The simulator and the live bench, which runs applications over kernel sockets, both use this record.
 
 use packet::FlowId;
 use std::collections::BTreeMap;
 
-/// Maximum number of ranges of a flow and direction. If there are more, the datagrams between the two lowest ranges count as
-/// arrived: each has been lost, or overtaken by at least this many others.
+/// Maximum number of ranges of a flow and direction. If there are more, the two lowest ranges are joined, so the datagrams
+/// between them count as arrived. Each of these has been lost, or overtaken by at least this many others.
 const RANGES: usize = 65_536;
 
 /// For each flow and direction, the numbers of the datagrams that have arrived, as ranges from a first to a last number.
@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn missing_datagrams_take_limited_memory() {
-        // every second datagram is missing, as on the live bench, where a number is the time at which a datagram entered
+        // every second number is missing. The live bench leaves such gaps, because it numbers a datagram by the time at which
+        // the datagram entered
         let mut arrivals = Arrivals::default();
         assert!((0..70_000).all(|n| !arrivals.again(flow(), false, 2 * n)));
         let ranges = &arrivals.0[&(flow(), false)];

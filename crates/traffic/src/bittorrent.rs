@@ -14,8 +14,8 @@
 //! With `download`, peers are ranked by the blocks received from them; otherwise by the blocks sent to them, as a seed
 //! does. While fewer than `active` peers are unchoked, a peer that connects is unchoked at once. After a choke,
 //! requests still on their way are refused; blocks already written are still sent. A request is outstanding until its block has
-//! arrived or it is refused; on a slow line, blocks may take longer than a choke, and then count after the next unchoke too.
-//! After the stop, nothing new is sent: neither blocks nor requests.
+//! arrived or it is refused. On a slow line, a block may be on its way for longer than a choke lasts; its request is then still
+//! outstanding after the next unchoke. After the stop, neither blocks nor requests are sent.
 //!
 //! The scenario chooses the TCP: `tcp = "ledbat"`, as in most clients (uTP), or any other.
 //!
@@ -436,7 +436,8 @@ mod tests {
         // of five outstanding requests, one was refused, and the block of another has arrived
         assert_eq!(app.peers[0].outstanding, [0, 3]);
         assert_eq!((fake.writes.len(), app.blocks[0]), (written, before + 1));
-        // a stopped swarm writes nothing more, although rounds of 10 s have just begun and one connection is not yet open
+        // a stopped swarm writes nothing more. At the stop, at 1.91 s, the first round of 10 s is not over, and the last
+        // connection, begun at 1.9 s, is not yet open
         let params = BittorrentParams { peers: 20, active: 20, ..Default::default() };
         let written = |until| {
             let mut fake = Fake::new(&[20 * MS]);

@@ -24,8 +24,8 @@ use units::{positive, positive_or_none, require, within};
 
 /// Maximum number of datagrams in one burst. With packets of 1500 bytes, this is 98 MB.
 const MAX_DATAGRAMS: u64 = 1 << 16;
-/// Maximum number of UDP bursts of which some datagrams have arrived, but not all. If this number of later bursts has overtaken
-/// such a burst, it has lost a datagram.
+/// Maximum number of incomplete UDP bursts that are kept: bursts of which some datagrams have arrived, but not all. The oldest
+/// one is dropped to make room: overtaken by this number of later bursts, it has lost a datagram.
 const INCOMPLETE: usize = 65_536;
 
 /// Transport of a burst.

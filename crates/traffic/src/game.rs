@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn no_payload_exceeds_the_bound() {
-        // the largest and the smallest number that a generator can draw below 1 and above 0
+        // the largest u is the largest number below 1; the smallest u is 1e-12 (see `draw`)
         for u in [1.0 - f64::EPSILON / 2.0, 1e-12] {
             for p in PAYLOADS {
                 let payload = p.location - p.scale * math::ln(-math::ln(u));

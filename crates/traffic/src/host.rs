@@ -81,23 +81,23 @@ pub trait Host {
     /// Appends `bytes` bytes to the stream that `role` sends. If `bytes` is `u64::MAX`, the stream is endless.
     fn write(&mut self, conn: ConnId, role: Role, bytes: u64);
     /// Returns the offset in the stream of `role` up to which data may be written so that at most `notsent_lowat` bytes
-    /// wait unsent in the socket (TCP_NOTSENT_LOWAT): the number of bytes sent plus `notsent_lowat`. The next byte of an
-    /// endless stream has this offset. On a host with kernel sockets, the call also limits the socket's unsent bytes, and
-    /// an endless stream may be short of the limit: the offset is then that of its next byte.
+    /// wait unsent in the socket (TCP_NOTSENT_LOWAT): the number of bytes sent plus `notsent_lowat`. A host with kernel
+    /// sockets also limits the socket's unsent bytes to `notsent_lowat`. For an endless stream, such a host returns the
+    /// offset of the next byte that it will write, which may be lower.
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64;
     /// Closes the sending direction of `role`: a FIN follows the written data or, in an endless stream, the data sent
     /// so far.
     fn close(&mut self, conn: ConnId, role: Role);
-    /// Sends a datagram, which has `size` bytes on the wire. The client and server number `peer` exchange it, and
-    /// `role` is the side that sends it. If the datagram arrives, the other side receives `number` in
-    /// `datagram_received`.
+    /// Sends a datagram of `size` bytes on the wire between the client and the server with the number `peer`. `role` is
+    /// the side that sends it. If the datagram arrives, the other side receives `number` in `datagram_received`.
     fn datagram(&mut self, peer: usize, role: Role, size: u16, number: u64);
     /// Returns the ECN field that the host sets in the datagrams it sends.
     fn datagram_ecn(&self) -> Ecn;
     /// Sets a timer: the host will call [`Application::timer`] with `token` at the time `at`, which must not be in the
     /// past. Timers cannot be cancelled.
     fn timer(&mut self, at: Time, token: u64);
-    /// Sets a timer that fires even at the application's stop or later: for what it needs to finish what it has begun.
+    /// Sets a timer that fires even at the application's stop or later. The application needs such timers to finish the
+    /// work that it began before the stop.
     fn late_timer(&mut self, at: Time, token: u64);
     /// Reports that the web page requested at `started` needs no further transfers. If
     /// `objects` is less than the number of objects in the page, the page was abandoned.

@@ -30,8 +30,8 @@ pub trait Params {
     fn rows(&self) -> usize {
         1
     }
-    /// Returns the sizes of the datagrams that the scenario chooses: for each size, the parameter that decides it, and
-    /// the bytes on the wire.
+    /// Returns the datagram sizes that the parameters decide. Each entry holds the name of the parameter that decides a
+    /// size, and the size in bytes on the wire.
     fn datagram_sizes(&self) -> Vec<(&'static str, Bytes)> {
         Vec::new()
     }

@@ -9,8 +9,8 @@
 //!   delay   = min(delay of the previous whole frame, delay of this frame)
 //! ```
 //!
-//! So neither the sender's pauses nor the time after its stop belong to a gap, a constant delay makes no gap, and a queue that
-//! drains in a pause does not hide a gap. At the end of the run, the delay is that of the last whole frame.
+//! So a gap contains neither the sender's pauses nor the time after its stop. A constant delay makes no gap, and a queue that
+//! drains in a pause does not hide a gap. At the end of the run, `delay` is that of the last whole frame.
 //!
 //! The first gap begins when the first frame is due: at its capture plus the smallest delay of a whole frame, or at its capture
 //! if no frame is whole.
@@ -21,7 +21,7 @@
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
-/// A frame that has not arrived.
+/// A frame that has not completely arrived.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Frame {
     /// The frame's datagrams are numbered from `numbers[0]` up to, but not including, `numbers[1]`.
@@ -190,7 +190,8 @@ mod tests {
         // nothing arrives, until the end or the stop
         assert_eq!(figures(&sent(), 5200, u64::MAX), (1, 5000));
         assert_eq!(figures(&sent(), 9000, 4200), (1, 4000));
-        // with a constant delay of 900 ms, the first frame is due at 1100 ms. Frame 0 arrives on time, or frame 20 is the first
+        // with a constant delay of 900 ms, the first frame is due at 1100 ms. Frame 0 arrives then, or frame 20 is the first to
+        // arrive
         let from = |first: u64| {
             let mut p = sent();
             for frame in first..50 {

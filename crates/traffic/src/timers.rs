@@ -46,8 +46,8 @@ impl Timers {
         Self { heap: BinaryHeap::from([Reverse((start, 0, Due::Start))]), set: 0, stop }
     }
 
-    /// Sets the stop time to the stop time of `other`. Must be called before a timer that is due at the earlier of the
-    /// two stop times, or later, is taken or dropped.
+    /// Sets the stop time to the stop time of `other`. Must be called before the earlier of the two stop times, because
+    /// later the old stop time may already have decided which timers fire.
     pub fn stop_as(&mut self, other: &Self) {
         self.stop = other.stop;
     }

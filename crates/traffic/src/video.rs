@@ -158,7 +158,7 @@ impl Player {
         self.since = now;
     }
 
-    /// Begins or resumes playback if at least `threshold` is buffered, or if something is and the last segment has arrived.
+    /// Begins or resumes playback if at least `threshold` is buffered, or if the video is complete and not all played.
     fn play(&mut self, threshold: Duration) {
         if !self.playing && !self.level.is_zero() && (self.level >= threshold || self.complete) {
             self.playing = true;

@@ -155,7 +155,7 @@ impl Session for Handshake {
     }
     fn read_handshake(&mut self, mut bytes: &[u8]) -> Result<bool, TransportError> {
         self.read += 1;
-        // the client reads "hello" first, and the server "done" last
+        // the server reads the peer's parameters in its first message. The client reads them in its second, after "hello"
         if self.read == 1 + u8::from(self.is_client) {
             let side = if self.is_client { Side::Client } else { Side::Server };
             self.peer = Some(TransportParameters::read(side, &mut bytes)?);

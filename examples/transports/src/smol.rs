@@ -1,4 +1,4 @@
-//! smoltcp as an endpoint: a client that sends endlessly over TCP, and a server that reads. It sends whole IPv4 packets.
+//! smoltcp as an endpoint: a client that sends endlessly over TCP, and a server that reads. Both send whole IPv4 packets.
 //!
 //! smoltcp has no ECN, and no selective acknowledgment as a sender.
 

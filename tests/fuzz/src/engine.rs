@@ -58,8 +58,8 @@ pub struct Report {
 /// The name of the current target, the current input, and the folder for failing inputs. The watchdog and the allocator
 /// need them to save the input before they end the process.
 static NOW: Mutex<(String, Vec<u8>, PathBuf)> = Mutex::new((String::new(), Vec::new(), PathBuf::new()));
-/// Number of times that an input was begun or ended so far; odd while an input is tried. The watchdog measures for how long
-/// an odd number does not change.
+/// Counts the beginnings and the ends of inputs, so it is odd while an input is tried. The watchdog measures for how long it
+/// keeps the same odd value.
 static TURNS: AtomicU64 = AtomicU64::new(0);
 
 fn now() -> MutexGuard<'static, (String, Vec<u8>, PathBuf)> {

@@ -142,7 +142,7 @@ export class Pane {
     this.root.classList.add("old");
   }
 
-  /** Shows the title of the same run, which depends on the runs beside it. */
+  /** Shows a new title for the same run. A run's title depends on the runs beside it. */
   rename(shown: Shown): void {
     this.shown = shown;
     explain(this.title, shown.title);

@@ -38,7 +38,7 @@ pub(super) struct End {
 }
 
 impl End {
-    /// Limits the unsent bytes in the socket. Without a socket, the limit holds once there is one.
+    /// Limits the unsent bytes in the socket. If there is no socket yet, the limit applies once there is one.
     pub(super) fn limit_unsent(&mut self, limit: u32) {
         if self.notsent_lowat.replace(limit) != Some(limit)
             && let Some(socket) = &self.socket

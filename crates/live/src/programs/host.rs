@@ -110,7 +110,7 @@ impl HostState {
         let _ = send(socket, packet, SendFlags::empty());
     }
 
-    /// Receives the next datagram of a socket that is not a second copy; returns the application and the event for it.
+    /// Receives the next datagram of a socket, and skips second copies; returns the application and the event for it.
     pub(super) fn datagram_in(&mut self, service: usize, end: usize) -> Option<(usize, AppEvent)> {
         let Service { app, echo, datagram, .. } = &self.services[service];
         let socket = datagram[end].as_ref()?;

@@ -126,8 +126,8 @@ impl HostState {
         Ok(fd)
     }
 
-    /// Returns the row of counters for a new flow, whose traffic is counted in row `row` of its application, and the
-    /// flow's number in its application.
+    /// Returns two numbers for a new flow: its row among the rows of all applications, and its own number in its
+    /// application. `row` is its row in its application.
     fn row_and_number(&mut self, app: usize, row: usize) -> (u32, u32) {
         let state = &mut self.apps[app];
         state.opened += 1;

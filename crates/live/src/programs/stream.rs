@@ -29,8 +29,8 @@ fn room(socket: &OwnedFd, limit: u32) -> usize {
     }
 }
 
-/// Removes the socket of an end that has sent and received everything from epoll, which would report its hang-up again
-/// and again until the other end is done, too.
+/// Removes the socket of an end from epoll if the end has sent and received everything. Otherwise, epoll would report
+/// the socket's hang-up again and again until the other end is done, too.
 fn unwatch(poll: &OwnedFd, end: &End) {
     if let Some(socket) = end.socket.as_ref().filter(|_| end.eof && end.closing == Closing::FinSent) {
         // a socket that stays in epoll only costs time

@@ -2,7 +2,7 @@
 
 use scenario::read::{self, Format};
 
-/// Reads a scenario with this link, of which `key` changes to 5 Mbit/s. Returns its problems, one per line.
+/// Reads a scenario with this link, whose `key` changes to 5 Mbit/s. Returns the scenario's problems, one per line.
 fn problems(link: &str, key: &str) -> String {
     let text = format!(
         "duration = '1s'\n\

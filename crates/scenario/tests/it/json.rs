@@ -40,7 +40,7 @@ fn integers_beyond_the_limit_are_named_with_the_limit() {
     for given in ["-1", "1.5", "1.0", "-2.0"] {
         assert_eq!(seed(given), format!("seed: {given} is not valid; {limit}"));
     }
-    // JSON's reader passes 2^64 and more on as floating-point numbers
+    // JSON's reader turns integers from 2^64 on into floating-point numbers
     for given in ["18446744073709551616", "18446744073709551617", "1e300"] {
         assert_eq!(seed(given), format!("seed: a number beyond 9223372036854775807 is not valid; {limit}"));
     }

@@ -155,7 +155,7 @@ fn an_outage_is_the_lowest_rate_of_a_tbf() {
     assert!(!scenario(&link.replace("'0bit'", "'1bit'")).tc(None).unwrap().contains("tbf"));
 }
 
-/// 100 ms of 10 Mbit/s are 125 000 bytes. Such a limit follows the rate, but not the rate 0.
+/// A limit of 100 ms is 125 000 bytes at 10 Mbit/s. It changes with the rate, but stays the same at the rate 0.
 #[test]
 fn a_plain_queue_keeps_its_limit_when_its_server_changes() {
     let shaper = "shaper = { max_sustained_rate = '10mbit', max_traffic_burst = '10kB' }\nqueue = 'droptail'\n\
@@ -173,7 +173,7 @@ fn a_plain_queue_keeps_its_limit_when_its_server_changes() {
     assert!(!at_changes(codel).iter().any(|l| l.contains("handle 10:")));
 }
 
-/// Only the values that a user wrote are shortened.
+/// Comments shorten the values that a user wrote, but not our own explanations.
 #[test]
 fn explanations_are_whole() {
     let text = comments("rate = '5mbit'\nqueue = 'drr'");

@@ -69,7 +69,7 @@ fn files_repeat_over_new_connections_and_stop_at_the_count() {
 
 #[test]
 fn each_file_is_counted_in_the_row_of_its_flow() {
-    // the connections of three flows, 100 ms apart, each with a file every second, are never open at the same time
+    // three flows start 100 ms apart, and each sends a file every second. Their connections are never open at the same time
     let mut fake = Fake::new(&[20 * MS]);
     let (stagger, interval) = (Duration::from_millis(100), Some(Duration::from_secs(1)));
     run(FtpParams { flows: 3, stagger, interval, size: Some(Bytes(1000)), ..Default::default() }, &mut fake, 3 * S);

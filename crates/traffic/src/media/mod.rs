@@ -44,7 +44,7 @@ const ROW: Duration = Duration::from_millis(100);
 
 /// A packet counts as lost for good when a packet numbered this much higher has arrived.
 const OVERTAKEN: u64 = 65_536;
-/// So many newer packets may leave before a packet counts as lost for good, even if none of them arrives.
+/// A packet also counts as lost for good when a packet numbered this much higher leaves, even if no newer packet has arrived.
 const HELD: u64 = 4 * OVERTAKEN;
 
 /// Timer tokens.
@@ -110,7 +110,7 @@ struct Count {
     delays: Vec<Duration>,
     /// Bytes of payload that have arrived.
     payload: u64,
-    /// The last packet that arrived; before the first, the start of the flow with a delay of 0.
+    /// The last packet that arrived. Before the first packet: the start of the flow, with a delay of 0.
     last: Arrived,
     /// Time from the start of the flow to the last packet, without the pauses.
     time: Duration,

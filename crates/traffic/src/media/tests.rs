@@ -90,7 +90,8 @@ fn an_outage_after_a_pause_is_a_freeze() {
              "pauses": [{ "from": "2s", "to": "5s" }] }"#,
     );
     // before the pause, 50 frames of 5 packets arrive, each with a report, so datagram 300 is the first of the frame of 5 s.
-    // The first 25 frames after the pause are lost: whole frames arrive at 1.99 s and 6.03 s, and the pause takes 3 s of it
+    // The first 25 frames after the pause are lost: whole frames arrive at 1.99 s and 6.03 s, and 3 s of the time between
+    // them are the pause
     let mut fake = Fake::new(&[60 * MS]);
     fake.lost = (300..425).collect();
     let mut app = params.build();
@@ -102,7 +103,7 @@ fn an_outage_after_a_pause_is_a_freeze() {
     let mut app = params.build();
     fake.run(&mut app, Time(10 * S));
     assert_eq!(["frames_whole", "freezes", "frozen_s"].map(|name| figure(&app, 10 * S, name)), [162.0, 1.0, 0.56]);
-    // a delay longer than the limit of a gap does not make the pause a freeze
+    // the pause is not a freeze even if the delay, 400 ms, is longer than the gap that counts as a freeze, 190 ms
     let mut app = params.build();
     Fake::new(&[800 * MS]).run(&mut app, Time(10 * S));
     assert_eq!([3, 4, 5, 6, 10].map(|at| figure(&app, at * S, "freezes")), [0.0; 5]);
@@ -115,7 +116,8 @@ fn a_queue_that_drains_in_a_pause_hides_no_freeze() {
              "pauses": [{ "from": "2s", "to": "4s" }] }"#,
     );
     // the queue delays the frame of 1.96 s by 490 ms, and is empty after the pause. The 15 frames from 4 s on are lost
-    // (datagrams 0 to 299 are 50 frames of 5 packets, and their reports), so a frame is due at 4.03 s, but arrives at 4.63 s
+    // (datagrams 0 to 299 are 50 frames of 5 packets, and their reports), so the first whole frame after the pause is due at
+    // 4.03 s, but arrives at 4.63 s
     let mut fake = Fake::new(&[60 * MS]);
     fake.extra = |t| if t.0 < 2 * S { t.0 / 4 } else { 0 };
     fake.lost = (300..375).collect();
@@ -133,8 +135,8 @@ fn a_queue_that_drains_in_a_pause_hides_no_freeze() {
 
 #[test]
 fn the_rate_includes_the_time_in_which_a_queue_drains() {
-    // 1 Mbit/s on a line of 0.5 Mbit/s: the frame of 4.96 s arrives after 4.96 + 0.03 s, at 9.95 s, whether the flow stops at
-    // 5 s or pauses
+    // 1 Mbit/s on a line of 0.5 Mbit/s: the frame captured at 4.96 s arrives 4.96 + 0.03 s later, at 9.95 s. This is so whether
+    // the flow stops or pauses at 5 s
     let text = r#""control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 1"#;
     let mut fake = Fake::new(&[60 * MS]);
     (fake.stop, fake.extra) = (Time(5 * S), |t: Time| t.0);
@@ -143,8 +145,8 @@ fn the_rate_includes_the_time_in_which_a_queue_drains() {
     let rate = |(_, rate): &(&str, f64)| *rate;
     let figures = app.figures(Time(20 * S), fake.stop);
     assert!((figures.iter().find(|f| f.0 == "rate_mbit").map(rate).unwrap() - 5.0 / 9.95).abs() < 1e-9);
-    // the pause reaches the receiver after at most 0.03 s, so from 9.95 s on it covers the time until 20.03 s. In the remaining
-    // 4.97 s, the flow sends 5 Mbit more without a queue
+    // the receiver sees the pause 0.03 s later than the sender, so the time from 9.95 s to 20.03 s is all pause. In the
+    // remaining 4.97 s, the flow sends 5 Mbit more without a queue
     let mut fake = Fake::new(&[60 * MS]);
     fake.extra = |t| if t.0 < 5 * S { t.0 } else { 0 };
     let mut app = media(&format!(r#"{{ {text}, "pauses": [{{ "from": "5s", "to": "20s" }}] }}"#)).build();
@@ -178,8 +180,8 @@ fn the_time_after_a_stop_does_not_count() {
 
 #[test]
 fn packets_that_the_sender_has_given_up_still_count_in_the_rate() {
-    // 40 Mbit/s; what leaves from 2 s to 5 s is held back until 5 s, up to three times as long as the sender waits. Nothing is
-    // dropped, so 40 Mbit/s arrive
+    // the rate is 40 Mbit/s. Packets that leave from 2 s to 5 s are held back until 5 s. That is up to 3 s, and the sender
+    // gives up a packet after 1 s. Nothing is dropped, so 40 Mbit/s arrive
     let params = media(r#"{ "control": "fixed", "start_rate": "40mbit", "max_rate": "40mbit", "frame_rate": 25 }"#);
     let mut fake = Fake::new(&[60 * MS]);
     fake.extra = |t| if (2 * S..5 * S).contains(&t.0) { 5 * S - t.0 } else { 0 };
@@ -231,13 +233,13 @@ fn frames_captured_before_a_stop_still_leave_and_are_reported() {
     let sent = fake.datagrams.iter().filter(|d| d.1 == Role::Client).count() as u64;
     assert_eq!((app.sender.acknowledged, app.sender.lost), (sent, 0));
     assert!(app.columns()[0].1.iter().all(|t| *t < 10.01), "no row after the stop");
-    // nothing is captured after the stop, and nothing is done for ever: the last event is a report, which arrives soon
+    // after the stop, no frame is captured, and the flow soon falls silent: its last datagram is a report
     assert!(fake.datagrams.iter().all(|d| d.0.0 < 10_400 * MS));
 }
 
 #[test]
 fn after_a_stop_a_full_window_empties_by_time() {
-    // every packet is lost, and without reports only time shows it
+    // every packet is lost. No report arrives, so packets count as lost only because of their age
     let params =
         media(r#"{ "control": "screamv2", "start_rate": "2500kbit", "max_rate": "2500kbit", "frame_rate": 25 }"#);
     let run = |until| {
@@ -251,7 +253,7 @@ fn after_a_stop_a_full_window_empties_by_time() {
     assert!(!app.sender.idle(), "{before} packets have left");
     let (after, app) = run(20 * S);
     assert!(after > before && app.sender.idle());
-    // the packets that left before the last waiting one count as lost
+    // the packets that left before the stop have counted as lost, which made room for the waiting packets
     assert!(app.sender.acknowledged == 0 && app.sender.lost >= before, "{} {before}", app.sender.lost);
 }
 

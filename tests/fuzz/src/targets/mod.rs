@@ -34,7 +34,7 @@ pub struct Target {
     pub text: bool,
     /// Runs one input.
     pub run: fn(&[u8]) -> Verdict,
-    /// Returns initial inputs that do not need a file.
+    /// Returns initial inputs that the code makes, without files.
     pub start: fn() -> Vec<Vec<u8>>,
 }
 

@@ -34,8 +34,9 @@ const TICKS: u32 = 2_000;
 /// Maximum number of timers checked in one input. Some timers visit every flow, and an input that takes a minute would
 /// delay all other inputs.
 const ALL_TICKS: u32 = 20_000;
-/// At the end, fewer than this number of calls of `dequeue` must empty the queue. Calls in a row that remove nothing
-/// are followed by waits of at least 1, 2, 4 ... 2^60 ns, so 60 such calls wait for about 2^60 ns (36 years) or more.
+/// Upper bound on the number of `dequeue` calls that empty the queue at the end. A call that removes nothing is followed
+/// by a wait. In a row of such calls, the waits are at least 1, 2, 4 ... 2^60 ns, so after 60 of them about 2^60 ns (36
+/// years) or more have passed.
 const LETS_GO: u32 = 200_000;
 
 /// Collects the dropped packets, and checks the marked packets.

@@ -3,7 +3,8 @@
 //! Segments arrive in any order. They may overlap, be repeated, or lie beyond the window. After each segment, the
 //! cumulative ACK is the first missing byte, bytes are reported once and in order, and each SACK block is a complete
 //! run of received bytes. The first block (after a D-SACK) contains the segment that triggered the ACK. A segment that
-//! is out of order is acknowledged at once.
+//! is out of order is acknowledged at once. With SACK compression, its ACK may come up to 1.1 ms later, and a SACK block
+//! need not be a complete run.
 //!
 //! Source: RFC 2018 §4, RFC 2883 §4, RFC 5681 §4.2, RFC 9293 §3.10.7.4.
 
@@ -73,7 +74,7 @@ impl Model {
 
 /// Size of the window in bytes, small enough that its end is often reached.
 const WINDOW: u64 = 4_000;
-/// Maximum delay of an ACK of a segment out of order.
+/// Maximum delay of the ACK for a segment out of order.
 const COMPRESSED: Duration = Duration::from_micros(1_100);
 
 fn receiver(bytes: &[u8]) -> Verdict {
@@ -146,8 +147,9 @@ fn receiver(bytes: &[u8]) -> Verdict {
     Verdict::Accepted
 }
 
-/// Checks the ACKs that a segment or a timer triggered, if the receiver delays ACKs of segments out of order. The first of two may be
-/// for earlier segments; `next` was missing before this one. `later` is true if the ACK may still be due.
+/// Checks the ACKs that a segment or a timer triggered, if the receiver may delay the ACK for a segment out of order. `next` is
+/// the first byte that was missing before the segment. If there are two ACKs, the first may be for earlier segments, and thus
+/// acknowledge `next`. `later` is true if the segment's ACK may be sent later.
 fn late_acks(model: &Model, next: u64, out: &Out, later: bool) {
     assert!(later || !out.sent.is_empty(), "a segment out of order is not acknowledged soon");
     assert!(out.sent.len() <= 2, "{} ACKs for one segment", out.sent.len());
@@ -163,7 +165,7 @@ fn late_acks(model: &Model, next: u64, out: &Out, later: bool) {
     }
 }
 
-/// Checks the ACKs that a segment or a timer triggered, if the receiver delays no ACK of a segment out of order.
+/// Checks the ACKs that a segment or a timer triggered, if the receiver acknowledges a segment out of order at once.
 fn acks(p: &TcpParams, model: &Model, out: &Out, segment: Option<(u64, u64)>, at_once: bool) {
     let next = model.next();
     assert!(!at_once || !out.sent.is_empty(), "a segment out of order is not acknowledged at once");
