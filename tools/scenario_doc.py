@@ -33,10 +33,8 @@ HEAD = f"""\
 """
 
 INTRODUCTION = """\
-A scenario describes a network and the traffic on it. It is a TOML file, or a JSON file if its name ends in `.json`. It
-contains links, applications and a duration. Each link names the nodes at its ends, and the applications run on these
-nodes. You choose the names of links and applications; the results use these names. The tables of keys say which keys
-are required; you can leave out all others.
+A scenario describes a network and the traffic on it, in TOML (or JSON, if the file's name ends in `.json`). A link names
+the nodes at its ends, and applications run on these nodes. You choose the names of links and applications.
 
     duration = "60s"
 
@@ -58,14 +56,14 @@ are required; you can leave out all others.
     to = ["net"]
     traffic.ftp = {}
 
-[examples/](../examples) and the [cookbook](cookbook.md) have more scenarios. An unknown key, an unknown keyword or a
-duration without a unit is an error. The message gives the path of the key, the valid values and, if a name is misspelt,
-the most similar valid name.
+[examples/](../examples) and the [cookbook](cookbook.md) have more scenarios.
 
-The option `--set path=value` replaces or adds a value: `--set link.up.rate=2mbit`, `--set 'link.up.queue={ droptail = { limit =
-"21p" } }'`. A number in a path is an index into a list, counted from 0. Put a name that contains dots in double quotes.
-
-`bloatlab schema > scenario.schema.json` writes a schema from which an editor can complete keys and keywords.
+* **Errors.** An unknown key or keyword, or a duration without a unit, is an error. The message names the key, the valid
+  values, and the most similar valid name.
+* **`--set path=value`** replaces or adds a value: `--set link.up.rate=2mbit`,
+  `--set 'link.up.queue={ droptail = { limit = "21p" } }'`. A number in a path is an index into a list, from 0. A name that
+  contains dots needs double quotes.
+* **Editors.** `bloatlab schema > scenario.schema.json` writes a schema for the completion of keys and keywords.
 
 ## Ways to write a queue
 
@@ -76,32 +74,30 @@ The option `--set path=value` replaces or adds a value: `--set link.up.rate=2mbi
 | `queue = "sfq_hss + pie"` | a fair discipline and the law of its queues, the same as `queue.sfq_hss = { law = "pie" }` |
 | `queue = "fq_codel limit 1000p target 5ms ecn"` | in tc's syntax, the same as `queue.fq_codel = { limit = "1000p", target = "5ms", ecn = true }` |
 | `queue = "pfifo limit 417"` | in tc's syntax, the same as `queue.droptail = { limit = "417p" }` |
-| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's syntax. Written in this way with keywords, `red` and `sfq` are Linux's versions (`variant = "linux"`) |
+| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's syntax; written with keywords, `red` and `sfq` are Linux's versions (`variant = "linux"`) |
 | `queue = "codel target 5ms variant linux"` | in tc's syntax, with a parameter that tc does not have |
-| `queue = "lred limit 100p"` | in tc's syntax, a discipline that tc does not have; its keywords are the names of its parameters |
-| `queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }` | [your own law](adding-a-law-in-python.md) in Python, with a value for its parameter `target` |
+| `queue = "lred limit 100p"` | in tc's syntax, a discipline that tc does not have |
+| `queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }` | [your own law](adding-a-law-in-python.md) in Python, with a parameter `target` |
 | `queue.sfq_hss = { law = { python = { law = "mylaw.py:MyLaw" } } }` | the same law in each queue of a fair discipline |
 
-Where a value is a "keyword or table", the keyword stands for the table with its defaults: `scheduler = "drr"` is
+Where a value is a "keyword or table", the keyword means the table with its defaults: `scheduler = "drr"` is
 `scheduler = { drr = {} }`.
 
-These disciplines of tc have an equivalent here: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red, cake and
-dualpi2. In tc's syntax, units are those of tc: a limit without a unit counts packets (bytes for bfifo and red), and both
-`kb` and `KB` are 1024 bytes. Unlike in tc, a time must have a unit. You can also paste a line that `tc qdisc show` prints,
-or a whole command (`tc qdisc replace dev eth0 root codel limit 100`). Conversely, `bloatlab tc FILE` prints the commands
-that give a Linux machine the links of a scenario.
+**tc's syntax.** These disciplines of tc have an equivalent: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie,
+sfq, red, cake and dualpi2. Units are tc's: a limit without a unit counts packets (bytes for bfifo and red), and both `kb`
+and `KB` are 1024 bytes. Unlike in tc, a time must have a unit. You can also paste a line of `tc qdisc show`, or a command
+(`tc qdisc replace dev eth0 root codel limit 100`). Conversely, `bloatlab tc FILE` prints the commands for a Linux machine.
 
-For strict priority, as in tc's prio, combine a classifier and a scheduler of `fair`:
+**Strict priority**, as in tc's prio:
 
     queue.fair = { classifier = "prio", scheduler = "strict_priority", queue_limit = "1000p" }
 
-The TOS byte of a packet selects its band: 0, 1 or 2. A packet is sent only while all bands with lower numbers are
-empty, so a busy band starves the bands after it. A filter can choose a band by code point, port, protocol or address:
+The TOS byte of a packet selects its band: 0, 1 or 2. A packet is sent only while all bands with lower numbers are empty.
+A filter can choose a band by code point, port, protocol or address:
 `classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]`.
 
-With the discipline `perfect`, each flow has a queue of its own. To make the flows of two applications share a queue,
-give both applications the same code point and list this code point in `shared_dscp`: `app.game.dscp = 10` and
-`app.bulk.dscp = 10` with `queue.perfect = { shared_dscp = [10] }`.
+**A shared queue.** With the discipline `perfect`, each flow has its own queue. To make the flows of two applications share one, give both
+the same code point: `app.game.dscp = 10` and `app.bulk.dscp = 10` with `queue.perfect = { shared_dscp = [10] }`.
 """
 
 #: Kinds of values that a key can have.
@@ -130,14 +126,13 @@ EXAMPLE = re.compile(r"\| (?P<usual>[\w.]+), (?P<own>[\w.]+) \((?P<variant>\w+)\
 LEAD = "[The scenario](../scenario.md) shows how a file is built, and how values and defaults are written."
 
 UNITS_NOTE = """\
-Rates are in bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the same. `mbps` and `kbps` in lower case are
-refused, because they mean bytes per second in tc and bits elsewhere. A bare `5` is 5 bit/s; runs and sweeps print a note
-about rates below 1 kbit/s. Outside tc's syntax, KB is 1000 bytes; KiB is 1024.
+Rates are in bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the same, and `5` is 5 bit/s. Lower-case `mbps`
+and `kbps` are refused, because they mean bytes per second in tc and bits elsewhere. Outside tc's syntax, KB is 1000 bytes,
+and KiB is 1024.
 
 Some defaults depend on another key, mostly on `variant`, which selects a published version of an algorithm. In the
-column *default*, a value followed by keywords in brackets is the default for these keywords, and a value without
-brackets is the default for all others. For example, `15ms, 30ms (draft2013)` means 30 ms for the variant `draft2013`
-and 15 ms for all others.
+column *default*, a value followed by keywords in brackets is the default for these keywords: `15ms, 30ms (draft2013)`
+means 30 ms for the variant `draft2013`, and otherwise 15 ms.
 """
 
 TABLES_NOTE = """\

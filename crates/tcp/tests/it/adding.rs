@@ -16,9 +16,9 @@ fn blocks() -> Vec<&'static str> {
 #[test]
 fn the_page_shows_the_file_and_the_line_as_they_are() {
     let [file, line, keys] = blocks()[..] else { panic!("expected three blocks of Rust") };
-    let ours = include_str!("../../src/cc/westwood.rs");
+    let ours = include_str!("../../src/cc/westwood.rs").split("\n#[cfg(test)]").next().unwrap();
     // the module doc of the file contains ```, which ends the first block early. So this block is compared with the start of
-    // the file, and the page must contain the whole file
+    // the file, and the page must contain the whole file up to its unit tests
     assert!(
         DOC.contains(ours) && ours.starts_with(file.split("```").next().unwrap()),
         "docs/adding-a-controller.md is stale"
