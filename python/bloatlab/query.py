@@ -170,7 +170,10 @@ class Views:
         return link
 
     def _distinct(self, file: Path, store: Store) -> Path:
-        """Returns a part, or a copy without the columns that SQL cannot distinguish. All runs of a part have them."""
+        """Returns the file of a part, or of a copy without the columns that SQL cannot distinguish.
+
+        All runs of a part have the same columns.
+        """
         names = [names for names in _alike(pl.read_parquet_schema(file)) if len(names) > 1]
         if not names:
             return file

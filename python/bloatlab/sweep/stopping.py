@@ -217,9 +217,9 @@ def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[st
 
 
 def _have_values(rows: Sequence[Mapping[str, Any]], until: Until) -> None:
-    """Raises `GridError` for a target that has no value in any run, and which more seeds would hardly meet.
+    """Raises `GridError` for a target without a value in any run: more seeds would hardly give it one.
 
-    The rows of grid points with other applications or links have other names.
+    The rows of grid points may have different names, because their applications or links differ.
     """
     for target in until.targets:
         names = matching(target.column, known := _names(rows))
