@@ -64,7 +64,7 @@ def test_a_suite_writes_its_page_and_the_scenarios_that_were_run(say: Say, tmp_p
     assert [(s.get("tests"), s.get("failures")) for s in suites] == [(str(len(case["criteria"])), "0")]
     page = (out / "index.html").read_text()
     assert "The document" in page
-    # both commands are for the folder in which this one ran
+    # the commands on the page work in the folder in which `judge` was called
     (again,) = re.findall(r"bloatlab (run [^<\n]*/scenarios/a3\.toml)", html.unescape(page))
     assert say(*shlex.split(again))[0] == 0
     # on a narrow screen, criteria are shown as lists, and phases are still drawn

@@ -80,7 +80,7 @@ def drops(*per_second: int) -> dict[str, list[dict[str, float]]]:
 
 
 def test_the_recommended_buffer_has_a_central_80_percent_too():
-    """In each of ten seeds, the smallest share of all round trips is that of the first: 0.01 to 0.10."""
+    """The smallest share over all round trips counts: that of the first, which is 0.01 to 0.10 in the ten seeds."""
     trips = ASKED["rtt"].axes["rtt_ms"]
     runs = {f"rtt droptail 250 {rtt}": [{"rate_share": 1.0} for _ in range(10)] for rtt in trips}
     runs[f"rtt droptail 250 {trips[0]}"] = [{"rate_share": n / 100} for n in range(1, 11)]
