@@ -237,7 +237,10 @@ def _without_wildcards(folder: str) -> None:
 
 
 def _unused(name: str, kind: str, taken: set[str]) -> str:
-    """Returns the name of a view, followed by `kind` if SQL cannot distinguish it from one of `taken`; extends them."""
+    """Returns the name of a view, followed by `kind` if SQL cannot distinguish it from one of `taken`.
+
+    Adds the returned name to `taken`.
+    """
     more = itertools.chain(["", f" ({kind})"], (f" ({kind} {n})" for n in itertools.count(2)))
     found = next(name + suffix for suffix in more if (name + suffix).casefold() not in taken)
     taken.add(found.casefold())

@@ -147,7 +147,7 @@ def test_points_beyond_the_range_of_x_are_not_drawn():
 
 
 def test_a_point_of_zero_on_a_logarithmic_axis_is_a_triangle_at_its_lower_end():
-    """It has no place on the axis, but it is a value, and its bar has an upper end."""
+    """A value of 0 has no place on the axis, but it is drawn, and its bar has an upper end."""
     points = Series("own", [1.0, 2.0], [0.0, 4.0], "points", band=([0.0, 0.0], [3.0, 9.0]))
     drawn = figure([Panel("p", "x", "y", [points], (0.0, 3.0), (1.0, 10.0), log_y=True)], columns=1)
     axes = drawn.axes[0]

@@ -296,7 +296,7 @@ def device(given: str) -> Device:
 
 
 def _strings(of: Any) -> Iterator[str]:
-    """Yields the strings of a queue in which placeholders are replaced: all but the source of a law in Python."""
+    """Yields the strings of a queue that may contain placeholders: all but the source of a law in Python."""
     match of:
         case str():
             yield of

@@ -66,7 +66,7 @@ def amount(flag: str, text: str, kind: str) -> float:
         given = text.strip()
         outside = quantity(f"{given}{_BARE.get(kind, '')}" if given[-1:].isdigit() else given)
         if kind in _BARE and outside is not None and outside[0] == kind.removeprefix("a "):
-            return float(outside[1])  # too small or too large for the probe; the caller has its own range
+            return float(outside[1])  # outside the core's range; the caller checks its own range
         line = problems(error)[0]
         raise AdviceError(f"{flag} {line.partition(f'{path}: ')[2] or line}") from None
     for part in path.split("."):

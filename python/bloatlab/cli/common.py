@@ -124,8 +124,8 @@ def replaceable(
 ) -> None:
     """Raises `BadInput` if `output` is a file that the command has not written, unless `force` is given.
 
-    `ours` recognises the files of earlier runs, which `kind` names in the message, such as "a table of this sweep". An
-    empty file, a device and a pipe contain nothing that could be lost.
+    `ours` returns whether an earlier run wrote a file. `kind` names such files in the message, for example "a table of
+    this sweep". An empty file, a device and a pipe contain nothing that could be lost.
     """
     if output is None or force or not writing(output, lambda: output.is_file() and output.stat().st_size):
         return

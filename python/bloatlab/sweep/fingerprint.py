@@ -69,7 +69,7 @@ def travelling(*functions: Callable[..., Any]) -> str | None:
     Another process cannot import functions of `__main__`, so their code must be sent to it. Functions whose hash cannot
     be computed are treated in the same way. The result is also None if there are no functions.
 
-    Values are not hashed: they are sent with the functions, or a worker's own runs change them, as in a cache.
+    Values are not hashed: some are sent with the functions, and others, such as caches, change in a worker's own runs.
     """
     found: dict[FunctionType, bool] = {}
     try:
