@@ -143,7 +143,7 @@ def _move_all(moves: Sequence[tuple[Path, Path]]) -> None:
 
 
 def _stale(folder: Path, *, recordings: bool) -> list[Path]:
-    """Returns the files of a result in `folder` that a new one may not have, as paths relative to `folder`."""
+    """Returns the files of a result in `folder` that a new result may lack, as paths relative to `folder`."""
     tables = (folder / TABLES).iterdir() if (folder / TABLES).is_dir() else ()
     found = [path for path in tables if path.suffix.removeprefix(".") in FORMS and path.stem in _NAMES]
     if recordings:
@@ -365,7 +365,7 @@ def read_table(path: Path, text: Iterable[str] = ()) -> pl.DataFrame:
             frame = pl.read_json(source, infer_schema_length=None)
             if not frame.columns:
                 return frame
-            # polars returns the columns in random order if a row has a null, so the first row gives the order
+            # if a row has a null, polars returns the columns in random order; the first row has the right order
             text = files.read_text(path)
             return frame.select(list(json.JSONDecoder().raw_decode(text, text.index("{"))[0]))
         case _:

@@ -258,7 +258,7 @@ def test_a_transport_that_fails_misses_the_case(tmp_path: Path) -> None:
     where = r'endpoint "judged" at 6\.\d+ s: broken_transports\.py:\d+: on_timeout raised ConnectionError: '
     assert re.fullmatch(where + "the connection is lost", reason)
     assert done.tried[0].word == "not met"
-    # a condition that the run therefore does not meet does not excuse the transport: A.5 requires that nothing is lost
+    # the failure also breaks the condition of A.5 that nothing is lost, but the case is "not met" all the same
     file = tmp_path / "fails.py"
     file.write_text(TRANSPORTS.read_text() + FAILS_AT_ONCE)
     (done,) = judged(suite("bbr").only("A.5"), f"{file}:FailsAtOnce")

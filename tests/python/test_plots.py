@@ -130,7 +130,7 @@ def test_limits_of_a_panel_hide_no_data(kind: Literal["line", "step", "points"],
 
 
 def test_panels_with_the_same_limits_stay_comparable():
-    """If data move the limits of one, those of the other move with them; a panel with other limits keeps its own."""
+    """If data move the limits of one panel, panels with the same limits follow; panels with other limits do not."""
     one, two, other = (replace(lines("a", top), y_range=limits) for top, limits in (
         (300.0, (0.0, 100.0)), (90.0, (0.0, 100.0)), (90.0, (0.0, 95.0)),
     ))  # fmt: skip

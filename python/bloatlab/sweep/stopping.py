@@ -115,7 +115,7 @@ def read(data: Mapping[str, Any], seeds: Sequence[int]) -> Until | None:
 
 
 def _with_more(seeds: Sequence[int], most: int) -> list[int]:
-    """Returns `most` seeds: the given ones, then those after the largest. Raises `GridError` if there are too few."""
+    """Returns `most` seeds: `seeds`, then the numbers after the largest. Raises `GridError` if one is too large."""
     last = max(seeds) + most - len(seeds)
     if last > MOST_SEED:
         raise GridError(f"seeds: {max(seeds)} is too large for most_seeds = {most}: the largest seed is {MOST_SEED}")
