@@ -36,8 +36,8 @@ SETTINGS = re.compile(r"```json\n(.*?)\n```\n", re.DOTALL)
 BUFFERS = (*range(1, 31), 40, 60, 100, 400)
 #: The largest size of a packet on the wire, for the bandwidth-delay product in packets.
 PACKET_BYTES = 1500
-#: The time at which the bucket of the fifth question is empty: the uploads start at 5 s, and it lasts 10 MB x 8 / 15
-#: Mbit/s.
+#: The time at which the bucket of the fifth question is empty: the uploads start at 5 s, and the bucket lasts 10 MB x 8
+#: / 15 Mbit/s.
 BUCKET_EMPTY_S = 5 + 80 / 15
 
 Tree = dict[str, Any]
@@ -86,7 +86,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def least_buffer(scenario: Tree, rtt_ms: int, flows: int) -> int:
-    """Returns the least buffer with which, as with each larger one, the upload has 95 % of the best goodput."""
+    """Returns the smallest buffer such that it and all larger ones give at least 95 % of the best goodput."""
     half = f"{rtt_ms / 2}ms"
     sets = {"link.up.delay": half, "link.down.delay": half, "app.upload.traffic.ftp.flows": flows}
     rates = {
@@ -176,7 +176,7 @@ def bucket(scenario: Tree) -> str:
     return _table(["time in the run", "longest wait (s)"], rows)
 
 
-#: What stands between the markers of the page with the answers, in the order of the questions.
+#: The functions that write the text between the markers of the page with the answers, in the order of the questions.
 TABLES: dict[str, Callable[[Tree], str]] = {
     "buffers": buffers,
     "losers": losers,
@@ -198,7 +198,10 @@ BLANKS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
 
 
 def handout(asked: Sequence[Question]) -> str:
-    """Returns the questions without their answers, each with an empty table; headings would need a second page."""
+    """Returns the questions without their answers, each with an empty table.
+
+    The titles are bold text, because headings would need a second page.
+    """
     parts: list[str] = []
     for place, (one, (head, firsts)) in enumerate(zip(asked, BLANKS.values(), strict=True), 1):
         blank = _table(head, [[first, *[""] * (len(head) - 1)] for first in firsts])

@@ -117,7 +117,7 @@ STYLE = """.md-typeset img { background: #fff; }
   .md-typeset .keys table:not([class]) td:last-child { display: block; }
 }
 """
-#: On these pages all tables describe keys, and on the others those with the header of `KEY_TABLE`.
+#: On these pages, all tables describe keys; on other pages, only the tables with the header in `KEY_TABLE`.
 KEY_PAGES = ("scenario", "disciplines/", "applications/")
 ANY_TABLE = re.compile(r"^(?:\|.*\n)+", re.MULTILINE)
 KEY_TABLE = re.compile(r"^\| \w+ \| unit \| meaning \|\n(?:\|.*\n)+", re.MULTILINE)

@@ -481,7 +481,7 @@ def live(
     """Run a scenario (canonical JSON) live; see `bloatlab.live.run`. The GIL is released except during `look`.
 
     `look` is called about ten times a second with the state of the run; an exception in it ends the run and is raised.
-    Raises `ScenarioError` and `LiveError`; `RuntimeError` for a bug in one of its threads.
+    Raises `ScenarioError` and `LiveError`; `RuntimeError` for a bug in one of the bench's threads.
     """
 
 def live_clean() -> int:

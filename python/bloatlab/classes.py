@@ -101,7 +101,10 @@ class UserClass:
         return values
 
     def stored(self, given: Mapping[str, Any], path: str) -> dict[str, Any]:
-        """Returns what `parameters` returns, for a scenario, which holds no infinite numbers. Raises `ClassError`."""
+        """Returns the values of `parameters`, for storing them in a scenario.
+
+        Raises `ClassError`, also for a default that is infinite or NaN, which a scenario cannot hold.
+        """
         values = self.parameters(given, path)
         for name, value in values.items():
             if isinstance(value, float) and not math.isfinite(value):

@@ -424,7 +424,7 @@ class Flow(_Part):
     def sent(self, direction: Literal["forward", "reverse"] = "forward") -> dict[str, int]:
         """Returns `delivered`, `retransmits`, `timeouts` and `marks`, summed over all connections of the flow so far.
 
-        The sums are those of its clients; with "reverse", those of its servers. Raises `ScenarioError`.
+        The sums are those of the flow's clients; with "reverse", those of its servers. Raises `ScenarioError`.
         """
         if direction not in ("forward", "reverse"):
             raise ScenarioError([f'direction: {_shown(direction)} is not valid; expected "forward" or "reverse"'])

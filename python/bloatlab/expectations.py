@@ -7,7 +7,7 @@
 
 With several seeds, the condition must hold for the whole 95 % interval of the mean (Student's t); the interval is
 clipped at 0, because no number in a summary is negative. With one seed, the run's value is tested. A missing value
-fails the condition: for example, a call of which nothing arrived or was dropped has no MOS.
+fails the condition: for example, a call has no MOS if none of its packets arrived or was dropped.
 """
 
 import json
@@ -105,7 +105,7 @@ def judge(
     """Judges the expectations at one grid point from its runs with different seeds. Raises `NothingExpectedError`.
 
     Each of `rows` contains the numbers in the summary of one run, by dotted path. If a live run is not `valid`, no
-    value is judged, and a number that the summary does not contain is only missing.
+    value is judged, and a number that the summary does not contain raises no error.
     """
     known = list(dict.fromkeys(path for row in rows for path in row))
     verdicts: list[Verdict] = []

@@ -151,7 +151,10 @@ _PAGE_MARK = b'<meta name="generator" content="bloatlab">'
 
 
 def drawn_here(path: Path) -> bool:
-    """Returns whether bloatlab wrote this page or figure. A page that only contains a figure of bloatlab is not one."""
+    """Returns whether bloatlab wrote this page or figure.
+
+    A page of another program does not count, even if it contains a figure of bloatlab.
+    """
     if (mark := _MARKS.get(path.suffix.lower())) is not None:
         return has(path, mark)
     return has(path, _PAGE_MARK, before=re.compile(rb"<(body|svg)\b", re.IGNORECASE))

@@ -143,7 +143,7 @@ def document(result: Result, *, title: str = "", source: str | Path = "") -> dic
 def _series_names(result: Result) -> Mapping[str, str]:
     """Returns flent's name for the series of each application; empty if the scenario is not one of flent's tests.
 
-    Another scenario with the name of a test lacks some of the test's applications, or is too short.
+    A scenario with the name of a test is not that test if it lacks one of the test's applications, or is too short.
     """
     of = WORKLOADS.get(result.scenario.name)
     if of is None or float(result.summary["duration_s"]) <= of.beside():

@@ -170,7 +170,10 @@ class Views:
         return link
 
     def _distinct(self, file: Path, store: Store) -> Path:
-        """Returns a part, or a copy without the columns that SQL cannot distinguish. All runs of a part have them."""
+        """Returns the file of a part, or of a copy without the columns that SQL cannot distinguish.
+
+        All runs of a part have the same columns.
+        """
         names = [names for names in _alike(pl.read_parquet_schema(file)) if len(names) > 1]
         if not names:
             return file
@@ -234,7 +237,10 @@ def _without_wildcards(folder: str) -> None:
 
 
 def _unused(name: str, kind: str, taken: set[str]) -> str:
-    """Returns the name of a view, followed by `kind` if SQL cannot distinguish it from one of `taken`; extends them."""
+    """Returns the name of a view, followed by `kind` if SQL cannot distinguish it from one of `taken`.
+
+    Adds the returned name to `taken`.
+    """
     more = itertools.chain(["", f" ({kind})"], (f" ({kind} {n})" for n in itertools.count(2)))
     found = next(name + suffix for suffix in more if (name + suffix).casefold() not in taken)
     taken.add(found.casefold())

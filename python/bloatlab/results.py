@@ -143,7 +143,7 @@ def _move_all(moves: Sequence[tuple[Path, Path]]) -> None:
 
 
 def _stale(folder: Path, *, recordings: bool) -> list[Path]:
-    """Returns the files of a result in `folder` that a new one may not have, as paths relative to `folder`."""
+    """Returns the files of a result in `folder` that a new result may lack, as paths relative to `folder`."""
     tables = (folder / TABLES).iterdir() if (folder / TABLES).is_dir() else ()
     found = [path for path in tables if path.suffix.removeprefix(".") in FORMS and path.stem in _NAMES]
     if recordings:
@@ -348,21 +348,24 @@ def table_text(frame: pl.DataFrame, form: Literal["csv", "json"]) -> str:
 
 
 def read_table(path: Path, text: Iterable[str] = ()) -> pl.DataFrame:
-    """Reads a frame that `write_table` wrote. In CSV, the columns `text` contain strings, also if all are digits."""
+    """Reads a frame that `write_table` wrote.
+
+    In CSV, the columns named in `text` are read as strings, even if all values consist of digits.
+    """
     source = path if files.utf_8(str(path)) == str(path) else io.BytesIO(path.read_bytes())  # polars needs UTF-8 paths
     match path.suffix:
         case ".csv":
             frame = pl.read_csv(
                 source, infer_schema_length=None, schema_overrides=dict.fromkeys(text, pl.String), glob=False
             )
-            # removes the quotes that `csv_text` added to column names, and those of CSV that polars leaves in names
+            # removes the quotes that `csv_text` added to column names, and the doubled quotes of CSV that polars leaves
             names = {name: name.removeprefix(_QUOTE).replace('""', '"') for name in frame.columns}
             return frame.rename(names).with_columns(pl.selectors.string().str.strip_prefix(_QUOTE))
         case ".json":
             frame = pl.read_json(source, infer_schema_length=None)
             if not frame.columns:
                 return frame
-            # polars returns the columns in random order if a row has a null, so the first row gives the order
+            # if a row has a null, polars returns the columns in random order; the first row has the right order
             text = files.read_text(path)
             return frame.select(list(json.JSONDecoder().raw_decode(text, text.index("{"))[0]))
         case _:
@@ -381,7 +384,7 @@ def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
         frame = pl.DataFrame({column: [] for column in _COLUMNS.get(table, "").split()})
     if table in {"links", *_COLUMNS}:
         types = {column: column_type(table, column) for column in frame.columns}
-    else:  # a trace has columns of its own; in JSON, those of numbers that are all missing are read as nulls only
+    else:  # a trace has columns of its own; a column without numbers is read from JSON as nulls
         types = {column: pl.Float64 for column, kind in frame.schema.items() if kind == pl.Null}
         types |= {column: pl.UInt64 for column in ("flow", "connection") if column in frame.columns}
     return frame.cast(types).with_columns(pl.selectors.float().fill_null(math.nan))  # pyright: ignore[reportArgumentType]

@@ -177,7 +177,10 @@ def from_dict(data: ScenarioDict, *, source: str = "scenario", sets: Sets = ()) 
 
 
 def _json(given: object) -> str:
-    """Writes a scenario of plain values as JSON. Raises `ScenarioError` if it is no table or contains other values."""
+    """Writes a scenario of plain values as JSON.
+
+    Raises `ScenarioError` if `given` is not a table, or contains values that are not plain.
+    """
     if not isinstance(given, Mapping):
         valid = "a Scenario, the path of a file, the name of a workload, or a table of plain values"
         raise ScenarioError([f"scenario: {given!r:.80} is not valid; expected {valid}"])
@@ -185,10 +188,10 @@ def _json(given: object) -> str:
         text = json.dumps(given, default=_plain_value)
     except ScenarioError:
         raise
-    except (TypeError, ValueError, RecursionError) as error:  # a key that is no text; a list in itself
+    except (TypeError, ValueError, RecursionError) as error:  # such as a key that is not a string; a list inside itself
         why = str(error)
         raise ScenarioError([f"scenario: {why[:1].lower()}{why[1:]}"]) from None
-    if "Infinity" in text or "NaN" in text:  # numbers that JSON lacks, or names
+    if "Infinity" in text or "NaN" in text:  # JSON lacks these numbers; but a name may contain the words
         _check_finite(json.loads(text), "scenario")
     return text
 

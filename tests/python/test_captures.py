@@ -149,7 +149,7 @@ def test_no_file_of_the_user_is_deleted_or_replaced(tmp_path: Path, monkeypatch:
     both.mkdir()
     bloatlab.run(line, captures=both, packets=both)
     assert {path.name for path in both.iterdir()} == {"left.pcap", "right.pcap", "00000.parquet"}
-    # the next run, as of a script that is repeated, replaces what the last one has written
+    # a second run into the same folders, such as that of a repeated script, replaces the files of the first
     for seed in (1, 2):
         bloatlab.run(line, seed, captures=tmp_path / "pcaps", packets=tmp_path / "packets")
     alone = tmp_path / "alone"

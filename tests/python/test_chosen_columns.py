@@ -79,7 +79,7 @@ def test_what_a_plot_leaves_out_is_named(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_measure_is_a_headline_only_if_users_would_notice_it():
-    # the default is the time in queue; 0.0083 ms in the idle direction were the headline of a newcomer's report
+    # the time in queue is the default, but users do not notice 0.0083 ms in the idle direction
     rows = [
         {"queue": queue, "seed": 1, "links.down.sojourn_ms.p99": down, "links.down.utilisation": use,
          "apps.call.voip.mos": mos, **{f"other{n}": 1.0 for n in range(20)}}

@@ -126,7 +126,8 @@ def test_congestion_without_a_threshold_keeps_the_window(reduction: str):
     assert up["dropped_packets"] > 0
     assert congested
     assert max(seen) < 1000
-    # an instant reduction sets the window to the threshold, which is the window; the others follow the data in flight
+    # only an instant reduction sets the window to the threshold, which here equals the window; the other reductions
+    # follow the data in flight
     if reduction == "instant":
         assert seen[-1] >= congested[-1] - 1
 
@@ -136,7 +137,7 @@ def test_congestion_without_a_threshold_keeps_the_window(reduction: str):
 
 def test_an_object_may_hold_a_run_of_its_own():
     class Planner:
-        """A controller with a model of its line, of which it sets the window in its first flight."""
+        """A controller that sets its window by a simulation of its line."""
 
         def __init__(self) -> None:
             self.model = bloatlab.open(LINE)

@@ -77,7 +77,7 @@ def test_what_people_feel_comes_before_what_is_counted_and_what_nobody_notices()
 
 
 def test_what_nobody_notices_is_about_equal_and_comes_last():
-    # two runs of a newcomer: 0.4 us of delay, 0.002 of a MOS and 8 us in a queue were "better" or "worse"
+    # changes of 0.4 us of delay, 0.002 of a MOS and 8 us in a queue are neither "better" nor "worse"
     paths = ("apps.call.voip.mos", "apps.call.delay_ms.p99", "links.down.sojourn_ms.p99", "links.up.sojourn_ms.p99")
     paths += ("links.up.utilisation",)
     values = ((4.309, 20.03, 0.008324, 30.0, 0.9521), (4.307, 20.02956, 0.0, 40.0, 0.9522))

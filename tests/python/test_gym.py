@@ -276,7 +276,7 @@ def test_names_may_have_dots_and_an_outage_is_no_error(name: str, arguments: dic
     assert {info[used] for info in lost} == {0.0}
     assert seen[-1][4]["time"] == 5.0
     if name == AQM:
-        # the time to drain is that at the rate before the outage
+        # the time to drain is computed with the rate before the outage
         waiting = made(name, scenario=OUTAGE).unwrapped
         _, info = waiting.reset(seed=1)
         while waiting.simulation.now < 2.0:

@@ -84,8 +84,8 @@ def test_a_step_lasts_at_least_a_nanosecond():
         assert info["time"] == env.unwrapped.simulation.now == pytest.approx(start + 1e-9, abs=1e-12)  # type: ignore[attr-defined]
 
 
-#: A rate that falls and returns within a step of 1 s, and one that rises soon after the beginning of a step. A change
-#: at the start and one of another link change nothing.
+#: A rate that falls and returns within a step of 1 s, and one that rises soon after the beginning of a step. The change
+#: at the start does not change the rate.
 CHANGES = [
     {"at": "0s", "delay": "1ms"},
     {"at": "2.3s", "rate": "2mbit"},

@@ -64,7 +64,7 @@ def test_a_suite_writes_its_page_and_the_scenarios_that_were_run(say: Say, tmp_p
     assert [(s.get("tests"), s.get("failures")) for s in suites] == [(str(len(case["criteria"])), "0")]
     page = (out / "index.html").read_text()
     assert "The document" in page
-    # both commands are for the folder in which this one ran
+    # the commands on the page work in the folder in which `judge` was called
     (again,) = re.findall(r"bloatlab (run [^<\n]*/scenarios/a3\.toml)", html.unescape(page))
     assert say(*shlex.split(again))[0] == 0
     # on a narrow screen, criteria are shown as lists, and phases are still drawn
@@ -258,7 +258,7 @@ def test_a_transport_that_fails_misses_the_case(tmp_path: Path) -> None:
     where = r'endpoint "judged" at 6\.\d+ s: broken_transports\.py:\d+: on_timeout raised ConnectionError: '
     assert re.fullmatch(where + "the connection is lost", reason)
     assert done.tried[0].word == "not met"
-    # a condition that the run therefore does not meet does not excuse the transport: A.5 requires that nothing is lost
+    # the failure also breaks the condition of A.5 that nothing is lost, but the case is "not met" all the same
     file = tmp_path / "fails.py"
     file.write_text(TRANSPORTS.read_text() + FAILS_AT_ONCE)
     (done,) = judged(suite("bbr").only("A.5"), f"{file}:FailsAtOnce")

@@ -1,7 +1,8 @@
 """Impairments on the live bench: real datagrams cross a link, and captures on both sides show their fates.
 
 Bounds are computed. For counts, they are `Z` standard deviations around the mean that follows from the parameter; for
-delays, they include the largest lateness of the run; tests of delays are marked `alone`, so that it is small.
+delays, they include the largest lateness of the run; tests of delays are marked `alone`, so that this lateness is
+small.
 """
 
 from __future__ import annotations

@@ -129,13 +129,13 @@ def test_a_round_trip_is_typed_key_by_key(page: Open):
         settled(found, lambda v=value: types(v))
         assert delays(found) == [half, half], value
     assert row.locator("input[type=range]").get_attribute("aria-valuetext") == "30 ms"
-    # after a pause within the value, its beginning is an error; the scenario and its run are as before
+    # after a pause, "1" is an error, although it may be the beginning of a value; the scenario and its run stay
     types("1")
     found.page.wait_for_selector("[aria-invalid=true]")
     assert '"1" is not valid; expected a duration with its unit' in row.locator(".error").inner_text()
     assert not found.page.is_visible("#stale")
     assert delays(found) == ["15ms", "15ms"]
-    # another run beside it leaves the value of the scenario in the field, too
+    # if another run is added beside this one, the field shows the value of the scenario again
     for act in (
         lambda: found.page.click("#pin"),
         lambda: found.page.select_option("select[aria-label='run another discipline beside']", "codel"),
@@ -145,7 +145,7 @@ def test_a_round_trip_is_typed_key_by_key(page: Open):
         assert found.page.locator(".error:not(:empty), [aria-invalid=true]").count() == 0
         types("1")
         found.page.wait_for_selector("[aria-invalid=true]")
-    # another change leaves the value of the scenario in the field
+    # after a change of another key, the field shows the value of the scenario again
     settled(found, lambda: found.page.select_option('[data-path="link.up.queue"] > select', "codel"))
     assert text.input_value() == "30ms"
     assert not found.page.is_visible("#stale")
@@ -154,11 +154,11 @@ def test_a_round_trip_is_typed_key_by_key(page: Open):
     settled(found, lambda: found.page.locator('[data-path="link.up.rate"] input[type=text]').fill("6mbit"))
     assert text.input_value() == "30ms"
     assert found.page.locator(".error:not(:empty)").count() == 0
-    # leaving the field applies the value at once, so that another experiment does not get it
+    # leaving the field applies its value at once, so that the value is not applied to a later experiment
     types("60ms", 0)
     settled(found, lambda: found.page.locator('[data-path="link.up.rate"] input[type=text]').fill("7mbit"))
     assert delays(found) == ["30ms", "30ms"]
-    # an edit passes "0ms", which would lose the ratio of the delays
+    # "0ms", through which this edit passes, must not lose the ratio of the two delays
     settled(found, lambda: found.page.evaluate("bloatlab.set('link.down.delay', '10ms'), bloatlab.run()"))
     edit = "e => ['0ms', '80ms'].forEach(v => { e.value = v; e.dispatchEvent(new Event('input', { bubbles: true })); })"
     settled(found, lambda: text.evaluate(edit))

@@ -130,7 +130,7 @@ def test_limits_of_a_panel_hide_no_data(kind: Literal["line", "step", "points"],
 
 
 def test_panels_with_the_same_limits_stay_comparable():
-    """If data move the limits of one, those of the other move with them; a panel with other limits keeps its own."""
+    """If data move the limits of one panel, panels with the same limits follow; panels with other limits do not."""
     one, two, other = (replace(lines("a", top), y_range=limits) for top, limits in (
         (300.0, (0.0, 100.0)), (90.0, (0.0, 100.0)), (90.0, (0.0, 95.0)),
     ))  # fmt: skip
@@ -147,7 +147,7 @@ def test_points_beyond_the_range_of_x_are_not_drawn():
 
 
 def test_a_point_of_zero_on_a_logarithmic_axis_is_a_triangle_at_its_lower_end():
-    """It has no place on the axis, but it is a value, and its bar has an upper end."""
+    """A value of 0 has no place on the axis, but it is drawn, and its bar has an upper end."""
     points = Series("own", [1.0, 2.0], [0.0, 4.0], "points", band=([0.0, 0.0], [3.0, 9.0]))
     drawn = figure([Panel("p", "x", "y", [points], (0.0, 3.0), (1.0, 10.0), log_y=True)], columns=1)
     axes = drawn.axes[0]

@@ -234,13 +234,13 @@ def test_if_nothing_is_good_enough_the_best_is_compared_with_today_and_close_one
     assert done.failing
     assert done.best is done.lead
     assert (done.best.option.name, done.today.option.name) == ("droptail 1 s", "droptail 2 s")
-    # they are not separated and 5 points or less apart, and yet the longer one is neither chosen nor as good
+    # the buffers are not separated and at most 5 points apart, but the longer one is neither chosen nor called as good
     (other,) = done.others
     assert (other.verdict, other.by.mean <= CLOSE) == ("not separated", True)
     assert limits(done) == (done.best.option.size,) * 3
     assert "at best" not in done.sentence
     assert "Today's setting is drop-tail with 2 s of buffer. Call MOS 1." in done.sentence
-    # the same race with more points, in which the default is close enough
+    # if the best setting were good enough, the default would be close enough to be chosen
     assert preferred(done.question, done.raced).option.name == "droptail 2 s"
 
 

@@ -26,7 +26,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def test_an_interval_needs_three_seeds_and_stays_within_what_is_possible(small: Path, tmp_path: Path):
-    """Two seeds gave a MOS of up to 14, and bars across the whole figure."""
+    """With two seeds, no interval is shown; with three, the interval is clipped to the possible values."""
     done = quick(small, rtt="40ms", seeds=2, seconds=5.0)
     few = done.judged[0]
     wide = interval([1.0, 4.5, 4.4])

@@ -80,7 +80,7 @@ def drops(*per_second: int) -> dict[str, list[dict[str, float]]]:
 
 
 def test_the_recommended_buffer_has_a_central_80_percent_too():
-    """In each of ten seeds, the smallest share of all round trips is that of the first: 0.01 to 0.10."""
+    """The smallest share over all round trips counts: that of the first, which is 0.01 to 0.10 in the ten seeds."""
     trips = ASKED["rtt"].axes["rtt_ms"]
     runs = {f"rtt droptail 250 {rtt}": [{"rate_share": 1.0} for _ in range(10)] for rtt in trips}
     runs[f"rtt droptail 250 {trips[0]}"] = [{"rate_share": n / 100} for n in range(1, 11)]
@@ -89,7 +89,7 @@ def test_the_recommended_buffer_has_a_central_80_percent_too():
 
 
 def test_a_slip_of_the_paper_is_not_the_value_that_is_judged():
-    """The paper's first sentence gives 16 % for 20 sessions; the second gives more than 50 %, which it means."""
+    """For 20 sessions, one sentence of the paper gives 16 %. The next gives more than 50 %, which is what it means."""
     cell = next(c for c in STUDY.scorecard({}).cells if c.case == "hash 256 queues, 20 sessions")
     assert cell.published == (50.0,)
     assert cell.accepted() == "at least 50"

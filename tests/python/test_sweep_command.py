@@ -217,7 +217,8 @@ def test_where_is_a_list(scenario_file: Path):
 
 
 def test_advice_about_a_grid_is_in_the_form_of_a_grid(grid: Path, capsys: pytest.CaptureFixture[str]):
-    # the scenario has droptail, so a parameter of PIE needs the whole queue; --set is no help in a file
+    # the scenario has droptail, so PIE's target can only be set with the whole queue. The advice is a line of the file,
+    # not an option --set
     grid.write_text(GRID.replace('"link.up.queue" = { codel = {} }', '"link.up.queue.pie.target" = "9ms"'))
     assert call(["sweep", str(grid)]) == 2
     err = capsys.readouterr().err
@@ -260,10 +261,10 @@ def test_an_axis_without_effect_is_refused(grid: Path):
     grid.write_text(f'{rates}"link.down.rate" = ["2mbit"]\n')
     with pytest.raises(grid_file.GridError, match=r"toml: axes\.rate: 1mbit and 5mbit give the same scenario at every"):
         grid_file.load(grid)
-    # the rate still determines that of the other direction
+    # without the axis of link.down.rate, `rate` still determines this rate
     grid.write_text(rates)
     assert len({p.scenario.hash for p in grid_file.load(grid).grid.points()}) == 4
-    # values may be equal if others differ
+    # two values of an axis may give the same scenario, if another value gives a different one
     grid.write_text('scenario = "rrul"\naxes.rate = ["1mbit", "1000kbit", "2mbit"]\n')
     assert len({p.scenario.hash for p in grid_file.load(grid).grid.points()}) == 2
     with pytest.raises(grid_file.GridError, match=r"^axes\.rate: 1mbit and 1000kbit give the same scenario"):

@@ -179,7 +179,7 @@ def test_a_baseline_on_a_zipped_axis(grid: Path, tmp_path: Path, capsys: pytest.
 def test_axes_that_vary_together_but_are_not_zipped_are_not_compared(
     grid: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], against: str, other: str
 ):
-    # each rate is left with another queue
+    # these conditions leave one queue for each rate, and a different one
     where = ["link.up.rate == 1mbit or queue == codel", "link.up.rate == 5mbit or queue == small"]
     grid.write_text(f"where = {where}{GRID}")
     assert call(["sweep", str(grid), "--against", against]) == 2

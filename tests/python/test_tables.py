@@ -57,7 +57,7 @@ def test_running_mean_does_not_sag_at_the_ends():
 
 
 def test_running_mean_of_fewer_values_than_the_window():
-    """It has one value for each value, like any other; numpy's "same" returns one for each bin of the window."""
+    """The result has one value for each given value; numpy's "same" would return one for each bin of the window."""
     assert running_mean(np.array([1.0, 2.0, 6.0]), 5).tolist() == [3.0, 3.0, 3.0]
     assert running_mean(np.array([1.0, 5.0]), 3).tolist() == [3.0, 3.0]
     for n, bins in ((7, 2), (7, 3), (7, 4), (7, 7)):

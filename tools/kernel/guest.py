@@ -51,7 +51,10 @@ def measure(spec: dict[str, Any]) -> dict[str, float]:
 
 
 def _dice(spec: dict[str, Any], name: str) -> random.Random:
-    """Returns the random numbers of one purpose. Starts are those of bloatlab for the same seed (validate/build.py)."""
+    """Returns the generator of random numbers for one purpose.
+
+    The starts are those of bloatlab with the same seed (validate/build.py).
+    """
     return random.Random(f"validate/{spec['name']}/{spec['seed']}/{name}")  # noqa: S311
 
 

@@ -167,8 +167,8 @@ def _scaled(text: str) -> int:
     return int(float(text) * 256)
 
 
-#: dualpi2's attributes (TCA_DUALPI2_*) by the words of tc: the number, and the function that reads the value; the
-#: numbers of attributes of one byte; and the number and value that a word stands for.
+#: dualpi2's attributes (TCA_DUALPI2_*), by tc's keywords. `_U32`: the number of an attribute, and the function that
+#: reads its value. `_U8`: the number of an attribute of one byte. `_FLAGS`: the number and value of a keyword.
 _U32: dict[str, tuple[int, Callable[[str], int]]] = {
     "limit": (1, int),
     "memory_limit": (2, int),
@@ -250,7 +250,7 @@ Counters = dict[str, float]
 
 
 class Qdisc:
-    """The counters of the discipline with handle 10: of a device."""
+    """The counters of the discipline that has the handle `10:` on a device."""
 
     def __init__(self, host: str, device: str) -> None:
         with namespace(host):

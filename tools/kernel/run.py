@@ -96,7 +96,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def run(kernel: Path, runs: Path, name: str, scenario: Mapping[str, Any], seed: int) -> dict[str, float | None] | None:
-    """Measures one scenario with one seed, or returns what an earlier command measured. Returns None if it failed."""
+    """Measures one scenario with one seed, or returns an earlier command's values. Returns None if the run failed."""
     files = {part: runs / f"{name}.{seed}.{part}" for part in ("spec", "out", "log", "init")}
     spec = json.dumps({k: v for k, v in {**scenario, "name": name, "seed": seed}.items() if k != "metrics"})
     if not files["spec"].exists() or files["spec"].read_text() != spec:

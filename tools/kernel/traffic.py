@@ -40,16 +40,16 @@ class Clock:
         self._selector.register(self._timer, selectors.EVENT_READ, lambda: os.read(self._timer, 8))
 
     def at(self, when: float, action: Action) -> None:
-        """Calls `action` at a time of `time.monotonic()`; actions of equal times in the order of the calls."""
+        """Calls `action` at a time of `time.monotonic()`; actions with equal times run in the order of the calls."""
         self._count += 1
         heapq.heappush(self._timers, (when, self._count, action))
 
     def readable(self, sock: socket.socket, action: Action) -> None:
-        """Calls `action` while a socket can be read, and no longer if it can be written."""
+        """Calls `action` whenever a socket can be read. Replaces the socket's earlier action."""
         self._watch(sock, selectors.EVENT_READ, action)
 
     def writable(self, sock: socket.socket, action: Action) -> None:
-        """Calls `action` while a socket can be written, and no longer if it can be read."""
+        """Calls `action` whenever a socket can be written. Replaces the socket's earlier action."""
         self._watch(sock, selectors.EVENT_WRITE, action)
 
     def _watch(self, sock: socket.socket, events: int, action: Action) -> None:
@@ -200,7 +200,7 @@ class Datagrams:
 
 
 class Pages:
-    """Every 2 s, h2 connects to h1, sends a request, and reads a page. `found` has the begin and the time of each."""
+    """Every 2 s, h2 connects to h1, sends a request, and reads a page. `found` has the start and duration of each."""
 
     def __init__(self, clock: Clock, controller: str, zero: float, end: float) -> None:
         self.found: list[tuple[float, float]] = []

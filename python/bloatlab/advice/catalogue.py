@@ -33,16 +33,16 @@ LINKS = ("modem", "modem31", "line")
 #: The largest weight of a measure.
 MOST_WEIGHT = 1_000_000
 
-#: The largest AQM Latency Target (ms), which is an octet of a modem's configuration file.
+#: The largest AQM Latency Target (ms): a modem's configuration file has one octet for it.
 MOST_TARGET_MS = 255
 
 #: The largest number of digits after the decimal point with which a measure is shown.
 MOST_DIGITS = 9
 
-#: Stands for a number in a device's queue.
+#: Matches a placeholder in a device's queue, such as {bytes}, which is replaced by a number.
 PLACEHOLDER = r"\{(bytes|packets|rate)\}"
 
-#: The values of a link that are computed from its summary, not a part of it.
+#: Values of a link that are not in its summary, but computed from the summary.
 OF_LINKS = ("share_percent", "dropped_percent")
 
 
@@ -58,8 +58,8 @@ class Discipline:
     line's rate. `buffers` lists the buffer sizes to try. An entry is a size ("50ms", "417p", "60KB"), a multiple of the
     maximum bandwidth-delay product ("4bdp"), or "around", which means a series of sizes around the bandwidth-delay
     products. No buffer is smaller than `least`, which is a size, too. A discipline that is not `settable` is shown
-    alongside the others, but never recommended; `note` says why. `aqm_target_ms` is the AQM Latency Target that a
-    modem's configuration file sets; `words` does not repeat it.
+    alongside the others, but never recommended; `note` says why. `words` is the name without the AQM Latency Target,
+    which is `aqm_target_ms`, if a modem's configuration file sets one.
     """
 
     name: str
@@ -296,7 +296,7 @@ def device(given: str) -> Device:
 
 
 def _strings(of: Any) -> Iterator[str]:
-    """Yields the strings of a queue in which placeholders are replaced: all but the source of a law in Python."""
+    """Yields the strings of a queue that may contain placeholders: all but the source of a law in Python."""
     match of:
         case str():
             yield of

@@ -34,9 +34,9 @@ PLANT_S = 0.001
 #: because modems request bytes and the CMTS grants bytes: 32 ACKs would be less than 4 % of 48 kB.
 TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 
-#: Channels of a DOCSIS 3.1 modem. Upstream: `MINISLOTS` minislots of 48 bytes in each frame of 135 us, the default of
-#: `docsis31`, which is 668 Mbit/s. Downstream: `CHANNEL` bit/s, its default, too. For faster lines, both channels are
-#: widened to `ROOM` times the highest rate, as if channels were bonded, so that the channel is not the bottleneck.
+#: Channels of a DOCSIS 3.1 modem. Upstream: `MINISLOTS` minislots of 48 bytes in each frame of 135 us, which is 668
+#: Mbit/s. Downstream: `CHANNEL` bit/s. Both are the defaults of `docsis31`. For faster lines, both channels are widened
+#: to `ROOM` times the highest rate, as if channels were bonded, so that the channel is not the bottleneck.
 MINISLOTS, MINISLOT_BPS, CHANNEL, ROOM = 235, 48 * 8 / 135e-6, 1.7e9, 2.0
 
 #: Bytes of IP packets that a DOCSIS 3.1 link carries for each byte of its rate, in packets of 1500 bytes: upstream and
@@ -52,7 +52,7 @@ _PROBE: ScenarioDict = {
     "duration": "1s",
     "link": {"x": {"from": "a", "to": "b", "rate": "1mbit", "shaper": {"max_sustained_rate": "1mbit"}}},
 }
-#: The unit of a number without one.
+#: The unit of a number that is given without a unit.
 _BARE = {"a rate": "bit", "a size": "B"}
 _PATHS = {"a rate": "link.x.rate", "a duration": "link.x.delay", "a size": "link.x.shaper.max_traffic_burst"}
 
@@ -66,7 +66,7 @@ def amount(flag: str, text: str, kind: str) -> float:
         given = text.strip()
         outside = quantity(f"{given}{_BARE.get(kind, '')}" if given[-1:].isdigit() else given)
         if kind in _BARE and outside is not None and outside[0] == kind.removeprefix("a "):
-            return float(outside[1])  # too small or too large for the probe; the caller has its own range
+            return float(outside[1])  # outside the core's range; the caller checks its own range
         line = problems(error)[0]
         raise AdviceError(f"{flag} {line.partition(f'{path}: ')[2] or line}") from None
     for part in path.split("."):

@@ -8,10 +8,10 @@ A discipline's `buffers` may contain:
     417p        417 packets of 1500 bytes (1514 in tc)
     60KB        60 000 bytes
 
-The sizes that the device's `today` and `standard` name are added. A smaller size than two full packets becomes two full
-packets, or the discipline's `least` if that is larger; but too small a number of packets is refused, because the
-setting's name contains it. If two sizes are within a twelfth of each other, only one is kept, preferably today's, then
-one that a standard names, then a BDP or a size given in packets or bytes.
+The sizes that the device's `today` and `standard` name are added. The minimum is two full packets, or the discipline's
+`least` if that is larger. A size below the minimum is raised to it, except a number of packets: it is refused, because
+the setting's name contains the number. If two sizes are within a twelfth of each other, only one is kept, preferably
+today's, then one that a standard names, then a BDP or a size given in packets or bytes.
 
 If a device's setting applies to both directions, the downstream uses the same discipline. Its buffer has the same
 number of packets or bytes if the device's file gives the size in these units; otherwise, both buffers drain in the same

@@ -15,7 +15,7 @@ from bloatlab.advice.recommendation import Recommendation, share_of
 from bloatlab.advice.score import Judged, of_direction
 from bloatlab.tables import counted, number
 
-#: The use of the line that is worth a remark, in percent of its capacity.
+#: The smallest additional use of the line that is worth a remark, in percent of the line's capacity.
 MORE = 5.0
 
 

@@ -94,7 +94,7 @@ def reading(path: Path, read: Callable[[], T]) -> T:
         return read()
     except OSError as error:
         place = Path(error.filename or path)
-        if isinstance(error, NotADirectoryError):  # the file above it is meant
+        if isinstance(error, NotADirectoryError):  # a folder in the path is a file; report that file
             place = next((above for above in place.parents if above.is_file()), place)
         hint = near(place) if isinstance(error, FileNotFoundError) else ""
         if isinstance(error, IsADirectoryError) and (place / "summary.json").exists():
@@ -124,8 +124,8 @@ def replaceable(
 ) -> None:
     """Raises `BadInput` if `output` is a file that the command has not written, unless `force` is given.
 
-    `ours` recognises the files of earlier runs, which `kind` names in the message, such as "a table of this sweep". An
-    empty file, a device and a pipe contain nothing that could be lost.
+    `ours` returns whether an earlier run wrote a file. `kind` names such files in the message, for example "a table of
+    this sweep". An empty file, a device and a pipe contain nothing that could be lost.
     """
     if output is None or force or not writing(output, lambda: output.is_file() and output.stat().st_size):
         return
@@ -165,11 +165,11 @@ def saved(
     *,
     failed: Callable[[Path], None] = lambda _: None,
 ) -> tuple[Result, float]:
-    """Makes a run and, if `folder` is given, saves its result there, instead of an earlier result.
+    """Makes a run and, if `folder` is given, saves its result there, replacing an earlier result.
 
-    `run` receives the folder for captures and packets, which is None without `folder`. After an error or Ctrl-C,
-    `failed` is called with it before it is removed. Returns the result and the wall time of the run in seconds. Raises
-    `BadInput` if the folder cannot be written.
+    `run` receives the folder for captures and packets, which is None without `folder`. After an error or Ctrl-C, this
+    folder is removed, but `failed` is called with its path first. Returns the result and the wall time of the run in
+    seconds. Raises `BadInput` if `folder` cannot be written.
     """
 
     def save() -> tuple[Result, float]:

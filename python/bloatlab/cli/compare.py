@@ -42,7 +42,7 @@ class _Case:
 
 
 def command(
-    *files: str | Path,  # str keeps the ./ of a file with the name of the study; shells complete a Path
+    *files: str | Path,  # str keeps the ./ of a file named like the study; for Path, shells complete file names
     sets: Sets = (),
     output: Output = None,
     form: TextJson = "text",
@@ -112,7 +112,7 @@ def _cases(name: Path | str, sets: Sequence[str], seconds: int | None, only: Seq
 
 
 def _distinct(named: Sequence[tuple[Path | str, _Case]]) -> list[_Case]:
-    """Returns the cases. Raises `BadInput` if two would have the same folder; then they may also have the same name."""
+    """Returns the cases. Raises `BadInput` if two names, equal or not, give the same folder."""
     first: dict[str, tuple[Path | str, _Case]] = {}
     for name, case in named:
         other, like = first.setdefault(file_name(case.name), (name, case))

@@ -91,7 +91,7 @@ def _suites(asked: str | None, cc: Sequence[str], queue: Sequence[str], case: st
         raise BadInput(f"judge: --suite {asked} takes {suites[0].option}; {given} is for --suite {fitting}")
     if queue:
         suites = [one for one in suites if one.queues]
-    elif asked == "all" and any(name != "all" for name in cc):  # only these suites judge TCP controllers
+    elif asked == "all" and any(name != "all" for name in cc):  # only suites of `STACK` judge TCP controllers
         suites = [one for one in suites if one.subject == STACK]
     return suites if case is None else [one.only(case) for one in suites]
 

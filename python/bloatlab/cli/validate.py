@@ -35,8 +35,8 @@ def command(
 
     The references hold measurements of a kernel's queue disciplines and TCPs over one bottleneck: goodput, ping times,
     drops, queue lengths, windows, page times. bloatlab builds the same network, takes the same measurements, and
-    reports which are within tolerance. Exit code 1 if fewer than 90 % of the values of grade A, or 80 % of those of
-    grade B, are. See docs/validation.md.
+    reports which are within tolerance. Exit code 1 if fewer than 90 % of grade A's values, or fewer than 80 % of grade
+    B's values, are within tolerance. See docs/validation.md.
 
     Args:
         files: References in the format of docs/validation.md. Default: the two in bloatlab, from Linux 6.12 and 7.3.

@@ -90,7 +90,7 @@ def _handled(state: Mapping[str, Any]) -> tuple[int, float]:
 
 
 def _slow_by_its_queue(scenario: Scenario, link: str) -> bool:
-    """Returns whether a link would have another rate with a queue that does not shape."""
+    """Returns whether the shaper of a link's queue sets the link's rate, so that another queue would change it."""
     rate, shaped = scenario.link_rates()[link]
     return rate == shaped and scenario.with_sets((_queue(link), "droptail")).link_rates()[link][0] != rate
 

@@ -184,7 +184,10 @@ class CongestionControl(DrivenEnv):
             return None
 
     def _active(self, state: dict[str, Any] | None) -> set[int]:
-        """Returns the connections of the flow with data to deliver, and that of `state`, which may only await ACKs."""
+        """Returns the flow's connections with data to deliver, and the connection of `state`.
+
+        The connection of `state` may only be awaiting ACKs.
+        """
         return {*self._flow.active(), *([] if state is None else [state["connection"]])}
 
     def _totals(self, direction: Any, state: dict[str, Any] | None) -> dict[str, int]:

@@ -142,7 +142,7 @@ class DrivenEnv(gymnasium.Env[Vector, Vector]):
         while self._changes and self._changes[0] < until:
             at = self._changes.popleft()
             bits, now = bits + self._rate * (at - now), at
-            simulation.run_until(min(at + 1e-9, until))  # a change has been made 1 ns later
+            simulation.run_until(min(at + 1e-9, until))  # 1 ns later, the change has been made
             self._rate = min(float(self._link.rate or self._rate), self._shaped)
         simulation.run_until(until)
         self._now = until

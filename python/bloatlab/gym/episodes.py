@@ -50,7 +50,7 @@ class Episodes:
             raise ValueError("scenario: the list is empty; expected at least one scenario")
 
     def refuse(self, *paths: str) -> None:
-        """Raises `GridError` if an axis sets a value that is lost because the environment sets one of `paths`."""
+        """Raises `GridError` if an axis sets a value that the environment would replace by setting one of `paths`."""
         for path in paths:
             for name, values in self._given.items():
                 for lost in values.replaced_by(path):

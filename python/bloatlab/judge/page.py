@@ -104,7 +104,10 @@ def write_pages(done: Sequence[Judged], folder: Path, asked: Sequence[str] = ())
 
 
 def _earlier(folder: Path) -> list[tuple[Path, list[str]]]:
-    """Returns the folder and the sections of each verdict in verdicts.json; empty if it has none of ours."""
+    """Returns the folder of each page of an earlier run, and the sections of the page's cases, from verdicts.json.
+
+    The result is empty if this module has not written such a file.
+    """
     try:
         found = json.loads(files.read_text(folder / "verdicts.json"))
         names = _places((one["suite"], one["controller"]) for one in found)
@@ -128,7 +131,10 @@ def _safe(name: str) -> str:
 
 
 def _places(names: Iterable[tuple[str, str]]) -> list[str]:
-    """Returns a subfolder for each suite and controller; two names that differ only in unsafe characters get two."""
+    """Returns a subfolder for each suite and controller.
+
+    Names that differ only in unsafe characters get different subfolders.
+    """
     found: list[str] = []
     for suite, name in names:
         place = f"{_safe(suite)}/{_safe(name)}"
@@ -137,7 +143,7 @@ def _places(names: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def page(judged: Judged, folder: Path) -> Page:
-    """Makes the page for one controller and suite. `folder` is its folder, relative to where the user is."""
+    """Makes the page for one controller and suite. `folder` is the page's folder, relative to the working folder."""
     suite = judged.suite
     lacking = ", without the flows of the transport," if judged.is_transport else ""
     sections = [_section(judged, one, folder) for one in judged.tried]

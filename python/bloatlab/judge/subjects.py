@@ -135,8 +135,8 @@ def queue(text: str) -> Subject:
             raise JudgeError(f"judge: --queue {text[:80]}: not a table of TOML ({error})") from None
     known = _resolved(value, text, folder)
     if isinstance(value, str):
-        # of a text, only the parameters that differ from their defaults are kept, and a limit that it names: without a
-        # limit, the queue would have the buffer of the case
+        # if the queue is given as text, only the parameters that differ from their defaults are kept, and the limit if
+        # the text names one: a queue without a limit gets the buffer of the case
         ((name, table),) = known.items()
         named = {"limit"} & set(re.findall(r"\w+", value))
         usual = _resolved(name, text, None)[name] if name in _queues() else {}

@@ -190,10 +190,11 @@ def ruling(
     several other subjects, the one with which the condition is easiest to meet is chosen for each seed. `phases`
     contains all the controller's phases.
 
-    If a transport raises an error, no criterion is met. Conditions then have no verdict, so the case is not met either.
+    If a transport raises an error, every criterion is "not met", and so is the case. Only conditions are "cannot be
+    judged here" instead, because with a condition that is not met, the case would not be judged.
     """
     failure = next((str(row[FAILURE]) for row in rows if FAILURE in row), "")
-    if failure:  # the transport's, whatever the run was meant to be
+    if failure:  # a transport raised an error during a run
         return Ruling(criterion, "cannot be judged here" if criterion.condition else "not met", reason=failure)
     seen = {phase for row in rows for phase in row["phases"].split()}
     if criterion.needs and criterion.needs not in seen:

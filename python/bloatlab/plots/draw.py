@@ -29,10 +29,10 @@ from bloatlab.plots.ticks import part_ticks
 MAX_POINTS = 1600
 
 
-#: The size of points, in points of type.
+#: The diameter of a dot, in typographic points.
 _DOT = 3.4
 
-#: The space beyond data that lie outside a panel's own limits, as a share of the axis.
+#: If data lie beyond a panel's own limit, the limit moves to this share of the axis beyond the data.
 _MARGIN = 0.04
 
 #: The size of a legend's text, in points.
@@ -143,8 +143,8 @@ def lay_out(drawn: Figure, **gaps: Any) -> None:
 def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:
     """Gives panels of the same quantity the same limits, so that they can be compared.
 
-    Without an upper limit of their own, they get the same upper limit. With limits of their own, those that have the
-    same limits keep the same, also if data moved them.
+    Panels without an upper limit of their own get the same upper limit. Panels that declare the same limits have the
+    same limits, even if data moved those of one panel.
     """
     alike: dict[tuple[object, ...], list[Axes]] = {}
     for axes, panel in zip(grid, panels, strict=False):
@@ -340,7 +340,7 @@ def _points(axes: Axes, series: Series, panel: Panel, options: dict[str, Any]) -
     x, y = thin(*visible(series, panel.x_range))
     looks = {"markerfacecolor": "none", "markersize": 5.5} if series.hollow else {"markersize": _DOT}
     low = (y <= 0.0) & panel.log_y
-    # matplotlib takes the box of no points for one at the figure's corner, unless it is clipped
+    # without points, matplotlib reports a bounding box at the figure's corner, unless the points are clipped
     options |= {"linestyle": "none", "marker": "o", "clip_on": bool(low.all()), "zorder": 3} | looks
     (drawn,) = axes.plot(x[~low], y[~low], **options)
     if low.any():

@@ -18,8 +18,8 @@ class Score:
     """A measure of an application, and how it is shown in the scores table and in the headline.
 
     `path` is the path of the measure in the application's summary. `row` labels the measure in the table, and `clause`
-    introduces its value in the headline; in both, `{}` stands for the application's name. With `of`, only applications
-    have the score whose summary has this key. With `reverse`, the score is the larger value of both directions.
+    introduces its value in the headline; in both, `{}` stands for the application's name. With `of`, the score exists
+    only for applications whose summary has this key. With `reverse`, the score is the larger value of both directions.
     """
 
     path: str
@@ -70,7 +70,7 @@ _LINK_ROWS = (
     ("{}: dropped packets", "dropped_packets", 1.0, 0),
 )
 
-#: Maximum number of rows, and the number of them that the scores of applications leave to the link.
+#: Maximum number of rows in the scores table, and the number of these rows that are reserved for the link.
 _MOST_ROWS, _FOR_LINK = 9, 3
 
 #: Maximum number of runs whose values the headline gives one by one.

@@ -42,8 +42,8 @@ class Kind:
     """A kind of plot: its name, its description, its input (runs or a sweep), and the function that draws it.
 
     `unfit` returns one line that says why this kind cannot draw the given runs or sweep, or None if it can. `uses` has
-    those of `OPTIONAL` that have an effect; the others are refused. `shown`, of a kind for sweeps, returns the measures
-    that it draws.
+    the options in `OPTIONAL` that have an effect; other options are refused. Only kinds for sweeps have `shown`, which
+    returns the measures that they draw.
     """
 
     name: str

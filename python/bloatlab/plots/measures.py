@@ -204,9 +204,9 @@ def flows(run: Run) -> list[Flow]:
 
 
 def drops(run: Run, link: str, column: str = "dropped_packets") -> tuple[Array, int]:
-    """Returns the drops (or marks) in a link's queue, also those of the warm-up.
+    """Returns the start in s of each bin with a drop (or mark) in a link's queue, and the number of drops.
 
-    They are the start in s of each bin with at least one, and their number.
+    The drops of the warm-up are included.
     """
     frame = link_series(run, link)
     if column not in frame.columns:

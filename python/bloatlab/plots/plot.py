@@ -106,7 +106,8 @@ def drawing_of(results: Sequence[Result | pl.DataFrame | str | Path], kind: str 
     options = replace(options, title=files.escaped(options.title))
     labels = [found.label] if isinstance(found, Sweep) else [run.label for run in found]
     title = options.title or f"{chosen.name}: {', '.join(labels)}"
-    if isinstance(found, list) and (options.title or chosen.name != "overview"):  # the overview's own title has it
+    # the overview's own title already contains the warning
+    if isinstance(found, list) and (options.title or chosen.name != "overview"):
         options = replace(options, title=f"{warning(found)} {options.title}".strip())
 
     def made(width: Width) -> Figure:

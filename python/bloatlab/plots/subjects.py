@@ -30,8 +30,8 @@ from bloatlab.sweep import (
     sweeps,
 )
 
-#: A table of a sweep with at most this number of measures has those that its author chose. With all numbers of the
-#: summary, it has far more.
+#: If a sweep's table has at most this number of measures, its author has chosen them: a table with all numbers of the
+#: summary has far more.
 FEW = 12
 
 #: Name of the runs table in a study's folder.

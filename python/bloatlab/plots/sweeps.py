@@ -31,7 +31,8 @@ DEFAULT_COLUMNS = (
 )
 
 
-#: Maximum length of the name of a combination of values, in characters, if each value gets at least `_LEAST`.
+#: Maximum length of the name of a combination of values, in characters. A name may be longer if its values would
+#: otherwise get fewer than `_LEAST` characters each.
 _MOST, _LEAST = 48, 10
 
 

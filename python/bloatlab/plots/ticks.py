@@ -69,7 +69,7 @@ def _labels(axes: Axes) -> list[tuple[float, Any]]:
 
 
 def _apart(axes: Axes) -> set[float]:
-    """Returns the places of the first label and of each later one that is beside those before it."""
+    """Returns the places of the labels to keep: the first, and each later one that is to the right of those kept."""
     kept: set[float] = set()
     end = -math.inf
     for at, box in _labels(axes):

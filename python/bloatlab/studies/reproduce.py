@@ -160,7 +160,7 @@ def bind(results: Results) -> None:
     provenance.json      machine, time, versions, and the files in figures and scenarios: the only file that differs
                          between two equal runs
 
-    Figures and scenarios of an earlier run of the study that this one does not have are removed.
+    Figures and scenarios that an earlier run of the study wrote, and that this run does not write, are removed.
     """
     folder = results.options.out
     before = _listed(folder)

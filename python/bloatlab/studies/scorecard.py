@@ -231,7 +231,7 @@ class Scorecard:
     def of_judged(self) -> Share:
         """The share of judged values within tolerance, for a study without goals. Its target is 100 %.
 
-        If no value was judged, the target is missed only if a value that could be judged was not tested.
+        If no value was judged, the target is missed if a value was not tested; otherwise `met` is None.
         """
         found = share("judged values", (cell.within for cell in self.cells), 1.0)
         untested = any(cell.verdict is Verdict.UNTESTED for cell in self.cells)

@@ -30,10 +30,10 @@ from bloatlab.sweep.quantities import Amount, read_amount, spelled
 #: Maximum number of runs in a grid; more is probably a mistake.
 MOST_RUNS = 1_000_000
 
-#: Significant digits of a value that is the first one plus a number of steps. More digits would show rounding errors.
+#: Significant digits of the values of a range with a `step`. More digits would show rounding errors of the sums.
 STEP_DIGITS = 12
 
-#: Keys of a summary that a sweep's table leaves out: a text, the seed (which has a column already) and the version.
+#: Keys of a summary that are not measures: the name and the version, which a sweep's table leaves out, and the seed.
 NO_COLUMNS = ("name", "seed", "version")
 
 _METHODS = ("sobol", "latin-hypercube")
@@ -143,8 +143,8 @@ class Axes:
     def refuse(self, sets: Sequence[Override], kind: str, *, before: bool = False) -> None:
         """Raises `GridError` if `sets`, overrides for all runs, contain the seed or undo what an axis varies.
 
-        The overrides apply after those of the axes, or with `before`, before them: then an axis may change a part of
-        their values. The message begins with `kind`, which says where the overrides come from.
+        By default, these overrides apply after those of the axes. With `before`, they apply first, so an axis may
+        change a part of their values. The message begins with `kind`, which says where the overrides come from.
         """
         for path, _ in sets:
             if same(path, "seed"):
@@ -161,9 +161,10 @@ class Axes:
 
 
 def _in_grid(line: str, axes: Sequence[str], last: Sequence[Override]) -> str:
-    """Rewrites the advice of a message to write something with `--set`, unless it is about an override in `last`.
+    """Rewrites a message that advises `--set PATH=VALUE`, unless it is about an override in `last`.
 
-    In a grid, a path and its value are a line of `[set]` or an arm. For an axis that is a path, they are an axis.
+    The new advice is a line of the grid file, PATH = VALUE. If an axis varies a value at or below PATH, VALUE is in a
+    list, as for an axis.
     """
     found = _AS_SET.search(line)
     if found is None or any(contains(found[1], path) for path, _ in last):
@@ -226,7 +227,7 @@ def read(data: Mapping[str, Any], most: int) -> Axes:
 
 
 def _free(name: str) -> None:
-    """Raises `GridError` for an axis with the name, in any case, of another column or row of the sweep's tables."""
+    """Raises `GridError` for an axis with the name (ignoring case) of another column or row of the sweep's tables."""
     lower = name.lower()
     if lower in {"seed", "scenario_hash"}:
         raise GridError(f"axes.{name}: seeds are not an axis; write seeds = 10")

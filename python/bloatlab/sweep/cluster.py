@@ -306,7 +306,7 @@ class _Sending:
             if self.client.status == "running":
                 return of()
         except (OSError, TimeoutError, ValueError, RuntimeError, futures.CancelledError):
-            pass  # a batch that has ended is cancelled, too, if the scheduler is lost before its result is fetched
+            pass  # a lost scheduler also cancels batches that have ended, if their results are not fetched yet
         raise self._lost()
 
     def _lost(self) -> Stopped:

@@ -64,7 +64,7 @@ def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequ
     moving = [a for a in axes if runs[a].n_unique() > 1]
     if not total > 1e-24 * float((y**2).sum()) or not moving:
         return []
-    # numbers instead of the axes' names, which may be those of the other columns
+    # numbers replace the axes' names, because an axis may have the name of another column here
     numbers = {a: str(n) for n, a in enumerate(moving)}
     at = runs.select(*(pl.col(a).alias(n) for a, n in numbers.items()), pl.Series("value", y))
     value = pl.col("value")

@@ -21,7 +21,7 @@ TRIALS, TRIAL_SECONDS = 8, 0.4
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The number of runs, of which `kept` are already stored, and `warm_ups` are made only to find a warm-up.
+    """The number of runs. Of these, `kept` are already stored, and `warm_ups` serve only to find a warm-up.
 
     `seconds` is the mean duration of a whole run, estimated from `tried` trials of runs that are not stored.
     """

@@ -5,8 +5,8 @@ that contain the reducing functions, and the source of all modules that these im
 only the versions of Python, polars and numpy are hashed. Hashed, too, are the values in a function's closure, its
 defaults, and the constants and functions of its own module that it reads, because a program can change these.
 
-Data files read by a reducing function, lists, tables and objects of its module, and the variables of other modules are
-not hashed. When these change, give the `Measure` a new `version`.
+Three things are not hashed: data files that a reducing function reads; the lists, tables and objects of its module; and
+the variables of other modules. When one of these changes, give the `Measure` a new `version`.
 """
 
 import ast
@@ -34,7 +34,7 @@ _LOADED = time.time()
 
 _OWN = __name__.partition(".")[0]
 
-#: Types whose `repr` is the value; the last two are in compiled code.
+#: Types whose `repr` describes the value completely. Values of the last two types occur in compiled code.
 _CONSTANTS = (NoneType, bool, int, float, complex, np.number, np.bool_, str, bytes, slice, EllipsisType)
 
 
@@ -69,7 +69,7 @@ def travelling(*functions: Callable[..., Any]) -> str | None:
     Another process cannot import functions of `__main__`, so their code must be sent to it. Functions whose hash cannot
     be computed are treated in the same way. The result is also None if there are no functions.
 
-    Values are not hashed: they are sent with the functions, or a worker's own runs change them, as in a cache.
+    Values are not hashed: some are sent with the functions, and others, such as caches, change in a worker's own runs.
     """
     found: dict[FunctionType, bool] = {}
     try:
@@ -120,8 +120,8 @@ def _described(functions: Iterable[Callable[..., Any]], found: dict[FunctionType
 def _named(function: Any, found: dict[FunctionType, bool], module: dict[str, Any] | None = None) -> Any:
     """Describes a function as plain values: its place in the source, its closure, its defaults.
 
-    Adds it to `found`, and the functions in its closure and defaults, too; the value is true while a function is being
-    described. For `module`, see `_plain`.
+    Adds to `found` this function, and the functions in its closure and defaults. The value of a function in `found` is
+    true while the function is being described. For `module`, see `_plain`.
     """
     if isinstance(function, functools.partial):
         return [_named(function.func, found), _plain(function.args, found), _plain(function.keywords, found)]

@@ -81,7 +81,7 @@ def load(path: Path, sets: Sequence[Override] = (), seeds: int | None = None) ->
 
 
 def _refuse_idle(grid: Grid, source: str = "") -> None:
-    """Raises `GridError` for an axis whose values never change the scenario, as if another axis undoes them.
+    """Raises `GridError` for an axis whose values never change the scenario, for example if another axis undoes them.
 
     A parameter of a workload and the values of the scenario that it determines have different names, so comparing paths
     does not find this. In most grids, the first two points that differ only on the axis have different scenarios, which

@@ -115,7 +115,7 @@ def paired(
     one line for an unknown axis or value.
     """
     axis, baseline = arm(frame, axes, against)
-    # numbers instead of the axes' names, which may be those of the other columns
+    # numbers replace the axes' names, because an axis may have the name of another column here
     numbers = dict(zip(axes, map(str, range(len(axes))), strict=True))
     wanted = frame.select(
         *(pl.col(a).alias(n) for a, n in numbers.items()), "seed", value=pl.col(column).cast(pl.Float64)

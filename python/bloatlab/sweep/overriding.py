@@ -25,10 +25,10 @@ from bloatlab.scenario import Override
 
 @dataclass(frozen=True)
 class Values:
-    """The values that an axis sets. Both mappings go from a path to the arms that contain it.
+    """The values that an axis sets. All three mappings go from a path to the arms that contain it.
 
-    `paths` has the paths of the overrides, `leaves` also those of all values in tables and lists, and `texts` only
-    those of texts of several words, such as "codel target 5ms".
+    `paths` has the paths of the overrides. `leaves` also has the paths of all values in tables and lists. `texts` has
+    only the paths of strings with several words, such as "codel target 5ms".
     """
 
     paths: Mapping[str, set[Any]]

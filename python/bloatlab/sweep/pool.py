@@ -98,7 +98,7 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class Threads:
-    """The local executor: `jobs` runs at a time, by default one per core. Raises `InputError` for other `jobs`."""
+    """The local executor: `jobs` runs at a time, by default one per core. Raises `InputError` for invalid `jobs`."""
 
     jobs: int | None = None
 

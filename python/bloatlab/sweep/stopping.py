@@ -115,7 +115,7 @@ def read(data: Mapping[str, Any], seeds: Sequence[int]) -> Until | None:
 
 
 def _with_more(seeds: Sequence[int], most: int) -> list[int]:
-    """Returns `most` seeds: the given ones, then those after the largest. Raises `GridError` if there are too few."""
+    """Returns `most` seeds: `seeds`, then the numbers after the largest. Raises `GridError` if one is too large."""
     last = max(seeds) + most - len(seeds)
     if last > MOST_SEED:
         raise GridError(f"seeds: {max(seeds)} is too large for most_seeds = {most}: the largest seed is {MOST_SEED}")
@@ -217,9 +217,9 @@ def _intervals(rows: Sequence[Mapping[str, Any]], until: Until) -> tuple[dict[st
 
 
 def _have_values(rows: Sequence[Mapping[str, Any]], until: Until) -> None:
-    """Raises `GridError` for a target that has no value in any run, and which more seeds would hardly meet.
+    """Raises `GridError` for a target without a value in any run: more seeds would hardly give it one.
 
-    The rows of grid points with other applications or links have other names.
+    The rows of grid points may have different names, because their applications or links differ.
     """
     for target in until.targets:
         names = matching(target.column, known := _names(rows))

@@ -68,9 +68,10 @@ def measure(tables: Sequence[str] = ()) -> Measure:
 
 
 def measures(store: Store) -> list[Measure]:
-    """Returns the measures under which a sweep may have stored its runs: the one without tables, then `--keep`'s.
+    """Returns the measures under which a sweep may have stored its runs.
 
-    Only measures of this core that have a folder in the store are listed, besides the first.
+    The first is the measure without tables. The others have tables from `--keep`, and a folder of this core in the
+    store.
     """
     kept = sorted(path.name for path in (store.folder / fingerprint.core()[:CODE]).glob("summary.*"))
     tables = [name.removeprefix("summary.").rpartition("-")[0].rpartition("-")[0].split(".") for name in kept]

@@ -14,9 +14,9 @@ from typing import Any
 
 from bloatlab.scenario import ScenarioError, from_dict, problems, quantity
 
-#: Words inserted after a discipline's name where bloatlab's default differs from the kernel's. With `header 14`,
-#: cake assumes that packet sizes include the 14 bytes of the Ethernet header. pie's 15 ms are a timer on a wheel, which
-#: expires a tick late: with HZ = 1000, every 16 ms (docs/validation.md).
+#: Words inserted after a discipline's name where bloatlab's default differs from the kernel's. With `header 14`, cake
+#: assumes that packet sizes include the 14 bytes of the Ethernet header. In pie and fq_pie, the timer of 15 ms expires
+#: a tick late: with HZ = 1000, every 16 ms (docs/validation.md).
 KERNEL: Mapping[str, str] = {
     "codel": "variant linux",
     "fq_codel": "variant linux",

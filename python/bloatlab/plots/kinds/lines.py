@@ -58,7 +58,7 @@ def draw(of: Sweep, options: Options) -> Figure:
 
 
 def _shown(of: Sweep, options: Options) -> list[str]:
-    """Returns the measures to draw. Beside each other, only two fit into a column."""
+    """Returns the measures to draw: at most two if their panels are side by side in the width of a column."""
     columns = measures(of, options.columns)
     x, _ = along(of, options.x)
     return columns[:2] if x.numbers is None and options.width == "column" else columns

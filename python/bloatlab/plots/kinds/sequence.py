@@ -106,7 +106,7 @@ def _sorted(left: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes
 def _across(mine: Sequence[Segment], right: Iterable[Segment], flow: tuple[bytes, int, bytes, int]) -> list[bool]:
     """Returns whether each segment left the link.
 
-    If a segment was sent several times, an arrival counts for the last transmission before it.
+    If a segment was sent several times, an arrival counts for the last transmission before the arrival.
     """
     arrivals: dict[tuple[int, int], list[float]] = {}
     for one in right:

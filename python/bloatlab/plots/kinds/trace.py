@@ -128,10 +128,10 @@ def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve
 
 
 def _growths(frame: pl.DataFrame, counter: str) -> tuple[Array, int]:
-    """Returns the times in s at which a counter grew from 0, and its last value.
+    """Returns the times in s at which a counter grew, and its last value. The counter starts at 0.
 
-    There are none if the sender does not have the counter, like live video. Its column is then missing, or NaN if the
-    trace has another sender's.
+    There are no times if the sender does not have the counter, like live video. The column is then missing, or NaN if
+    another sender in the trace has the counter.
     """
     if counter not in frame.columns:
         return np.zeros(0), 0

@@ -71,7 +71,7 @@ def measure(result: Result) -> dict[str, float]:
 def _datagrams(apps: Mapping[str, Any], prefix: str) -> dict[str, float]:
     """Measures all sessions whose names begin with `prefix`. Means are weighted by the packets each session received."""
     chosen = [a for name, a in sorted(apps.items()) if name.startswith(prefix)]
-    # an application that starts after the end of the run has not sent any, and no such key
+    # an application that starts after the end of the run has sent no datagrams, and its summary lacks these keys
     sent, dropped = (sum(a.get(k, 0) for a in chosen) for k in ("datagrams_sent", "dropped_packets"))
     arrived = sum(a["packets"] for a in chosen)
     fates = {"drop": 100.0 * dropped / (sent or math.nan), "sent": float(sent), "lost": float(dropped)}
@@ -132,7 +132,7 @@ def _goodput(bins: pl.DataFrame) -> float:
 
 
 def _kbs(bins: pl.DataFrame, column: str) -> float:
-    """Returns the rate in kB/s of bins of equal width; NaN for fewer than two bins, which do not give their width."""
+    """Returns the rate in kB/s of bins of equal width; NaN for fewer than two bins, whose width is unknown."""
     t = bins["t_s"].to_numpy()
     if len(t) < 2:
         return math.nan

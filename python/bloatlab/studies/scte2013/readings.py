@@ -136,9 +136,9 @@ def line(curve: Curve, least_ms: float = BDP_MS) -> tuple[float, float]:
 
 
 def knee_ms(rate: Curve, sizes: Sequence[float] = BUFFERS_MS) -> float:
-    """Returns the smallest of the buffer `sizes` in ms beyond which the rate stays above 98 % of its last value.
+    """Returns the buffer size in ms beyond which the rate stays above 98 % of its last value.
 
-    The size is interpolated between the sizes that were run. If all rates are above 98 %, returns the smallest size.
+    The result is interpolated between two of `sizes`. If all rates are above 98 %, it is the smallest size.
     """
     wanted = KNEE_SHARE * rate[-1]
     below = np.flatnonzero(rate < wanted)

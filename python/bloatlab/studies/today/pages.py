@@ -143,9 +143,9 @@ def answer(runs: Runs, seeds: int) -> Answer:
 def _sentence(before: Mapping[str, float], of: Mapping[Equipment, ByStack]) -> str:
     """Returns a sentence about the best equipment, on which the game's delay with the worst TCP is smallest.
 
-    The sentence gives the range of each measure over the TCPs. If, with every TCP of today, the game's delay on the
-    2012 modem is more than twice the largest delay on the best equipment, the sentence adds that the queue matters more
-    than TCP.
+    The sentence gives the range of each measure over the TCPs. It adds that the queue matters more than TCP if the
+    game's smallest delay on the 2012 modem, over the TCPs of today, is more than twice its largest delay on the best
+    equipment.
     """
     best = min(of, key=lambda line: max(v["game_p99_ms"] for v in of[line].values()))
     now, alone = of[best], of.get(Equipment.MODEM_2012, {})
