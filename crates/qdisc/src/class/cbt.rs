@@ -104,8 +104,8 @@ params! {
         limit: Limit = Limit::Packets(60),
         /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class. The matches of two classes may overlap only if one match
-        /// contains the other; packets in both belong to the class with the narrower match.
+        /// The classes. Every packet must match a class. Two matches may overlap only if one contains the other. Packets in
+        /// both belong to the class with the narrower match.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), packets(10), packets(2)]),
     }
 }

@@ -44,8 +44,8 @@ params! {
         weight: f64 = WEIGHT,
         /// Time for which a flow counts as active after its last packet.
         active_for: Duration = Duration::from_secs(1),
-        /// The classes. Every packet must match a class. The matches of two classes may overlap only if one match
-        /// contains the other; packets in both belong to the class with the narrower match.
+        /// The classes. Every packet must match a class. Two matches may overlap only if one contains the other. Packets in
+        /// both belong to the class with the narrower match.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), share(2.0), share(1.0)]),
     }
 }

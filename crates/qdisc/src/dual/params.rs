@@ -89,7 +89,7 @@ params! {
         /// probability p'^2.
         coupling_factor: f64 = 2.0,
         /// How packets of L are marked because of L's own delay; null: step (linux), ramp (rfc9332). With linux, a packet
-        /// that both the coupled law and the step mark counts as two marks, as in the kernel's statistics.
+        /// marked by both the coupled law and the step counts as two marks, as in the kernel's statistics.
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
         /// If `native` is step: sojourn time above which a packet of L is marked. A number of packets ("5p") is also valid: a
         /// packet is marked if more packets than this number remain in L after it.
