@@ -99,9 +99,9 @@ pub enum IdleDecay {
     DecayAndSample,
     /// Linux: the idle period begins when the link polls the queue and finds it empty. The average then falls by
     /// factors of 2, as in the kernel, much more slowly than with `decay`. In tc-red(8)'s example (`avpkt` 1000,
-    /// `bandwidth` 10mbit, w 1/32), half of the average is left after 17 to 819 ms, then a quarter until 1.2 s. Under a
-    /// shaper that never polls an empty queue (HTB), the average does not decay: it changes only when an arrival adds a
-    /// sample.
+    /// `bandwidth` 10mbit, w 1/32), half of the average is left after an idle period of 17 to 819 ms, and a quarter
+    /// after a longer one of up to 1.2 s. Under a shaper that never polls an empty queue (HTB), the average does not
+    /// decay: it changes only when an arrival adds a sample.
     DecayOnceAsked,
 }
 

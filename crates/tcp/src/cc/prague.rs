@@ -89,8 +89,8 @@ words! {
         /// At the first mark after each update of alpha, the moving average of the share of marks. Rates follow the
         /// draft's formula.   Source: draft-briscoe-iccrg-prague-congestion-control.
         "rounds" Rounds,
-        /// At a mark, but not before all data sent before the last cut has been acknowledged. Windows are up to a fifth
-        /// larger than with `rounds`. Source: Linux (L4STeam).
+        /// At a mark, once all data sent before the last cut has been acknowledged. Windows are up to a fifth larger
+        /// than with `rounds`. Source: Linux (L4STeam).
         "marks" Marks,
     }
 }

@@ -19,8 +19,9 @@ group! {
         /// at once. Senders set PSH on the last segment of a burst of several, and on the last segment of the data
         /// written.
         pub ack_pushed: bool = false,
-        /// Delay of the ACKs of segments that are out of order, from the fourth since the last segment in order on
-        /// (Linux's SACK compression). One ACK covers all segments that arrive during the delay.
+        /// Delay of the ACKs of out-of-order segments (Linux's SACK compression). The first three such segments since
+        /// the last segment in order are acknowledged at once. From the fourth on, one ACK covers all segments that
+        /// arrive during the delay.
         pub sack_compression: SackCompression = SackCompression::Linux619,
         /// The receiver reports duplicates in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,

@@ -8,9 +8,9 @@ use units::Problem;
 group! {
     /// Sizes on the wire.
     pub struct WireParams {
-        /// Maximum payload of a segment, bytes. With `timestamps`, the MSS option of a SYN is 12 bytes larger, because
-        /// it does not subtract TCP options. Payload and options of the peer's segments together are at most the value
-        /// of this MSS option. Source: RFC 9293 §3.7.1.
+        /// Maximum payload of a segment, bytes. The MSS option of a SYN does not subtract TCP options, so with
+        /// `timestamps` it is 12 bytes larger. It limits the payload and options together of each of the peer's
+        /// segments. Source: RFC 9293 §3.7.1.
         pub mss: u32 = 1448,
         /// Bytes of the IP and TCP headers without options: 40 for IPv4.
         pub header_bytes: u16 = 40,
