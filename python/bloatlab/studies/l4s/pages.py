@@ -246,8 +246,12 @@ def answer(runs: Runs, seeds: int) -> Answer:
 
 
 def _between(runs: Runs, cases: Sequence[Case], measure: str, digits: int) -> str:
-    found = [v for case in cases if (v := median_of(runs, str(case), measure)) is not None]
-    return f"{number(min(found), digits)} to {number(max(found), digits)}"
+    return _span([v for case in cases if (v := median_of(runs, str(case), measure)) is not None], digits)
+
+
+def _span(values: Sequence[float], digits: int) -> str:
+    """Writes the range of the values, or one number if both ends are written in the same way."""
+    return " to ".join(dict.fromkeys(number(v, digits) for v in (min(values), max(values))))
 
 
 def _sentence(waits: Mapping[Case, float], runs: Runs) -> str:
@@ -262,8 +266,7 @@ def _sentence(waits: Mapping[Case, float], runs: Runs) -> str:
             late=len(late),
             loads=len(waits),
             rates=" and ".join(f"{rate:g}" for rate in at),
-            shortest=number(min(packets), 1),
-            longest=number(max(packets), 1),
+            packet=_span(packets, 1),
             worst=number(max(waits[x] for x in late), 0),
         )
     shares = _between(runs, [case for case in waits if case.rate >= 20.0], SHARE, 2)
