@@ -269,10 +269,10 @@ def _sentence(waits: Mapping[Case, float], runs: Runs) -> str:
             packet=_span(packets, 1),
             worst=number(max(waits[x] for x in late), 0),
         )
-    shares = _between(runs, [case for case in waits if case.rate >= 20.0], SHARE, 2)
+    from_20 = [case for case in waits if case.rate >= 20.0]
     return (
         f"{first}: 99 of 100 packets wait at most {number(fast, 1)} ms there{missed}. From 20 Mbit/s on CUBIC has "
-        f"{shares} of Prague's rate, and waits {_between(runs, c.BESIDE, C_MEAN, 0)} ms instead."
+        f"{_between(runs, from_20, SHARE, 2)} of Prague's rate, and waits {_between(runs, from_20, C_MEAN, 0)} ms instead."
     )
 
 
