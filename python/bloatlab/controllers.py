@@ -1,4 +1,4 @@
-"""Congestion controllers written in Python: a class that sets the window of a TCP sender, like the core's own.
+"""Congestion controllers written in Python: a class that sets the window of a TCP sender.
 
     tcp.mine = { preset = "linux-6", python = { controller = "mine.py:Mine", gain = 2 } }   # in a scenario
     bloatlab.run(scenario, controllers={"mine": Mine})                                      # for controller = "mine"

@@ -108,7 +108,7 @@ def lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
 
 
 def take_lock(file: int, *, wait: bool = False, shared: bool = False) -> Lock:
-    """Locks a file like `lock`, and distinguishes a lock from a file system that does not support locks."""
+    """Locks a file like `lock`; returns whether the lock is held, in use by another process, or not supported."""
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:

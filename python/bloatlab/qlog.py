@@ -59,7 +59,8 @@ _HEADERS = 80
 #: The command that records the traces.
 _HOW = "bloatlab run FILE -o DIR --trace flows,packets --trace-interval change"
 
-#: Reasons of drops at `enqueue` that a queue gives only for the packet that arrives.
+#: Drop reasons that mean, at the point `enqueue`, that the queue dropped the arriving packet, not one that it already
+#: held.
 _REFUSED = ("tail_full", "early_tail")
 
 #: The columns that identify a sender.

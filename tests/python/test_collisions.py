@@ -160,8 +160,9 @@ def tail(hits: int, trials: int, p: float) -> float:
 
 @pytest.mark.parametrize(("hits", "trials"), [(1, 10), (5, 10), (9, 10), (3, 100), (50, 100), (99, 100), (400, 1000)])
 def test_the_interval_is_the_exact_one(hits: int, trials: int):
-    """If the true probability of a hit is the lower end of the interval, at least `hits` hits have a probability of
-    exactly 2.5 %; if it is the upper end, at most `hits` hits have a probability of exactly 2.5 %.
+    """The ends of the interval are the probabilities of a hit with which the result is just unlikely enough (2.5 %).
+
+    With the lower end, the probability of `hits` or more hits is 2.5 %. With the upper end, that of `hits` or fewer is.
     """
     share = share_of(hits, trials)
     assert tail(hits, trials, share.low) == pytest.approx(0.025, rel=1e-9)

@@ -1,4 +1,7 @@
-"""The prose checker (tools/prose.py) finds the sentences that had to be rewritten, but not their replacements."""
+"""The prose checker (tools/prose.py) reports each sentence that had to be rewritten, and accepts its replacement.
+
+It also reports citations of sources that docs/sources.md does not list.
+"""
 
 from __future__ import annotations
 

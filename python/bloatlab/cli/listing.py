@@ -24,7 +24,7 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
     Args:
         what: A kind (qdiscs, links, modems, apps, tcp, grades, measures, workloads, studies, suites), or an entry to
             describe: codel.
-        name: An entry of this kind: measures sojourn_ms.
+        name: An entry to describe, if WHAT is a kind. Example: bloatlab list measures sojourn_ms.
     """
     kinds = _kinds(what)
     chosen = _chosen(what, kinds)

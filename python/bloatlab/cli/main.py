@@ -125,7 +125,8 @@ class _Stderr:
 def call(arguments: Sequence[str]) -> int:
     """Runs the command line and returns the exit code."""
     try:
-        # this imports the requested command, so that its help is the whole docstring and not only the first line
+        # `app[NAME]` imports the command. Its help was set to the first line of the docstring. With None, the whole
+        # docstring is shown. Commands with subcommands keep their help
         if arguments and arguments[0] in _COMMANDS and app[arguments[0]].default_command is not None:
             app[arguments[0]].help = None
         code = app(list(arguments), exit_on_error=False, print_error=False, error_console=_stderr())

@@ -67,9 +67,10 @@ impl EcnField {
     }
 }
 
-/// The packets of a class or filter. Each key is a list of the allowed values of one property. A packet matches if each
-/// of its properties has a value of the list for that property. If a list is not given or is empty, every value is
-/// allowed. If a packet matches several classes, it belongs to the class with the narrowest match.
+/// The packets of a class or filter. Each key is a list of the allowed values of one property. A packet matches if each of its
+/// properties has a value of the list for that property. If a list is not given or is empty, every value is allowed. If a packet
+/// matches several classes, it belongs to the class whose match is the narrowest: its packets are a part of the other matches'
+/// packets. Matches that share packets are refused if neither contains the other. Of filters, the first that matches applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {

@@ -248,7 +248,8 @@ impl Sender {
         if !reduced_already {
             self.begin_episode(p, true);
         } else if self.state == State::Cwr {
-            // the reduction for an ECN echo cannot be undone, and the reduction before it has ended
+            // an ECN echo has already reduced the window, and that reduction cannot be undone. Any stored undo state
+            // belongs to an earlier reduction, which has ended
             self.forget_episode();
         }
         if let Some(base) = base {

@@ -53,7 +53,8 @@ TYPES = (
 )
 NAMES = {series: name for series, name, _ in TYPES}
 
-#: A type of buffer management is named beside the best type if the game's latency is at most this share higher.
+#: The answer also names a type of buffer management if its game latency is at most this share above that of the best
+#: type.
 CLEAR = 0.10
 
 GAME, FTP, RATE, LOSS = "gamer_mean_ms", "ftp_mean_ms", "rate_mbit", "loss_percent"
