@@ -243,7 +243,7 @@ def _print(
     if against is not None:
         tables.append(compared(frame, axes, shown, against, interval, zips=asked.zips))
     if effects:
-        tables += what_matters(frame, axes, shown, asked.sampled)
+        tables += what_matters(frame, axes, shown, asked.sampled, asked.zips)
     for n, table in enumerate(tables):
         if n:
             console.print()
