@@ -10,8 +10,9 @@ import pytest
 
 from bloatlab.cli.main import call
 from bloatlab.statistics import interval
-from bloatlab.sweep import over_seeds
+from bloatlab.sweep import grid_file, over_seeds
 from bloatlab.sweep.effects import effects, levels
+from bloatlab.sweep.explain import Estimate, estimate
 from bloatlab.sweep.over_seeds import differences
 from bloatlab.sweep.zipped import together
 
@@ -185,6 +186,26 @@ def test_explain_runs_nothing(grid: Path, tmp_path: Path, capsys: pytest.Capture
     capsys.readouterr()
     assert call(["sweep", str(grid), "--explain"]) == 0
     assert capsys.readouterr().out == "4 points with 4 seeds: 16 runs, 16 of them stored\n"
+
+
+def test_runs_with_python_code_are_estimated_one_at_a_time(grid: Path, capsys: pytest.CaptureFixture[str]):
+    grid.with_name("law.py").write_text("class Free:\n    def head(self, packet, view):\n        return None\n")
+    grid.write_text(GRID.replace('{ droptail = { limit = "5p" } }', '{ python = { law = "law.py:Free" } }'))
+    of = grid_file.load(grid)
+    mixed = estimate(of.grid, grid_file.SUMMARY, None)
+    assert 0.0 < mixed.in_turn < 1.0
+    assert mixed.wall(16) == pytest.approx(mixed.seconds * 16 * mixed.in_turn)
+    only = estimate(of.grid.where(lambda at: at["queue"] == "small"), grid_file.SUMMARY, None)
+    assert (only.in_turn, only.wall(2)) == (1.0, pytest.approx(only.seconds * 8))
+    assert Estimate(8, 0, 0.5, 8).wall(2) == 2.0
+    turns = "(those with Python code one at a time; in parallel with --dask local)"
+    for options, expected in (
+        (["--jobs", "2"], True),
+        (["--dask", "local", "--jobs", "2"], False),
+        (["--jobs", "1"], False),
+    ):
+        assert call(["sweep", str(grid), "--explain", *options]) == 0
+        assert (turns in capsys.readouterr().out) is expected
 
 
 def test_seeds_that_say_nothing_are_said(grid: Path, capsys: pytest.CaptureFixture[str]):
