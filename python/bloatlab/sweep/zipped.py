@@ -44,14 +44,25 @@ def joint(values: Sequence[Any]) -> str:
     return texts[0] if len(set(texts)) == 1 else ", ".join(texts)
 
 
+def drawn_together(frame: pl.DataFrame, first: str, second: str) -> bool:
+    """Returns whether two axes look sampled: each value of `first` occurs with one value of `second`, in no order."""
+    pairs = _pairs(frame, first, second)
+    return len(pairs) == frame[first].n_unique() and not _ordered(pairs)
+
+
 def _tied(frame: pl.DataFrame, first: str, second: str) -> bool:
+    pairs = _pairs(frame, first, second)
     kinds = frame[first].n_unique()
-    if not 1 < kinds == frame[second].n_unique() == frame.select(first, second).n_unique():
-        return False
-    pairs = frame.select(pl.col(first).alias("0"), pl.col(second).alias("1")).unique(maintain_order=True).rows()
+    return 1 < kinds == frame[second].n_unique() == len(pairs) and _ordered(pairs)
+
+
+def _pairs(frame: pl.DataFrame, first: str, second: str) -> list[tuple[Any, Any]]:
+    return frame.select(pl.col(first).alias("0"), pl.col(second).alias("1")).unique(maintain_order=True).rows()
+
+
+def _ordered(pairs: Sequence[tuple[Any, Any]]) -> bool:
+    """Returns whether the values rise or fall together; true also if a value is not a number."""
     amounts = [(Amount.of(a), Amount.of(b)) for a, b in pairs]
     points = sorted((a.value, b.value) for a, b in amounts if a is not None and b is not None)
-    if len(points) < len(pairs):
-        return True
-    steps = {later > earlier for (_, earlier), (_, later) in itertools.pairwise(points)}
-    return len(steps) == 1
+    steps = [(one, two) for (_, one), (_, two) in itertools.pairwise(points)]
+    return len(points) < len(pairs) or all(a <= b for a, b in steps) or all(a >= b for a, b in steps)
