@@ -49,6 +49,17 @@ def swept(queues: Sequence[str] = QUEUES) -> pl.DataFrame:
             ['{ "cake" = { "ack" = { "filter" = true } } }', '{ "cake" = { "ack" = { "filter" = false } } }'],
             ["cake ack.filter true", "cake ack.filter false"],
         ),
+        # laws in Python are named by their classes, and by their files if classes have the same name
+        (['{ "python" = { "law" = "one/my.py:Mine", "limit" = "99p" } }', "codel"], ["Mine", "codel"]),
+        (
+            ['{ "python" = { "law" = "my.py:Mine", "limit" = "9p" } }', '{ "python" = { "law" = "a.py:Other" } }'],
+            ["Mine", "Other"],
+        ),
+        (['{ "python" = { "law" = "a.py:A" } }', '{ "python" = { "law" = "b.py:A" } }'], ["a.py:A", "b.py:A"]),
+        (
+            ['{ "python" = { "law" = "a.py:A", "limit" = "9p" } }', '{ "python" = { "law" = "a.py:A", "k" = 2 } }'],
+            ["A 9p", "A k 2"],
+        ),
         # tables of several keys choose no variant
         (
             ['{ "rate" = "1mbit", "delay" = "5ms" }', '{ "rate" = "2mbit", "delay" = "5ms" }'],
