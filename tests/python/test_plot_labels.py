@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.collections import LineCollection
 
 from bloatlab.cli.main import call
 from bloatlab.plots import plot
@@ -196,7 +197,7 @@ def test_lines_of_a_sample_are_points_with_intervals():
     assert axes.get_xlabel() == "rate; delay varies, too"
     assert [text.get_text() for text in legend.get_texts()] == ["codel", "pie"]
     assert [(len(np.asarray(line.get_xdata())), line.get_linestyle()) for line in axes.lines] == [(8, "None")] * 2
-    bars = [collection.get_segments() for collection in axes.collections]
+    bars = [c.get_segments() for c in axes.collections if isinstance(c, LineCollection)]
     assert [len(segments) for segments in bars] == [8, 8]
     # two seeds differ by 1: the half width of the interval is 12.706 / 2
     assert float(np.ptp(bars[0][-1][:, 1])) == pytest.approx(12.706, abs=0.001)

@@ -101,7 +101,7 @@ def test_zipped_axes_are_one_axis():
     assert found[2].axes == ("up", "down", "queue")
     assert levels(pl.DataFrame(rows), ["up", "down"], "y") == {"0ms": 1.0, "1ms": 11.0, "4ms": 41.0}
     # numbers that neither rise nor fall together are a sample, unless the grid zips them
-    mixed = pl.DataFrame([{**row, "down": {"0ms": 3, "1ms": 9, "4ms": 1}[row["up"]]} for row in rows])
+    mixed = pl.DataFrame([{**row, "down": {"0ms": 3, "1ms": 9, "4ms": 1}[str(row["up"])]} for row in rows])
     assert together(mixed, axes) == [["up"], ["down"], ["queue"]]
     assert together(mixed, axes, zips=[["up", "down"]]) == [["up", "down"], ["queue"]]
     falling = mixed.with_columns(down=-pl.col("y").floordiv(10))
