@@ -281,10 +281,11 @@ def _varying(path: str, values: Sequence[Any]) -> list[Setting]:
 def _choices(values: Sequence[Any]) -> bool:
     """Returns whether the values choose between variants, such as queue disciplines, and choose different ones.
 
-    A variant is chosen by a table with one key (`{codel = {...}}`), by a word, or by the absence of a value.
+    A variant is chosen by a table with one key (`{codel = {...}}`), by a word, or by the absence of a value. Laws in
+    Python are variants, too.
     """
     tables = [v for v in values if isinstance(v, dict)]
-    return _variants(values) and (len({next(iter(v)) for v in tables}) > 1 or len(tables) < len(values))
+    return _variants(values) and (len({_variant(v) for v in tables}) > 1 or len(tables) < len(values))
 
 
 def _variants(values: Sequence[Any]) -> bool:
@@ -296,20 +297,38 @@ def _variants(values: Sequence[Any]) -> bool:
 def _chosen(value: Any, among: Sequence[Any]) -> str:
     """Formats the variant that `value` chooses: its name, its limit, and the parameters that vary.
 
-    A parameter varies if it differs between the values in `among` that choose the same variant.
+    A parameter varies if it differs between the values in `among` that choose the same variant. A law in Python is
+    named by its class, and has its limit only if the limit varies. If classes of several files have the same name, the
+    file is part of it.
     """
     if not isinstance(value, dict):
         return "-" if value is _NOTHING or value is None else value_text(value)
     ((name, parameters),) = value.items()
     if not isinstance(parameters, dict):
         return f"{name} {value_text(parameters)}"
-    others = [v[name] for v in among if isinstance(v, dict) and name in v and isinstance(v[name], dict)]
-    place = others.index(parameters)
-    varied = [(s.path, s.values[place]) for s in varying(others) if s.path != "limit"]
-    words = [f"{path} {text}" for path, text in varied if text != "-"]
-    if parameters.get("limit") is not None:
-        words.insert(0, value_text(parameters["limit"]))
-    return " ".join([name, *words])
+    variants = [v for v in among if isinstance(v, dict) and isinstance(v.get(name), dict)]
+    others = [v[name] for v in variants if _variant(v) == _variant(value)]
+    varied = {s.path: s.values[others.index(parameters)] for s in varying(others)}
+    limit = None if parameters.get("limit") is None else value_text(parameters["limit"])
+    if isinstance(law := parameters.get("law"), str) and name == "python":
+        laws = {_variant(v) for v in variants}
+        name = _law(law) if sum(_law(other) == _law(law) for other in laws) == 1 else law
+        limit = varied["limit"] if varied.get("limit", "-") != "-" else None
+        varied = {path: text for path, text in varied.items() if path.partition(".")[0] not in {"law", "source"}}
+    words = [f"{path} {text}" for path, text in varied.items() if path != "limit" and text != "-"]
+    return " ".join([name, *([] if limit is None else [limit]), *words])
+
+
+def _variant(table: Mapping[str, Any]) -> str:
+    """Returns the key of a table that chooses a variant; for a law in Python, its file and class."""
+    ((name, parameters),) = table.items()
+    law = parameters.get("law") if name == "python" and isinstance(parameters, dict) else None
+    return law if isinstance(law, str) else name
+
+
+def _law(label: str) -> str:
+    """Returns the name of the class of a law in Python."""
+    return label.rpartition(":")[2]
 
 
 def _number(value: float | bool | None) -> float | None:

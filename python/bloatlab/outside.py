@@ -61,6 +61,11 @@ def add_sources(value: Any, folder: Path, source: str, path: tuple[str, ...] = (
         add_sources(one, folder, source, (*path, str(key)))
 
 
+def used(text: str) -> bool:
+    """Returns whether a resolved scenario uses a Python class. Its runs then hold the GIL."""
+    return any(True for kind in KINDS for _ in _tables(text, kind))
+
+
 def refuse(text: str, where: str) -> None:
     """Raises `ClassError` if a resolved scenario uses a Python class.
 

@@ -101,7 +101,8 @@ def _tables(summary: Of, seconds: float) -> Iterator[TextTable]:
     yield from _apps(apps, seconds)
     several = {name: app for name, app in apps.items() if app.get("fairness") is not None}
     fair = {name: app for name, app in several.items() if app.get("flow_goodput_mbit")}
-    if summary.get("fairness") is not None and len(several) != 1:
+    # the index over all flows is that of the only application with several flows if no other application is greedy
+    if summary.get("fairness") not in {None, *(app["fairness"] for app in several.values() if len(several) == 1)}:
         fair["all greedy flows"] = {"fairness": summary["fairness"]}
     yield from _table("Fairness", "flows of", fair, _declared("fairness"))
     for table in _FILE["of_applications"]:

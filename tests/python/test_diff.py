@@ -268,3 +268,14 @@ def test_a_notebook_and_print_have_the_tables_of_the_command(folders: tuple[Path
     assert page.count("<table>") == 2
     same = bloatlab.diff(folders[0], folders[0])
     assert same._repr_html_() == f"<p>{same}</p>"
+
+
+def test_laws_in_python_are_told_apart_by_their_classes():
+    one = {"link": {"up": {"queue": {"python": {"law": "a.py:A", "limit": "99p", "source": {"a.py": "class A: ..."}}}}}}
+    two = {"link": {"up": {"queue": {"python": {"law": "b.py:B", "limit": "99p", "source": {"b.py": "class B: ..."}}}}}}
+    three = {"link": {"up": {"queue": {"codel": {"limit": None}}}}}
+    assert [(s.path, s.values) for s in varying([one, two, three])] == [("link.up.queue", ("A", "B", "codel"))]
+    assert [(s.path, s.values) for s in varying([one, two])] == [("link.up.queue", ("A", "B"))]
+    # the same law, whose file has changed between the runs
+    changed = json.loads(json.dumps(one).replace("...", "pass"))
+    assert [s.path for s in varying([one, changed])] == ["link.up.queue.python.source.a.py"]

@@ -7,8 +7,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+from matplotlib.collections import LineCollection
 
 from bloatlab.cli.main import call
 from bloatlab.plots import plot
@@ -47,6 +49,17 @@ def swept(queues: Sequence[str] = QUEUES) -> pl.DataFrame:
         (
             ['{ "cake" = { "ack" = { "filter" = true } } }', '{ "cake" = { "ack" = { "filter" = false } } }'],
             ["cake ack.filter true", "cake ack.filter false"],
+        ),
+        # laws in Python are named by their classes, and by their files if classes have the same name
+        (['{ "python" = { "law" = "one/my.py:Mine", "limit" = "99p" } }', "codel"], ["Mine", "codel"]),
+        (
+            ['{ "python" = { "law" = "my.py:Mine", "limit" = "9p" } }', '{ "python" = { "law" = "a.py:Other" } }'],
+            ["Mine", "Other"],
+        ),
+        (['{ "python" = { "law" = "a.py:A" } }', '{ "python" = { "law" = "b.py:A" } }'], ["a.py:A", "b.py:A"]),
+        (
+            ['{ "python" = { "law" = "a.py:A", "limit" = "9p" } }', '{ "python" = { "law" = "a.py:A", "k" = 2 } }'],
+            ["A 9p", "A k 2"],
         ),
         # tables of several keys choose no variant
         (
@@ -122,3 +135,69 @@ def test_the_report_of_a_sweep_names_the_best_queue(tmp_path: Path):
     assert "at queue droptail 20p, rate 2mbit" in page
     assert "against link.up.queue." in page  # three queues and two rates, so the queues are along x
     assert "&quot;droptail&quot;" not in page
+
+
+def together(up: Sequence[object], down: Sequence[object]) -> pl.DataFrame:
+    """Returns the table of a sweep over two axes that vary together, and a queue."""
+    return pl.DataFrame([
+        {"link.up.delay": a, "link.down.delay": b, "queue": queue, "seed": seed, "scenario_hash": "x",
+         "links.up.sojourn_ms.p99": 10.0 * place + seed + len(queue)}
+        for place, (a, b) in enumerate(zip(up, down, strict=True))
+        for queue in ("codel", "pie")
+        for seed in (1, 2)
+    ])  # fmt: skip
+
+
+DELAYS = ["5ms", "20ms", "80ms"]
+
+
+@pytest.mark.parametrize(
+    ("down", "label"),
+    [
+        (DELAYS, "link.up.delay, link.down.delay (ms)"),
+        (["10ms", "30ms", "90ms"], "link.up.delay (ms), with link.down.delay"),
+    ],
+)
+def test_zipped_axes_are_one_axis_of_a_plot(down: Sequence[str], label: str):
+    figure = plot(together(DELAYS, down), kind="lines")
+    (axes,), (legend,) = figure.axes, figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["codel", "pie"]
+    assert axes.get_xlabel() == label
+    assert [len(np.asarray(line.get_xdata())) for line in axes.lines] == [3, 3]
+    assert len(axes.collections) == 2  # the intervals
+    (field, *_) = plot(together(DELAYS, down), kind="heatmap").axes
+    rows = [text.get_text() for text in field.get_xticklabels()]
+    assert rows == (DELAYS if down == DELAYS else ["5ms, 10ms", "20ms, 30ms", "80ms, 90ms"])
+    assert (field.get_xlabel(), field.get_ylabel()) == ("link.up.delay, link.down.delay", "queue")
+
+
+def test_one_axis_of_zipped_ones_can_be_chosen():
+    (axes,) = plot(together(DELAYS, ["1ms", "2ms", "3ms"]), kind="lines", x="link.down.delay").axes
+    assert axes.get_xlabel() == "link.down.delay (ms), with link.up.delay"
+    assert np.asarray(axes.lines[0].get_xdata()).tolist() == [1.0, 2.0, 3.0]
+
+
+def test_the_report_names_zipped_values_once():
+    swept = Sweep("z", together(DELAYS, DELAYS), ("link.up.delay", "link.down.delay", "queue"))
+    answer = sweep_page(swept, Provenance([])).answer
+    assert answer is not None
+    assert "with delay 5ms, queue pie and" in answer.sentence
+    other = Sweep("z", together(DELAYS, ["1ms", "2ms", "3ms"]), swept.axes)
+    answer = sweep_page(other, Provenance([])).answer
+    assert answer is not None
+    assert "with delay 5ms, delay 1ms, queue pie and" in answer.sentence
+
+
+def test_lines_of_a_sample_are_points_with_intervals():
+    rates = [3, 14, 23, 2, 70, 8, 1, 47]
+    delays = [17.9, 93.9, 14.1, 50.2, 74.4, 33.3, 60.6, 5.5]
+    table = together(rates, delays).rename({"link.up.delay": "rate", "link.down.delay": "delay"})
+    figure = plot(table, kind="lines")
+    (axes,), (legend,) = figure.axes, figure.legends
+    assert axes.get_xlabel() == "rate; delay varies, too"
+    assert [text.get_text() for text in legend.get_texts()] == ["codel", "pie"]
+    assert [(len(np.asarray(line.get_xdata())), line.get_linestyle()) for line in axes.lines] == [(8, "None")] * 2
+    bars = [c.get_segments() for c in axes.collections if isinstance(c, LineCollection)]
+    assert [len(segments) for segments in bars] == [8, 8]
+    # two seeds differ by 1: the half width of the interval is 12.706 / 2
+    assert float(np.ptp(bars[0][-1][:, 1])) == pytest.approx(12.706, abs=0.001)

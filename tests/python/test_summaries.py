@@ -107,6 +107,18 @@ def test_grade_and_fairness_are_printed():
     assert column(tables["Fairness"], "Jain's index") == [f"{result.summary['fairness']:.3f}"]
 
 
+def test_the_index_over_all_flows_is_printed_unless_one_application_has_them_all():
+    text = LINK + 'queue = { droptail = { limit = "200p" } }\n' + app("four", "{ ftp = { flows = 4 } }")
+    result = bloatlab.run(bloatlab.parse(text))
+    assert column(printed(text)["Fairness"], "flows of") == ["four"]
+    assert result.summary["fairness"] == result.summary["apps"]["four"]["fairness"]
+    both = text + app("one", "{ ftp = {} }")
+    summary, table = bloatlab.run(bloatlab.parse(both)).summary, printed(both)["Fairness"]
+    assert column(table, "flows of") == ["four", "all greedy flows"]
+    indices = [summary["apps"]["four"]["fairness"], summary["fairness"]]
+    assert column(table, "Jain's index") == [f"{index:.3f}" for index in indices]
+
+
 def test_the_grade_is_of_what_a_person_feels():
     # two equal pings: one has a band to itself, and the other shares the band of a transfer, where it waits far longer
     filters = "[{ match = { dscp = [1, 8] }, band = 1 }]"

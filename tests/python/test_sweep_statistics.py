@@ -10,9 +10,11 @@ import pytest
 
 from bloatlab.cli.main import call
 from bloatlab.statistics import interval
-from bloatlab.sweep import over_seeds
+from bloatlab.sweep import grid_file, over_seeds
 from bloatlab.sweep.effects import effects, levels
+from bloatlab.sweep.explain import Estimate, estimate
 from bloatlab.sweep.over_seeds import differences
+from bloatlab.sweep.zipped import together
 
 GRID = """
 scenario = "dumbbell.toml"
@@ -67,7 +69,7 @@ def test_the_table_is_of_means_with_intervals(grid: Path, tmp_path: Path, capsys
     assert float(printed[0][0]) == pytest.approx(mean["mean"], rel=0.05)
     assert float(printed[0][1]) == pytest.approx(half, rel=0.05)
     assert "Mean over 4 seeds, ± half its 95 % interval (Student's t)." in text
-    assert re.search(r"Less queue=codel\n(.*\n)+5mbit +small +.*\*", text)
+    assert re.search(r"Difference from queue=codel\n(.*\n)+5mbit +small +.*\*", text)
     assert call(["sweep", str(grid), "--interval", "bootstrap"]) == 0
     assert re.search(r"1mbit +small +[\d.]+  [\d.]+\.\.[\d.]+ ", capsys.readouterr().out)
 
@@ -78,6 +80,45 @@ def test_what_matters_is_printed(grid: Path, capsys: pytest.CaptureFixture[str])
     shares = {name: float(share) for name, share in re.findall(r"^(\S.*?)  +([\d.]+)%", text, re.MULTILINE)}
     assert set(shares) == {"link.up.rate", "queue", "link.up.rate × queue", "rest", "seeds"}
     assert sum(shares.values()) == pytest.approx(100.0, abs=0.3)
+    assert text.count("Main effect: mean over everything else.") == 2
+
+
+def test_zipped_axes_are_one_axis():
+    # y = 10 d + q and the seeds add 0 or 1; d is 0, 1 or 4 and q is 0 or 1. In a full grid, the sums of squares are
+    # 4 * 100 * (0 - 5/3)^2 + ..., that is 4 * 100 * 26/3, then 12 * 0.25 for q and 12 * 0.25 for the seeds
+    rows = [
+        {"up": f"{d}ms", "down": f"{d}ms", "queue": "ab"[q], "seed": seed, "y": 10.0 * d + q + seed}
+        for d in (0, 1, 4)
+        for q in (0, 1)
+        for seed in (0, 1)
+    ]
+    axes, total = ["up", "down", "queue"], 4 * 100 * 26 / 3 + 3.0 + 3.0
+    found = effects(pl.DataFrame(rows), axes, "y")
+    assert {of.name: of.share for of in found} == pytest.approx({
+        "up, down": 4 * 100 * 26 / 3 / total, "queue": 3.0 / total, "(up, down) × queue": 0.0, "rest": 0.0,
+        "seeds": 3.0 / total,
+    })  # fmt: skip
+    assert found[2].axes == ("up", "down", "queue")
+    assert levels(pl.DataFrame(rows), ["up", "down"], "y") == {"0ms": 1.0, "1ms": 11.0, "4ms": 41.0}
+    # numbers that neither rise nor fall together are a sample, unless the grid zips them
+    mixed = pl.DataFrame([{**row, "down": {"0ms": 3, "1ms": 9, "4ms": 1}[str(row["up"])]} for row in rows])
+    assert together(mixed, axes) == [["up"], ["down"], ["queue"]]
+    assert together(mixed, axes, zips=[["up", "down"]]) == [["up", "down"], ["queue"]]
+    falling = mixed.with_columns(down=-pl.col("y").floordiv(10))
+    assert together(falling, axes) == [["up", "down"], ["queue"]]
+    assert together(falling, axes, sampled=["up", "down"]) == [["up"], ["down"], ["queue"]]
+
+
+def test_the_shares_of_a_zipped_grid_add_up(grid: Path, capsys: pytest.CaptureFixture[str]):
+    zipped = GRID.replace("[axes]", '[axes]\n"link.up.delay" = ["5ms", "20ms"]')
+    grid.write_text('zip = [["link.up.rate", "link.up.delay"]]' + zipped)
+    assert call(["sweep", str(grid), "--effects"]) == 0
+    text = capsys.readouterr().out
+    shares = dict(re.findall(r"^(\S.*?)  +([\d.]+)%", text, re.MULTILINE))
+    both = "link.up.delay, link.up.rate"
+    assert set(shares) == {both, "queue", f"({both}) × queue", "rest", "seeds"}
+    assert sum(map(float, shares.values())) == pytest.approx(100.0, abs=0.3)
+    assert re.search(r"^5ms, 1mbit +[\d.]+", text, re.MULTILINE)
     assert text.count("Main effect: mean over everything else.") == 2
 
 
@@ -147,6 +188,26 @@ def test_explain_runs_nothing(grid: Path, tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr().out == "4 points with 4 seeds: 16 runs, 16 of them stored\n"
 
 
+def test_runs_with_python_code_are_estimated_one_at_a_time(grid: Path, capsys: pytest.CaptureFixture[str]):
+    grid.with_name("law.py").write_text("class Free:\n    def head(self, packet, view):\n        return None\n")
+    grid.write_text(GRID.replace('{ droptail = { limit = "5p" } }', '{ python = { law = "law.py:Free" } }'))
+    of = grid_file.load(grid)
+    mixed = estimate(of.grid, grid_file.SUMMARY, None)
+    assert 0.0 < mixed.in_turn < 1.0
+    assert mixed.wall(16) == pytest.approx(mixed.seconds * 16 * mixed.in_turn)
+    only = estimate(of.grid.where(lambda at: at["queue"] == "small"), grid_file.SUMMARY, None)
+    assert (only.in_turn, only.wall(2)) == (1.0, pytest.approx(only.seconds * 8))
+    assert Estimate(8, 0, 0.5, 8).wall(2) == 2.0
+    turns = "(those with Python code one at a time; in parallel with --dask local)"
+    for options, expected in (
+        (["--jobs", "2"], True),
+        (["--dask", "local", "--jobs", "2"], False),
+        (["--jobs", "1"], False),
+    ):
+        assert call(["sweep", str(grid), "--explain", *options]) == 0
+        assert (turns in capsys.readouterr().out) is expected
+
+
 def test_seeds_that_say_nothing_are_said(grid: Path, capsys: pytest.CaptureFixture[str]):
     assert call(["sweep", str(grid)]) == 0
     assert "note" not in capsys.readouterr().err
@@ -169,7 +230,7 @@ def test_a_baseline_on_a_zipped_axis(grid: Path, tmp_path: Path, capsys: pytest.
     grid.write_text('zip = [["link.up.rate", "app.voip.start"]]' + zipped)
     over = tmp_path / "over.parquet"
     assert call(["sweep", str(grid), "--against", "link.up.rate=1mbit", "--summary", str(over)]) == 0
-    _, _, table = capsys.readouterr().out.partition("Less link.up.rate=1mbit")
+    _, _, table = capsys.readouterr().out.partition("Difference from link.up.rate=1mbit")
     assert (table.count("5mbit"), table.count("1mbit")) == (2, 0)
     pairs = pl.read_parquet(over).filter(pl.col("link.up.rate") == "5mbit")["pairs"].to_list()
     assert pairs == [4] * 4

@@ -93,6 +93,8 @@ def command(
     say_notes(console, *(point.scenario for point in points))
     if explain:
         found = estimate(asked.grid, measure, kept, find_warm_up=asked.find_warm_up)
+        if run.dask is not None:  # each worker is a process with a GIL of its own
+            found = replace(found, in_turn=0.0)
         return _explained(asked, found, run.jobs or default_jobs())
     begun = time.perf_counter()
     try:
@@ -163,9 +165,11 @@ def _explained(asked: grid_file.GridFile, of: Estimate, jobs: int) -> int:
         each = f"{of.seconds:.1f} s" if of.seconds >= 0.1 else f"{of.seconds * 1e3:.1f} ms"
         tried = counted(of.tried, "trial")
         line += f"; {each} each ({tried}): about {_about(of.wall(jobs))} with {counted(jobs, 'run')} in parallel"
+        if of.in_turn and jobs > 1:
+            line += " (those with Python code one at a time; in parallel with --dask local)"
     if asked.until is not None:
         most = places * asked.until.most + of.warm_ups
-        line += f"; with more seeds for until: up to {counted(most, 'run')}, {_about(of.seconds * most / jobs)}"
+        line += f"; with more seeds for until: up to {counted(most, 'run')}, {_about(of.wall(jobs, most))}"
     emit(line + "\n")
     return 0
 
@@ -243,7 +247,7 @@ def _print(
     if against is not None:
         tables.append(compared(frame, axes, shown, against, interval, zips=asked.zips))
     if effects:
-        tables += what_matters(frame, axes, shown, asked.sampled)
+        tables += what_matters(frame, axes, shown, asked.sampled, asked.zips)
     for n, table in enumerate(tables):
         if n:
             console.print()

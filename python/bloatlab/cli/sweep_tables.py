@@ -11,6 +11,7 @@ from bloatlab.sweep.effects import effects, levels
 from bloatlab.sweep.over_seeds import Zips, by_place, known, paired
 from bloatlab.sweep.quantities import spelled
 from bloatlab.sweep.stopping import Stop, Until
+from bloatlab.sweep.zipped import together
 from bloatlab.tables import TextCell, TextTable, counted, number, row
 
 #: Minimum number of characters per line that the columns of the axes must leave for the measures. If they leave fewer,
@@ -102,7 +103,7 @@ def compared(
     rows = [row(*map(spelled, place), *(_difference(column.get(place)) for column in columns)) for place in at]
     note = f"Mean of the differences of runs with the same seed, {_how(method)}. * The interval does not include 0."
     heads = [*(a.replace(".", "\n") for a in axes), *(c.replace(".", "\n") for c in shown)]
-    return TextTable(f"Less {against}", heads, rows, note, left=len(axes), keep=True)
+    return TextTable(f"Difference from {against}", heads, rows, note, left=len(axes), keep=True)
 
 
 def _difference(of: Interval | None) -> TextCell:
@@ -113,14 +114,14 @@ def _difference(of: Interval | None) -> TextCell:
 
 
 def what_matters(
-    frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], sampled: Sequence[str]
+    frame: pl.DataFrame, axes: Sequence[str], shown: Sequence[str], sampled: Sequence[str], zips: Zips = ()
 ) -> Iterator[TextTable]:
     """Yields a table of variance shares, then tables of the main effects of axes with few values.
 
     The variance of each column is divided among the axes, the pairs of axes, the seeds, and a rest (see
     `bloatlab.sweep.effects`).
     """
-    found = {column: {e.name: e for e in effects(frame, axes, column, sampled)} for column in shown}
+    found = {column: {e.name: e for e in effects(frame, axes, column, sampled, zips)} for column in shown}
     moved = [column for column in shown if found[column]]
     if not moved:
         yield TextTable("What matters", ["", ""], [row("no axis changes any of these columns", "")])
@@ -134,12 +135,14 @@ def what_matters(
         rows.append(row(name, *texts))
     note = "Share of the variance of all runs. * More than seeds alone explain (F, p < 0.01)."
     yield TextTable("What matters", ["", *heads], rows, note)
-    for axis in axes:
+    for group in together(frame, axes, sampled, zips):
+        axis = group[0]
         if 1 < frame[axis].n_unique() <= _MOST_LEVELS and axis not in sampled:
-            at = {column: levels(frame, axis, column) for column in moved}
+            at = {column: levels(frame, group, column) for column in moved}
             values = dict.fromkeys(value for column in moved for value in at[column])
+            head = ",\n".join(name.replace(".", "\n") for name in group)
             body = [row(v, *(_plain(at[c].get(v)) for c in moved)) for v in values]
-            yield TextTable("", [axis.replace(".", "\n"), *heads], body, "Main effect: mean over everything else.")
+            yield TextTable("", [head, *heads], body, "Main effect: mean over everything else.")
 
 
 def _plain(value: float | None) -> str:

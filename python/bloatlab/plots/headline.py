@@ -10,7 +10,7 @@ from bloatlab.measures import direction, value_at
 from bloatlab.plots.labels import safe
 from bloatlab.plots.measures import bottleneck
 from bloatlab.plots.subjects import Run, warning
-from bloatlab.tables import listed, number
+from bloatlab.tables import counted, listed, number
 
 
 @dataclass(frozen=True)
@@ -110,21 +110,56 @@ def _bulk(runs: Sequence[Run]) -> str | None:
     return best if best is not None and rates[best] > 0.0 else None
 
 
+def _slower(runs: Sequence[Run]) -> list[str]:
+    """Returns the applications that have a goodput but no score, except `_bulk`: the slowest in any run comes first.
+
+    The others keep their order.
+    """
+    scored = {app for _, app, _ in _found(runs)} | {_bulk(runs)}
+    rates = {app: [_goodput(run, app) for run in runs] for app in _common(runs) if app not in scored}
+    known = {app: min(of for of in rate if of is not None) for app, rate in rates.items() if None not in rate}
+    slowest = min(known, key=lambda app: known[app], default=None)
+    return sorted(known, key=lambda app: app != slowest)
+
+
 def scores(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
-    """Returns the rows of the scores table, each with its label and one value per run."""
-    rows = [(s.row.format(safe(app, 12)), [number(v, s.digits) for v in values]) for s, app, values in _found(runs)]
-    rows = rows[: _MOST_ROWS - 1 - _FOR_LINK]
+    """Returns the rows of the scores table, each with its label and one value per run.
+
+    They are scores of applications, then goodputs: the highest and the lowest first. The row after them gives the
+    number of applications without a row, if there are any. The last rows are about the link.
+    """
+    rows = [
+        (app, s.row.format(safe(app, 12)), [number(v, s.digits) for v in values]) for s, app, values in _found(runs)
+    ]
     bulk, link = _bulk(runs), bottleneck(runs)
-    if bulk is not None:
-        rows.append((f"{safe(bulk, 12)}: goodput (Mbit/s)", [_rate(_goodput(run, bulk)) for run in runs]))
+    rates = [
+        (app, f"{safe(app, 12)}: goodput (Mbit/s)", [_rate(_goodput(run, app)) for run in runs])
+        for app in ([] if bulk is None else [bulk, *_slower(runs)])
+    ]
+    shown, left_out = _fitting(rows, rates, _MOST_ROWS - _FOR_LINK), 0
+    if {app for app, *_ in [*rows, *rates]} > {app for app, *_ in shown}:
+        shown = _fitting(rows, rates, _MOST_ROWS - _FOR_LINK - 1)
+        left_out = len({app for app, *_ in [*rows, *rates]} - {app for app, *_ in shown})
+    table = [(label, cells) for _, label, cells in shown]
+    if left_out:
+        table.append((counted(left_out, "more application"), [""] * len(runs)))
     if link is None:
-        return rows[:_MOST_ROWS]
+        return table[:_MOST_ROWS]
     for label, path, scale, digits in _LINK_ROWS:
         values = [value_at(run.links[link], path) for run in runs]
         if any(value is not None for value in values):
             cells = [number(None if value is None else scale * value, digits) for value in values]
-            rows.append((label.format(safe(link, 12)), cells))
-    return rows[:_MOST_ROWS]
+            table.append((label.format(safe(link, 12)), cells))
+    return table[:_MOST_ROWS]
+
+
+#: A row of the scores table: its application, its label, and one value per run.
+_Row = tuple[str, str, list[str]]
+
+
+def _fitting(rows: Sequence[_Row], rates: Sequence[_Row], room: int) -> list[_Row]:
+    """Returns the rows that fit: the first two goodputs, as many scores as possible, then more goodputs."""
+    return [*rows[: room - len(rates[:2])], *rates][:room]
 
 
 def _rate(value: float | None) -> str:
@@ -135,9 +170,9 @@ def headline(runs: Sequence[Run]) -> str:
     """Summarises the runs in one sentence.
 
     Sentences before it name the invalid live runs. For one run, the sentence gives the wait at the bottleneck, the
-    first score with a `clause`, and the goodput of the application with the highest goodput. For two to four runs, it
-    gives this score and this goodput of each run. For more runs, it gives the best and the worst score, with the names
-    of their runs. If several runs have no score in common, it gives their waits.
+    first score with a `clause`, the highest goodput of an application, and the lowest of those without a score. For two
+    to four runs, it gives this score and these goodputs of each run. For more runs, it gives the best and the worst
+    score, with the names of their runs. If several runs have no score in common, it gives their waits.
     """
     clauses = _of_one(runs[0]) if len(runs) == 1 else _of_several(runs)
     text = "; ".join(clauses)
@@ -162,7 +197,10 @@ def _of_one(run: Run) -> list[str]:
             break
     bulk = _bulk([run])
     if bulk is not None:
-        clauses.append(f"{safe(bulk)} gets {_rate(_goodput(run, bulk))} Mbit/s")
+        clause = f"{safe(bulk)} gets {_rate(_goodput(run, bulk))} Mbit/s"
+        if slower := _slower([run]):
+            clause += f" and {safe(slower[0])} {_rate(_goodput(run, slower[0]))} Mbit/s"
+        clauses.append(clause + (f" (the most and the least of {1 + len(slower)})" if len(slower) > 1 else ""))
     return clauses
 
 
@@ -183,8 +221,9 @@ def _of_several(runs: Sequence[Run]) -> list[str]:
         return [f"{about} {_best_and_worst(values, labels, score.text, more_is_better=score.more_is_better)}"]
     clauses = [f"{about} {_each([score.text(v) for v in values], labels)}"]
     bulk = _bulk(runs)
-    if bulk is not None and bulk != app:
-        clauses.append(f"{safe(bulk)} gets {listed([_rate(_goodput(run, bulk)) for run in runs])} Mbit/s")
+    if bulk is not None:
+        names = [*([bulk] if bulk != app else []), *_slower(runs)[:1]]
+        clauses += [f"{safe(n)} gets {listed([_rate(_goodput(run, n)) for run in runs])} Mbit/s" for n in names]
     return clauses
 
 

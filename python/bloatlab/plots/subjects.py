@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from bloatlab.sweep import (
     grid_file,
     silent,
     sweeps,
+    zipped,
 )
 
 #: If a sweep's table has at most this number of measures, its author has chosen them: a table with all numbers of the
@@ -101,6 +103,11 @@ class Sweep:
     def middle(self) -> str:
         """The word for the average over seeds that plots show: "mean" or "median"."""
         return "median" if self.study else "mean"
+
+    @functools.cached_property
+    def together(self) -> list[list[str]]:
+        """The axes in groups that vary together, such as zipped axes. Most groups have one axis."""
+        return zipped.together(self.frame.select(self.axes).unique(maintain_order=True), self.axes)
 
     @property
     def values(self) -> list[str]:

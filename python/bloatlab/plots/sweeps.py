@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -14,6 +14,8 @@ from bloatlab.plots.labels import LONGEST, safe, value_labels
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.scenario import amount, quantity
 from bloatlab.statistics import interval
+from bloatlab.sweep.quantities import spelled
+from bloatlab.sweep.zipped import drawn_together
 from bloatlab.tables import spread
 
 #: Columns drawn by default if the author of the sweep chose none, most important first. Columns missing from a table
@@ -115,21 +117,52 @@ def number_of(value: Any) -> float | None:
 class Axis:
     """An axis of a sweep, with its values in order.
 
-    `numbers` are the same values as numbers, or None if a value is not a number or if there is only one value.
+    `numbers` are the same values as numbers, or None if a value is not a number or if there is only one value. `beside`
+    has the axes that vary together with this one, such as zipped axes, each with its value for every one of `values`.
     """
 
     name: str
     values: list[Any]
     numbers: list[float] | None
+    beside: Mapping[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The axis's name, with the names of the axes beside it."""
+        return ", ".join(safe(name, 32) for name in (self.name, *self.beside))
 
     @property
     def label(self) -> str:
-        """The axis's name, with the unit if its values have one."""
-        return safe(self.name, 32) + (f" ({self.scale[1]})" if self.scale[1] else "")
+        """The label of an axis of a plot with the numbers of this axis: the title, with the unit if they have one."""
+        unit = f" ({self.scale[1]})" if self.scale[1] else ""
+        if self._equal:
+            return self.title + unit
+        return f"{safe(self.name, 32)}{unit}, with {', '.join(safe(name, 32) for name in self.beside)}"
+
+    @property
+    def _equal(self) -> bool:
+        return all(list(map(spelled, of)) == list(map(spelled, self.values)) for of in self.beside.values())
 
     def labels(self, most: int = LONGEST) -> dict[str, str]:
-        """Returns the label of each value, by the value as text, in order."""
-        return dict(zip(map(str, self.values), value_labels(self.values, most), strict=True))
+        """Returns the label of each value, by the value as text, in order. It has the values of the axes beside it."""
+        if self._equal:
+            return dict(zip(map(str, self.values), value_labels(self.values, most), strict=True))
+        each = max(_LEAST, most // (1 + len(self.beside)) - 2)
+        parts = [value_labels(values, each) for values in (self.values, *self.beside.values())]
+        return dict(zip(map(str, self.values), map(", ".join, zip(*parts, strict=True)), strict=True))
+
+    def phrases(self) -> dict[str, str]:
+        """Returns the label of each value with the last word of the axis's name, such as "rate 5mbit", by the label."""
+        words = [safe(name.rsplit(".", 1)[-1]) for name in (self.name, *self.beside)]
+        labels = list(self.labels().values())
+        if self._equal:
+            return {label: f"{', '.join(dict.fromkeys(words))} {label}" for label in labels}
+        parts = [value_labels(values) for values in (self.values, *self.beside.values())]
+        at = zip(*parts, strict=True)
+        return {
+            label: ", ".join(f"{word} {text}" for word, text in zip(words, texts, strict=True))
+            for label, texts in zip(labels, at, strict=True)
+        }
 
     @property
     def scale(self) -> tuple[float, str]:
@@ -160,9 +193,24 @@ def axis(of: Sweep, name: str) -> Axis:
     return Axis(name, ordered, [numbers[value] for value in ordered])
 
 
+def joined(of: Sweep, names: Sequence[str]) -> Axis:
+    """Makes an axis of axes that vary together. It has the values of the first one."""
+    first, *rest = names
+    found = axis(of, first)
+    if not rest:
+        return found
+    at = {row[0]: row[1:] for row in of.frame.select(names).unique(maintain_order=True).iter_rows()}
+    return replace(found, beside={name: [at[value][n] for value in found.values] for n, name in enumerate(rest)})
+
+
+def every_axis(of: Sweep) -> list[Axis]:
+    """Returns all axes. Those that vary together are one axis."""
+    return [joined(of, names) for names in of.together]
+
+
 def axes(of: Sweep) -> list[Axis]:
     """Returns the axes with several values, or only the first axis if every axis has a single value."""
-    found = [axis(of, name) for name in of.axes]
+    found = every_axis(of)
     return [a for a in found if len(a.values) > 1] or found[:1]
 
 
@@ -175,11 +223,16 @@ def along(of: Sweep, wanted: str | None) -> tuple[Axis, list[Axis]]:
     if wanted is not None:
         if wanted not in of.axes:
             raise Unfit(f"{of.label}: no axis {wanted}; expected {', '.join(of.axes)}")
-        chosen = axis(of, wanted)
+        chosen = joined(of, next(sorted(names, key=wanted.__ne__) for names in of.together if wanted in names))
     else:
         numeric = [a for a in found if a.numbers is not None]
         chosen = numeric[0] if numeric else max(found, key=lambda a: len(a.values))
-    return chosen, [a for a in found if a.name != chosen.name]
+    return chosen, [a for a in found if a.name not in {chosen.name, *chosen.beside}]
+
+
+def sampled_with(of: Sweep, x: Axis, others: Sequence[Axis]) -> list[Axis]:
+    """Returns those of `others` that are sampled together with `x`, so each value of `x` has one value of them."""
+    return [a for a in others if drawn_together(of.frame, x.name, a.name)]
 
 
 def groups(of: Sweep, by: Sequence[Axis]) -> Iterator[tuple[str, pl.DataFrame]]:

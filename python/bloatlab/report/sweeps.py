@@ -13,10 +13,10 @@ from bloatlab.measures import direction, named
 from bloatlab.plots import Panel, Series, style
 from bloatlab.plots.labels import distinct, safe
 from bloatlab.plots.subjects import Sweep
-from bloatlab.plots.sweeps import OverSeeds, axis, axis_label, measures, noticeable, over_seeds
+from bloatlab.plots.sweeps import OverSeeds, axis_label, every_axis, measures, noticeable, over_seeds
 from bloatlab.report.chart import Drawn, figure_block
 from bloatlab.report.page import Answer, Block, Page, Point, Provenance, Section, TableBlock
-from bloatlab.tables import TextCell, TextTable, counted, number, row
+from bloatlab.tables import TextCell, TextTable, counted, listed, number, row
 
 #: The maximum number of measures in the answer, of charts on the page, and of lines in each chart.
 MOST_POINTS, MOST_CHARTS, MOST_LINES = 5, 8, len(style.COLOURS)
@@ -56,8 +56,9 @@ def sweep_page(sweep: Sweep, provenance: Provenance, columns: Sequence[str] = ()
     It shows the measures that match a pattern in `columns`; by default those that the author of the sweep chose, or
     else a selection of those that the axes change noticeably.
     """
-    parts = sweep.frame.partition_by(sweep.axes, maintain_order=True, as_dict=True)
-    labels = [axis(sweep, name).labels() for name in sweep.axes]
+    axes = every_axis(sweep)
+    parts = sweep.frame.partition_by([axis.name for axis in axes], maintain_order=True, as_dict=True)
+    labels = [axis.labels() for axis in axes]
     places = {
         tuple(names[str(value)] for names, value in zip(labels, key, strict=True)): frame
         for key, frame in parts.items()
@@ -69,8 +70,8 @@ def sweep_page(sweep: Sweep, provenance: Provenance, columns: Sequence[str] = ()
     interval = "the central 80 %" if sweep.study else "the 95 % interval of the mean (Student's t)"
     seeds = counted(max(frame.height for frame in places.values()), "seed")
     basis = f"{sweep.middle.capitalize()}s of {seeds}; bars: {interval}."
-    axes = " and ".join(safe(axis) for axis in sweep.axes)
-    question = f"How {axes} {'affects' if len(sweep.axes) == 1 else 'affect'} delay, quality and throughput"
+    names = listed([safe(axis) for axis in sweep.axes])
+    question = f"How {names} {'affects' if len(sweep.axes) == 1 else 'affect'} delay, quality and throughput"
     along = _along(places)
     figure = figure_block(_drawn(first[:2], sweep, along)) if first else None
     charts: list[Block] = [figure_block(_drawn([m], sweep, along)) for m in every[2:MOST_CHARTS]]
@@ -127,7 +128,7 @@ def _with_unit(value: float, unit: str) -> str:
 
 
 def _words(place: Place, sweep: Sweep) -> str:
-    return ", ".join(f"{safe(axis.rsplit('.', 1)[-1])} {value}" for axis, value in zip(sweep.axes, place, strict=True))
+    return ", ".join(axis.phrases()[value] for axis, value in zip(every_axis(sweep), place, strict=True))
 
 
 def _point(m: Swept, sweep: Sweep) -> Point:
@@ -142,7 +143,7 @@ def _point(m: Swept, sweep: Sweep) -> Point:
 
 def _drawn(found: Sequence[Swept], sweep: Sweep, along: int) -> Drawn:
     panels = [_panel(m, sweep, along) for m in found]
-    caption = f"{', '.join(m.label for m in found)} against {safe(sweep.axes[along])}."
+    caption = f"{', '.join(m.label for m in found)} against {every_axis(sweep)[along].title}."
     return Drawn("", found[0].name, caption, panels, 1, "places", size=(7.0, 2.6))
 
 
@@ -170,7 +171,7 @@ def _panel(m: Swept, sweep: Sweep, along: int) -> Panel:
         lines.append(Series(label, x, middle, "points", style.COLOURS[n], (low, high)))
     return Panel(
         m.label,
-        safe(sweep.axes[along]),
+        every_axis(sweep)[along].title,
         safe(named(m.name).with_unit),
         lines,
         (-0.5, len(ticks) - 0.5),
@@ -187,10 +188,11 @@ def _table(sweep: Sweep, places: Sequence[Place], found: Sequence[Swept]) -> Tex
         return TextCell("-" if of is None else _value(of.middle), hint=spread)
 
     rows = [row(*place, *(cell(m.at.get(place)) for m in found)) for place in places]
-    columns = [*(safe(axis) for axis in sweep.axes), *(m.label for m in found)]
+    axes = every_axis(sweep)
+    columns = [*(axis.title for axis in axes), *(m.label for m in found)]
     rest = len(sweep.values) - len(found)
     note = f"{counted(rest, 'more measure')} of the sweep: report -c NAME shows them." if rest > 0 else ""
-    return TextTable("", columns, rows, note, left=len(sweep.axes))
+    return TextTable("", columns, rows, note, left=len(axes))
 
 
 def _value(value: float) -> str:

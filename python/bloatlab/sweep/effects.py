@@ -8,11 +8,11 @@ axes. RSS is the residual sum of squares of a model.
     seeds                sum (y - mean of its grid point)^2
     rest                 RSS(pairs) - seeds: interactions of three or more axes, and deviations from a parabola
 
-Each is divided by sum (y - mean)^2, which gives a share. On a full grid the shares add up to 1. With zipped axes,
-filters or samples, axes depend on each other and the sum may differ, because the share of an axis is what it explains
-beyond all other axes (type II sums of squares). An axis of names or of few values has one mean for each value. A
-sampled axis is modelled as a parabola in its value, or in the logarithm of its value. The F test compares a share with
-the mean square of seeds: `p` is the probability that seeds alone give such a share.
+Each is divided by sum (y - mean)^2, which gives a share. On a full grid the shares add up to 1. Axes that vary together
+(`zipped`) count as one axis. With filters or samples, axes depend on each other and the sum may differ, because the
+share of an axis is what it explains beyond all other axes (type II sums of squares). An axis of names or of few values
+has one mean for each value. A sampled axis is modelled as a parabola in its value, or in the logarithm of its value.
+The F test compares a share with the mean square of seeds: `p` is the probability that seeds alone give such a share.
 """
 
 import itertools
@@ -24,8 +24,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bloatlab.sweep.over_seeds import by_place
-from bloatlab.sweep.quantities import Amount, spelled
+from bloatlab.sweep.over_seeds import Zips, by_place
+from bloatlab.sweep.quantities import Amount
+from bloatlab.sweep.zipped import joint, title, together
 
 Matrix = NDArray[np.float64]
 
@@ -43,7 +44,8 @@ LOG_FROM = 20.0
 class Effect:
     """A source of variance.
 
-    `axes` is empty for "seeds" and "rest". `p` is NaN for these two sources, and for any source that cannot be tested.
+    `axes` is empty for "seeds" and "rest"; otherwise, it includes all axes that vary together. `p` is NaN for these two
+    sources, and for any source that cannot be tested.
     """
 
     name: str
@@ -52,16 +54,20 @@ class Effect:
     p: float
 
 
-def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequence[str] = ()) -> list[Effect]:
+def effects(
+    frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequence[str] = (), zips: Zips = ()
+) -> list[Effect]:
     """Returns the sources of the variance of `column`: the axes, then pairs of axes, "rest" and "seeds".
 
     The list is empty if `column` or every axis is constant. `frame` has one row per run, as returned by
-    `Gathered.frame()`; `sampled` names the sampled axes.
+    `Gathered.frame()`; `sampled` names the sampled axes, and `zips` holds the groups of zipped axes. Axes that vary
+    together (`together`) are one source, named "first axis, second axis".
     """
     runs = frame.filter(pl.col(column).is_not_null() & pl.col(column).cast(pl.Float64).is_finite())
     y = runs[column].cast(pl.Float64).to_numpy()
     total = float(((y - y.mean()) ** 2).sum()) if y.size else 0.0
-    moving = [a for a in axes if runs[a].n_unique() > 1]
+    groups = together(runs, [a for a in axes if runs[a].n_unique() > 1], sampled, zips)
+    moving = [group[0] for group in groups]  # the first axis of a group stands for all its axes
     if not total > 1e-24 * float((y**2).sum()) or not moving:
         return []
     # numbers replace the axes' names, because an axis may have the name of another column here
@@ -79,17 +85,23 @@ def effects(frame: pl.DataFrame, axes: Sequence[str], column: str, sampled: Sequ
     squares = {(a,): model.left([(b,) for b in moving if b != a]) - mains for a in moving}
     squares |= {pair: mains - model.left([*singles, pair]) for pair in pairs}
     seeds = (within, y.size - means.height) if within > 1e-24 * total else (0.0, 0)
-    found = [
-        Effect(" × ".join(term), term, max(of, 0.0) / total, _p(of, model.columns(term), *seeds))
-        for term, of in squares.items()
-    ]
+    found: list[Effect] = []
+    for term, of in squares.items():
+        parts = [group for group in groups if group[0] in term]
+        names = [f"({title(group)})" if len(parts) > 1 and len(group) > 1 else title(group) for group in parts]
+        p = _p(of, model.columns(term), *seeds)
+        found.append(Effect(" × ".join(names), (*itertools.chain(*parts),), max(of, 0.0) / total, p))
     rest = model.left([*singles, *pairs])
     return [*found, Effect("rest", (), max(rest, 0.0) / total, math.nan), Effect("seeds", (), within / total, math.nan)]
 
 
-def levels(frame: pl.DataFrame, axis: str, column: str) -> Mapping[str, float]:
-    """Returns the main effect of an axis: the mean of `column` over the runs with each value of the axis."""
-    found = {spelled(value): runs[column].cast(pl.Float64).mean() for (value,), runs in by_place(frame, [axis])}
+def levels(frame: pl.DataFrame, axis: str | Sequence[str], column: str) -> Mapping[str, float]:
+    """Returns the main effect of an axis: the mean of `column` over the runs with each value of the axis.
+
+    `axis` may also be a group of axes that vary together.
+    """
+    names = [axis] if isinstance(axis, str) else axis
+    found = {joint(values): runs[column].cast(pl.Float64).mean() for values, runs in by_place(frame, names)}
     return {value: mean for value, mean in found.items() if isinstance(mean, float)}
 
 

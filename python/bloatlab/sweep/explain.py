@@ -1,11 +1,14 @@
 """Estimates the number of runs in a sweep and their duration, from short trials of a few runs."""
 
 import contextlib
+import itertools
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bloatlab import outside
 from bloatlab.scenario import Scenario
 from bloatlab.simulation import run
 from bloatlab.sweep import auto_warm_up, fingerprint
@@ -18,12 +21,16 @@ from bloatlab.sweep.store import Store
 #: Number of trials, evenly spread over the runs, and the maximum time that a trial may take in s.
 TRIALS, TRIAL_SECONDS = 8, 0.4
 
+#: The fractional parts of the multiples of this number are spread evenly, and do not repeat.
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """The number of runs. Of these, `kept` are already stored, and `warm_ups` serve only to find a warm-up.
 
-    `seconds` is the mean duration of a whole run, estimated from `tried` trials of runs that are not stored.
+    `seconds` is the mean duration of a whole run, estimated from `tried` trials of runs that are not stored. `in_turn`
+    is the share of the time that runs with Python code take. They hold the GIL, so they run one at a time in a process.
     """
 
     runs: int
@@ -31,10 +38,12 @@ class Estimate:
     seconds: float
     tried: int
     warm_ups: int = 0
+    in_turn: float = 0.0
 
-    def wall(self, jobs: int) -> float:
-        """Returns the wall-clock time in s with `jobs` runs in parallel."""
-        return self.seconds * (self.runs - self.kept) / max(min(jobs, self.runs - self.kept), 1)
+    def wall(self, jobs: int, runs: int | None = None) -> float:
+        """Returns the wall-clock time in s of `runs`, by default the missing ones, with `jobs` in parallel."""
+        runs = self.runs - self.kept if runs is None else runs
+        return self.seconds * runs * max(1.0 / max(min(jobs, runs), 1), self.in_turn)
 
 
 def estimate(grid: Grid, measure: Measure, store: Store | None, *, find_warm_up: bool = False) -> Estimate:
@@ -55,10 +64,24 @@ def estimate(grid: Grid, measure: Measure, store: Store | None, *, find_warm_up:
         grid, _ = auto_warm_up.with_warm_ups(grid.where(found.__contains__), store=store, watch=silent())
     known, others = _missing(grid.points(), measure, store)
     missing += [*unknown, *others]
-    tried = [missing[n * len(missing) // TRIALS] for n in range(TRIALS)] if len(missing) > TRIALS else missing
-    took = [_tried(scenario) for scenario in tried]
+    tried = [missing[n] for n in _spread(len(missing))]
+    took = [(outside.used(scenario.text), _tried(scenario)) for scenario in tried]
     runs = len(first) + len(unknown) + len(known)
-    return Estimate(runs, runs - len(missing), sum(took) / len(took) if took else 0.0, len(took), len(first))
+    every = sum(seconds for _, seconds in took)
+    in_turn = sum(seconds for python, seconds in took if python) / every if every else 0.0
+    mean = every / len(took) if took else 0.0
+    return Estimate(runs, runs - len(missing), mean, len(took), len(first), in_turn)
+
+
+def _spread(runs: int) -> list[int]:
+    """Returns the numbers of the runs to try: one from each of `TRIALS` equal parts, at different places within it.
+
+    Steps of equal length could try only one value of an axis.
+    """
+    if runs <= TRIALS:
+        return list(range(runs))
+    ends = [n * runs // TRIALS for n in range(TRIALS + 1)]
+    return [low + int((high - low) * (n * _GOLDEN % 1.0)) for n, (low, high) in enumerate(itertools.pairwise(ends))]
 
 
 def _missing(

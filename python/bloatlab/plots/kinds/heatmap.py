@@ -13,7 +13,6 @@ from bloatlab.measures import direction
 from bloatlab.plots import style
 from bloatlab.plots.elements import settle, sized_figure
 from bloatlab.plots.kind import Kind, Options
-from bloatlab.plots.labels import safe
 from bloatlab.plots.style import WIDTHS, Figure
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import Axis, along, axes, axis_label, measures, over_seeds, unfit
@@ -61,8 +60,8 @@ def draw(of: Sweep, options: Options) -> Figure:
     grid.set_xticks(range(len(x.values)), [*x.labels(16).values()])
     grid.set_yticks(range(len(y.values)), [*y.labels(20).values()])
     grid.tick_params(length=0)
-    grid.set_xlabel(safe(x.name, 32))
-    grid.set_ylabel(safe(y.name, 32))
+    grid.set_xlabel(x.title)
+    grid.set_ylabel(y.title)
     if values.size <= 200:
         shade: Any = drawn.cmap
         for (j, i), value in np.ndenumerate(shown):
@@ -70,7 +69,7 @@ def draw(of: Sweep, options: Options) -> Figure:
             ink = "white" if 0.3 * red + 0.59 * green + 0.11 * blue < 0.55 else "black"
             text = _text(float(values[j, i]))
             grid.text(i, j, text, ha="center", va="center", color=ink, fontsize=page.text * 0.95)
-    over = f", {of.middle} over {', '.join([*(a.name for a in others[1:]), 'seeds'])}"
+    over = f", {of.middle} over {', '.join([*(a.title for a in others[1:]), 'seeds'])}"
     title = axis_label(column) + over + (" (shades: logarithmic)" if wide else "")
     grid.set_title("\n".join(textwrap.wrap(title, int(WIDTHS[page.width].inches * 72.0 / (page.text * 0.9)))))
     settle(page)

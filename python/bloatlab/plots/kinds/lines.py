@@ -9,20 +9,36 @@ from collections.abc import Sequence
 import numpy as np
 
 from bloatlab.plots import style
-from bloatlab.plots.elements import SizedFigure, curve, legend, log_scale, settle, shade, sized_figure
+from bloatlab.plots.elements import Array, SizedFigure, curve, legend, log_scale, settle, shade, sized_figure
 from bloatlab.plots.kind import LIMITS, Kind, Options
 from bloatlab.plots.style import WIDTHS, Axes, Figure
 from bloatlab.plots.subjects import Sweep, Unfit
-from bloatlab.plots.sweeps import Axis, OverSeeds, along, axis_label, by_value, groups, measures, over_seeds, unfit
+from bloatlab.plots.sweeps import (
+    Axis,
+    OverSeeds,
+    along,
+    axis_label,
+    by_value,
+    groups,
+    measures,
+    over_seeds,
+    sampled_with,
+    unfit,
+)
 
 #: Maximum number of lines.
 _MOST = 18
 
 
 def draw(of: Sweep, options: Options) -> Figure:
-    """Draws one panel per measure. If the axis values are names, draws rows of dots with intervals instead of lines."""
+    """Draws one panel per measure. If the axis values are names, draws rows of dots with intervals instead of lines.
+
+    In a sample, other axes vary from value to value of `x`, so there are points with intervals instead of lines.
+    """
     x, others = along(of, options.x)
     columns = _shown(of, options)
+    sampled = sampled_with(of, x, others) if x.numbers is not None else []
+    others = [a for a in others if a not in sampled]
     lines = [name for name, _ in groups(of, others)] if others else []
     if len(lines) > _MOST:
         raise Unfit(
@@ -38,21 +54,22 @@ def draw(of: Sweep, options: Options) -> Figure:
         for place, (_, found) in enumerate(groups(of, others)):
             parts = by_value(found, x)
             spreads = [over_seeds(of, parts[value], column) if value in parts else None for value in x.values]
-            _line(axes, x, spreads, place)
+            (_points if sampled else _line)(axes, x, spreads, place)
         axes.set_ylabel(axis_label(column))
         if min(x.drawn) > 0 and max(x.drawn) / min(x.drawn) >= 8.0:
-            axes.set_xscale("log")
-            axes.set_xticks(x.drawn, [f"{v:g}" for v in x.drawn])
-            axes.set_xticks([], minor=True)
+            log_scale(axes, "x")
+            if not sampled:  # a sample has too many values to label each
+                axes.set_xticks(x.drawn, [f"{v:g}" for v in x.drawn])
+                axes.set_xticks([], minor=True)
         _scaled(axes, options)
         axes.margins(x=0.03)
     for axes in grid[len(columns) :]:
         axes.set_visible(False)
     for axes in grid[max(0, len(columns) - across) : len(columns)]:
-        axes.set_xlabel(x.label)
+        axes.set_xlabel("; ".join([x.label, *(f"{a.title} varies, too" for a in sampled)]))
         axes.tick_params(labelbottom=True)
     if lines:
-        legend(page, lines)
+        legend(page, lines, lines=not sampled)
     settle(page)
     return page.figure
 
@@ -78,13 +95,27 @@ def _scaled(axes: Axes, options: Options) -> None:
 
 
 def _line(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) -> None:
-    t = np.array(x.drawn)
+    t, (middle, low, high) = np.array(x.drawn), _arrays(spreads)
+    shade(axes, t, low, high, place)
+    curve(axes, t, middle, place, marker=style.MARKERS[place % len(style.MARKERS)], markersize=3)
+
+
+def _points(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) -> None:
+    """Draws a marker and a bar, the interval, for each value of `x`."""
+    middle, low, high = _arrays(spreads)
+    kept = np.isfinite(middle)
+    t, colour, marker = np.array(x.drawn)[kept], style.colour(place), style.MARKERS[place % len(style.MARKERS)]
+    axes.vlines(t, low[kept], high[kept], color=colour, linewidth=1.0)
+    axes.plot(t, middle[kept], linestyle="none", marker=marker, markersize=3.2, color=colour)
+
+
+def _arrays(spreads: Sequence[OverSeeds | None]) -> tuple[Array, Array, Array]:
+    """Returns the averages and the ends of their intervals; NaN if there is no finite value."""
     middle, low, high = (
         np.array([getattr(s, name) if s is not None and math.isfinite(getattr(s, name)) else np.nan for s in spreads])
         for name in ("middle", "low", "high")
     )
-    shade(axes, t, low, high, place)
-    curve(axes, t, middle, place, marker=style.MARKERS[place % len(style.MARKERS)], markersize=3)
+    return middle, low, high
 
 
 def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: list[str]) -> Figure:

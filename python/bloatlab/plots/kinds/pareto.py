@@ -177,7 +177,7 @@ def draw(of: Sweep, options: Options) -> Figure:
             (grid.invert_xaxis if way == "x" else grid.invert_yaxis)()
         label = axis_label(column) + (", less is better" if sign < 0 else "")
         (grid.set_xlabel if way == "x" else grid.set_ylabel)(label)
-    of_what = f", one for each {' and '.join(a.name for a in conditions(of))}" if len(found) > 1 else ""
+    of_what = f", one for each {' and '.join(a.title for a in conditions(of))}" if len(found) > 1 else ""
     title = f"filled: on the Pareto front{of_what}; hollow: another setting is better"
     wide = int(WIDTHS[page.width].inches * 72.0 / (page.text * 0.62))
     grid.set_title("\n".join(textwrap.wrap(title, wide)), fontsize=page.text * 0.9)
