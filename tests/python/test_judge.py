@@ -513,6 +513,17 @@ def test_bbr3_has_the_verdicts_of_the_page() -> None:
     assert f"{done.sentence.removeprefix('bbr3: ')}." in page
 
 
+def test_bbr3_and_reno_have_the_misses_of_the_page() -> None:
+    page = (ROOT / "docs/judge.md").read_text()
+    # a controller that is also a rival of another is run once
+    for done in judged(suite("rfc9743"), ["bbr3", "reno"]):
+        missed = [one.case.section for one in done.tried if one.word == "not met"]
+        met = sum(one.word == "met" for one in done.tried)
+        assert f"| `{done.name}` | {met} | {len(missed)} | {', '.join(missed)} |" in page
+        if done.name == "bbr3":
+            assert re.findall(r"^\| ([5-7]\.[\d.]+) \|", page, re.MULTILINE) == missed
+
+
 def test_other_applications_keep_their_flows_beside_a_transport():
     # the judged application "bulk" has two flows, each with a receiver of its own; "web" is not judged
     rows = [("bulk", 0), ("bulk receiver 1", 0), ("bulk flow 2", 0), ("bulk receiver 2", 0), ("web", 0), ("web", 1)]
