@@ -6,10 +6,12 @@
     "links.up.utilisation" = "0.9 .. 1"
 
 With several seeds, the condition must hold for the whole 95 % interval of the mean (Student's t); the interval is
-clipped at 0, because no number in a summary is negative. With one seed, the run's value is tested. A missing value
-fails the condition: for example, a call has no MOS if none of its packets arrived or was dropped.
+clipped at 0, because no number in a summary is negative, and at the upper bound of a percentage or of a fairness index.
+With one seed, the run's value is tested. A missing value fails the condition: for example, a call has no MOS if none of
+its packets arrived or was dropped.
 """
 
+import itertools
 import json
 import math
 import tomllib
@@ -30,7 +32,7 @@ from bloatlab.statistics import interval
 from bloatlab.sweep import At, Executor, Gathered, Grid, Store, Threads, Watch, gather_until, grid_file, silent
 from bloatlab.sweep.auto_warm_up import with_warm_ups
 from bloatlab.sweep.grid_file import GridFile
-from bloatlab.tables import TextTable, row
+from bloatlab.tables import TextCell, TextTable, row
 
 #: Maps each comparison sign to a function of three numbers: the low and the high end of an interval, and the threshold.
 #: The function returns whether every value in the interval meets the comparison.
@@ -41,6 +43,9 @@ _SIGNS: Mapping[str, Callable[[float, float, float], bool]] = {
     ">": lambda low, _, x: low > x,
     "<": lambda _, high, x: high < x,
 }
+
+#: Percentages that may exceed 100: a channel can grant more than the sustained rate of a link.
+_ABOVE_100 = ("unused_of_rate_percent",)
 
 
 class NothingExpectedError(InputError):
@@ -121,8 +126,16 @@ def _verdict(place: str, path: str, expected: str, values: Sequence[float | None
     numbers = [float(v) for v in values if v is not None and math.isfinite(v)]
     if len(numbers) < len(values):
         return Verdict(place, path, expected, None, math.nan, math.nan, len(values), kept=False)
-    over = interval(numbers).of_amount()
+    over = interval(numbers).of_amount(_most(path))
     return Verdict(place, path, expected, over.mean, *over.ends, over.n, keeps(expected, *over.ends))
+
+
+def _most(path: str) -> float:
+    """Returns the upper bound of a number in the summary. A utilisation has none: bursts may exceed a shaper's rate."""
+    key = path.rpartition(".")[2]
+    if key == "fairness":
+        return 1.0
+    return 100.0 if key.endswith("_percent") and key not in _ABOVE_100 else math.inf
 
 
 def check(
@@ -224,21 +237,17 @@ def _bare(scenario: Scenario) -> Scenario:
 
 
 def table(checked: Checked) -> TextTable:
-    """Makes a table of a file's verdicts."""
-    placed = any(v.place for v in checked.verdicts)
-    rows = [
-        row(
-            *([v.place] if placed else []),
-            v.path,
-            v.expected,
-            v.measured(),
-            within_cell(v.kept, "met", "not met", "invalid"),
-        )
-        for v in checked.verdicts
-    ]
-    columns = [*(["place"] if placed else []), "value", "expected", "measured", ""]
+    """Makes a table of a file's verdicts. In a sweep, the verdicts of each grid point follow a row with its values."""
+    rows: list[list[TextCell]] = []
+    for place, group in itertools.groupby(checked.verdicts, key=lambda v: v.place):
+        if place:
+            rows.append(row("", TextCell(f"{place}:", "muted"), "", ""))
+        for v in group:
+            verdict = within_cell(v.kept, "met", "not met", "invalid")
+            rows.append(row(verdict, v.path, v.expected, v.measured()))
+    columns = ["verdict", "value", "expected", "measured"]
     note = "" if checked.invalid is None else invalid_line(checked.file, checked.invalid)
-    return TextTable(checked.file, columns, rows, note, left=len(columns))
+    return TextTable(checked.file, columns, rows, note, left=len(columns), keep=True)
 
 
 def junit(all_: Sequence[Checked]) -> str:

@@ -73,9 +73,13 @@ class Interval:
             return 0.0
         return self.half / abs(self.mean) if self.mean else math.inf * self.half
 
-    def of_amount(self) -> Interval:
-        """Clips the interval at 0, for quantities that are never negative, such as all numbers of a summary."""
-        return replace(self, low=max(self.low, 0.0)) if self.low < 0.0 <= self.mean else self
+    def of_amount(self, most: float = math.inf) -> Interval:
+        """Clips the interval at 0 and at `most`, for quantities that are never negative and never above `most`.
+
+        No number of a summary is negative. An end is not clipped if the mean is beyond it, too.
+        """
+        low = 0.0 if self.low < 0.0 <= self.mean else self.low
+        return replace(self, low=low, high=most if self.mean <= most < self.high else self.high)
 
     def differs(self) -> bool:
         """Returns whether the interval excludes 0, so a difference is significant.

@@ -10,9 +10,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import bloatlab
-from bloatlab.expectations import NothingExpectedError, judge, keeps
+from bloatlab.expectations import Checked, NothingExpectedError, judge, keeps, table
 from bloatlab.results import save
 from bloatlab.sweep import Store, grid_file
+from bloatlab.terminal import lines
 from conftest import Say
 
 ROOT = Path(__file__).parents[2]
@@ -205,6 +206,43 @@ def test_no_interval_of_a_count_reaches_below_nothing():
     (kept,) = judge("", {"links.up.dropped_packets": ">= 0"}, [{"links.up.dropped_packets": n} for n in (0, 2)])
     assert (kept.low, kept.kept) == (0.0, True)
     assert kept.high == pytest.approx(1.0 + 12.7062, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("path", "unit", "most"),
+    [
+        ("apps.game.game.up.late_percent", 100.0, 100.0),
+        ("apps.upload.fairness", 1.0, 1.0),
+        ("links.up.utilisation", 1.0, math.inf),
+        ("links.up.grants.up.unused_of_rate_percent", 100.0, math.inf),
+    ],
+)
+def test_no_interval_reaches_above_the_upper_bound_of_a_number(path: str, unit: float, most: float):
+    # the standard error is 0.05, and t(1, 97.5 %) = 12.7062, so the interval would end at 1.585 if it were not cut off
+    (kept,) = judge("", {path: f"<= {unit}"}, [{path: 0.9 * unit}, {path: unit}])
+    assert kept.low == pytest.approx(unit * (0.95 - 0.05 * 12.7062), abs=1e-3 * unit)
+    assert kept.high == pytest.approx(min(most, unit * (0.95 + 0.05 * 12.7062)), abs=1e-3 * unit)
+    assert kept.kept is (most == unit)
+
+
+def test_each_verdict_is_beside_its_value_at_80_columns():
+    # the longest path and the longest figures of a street with 20 homes
+    path, points = "apps.game11.game.up.late_percent", ("queue=droptail 250ms", "queue=fq_codel")
+    verdicts = [
+        verdict
+        for place in points
+        for verdict in judge(
+            place,
+            {path: "<= 1", "links.up.sojourn_ms.p99": "0.75 .. 12.5"},
+            [{path: v, "links.up.sojourn_ms.p99": 1.1 * v} for v in (20.123, 30.3, 60.7)],
+        )
+    ]
+    text = [line.plain for line in lines(table(Checked("street.toml", verdicts)), 80)]
+    assert max(map(len, text)) <= 80
+    assert [line for line in text if line.startswith("verdict")] == ["verdict  value" + text[1][14:]]
+    for name in (path, "links.up.sojourn_ms.p99"):
+        assert [line.split()[:3] for line in text if name in line] == [["not", "met", name]] * 2
+    assert [line.strip() for line in text if "queue=" in line] == [f"{place}:" for place in points]
 
 
 def test_check_takes_a_cluster(say: Say, scenario_file: Path):

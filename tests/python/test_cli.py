@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -279,6 +280,13 @@ def test_list_measures_says_what_a_summary_has(say):
     assert list(json.loads(say("list", "rpm", "-f", "json")[1])) == ["apps", "grades"]
     code, _, err = say("list", "measures", "sojurn_ms")
     assert (code, 'did you mean "sojourn_ms"?' in err) == (2, True)
+    code, out, _ = say("list", "measures", "game")
+    assert code == 0
+    assert re.findall(r"^apps\S+", out, re.MULTILINE) == [
+        f"apps.*.game.{way}.{what}_percent" for way in ("up", "down") for what in ("lost", "late")
+    ]
+    assert "Source: IEEE 802.11-18/2009r6" in say("list", "game")[1]
+    assert say("list", "loads")[2].endswith("bloatlab recommend --help lists the loads\n")
     assert say("list", "codel", "target")[2].startswith("list codel target: codel is not a kind (apps, ")
 
 

@@ -22,7 +22,8 @@ from bloatlab.judge.page import write_pages
 from bloatlab.judge.subjects import subject
 from bloatlab.judge.suites import Criterion
 from bloatlab.judge.verdicts import junit, ruling
-from bloatlab.sweep import Point, Store, Threads
+from bloatlab.sweep import Point, Store, Threads, fingerprint
+from bloatlab.sweep.store import current
 from conftest import DUMBBELL, Say
 
 ROOT = Path(__file__).parents[2]
@@ -183,6 +184,10 @@ def test_a_suite_names_one_place_as_a_string_or_in_a_list() -> None:
         ("droptail limit 1000p", {"droptail": {"limit": "1000p"}}),
         ("fq_codel flows 64 limit 10240", {"fq_codel": {"flows": 64, "limit": "10240p"}}),
         (f"{ROOT}/examples/laws/codel.py:CoDel", {"python": {"law": "codel.py:CoDel", "limit": "84p"}}),
+        (
+            f'{{ python = {{ law = "{ROOT}/examples/laws/codel.py:CoDel", target = "15ms" }} }}',
+            {"python": {"target": 15_000_000, "limit": "84p"}},
+        ),
         (f"{ROOT}/examples/laws/home.toml:up", {"python": {"most": 20_000_000, "limit": "250p"}}),
     ],
 )
@@ -309,6 +314,26 @@ def test_runs_of_a_transport_are_stored_by_its_text(tmp_path: Path) -> None:
         figures.append(done.tried[0].rulings[1].figure)
     assert figures[0] == figures[1] != figures[2]
     assert made == [1, 1]  # the second time, the run was in the store
+
+
+def test_the_store_keeps_the_runs_of_all_suites_and_transports(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "stack.py").write_text(TRANSPORTS.read_text() + f"\n# {folder}\n")
+    judged(suite("aqm").only("RFC 7928 8.2.3"), "pie", store=store)
+    for one in ("cubic", f"{tmp_path}/one/stack.py:Aimd", f"{tmp_path}/two/stack.py:Aimd"):
+        judged(suite("rfc9743").only("6.1"), one, store=store)
+    stocks = store.shelves()
+    assert len(stocks) == 4
+    assert current(stocks, fingerprint.core()) == stocks
+    assert store.collect(fingerprint.core()) == (0, 0)
+    # other code of a transport replaces its earlier code
+    with (tmp_path / "one/stack.py").open("a") as file:
+        file.write("# changed\n")
+    judged(suite("rfc9743").only("6.1"), f"{tmp_path}/one/stack.py:Aimd", store=store)
+    assert len(current(store.shelves(), fingerprint.core())) == 4
+    assert store.collect(fingerprint.core())[0] == 1
 
 
 def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
@@ -486,6 +511,17 @@ def test_bbr3_has_the_verdicts_of_the_page() -> None:
     (done,) = judged(suite("bbr"), "bbr3")
     assert {one.case.section: one.word for one in done.tried} == published
     assert f"{done.sentence.removeprefix('bbr3: ')}." in page
+
+
+def test_bbr3_and_reno_have_the_misses_of_the_page() -> None:
+    page = (ROOT / "docs/judge.md").read_text()
+    # a controller that is also a rival of another is run once
+    for done in judged(suite("rfc9743"), ["bbr3", "reno"]):
+        missed = [one.case.section for one in done.tried if one.word == "not met"]
+        met = sum(one.word == "met" for one in done.tried)
+        assert f"| `{done.name}` | {met} | {len(missed)} | {', '.join(missed)} |" in page
+        if done.name == "bbr3":
+            assert re.findall(r"^\| ([5-7]\.[\d.]+) \|", page, re.MULTILINE) == missed
 
 
 def test_other_applications_keep_their_flows_beside_a_transport():

@@ -24,7 +24,8 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
     Args:
         what: A kind (qdiscs, links, modems, apps, tcp, grades, measures, workloads, studies, suites), or an entry to
             describe: codel.
-        name: An entry to describe, if WHAT is a kind. Example: bloatlab list measures sojourn_ms.
+        name: An entry to describe, if WHAT is a kind. Example: bloatlab list measures sojourn_ms. A kind of traffic
+            lists its own measures: bloatlab list measures game.
     """
     kinds = _kinds(what)
     chosen = _chosen(what, kinds)
@@ -36,11 +37,13 @@ def command(what: str | None = None, name: str | None = None, /, *, form: TextJs
         sys.stdout.write(json.dumps(chosen, indent=2, ensure_ascii=False) + "\n")
         return 0
     console = Console()
-    if what is None or what in kinds:
+    entries = [entry for group in chosen.values() for entry in group]
+    if what is None or what in kinds or not any(what in _names(entry) for entry in entries):
         _page(chosen, console, whole=what is None)
         return 0
-    for kind, entry in ((kind, entry) for kind, entries in chosen.items() for entry in entries):
-        _print_entry(kind, entry, console)
+    for kind, group in chosen.items():
+        for entry in group:
+            _print_entry(kind, entry, console)
     return 0
 
 
@@ -113,12 +116,17 @@ _TITLES = {
 
 #: If all kinds are listed, the page would be too long with these; its last line says how to list them.
 _APART = ("measures", "suites")
+#: Names that only `bloatlab recommend` uses. Its help lists them.
+_OF_RECOMMEND = ("devices", "loads", "objectives")
 #: If all kinds are listed, only the names of the entries of these kinds are printed.
 _BY_NAME = {"links", "modems", "grades"}
 
 
 def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[Entry]]:
-    """Returns all kinds, the kind named `what`, or the entries named `what`. Raises `BadInput`."""
+    """Returns all kinds, the kind named `what`, or the entries named `what`. Raises `BadInput`.
+
+    If no entry has this name, the result is the measures whose paths begin with it, such as those of a kind of traffic.
+    """
     if what is None:
         return kinds
     if what in kinds:
@@ -128,7 +136,13 @@ def _chosen(what: str | None, kinds: dict[str, list[Entry]]) -> dict[str, list[E
     found = {kind: entries for kind, entries in named.items() if entries}
     if len(found) > 1:  # a measure whose path ends with this name is only listed if no other kind has the name
         found.pop("measures", None)
+    if not found and (group := [e for e in kinds.get("measures", []) if e["keys"][0].startswith(f"{what}.")]):
+        return {"measures": group}
     if not found:
+        if what in _OF_RECOMMEND:
+            raise BadInput(
+                f"list {what}: no such kind ({', '.join(kinds)}); bloatlab recommend --help lists the {what}"
+            )
         if what in (control["const"] for control in schema()["$defs"]["CongestionControl"]["oneOf"]):
             where = "it is a value of tcp.NAME.congestion_control, which docs/scenario/tcp.md describes"
             raise BadInput(f"list {what}: {what} is a congestion control without a preset; {where}")

@@ -52,13 +52,16 @@ MISSING = "no column "
 _TRACED = re.compile(r"\b(?:from|join)\s+(?:flow|visits)\b", re.IGNORECASE)
 
 
-def measure(queries: Mapping[str, Sequence[str]], *, trace: bool, run: Callable[..., Result] | None = None) -> Measure:
+def measure(
+    name: str, queries: Mapping[str, Sequence[str]], *, trace: bool, run: Callable[..., Result] | None = None
+) -> Measure:
     """Returns the `Measure` for a suite's runs: it extracts the numbers of the summary, and the results of the queries.
 
-    `queries` maps the name of each case's scenario to the queries of the case. `run` is the function that runs a
-    scenario, by default `bloatlab.run`.
+    `name` differs between suites and between transports, because the store keeps only the newest code of each name, and
+    the queries and `run` are part of the code. `queries` maps the name of each case's scenario to the queries of the
+    case. `run` is the function that runs a scenario, by default `bloatlab.run`.
     """
-    return Measure("judge", partial(_row, queries=dict(queries)), _frames, trace=trace, run=run)
+    return Measure(f"judge.{name}", partial(_row, queries=dict(queries)), _frames, trace=trace, run=run)
 
 
 def _row(result: Result, queries: Mapping[str, Sequence[str]]) -> dict[str, float | int | str | bool | None]:

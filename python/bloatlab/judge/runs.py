@@ -53,8 +53,12 @@ def judged(
     Raises `JudgeError`, `ScenarioError`, and the errors of runs.
     """
     queries, subjects = _queries(suite.name), chosen(suite, [cc] if isinstance(cc, str) else cc)
-    usual = measure(queries, trace=suite.subject == STACK)
-    other = {one.name: measure(queries, trace=False, run=one.transport.runner()) for one in subjects if one.transport}
+    usual = measure(suite.name, queries, trace=suite.subject == STACK)
+    other = {
+        one.name: measure(f"{suite.name}.{transport.key}", queries, trace=False, run=transport.runner())
+        for one in subjects
+        if (transport := one.transport) is not None
+    }
 
     def gathered(scenarios: Mapping[_Key, Scenario]) -> Done:
         done: dict[_Key, Measured] = {}

@@ -119,7 +119,12 @@ def queue(text: str) -> Subject:
     """
     file, _, part = text.rpartition(":")
     folder, value = None, text
-    if file.endswith(".py"):
+    if text.lstrip().startswith("{"):  # the table may contain a file's name, as in { python = { law = "law.py:Law" } }
+        try:
+            value = tomllib.loads(f"queue = {text}")["queue"]
+        except tomllib.TOMLDecodeError as error:
+            raise JudgeError(f"judge: --queue {text[:80]}: not a table of TOML ({error})") from None
+    elif file.endswith(".py"):
         folder, value = _folder(file), {"python": {"law": f"{Path(file).name}:{part}"}}
     elif file.endswith((".toml", ".json")):
         folder = _folder(file)
@@ -128,11 +133,6 @@ def queue(text: str) -> Subject:
             raise JudgeError(f"judge: {file} has no link.{part}{nearest(part, links)}")
         tree = files.read_text(Path(file))
         value = (json if file.endswith(".json") else tomllib).loads(tree)["link"][part].get("queue", "droptail")
-    elif text.lstrip().startswith("{"):
-        try:
-            value = tomllib.loads(f"queue = {text}")["queue"]
-        except tomllib.TOMLDecodeError as error:
-            raise JudgeError(f"judge: --queue {text[:80]}: not a table of TOML ({error})") from None
     known = _resolved(value, text, folder)
     if isinstance(value, str):
         # if the queue is given as text, only the parameters that differ from their defaults are kept, and the limit if

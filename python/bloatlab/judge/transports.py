@@ -79,8 +79,12 @@ KIND = Kind(
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """A class in a Python file: the file's name, the class, its source, and a hash of the modules it imports."""
+    """A class in a Python file: the file's name, the class, its source, and a hash of the modules it imports.
 
+    `key` is a hash of the file's path and the name of the class. It stays the same if the source changes.
+    """
+
+    key: str
     label: str
     name: str
     source: str
@@ -104,7 +108,8 @@ def transport(file: Path, name: str, at: str) -> Transport:
             user.of(*arguments)
         except Exception as error:
             raise ClassError([f"{at}: {user.line('__init__', error)}, called as {use}"]) from error
-    return Transport(file.name, name, source, _packages(source))
+    key = hashlib.sha256(f"{file.resolve()}:{name}".encode()).hexdigest()[:8]
+    return Transport(key, file.name, name, source, _packages(source))
 
 
 def is_transport(file: Path, name: str) -> bool:
