@@ -275,8 +275,10 @@ def draw_time_panel(
         elements.log_scale(axes, "y")
         axes.set_ylim(low, high * (high / low) ** (0.05 + 0.09 * len(events)))
     else:
-        high = axes.get_ylim()[1]
-        axes.set_ylim(0.0, high * (1.0 + 0.09 * len(events)) if high > 0.0 else 1.0)
+        low, high = axes.get_ylim()
+        low = low if min((np.nanmin(line.y, initial=0.0) for line, _ in panel.lines), default=0.0) < 0.0 else 0.0
+        high = max(high, 0.0) if low else high if high > 0.0 else 1.0
+        axes.set_ylim(low, high + (high - low) * 0.09 * len(events))
     labels = elements.line_labels(axes, [(line.label, line.y, place) for line, place in panel.lines]) if named else []
     for i, tick in enumerate(events):
         at = 0.97 - 0.07 * i
