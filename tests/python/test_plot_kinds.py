@@ -23,6 +23,7 @@ from bloatlab.plots.kinds import NAMES, kinds
 from bloatlab.plots.kinds.ellipse import Cloud
 from bloatlab.plots.kinds.flows import jain
 from bloatlab.plots.kinds.pareto import front
+from bloatlab.plots.kinds.sequence import trace
 from bloatlab.plots.measures import Distribution, bins, distributions
 from bloatlab.plots.subjects import subjects
 from bloatlab.results import write_table
@@ -302,6 +303,25 @@ def test_a_sequence_has_every_segment_and_drop_of_its_flow(folders: tuple[Path, 
     link = result.summary["links"]["up"]
     assert 0 < counts["not arrived"] <= link["backlog_packets"] + link["in_flight_packets"]
     assert figure.axes[0].get_xlabel() == "time (s)"
+    assert figure.axes[0].get_title("left") == "TCP flow of upload, the one with the most data of 2 flows"
+
+
+def test_a_part_of_a_sequence_has_its_own_counts_and_limits(folders: tuple[Path, Path]):
+    (run,) = subjects([folders[0]])
+    found = trace(folders[0], run)
+    figure = plot(folders[0], kind="sequence", of="upload", xlim=(6.0, 9.0))
+    for word, points in (("sent", found.sent), ("dropped", found.dropped)):
+        (label,) = [t.get_text() for t in texts(figure) if t.get_text().startswith(f"{word} (")]
+        within = sum(6.0 <= t <= 9.0 for t, _ in points)
+        assert 0 < within < len(points)
+        assert int("".join(c for c in label if c.isdigit())) == within
+    every = [*found.sent, *found.again, *found.dropped, *found.acked]
+    heights = [y for t, y in every if 6.0 <= t <= 9.0]
+    low, high = figure.axes[0].get_ylim()
+    span = max(heights) - min(heights)
+    assert min(heights) - 0.1 * span < low < min(heights)
+    assert max(heights) < high < max(heights) + 0.1 * span
+    assert plot(folders[0], kind="sequence", xlim=(6.0, 9.0), ylim=(0.0, 50.0)).axes[0].get_ylim() == (0.0, 50.0)
 
 
 def test_lines_are_means_and_intervals_over_seeds(table: pl.DataFrame):

@@ -250,7 +250,7 @@ def test_a_trace_is_drawn_and_others_are_refused(tmp_path: Path):
     figure = plot(result, kind="trace", output=tmp_path / "trace.svg")
     labels = [axes.get_ylabel() for axes in figure.axes]
     assert labels[0] == "up: sojourn (ms)"
-    assert {"count", "to the next drop (ms)", "long: window (kB)", "round trip (ms)"} <= set(labels)
+    assert {"count", "to the next drop (ms)", "long 2: window (kB)", "round trip (ms)"} <= set(labels)
     assert len(plot(result, kind="trace", of="long").axes) == 2
     with pytest.raises(Unfit, match="has no trace; expected up, down, long"):
         plot(result, kind="trace", of="nothing")

@@ -122,14 +122,14 @@ def _panels_of_link(run: Run, chosen: str) -> list[TimePanel]:
             few.append(events)
         elif len(events.times):
             found.append(TimePanel(column, f"{word} (1/s)", [(_per_second(run, frame, column, events.label), 0)]))
-    return _titled(found, chosen, few)
+    return _titled(found, safe(chosen, 12), few)
 
 
-def _titled(found: list[TimePanel], of: str, events: Sequence[Ticks]) -> list[TimePanel]:
-    """Adds the name of the link or application, and the ticks for its events, to the first panel."""
+def _titled(found: list[TimePanel], name: str, events: Sequence[Ticks]) -> list[TimePanel]:
+    """Adds the name of the link or sender, and the ticks for its events, to the first panel."""
     if not found:
         return []
-    name, label = safe(of, 12), found[0].y_label
+    label = found[0].y_label
     between = "\n" if len(name) + len(label) > 22 else " "
     return [replace(found[0], y_label=f"{name}:{between}{label}", ticks=events), *found[1:]]
 
@@ -158,7 +158,8 @@ def _growths(frame: pl.DataFrame, counter: str) -> tuple[Array, int]:
 def _sender(run: Run, of: str | None) -> list[TimePanel]:
     """Makes the panels of one sender: the sender with the most rows in the trace.
 
-    Only senders of application `of` are considered, or all senders if `of` is None.
+    Only senders of application `of` are considered, or all senders if `of` is None. If the application has several
+    senders, the number of the connection follows its name.
     """
     frame = run.table("trace_flows")
     if "app" not in frame.columns or (of is not None and of not in frame["app"]):
@@ -166,13 +167,16 @@ def _sender(run: Run, of: str | None) -> list[TimePanel]:
     mine = frame if of is None else frame.filter(pl.col("app") == of)
     key = ["app", "connection", "direction"]
     chosen = mine.group_by(key, maintain_order=True).len().sort("len", descending=True, maintain_order=True).row(0)
+    app, connection, direction = chosen[:3]
     rows = mine.filter(*(pl.col(column) == value for column, value in zip(key, chosen, strict=False)))
     panels = list(_panels(rows, _SENDER))
-    if _python_sender(run, chosen[0], chosen[2]):
+    if _python_sender(run, app, direction):
         panels += _own_panels(rows, [column for _, columns, _ in _SENDER for column in columns])
     again, _ = _growths(rows, "retransmits")
     events = [Ticks("sent again", again, style.DROP)] if len(again) else []
-    return _titled(panels, chosen[0], events)
+    several = mine.filter(pl.col("app") == app).select(key).n_unique() > 1
+    number = f" {connection}{' reverse' if direction == 'reverse' else ''}" if several else ""
+    return _titled(panels, safe(app, 12) + number, events)
 
 
 def _panels(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]]) -> Iterable[TimePanel]:
