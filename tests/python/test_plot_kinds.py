@@ -365,6 +365,41 @@ def test_heatmap_has_the_mean_in_every_field(table: pl.DataFrame):
     assert np.asarray(image.get_array()).shape == (2, 3)
 
 
+@pytest.mark.parametrize(
+    ("column", "shades", "word"),
+    [
+        ("links.up.sojourn_ms.p99", "viridis_r", "less is better"),
+        ("apps.call.voip.mos", "viridis", "more is better"),
+        ("links.up.utilisation", "viridis", ""),
+    ],
+)
+def test_a_heatmap_has_a_bar_of_its_colours(table: pl.DataFrame, column: str, shades: str, word: str):
+    frame = table.select("rate", "queue", "seed", pl.col("apps.call.voip.mos").alias(column))
+    grid, bar = plot(frame, kind="heatmap").axes
+    assert grid.images[0].get_cmap().name == shades  # the bright end of viridis is its largest value
+    assert bar.get_ylabel() == word
+    low, high = bar.get_ylim()
+    values = np.asarray(grid.images[0].get_array(), dtype=float)
+    assert (low, high) == pytest.approx((values.min(), values.max()))
+
+
+@pytest.mark.parametrize("kind", ["lines", "pareto"])
+def test_twelve_series_differ_in_colour_and_marker(kind: str):
+    queues = ("a",) if kind == "lines" else ("a", "b")
+    rows = [
+        {"link.up.rate": f"{rate}mbit", "queue": queue, "x": x, "seed": 1, "links.up.sojourn_ms.p99": rate + x,
+         "apps.call.voip.mos": 4.0 - x / rate}
+        for rate in range(1, 13) for queue in queues for x in (1, 2)
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows)
+    figure = plot(frame, kind=kind, **({"x": "x", "columns": ["*mos"]} if kind == "lines" else {}))
+    marked = [of for of in figure.axes[0].lines if of.get_marker() != "None"]
+    styles = {(of.get_color(), of.get_marker()) for of in marked}
+    shown = {(of.get_color(), of.get_marker()) for of in figure.legends[0].get_lines()}
+    assert shown == styles
+    assert len(styles) == 12
+
+
 def test_the_front_is_what_nothing_beats():
     assert front([(1.0, 1.0), (2.0, 0.0), (0.0, 2.0), (1.0, 0.5), (1.0, 1.0)]) == [0, 1, 2, 4]
     assert front([(3.0, 3.0), (1.0, 1.0)]) == [0]

@@ -52,7 +52,7 @@ def draw(of: Sweep, options: Options) -> Figure:
         axes.set_xlabel(x.label)
         axes.tick_params(labelbottom=True)
     if lines:
-        legend(page, lines)
+        legend(page, lines, markers=True)
     settle(page)
     return page.figure
 
@@ -84,7 +84,7 @@ def _line(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) 
         for name in ("middle", "low", "high")
     )
     shade(axes, t, low, high, place)
-    curve(axes, t, middle, place, marker=style.MARKERS[place % len(style.MARKERS)], markersize=3)
+    curve(axes, t, middle, place, marker=style.marker(place), markersize=3)
 
 
 def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: list[str]) -> Figure:
@@ -106,7 +106,7 @@ def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: lis
                 for seat, value in enumerate(x.values)
                 if value in parts and (found := over_seeds(of, parts[value], column)) and math.isfinite(found.middle)
             ]
-            colour, marker = style.colour(place), style.MARKERS[place % len(style.MARKERS)]
+            colour, marker = style.colour(place), style.marker(place)
             axes.hlines(
                 [y for y, _ in seats], [f.low for _, f in seats], [min(f.high, 1e300) for _, f in seats],
                 color=colour, linewidth=1.0,
@@ -122,7 +122,7 @@ def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: lis
     grid[0].set_ylim(len(x.values) - 0.4, -0.6)
     grid[0].set_ylabel(x.label)
     if names:
-        legend(page, names, lines=False)
+        legend(page, names, lines=False, markers=True)
     settle(page)
     return page.figure
 
