@@ -27,6 +27,8 @@ from bloatlab.plots.kinds.sequence import trace
 from bloatlab.plots.measures import Distribution, bins, distributions
 from bloatlab.plots.subjects import subjects
 from bloatlab.results import write_table
+from bloatlab.summaries import summary_tables
+from bloatlab.tables import natural
 
 BASE: dict[str, Any] = {
     "name": "two uploads and a call",
@@ -285,6 +287,31 @@ def test_flows_stack_to_the_goodput_and_jain_is_by_hand(folders: tuple[Path, Pat
     index = jain(np.array([[1.0, 0.0, 2.0, 2.0], [3.0, 0.0, 0.0, 2.0]]))
     assert np.allclose(index, [0.8, np.nan, 0.5, 1.0], equal_nan=True)
     assert "Jain's index" in figure.axes[1].get_ylabel()
+
+
+def test_many_applications_are_in_natural_order_and_the_smallest_are_joined():
+    of = {"from": "home", "to": ["net"]}
+    apps = {f"game{n}": {**of, "traffic": {"game": {}}} for n in range(1, 12)}
+    apps |= {f"upload{n}": {**of, "traffic": {"ftp": {}}} for n in range(1, 5)}
+    result = bloatlab.run({**BASE, "app": apps, "duration": "5s"}, sets={"link.up.changes": []})
+    (printed,) = [table for table in summary_tables(result) if table.title == "Applications"]
+    order = [*(f"game{n}" for n in range(1, 12)), *(f"upload{n}" for n in range(1, 5))]
+    assert [cells[0].text for cells in printed.rows] == order
+    # the rate panel has the five applications with the most data, and the sum of the others
+    rates = next(axes for axes in plot(result, kind="series").axes if "rate" in axes.get_ylabel())
+    names = [text.get_text() for text in rates.texts]
+    assert set(names) >= {"upload1", "upload2", "upload3", "upload4", "10 others"}
+    assert len(names) == 6
+    # flows: 11 games in both directions and four uploads
+    upper = plot(result, kind="flows").axes[0]
+    assert len(upper.patches) == 12
+    names = [text.get_text() for text in upper.texts]
+    assert names[-1] == "15 others"
+    assert names[:-1] == sorted(names[:-1], key=natural)
+    heights, edges, _ = upper.patches[-1].get_data()
+    covered = np.minimum(edges[1:], 5.0) - np.minimum(edges[:-1], 5.0)
+    goodput = result.table("flow_series")["goodput_bytes"].sum()
+    assert np.sum(heights * covered) / 8e-6 == pytest.approx(goodput, rel=1e-6)
 
 
 def test_a_sequence_has_every_segment_and_drop_of_its_flow(folders: tuple[Path, Path]):
