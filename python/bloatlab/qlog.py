@@ -194,6 +194,7 @@ def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[st
         rows += [(_ns(row), 1, row) for row in sent.iter_rows(named=True)]
     rows.sort(key=lambda row: row[:2])
     segments = _Segments()
+    segment = math.gcd(*states["cwnd_bytes"].unique().cast(int))
     metrics: dict[str, float] = {}
     state: str | None = None
     for ns, rank, row in _causal(rows):
@@ -208,7 +209,7 @@ def _events(states: pl.DataFrame, sent: pl.DataFrame | None) -> Iterator[dict[st
             metrics |= changed
             if changed:
                 found.append(("recovery_metrics_updated", changed))
-            new = _state(row)
+            new = _state(row, segment)
             if new != state:
                 found.append(
                     ("congestion_state_updated", {"new": new} if state is None else {"old": state, "new": new})
@@ -256,14 +257,19 @@ def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def _state(row: Mapping[str, Any]) -> str:
-    """Returns the congestion control state. For BBR, this is the mode, except while a loss or mark is being handled."""
+def _state(row: Mapping[str, Any], segment: int) -> str:
+    """Returns the congestion control state. For BBR, this is the mode, except while a loss or mark is being handled.
+
+    The trace rounds the window down to whole segments of `segment` bytes, but not the threshold. So the threshold is
+    rounded down here.
+    """
     if row["state"] != "open":
         return row["state"]
     if row.get("bbr_mode"):
         return row["bbr_mode"]
     # an infinite threshold is NaN in the trace, and no number is at least NaN
-    return "congestion_avoidance" if row["cwnd_bytes"] >= row["ssthresh_bytes"] else "slow_start"
+    avoids = row["cwnd_bytes"] >= row["ssthresh_bytes"] // segment * segment
+    return "congestion_avoidance" if avoids else "slow_start"
 
 
 class _Segments:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bloatlab.measures import value_at
 from bloatlab.results import open_result
 from bloatlab.simulation import Result
-from bloatlab.tables import TextTable, number, row
+from bloatlab.tables import TextTable, natural, number, row
 
 if TYPE_CHECKING:
     import polars as pl
@@ -88,8 +88,8 @@ def tables_of(summary: Of, seconds: float) -> list[TextTable]:
 
 
 def _tables(summary: Of, seconds: float) -> Iterator[TextTable]:
-    links: Mapping[str, Of] = summary["links"]
-    apps: Mapping[str, Of] = summary["apps"]
+    links: Mapping[str, Of] = dict(sorted(summary["links"].items(), key=lambda one: natural(one[0])))
+    apps: Mapping[str, Of] = dict(sorted(summary["apps"].items(), key=lambda one: natural(one[0])))
     yield from _table("Links", "link", links, _declared("links"))
     yield from _drops(links)
     delivering = {name: link for name, link in links.items() if link.get("delivery")}

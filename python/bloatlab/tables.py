@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -181,6 +182,13 @@ def counted(count: int, what: str) -> str:
 def listed(words: Sequence[str], last: str = "and") -> str:
     """Joins words as in a sentence: "a", "a and b", "a, b and c"."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def natural(name: str) -> tuple[list[tuple[int, str]], str]:
+    """Returns the key that sorts names with numbers by these numbers: game2 before game11."""
+    parts = [part.lstrip("0") if i % 2 else part for i, part in enumerate(re.split(r"([0-9]+)", name))]
+    # of two numbers without leading zeros, the longer is larger; `int` would refuse thousands of digits
+    return [(len(part) if i % 2 else 0, part) for i, part in enumerate(parts)], name
 
 
 def number(value: float | None, digits: int = 1) -> str:

@@ -313,7 +313,7 @@ def test_readme_is_short():
 def test_python_of_the_tour_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "upload.toml").write_text(blocks("A scenario")[0])
     monkeypatch.chdir(tmp_path)
-    code, *_ = blocks("From Python", TOUR)
+    code = "\n".join(blocks("From Python", TOUR))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     shown = re.findall(r"# prints (.*)", code)

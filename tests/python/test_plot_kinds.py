@@ -23,9 +23,12 @@ from bloatlab.plots.kinds import NAMES, kinds
 from bloatlab.plots.kinds.ellipse import Cloud
 from bloatlab.plots.kinds.flows import jain
 from bloatlab.plots.kinds.pareto import front
+from bloatlab.plots.kinds.sequence import trace
 from bloatlab.plots.measures import Distribution, bins, distributions
 from bloatlab.plots.subjects import subjects
 from bloatlab.results import write_table
+from bloatlab.summaries import summary_tables
+from bloatlab.tables import natural
 
 BASE: dict[str, Any] = {
     "name": "two uploads and a call",
@@ -286,6 +289,31 @@ def test_flows_stack_to_the_goodput_and_jain_is_by_hand(folders: tuple[Path, Pat
     assert "Jain's index" in figure.axes[1].get_ylabel()
 
 
+def test_many_applications_are_in_natural_order_and_the_smallest_are_joined():
+    of = {"from": "home", "to": ["net"]}
+    apps = {f"game{n}": {**of, "traffic": {"game": {}}} for n in range(1, 12)}
+    apps |= {f"upload{n}": {**of, "traffic": {"ftp": {}}} for n in range(1, 5)}
+    result = bloatlab.run({**BASE, "app": apps, "duration": "5s"}, sets={"link.up.changes": []})
+    (printed,) = [table for table in summary_tables(result) if table.title == "Applications"]
+    order = [*(f"game{n}" for n in range(1, 12)), *(f"upload{n}" for n in range(1, 5))]
+    assert [cells[0].text for cells in printed.rows] == order
+    # the rate panel has the five applications with the most data, and the sum of the others
+    rates = next(axes for axes in plot(result, kind="series").axes if "rate" in axes.get_ylabel())
+    names = [text.get_text() for text in rates.texts]
+    assert set(names) >= {"upload1", "upload2", "upload3", "upload4", "10 others"}
+    assert len(names) == 6
+    # flows: 11 games in both directions and four uploads
+    upper = plot(result, kind="flows").axes[0]
+    assert len(upper.patches) == 12
+    names = [text.get_text() for text in upper.texts]
+    assert names[-1] == "15 others"
+    assert names[:-1] == sorted(names[:-1], key=natural)
+    heights, edges, _ = upper.patches[-1].get_data()
+    covered = np.minimum(edges[1:], 5.0) - np.minimum(edges[:-1], 5.0)
+    goodput = result.table("flow_series")["goodput_bytes"].sum()
+    assert np.sum(heights * covered) / 8e-6 == pytest.approx(goodput, rel=1e-6)
+
+
 def test_a_sequence_has_every_segment_and_drop_of_its_flow(folders: tuple[Path, Path]):
     figure = plot(folders[0], kind="sequence")
     result = bloatlab.open_result(folders[0])
@@ -302,6 +330,25 @@ def test_a_sequence_has_every_segment_and_drop_of_its_flow(folders: tuple[Path, 
     link = result.summary["links"]["up"]
     assert 0 < counts["not arrived"] <= link["backlog_packets"] + link["in_flight_packets"]
     assert figure.axes[0].get_xlabel() == "time (s)"
+    assert figure.axes[0].get_title("left") == "TCP flow of upload, the one with the most data of 2 flows"
+
+
+def test_a_part_of_a_sequence_has_its_own_counts_and_limits(folders: tuple[Path, Path]):
+    (run,) = subjects([folders[0]])
+    found = trace(folders[0], run)
+    figure = plot(folders[0], kind="sequence", of="upload", xlim=(6.0, 9.0))
+    for word, points in (("sent", found.sent), ("dropped", found.dropped)):
+        (label,) = [t.get_text() for t in texts(figure) if t.get_text().startswith(f"{word} (")]
+        within = sum(6.0 <= t <= 9.0 for t, _ in points)
+        assert 0 < within < len(points)
+        assert int("".join(c for c in label if c.isdigit())) == within
+    every = [*found.sent, *found.again, *found.dropped, *found.acked]
+    heights = [y for t, y in every if 6.0 <= t <= 9.0]
+    low, high = figure.axes[0].get_ylim()
+    span = max(heights) - min(heights)
+    assert min(heights) - 0.1 * span < low < min(heights)
+    assert max(heights) < high < max(heights) + 0.1 * span
+    assert plot(folders[0], kind="sequence", xlim=(6.0, 9.0), ylim=(0.0, 50.0)).axes[0].get_ylim() == (0.0, 50.0)
 
 
 def test_lines_are_means_and_intervals_over_seeds(table: pl.DataFrame):
@@ -343,6 +390,41 @@ def test_heatmap_has_the_mean_in_every_field(table: pl.DataFrame):
     (image,) = figure.axes[0].images
     assert [t.get_text() for t in figure.axes[0].texts] == ["2.00", "3.00", "4.00", "102", "103", "104"]
     assert np.asarray(image.get_array()).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("column", "shades", "word"),
+    [
+        ("links.up.sojourn_ms.p99", "viridis_r", "less is better"),
+        ("apps.call.voip.mos", "viridis", "more is better"),
+        ("links.up.utilisation", "viridis", ""),
+    ],
+)
+def test_a_heatmap_has_a_bar_of_its_colours(table: pl.DataFrame, column: str, shades: str, word: str):
+    frame = table.select("rate", "queue", "seed", pl.col("apps.call.voip.mos").alias(column))
+    grid, bar = plot(frame, kind="heatmap").axes
+    assert grid.images[0].get_cmap().name == shades  # the bright end of viridis is its largest value
+    assert bar.get_ylabel() == word
+    low, high = bar.get_ylim()
+    values = np.asarray(grid.images[0].get_array(), dtype=float)
+    assert (low, high) == pytest.approx((values.min(), values.max()))
+
+
+@pytest.mark.parametrize("kind", ["lines", "pareto"])
+def test_twelve_series_differ_in_colour_and_marker(kind: str):
+    queues = ("a",) if kind == "lines" else ("a", "b")
+    rows = [
+        {"link.up.rate": f"{rate}mbit", "queue": queue, "x": x, "seed": 1, "links.up.sojourn_ms.p99": rate + x,
+         "apps.call.voip.mos": 4.0 - x / rate}
+        for rate in range(1, 13) for queue in queues for x in (1, 2)
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows)
+    figure = plot(frame, kind=kind, **({"x": "x", "columns": ["*mos"]} if kind == "lines" else {}))
+    marked = [of for of in figure.axes[0].lines if of.get_marker() != "None"]
+    styles = {(of.get_color(), of.get_marker()) for of in marked}
+    shown = {(of.get_color(), of.get_marker()) for of in figure.legends[0].get_lines()}
+    assert shown == styles
+    assert len(styles) == 12
 
 
 def test_the_front_is_what_nothing_beats():

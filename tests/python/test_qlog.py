@@ -284,6 +284,22 @@ def test_states_follow_one_another(folder: Path):
     assert "startup" in bbr
 
 
+def test_a_controller_with_fractions_of_segments_is_in_slow_start_once(tmp_path: Path):
+    # gentle.py returns the same number, with a fraction, as its window and as its threshold
+    sets = {
+        "duration": "8s",
+        "tcp.mine.python": '{ controller = "gentle.py:Gentle" }',
+        "trace": {"flows": True, "interval": "change"},
+    }
+    result = bloatlab.run(ROOT / "examples" / "controllers" / "home.toml", sets=sets)
+    thresholds = result.trace("flows")["ssthresh_bytes"].drop_nans()
+    assert (thresholds % 1448 != 0).any()
+    for file in qlog.write(result, tmp_path):
+        states = [data["new"] for _, data in of_kind(file, "congestion_state_updated")]
+        assert states[:2] == ["slow_start", "congestion_avoidance"]
+        assert "slow_start" not in states[1:]
+
+
 def test_equal_results_give_equal_bytes_and_packets_are_optional(folder: Path, tmp_path: Path):
     result = bloatlab.open_result(folder / "out")
     files = qlog.write(result, tmp_path / "again", packets=packets(folder / "out"))

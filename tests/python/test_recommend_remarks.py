@@ -51,7 +51,7 @@ def test_an_interval_needs_three_seeds_and_stays_within_what_is_possible(small: 
             for lows, highs in bars:
                 assert min(lows) >= low  # pyright: ignore[reportArgumentType]
                 assert max(highs) <= high  # pyright: ignore[reportArgumentType]
-        (dot,) = panels["Trade-off"].series
+        (dot,) = panels["Trade-off (filled: on the Pareto front; hollow: not)"].series
         assert dot.band is not None
         assert (list(dot.band[0]) == list(dot.band[1])) == (one.n < 3)  # pyright: ignore[reportArgumentType]
 
@@ -59,12 +59,12 @@ def test_an_interval_needs_three_seeds_and_stays_within_what_is_possible(small: 
 def test_the_trade_off_names_its_points_and_a_colour_has_one_meaning(small: Path):
     done = quick(small)
     few = [answer_figure(done), measures_figure(done)]
-    trade = next(p for p in few[0].panels if p.title == "Trade-off")
+    trade = next(p for p in few[0].panels if p.title.startswith("Trade-off"))
     assert [label.text for label in trade.labels] == ["droptail 50 ms (recommended)", "droptail 500 ms (today)"]
     assert [label.bold for label in trade.labels] == [True, False]
     many = recommend(up="10mbit", rtt="40ms", device="docsis3.1", load="gamer", quick=True, seconds=2.0)
     figures = [answer_figure(many), measures_figure(many)]
-    (trade,) = [p for p in figures[0].panels if p.title == "Trade-off"]
+    (trade,) = [p for p in figures[0].panels if p.title.startswith("Trade-off")]
     names_ = [label.text for label in trade.labels]
     assert 2 <= len(names_) <= 4 < len(many.judged)
     assert names_[0] == f"{many.best.option.name} (leading)"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bloatlab.tables import cumulative_share, number, rate_series, running_mean, spread
+from bloatlab.tables import cumulative_share, natural, number, rate_series, running_mean, spread
 
 
 def test_spread_of_ten_seeds():
@@ -82,3 +82,9 @@ def test_numbers_for_people():
     assert number(math.inf) == "never"
     assert number(None) == "-"
     assert number(math.nan) == "-"
+
+
+def test_names_are_sorted_by_their_numbers():
+    names = ["up", "game1", "game01", "game2", "game10", "game11b2", "game11b10", "game" + "9" * 5000, "7", "~up"]
+    expected = ["7", "game01", "game1", "game2", "game10", "game11b2", "game11b10", "game" + "9" * 5000, "up", "~up"]
+    assert sorted(names, key=natural) == expected

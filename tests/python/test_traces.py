@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -249,7 +250,7 @@ def test_a_trace_is_drawn_and_others_are_refused(tmp_path: Path):
     figure = plot(result, kind="trace", output=tmp_path / "trace.svg")
     labels = [axes.get_ylabel() for axes in figure.axes]
     assert labels[0] == "up: sojourn (ms)"
-    assert {"count", "to the next drop (ms)", "long: window (kB)", "round trip (ms)"} <= set(labels)
+    assert {"count", "to the next drop (ms)", "long 2: window (kB)", "round trip (ms)"} <= set(labels)
     assert len(plot(result, kind="trace", of="long").axes) == 2
     with pytest.raises(Unfit, match="has no trace; expected up, down, long"):
         plot(result, kind="trace", of="nothing")
@@ -258,6 +259,37 @@ def test_a_trace_is_drawn_and_others_are_refused(tmp_path: Path):
 
 
 LINE_PLAIN = bloatlab.parse(LINE)
+
+
+def test_every_number_of_a_probe_is_drawn():
+    law_values = {"pressure": 0.25, "over_ms": -3.0, "busy": True, "mode": "low", "p": 0.5, "unknown": None}
+    controller_values = {"queued_ms": 4.0, "phase": "up", "rounds": 2}
+    law_methods = {"head": lambda *_: "pass", "probe": lambda _: law_values}
+    methods = {"on_ack": lambda *_: None, "on_congestion": lambda *_: 2, "probe": lambda _: controller_values}
+    sets = [
+        ("link.up.queue", "{ python = { law = 'mine' } }"),
+        ("tcp.mine", "{ preset = 'linux-6', python = { controller = 'mine' } }"),
+        ("app.long.tcp", "mine"),
+        ("trace", "{ links = true, flows = true }"),
+    ]
+    result = bloatlab.run(
+        bloatlab.parse(LINE, sets=sets),
+        laws={"mine": type("Law", (), law_methods)},
+        controllers={"mine": type("Controller", (), methods)},
+    )
+    figures = [plot(result, kind="trace", of=of) for of in ("up", "long")]
+    panels = {axes.get_ylabel(): axes for figure in figures for axes in figure.axes}
+    for label, value in (("pressure", 0.25), ("over (ms)", -3.0), ("busy", 1.0), ("queued (ms)", 4.0), ("rounds", 2.0)):
+        (line,) = panels[label].lines
+        drawn = np.asarray(line.get_ydata(), dtype=float)
+        assert set(drawn) == {value}
+        low, high = panels[label].get_ylim()
+        assert low <= value <= high
+    assert "probability" in panels
+    assert not {"p", "mode", "phase", "unknown"} & set(panels)
+    # a built-in law or controller has the same panels as before
+    plain = plot(bloatlab.run(traced(flows=True)), kind="trace")
+    assert "w_max (segments)" not in [axes.get_ylabel() for axes in plain.axes]
 
 
 def test_the_trace_of_a_link_beside_an_idle_one_is_drawn():

@@ -153,7 +153,8 @@ def _trade(of: Recommendation, share: str) -> Panel:
     pad = 0.06 * max(high - low, 10.0)
     limits = (max(0.0, low - pad), min(100.0, high + pad))
     labels = [Label(text, used[id(j)], j.apps.mean, j is of.best) for j, text in _named(of, shown, used)]
-    return Panel("Trade-off", "line used (%)", "points of applications", series, limits, (0.0, 105.0), labels=labels)
+    title = "Trade-off (filled: on the Pareto front; hollow: not)"
+    return Panel(title, "line used (%)", "points of applications", series, limits, (0.0, 105.0), labels=labels)
 
 
 def _named(of: Recommendation, shown: Sequence[Judged], used: Mapping[int, float]) -> list[tuple[Judged, str]]:

@@ -147,9 +147,17 @@ def _title(of: SizedFigure, text: str) -> None:
 
 
 def legend(
-    of: SizedFigure, labels: Sequence[str], *, lines: bool = True, axes: Axes | None = None, ticks: str = ""
+    of: SizedFigure,
+    labels: Sequence[str],
+    *,
+    lines: bool = True,
+    markers: bool = False,
+    axes: Axes | None = None,
+    ticks: str = "",
 ) -> None:
     """Draws a legend above the figure, or above `axes` if given. The n-th label gets the n-th colour and style.
+
+    `lines` and `markers` say which of the two the figure has.
 
     `ticks` is the text of the last entry, for vertical ticks in the lines' colours.
     """
@@ -158,7 +166,7 @@ def legend(
     handles = [
         Line2D(
             [], [], color=style.colour(i), linestyle=style.dashes(i) if lines else "none",
-            marker="none" if lines else style.MARKERS[i % len(style.MARKERS)],
+            marker=style.marker(i) if markers else "none", markersize=of.text * 0.55,
         )
         for i in range(len(labels))
     ]  # fmt: skip

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bloatlab.measures import value_at
 from bloatlab.plots.subjects import Run
-from bloatlab.tables import answered_pings
+from bloatlab.tables import answered_pings, natural
 
 Array = NDArray[np.float64]
 
@@ -168,6 +168,11 @@ class Flow:
     frame: pl.DataFrame
 
 
+def others(count: int) -> str:
+    """Returns the label of the sum of what is not drawn one by one."""
+    return f"{count} others"
+
+
 def carried(runs: Sequence[Run]) -> tuple[str, str]:
     """Returns the column from which rates are computed, and the word for these rates.
 
@@ -178,9 +183,9 @@ def carried(runs: Sequence[Run]) -> tuple[str, str]:
 
 
 def flows(run: Run) -> list[Flow]:
-    """Returns each direction of each flow that was recorded over time and carried payload, in the order of the table.
+    """Returns each direction of each flow that was recorded over time and carried payload.
 
-    Pings are left out.
+    The applications are in natural order. Pings are left out.
     """
     frame = run.table("flow_series")
     if frame.height:
@@ -200,7 +205,8 @@ def flows(run: Run) -> list[Flow]:
         words = app + (f" {number + 1}" if app in several else "")
         return words + (" back" if way == "reverse" and (app, number) in both else "")
 
-    return [Flow(app, number, way, label(app, number, way), part) for (app, number, way), part in kept.items()]
+    found = [Flow(app, number, way, label(app, number, way), part) for (app, number, way), part in kept.items()]
+    return sorted(found, key=lambda flow: natural(flow.app))
 
 
 def drops(run: Run, link: str, column: str = "dropped_packets") -> tuple[Array, int]:
@@ -239,7 +245,7 @@ def distributions(run: Run) -> list[Distribution]:
     frame = run.table("delay_histogram")
     if frame.height:
         parts = frame.partition_by("app", "direction", maintain_order=True, as_dict=True)
-        for (app, way), part in parts.items():
+        for (app, way), part in sorted(parts.items(), key=lambda one: natural(str(one[0][0]))):
             both = (app, "forward") in parts and (app, "reverse") in parts
             label = f"{app} back" if way == "reverse" and both else str(app)
             found += _histogram(label, "delay", part)

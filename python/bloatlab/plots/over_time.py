@@ -27,7 +27,8 @@ _HEIGHT = {"column": 0.36, "page": 0.2, "slide": 0.16}
 _VIDEO = {"target_mbit": "target (Mbit/s)", "frame_delay_ms": "frame delay (ms)"}
 
 #: Maximum number of flows drawn one by one. If a run has more flows, the rate panel shows the sum for each application,
-#: and the panels for windows and round trips show only the first flows.
+#: and the panels for windows and round trips show only the first flows. If a run has more applications, the rate panel
+#: shows those with the most data, and the sum of the others.
 MOST_FLOWS = 6
 
 
@@ -164,10 +165,18 @@ def _videos(run: Run, column: str) -> measures.Curve | None:
 
 
 def _by_app(whole: Sequence[measures.Flow]) -> dict[str, pl.DataFrame]:
+    """Returns the rows of each application; of more than `MOST_FLOWS`, joins those with the least data."""
     apps: dict[str, list[pl.DataFrame]] = {}
     for flow in whole:
         apps.setdefault(flow.app, []).append(flow.frame)
-    return {app: pl.concat(frames) for app, frames in apps.items()}
+    found = {app: pl.concat(frames) for app, frames in apps.items()}
+    if len(found) <= MOST_FLOWS:
+        return found
+    most = sorted(found, key=lambda app: -float(found[app]["goodput_bytes"].fill_nan(0.0).sum()))[: MOST_FLOWS - 1]
+    others = pl.concat([frame for app, frame in found.items() if app not in most])
+    return {app: frame for app, frame in found.items() if app in most} | {
+        measures.others(len(found) - len(most)): others
+    }
 
 
 def ticks(column: str, times: measures.Array, count: int) -> Ticks:
@@ -275,8 +284,10 @@ def draw_time_panel(
         elements.log_scale(axes, "y")
         axes.set_ylim(low, high * (high / low) ** (0.05 + 0.09 * len(events)))
     else:
-        high = axes.get_ylim()[1]
-        axes.set_ylim(0.0, high * (1.0 + 0.09 * len(events)) if high > 0.0 else 1.0)
+        low, high = axes.get_ylim()
+        low = low if min((np.nanmin(line.y, initial=0.0) for line, _ in panel.lines), default=0.0) < 0.0 else 0.0
+        high = max(high, 0.0) if low else high if high > 0.0 else 1.0
+        axes.set_ylim(low, high + (high - low) * 0.09 * len(events))
     labels = elements.line_labels(axes, [(line.label, line.y, place) for line, place in panel.lines]) if named else []
     for i, tick in enumerate(events):
         at = 0.97 - 0.07 * i

@@ -75,6 +75,11 @@ def dashes(place: int) -> Any:
     return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
 
 
+def marker(place: int) -> str:
+    """Returns the marker of the series with the number `place`; colour and marker together repeat after 36 series."""
+    return MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
+
+
 #: Size, line width and padding of ticks in points, for 9-point text.
 _TICKS = {"size": 3.5, "width": 0.7, "pad": 3.5}
 

@@ -31,6 +31,7 @@ from bloatlab.sweep import (
     sweeps,
     zipped,
 )
+from bloatlab.tables import natural
 
 #: If a sweep's table has at most this number of measures, its author has chosen them: a table with all numbers of the
 #: summary has far more.
@@ -65,13 +66,13 @@ class Run:
 
     @property
     def links(self) -> Mapping[str, Any]:
-        """The summaries of links, by name."""
-        return self.summary.get("links", {})
+        """The summaries of links, by name, in natural order."""
+        return _ordered(self.summary.get("links", {}))
 
     @property
     def apps(self) -> Mapping[str, Any]:
-        """The summaries of applications, by name."""
-        return self.summary.get("apps", {})
+        """The summaries of applications, by name, in natural order."""
+        return _ordered(self.summary.get("apps", {}))
 
     @property
     def begin(self) -> float:
@@ -82,6 +83,10 @@ class Run:
     def end(self) -> float:
         """The time when the run ended, in s."""
         return float(self.summary["duration_s"])
+
+
+def _ordered(of: Mapping[str, Any]) -> Mapping[str, Any]:
+    return dict(sorted(of.items(), key=lambda one: natural(one[0])))
 
 
 @dataclass(frozen=True)

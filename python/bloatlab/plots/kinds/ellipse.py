@@ -174,7 +174,7 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
         axes.plot(x, y, color=colour, linestyle=style.dashes(place))
         axes.plot(
             *([v] for v in cloud.middle(log=log)), linestyle="none", color=colour,
-            marker=style.MARKERS[place % len(style.MARKERS)], markersize=of.text * 0.6,
+            marker=style.marker(place), markersize=of.text * 0.6,
         )  # fmt: skip
     axes.margins(0.12)
     axes.autoscale_view()

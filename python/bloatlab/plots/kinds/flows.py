@@ -10,11 +10,15 @@ from bloatlab.plots import style
 from bloatlab.plots.elements import SizedFigure, beside, fits_beside, settle, sized_figure
 from bloatlab.plots.kind import Kind, Options
 from bloatlab.plots.labels import safe
-from bloatlab.plots.measures import Array, Flow, bins, flows, has, step_of, whole_steps, window
+from bloatlab.plots.measures import Array, Flow, bins, flows, has, others, step_of, whole_steps, window
 from bloatlab.plots.style import WIDTHS, Axes, Figure
 from bloatlab.plots.subjects import Run
 
 _MOST = 4
+
+#: Maximum number of layers: six colours in two shades. If there are more flows, the last layer is the sum of the flows
+#: with the least data.
+_MOST_LAYERS = 12
 
 
 def unfit(runs: Sequence[Run]) -> str | None:
@@ -80,13 +84,14 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
         upper: Axes = grid[row, col]
         if len(runs) > 1:
             upper.set_title(run.label)
-        edges = _stack(upper, *stacks[place])
+        labels, layers = _layers(flows(run), stacks[place][1])
+        edges = _stack(upper, stacks[place][0], layers)
         upper.set_xlim(0.0, run.end)
         upper.set_ylim(0.0, top)
         if col == 0:
             upper.set_ylabel("goodput (Mbit/s)")
         if column or place == len(runs) - 1:
-            _named(of, upper, flows(run), stacks[place][1], options)
+            _named(of, upper, labels, layers, options)
         if fair:
             lower: Axes = grid[row + 1, col]
             lower.stairs(indices[place], edges, baseline=None, color=style.INK, linewidth=1.2)
@@ -107,6 +112,16 @@ def _tcp(flow: Flow) -> bool:
     return "cwnd_bytes" not in flow.frame.columns or has(flow.frame, "cwnd_bytes")
 
 
+def _layers(found: Sequence[Flow], rates: Array) -> tuple[list[str], Array]:
+    """Returns the label and the rates of each layer."""
+    if len(found) <= _MOST_LAYERS:
+        return [flow.label for flow in found], rates
+    most = np.argsort(-rates.sum(axis=1), kind="stable")[: _MOST_LAYERS - 1]
+    drawn = np.isin(np.arange(len(found)), most)
+    labels = [flow.label for flow, one in zip(found, drawn, strict=True) if one]
+    return [*labels, others(int((~drawn).sum()))], np.vstack([rates[drawn], rates[~drawn].sum(axis=0)])
+
+
 def _stack(axes: Axes, t: Array, rates: Array) -> Array:
     """Draws the flows stacked, and returns the edges of their bins."""
     edges = np.append(t, 2.0 * t[-1] - t[-2] if len(t) > 1 else t[-1] + 1.0)
@@ -118,15 +133,15 @@ def _stack(axes: Axes, t: Array, rates: Array) -> Array:
     return edges
 
 
-def _named(of: SizedFigure, axes: Axes, found: Sequence[Flow], rates: Array, options: Options) -> None:
-    """Labels each flow at the right edge of the panel, if there is room."""
+def _named(of: SizedFigure, axes: Axes, names: Sequence[str], rates: Array, options: Options) -> None:
+    """Labels each layer at the right edge of the panel, if there is room."""
     height = WIDTHS[options.width].inches * (0.9 if options.width == "column" else 0.55) * 0.6
-    if len(found) < 2 or not fits_beside(of, height, len(found)):
+    if len(names) < 2 or not fits_beside(of, height, len(names)):
         return
     last = rates[:, -max(1, rates.shape[1] // 20) :].mean(axis=1)
     middles = (np.cumsum(last) - last / 2.0) / axes.get_ylim()[1]
-    labels = enumerate(zip(found, middles, strict=True))
-    beside(axes, [(safe(f.label, 16), min(1.0, float(m)), style.colour(i)) for i, (f, m) in labels], of.text)
+    labels = enumerate(zip(names, middles, strict=True))
+    beside(axes, [(safe(name, 16), min(1.0, float(m)), style.colour(i)) for i, (name, m) in labels], of.text)
 
 
 KIND = Kind("flows", "the goodput of each flow, stacked, and Jain's index over time", "runs", unfit, draw)

@@ -41,8 +41,8 @@ def field(of: Sweep, x: Axis, y: Axis, column: str) -> np.ndarray[Any, Any]:
 def draw(of: Sweep, options: Options) -> Figure:
     """Draws one coloured field for each pair of values of the two axes.
 
-    Worse values are darker. If neither more nor less is better, larger values are darker. The colours are viridis,
-    which remains legible in grey.
+    Worse values are darker. If neither more nor less is better, smaller values are darker. A bar beside the fields
+    shows the values of the colours. The colours are viridis, which remains legible in grey.
     """
     if options.log in ("x", "xy"):
         raise Unfit(f"--log {options.log}: a heatmap has no such axis; expected y, for logarithmic shades, or none")
@@ -53,10 +53,18 @@ def draw(of: Sweep, options: Options) -> Figure:
     page = sized_figure(options.width, min(1.2, (0.35 if options.width == "column" else 0.2) + 0.075 * len(y.values)))
     grid = page.figure.subplots()
     grid.grid(visible=False)
-    shades = "viridis" if direction(column) == "more is better" else "viridis_r"
+    way = direction(column)
+    shades = "viridis_r" if way == "less is better" else "viridis"
     wide = style.logarithmic(values[np.isfinite(values)].tolist(), "y", options.log)
     shown = np.log10(np.where(values > 0.0, values, np.nan)) if wide else values
     drawn = grid.imshow(shown, cmap=shades, aspect="auto")
+    if np.unique(shown[np.isfinite(shown)]).size > 1:
+        bar = page.figure.colorbar(drawn, ax=grid, fraction=0.04, pad=0.02, aspect=30, use_gridspec=False)
+        bar.outline.set_visible(False)
+        if wide:
+            bar.formatter = lambda exponent, _: f"{10.0**exponent:.3g}"
+        if way is not None:
+            bar.set_label(way)
     grid.set_xticks(range(len(x.values)), [*x.labels(16).values()])
     grid.set_yticks(range(len(y.values)), [*y.labels(20).values()])
     grid.tick_params(length=0)

@@ -69,7 +69,7 @@ def draw(of: Sweep, options: Options) -> Figure:
         axes.set_xlabel("; ".join([x.label, *(f"{a.title} varies, too" for a in sampled)]))
         axes.tick_params(labelbottom=True)
     if lines:
-        legend(page, lines, lines=not sampled)
+        legend(page, lines, lines=not sampled, markers=True)
     settle(page)
     return page.figure
 
@@ -97,14 +97,14 @@ def _scaled(axes: Axes, options: Options) -> None:
 def _line(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) -> None:
     t, (middle, low, high) = np.array(x.drawn), _arrays(spreads)
     shade(axes, t, low, high, place)
-    curve(axes, t, middle, place, marker=style.MARKERS[place % len(style.MARKERS)], markersize=3)
+    curve(axes, t, middle, place, marker=style.marker(place), markersize=3)
 
 
 def _points(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) -> None:
     """Draws a marker and a bar, the interval, for each value of `x`."""
     middle, low, high = _arrays(spreads)
     kept = np.isfinite(middle)
-    t, colour, marker = np.array(x.drawn)[kept], style.colour(place), style.MARKERS[place % len(style.MARKERS)]
+    t, colour, marker = np.array(x.drawn)[kept], style.colour(place), style.marker(place)
     axes.vlines(t, low[kept], high[kept], color=colour, linewidth=1.0)
     axes.plot(t, middle[kept], linestyle="none", marker=marker, markersize=3.2, color=colour)
 
@@ -137,7 +137,7 @@ def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: lis
                 for seat, value in enumerate(x.values)
                 if value in parts and (found := over_seeds(of, parts[value], column)) and math.isfinite(found.middle)
             ]
-            colour, marker = style.colour(place), style.MARKERS[place % len(style.MARKERS)]
+            colour, marker = style.colour(place), style.marker(place)
             axes.hlines(
                 [y for y, _ in seats], [f.low for _, f in seats], [min(f.high, 1e300) for _, f in seats],
                 color=colour, linewidth=1.0,
@@ -153,7 +153,7 @@ def _dots(of: Sweep, options: Options, x: Axis, others: list[Axis], columns: lis
     grid[0].set_ylim(len(x.values) - 0.4, -0.6)
     grid[0].set_ylabel(x.label)
     if names:
-        legend(page, names, lines=False)
+        legend(page, names, lines=False, markers=True)
     settle(page)
     return page.figure
 

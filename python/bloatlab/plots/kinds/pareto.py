@@ -158,14 +158,14 @@ def draw(of: Sweep, options: Options) -> Figure:
     names: list[tuple[str, float, float, str]] = []
     fronts: list[list[tuple[float, float]]] = []
     for place, (_, spots) in enumerate(found):
-        colour, marker = style.colour(place), style.MARKERS[place % len(style.MARKERS)]
+        colour, marker = style.colour(place), style.marker(place)
         for spot in spots:
             grid.plot(
                 [spot.x], [spot.y], linestyle="none", marker=marker, markersize=page.text * 0.6, color=colour,
                 markerfacecolor=colour if spot.best else "none",
             )  # fmt: skip
         best = sorted((spot for spot in spots if spot.best), key=lambda spot: spot.x)
-        grid.plot([s.x for s in best], [s.y for s in best], color=colour, linewidth=1.0)
+        grid.plot([s.x for s in best], [s.y for s in best], color=colour, linestyle=style.dashes(place), linewidth=1.0)
         fronts.append([(s.x, s.y) for s in best])
         names += [(s.name, s.x, s.y, colour) for s in (spots if len(every) <= _MOST_NAMES else best)]
     wanted: list[tuple[Literal["x", "y"], str, int]] = [("x", both[0], signs[0]), ("y", both[1], signs[1])]
@@ -182,7 +182,7 @@ def draw(of: Sweep, options: Options) -> Figure:
     wide = int(WIDTHS[page.width].inches * 72.0 / (page.text * 0.62))
     grid.set_title("\n".join(textwrap.wrap(title, wide)), fontsize=page.text * 0.9)
     if len(found) > 1:
-        legend(page, [line for line, _ in found], lines=False)
+        legend(page, [line for line, _ in found], markers=True)
     points = [[(spot.x, spot.y)] * 2 for spot in every]
     free_labels(page, grid, names, [*fronts, *points], far=True)
     return page.figure

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from bloatlab.captures import Segment, segments
 from bloatlab.plots import style
 from bloatlab.plots.elements import settle, sized_figure
 from bloatlab.plots.kind import LIMITS, Kind, Options
+from bloatlab.plots.labels import safe
 from bloatlab.plots.style import Figure
 from bloatlab.plots.subjects import Run, Unfit
 
@@ -33,10 +34,12 @@ class Trace:
     """The fates of the segments of one flow. A segment is given as (time in s, offset of its first byte in kB).
 
     Each segment is in one of the lists `sent`, `again`, `dropped` and `waiting`. `marked` repeats the segments with a
-    CE mark. `acked` holds the ACKs: the time in s, and the offset of the first unacknowledged byte in kB.
+    CE mark. `acked` holds the ACKs: the time in s, and the offset of the first unacknowledged byte in kB. `name` is
+    the application, and `of_flows` the number of flows from which this one was chosen.
     """
 
     name: str
+    of_flows: int = 1
     sent: list[tuple[float, float]] = field(default_factory=list)
     again: list[tuple[float, float]] = field(default_factory=list)
     dropped: list[tuple[float, float]] = field(default_factory=list)
@@ -72,7 +75,8 @@ def trace(folder: Path, run: Run, of: str | None = None) -> Trace:
     if not wanted:
         raise Unfit(f"{run.label}: the capture has no TCP data" + (f" of {of}" if of else ""))
     flow = wanted[0]
-    return _sorted(left, segments(folder / RIGHT), flow, next(iter(_apps(flow, run)), ""))
+    found = _sorted(left, segments(folder / RIGHT), flow, of or next(iter(_apps(flow, run)), ""))
+    return replace(found, of_flows=len(wanted))
 
 
 def _apps(flow: tuple[bytes, int, bytes, int], run: Run) -> list[str]:
@@ -127,7 +131,10 @@ def _since(sequence: int, begin: int) -> float:
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
-    """Draws segments as dots, drops as crosses, and the ACKs as a line below them."""
+    """Draws segments as dots, drops as crosses, and the ACKs as a line below them.
+
+    With `--xlim`, the y axis and the numbers in the legend are those of the part that is shown.
+    """
     from matplotlib.lines import Line2D  # noqa: PLC0415  only plots need matplotlib, which loads slowly
 
     run = runs[0]
@@ -140,6 +147,8 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
     of = sized_figure(options.width, _HEIGHT[options.width])
     axes = of.figure.subplots()
     acked = np.array(found.acked).reshape(-1, 2)
+    first, last = options.xlim or (-np.inf, np.inf)
+    shown = [acked[(first <= acked[:, 0]) & (acked[:, 0] <= last)]]
     axes.plot(acked[:, 0], acked[:, 1], drawstyle="steps-post", color=style.colour(2), linewidth=1.0)
     fates = (
         (found.sent, ".", style.colour(0), 0.35, "sent"),
@@ -150,10 +159,17 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
     )
     entries = [("acknowledged", style.colour(2), "-", "none")]
     for points, marker, colour, size, word in fates:
-        if points:
-            xy = np.array(points)
+        xy = np.array(points).reshape(-1, 2)
+        xy = xy[(first <= xy[:, 0]) & (xy[:, 0] <= last)]
+        if len(xy):
             axes.plot(xy[:, 0], xy[:, 1], linestyle="none", marker=marker, markersize=of.text * size, color=colour)
-            entries.append((f"{word} ({len(points):,})".replace(",", "\u202f"), colour, "none", marker))
+            entries.append((f"{word} ({len(xy):,})".replace(",", "\u202f"), colour, "none", marker))
+            shown.append(xy)
+    heights = np.concatenate(shown)[:, 1]
+    if options.xlim and len(heights):  # the line of the ACKs is drawn whole, so it would set the limits of all y
+        margin = 0.03 * float(np.ptp(heights)) or 1.0
+        axes.set_ylim(float(heights.min()) - margin, float(heights.max()) + margin)
+    axes.set_title(_title(found), fontsize=of.text * 0.9)
     axes.set_xlabel("time (s)")
     axes.set_ylabel("sequence number (kB from the first)")
     line2d: Any = Line2D
@@ -162,6 +178,12 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
     of.figure.legend(handles, [label for label, *_ in entries], loc="outside upper left", ncols=ncols)
     settle(of)
     return of.figure
+
+
+def _title(of: Trace) -> str:
+    """Returns the application of the flow, and why this flow was chosen if there are several."""
+    title = f"TCP flow of {safe(of.name)}" if of.name else "TCP flow"
+    return title + (f", the one with the most data of {of.of_flows} flows" if of.of_flows > 1 else "")
 
 
 KIND = Kind(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -47,6 +48,18 @@ _SENDER = (
     ("delay variation (ms)", ("m_ms", "threshold_ms"), 1.0),
     ("gain", ("pacing_gain", "cwnd_gain"), 1.0),
 )
+
+#: Columns of every link and of every sender that have no panel of their own.
+_COMMON = frozenset({
+    "t_s", "link", "backlog_packets", "backlog_bytes", "offered_packets", "delivered_packets", "dropped_packets",
+    "marked_packets", "rate_mbit", "tokens_bytes", "transmit_backlog_packets", "app", "flow", "connection", "direction",
+    "state", "unacked_bytes", "rttvar_ms", "rto_ms", "acked_bytes", "retransmits", "timeouts",
+})  # fmt: skip
+
+#: For each ending of a column's name, the unit that it means.
+_UNITS = {
+    "_ms": "ms", "_bytes": "bytes", "_packets": "packets", "_segments": "segments", "_mbit": "Mbit/s", "_s": "s",
+}  # fmt: skip
 
 #: The reason for a link or sender that is in the trace but has no number in any panel.
 _EMPTY = "its trace has no values to draw, as on a link without packets"
@@ -100,6 +113,8 @@ def _panels_of_link(run: Run, chosen: str) -> list[TimePanel]:
         line = Curve("drop_next", rows["t_s"].to_numpy(), np.maximum(rows["away"].to_numpy(), 0.0))
         if np.isfinite(line.y).any():
             found.append(TimePanel("drop_next", "to the next drop (ms)", [(line, 0)]))
+    if run.scenario is not None and _has_python(run.scenario["link"].get(chosen.removeprefix("~"))):
+        found += _own_panels(frame, [column for _, columns in _LINK for column in columns])
     few: list[Ticks] = []
     for column, (word, _) in EVENTS.items():
         events = ticks(column, *_growths(frame, column))
@@ -107,14 +122,14 @@ def _panels_of_link(run: Run, chosen: str) -> list[TimePanel]:
             few.append(events)
         elif len(events.times):
             found.append(TimePanel(column, f"{word} (1/s)", [(_per_second(run, frame, column, events.label), 0)]))
-    return _titled(found, chosen, few)
+    return _titled(found, safe(chosen, 12), few)
 
 
-def _titled(found: list[TimePanel], of: str, events: Sequence[Ticks]) -> list[TimePanel]:
-    """Adds the name of the link or application, and the ticks for its events, to the first panel."""
+def _titled(found: list[TimePanel], name: str, events: Sequence[Ticks]) -> list[TimePanel]:
+    """Adds the name of the link or sender, and the ticks for its events, to the first panel."""
     if not found:
         return []
-    name, label = safe(of, 12), found[0].y_label
+    label = found[0].y_label
     between = "\n" if len(name) + len(label) > 22 else " "
     return [replace(found[0], y_label=f"{name}:{between}{label}", ticks=events), *found[1:]]
 
@@ -143,7 +158,8 @@ def _growths(frame: pl.DataFrame, counter: str) -> tuple[Array, int]:
 def _sender(run: Run, of: str | None) -> list[TimePanel]:
     """Makes the panels of one sender: the sender with the most rows in the trace.
 
-    Only senders of application `of` are considered, or all senders if `of` is None.
+    Only senders of application `of` are considered, or all senders if `of` is None. If the application has several
+    senders, the number of the connection follows its name.
     """
     frame = run.table("trace_flows")
     if "app" not in frame.columns or (of is not None and of not in frame["app"]):
@@ -151,11 +167,16 @@ def _sender(run: Run, of: str | None) -> list[TimePanel]:
     mine = frame if of is None else frame.filter(pl.col("app") == of)
     key = ["app", "connection", "direction"]
     chosen = mine.group_by(key, maintain_order=True).len().sort("len", descending=True, maintain_order=True).row(0)
+    app, connection, direction = chosen[:3]
     rows = mine.filter(*(pl.col(column) == value for column, value in zip(key, chosen, strict=False)))
     panels = list(_panels(rows, _SENDER))
+    if _python_sender(run, app, direction):
+        panels += _own_panels(rows, [column for _, columns, _ in _SENDER for column in columns])
     again, _ = _growths(rows, "retransmits")
     events = [Ticks("sent again", again, style.DROP)] if len(again) else []
-    return _titled(panels, chosen[0], events)
+    several = mine.filter(pl.col("app") == app).select(key).n_unique() > 1
+    number = f" {connection}{' reverse' if direction == 'reverse' else ''}" if several else ""
+    return _titled(panels, safe(app, 12) + number, events)
 
 
 def _panels(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]]) -> Iterable[TimePanel]:
@@ -168,13 +189,47 @@ def _panels(frame: pl.DataFrame, of: Iterable[tuple[str, Sequence[str], float]])
             yield TimePanel(label, label, [(line, place) for place, line in enumerate(lines)])
 
 
+def _own_panels(frame: pl.DataFrame, drawn: Sequence[str]) -> list[TimePanel]:
+    """Makes a panel for each value that `probe()` of a class in Python returned, except those in the columns `drawn`.
+
+    Words are left out. True is drawn as 1, false as 0.
+    """
+    own = [c for c in frame.columns if c not in {*_COMMON, *drawn} and frame.schema[c] != pl.String]
+    frame = frame.with_columns(pl.col(own).cast(pl.Float64))
+    return list(_panels(frame, ((_with_unit(c), (c,), 1.0) for c in own)))
+
+
+def _with_unit(column: str) -> str:
+    """Returns the name of a column, with its unit in parentheses."""
+    for ending, unit in _UNITS.items():
+        if column.endswith(ending):
+            return f"{safe(column.removesuffix(ending), 16)} ({unit})"
+    return safe(column, 20)
+
+
+def _has_python(part: Any) -> bool:
+    """Returns whether a part of a scenario has a table `python`, with a law or a controller."""
+    return isinstance(part, Mapping) and (
+        isinstance(part.get("python"), Mapping) or any(_has_python(inner) for inner in part.values())
+    )
+
+
+def _python_sender(run: Run, app: str, direction: str) -> bool:
+    """Returns whether the controller of an application's senders in this direction is written in Python."""
+    if run.scenario is None or app not in run.scenario["app"]:
+        return False
+    of = run.scenario["app"][app]
+    stack = (of.get("tcp_server") if direction == "reverse" else None) or of.get("tcp")
+    return _has_python(run.scenario.get("tcp", {}).get(stack))
+
+
 def _word(column: str) -> str:
     """Returns the label of a column: the name of its queue, or the column's name without the unit."""
     if column in _QUEUES:
         return _QUEUES[column]
-    for unit in ("_ms", "_bytes", "_packets", "_mbit", "_s"):
-        column = column.removesuffix(unit)
-    return column
+    for ending in _UNITS:
+        column = column.removesuffix(ending)
+    return safe(column, 16)
 
 
 KIND = Kind(
