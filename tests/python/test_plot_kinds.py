@@ -308,7 +308,8 @@ def test_many_applications_are_in_natural_order_and_the_smallest_are_joined():
     names = [text.get_text() for text in upper.texts]
     assert names[-1] == "15 others"
     assert names[:-1] == sorted(names[:-1], key=natural)
-    heights, edges, _ = upper.patches[-1].get_data()
+    last: Any = upper.patches[-1]
+    heights, edges, _ = last.get_data()
     covered = np.minimum(edges[1:], 5.0) - np.minimum(edges[:-1], 5.0)
     goodput = result.table("flow_series")["goodput_bytes"].sum()
     assert np.sum(heights * covered) / 8e-6 == pytest.approx(goodput, rel=1e-6)
@@ -334,8 +335,8 @@ def test_a_sequence_has_every_segment_and_drop_of_its_flow(folders: tuple[Path, 
 
 
 def test_a_part_of_a_sequence_has_its_own_counts_and_limits(folders: tuple[Path, Path]):
-    (run,) = subjects([folders[0]])
-    found = trace(folders[0], run)
+    runs: Any = subjects([folders[0]])
+    found = trace(folders[0], runs[0])
     figure = plot(folders[0], kind="sequence", of="upload", xlim=(6.0, 9.0))
     for word, points in (("sent", found.sent), ("dropped", found.dropped)):
         (label,) = [t.get_text() for t in texts(figure) if t.get_text().startswith(f"{word} (")]
@@ -419,7 +420,7 @@ def test_twelve_series_differ_in_colour_and_marker(kind: str):
         for rate in range(1, 13) for queue in queues for x in (1, 2)
     ]  # fmt: skip
     frame = pl.DataFrame(rows)
-    figure = plot(frame, kind=kind, **({"x": "x", "columns": ["*mos"]} if kind == "lines" else {}))
+    figure = plot(frame, kind=kind, x="x", columns=["*mos"]) if kind == "lines" else plot(frame, kind=kind)
     marked = [of for of in figure.axes[0].lines if of.get_marker() != "None"]
     styles = {(of.get_color(), of.get_marker()) for of in marked}
     shown = {(of.get_color(), of.get_marker()) for of in figure.legends[0].get_lines()}

@@ -62,7 +62,7 @@ def draw(of: Sweep, options: Options) -> Figure:
         bar = page.figure.colorbar(drawn, ax=grid, fraction=0.04, pad=0.02, aspect=30, use_gridspec=False)
         bar.outline.set_visible(False)
         if wide:
-            bar.formatter = lambda exponent, _: f"{10.0**exponent:.3g}"
+            bar.ax.yaxis.set_major_formatter(lambda exponent, _: f"{10.0**exponent:.3g}")
         if way is not None:
             bar.set_label(way)
     grid.set_xticks(range(len(x.values)), [*x.labels(16).values()])
