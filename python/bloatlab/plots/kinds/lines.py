@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from bloatlab.plots import style
-from bloatlab.plots.elements import Array, SizedFigure, curve, legend, log_scale, settle, shade, sized_figure
+from bloatlab.plots.elements import SizedFigure, curve, legend, log_scale, settle, shade, sized_figure
 from bloatlab.plots.kind import LIMITS, Kind, Options
+from bloatlab.plots.measures import Array
 from bloatlab.plots.style import WIDTHS, Axes, Figure
 from bloatlab.plots.subjects import Sweep, Unfit
 from bloatlab.plots.sweeps import (
