@@ -72,7 +72,7 @@ class Reader:
         code, output = self.run(".venv/bin/bloatlab check runs/line --junit line.xml")
         failures = ET.parse(self.folder / "line.xml").getroot().get("failures")  # noqa: S314
         assert (code, failures) in {(0, "0"), (1, "1")}, output
-        rtt, goodput = (re.findall(rf"{re.escape(path)} +\S+ \S+ +(\S+) ", output) for path in
+        rtt, goodput = (re.findall(rf"{re.escape(path)} +\S+ \S+ +(\S+)\s", output) for path in
                         (LIMIT, "apps.client.goodput_mbit"))  # fmt: skip
         return code == 0, float(rtt[0]), float(goodput[0])
 
