@@ -13,6 +13,8 @@ from typing import IO, Any
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler.loadfile import LoadFileScheduling
 
 from bloatlab.cli.main import call
 from bloatlab.results import PROVENANCE
@@ -33,6 +35,9 @@ Say = Callable[..., tuple[int, str, str]]
 LIVE, TURN, RUNNING = Path(__file__).with_name("test_live.py"), Path(__file__).with_name("kernel.py"), Path(__file__)
 
 
+#: Files that one worker runs, one after another, because most of their tests would wait for each other.
+TOGETHER = ("test_live.py", "test_live_tcp.py", "test_live_impairments.py", "test_compare.py")
+
 #: The test files that take longest, in the order in which they start.
 LONG = (
     "test_playground_page.py",
@@ -44,7 +49,6 @@ LONG = (
     "test_wheel.py",
     "test_cluster.py",
     "test_playground_essays.py",
-    "test_live.py",
     "test_plot_kinds.py",
     "test_store_damage.py",
     "test_playground_out.py",
@@ -81,14 +85,25 @@ def pytest_xdist_auto_num_workers() -> int | None:
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 1
 
 
+class Files(LoadFileScheduling):
+    """Hands out files as `--dist loadfile` does, but the files in TOGETHER as one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return TOGETHER[0] if file.rpartition("/")[2] in TOGETHER else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Files:
+    return Files(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the files that take longest first, so that the workers of `pytest -n` end at about the same time. Within
-    each of these files, tests marked `alone` come first, because successive ones wait only once for the other workers.
+    TOGETHER, tests marked `alone` come first, because successive ones wait only once for the other workers.
     """
-    rank = {name: n for n, name in enumerate(LONG)}
-    items.sort(
-        key=lambda item: (rank.get(item.path.name, len(LONG)), item.path.name in rank and not _has(item, "alone"))
-    )
+    rank = {name: n for n, name in enumerate((TOGETHER[0], *LONG))} | dict.fromkeys(TOGETHER, 0)
+    items.sort(key=lambda item: (rank.get(item.path.name, len(rank)), item.path.name in TOGETHER and not _has(item, "alone")))
 
 
 #: The locks that this worker holds.

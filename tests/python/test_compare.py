@@ -111,7 +111,7 @@ def test_on_this_machine_s_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[
     the load of the machine, so they are not tested.
     """
     code = call(
-        ["compare", "csc458", "--only", "Q=20 reno", "--time", "9", "--seeds", "2", "-f", "json", "-o", str(tmp_path)]
+        ["compare", "csc458", "--only", "Q=20 reno", "--time", "6", "--seeds", "2", "-f", "json", "-o", str(tmp_path)]
     )
     data = json.loads(capsys.readouterr().out)
     assert code in (0, 1, 3)

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use units::Duration;
 
 /// A column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Column {
     /// Integers.
     U64(Vec<u64>),
@@ -18,6 +18,19 @@ pub enum Column {
     Text(Vec<String>),
     /// A column of nulls with this many rows, for a counter that this run did not have.
     Unknown(usize),
+}
+
+/// Columns are equal if all their bits are: NaN equals NaN, and 0 differs from -0.
+impl PartialEq for Column {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::U64(a), Self::U64(b)) => a == b,
+            (Self::F64(a), Self::F64(b)) => a.iter().map(|x| x.to_bits()).eq(b.iter().map(|x| x.to_bits())),
+            (Self::Text(a), Self::Text(b)) => a == b,
+            (Self::Unknown(a), Self::Unknown(b)) => a == b,
+            _ => false,
+        }
+    }
 }
 
 /// Columns of equal length, each with its name.

@@ -47,10 +47,11 @@ fn the_sender_at_the_end_of_a_bin_is_that_before_the_events_of_this_time() {
         world.run(|_| true);
         let outcome = world.outcome(&s);
         for (i, app) in s.app.keys().enumerate().filter(|(_, app)| s.app[*app].traffic.rows() > 0) {
+            let columns = ["forward", "reverse"]
+                .map(|way| ["cwnd_bytes", "ssthresh_bytes"].map(|name| of_flow(&outcome, app, way, name)));
             for (bin, state) in states.iter().enumerate().filter_map(|(bin, of)| Some((bin, of[i].as_ref()?))) {
-                let direction = if state.reverse { "reverse" } else { "forward" };
-                let Some(cwnd) = of_flow(&outcome, app, direction, "cwnd_bytes") else { continue };
-                let ssthresh = of_flow(&outcome, app, direction, "ssthresh_bytes").unwrap()[bin];
+                let [Some(cwnd), Some(ssthresh)] = columns[usize::from(state.reverse)] else { continue };
+                let ssthresh = ssthresh[bin];
                 let infinite = state.probe.ssthresh_bytes == u64::MAX;
                 let expected = if infinite { f64::NAN } else { state.probe.ssthresh_bytes as f64 };
                 let agree = cwnd[bin] == state.probe.cwnd_bytes as f64 && ssthresh.to_bits() == expected.to_bits();

@@ -3,7 +3,7 @@
 //! network is run three times: with chains; with an event for each hop of a packet; and with a sink for records, which
 //! makes every link a port.
 
-use crate::common::{Dice, Ear, Numbers, number, read, said};
+use crate::common::{Dice, Ear, Numbers, equal, number, read, said};
 use port::Change;
 use record::Mask;
 use sim::{Ended, World};
@@ -20,11 +20,12 @@ fn compare(toml: &str, what: &str) {
     let mut slow = World::with_sink(&s, Ear::new(Mask::ALL)).unwrap();
     slow.run(|_| true);
     assert!(!slow.sink().records.is_empty());
-    let slow = said(&slow.outcome(&s));
+    let slow = slow.outcome(&s);
     for (way, world) in [("chains", &fast), ("the fast path", &hops)] {
-        let said = said(&world.outcome(&s));
-        if said != slow {
-            let line = said.lines().zip(slow.lines()).find(|(a, b)| a != b);
+        let outcome = world.outcome(&s);
+        if !equal(&outcome, &slow) {
+            let (one, other) = (said(&outcome), said(&slow));
+            let line = one.lines().zip(other.lines()).find(|(a, b)| a != b);
             panic!("{what}: {way} and ports differ, first in\n{line:.1000?}\n{toml}");
         }
     }

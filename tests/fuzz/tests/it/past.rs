@@ -8,13 +8,13 @@
 //!
 //! `BLOATLAB_FORKS=1000` sets the number of scenarios; without it, `cargo test` runs 60.
 
-use super::{count, finish, said, same};
+use super::{count, equal, finish, same};
 use fuzz::schema::Range;
 use fuzz::source::Source;
 use fuzz::world::text;
 use scenario::read::{self, Format};
 use scenario::{Change, Scenario};
-use sim::{Ended, Past, Timeline, World};
+use sim::{Ended, Outcome, Past, Timeline, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::{BitRate, Duration, Prob, Rng, Time};
 
@@ -29,9 +29,9 @@ fn scenario(rng: &mut Rng) -> Option<Scenario> {
 }
 
 /// Runs to the end; returns `None` if the run is too long.
-fn plain(scenario: &Scenario) -> Option<String> {
+fn plain(scenario: &Scenario) -> Option<Outcome> {
     let mut world = World::build(scenario).ok()?;
-    finish(&mut world).then(|| said(&world.outcome(scenario)))
+    finish(&mut world).then(|| world.outcome(scenario))
 }
 
 /// Returns a random time in the run.
@@ -104,14 +104,14 @@ fn variant(base: &Scenario, donor: &Scenario, rng: &mut Rng) -> Scenario {
 /// Simulates the first variant, and continues each of `variants` from the initial segment (past) that it shares with
 /// the first variant. Returns one pair per variant: the time at which its shared past ends, and its outcome. A `skew`
 /// above 0 makes the shared past too long on purpose.
-fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
+fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, Outcome)> {
     let first = &variants[0];
     let timelines: Vec<_> = variants.iter().map(|v| Timeline::of(v).unwrap().unwrap()).collect();
     let common: Vec<Time> = timelines.iter().map(|of| timelines[0].common(of)).collect();
     let mut order: Vec<usize> = (0..variants.len()).collect();
     order.sort_by_key(|i| common[*i]);
     let mut past = Past::new(first).unwrap();
-    let mut outcomes = vec![(Time::ZERO, String::new()); variants.len()];
+    let mut outcomes = Vec::new();
     for i in order {
         // a variant whose differences from the first variant exist from the start of the run, such as another network,
         // cannot continue the past of the first variant
@@ -122,9 +122,10 @@ fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
         let own = if from_start { Past::new(&variants[i]).unwrap() } else { past.clone() };
         let (ended, outcome) = own.finish(&variants[i], |_| true).unwrap();
         assert_eq!(ended, Ended::Finished);
-        outcomes[i] = (until, said(&outcome));
+        outcomes.push((i, until, outcome));
     }
-    outcomes
+    outcomes.sort_by_key(|(i, ..)| *i);
+    outcomes.into_iter().map(|(_, until, outcome)| (until, outcome)).collect()
 }
 
 /// Makes the variants of scenario `number`, and runs each of them separately, without a shared past. Returns the
@@ -132,7 +133,7 @@ fn shared(variants: &[Scenario], skew: Duration) -> Vec<(Time, String)> {
 ///
 /// Leaves out variants that cannot be built, take too long or cannot share a past. Returns `None` if the base scenario
 /// itself would be left out, or if the random choices give no scenario that can be built.
-fn variants(number: u64) -> Option<(Vec<Scenario>, Vec<String>)> {
+fn variants(number: u64) -> Option<(Vec<Scenario>, Vec<Outcome>)> {
     let mut rng = Rng::named(number, "past");
     let (base, donor) = (scenario(&mut rng)?, scenario(&mut rng)?);
     let base = prepared(base, &mut rng);
@@ -175,7 +176,7 @@ fn a_wrong_common_time_is_found() {
         // in a build with debug assertions, `shared` panics if an event is scheduled too late. Then `outcomes` is
         // empty, and the scenario counts as one in which the wrong time is detected
         let outcomes = catch_unwind(AssertUnwindSafe(|| shared(made, Duration::from_millis(20)))).unwrap_or_default();
-        outcomes.is_empty() || outcomes.iter().zip(plain).any(|((_, outcome), plain)| outcome != plain)
+        outcomes.is_empty() || outcomes.iter().zip(plain).any(|((_, outcome), plain)| !equal(outcome, plain))
     });
     assert!(found.count() >= 10, "this test does not find a planted error");
 }

@@ -51,11 +51,21 @@ impl Sink for Ear {
     }
 }
 
-/// Returns the whole outcome except the number of events. The result is text, so that NaN equals NaN.
-pub(crate) fn said(outcome: &Outcome) -> String {
+/// Returns the summary without the number of events, as text.
+fn summary(outcome: &Outcome) -> String {
     let mut summary = outcome.summary.clone();
     summary.as_object_mut().unwrap().remove("events");
-    let mut text = format!("{summary:#}\n");
+    format!("{summary:#}")
+}
+
+/// Returns true if two outcomes have the same bits, except the number of events.
+pub(crate) fn equal(one: &Outcome, other: &Outcome) -> bool {
+    one.tables == other.tables && summary(one) == summary(other)
+}
+
+/// Returns the whole outcome except the number of events, as text.
+pub(crate) fn said(outcome: &Outcome) -> String {
+    let mut text = summary(outcome) + "\n";
     for table in &outcome.tables {
         for (name, column) in &table.columns {
             writeln!(text, "{} {name} {column:?}", table.name).unwrap();
