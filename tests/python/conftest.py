@@ -103,7 +103,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     TOGETHER, tests marked `alone` come first, because successive ones wait only once for the other workers.
     """
     rank = {name: n for n, name in enumerate((TOGETHER[0], *LONG))} | dict.fromkeys(TOGETHER, 0)
-    items.sort(key=lambda item: (rank.get(item.path.name, len(rank)), item.path.name in TOGETHER and not _has(item, "alone")))
+    items.sort(
+        key=lambda item: (rank.get(item.path.name, len(rank)), item.path.name in TOGETHER and not _has(item, "alone"))
+    )
 
 
 #: The locks that this worker holds.

@@ -15,6 +15,7 @@ from cyclopts import MissingArgumentError
 
 import bloatlab
 import bloatlab.flent
+import test_wheel
 from bloatlab.cli.main import app, call
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,8 +56,14 @@ def shown(page: Path) -> Iterator[list[str]]:
         yield shlex.split(re.split(r"  +|\s#\s", line)[0])
 
 
+#: Commands that only read results and that test_wheel.py runs.
+READS = {"check", "collisions", "diff", "list", "plot", "report", "show"}
+INSTALLED = {tuple(words) for words in test_wheel.commands() if words[1] in READS}
 FOUND = dict.fromkeys(tuple(words) for page in PAGES for words in shown(page) if "[--" not in words)
-COMMANDS = sorted(FOUND, key=lambda words: ORDER.index(words[1]) if words[1] in ORDER else len(ORDER))
+COMMANDS = sorted(
+    (words for words in FOUND if words not in INSTALLED),
+    key=lambda words: ORDER.index(words[1]) if words[1] in ORDER else len(ORDER),
+)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from dataclasses import replace
@@ -80,6 +81,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@functools.cache
 def records(file: Path) -> list[dict[str, Any]]:
     """Reads JSON text sequences (RFC 7464): each record between a separator and a line feed."""
     first, *texts = file.read_text().split("\x1e")

@@ -19,6 +19,7 @@ so the second run is equal to the first up to that time. The scenario of the sec
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import re
 import tomllib
@@ -181,8 +182,8 @@ def suite(name: str) -> Suite:
         raise JudgeError(f"judge: no suite {name}; expected {', '.join([*names(), 'all'])}{nearest(name, names())}")
     folder = FOLDER / name
     file = folder / "suite.toml"
-    head = _toml(file)
-    cases = [_case(name, path) for path in folder.glob("*.toml") if path != file]
+    head = _toml(file, files.read_text(file))
+    cases = [_case(name, path, files.read_text(path)) for path in folder.glob("*.toml") if path != file]
     cases.sort(key=lambda case: [int(part) for part in re.findall(r"\d+", case.section)])
     told = _checked(head.get("suite", {}), Suite, f"{file}: suite", "name", "cases", "outside")
     listed = head.get("outside", [])
@@ -194,15 +195,17 @@ def suite(name: str) -> Suite:
     return Suite(name, cases=cases, outside=outside, **told)
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def _toml(path: Path, text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(files.read_text(path))
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise JudgeError(f"{path}: not valid TOML: {error}") from None
 
 
-def _case(name: str, path: Path) -> Case:
-    tree = _toml(path)
+@functools.cache
+def _case(name: str, path: Path, text: str) -> Case:
+    """Returns the case of a file with this text; a suite is read several times in a run of `judge`."""
+    tree = _toml(path, text)
     told = dict(_checked(tree.pop("judge", {}), Case, f"{path}: judge", "suite", "tree"))
     if not told["criteria"]:
         raise JudgeError(f"{path}: judge.criteria: none; a case needs at least one")
