@@ -101,7 +101,10 @@ def least_buffer(scenario: Tree, rtt_ms: int, flows: int) -> int:
 
 
 def buffers(scenario: Tree) -> str:
-    """Answers the first question."""
+    """Returns the table that answers the first question of the class (web/essays/class.md).
+
+    For three round-trip times: the BDP and the smallest sufficient buffer, in packets, for one and for eight uploads.
+    """
     rate = 5e6
     rows = [
         (rtt, round(rate * rtt / 8e3 / PACKET_BYTES), *(least_buffer(scenario, rtt, flows) for flows in (1, 8)))
@@ -111,7 +114,7 @@ def buffers(scenario: Tree) -> str:
 
 
 def losers(scenario: Tree) -> str:
-    """Answers the second question."""
+    """Returns the table that answers the second question: the call's MOS, page load time and goodput by queue."""
     queues: list[tuple[str, Any]] = [
         ("droptail, 400 packets", {"droptail": {"limit": "400p"}}),
         ("droptail, 17 packets", {"droptail": {"limit": "17p"}}),
@@ -127,7 +130,10 @@ def losers(scenario: Tree) -> str:
 
 
 def bbr_and_cubic(scenario: Tree) -> str:
-    """Answers the third question; the application that the button "+ upload" adds is called ftp."""
+    """Returns the table that answers the third question: BBR alone and with an upload that uses CUBIC.
+
+    The application that the button "+ upload" adds is called ftp.
+    """
     two = copy.deepcopy(scenario)
     two["app"]["ftp"] = {**copy.deepcopy(two["app"]["upload"]), "traffic": {"ftp": {}}}
     del two["app"]["ftp"]["tcp"]
@@ -146,7 +152,7 @@ def bbr_and_cubic(scenario: Tree) -> str:
 
 
 def grades(scenario: Tree) -> str:
-    """Answers the fourth question."""
+    """Returns the table that answers the fourth question: delays, grade and MOS by queue."""
     queues: list[tuple[str, Any]] = [
         ("fq_codel", "fq_codel"),
         ("pie, 400 packets", {"pie": {"limit": "400p"}}),
@@ -162,7 +168,7 @@ def grades(scenario: Tree) -> str:
 
 
 def bucket(scenario: Tree) -> str:
-    """Answers the fifth question."""
+    """Returns the table that answers the fifth question: the longest wait in two periods of the run."""
     series = bloatlab.run(scenario).table("queue_series")
     waits = [
         (float(t), float(wait) / 1e3)

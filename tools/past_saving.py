@@ -28,9 +28,9 @@ planned = pasts.planned
 
 
 def none_planned(scenarios: Sequence[Scenario]) -> list[tuple[int, pasts.Past | None]]:
-    """Returns a plan without common pasts.
+    """Returns all runs in their given order, each to be simulated from its own start, without a shared beginning.
 
-    `measure` replaces `pasts.planned` with this function to measure a sweep without them.
+    `measure` replaces `pasts.planned` with this function to time the sweep without common pasts.
     """
     return [(index, None) for index in range(len(scenarios))]
 

@@ -315,7 +315,11 @@ class ControllerRate:
         """True if the application limited the sending rate when the newest acknowledged segment was sent."""
     @property
     def rtt_us(self) -> int | None:
-        """Round-trip time of the newest acknowledged segment, microseconds; None if it was retransmitted."""
+        """Round-trip time, microseconds.
+
+        With `rtt_source = "echo"`: that of the newest acknowledged segment; None if it was retransmitted. With
+        `send-time`: the same as `rtt_us` of the ACK's sample.
+        """
     @property
     def compressed(self) -> bool:
         """True if the ACKs were compressed, so that the rate is invalid."""

@@ -347,9 +347,9 @@ def schema() -> dict[str, Any]:
 
 @functools.cache
 def catalogue() -> dict[str, list[dict[str, Any]]]:
-    """Returns the core's catalogue: `qdiscs`, `apps`, `tcp` and more.
+    """Returns the core's catalogue: `qdiscs`, `links`, `apps`, `tcp` and `grades`, each a list of entries.
 
-    Each key has a list of entries with their parameters.
+    All entries except those of `grades` have their parameters under `params`.
     """
     return json.loads(_core.catalogue())
 

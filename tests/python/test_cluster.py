@@ -282,7 +282,7 @@ def test_killed_workers_lose_nothing(grid: Path, tmp_path: Path, machines: Clust
 
 @pytest.fixture
 def other_build(tmp_path: Path) -> Path:
-    """Copies bloatlab and changes a comment in it."""
+    """Copies bloatlab and adds a comment to one of its files. Returns the folder that contains the copy."""
     folder = tmp_path / "other"
     shutil.copytree(Path(bloatlab.__file__).parent, folder / "bloatlab", ignore=shutil.ignore_patterns("__pycache__"))
     with (folder / "bloatlab" / "tables.py").open("a") as file:

@@ -46,7 +46,8 @@ impl LinkMeter {
         })
     }
 
-    /// Ends the run.
+    /// Extends the distribution of the queue's length and the series to `now`, the end of the run. Must be called once,
+    /// after the last record.
     pub fn finish(&mut self, now: Time) {
         self.queue.advance(now);
         self.series.advance(now);

@@ -10,8 +10,8 @@
 //!                          delivery: opportunities to send a number of bytes, as on a radio link
 //! ```
 //!
-//! The host calls [`Port::offer`] for each arrival, and [`Port::poll`] at [`Port::deadline`]. A port acts only in these calls.
-//! The simulator and the live bench run the same code.
+//! The host is the program that drives the port: the simulator or the live bench. It calls [`Port::offer`] for each arrival, and
+//! [`Port::poll`] at [`Port::deadline`]. A port acts only in these calls.
 //!
 //! **Equal times.** On a plain link, a departure at t comes before an arrival at t, so the arrival finds the queue without the
 //! departed packet. (For this reason, `sim` may compute the departures of a plain drop-tail link at enqueue.) Opportunities

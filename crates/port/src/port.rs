@@ -180,7 +180,8 @@ impl Port {
         self.egress.propagation.is_ordered()
     }
 
-    /// Changes the link from `now` on. The host must have polled up to `now` and called [`Change::validate`].
+    /// Applies `change` to the link from `now` on. The port's host (see the crate's documentation) must first do all work
+    /// due up to `now`, with [`Port::poll`] or [`Port::work`], and call [`Change::validate`].
     pub fn change(&mut self, now: Time, change: Change) {
         let Self { server, egress } = self;
         if let Some(rate) = change.rate {

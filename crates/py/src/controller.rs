@@ -174,7 +174,8 @@ impl ControllerRate {
     fn app_limited(&self) -> bool {
         self.0.app_limited
     }
-    /// Round-trip time of the newest acknowledged segment, microseconds; None if it was retransmitted.
+    /// Round-trip time, microseconds. With `rtt_source = "echo"`: that of the newest acknowledged segment; None if it was
+    /// retransmitted. With `send-time`: the same as `rtt_us` of the ACK's sample.
     #[getter]
     fn rtt_us(&self) -> Option<u32> {
         self.0.rtt_us

@@ -279,8 +279,8 @@ mod tests {
         // delivered, 3 is the only possible number
         let one = Counts { s_cep: 6, per_ack: AVERAGE, ..Counts::default() };
         assert_eq!(one.clone().newly(&ack(1), 5, 5000).0, 3);
-        // if 20 segments are delivered, 3, 11 or 19 of them were marked. Without the option, the safe value is used,
-        // 20 - ((20 - 3) mod 8) = 19
+        // if 20 segments are delivered, 3, 11 or 19 of them were marked. Without the option, the sender uses the largest of
+        // these numbers: 20 - ((20 - 3) mod 8) = 19
         assert_eq!(one.clone().newly(&ack(1), 20, 20_000).0, 19);
         // the option reports 11 448 marked bytes in segments of 1000, so 11 were marked
         let option = AccEcnOption { fields: 3, ceb: 11_448, ..AccEcnOption::default() };
@@ -289,7 +289,8 @@ mod tests {
         // segment was marked
         let none = AccEcnOption { ceb: 0, ..option };
         assert_eq!(one.clone().newly(&with(none, 6), 20, 20_000), (0, 0));
-        // an option with only one counter does not include r.ceb, so the sender uses the safe value
+        // this option has one counter, which is not r.ceb (the bytes marked CE). The sender therefore computes as without
+        // the option: 20 - ((20 - 3) mod 8) = 19
         let short = AccEcnOption { fields: 1, ..option };
         assert_eq!(one.clone().newly(&with(short, 1), 20, 20_000).0, 19);
     }

@@ -99,7 +99,8 @@ impl Params for CbrParams {
     }
 
     fn start_spread(&self) -> Duration {
-        // a source with random gaps or shifts needs no random phase
+        // Sources with equal gaps could stay in step, so each starts at a random time within one gap. Sources with random
+        // gaps or delays do not stay in step. (A random walk counts as random here, even if `randomize` is 0.)
         if self.arrivals == Arrivals::Constant && self.randomize.get() == 0.0 {
             self.rate.time_for(self.size.0)
         } else {

@@ -113,7 +113,7 @@ class Line:
     carried: tuple[float, float] = (1.0, 1.0)
 
     def bdp(self, rtt: float) -> float:
-        """Returns the bandwidth-delay product in bytes."""
+        """Returns the upstream bandwidth-delay product in bytes, for a round trip of `rtt` s."""
         return self.up * rtt / 8.0
 
     def could_carry(self, begin: float, end: float, direction: str = UP) -> float:

@@ -18,7 +18,7 @@ from bloatlab.sweep import grid_file, watch
 from bloatlab.tables import counted
 from bloatlab.terminal import Console, show
 
-#: The beginning of the JUnit files that this command writes.
+#: Text by which a JUnit file written by this command is recognised: the start of its root element.
 _JUNIT = b'<testsuites name="bloatlab check"'
 
 

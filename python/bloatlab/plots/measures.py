@@ -149,7 +149,10 @@ def whole_steps(width: float, step: float) -> float:
 
 
 def rate(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve:
-    """Converts a byte column to a rate in Mbit/s, in bins of whole steps; the last bin may be shorter."""
+    """Converts a column of byte counts to a rate in Mbit/s.
+
+    The bin width is a multiple of the bin width of `frame`; the last bin may be shorter.
+    """
     width = whole_steps(window(run), step_of(frame))
     total = frame.group_by("t_s").agg(pl.col(column).fill_nan(None).sum()).sort("t_s")
     wide = bins(total, {column: "sum"}, width)

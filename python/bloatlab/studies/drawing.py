@@ -29,7 +29,8 @@ def points(
 ) -> Series:  # fmt: skip
     """Makes a series of medians over seeds.
 
-    The central 80 % is drawn as bars through points, or as shading behind a line.
+    The interval that contains the central 80 % of the seeds is drawn as a bar through each point, or as shading behind
+    the line.
     """
     v = intervals(spreads)
     return Series(label, xs, v[:, 0], kind, colour, (v[:, 1], v[:, 2]))

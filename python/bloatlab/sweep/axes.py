@@ -59,9 +59,10 @@ class GridError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The range from `low` to `high`. If an axis is such a range, a sample draws the values of the axis.
+    """A range of values for an axis, from `low` to `high`. Each point of a sample has a value drawn from this range.
 
-    `ends` are the same two values as they were given.
+    `ends` holds the two ends in the form in which points contain them: as in the grid file, or as floats if both ends
+    are plain numbers.
     """
 
     low: Amount
@@ -72,7 +73,7 @@ class Between:
     def at(self, share: float) -> float | int | str:
         """Returns the value at a position in the range: `share` is 0 at `low` and 1 at `high`.
 
-        The ends are returned as they were given. Values between them are rounded, but not to a value beyond an end.
+        The ends are returned in the form of `ends`. Values between them are rounded, but not to a value beyond an end.
         """
         low, high = self.low.value, self.high.value
         value = low * (high / low) ** share if self.log else low + (high - low) * share

@@ -99,7 +99,7 @@ measures! {
     /// Measures of an application whose stack uses ECN.
     pub(super) const MARKED = fn marked(c: &Counted<'_>) -> Value {
         "ce_packets": Kind::PACKETS, "ce",
-            "CE-marked packets reported to the senders, both directions; only with `ecn`, or if your program supplies the transport."
+            "CE-marked packets reported to the senders, both directions; only with `ecn` or your own transport (docs/transports.md)."
             => c.both(|d| d.ce_packets);
     }
     /// Statistics of the goodput of an application's flows. The goodput of a flow is the sum of both directions.
@@ -124,7 +124,7 @@ measures! {
     pub(super) const DATAGRAMS = fn datagrams(sent: u64, jitter: &[Jitter; 2]) -> Value {
         "datagrams_sent": Kind::PACKETS, "datagrams sent", "UDP datagrams sent." => sent;
         "jitter_ms": Kind::MS.less(), "jitter",
-            "Mean absolute difference of one-way delay between consecutive datagrams to the server; null for fewer than \
+            "Mean absolute difference between the one-way delays of successive datagrams to the server; null for fewer than \
              two."
             => ms(jitter[0].mean());
         "jitter_ms_reverse": Kind::MS.less(), "jitter back", "`jitter_ms` of datagrams on the way back." => ms(jitter[1].mean());
@@ -138,7 +138,7 @@ measures! {
             "True if the median and percentiles are computed from the times themselves, not from a histogram (see \
              Percentiles, below)." => times.exact();
         "mean_s": Kind::S.less(), "file, mean",
-            "Mean transfer time: from the opening of the connection (on an open connection, from the write) to the \
+            "Mean transfer time: from the opening of the connection (if it is already open, from the write) to the \
              arrival of the last byte." => all.mean().map(Duration::secs);
         "median_s": Kind::S.less().rank(10), "file, median",
             "Median transfer time; for an even number of files, the mean of the middle two."
@@ -162,8 +162,8 @@ measures! {
         "received": Kind::PACKETS, "received", "Packets that arrived." => meter.arrived();
         "lost_percent": Kind::PERCENT.less(), "lost", "Share of the judged packets that were dropped." => s.map(|s| s.lost_percent);
         "late_percent": Kind::PERCENT.less(), "late",
-            "Share of the judged packets whose delay was more than `late_after` above the call's shortest delay after \
-             the warm-up."
+            "Share of the judged packets whose delay exceeded the shortest delay of the call (after the warm-up) by more \
+             than `late_after`."
             => s.map(|s| s.late_percent);
         "plr_percent": Kind::PERCENT.less().rank(2), "lost or late", "Share of the judged packets that were lost or late." => s.map(|s| s.plr_percent);
         "delay_ms": Kind::MS.less().rank_by("p99", 14), "delay", "One-way delay.", DELAYS => object(delays(meter.delays()));
@@ -173,8 +173,8 @@ measures! {
              100 is best (see Voice, below)." => s.map(|s| s.r);
         "mos": MOS.rank(1), "MOS", "Mean opinion score (MOS) computed from `r`." => s.map(|s| s.mos);
         "burst_ratio": Kind::ONE.less(), "burst ratio",
-            "Mean number of successive lost or late packets, divided by the mean for independent losses; 1 if no packet \
-             or every packet was lost or late." => s.map(|s| s.burst_ratio);
+            "Mean length of a run of lost or late packets, divided by the mean length if losses were independent; 1 if no \
+             packet or every packet was lost or late." => s.map(|s| s.burst_ratio);
         "r_g107": Kind::scale("0 to 100").more().least(0.1), "R by G.107",
             "Rating factor R by ITU-T G.107's own formulas, from loss, bursts and delay, for the `ie` and `bpl` of the \
              call's codec."
@@ -194,8 +194,8 @@ measures! {
              counting packets still in transit. Delays and jitter are in `delay_ms` and `jitter_ms`."
             => of_settled(delay, dropped, dropped as f64);
         "late_percent": Kind::PERCENT.less(), "late",
-            "Share of this direction's packets whose delay was more than `late_after` above the shortest delay after \
-             the warm-up."
+            "Share of this direction's packets whose delay exceeded the shortest (after the warm-up) by more than \
+             `late_after`."
             => of_settled(delay, dropped, late(delay, late_after));
     }
     /// Measures of echo requests, `lost` of which were lost. A request still in transit at the end is neither answered nor lost.
@@ -222,7 +222,7 @@ measures! {
     /// Measures of an application that sends each echo request when the previous one is answered.
     pub(super) const ONE_BY_ONE = fn one_by_one(echoes: &Echoes, timeout: Duration) -> Value {
         "rtt_over_time_ms": Kind::MS.less(), "round trip over time",
-            "With `after_answer`: round-trip time, each reply weighted by the time from its request to the next (docs/workloads.md).", OVER_TIME
+            "With `after_answer`: round-trip time, each reply weighted by the time from its request to the next request (docs/workloads.md).", OVER_TIME
             => object(over_time(echoes.rtt(), timeout));
     }
     /// The responsiveness class of an `rpm` application.

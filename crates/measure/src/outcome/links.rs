@@ -21,12 +21,11 @@ measures! {
             "Packets dropped by the queue, by a modem's transmit queue or on the wire." => m.dropped.packets;
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => m.dropped.bytes;
         "drops": Kind::PACKETS, "drops",
-            "Drops by reason. If the discipline has no room, it drops the arriving packet (`tail_full`), or a packet that waits at \
-             the head (`head_full`) or the tail (`push_out`) of one of its queues. The control law drops the arriving packet \
-             (`early_tail`) or the packet at the head (`early_head`). A modem's transmit queue drops packets when it is full \
-             (`transmit_queue_full`). CAKE drops ACKs that a newer one makes redundant (`ack_filter`; absent while 0). The wire \
-             loses packets, by the link's losses and its policer (`link_loss`). `flow_gone` is always 0: hosts drop these \
-             packets, not links (`flow_gone_packets`).", REASONS
+            "Drops by reason. If the discipline has no room, it drops the arriving packet (`tail_full`), or one that waits at \
+             the head (`head_full`) or tail (`push_out`) of a queue. The control law drops the arriving packet (`early_tail`) \
+             or the head (`early_head`). The other drops are by a modem's full transmit queue (`transmit_queue_full`), CAKE's \
+             removal of redundant ACKs (`ack_filter`; absent while 0), and the link's losses and policer (`link_loss`). \
+             `flow_gone` is always 0: hosts, not links, drop packets of a closed connection (`flow_gone_packets`).", REASONS
             => drops(m);
         "marked_packets": Kind::PACKETS.rank(29), "marked", "Packets marked with CE (ECN) instead of dropped."
             => m.marked;
@@ -88,8 +87,8 @@ measures! {
         "unused_percent": Kind::PERCENT.less(), "unused",
             "`unused_bytes` as a share of `granted_bytes`." => unused_of(g, g.granted as f64);
         "unused_of_rate_percent": Kind::PERCENT.less(), "unused of rate",
-            "Rate of unused grants as a share of the link's sustained rate. Unused grants cost capacity of the channel, \
-             not the subscriber's rate."
+            "Rate of unused grants, relative to the link's sustained rate. It is not subtracted from this rate: unused grants \
+             use capacity of the shared channel."
             => capacity.and_then(|bits| unused_of(g, bits / 8.0));
     }
     /// Measures of a link that has no rate, but sends at recorded or modelled delivery opportunities (docs/links.md).

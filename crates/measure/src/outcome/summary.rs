@@ -54,10 +54,10 @@ measures! {
         "valid": Kind::ONE, "live, valid", "True if the numbers of a live run may be used." => v.valid;
         "lateness_ms": Kind::MS, "live, lateness", "Lateness of every packet that left the bench.", DELAYS => object(delays(v.lateness));
         "unread_ms": Kind::MS, "live, unread",
-            "Longest time for which a packet can have waited in a namespace's device until the bench read it: the time since the \
+            "Per packet, an upper bound on its wait in a namespace's device before the bench read it: the time since the \
              device was last empty.", DELAYS => object(delays(v.unread));
         "rtt_ms": Kind::MS, "live, round trip",
-            "Shortest round-trip propagation time between two hosts that communicate." => v.rtt.millis();
+            "Shortest round-trip propagation time between two hosts that exchange data." => v.rtt.millis();
         "real_time": Kind::ONE, "live, real time", "True if the packet thread ran under SCHED_FIFO." => v.real_time;
         "processors_awake": Kind::ONE, "live, processors awake", "True if processors were kept from going idle." => v.awake;
         "foreign_packets": Kind::PACKETS, "live, foreign",

@@ -100,8 +100,8 @@ params! {
         min_th: Duration = Duration::from_micros(800),
         /// If `native` is ramp: delay at and above which every packet is marked.
         max_th: Duration = Duration::from_micros(1200),
-        /// If `native` is ramp: Th_len, the number of packets in L, including the departing packet, up to which the
-        /// ramp marks nothing.
+        /// If `native` is ramp: Th_len. The ramp marks nothing while L holds at most this many packets, including the
+        /// departing packet.
         th_len: u32 = 1,
         /// C's share of the bytes sent while both queues have packets; null: 0.1, 0.0625 (rfc9332).
         classic_protection: Option<Prob> = None => Prob::constant(if p.variant == Linux { 0.1 } else { 0.0625 }),

@@ -305,10 +305,11 @@ impl Classifier {
     pub(crate) fn left(&mut self, packet: &PacketMeta, now: Time) {
         let session = &mut self.sessions[index(packet.flow, packet.flags.has(Flags::REVERSE))];
         if session.generation == packet.flow.generation() as u16 {
-            // `waiting` may already be 0. It restarts at 0 whenever a packet of another flow takes over the slot, and
-            // again when a late packet of the first flow takes the slot back. From then on, it does not count the
-            // packets that the first flow already had in the queue, and one of these packets may be the one that
-            // leaves.
+            // The subtraction saturates, because `waiting` can be lower than the number of the flow's queued packets.
+            // `classify` resets the session, with `waiting` = 0, whenever a packet arrives whose generation differs from
+            // the session's. If packets of an old flow, a new flow and again the old flow arrive in one slot, the second
+            // reset gives the session back to the old flow. `waiting` then does not count the packets that the old flow
+            // already had in the queue, and the packet that leaves here may be one of them.
             session.waiting = session.waiting.saturating_sub(1);
             session.last = now;
         }

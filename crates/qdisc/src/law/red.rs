@@ -119,8 +119,8 @@ params! {
         /// True if the probability rises from `probability` at `max` to 1 at 2 × `max`; if false, it is 1 from `max`
         /// on. Null: false, true (ns2).
         gentle: Option<bool> = None => p.variant == Ns2,
-        /// Number of queued packets up to which RED drops no arrival, whatever the average. With 0, there is no such
-        /// exception. Null: 0 (floyd93, linux), 1 (ns2, altq).
+        /// An arrival that finds at most this many packets in the queue is not dropped by RED, whatever the average. 0
+        /// turns this rule off, even for an empty queue. Null: 0 (floyd93, linux), 1 (ns2, altq).
         min_queue: Option<u32> = None => u32::from(matches!(p.variant, Ns2 | Altq)),
         /// When the average has risen to `min`, the first packet is never dropped early; null: true, false (floyd93).
         first_passes: Option<bool> = None => p.variant != Floyd93,

@@ -2,8 +2,8 @@
 //! packets.
 //!
 //! ```text
-//! profile   for the packet's DSCP, otherwise for its IP precedence (DSCP / 8). A packet without a profile has these thresholds:
-//!           min = (9 + precedence) / 18 of ladder_max, max = ladder_max, max_p = 1/10
+//! profile   A packet uses the profile for its DSCP or, if there is none, the profile for its IP precedence (DSCP / 8). If
+//!           neither exists: min = (9 + precedence) / 18 of ladder_max, max = ladder_max, max_p = 1/10
 //! decision  RED with that profile's ramp on avg, the average of the whole queue; each profile has its own count
 //! RIO       in-packets: RED on the average of the queued in-packets; out-packets: RED on the average of all queued packets
 //! ```
@@ -11,8 +11,8 @@
 //! Source: Cisco IOS documentation (exponential weight 9, mark probability denominator 10, minimum thresholds 20, 22, 24, 26,
 //! 28, 31, 33, 35 of 40 packets), RIO: Clark & Fang, ToN 6(4) 1998.
 //! Departs: Cisco publishes no pseudo-code, so average, spacing and idle times are Floyd & Jacobson's. RIO needs the number of
-//! queued in-packets, but a law sees only arrivals, refusals and departures, not packets that a host removes for lack of shared
-//! room. So the number of queued in-packets is an estimate, limited to the queue length.
+//! queued in-packets, but here this number is an estimate, limited to the queue length. The reason is that a fair discipline may
+//! drop queued packets to make room for an arrival, and [`Law::overflow`] reports such a drop, but not which packet was dropped.
 
 use super::early::{
     self, ANY_RATE, Average, ByteMode, Count, IdleDecay, Measure, Ramp, Rules, Spacing, Weight, amount,

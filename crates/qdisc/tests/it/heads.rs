@@ -207,7 +207,8 @@ fn cobalt_raises_its_count_by_drops_and_takes_it_back_one_by_one() {
 #[test]
 fn cobalt_drops_the_second_packet_above_target_the_first_time() {
     // A packet leaves every millisecond, and its delay is above target. CAKE drops the packet after the first one, and
-    // then waits for 100/sqrt(2) = 70.71, 100/sqrt(3) = 57.74 and 100/sqrt(4) = 50 ms. ns-3 waits for 100 ms first.
+    // then waits for 100/sqrt(2) = 70.71, 100/sqrt(3) = 57.74 and 100/sqrt(4) = 50 ms. ns-3 (`first_interval`) waits for
+    // 100 ms before its first drop.
     for (first_interval, expected) in [(false, [1, 71, 129, 179]), (true, [100, 171, 229, 279])] {
         let mut rng = Rng::named(1, "q");
         let mut law = CobaltParams { first_interval, ..Default::default() }.law();
@@ -216,8 +217,8 @@ fn cobalt_drops_the_second_packet_above_target_the_first_time() {
             .filter(|n| head(&mut law, 1_000_000 + n * 1000, 10, 10, Ecn::NotEct, &mut rng) == Verdict::Drop)
             .collect();
         assert_eq!(drops[..4], expected, "first_interval {first_interval}");
-        // The delay falls below target until count is 0. When the delay rises again, CAKE and ns-3 both wait for an
-        // interval.
+        // The delay now stays at 0 for so long that count falls to 0. When the delay then rises above target again, both
+        // variants (CAKE and ns-3) wait for one interval, 100 ms, before the first drop.
         (20..300).for_each(|n| _ = head(&mut law, n * 100_000, 0, 10, Ecn::NotEct, &mut rng));
         assert_eq!(law.state().count, 0);
         let again =

@@ -19,7 +19,7 @@ pub(super) struct Subqueues {
     backlog: Vec<u32>,
     /// Packets in each subqueue in the current reading.
     now: Vec<u32>,
-    /// Last known subqueue of each flow and direction, by row; `NO_SUBQUEUE` if it is unknown.
+    /// Last known subqueue of each flow and direction, by row number; `NO_SUBQUEUE` if it is unknown.
     of_flow: Vec<u16>,
     /// True after the first reading.
     known: bool,
@@ -50,7 +50,8 @@ impl Subqueues {
         only.map(|subqueue| subqueue as u16)
     }
 
-    /// Records that a packet of the flow in row `flow` waits in `subqueue`.
+    /// Stores `subqueue` as the last known subqueue of a flow in one direction. `flow` is their row number
+    /// (`Life::flow`).
     pub(super) fn learn(&mut self, flow: u32, subqueue: u16) {
         let at = flow as usize;
         if self.of_flow.len() <= at {
@@ -59,7 +60,7 @@ impl Subqueues {
         self.of_flow[at] = subqueue;
     }
 
-    /// Returns the last known subqueue of the flow in row `flow`; `None` if it is unknown.
+    /// Returns the last known subqueue of the flow and direction with the row number `flow`; `None` if it is unknown.
     pub(super) fn of(&self, flow: u32) -> Option<u16> {
         self.of_flow.get(flow as usize).copied().filter(|subqueue| *subqueue != NO_SUBQUEUE)
     }

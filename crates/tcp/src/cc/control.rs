@@ -163,7 +163,8 @@ pub struct RateSample {
     /// True if the application, not the network, limited the sending rate when the newest acknowledged segment was
     /// sent.
     pub app_limited: bool,
-    /// Round-trip time of the newest acknowledged segment, microseconds; `None` if it was retransmitted.
+    /// Round-trip time, microseconds. With `rtt_source = "echo"`: that of the newest acknowledged segment; `None` if it was
+    /// retransmitted. With `send-time`: the same as [`AckSample::rtt_us`].
     pub rtt_us: Option<u32>,
     /// True if the interval is shorter than the minimum RTT. Then the ACKs were compressed, and the rate is invalid.
     pub compressed: bool,

@@ -86,11 +86,12 @@ words! {
 
     /// When a mark may cut Prague's window again.
     pub(crate) enum PragueCut {
-        /// At the first mark after each update of alpha, the moving average of the share of marks. Rates follow the
-        /// draft's formula.   Source: draft-briscoe-iccrg-prague-congestion-control.
+        /// The first mark after each update of alpha may cut the window. (alpha is the moving average of the share of
+        /// segments that are marked.) The flow's rate follows the draft's formula.   Source:
+        /// draft-briscoe-iccrg-prague-congestion-control.
         "rounds" Rounds,
-        /// At a mark, once all data sent before the last cut has been acknowledged. Windows are up to a fifth larger
-        /// than with `rounds`. Source: Linux (L4STeam).
+        /// A mark may cut the window once all data sent before the last cut has been acknowledged. Windows are up to a
+        /// fifth larger than with `rounds`. Source: Linux (L4STeam).
         "marks" Marks,
     }
 }

@@ -1,5 +1,5 @@
 //! Rapid Start: a first slow start that triples the window per round trip while no queue grows, and a first recovery that
-//! reduces the window by fractions of the data that arrived and the data lost.
+//! reduces the window by ack_factor times the data that arrived plus loss_factor times the data lost.
 //!
 //! ```text
 //! each ACK:   queue_buildup_thresh = min(min_rtt + 4 ms, 1.1 min_rtt);  rtt_floor = minimum RTT of the round so far
@@ -15,8 +15,8 @@
 //! Source: draft-kazuho-ccwg-rapid-start-02 §3.2, §3.3.
 //! Departs: segments are not paced over a full round trip (§3.1); with `paced`, the stack sends twice the window in a round
 //! trip. The initial window is the stack's. Bytes count as acknowledged or lost only up to the number in flight when the
-//! recovery began. So retransmissions that arrive within the recovery do not reduce the window further; QUIC would count them
-//! in a later period. After a timeout, Rapid Start ends, and the controller's own ssthresh applies.
+//! recovery began. So retransmissions that arrive within the recovery do not reduce the window further; QUIC would count such
+//! retransmissions in a later recovery period. After a timeout, Rapid Start ends, and the controller's own ssthresh applies.
 
 use super::control::{AckSample, Drive, Stack, Window};
 use crate::stats::State;

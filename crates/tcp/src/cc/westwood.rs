@@ -11,9 +11,9 @@
 //!
 //! Source: Grieco & Mascolo 2004, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion
 //! control"; the filter and its period are theirs.
-//! Departs: bytes count when they are acknowledged cumulatively. No sample ends during a recovery, so the sample that includes a
-//! recovery gives the mean rate over all of it. After an idle period, a new sample begins. Before the first sample, a loss halves
-//! the window.
+//! Departs: bytes count when they are acknowledged cumulatively. No sample ends during a recovery. A sample that began before the
+//! recovery ends after it, and gives the mean rate from its beginning to its end. After an idle period, a new sample begins.
+//! Before the first sample, a loss halves the window.
 
 use super::control::{AckSample, Congestion, Control, Drive, Silence, Stack, Window};
 use super::reno::Reno;

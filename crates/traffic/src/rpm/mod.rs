@@ -381,8 +381,8 @@ packet::measures! {
     /// The confidence in the result.
     const CONFIDENCE = fn confidence(rpm: &'static str, goodput: &'static str) -> &'static str {
         "confidence": Kind::ONE, "confidence",
-            "Confidence in `rpm`: high (stable), medium (not stable), low (the stage that measures it has fewer intervals \
-             than `moving_average`)."
+            "Confidence in `rpm`: high (stable), medium (not stable), low (its stage of the test had fewer than \
+             `moving_average` intervals)."
             => rpm;
         "goodput_confidence": Kind::ONE, "goodput confidence", "Confidence in the goodput, on the same scale." => goodput;
     }

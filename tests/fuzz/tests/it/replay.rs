@@ -25,7 +25,7 @@ fn every_folder_of_the_corpus_is_that_of_a_target() {
     }
 }
 
-/// Tries the first inputs of seed 1. No input may fail, and each target must accept some inputs and refuse others.
+/// Tries the first inputs of seed 1. No input may fail. Six targets must also accept more than a fifth of their inputs.
 #[test]
 fn a_slice_of_fresh_inputs_holds() {
     let empty = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no-corpus");

@@ -115,8 +115,8 @@ params! {
         overflow_counts: bool = false,
         /// Published version. The defaults of some parameters depend on it.
         variant: Variant = Variant::Rfc8289,
-        /// Backlog up to which nothing is dropped. The packet at the head does not count. Null: 1514B; 511B
-        /// (acm_queue); the largest packet so far or 256B, whichever is larger (draft01, kmn).
+        /// While the backlog is at most this large, nothing is dropped. The packet at the head does not count. Null:
+        /// 1514B; 511B (acm_queue); the largest packet so far or 256B, whichever is larger (draft01, kmn).
         max_packet: Option<Bytes> = None,
         /// Count with which a cycle begins if it begins within `window` of the last cycle; null: delta, minus_two
         /// (draft01, acm_queue), minus_two_or_scaled (kmn).

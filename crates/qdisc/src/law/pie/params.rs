@@ -92,7 +92,8 @@ params! {
         /// MEAN_PKTSIZE, the mean packet size, for `bytemode` and the default of `spared`; null: 1000 bytes, 1514
         /// (linux).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Linux { 1514 } else { 1000 }),
-        /// Backlog, in bytes, up to which nothing is dropped early; null: 2 × `avpkt`, one byte less (linux).
+        /// While the backlog is at most this many bytes, no arrival is dropped early. Null: 2 × `avpkt`; 2 × `avpkt` - 1
+        /// byte (linux).
         spared: Option<Bytes> = None => Bytes(2 * p.avpkt().0 - u64::from(p.variant == Linux)),
         /// The delay that is compared with half of `target`. While this delay is lower and the probability is below 0.2,
         /// no arrival is dropped early. Null: last_update, present (linux with `delay = "timestamp"`).

@@ -247,7 +247,7 @@ fn a_draining_phase_counts_the_data_in_flight_before_losses() {
 #[test]
 fn probe_rtt_keeps_the_largest_window_saved_before() {
     let (mut b, mut w) = run(200, 10_000);
-    // an earlier recovery began at 40 segments
+    // an earlier recovery began when the window was 40 segments, so prior_cwnd is 40
     b.on_congestion(Window { cwnd: 40.0, ..w }, Congestion::Loss, 0.0);
     step(&mut b, &mut w, &ack(Time(10_012_000_000), 201_000, 9_000, 12_000));
     assert!(matches!(b.mode, Mode::ProbeRtt { .. }), "{:?}", b.mode);
