@@ -32,7 +32,7 @@ from bloatlab.statistics import interval
 from bloatlab.sweep import At, Executor, Gathered, Grid, Store, Threads, Watch, gather_until, grid_file, silent
 from bloatlab.sweep.auto_warm_up import with_warm_ups
 from bloatlab.sweep.grid_file import GridFile
-from bloatlab.tables import TextCell, TextTable, row
+from bloatlab.tables import TextCell, TextTable, natural, row
 
 #: Maps each comparison sign to a function of three numbers: the low and the high end of an interval, and the threshold.
 #: The function returns whether every value in the interval meets the comparison.
@@ -112,7 +112,7 @@ def judge(
     Each of `rows` contains the numbers in the summary of one run, by dotted path. If a live run is not `valid`, no
     value is judged, and a number that the summary does not contain raises no error.
     """
-    known = list(dict.fromkeys(path for row in rows for path in row))
+    known = sorted({path for row in rows for path in row}, key=natural)
     verdicts: list[Verdict] = []
     for pattern, expected in expect.items():
         paths = [pattern] if pattern in known else matching(pattern, known)

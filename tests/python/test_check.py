@@ -65,6 +65,12 @@ def test_a_value_that_is_not_there_is_not_kept_and_a_path_that_is_not_there_is_r
         judge("", {"links.up.drop": "== 0"}, rows)
 
 
+def test_names_that_a_pattern_matches_are_in_natural_order():
+    row = {f"apps.game{n}.ping.rtt_ms.mean": 1.0 for n in (1, 10, 11, 2)}
+    paths = [v.path for v in judge("", {"apps.*.ping.rtt_ms.mean": "< 5"}, [row])]
+    assert paths == [f"apps.game{n}.ping.rtt_ms.mean" for n in (1, 2, 10, 11)]
+
+
 def test_a_scenario_is_run_and_judged(say: Say, scenario_file: Path, tmp_path: Path):
     result = bloatlab.run(scenario_file)
     mos = result.summary["apps"]["voip"]["voip"]["mos"]

@@ -42,7 +42,7 @@ use units::{Duration, Problem, Time};
 /// Time between two rows in the series.
 const ROW: Duration = Duration::from_millis(100);
 
-/// A packet counts as lost for good when a packet numbered this much higher has arrived.
+/// A packet counts as lost for good when a packet numbered more than this much higher has arrived.
 const OVERTAKEN: u64 = 65_536;
 /// A packet also counts as lost for good when a packet numbered this much higher leaves, even if no newer packet has arrived.
 const HELD: u64 = 4 * OVERTAKEN;
