@@ -142,10 +142,7 @@ def test_a_journal_is_finished_and_packed_when_it_is_long(store: Store, monkeypa
 
 
 class Killed(BaseException):
-    """Simulates the death of the process.
-
-    As a `BaseException`, it passes every `except Exception`, though `finally` clauses still run.
-    """
+    """Simulates the death of the process: as a BaseException, it passes every `except Exception`."""
 
 
 def test_packing_may_be_killed_at_any_step(store: Store, monkeypatch: pytest.MonkeyPatch):
