@@ -94,8 +94,8 @@ class Files(LoadFileScheduling):
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Files:
-    return Files(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Files | None:
+    return Files(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
