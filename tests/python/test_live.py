@@ -49,7 +49,7 @@ traffic.ftp = {}
 [app.ping]
 from = "h1"
 to = ["h2"]
-traffic.ping = { interval = "100ms" }
+traffic.ping = { interval = "100ms", count = 15 }
 [app.talk]
 from = "h2"
 to = ["h1"]
@@ -114,7 +114,7 @@ def test_a_run_has_a_simulations_tables_and_its_books_balance():
     assert result.table("flows")["fast_recoveries"].null_count() == result.table("flows").height > 0
     since = tuple(int(n) for n in re.findall(r"\d+", os.uname().release)[:2])
     assert (apps["long"]["timeouts"] is not None) == (since >= (6, 7))
-    assert apps["ping"]["ping"]["sent"] == 20
+    assert apps["ping"]["ping"]["sent"] == 15
     assert apps["ping"]["ping"]["rtt_ms"]["min"] > 10.0
     assert apps["talk"]["voip"]["received"] > 0
     # all packets that crossed the bench belong to an application

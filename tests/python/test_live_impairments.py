@@ -242,13 +242,15 @@ def test_datagrams_belong_to_their_application_even_if_the_server_sends_first(ap
 
 
 @pytest.mark.parametrize(
-    "app", ["ping = { interval = '50ms' }", "voip = {}", "burst = { transport = 'udp', bytes = '100KB' }"]
+    "app",
+    ["ping = { interval = '50ms', count = 20 }", "voip = {}", "burst = { transport = 'udp', bytes = '100KB' }"],
 )
 def test_the_second_copy_of_a_datagram_does_not_count(app: str) -> None:
     x = counted(f"traffic.{app}", 'impairments.duplicates = "50%"')
     assert 0 < x["packets"] <= x["datagrams_sent"]
     assert x["goodput_bytes"] < x["wire_bytes"]
     if "ping" in app:
-        assert x["ping"]["answered"] <= x["ping"]["sent"] == 40
+        assert 0 < x["ping"]["answered"] <= x["ping"]["sent"] == 20
     elif "voip" in app:
-        assert x["voip"]["received"] <= x["voip"]["sent"] == 100
+        # on a busy machine the call may start late, so its number of packets is not exact
+        assert 0 < x["voip"]["received"] <= x["voip"]["sent"] <= 100
