@@ -12,7 +12,7 @@ use units::{Duration, Time};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Inbound {
     pub at: Time,
-    /// `since` and `first` decide the order of this arrival among simultaneous events, as in [`crate::chain::Arrival`].
+    /// `since` and `first` decide the order of this arrival among simultaneous events, as in [`crate::chained::Arrival`].
     pub since: Time,
     pub first: bool,
     pub packet: Packed,

@@ -32,6 +32,7 @@ mod arena;
 mod build;
 pub mod capture;
 mod chain;
+mod chained;
 mod codec;
 mod conn;
 mod deliver;

@@ -3,7 +3,8 @@
 //! A plain drop-tail link is a [`Fifo`], whose departures are known at enqueue; any other link is a [`Port`]. `net` offers
 //! packets to both and schedules their events.
 
-use crate::chain::{Books, Chained, Kind, Role};
+use crate::chain::{Kind, Role};
+use crate::chained::{Books, Chained};
 use crate::fifo::{Capacity, Fifo, Meter};
 use crate::inbox::Through;
 use measure::LinkCounts;

@@ -1,6 +1,6 @@
 //! Routing: moves packets from link to link, and schedules each link's next event.
 
-use crate::chain::{Arrival, Books};
+use crate::chained::{Arrival, Books};
 use crate::codec::Bodies;
 use crate::event::{Events, Target};
 use crate::fifo::Offered;

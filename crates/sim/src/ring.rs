@@ -22,11 +22,6 @@ impl<T: Copy + Default> Ring<T> {
         self.len == 0
     }
 
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
     /// Returns true if the next `push` would double the storage.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
@@ -71,6 +66,21 @@ impl<T: Copy + Default> Ring<T> {
         if i < self.len { Some(&self.slots[(self.head + i) & (self.slots.len() - 1)]) } else { None }
     }
 
+    /// Returns the number of oldest entries for which `is_true` returns true. No entry for which it returns false may be
+    /// older than an entry for which it returns true.
+    pub(crate) fn partition_point(&self, is_true: impl Fn(&T) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.get(middle).is_some_and(&is_true) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
     /// Prefetches the memory of the `i`-th oldest entry.
     #[inline]
     pub(crate) fn prefetch(&self, i: usize) {
@@ -109,6 +119,10 @@ mod tests {
             }
             assert_eq!(r.get(0), Some(&next_out));
             assert_eq!(r.get(r.len), None);
+            for bound in [0, next_out, next_in - r.len as u32 / 3, next_in] {
+                let n = (0..r.len).filter(|&i| r.get(i).is_some_and(|v| *v < bound)).count();
+                assert_eq!(r.partition_point(|v| *v < bound), n);
+            }
         }
         assert_eq!(r.len as u32, next_in - next_out);
     }

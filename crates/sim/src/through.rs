@@ -20,7 +20,7 @@
 //! than the current time, so nothing depends on the order of simultaneous events. [`Net::catch_up`] handles the arrivals
 //! at the current time.
 
-use crate::chain::Arrival;
+use crate::chained::Arrival;
 use crate::event::Target;
 use crate::inbox::{Inbound, Through};
 use crate::link::Carrier;
