@@ -28,6 +28,8 @@ pub struct LinkMeter {
     warm_up: Time,
     /// Distribution of the queue's length over time: how long the queue spent at each length in packets.
     pub queue: TimeWeighted,
+    /// Time up to which `queue` is complete.
+    held: Time,
     /// Sojourn times of the packets that left.
     pub sojourn: Histogram,
     /// Queue length, sojourn times, departures, drops and marks in each bin.
@@ -40,7 +42,8 @@ impl LinkMeter {
         Ok(Self {
             link: p.link,
             warm_up: p.warm_up,
-            queue: TimeWeighted::new(p.start),
+            queue: TimeWeighted::default(),
+            held: p.start,
             sojourn: Histogram::default(),
             series: LinkSeries::new(p.start, p.bin, p.duration).map_err(|e| e.under("bin"))?,
         })
@@ -49,21 +52,29 @@ impl LinkMeter {
     /// Extends the distribution of the queue's length and the series to `now`, the end of the run. Must be called once,
     /// after the last record.
     pub fn finish(&mut self, now: Time) {
-        self.queue.advance(now);
-        self.series.advance(now);
+        self.hold(now, self.series.level());
     }
 
     /// Ends the warm-up: restarts the distribution of the queue's length. Must be called after the last record of the
     /// warm-up.
     pub fn begin(&mut self) {
-        self.queue.restart(self.warm_up);
+        self.held = self.held.max(self.warm_up);
+        self.queue.restart(self.series.level());
     }
 
     /// Records that a packet was enqueued; the queue then holds `packets`.
     #[inline]
     pub fn enqueued(&mut self, now: Time, packets: u32) {
-        self.queue.set(now, packets);
-        self.series.hold(now, packets);
+        self.hold(now, packets);
+        self.queue.reach(packets);
+    }
+
+    /// Counts the time at the queue's present length, which changes to `packets`.
+    #[inline]
+    fn hold(&mut self, now: Time, packets: u32) {
+        let length = self.series.hold(now, packets);
+        self.queue.spend(length, now.since(self.held));
+        self.held = self.held.max(now);
     }
 
     /// Records a dequeued packet, after which the queue holds `packets`.
@@ -87,7 +98,7 @@ impl LinkMeter {
     pub fn passed(&mut self, now: Time, passed: Count) {
         // the queue is empty before and after, so only its maximum length may change now. The time at length 0 is
         // counted when the length changes
-        self.queue.peak(1);
+        self.queue.reach(1);
         self.left(now, passed, Duration::ZERO);
     }
 

@@ -62,11 +62,16 @@ impl LinkSeries {
         })
     }
 
-    /// Records that the queue holds `packets` packets from `now` on.
+    /// Records that the queue holds `packets` packets from `now` on. Returns the length of the queue before.
     #[inline]
-    pub(crate) fn hold(&mut self, now: Time, packets: u32) {
+    pub(crate) fn hold(&mut self, now: Time, packets: u32) -> u32 {
         self.advance(now);
-        self.level = packets;
+        std::mem::replace(&mut self.level, packets)
+    }
+
+    /// Returns the current length of the queue, in packets.
+    pub(crate) fn level(&self) -> u32 {
+        self.level
     }
 
     /// Counts packets that left the queue in the bin that contains `now`, each after `sojourn`.

@@ -1,6 +1,6 @@
 //! The distribution of a queue's length over time.
 
-use units::{Duration, Time};
+use units::Duration;
 
 /// The fraction of time that a whole number (such as a queue's length) spends at each value.
 ///
@@ -12,33 +12,19 @@ use units::{Duration, Time};
 pub struct TimeWeighted {
     /// Nanoseconds in each bin.
     bins: Vec<u64>,
-    last: Time,
-    start: Time,
-    value: u32,
     max: u32,
 }
 
+impl Default for TimeWeighted {
+    fn default() -> Self {
+        Self { bins: vec![0], max: 0 }
+    }
+}
+
 impl TimeWeighted {
-    /// Creates a distribution that begins at `start` with the value 0.
-    pub(crate) fn new(start: Time) -> Self {
-        Self { bins: vec![0], last: start, start, value: 0, max: 0 }
-    }
-
-    /// Sets the value from `now` on. If `now` is earlier than the last recorded time, that time is used instead.
+    /// Records that the value rises to `value`. The time that it spends there is counted by [`TimeWeighted::spend`].
     #[inline]
-    pub(crate) fn set(&mut self, now: Time, value: u32) {
-        self.advance(now);
-        self.value = value;
-        if value > self.max {
-            self.rise(value);
-        }
-    }
-
-    /// Records that the value rises to `value` for an instant and then returns to the current value. Only the maximum
-    /// can change, because no time passes.
-    #[inline]
-    pub(crate) fn peak(&mut self, value: u32) {
-        debug_assert!(self.value < value);
+    pub(crate) fn reach(&mut self, value: u32) {
         if value > self.max {
             self.rise(value);
         }
@@ -53,25 +39,21 @@ impl TimeWeighted {
         }
     }
 
-    /// Counts the time from the last recorded time to `now` as time spent at the current value. Must be called at the
-    /// end of the run.
+    /// Counts time spent at `value`, which must not exceed the largest value reached.
     #[inline]
-    pub(crate) fn advance(&mut self, now: Time) {
-        self.bins[self.value as usize] += now.since(self.last).0;
-        self.last = self.last.max(now);
+    pub(crate) fn spend(&mut self, value: u32, time: Duration) {
+        self.bins[value as usize] += time.0;
     }
 
-    /// Discards everything recorded before `now`, at the end of a warm-up, but keeps the current value. If `now` is
-    /// earlier than the last recorded time, that time is used instead.
-    pub(crate) fn restart(&mut self, now: Time) {
-        let now = now.max(self.last);
+    /// Discards everything recorded so far, at the end of a warm-up. The current value is `value`.
+    pub(crate) fn restart(&mut self, value: u32) {
         self.bins.fill(0);
-        (self.max, self.start, self.last) = (self.value, now, now);
+        self.max = value;
     }
 
     /// Returns the time covered.
     pub fn time(&self) -> Duration {
-        self.last.since(self.start)
+        Duration(self.bins.iter().sum())
     }
     /// Returns the maximum value, exact.
     pub fn max(&self) -> u32 {
@@ -95,36 +77,40 @@ impl TimeWeighted {
 mod tests {
     use super::*;
 
+    /// Spends `time` at `value`.
+    fn spend(w: &mut TimeWeighted, value: u32, time: Duration) {
+        w.reach(value);
+        w.spend(value, time);
+    }
+
     #[test]
     fn shares_of_time() {
         // the length is 0 for 1 s, 20 for 3 s and 15 for 6 s
-        let mut w = TimeWeighted::new(Time::ZERO);
-        w.set(Time(1_000_000_000), 20);
-        w.set(Time(4_000_000_000), 15);
-        w.advance(Time(10_000_000_000));
+        let mut w = TimeWeighted::default();
         let s = Duration::from_secs;
+        for (value, time) in [(0, 1), (20, 3), (15, 6)] {
+            spend(&mut w, value, s(time));
+        }
         assert_eq!(w.bins().collect::<Vec<_>>(), [(0, s(1)), (15, s(6)), (20, s(3))]);
         // the mean is (3 * 20 + 6 * 15) / 10
-        assert_eq!((w.max(), w.mean()), (20, 15.0));
-        w.restart(Time(10_000_000_000));
-        w.advance(Time(11_000_000_000));
-        assert_eq!((w.mean(), w.bins().collect::<Vec<_>>()), (15.0, vec![(15, s(1))]));
+        assert_eq!((w.max(), w.mean(), w.time()), (20, 15.0, s(10)));
+        w.restart(15);
+        spend(&mut w, 15, s(1));
+        assert_eq!((w.max(), w.mean(), w.bins().collect::<Vec<_>>()), (15, 15.0, vec![(15, s(1))]));
     }
 
     #[test]
     fn long_queues_are_exact() {
-        let mut w = TimeWeighted::new(Time::ZERO);
-        w.set(Time(0), 999_999);
-        w.set(Time(10), 1_000_000);
-        w.advance(Time(20));
+        let mut w = TimeWeighted::default();
+        spend(&mut w, 999_999, Duration(10));
+        spend(&mut w, 1_000_000, Duration(10));
         assert_eq!((w.max(), w.mean()), (1_000_000, 999_999.5));
         assert_eq!(w.bins().collect::<Vec<_>>(), [(999_999, Duration(10)), (1_000_000, Duration(10))]);
-        // a peak has no time; after a restart, the maximum begins again
-        w.set(Time(20), 3);
-        w.restart(Time(25));
-        w.peak(1_000_002);
-        w.set(Time(26), 1_000_001);
-        w.advance(Time(28));
+        // after a restart, the maximum begins again, and a value may be reached without time
+        w.restart(3);
+        w.reach(1_000_002);
+        spend(&mut w, 3, Duration(1));
+        spend(&mut w, 1_000_001, Duration(2));
         assert_eq!(
             (w.max(), w.bins().collect::<Vec<_>>()),
             (1_000_002, vec![(3, Duration(1)), (1_000_001, Duration(2))])
@@ -135,17 +121,13 @@ mod tests {
     fn agrees_with_a_list_of_every_nanosecond() {
         let mut rng = units::Rng::named(6, "weighted");
         for limit in [0u32, 1, 30, 70_000] {
-            let mut w = TimeWeighted::new(Time(100));
-            let (mut list, mut value, mut at) = (Vec::new(), 0, 100);
+            let mut w = TimeWeighted::default();
+            let mut list = Vec::new();
             for _ in 0..200 {
-                let span = rng.below(9);
-                list.extend(std::iter::repeat_n(value, span as usize));
-                at += span;
-                value = rng.below(u64::from(limit) + 1) as u32;
-                w.set(Time(at), value);
+                let (value, time) = (rng.below(u64::from(limit) + 1) as u32, rng.below(9));
+                list.extend(std::iter::repeat_n(value, time as usize));
+                spend(&mut w, value, Duration(time));
             }
-            list.push(value);
-            w.advance(Time(at + 1));
             let n = list.len() as f64;
             assert_eq!(w.time().0, list.len() as u64);
             assert_eq!(w.mean(), list.iter().map(|&v| u64::from(v)).sum::<u64>() as f64 / n);
@@ -158,7 +140,7 @@ mod tests {
 
     #[test]
     fn nothing_yet() {
-        let w = TimeWeighted::new(Time(5));
+        let w = TimeWeighted::default();
         assert_eq!((w.mean(), w.bins().count()), (0.0, 0));
     }
 }

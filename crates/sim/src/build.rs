@@ -103,7 +103,7 @@ impl<S: Sink> World<S> {
         let opportunities = network.links.iter().any(|link| matches!(link.port.service, Service::Delivery(_)));
         let duplicates = built.iter().any(|link| link.carrier.port().is_some_and(Port::may_duplicate));
         let net = Net {
-            events: Events::new(fed),
+            events: Events::new(fed, |i| built[i].carrier.has_arrivals()),
             links: built,
             routes: network.routes,
             bodies: Bodies::default(),

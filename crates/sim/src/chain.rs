@@ -46,6 +46,8 @@ pub(crate) enum Kind {
 pub(crate) struct Role {
     /// True if every packet that reaches the far end continues over a link that only this link feeds.
     pub onward: bool,
+    /// If this link is onward and all packets continue over the same link: this next link.
+    pub next: Option<u16>,
     /// True if an arrival at the far end precedes all other events that have the same time and were scheduled at the
     /// same moment. This is the case if this link has a tail, or if this link is plain and its only feeder is onward or
     /// has a tail.
@@ -101,8 +103,8 @@ pub(crate) fn roles(
     }
     let one_feeder = |link: &u16| *link != NO_LINK && feeds[usize::from(*link)].len() == 1;
     let single = |link: &u16| one_feeder(link) && plain[usize::from(*link)];
+    let only = |i: usize| goes[i].first().copied().filter(|_| goes[i].len() == 1);
     let tail = |i: usize| {
-        let only = |i: usize| goes[i].first().copied().filter(|_| goes[i].len() == 1);
         let first = only(i).filter(|first| managed[i] && single(first))?;
         // bounded: every link of the tail is fed only by the link before it, so the loop never returns to an earlier
         // link
@@ -121,6 +123,12 @@ pub(crate) fn roles(
     };
     let behind = |i: usize| tails.iter().position(|tail| tail.is_some_and(|tail| usize::from(tail.last) == i));
     (0..network.links.len())
-        .map(|i| Role { onward: onward(i), fed: fed(i), tail: tails[i], behind: behind(i).map(|port| port as u16) })
+        .map(|i| Role {
+            onward: onward(i),
+            next: only(i).filter(|_| onward(i)),
+            fed: fed(i),
+            tail: tails[i],
+            behind: behind(i).map(|port| port as u16),
+        })
         .collect()
 }

@@ -48,14 +48,14 @@ struct Passage {
 
 /// A packet that the link has dropped, because its queue has no room.
 #[derive(Clone, Copy, Debug, Default)]
-struct Dropped {
-    at: Time,
+pub(crate) struct Dropped {
+    pub at: Time,
     /// `since` and `first` of the packet's [`Arrival`].
-    since: Time,
-    first: bool,
-    size: u16,
+    pub since: Time,
+    pub first: bool,
+    pub size: u16,
     /// Index of the packet's flow and direction in the drop counts of flows: `2 * slot + direction`.
-    flow: u32,
+    pub flow: u32,
 }
 
 /// A packet on its way over the last link of a chain.
@@ -130,14 +130,12 @@ impl Chained {
         }
     }
 
-    /// Accepts or drops a packet that arrives at the queue. Returns the start of the packet's transmission and the
-    /// packet's arrival at the far end; `None` if the packet is dropped. Packets must be offered in the order of their
-    /// arrival. `flow` is the index of the packet's flow and direction in the drop counts of flows.
+    /// Accepts a packet that arrives at the queue. Returns the start of the packet's transmission and the packet's
+    /// arrival at the far end; `None` if the queue has no room, and the packet must be dropped. Packets must be offered
+    /// in the order of their arrival. The log must have room ([`Chained::make_room`]).
     #[inline(always)]
-    pub(crate) fn offer(&mut self, arrival: Arrival, size: u16, flow: u32) -> Option<(Time, Arrival)> {
-        let Arrival { at, since, first } = arrival;
+    pub(crate) fn offer(&mut self, Arrival { at, .. }: Arrival, size: u16) -> Option<(Time, Arrival)> {
         if !self.has_room(at, size) {
-            self.drops.push(Dropped { at, since, first, size, flow });
             return None;
         }
         let start = self.free_at.max(at);
@@ -148,8 +146,17 @@ impl Chained {
         let left = self.free_at + self.delay;
         self.last_arrival = left;
         self.accepted.add_size(size);
-        self.log.push(Passage { at, start, left, bytes: self.accepted.bytes });
+        self.log.put(Passage { at, start, left, bytes: self.accepted.bytes });
         Some((start, Arrival { at: left, since, first: self.role.fed }))
+    }
+
+    /// Logs a packet that [`Chained::offer`] has refused. `last` is the latest time that is over.
+    #[inline(never)]
+    pub(crate) fn log_drop(&mut self, packet: Dropped, last: Time, books: &mut Books<'_>) {
+        if self.drops.is_full() {
+            self.settle(last, books);
+        }
+        self.drops.push(packet);
     }
 
     #[inline(always)]
@@ -196,10 +203,20 @@ impl Chained {
         self.ring.is_empty()
     }
 
-    /// Returns true if there is no room to log another packet, so that [`Chained::settle`] should be called first.
+    /// Returns true if the log has no room for another packet.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.log.is_full() || self.drops.is_full()
+        self.log.is_full()
+    }
+
+    /// Makes room in the log for another packet: removes the packets that have left the link by the time `last`, and
+    /// doubles the log if there are none.
+    #[inline(never)]
+    pub(crate) fn make_room(&mut self, last: Time, books: &mut Books<'_>) {
+        self.settle(last, books);
+        if self.log.is_full() {
+            self.log.grow();
+        }
     }
 
     /// Updates the counters, the meter and the drop counts of flows up to the time `last`.
@@ -253,38 +270,43 @@ impl Chained {
     #[inline]
     fn report(&mut self, last: Time, meter: &mut LinkMeter) {
         let (mut arrived, mut started) = (self.seen_arrived, self.seen_started);
+        let mut waiting = (arrived.packets - started.packets) as u32;
+        let arrival = |after| self.passage(after).map_or(Time::NEVER, |next| next.at);
+        let start = |after, waiting| match self.passage(after) {
+            Some(head) if waiting > 0 => head.start,
+            _ => Time::NEVER,
+        };
+        let (mut arrives, mut starts) = (arrival(arrived), start(started, waiting));
         // bounded: each iteration reports one transmission start, or at least one arrival
-        loop {
-            let next = self.passage(arrived);
-            let arrives = next.map_or(Time::NEVER, |next| next.at);
-            let waiting = (arrived.packets - started.packets) as u32;
-            if waiting > 0
-                && let Some(head) = self.passage(started).filter(|head| head.start <= arrives)
-            {
-                if head.start > last {
-                    break;
+        while arrives.min(starts) <= last {
+            let of = self.passage(if starts <= arrives { started } else { arrived });
+            let Some(&Passage { at, start: begins, bytes, .. }) = of else { break };
+            if starts <= arrives {
+                let size = (bytes - started.bytes) as u16;
+                waiting -= 1;
+                started = Count { packets: started.packets + 1, bytes };
+                meter.dequeued(begins, size, waiting, begins.since(at));
+                starts = start(started, waiting);
+                continue;
+            }
+            if begins > at {
+                waiting += 1;
+                arrived = Count { packets: arrived.packets + 1, bytes };
+                meter.enqueued(at, waiting);
+                starts = starts.min(begins);
+            } else {
+                // the packet finds the queue empty and the link idle. It is reported together with the next packets that
+                // do not wait either
+                let last = last.min(Time(meter.together_until(at).0 - 1));
+                let mut passed = arrived;
+                // bounded: each iteration takes one packet of the log
+                while let Some(of) = self.passage(passed).filter(|of| of.at <= last && of.start == of.at) {
+                    passed = Count { packets: passed.packets + 1, bytes: of.bytes };
                 }
-                let size = (head.bytes - started.bytes) as u16;
-                started = Count { packets: started.packets + 1, bytes: head.bytes };
-                meter.dequeued(head.start, size, waiting - 1, head.start.since(head.at));
-                continue;
+                meter.passed(at, passed.since(arrived));
+                (arrived, started) = (passed, passed);
             }
-            let Some(next) = next.filter(|next| next.at <= last) else { break };
-            if next.start > next.at {
-                arrived = Count { packets: arrived.packets + 1, bytes: next.bytes };
-                meter.enqueued(next.at, waiting + 1);
-                continue;
-            }
-            // the packet finds the queue empty and the link idle. It is reported together with the next packets that
-            // do not wait either
-            let last = last.min(Time(meter.together_until(next.at).0 - 1));
-            let mut passed = arrived;
-            // bounded: each iteration takes one packet of the log
-            while let Some(of) = self.passage(passed).filter(|of| of.at <= last && of.start == of.at) {
-                passed = Count { packets: passed.packets + 1, bytes: of.bytes };
-            }
-            meter.passed(next.at, passed.since(arrived));
-            (arrived, started) = (passed, passed);
+            arrives = arrival(arrived);
         }
         (self.seen_arrived, self.seen_started) = (arrived, started);
     }

@@ -7,7 +7,7 @@ use packet::{Ecn, Flags, FlowId, NodeId, PacketMeta, Reading, Sample};
 use record::Sink;
 use std::collections::VecDeque;
 use tcp::{Endpoint, Event, Io, Segment, TcpParams};
-use units::Time;
+use units::{Duration, Time};
 
 /// The content of a slot in the connection table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +188,19 @@ impl<S: Sink> Wire<'_, S> {
             self.net.tags.put(&mut packet, Some(segment));
         }
         packet
+    }
+}
+
+impl<S: Sink> Wire<'_, S> {
+    /// Records the payload of a packet that has arrived after `delay`. `direction` is the direction in which it was sent.
+    #[inline(always)]
+    pub(crate) fn payload_arrived(&mut self, direction: usize, packet: &PacketMeta, delay: Duration) {
+        let now = self.net.now();
+        self.tally.delay(self.path.app, direction, now, delay);
+        if self.path.series {
+            self.tally.delay_series(self.info.row, direction, now, delay);
+        }
+        self.net.record_delivered(packet, delay);
     }
 }
 

@@ -60,8 +60,8 @@ impl<S: Sink> Engine<S> {
         &self.conns[packet.flow.slot()].ends[usize::from(!packet.flags.has(Flags::REVERSE))]
     }
 
-    /// Delivers a packet that has reached its host.
-    #[inline]
+    /// Delivers a packet that has reached its host. Inlined into the loop of events, so that the packet stays in registers.
+    #[inline(always)]
     pub(crate) fn deliver(&mut self, mut packet: PacketMeta) {
         if self.net.sink.packets() {
             self.net.tags.take(&mut packet);
@@ -70,78 +70,64 @@ impl<S: Sink> Engine<S> {
         let direction = usize::from(packet.flags.has(Flags::REVERSE));
         let side = 1 - direction;
         let now = self.net.now();
-        let Conn { ends, info } = &mut self.conns[slot];
-        let end = &mut ends[side];
+        let end = &mut self.conns[slot].ends[side];
         debug_assert_eq!(end.flow, packet.flow, "no slot is reused while its packets are in the network");
         if end.used != SlotUse::Tcp || end.flow != packet.flow {
-            return self.deliver_other(packet);
+            return self.deliver_other(&packet);
         }
-        let Path { app, peer_header, series, .. } = self.paths[usize::from(end.path)];
         end.rx.packets += 1;
         end.rx.wire_bytes += packet.bytes();
-        if series {
-            self.tally.arrived_series(info.row, direction, now, packet.size);
-        }
-        match Form::of_packet(packet.flags) {
-            Form::PlainAck => {
-                let (ack, ts_ecr) = plain_ack(&packet);
-                self.act(slot, side, |tcp, stack, wire| tcp.on_plain_ack(stack, now, ack, ts_ecr, wire));
+        self.act(slot, side, |tcp, stack, wire| {
+            if wire.path.series {
+                wire.tally.arrived_series(wire.info.row, direction, now, packet.size);
             }
-            Form::CountingAck => {
-                let segment = counting_ack(&packet);
-                self.act(slot, side, |tcp, stack, wire| tcp.on_segment(stack, now, &segment, wire));
-            }
-            Form::PlainData => {
-                let (data, delay) = plain_data(&packet, now, peer_header);
-                self.payload_arrived(slot, side, (app, series), &packet, delay);
-                self.act(slot, side, |tcp, stack, wire| tcp.on_plain_data(stack, now, data, wire));
-            }
-            Form::Sack => {
-                let segment = self.net.bodies.sack(&packet);
-                self.act(slot, side, |tcp, stack, wire| tcp.on_segment(stack, now, &segment, wire));
-            }
-            Form::Whole => {
-                let (segment, delay) = self.net.bodies.whole(&packet, now);
-                if segment.len > 0 {
-                    self.payload_arrived(slot, side, (app, series), &packet, delay);
+            match Form::of_packet(packet.flags) {
+                Form::PlainAck => {
+                    let (ack, ts_ecr) = plain_ack(&packet);
+                    tcp.on_plain_ack(stack, now, ack, ts_ecr, wire);
                 }
-                self.act(slot, side, |tcp, stack, wire| tcp.on_segment(stack, now, &segment, wire));
+                Form::CountingAck => tcp.on_segment(stack, now, &counting_ack(&packet), wire),
+                Form::PlainData => {
+                    let (data, delay) = plain_data(&packet, now, wire.path.peer_header);
+                    wire.payload_arrived(direction, &packet, delay);
+                    tcp.on_plain_data(stack, now, data, wire);
+                }
+                Form::Sack => {
+                    let segment = wire.net.bodies.sack(&packet);
+                    tcp.on_segment(stack, now, &segment, wire);
+                }
+                Form::Whole => {
+                    let (segment, delay) = wire.net.bodies.whole(&packet, now);
+                    if segment.len > 0 {
+                        wire.payload_arrived(direction, &packet, delay);
+                    }
+                    tcp.on_segment(stack, now, &segment, wire);
+                }
             }
-        }
+        });
         self.after(slot, side);
     }
 
-    /// Records payload of `app` that reached `side` of a connection after `delay`. `series` is true if the connection's row has
-    /// series.
-    #[inline(always)]
-    fn payload_arrived(
-        &mut self,
-        slot: usize,
-        side: usize,
-        (app, series): (u16, bool),
-        packet: &PacketMeta,
-        delay: Duration,
-    ) {
-        let now = self.net.now();
-        self.tally.delay(app, 1 - side, now, delay);
-        if series {
-            self.tally.delay_series(self.conns[slot].info.row, 1 - side, now, delay);
+    /// Delivers packets that have reached their hosts together.
+    #[inline(never)]
+    pub(crate) fn deliver_all(&mut self, packets: &mut Vec<PacketMeta>) {
+        for packet in packets.drain(..) {
+            self.deliver(packet);
         }
-        self.net.record_delivered(packet, delay);
     }
 
     /// Delivers a datagram, or drops a packet whose connection no longer exists.
     #[inline(never)]
-    fn deliver_other(&mut self, packet: PacketMeta) {
+    fn deliver_other(&mut self, packet: &PacketMeta) {
         let side = usize::from(!packet.flags.has(Flags::REVERSE));
         let Conn { ends, info } = &self.conns[packet.flow.slot()];
         let end = &ends[side];
         if end.used == SlotUse::Free || end.flow != packet.flow {
-            return self.flow_gone(&packet);
+            return self.flow_gone(packet);
         }
         let path = self.paths[usize::from(end.path)];
         if has_bytes(packet.flags) {
-            return self.deliver_bytes(&packet, info.row, path);
+            return self.deliver_bytes(packet, info.row, path);
         }
         if self.net.arrivals.as_mut().is_some_and(|arrivals| arrivals.again(packet.flow, side == 0, packet.seq)) {
             return;
@@ -149,8 +135,8 @@ impl<S: Sink> Engine<S> {
         let now = self.net.now();
         let delay = inline_delay(now, packet.body);
         let Path { app, counts, .. } = path;
-        self.tally.datagram(info.row, 1 - side, now, &packet, delay);
-        self.net.record_delivered(&packet, delay);
+        self.tally.datagram(info.row, 1 - side, now, packet, delay);
+        self.net.record_delivered(packet, delay);
         if counts {
             let kind = AppEventKind::Datagram(packet.seq, packet.ecn());
             self.app_events.push_back(AppEvent { app, flow: packet.flow, side: side as u8, kind });

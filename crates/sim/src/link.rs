@@ -99,6 +99,15 @@ impl Carrier {
         }
     }
 
+    /// Returns true if arrivals at the far end may have events.
+    pub(crate) fn has_arrivals(&self) -> bool {
+        match self {
+            Self::Fifo(_) => true,
+            Self::Chained(chained) => !chained.role.onward,
+            Self::Port { through, .. } => through.is_none(),
+        }
+    }
+
     /// Returns the number of the port whose tail ends with this link. (A port's tail is the chain of plain links behind
     /// the port.)
     #[inline]

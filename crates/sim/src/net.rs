@@ -1,6 +1,6 @@
 //! Routing: moves packets from link to link, and schedules each link's next event.
 
-use crate::chained::{Arrival, Books};
+use crate::chained::{Arrival, Books, Dropped};
 use crate::codec::Bodies;
 use crate::event::{Events, Target};
 use crate::fifo::Offered;
@@ -103,17 +103,22 @@ impl<S: Sink> Net<S> {
     /// Offers a packet that arrives at link `i` to this link, and to the links that follow it in its chain.
     #[inline(always)]
     pub(crate) fn pass_on(&mut self, mut i: u16, mut at: Arrival, packed: Packed) {
-        let (size, to_node, flow) = (packed.size(), packed.dst(), direction_index(&packed.at(at.at)) as u32);
+        let (now, size, to_node) = (self.events.now(), packed.size(), packed.dst());
         // bounded: each iteration goes one link further along the packet's path
         loop {
             let Self { links, flow_drops, .. } = self;
             let Link { carrier, meter, to, .. } = &mut links[usize::from(i)];
             let Carrier::Chained(chained) = carrier else { return self.put_inbox(i, at, packed) };
+            // this link's earlier packets have been offered, so `at` is a bound even if it is in the future
+            let over = || Time(now.min(at.at).0.saturating_sub(1));
             if chained.is_full() {
-                let now = self.events.now();
-                chained.settle(Time(now.min(at.at).0.saturating_sub(1)), &mut Books { meter, flow_drops });
+                chained.make_room(over(), &mut Books { meter, flow_drops });
             }
-            let Some((start, arrival)) = chained.offer(at, size, flow) else {
+            let Some((start, arrival)) = chained.offer(at, size) else {
+                let flow = direction_index(&packed.at(at.at)) as u32;
+                let Arrival { at: when, since, first } = at;
+                let dropped = Dropped { at: when, since, first, size, flow };
+                chained.log_drop(dropped, over(), &mut Books { meter, flow_drops });
                 let Packed { seq, flow_body, rest } = packed;
                 return self.free(seq, flow_body, rest);
             };
@@ -123,7 +128,7 @@ impl<S: Sink> Net<S> {
                 }
                 return;
             }
-            i = self.routes.next(*to, to_node);
+            i = chained.role.next.unwrap_or_else(|| self.routes.next(*to, to_node));
             at = arrival;
         }
     }
@@ -291,7 +296,9 @@ impl<S: Sink> Net<S> {
     #[inline(always)]
     pub(crate) fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
         let now = self.events.now();
-        if let Some(port) = self.links[usize::from(i)].carrier.behind() {
+        if !self.ports.is_empty()
+            && let Some(port) = self.links[usize::from(i)].carrier.behind()
+        {
             self.follow(port, Time(now.0 - 1));
         }
         let link = &mut self.links[usize::from(i)];

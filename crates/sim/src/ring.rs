@@ -34,6 +34,13 @@ impl<T: Copy + Default> Ring<T> {
         if self.is_full() {
             self.grow();
         }
+        self.put(value);
+    }
+
+    /// Appends `value`. There must be room for it.
+    #[inline]
+    pub(crate) fn put(&mut self, value: T) {
+        debug_assert!(!self.is_full());
         let mask = self.slots.len() - 1;
         let i = (self.head + self.len) & mask;
         self.slots[i] = value;
@@ -87,8 +94,9 @@ impl<T: Copy + Default> Ring<T> {
         prefetch(&self.slots[(self.head + i) & (self.slots.len() - 1)], 0);
     }
 
+    /// Doubles the storage.
     #[cold]
-    fn grow(&mut self) {
+    pub(crate) fn grow(&mut self) {
         let old = self.slots.len();
         self.slots.rotate_left(self.head);
         self.head = 0;

@@ -175,9 +175,7 @@ impl<S: Sink> World<S> {
                 } else if !self.engine.net.arrived.is_empty() {
                     let mut arrived = std::mem::take(&mut self.engine.net.arrived);
                     work = u32::try_from(arrived.len()).unwrap_or(u32::MAX);
-                    for packet in arrived.drain(..) {
-                        self.engine.deliver(packet);
-                    }
+                    self.engine.deliver_all(&mut arrived);
                     self.engine.net.arrived = arrived;
                 }
             }

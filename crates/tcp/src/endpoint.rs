@@ -131,8 +131,7 @@ impl Endpoint {
             self.rx.on_window_field(p, segment);
         }
         if segment.has_ack {
-            let cx = &mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io };
-            self.tx.on_ack(cx, segment);
+            self.on_any_ack(p, now, segment, io);
         }
         if segment.seq_len() > 0 {
             self.note_pause(p, segment.seq, segment.ts_val);
@@ -140,7 +139,7 @@ impl Endpoint {
             if self.rx.has_space() {
                 self.rx.grow_window(p, segment);
             }
-            self.rx.on_data(p, now, segment, &self.tx.rtt, &mut self.stats, io);
+            self.on_any_data(p, now, segment, io);
             if self.rx.has_space() {
                 self.rx.right_size(p, now, segment);
             }
@@ -149,6 +148,19 @@ impl Endpoint {
             }
         }
         self.proceed(p, now, io);
+    }
+
+    /// Processes the ACK of any segment. Not inlined, so that the code of [`Endpoint::on_plain_ack`] is compiled for plain
+    /// ACKs only.
+    #[inline(never)]
+    fn on_any_ack(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
+        self.tx.on_ack(&mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io }, segment);
+    }
+
+    /// Processes the payload of any segment, as [`Endpoint::on_any_ack`] its ACK.
+    #[inline(never)]
+    fn on_any_data(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
+        self.rx.on_data(p, now, segment, &self.tx.rtt, &mut self.stats, io);
     }
 
     /// Processes a pure ACK that has no SACK blocks and no ECE: it contains only an ACK number and an echoed time

@@ -241,7 +241,7 @@ impl Receiver {
     }
 
     /// Processes a segment that occupies sequence space.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_data(
         &mut self,
         p: &TcpParams,
@@ -279,26 +279,7 @@ impl Receiver {
             self.set_ack_now();
         }
         if start > self.next {
-            if self.flags & STRAYS == STRAYS
-                && self.earlier_wait(segment)
-                && self.block_of(start, end) >= EXPECTED_BLOCKS
-            {
-                let due = self.ack_now();
-                self.ack_earlier_segments(p, now, io);
-                if due {
-                    self.set_ack_now();
-                }
-            }
-            // This is an `if` instead of `+= u32::from(...)`, so that only a duplicate touches the cache line of the
-            // counters. No other code on this path needs that line.
-            if !self.insert(start, end) {
-                stats.duplicates_received += 1;
-                self.note_duplicate(p, start, end);
-                self.set_ack_now();
-                return;
-            }
-            self.schedule_sack(p, now, rtt);
-            return;
+            return self.on_data_above_hole(p, now, segment, rtt, stats, io);
         }
         let old = self.next;
         self.next = end;
@@ -311,6 +292,34 @@ impl Receiver {
         self.since_ack += (self.next - old) as u32;
         self.deliver(old, io);
         self.schedule_ack(p, now, segment.len);
+    }
+
+    #[inline(never)]
+    fn on_data_above_hole(
+        &mut self,
+        p: &TcpParams,
+        now: Time,
+        segment: &Segment,
+        rtt: &Rtt,
+        stats: &mut Counters,
+        io: &mut impl Io,
+    ) {
+        let (start, end) = (segment.seq, segment.seq + segment.seq_len());
+        if self.flags & STRAYS == STRAYS && self.earlier_wait(segment) && self.block_of(start, end) >= EXPECTED_BLOCKS {
+            let due = self.ack_now();
+            self.ack_earlier_segments(p, now, io);
+            if due {
+                self.set_ack_now();
+            }
+        }
+        // This is an `if` instead of `+= u32::from(...)`, so that only a duplicate touches the cache line of the counters.
+        // No other code on this path needs that line.
+        if !self.insert(start, end) {
+            stats.duplicates_received += 1;
+            self.note_duplicate(p, start, end);
+            return self.set_ack_now();
+        }
+        self.schedule_sack(p, now, rtt);
     }
 
     /// Returns true if segments received before `segment` wait for an ACK. [`Receiver::await_run`] must have been called.

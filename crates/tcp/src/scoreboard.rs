@@ -81,6 +81,7 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn ack(&mut self, una: u64, watch: &mut impl Watch) -> Taken {
         let mut taken = Taken::default();
+        let mut removed = 0;
         while let Some(&e) = self.get(0) {
             let size = e.size();
             if self.base + size > una {
@@ -88,26 +89,42 @@ impl Scoreboard {
             }
             self.pop_front();
             self.base += size;
-            self.pipe -= e.in_pipe();
             watch.acknowledged(&e);
-            taken.resent |= e.has(EVER);
-            taken.passed |= e.has(SACKED);
-            if e.flags & (SACKED | EVER) == 0 {
+            if e.flags & !FIN == 0 {
+                self.pipe -= e.bytes();
                 Sent::add(&mut taken.once, e.sent);
+                taken.segments += 1;
+            } else {
+                self.take_marked(&e, removed, &mut taken);
             }
-            taken.segments += 1;
-            if e.has(SACKED) {
-                taken.segments -= 1;
-                taken.sacked += e.bytes();
-                if self.lost_to == 0 {
-                    self.leave_count(e.bytes(), self.get(0).is_some_and(|next| next.has(SACKED)));
-                }
-            }
-            self.lost_to = self.lost_to.saturating_sub(1);
-            self.rtx = self.rtx.saturating_sub(1);
-            self.high = self.high.saturating_sub(1);
+            removed += 1;
+        }
+        self.lost_to = self.lost_to.saturating_sub(removed);
+        self.rtx = self.rtx.saturating_sub(removed);
+        self.high = self.high.saturating_sub(removed);
+        if self.held == IN_RING {
+            self.shrink();
         }
         taken
+    }
+
+    /// Accounts for an acknowledged segment that was marked lost, retransmitted or SACKed. The ACK has already removed
+    /// `removed` segments below it.
+    fn take_marked(&mut self, e: &Entry, removed: u32, taken: &mut Taken) {
+        self.pipe -= e.in_pipe();
+        taken.resent |= e.has(EVER);
+        taken.passed |= e.has(SACKED);
+        if e.flags & (SACKED | EVER) == 0 {
+            Sent::add(&mut taken.once, e.sent);
+        }
+        if !e.has(SACKED) {
+            taken.segments += 1;
+            return;
+        }
+        taken.sacked += e.bytes();
+        if self.lost_to <= removed {
+            self.leave_count(e.bytes(), self.get(0).is_some_and(|next| next.has(SACKED)));
+        }
     }
 
     /// Removes a SACKed entry of `size` bytes from the counters `above` and `runs`, because `lost_to` moves past the

@@ -47,14 +47,23 @@ pub(crate) struct Events {
     /// For each link, true if the link's arrivals have number 0, so that they precede all other events that have the
     /// same time and were scheduled at the same moment (see [`crate::chain`]).
     first: Vec<bool>,
+    /// For each link, its leaf in the tournament. Links with the leaf [`LEAVES`] use the heap of ports.
+    leaves: Vec<u8>,
 }
 
 impl Events {
     /// Returns an empty event set. `first` has one entry for each link of the world: true if the arrivals of that link
-    /// have number 0.
-    pub(crate) fn new(first: Vec<bool>) -> Self {
+    /// have number 0. `arriving` returns true for a link whose arrivals have events.
+    pub(crate) fn new(first: Vec<bool>, arriving: impl Fn(usize) -> bool) -> Self {
+        let mut used = 0;
+        let mut leaf = |link| {
+            let leaf = if arriving(link) { used } else { LEAVES };
+            used += usize::from(leaf < LEAVES);
+            leaf as u8
+        };
+        let leaves = (0..first.len()).map(&mut leaf).collect();
         Self {
-            arrivals: Tournament::new(first.len()),
+            arrivals: Tournament::new(used),
             ports: Heap::default(),
             timers: Wheel::default(),
             other: u128::MAX,
@@ -63,6 +72,7 @@ impl Events {
             taken: 0,
             latest: 0,
             first,
+            leaves,
         }
     }
 
@@ -166,8 +176,9 @@ impl Events {
 
     #[inline]
     fn set_key(&mut self, link: u16, key: u128) {
-        if usize::from(link) < LEAVES {
-            self.arrivals.set(usize::from(link), key);
+        let leaf = usize::from(self.leaves[usize::from(link)]);
+        if leaf < LEAVES {
+            self.arrivals.set(leaf, key);
         } else {
             self.ports.push(key);
             self.other = self.other.min(key);
@@ -177,8 +188,9 @@ impl Events {
     /// Clears the arrival event of a link that has no next arrival yet, or whose packets no longer arrive in order.
     #[inline]
     pub(crate) fn clear_arrival(&mut self, link: u16) {
-        if usize::from(link) < LEAVES {
-            self.arrivals.set(usize::from(link), u128::MAX);
+        let leaf = usize::from(self.leaves[usize::from(link)]);
+        if leaf < LEAVES {
+            self.arrivals.set(leaf, u128::MAX);
         }
     }
 

@@ -11,23 +11,32 @@ pub(super) fn lesser(a: u128, b: u128) -> u128 {
 /// Links in a group.
 const GROUP: usize = 8;
 
-/// Number of links in the tournament; the events of additional links are pushed to the heap of ports. The number is a
-/// constant, so that array indices need no bounds check.
+/// Number of leaves; the events of links without a leaf are pushed to the heap of ports. The number is a constant, so that
+/// array indices need no bounds check.
 pub(super) const LEAVES: usize = GROUP * GROUP;
 
-/// A tournament tree that finds the smallest of the links' keys. Each link has one key, which is [`u128::MAX`] if the
-/// link has no event.
+/// A tournament tree that finds the smallest of the links' keys. Each leaf has the key of one link, which is
+/// [`u128::MAX`] if the link has no event.
 ///
-/// Links are in groups of eight. Setting a key repeats the seven comparisons of its group and, with more than one
-/// group, the comparison of the groups' winners. Nearly every world has only one group. The comparisons are made when a
+/// Leaves are in groups of eight. Setting a key repeats the seven comparisons of its group and, with more than one
+/// group, the comparison of the groups' winners. Nearly every world has only one group, and a dumbbell of chains has two
+/// leaves. The comparisons are made when a
 /// key is set, because the processor can overlap them with other work at that point. If they were made when the winner
 /// is read, the simulation would have to wait for them, because the winner decides what happens next.
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
-    keys: [[u128; GROUP]; GROUP],
+    keys: [u128; LEAVES],
     winners: [u128; GROUP],
     winner: u128,
-    one_group: bool,
+    size: Size,
+}
+
+/// The number of leaves that may have keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Size {
+    Two,
+    OneGroup,
+    Groups,
 }
 
 #[inline(always)]
@@ -37,9 +46,14 @@ fn least(keys: &[u128; GROUP]) -> u128 {
 }
 
 impl Tournament {
-    pub(super) fn new(links: usize) -> Self {
-        let none = [u128::MAX; GROUP];
-        Self { keys: [none; GROUP], winners: none, winner: u128::MAX, one_group: links <= GROUP }
+    /// Returns a tournament without events, of which the first `leaves` leaves are used.
+    pub(super) fn new(leaves: usize) -> Self {
+        let size = match leaves {
+            0..=2 => Size::Two,
+            3..=GROUP => Size::OneGroup,
+            _ => Size::Groups,
+        };
+        Self { keys: [u128::MAX; LEAVES], winners: [u128::MAX; GROUP], winner: u128::MAX, size }
     }
 
     #[inline]
@@ -47,20 +61,24 @@ impl Tournament {
         self.winner
     }
 
-    /// Sets the key of link number `link`, which must be less than [`LEAVES`].
+    /// Sets the key of leaf number `leaf`, which must be less than [`LEAVES`].
     #[inline]
-    pub(super) fn set(&mut self, link: usize, key: u128) {
-        let group = link / GROUP % GROUP;
-        self.keys[group][link % GROUP] = key;
-        self.winner = least(&self.keys[group]);
-        if !self.one_group {
-            self.winners[group] = self.winner;
-            self.winner = least(&self.winners);
-        }
+    pub(super) fn set(&mut self, leaf: usize, key: u128) {
+        self.keys[leaf % LEAVES] = key;
+        let groups = self.keys.as_chunks::<GROUP>().0;
+        self.winner = match self.size {
+            Size::Two => lesser(self.keys[0], self.keys[1]),
+            Size::OneGroup => least(&groups[0]),
+            Size::Groups => {
+                let group = leaf / GROUP % GROUP;
+                self.winners[group] = least(&groups[group]);
+                least(&self.winners)
+            }
+        };
     }
 
     #[cfg(test)]
     pub(super) fn pending(&self) -> usize {
-        self.keys.iter().flatten().filter(|k| **k != u128::MAX).count()
+        self.keys.iter().filter(|k| **k != u128::MAX).count()
     }
 }

@@ -48,10 +48,15 @@ impl Control for Reno {
             credit = w.grow_in_slow_start(credit);
         }
         if credit > 0.0 {
-            w.cwnd += credit / if self.whole_segments { w.cwnd.floor() } else { w.cwnd };
-            let whole = w.cwnd.round();
-            if self.whole_segments && (w.cwnd - whole).abs() < ROUNDING {
-                w.cwnd = whole;
+            if self.whole_segments {
+                // `as` rounds down. Unlike `floor` and `round`, it is not a call
+                w.cwnd += credit / f64::from(w.cwnd as u32);
+                let whole = f64::from((w.cwnd + 0.5) as u32);
+                if (w.cwnd - whole).abs() < ROUNDING {
+                    w.cwnd = whole;
+                }
+            } else {
+                w.cwnd += credit / w.cwnd;
             }
         }
         w.into()

@@ -88,14 +88,20 @@ impl Scoreboard {
             return;
         }
         self.ring.pop_front();
-        let (len, room) = (self.ring.len(), self.ring.capacity());
-        if len == BACK {
+        if self.ring.len() == BACK {
             for (slot, e) in self.few.iter_mut().zip(self.ring.drain(..)) {
                 *slot = e;
             }
             self.held = BACK as u8;
+            self.shrink();
         }
-        if room > LEAST_ROOM && len <= room / 4 {
+    }
+
+    /// Releases half of the ring's capacity if at most a quarter is used.
+    #[inline]
+    pub(crate) fn shrink(&mut self) {
+        let room = self.ring.capacity();
+        if room > LEAST_ROOM && self.ring.len() <= room / 4 {
             self.give_back(room / 2);
         }
     }

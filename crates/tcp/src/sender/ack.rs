@@ -30,7 +30,7 @@ struct Acked {
 impl Sender {
     /// Processes the ACK of a segment of an established connection: updates the scoreboard, detects losses, runs the state
     /// machine and the controller, and restarts the timer.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_ack<I: Io>(&mut self, cx: &mut Context<'_, I>, segment: &Segment) {
         let (p, now) = (cx.p, cx.now);
         if segment.ack > self.next || segment.ack < self.una && !self.may_sack(p, segment) {

@@ -89,7 +89,8 @@ impl Sender {
             self.after_idle(p, now);
         }
         let next = self.next;
-        if let Some(limited) = self.send_permitted(cx) {
+        self.send_full(cx);
+        if let Some(limited) = self.send_permitted(cx, self.next != next) {
             self.note_usage(limited);
         }
         if self.next != next {
@@ -97,14 +98,33 @@ impl Sender {
         }
     }
 
-    /// Sends lost segments, then new segments, then the segments allowed by NextSeg (3) and (4). Returns `None` if
-    /// nothing was sent and no burst of new data is waiting for more room in the window. Otherwise, returns
+    /// Sends full segments of new data, if only the windows and the amount of data limit their number. This is what most
+    /// calls of [`Sender::send_permitted`] would send; here, each further segment costs only one comparison.
+    #[inline]
+    fn send_full<I: Io>(&mut self, cx: &mut Context<'_, I>) {
+        let p = cx.p;
+        let plain = self.state == State::Open && self.dupacks == 0 && self.board.dup_bytes == 0;
+        if !plain || self.pacing.is_some() || self.fin_sent {
+            return;
+        }
+        let full = u64::from(p.wire.mss);
+        let free = self.cwnd_bytes(p).saturating_sub(self.board.pipe);
+        // the last segment of a stream that is closed may carry the FIN, so it is not sent here
+        let end = self.end - u64::from(self.closing);
+        let limit = end.min(self.una + u64::from(self.peer_rwnd)).min(self.next + free);
+        // bounded: each iteration sends data up to the limit
+        while self.next + full <= limit {
+            self.send_new(cx, p.wire.mss, false, Flags::default());
+        }
+    }
+
+    /// Sends lost segments, then new segments, then the segments allowed by NextSeg (3) and (4). `sent` is true if
+    /// segments have just been sent. Returns `None` if nothing was sent and no burst of new data is waiting for more room in the window. Otherwise, returns
     /// `Some(true)` if the window stopped the sender, and `Some(false)` if it did not. The loop ends because every
     /// iteration uses up part of the window.   Source: RFC 6675 §4 NextSeg.
     #[inline]
-    fn send_permitted<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Option<bool> {
+    fn send_permitted<I: Io>(&mut self, cx: &mut Context<'_, I>, mut sent: bool) -> Option<bool> {
         let (p, now) = (cx.p, cx.now);
-        let mut sent = false;
         let mut allowance = self.allowance(now);
         let gathers = self.pacing.is_some();
         let (mut burst, mut waits) = ((0, 0), false);
