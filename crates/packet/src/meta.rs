@@ -156,7 +156,7 @@ const _: () = assert!(size_of::<PacketMeta>() == 32);
 ///
 /// If the fields of a packet have just been written one by one, the CPU cannot copy the packet until all the fields
 /// have reached the cache. The three integers avoid this wait, because they stay in registers from the sender to the
-/// slot in a link's ring.
+/// slot in a link's ring, and from there to the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packed {
     /// [`PacketMeta::seq`].
@@ -180,6 +180,18 @@ impl Packed {
         NodeId((self.rest >> 16) as u16)
     }
 
+    /// Returns the flow that the packet belongs to.
+    #[inline(always)]
+    pub fn flow(self) -> FlowId {
+        FlowId(self.flow_body as u32)
+    }
+
+    /// Returns the packet's flags.
+    #[inline(always)]
+    pub fn flags(self) -> Flags {
+        Flags((self.rest >> 48) as u16)
+    }
+
     /// Unpacks the packet, and sets its `stamp`.
     #[inline(always)]
     pub fn at(self, stamp: Time) -> PacketMeta {
@@ -187,13 +199,13 @@ impl Packed {
         PacketMeta {
             stamp,
             seq,
-            flow: FlowId(flow_body as u32),
+            flow: self.flow(),
             body: (flow_body >> 32) as u32,
             size: rest as u16,
             dst: self.dst(),
             tos: (rest >> 32) as u8,
             class: (rest >> 40) as u8,
-            flags: Flags((rest >> 48) as u16),
+            flags: self.flags(),
         }
     }
 }

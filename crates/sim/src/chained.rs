@@ -319,12 +319,13 @@ impl Chained {
         first
     }
 
-    /// Removes and returns the first packet in flight, which has reached the far end.
+    /// Removes the first packet in flight, which has reached the far end; returns the start of its transmission, and the
+    /// packet.
     #[inline]
-    pub(crate) fn arrive(&mut self) -> PacketMeta {
+    pub(crate) fn arrive(&mut self) -> (Time, Packed) {
         let Last { start, packet } = self.ring.pop().expect("an arrival event implies a packet in flight");
         self.ring.prefetch(LOOKAHEAD);
-        packet.at(start)
+        (start, packet)
     }
 
     /// Returns the packet that has exactly `others` packets ahead of it in the ring, if there is one.

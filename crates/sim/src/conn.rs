@@ -3,7 +3,7 @@
 use crate::codec::{Envelope, Form, encode};
 use crate::net::Net;
 use measure::tally::{self, SenderCounts, SenderState, Tally};
-use packet::{Ecn, Flags, FlowId, NodeId, PacketMeta, Reading, Sample};
+use packet::{Ecn, Flags, FlowId, NodeId, Packed, PacketMeta, Reading, Sample};
 use record::Sink;
 use std::collections::VecDeque;
 use tcp::{Endpoint, Event, Io, Segment, TcpParams};
@@ -192,15 +192,16 @@ impl<S: Sink> Wire<'_, S> {
 }
 
 impl<S: Sink> Wire<'_, S> {
-    /// Records the payload of a packet that has arrived after `delay`. `direction` is the direction in which it was sent.
+    /// Records the payload of a packet that has arrived after `delay`. `direction` is the direction in which it was sent,
+    /// and `stamp` the packet's stamp.
     #[inline(always)]
-    pub(crate) fn payload_arrived(&mut self, direction: usize, packet: &PacketMeta, delay: Duration) {
+    pub(crate) fn payload_arrived(&mut self, direction: usize, packet: Packed, stamp: Time, delay: Duration) {
         let now = self.net.now();
         self.tally.delay(self.path.app, direction, now, delay);
         if self.path.series {
             self.tally.delay_series(self.info.row, direction, now, delay);
         }
-        self.net.record_delivered(packet, delay);
+        self.net.record_delivered(&packet.at(stamp), delay);
     }
 }
 

@@ -3,9 +3,8 @@
 use crate::codec::{Form, counting_ack, has_bytes, inline_delay, plain_ack, plain_data};
 use crate::conn::{AppEvent, AppEventKind, Conn, End, Path, SlotUse, Wire};
 use crate::engine::Engine;
-use crate::event::Target;
 use crate::link::Carrier;
-use packet::{DropReason, Flags, PacketMeta};
+use packet::{DropReason, Flags, Packed, PacketMeta};
 use record::{Mask, Record, Sink};
 use tcp::{Endpoint, TcpParams};
 use units::{Duration, Time, prefetch};
@@ -60,60 +59,60 @@ impl<S: Sink> Engine<S> {
         &self.conns[packet.flow.slot()].ends[usize::from(!packet.flags.has(Flags::REVERSE))]
     }
 
-    /// Delivers a packet that has reached its host. Inlined into the loop of events, so that the packet stays in registers.
-    #[inline(always)]
-    pub(crate) fn deliver(&mut self, mut packet: PacketMeta) {
-        if self.net.sink.packets() {
-            self.net.tags.take(&mut packet);
-        }
-        let slot = packet.flow.slot();
-        let direction = usize::from(packet.flags.has(Flags::REVERSE));
-        let side = 1 - direction;
-        let now = self.net.now();
-        let end = &mut self.conns[slot].ends[side];
-        debug_assert_eq!(end.flow, packet.flow, "no slot is reused while its packets are in the network");
-        if end.used != SlotUse::Tcp || end.flow != packet.flow {
-            return self.deliver_other(&packet);
-        }
-        end.rx.packets += 1;
-        end.rx.wire_bytes += packet.bytes();
-        self.act(slot, side, |tcp, stack, wire| {
-            if wire.path.series {
-                wire.tally.arrived_series(wire.info.row, direction, now, packet.size);
-            }
-            match Form::of_packet(packet.flags) {
-                Form::PlainAck => {
-                    let (ack, ts_ecr) = plain_ack(&packet);
-                    tcp.on_plain_ack(stack, now, ack, ts_ecr, wire);
-                }
-                Form::CountingAck => tcp.on_segment(stack, now, &counting_ack(&packet), wire),
-                Form::PlainData => {
-                    let (data, delay) = plain_data(&packet, now, wire.path.peer_header);
-                    wire.payload_arrived(direction, &packet, delay);
-                    tcp.on_plain_data(stack, now, data, wire);
-                }
-                Form::Sack => {
-                    let segment = wire.net.bodies.sack(&packet);
-                    tcp.on_segment(stack, now, &segment, wire);
-                }
-                Form::Whole => {
-                    let (segment, delay) = wire.net.bodies.whole(&packet, now);
-                    if segment.len > 0 {
-                        wire.payload_arrived(direction, &packet, delay);
-                    }
-                    tcp.on_segment(stack, now, &segment, wire);
-                }
-            }
-        });
-        self.after(slot, side);
-    }
-
-    /// Delivers packets that have reached their hosts together.
+    /// Delivers a packet that has reached its host. `start` is the packet's stamp; the other parameters are the fields of a
+    /// [`Packed`], so that they stay in registers.
     #[inline(never)]
-    pub(crate) fn deliver_all(&mut self, packets: &mut Vec<PacketMeta>) {
-        for packet in packets.drain(..) {
-            self.deliver(packet);
+    pub(crate) fn deliver(&mut self, start: Time, seq: u64, flow_body: u64, rest: u64) {
+        let mut packet = Packed { seq, flow_body, rest };
+        if self.net.sink.packets() {
+            let mut tagged = packet.at(start);
+            self.net.tags.take(&mut tagged);
+            packet = tagged.packed();
         }
+        let (flow, flags) = (packet.flow(), packet.flags());
+        let (slot, direction) = (flow.slot(), usize::from(flags.has(Flags::REVERSE)));
+        let side = 1 - direction;
+        let Self { net, conns, paths, stacks, tally, app_events, deferred_acks, .. } = self;
+        let now = net.now();
+        let Conn { ends, info } = &mut conns[slot];
+        let End { timer, tcp, flow: own, used, path, rx } = &mut ends[side];
+        debug_assert_eq!(*own, flow, "no slot is reused while its packets are in the network");
+        if *used != SlotUse::Tcp || *own != flow {
+            return self.deliver_other(&packet.at(start));
+        }
+        rx.packets += 1;
+        rx.wire_bytes += u64::from(packet.size());
+        let path = &paths[usize::from(*path)];
+        let stack = &stacks[usize::from(path.stack)];
+        let wire = &mut Wire { net, flow, path, info, stack, tally, app_events, deferred_acks, delivered: false };
+        if path.series {
+            wire.tally.arrived_series(wire.info.row, direction, now, packet.size());
+        }
+        match Form::of_packet(flags) {
+            Form::PlainAck => {
+                let (ack, ts_ecr) = plain_ack(&packet.at(start));
+                tcp.on_plain_ack(stack, now, ack, ts_ecr, wire);
+            }
+            Form::CountingAck => tcp.on_segment(stack, now, &counting_ack(&packet.at(start)), wire),
+            Form::PlainData => {
+                let (data, delay) = plain_data(&packet.at(start), now, path.peer_header);
+                wire.payload_arrived(direction, packet, start, delay);
+                tcp.on_plain_data(stack, now, data, wire);
+            }
+            Form::Sack => {
+                let segment = wire.net.bodies.sack(&packet.at(start));
+                tcp.on_segment(stack, now, &segment, wire);
+            }
+            Form::Whole => {
+                let (segment, delay) = wire.net.bodies.whole(&packet.at(start), now);
+                if segment.len > 0 {
+                    wire.payload_arrived(direction, packet, start, delay);
+                }
+                tcp.on_segment(stack, now, &segment, wire);
+            }
+        }
+        wire.net.arm(timer, tcp.deadline(), slot, side);
+        self.report(slot, side);
     }
 
     /// Delivers a datagram, or drops a packet whose connection no longer exists.
@@ -188,12 +187,14 @@ impl<S: Sink> Engine<S> {
     #[inline]
     fn after(&mut self, slot: usize, side: usize) {
         let end = &mut self.conns[slot].ends[side];
-        let deadline = end.tcp.deadline();
-        if deadline < end.timer {
-            end.timer = deadline;
-            let at = deadline.max(self.net.now());
-            self.net.events.push(at, Target::Timer((2 * slot + side) as u32));
-        }
+        self.net.arm(&mut end.timer, end.tcp.deadline(), slot, side);
+        self.report(slot, side);
+    }
+
+    /// Reports the state of one end of a connection to the sink.
+    #[inline]
+    fn report(&mut self, slot: usize, side: usize) {
+        let end = &self.conns[slot].ends[side];
         if self.net.sink.mask().has(Mask::SENDER) {
             let probe = end.tcp.probe(&self.stacks[usize::from(self.paths[usize::from(end.path)].stack)]);
             let record = Record::Sender {

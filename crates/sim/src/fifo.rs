@@ -254,16 +254,17 @@ impl Fifo {
         if first { Offered::First(sent + self.delay) } else { Offered::Behind }
     }
 
-    /// Removes the first packet, which has reached the far end; returns it and the arrival time of the next packet.
+    /// Removes the first packet, which has reached the far end; returns the start of its transmission, the packet, and the
+    /// arrival time of the next packet.
     #[inline(always)]
-    pub(crate) fn arrive(&mut self, now: Time, meter: &mut Meter) -> (PacketMeta, Option<Time>) {
+    pub(crate) fn arrive(&mut self, now: Time, meter: &mut Meter) -> (Time, Packed, Option<Time>) {
         self.catch_up(now, meter);
         let Transmission { start, packet } = self.ring.pop().expect("an arrival event implies a packet in flight");
         self.ring.prefetch(LOOKAHEAD);
         debug_assert!(self.started > 0, "a packet must start before it arrives");
         self.started -= 1;
         self.delivered.add_size(packet.size());
-        (packet.at(start), self.next_arrival())
+        (start, packet, self.next_arrival())
     }
 
     /// Returns the packet that has exactly `others` packets ahead of it on the link, if there is one.

@@ -78,15 +78,16 @@ impl Carrier {
             Self::Fifo(fifo) => {
                 let mut next = fifo.next_arrival();
                 while next == Some(now) {
-                    let packet;
-                    (packet, next) = fifo.arrive(now, meter);
-                    arrived.push(packet);
+                    let (start, packet);
+                    (start, packet, next) = fifo.arrive(now, meter);
+                    arrived.push(packet.at(start));
                 }
                 next.unwrap_or(Time::NEVER)
             }
             Self::Chained(chained) => {
                 while chained.next().is_some_and(|(_, at)| at == now) {
-                    arrived.push(chained.arrive());
+                    let (start, packet) = chained.arrive();
+                    arrived.push(packet.at(start));
                 }
                 chained.next().map_or(Time::NEVER, |(_, at)| at)
             }

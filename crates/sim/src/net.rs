@@ -63,6 +63,17 @@ impl<S: Sink> Net<S> {
         *sent = sent.wrapping_add(packets);
     }
 
+    /// Schedules the timer of one end of a connection for `deadline`, unless it is already scheduled for this time or
+    /// earlier. `timer` is the time for which it is scheduled.
+    #[inline]
+    pub(crate) fn arm(&mut self, timer: &mut Time, deadline: Time, slot: usize, side: usize) {
+        if deadline < *timer {
+            *timer = deadline;
+            let at = deadline.max(self.now());
+            self.events.push(at, Target::Timer((2 * slot + side) as u32));
+        }
+    }
+
     /// Forwards a packet from `node` towards its destination. Always inlined, so that the packet stays in registers.
     #[inline(always)]
     pub(crate) fn send(&mut self, node: NodeId, packet: PacketMeta) {
@@ -290,11 +301,11 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Handles the arrival event of link `i`. If the packet has reached its host, returns the packet; otherwise
-    /// forwards it and returns `None`. If several packets arrive together, also returns `None`: the packets for the
+    /// Handles the arrival event of link `i`. If the packet has reached its host, returns the start of its transmission,
+    /// and the packet; otherwise forwards it and returns `None`. If several packets arrive together, also returns `None`: the packets for the
     /// link's far node are then in `arrived`, and the others have been forwarded.
     #[inline(always)]
-    pub(crate) fn link_event(&mut self, i: u16) -> Option<PacketMeta> {
+    pub(crate) fn link_event(&mut self, i: u16) -> Option<(Time, Packed)> {
         let now = self.events.now();
         if !self.ports.is_empty()
             && let Some(port) = self.links[usize::from(i)].carrier.behind()
@@ -305,41 +316,42 @@ impl<S: Sink> Net<S> {
         let to = link.to;
         match &mut link.carrier {
             Carrier::Fifo(fifo) => {
-                let (packet, next) = fifo.arrive(now, &mut link.meter);
+                let (start, packet, next) = fifo.arrive(now, &mut link.meter);
                 if next == Some(now) {
-                    self.arrive_together(i, to, packet);
+                    self.arrive_together(i, to, packet.at(start));
                     return None;
                 }
                 match next {
                     Some(at) => self.events.set_arrival(at, i),
                     None => self.events.clear_arrival(i),
                 }
-                if packet.dst == to {
-                    return Some(packet);
+                if packet.dst() == to {
+                    return Some((start, packet));
                 }
-                self.send(to, packet);
+                self.send(to, packet.at(start));
             }
             Carrier::Chained(chained) => {
-                let packet = chained.arrive();
+                let (start, packet) = chained.arrive();
                 match chained.next() {
                     Some((_, at)) if at == now => {
-                        self.arrive_together(i, to, packet);
+                        self.arrive_together(i, to, packet.at(start));
                         return None;
                     }
                     Some((start, at)) => self.events.set_arrival_since(at, start.max(now), i),
                     None => self.chain_is_empty(i),
                 }
-                if packet.dst == to {
-                    return Some(packet);
+                if packet.dst() == to {
+                    return Some((start, packet));
                 }
-                self.send(to, packet);
+                self.send(to, packet.at(start));
             }
-            Carrier::Port { .. } => return self.port_arrival(i, to),
+            Carrier::Port { .. } => return self.port_arrival(i, to).map(|packet| (packet.stamp, packet.packed())),
         }
         None
     }
 
-    /// Handles the arrival event of a link that is a port, and returns what [`Self::link_event`] returns.
+    /// Handles the arrival event of a link that is a port. Returns the packet if it has reached its host, as
+    /// [`Self::link_event`] does.
     #[inline(never)]
     fn port_arrival(&mut self, i: u16, to: NodeId) -> Option<PacketMeta> {
         let now = self.events.now();

@@ -15,6 +15,7 @@ use crate::engine::Engine;
 use crate::event::Target;
 use crate::host::AppHost;
 use crate::queue_delays::QueueDelays;
+use packet::Packed;
 use port::Carries;
 use record::Sink;
 use scenario::Task;
@@ -169,13 +170,16 @@ impl<S: Sink> World<S> {
         }
         match target {
             Target::Link(i) => {
-                if let Some(packet) = self.engine.net.link_event(i) {
+                if let Some((start, Packed { seq, flow_body, rest })) = self.engine.net.link_event(i) {
                     self.engine.prefetch_next(i);
-                    self.engine.deliver(packet);
+                    self.engine.deliver(start, seq, flow_body, rest);
                 } else if !self.engine.net.arrived.is_empty() {
                     let mut arrived = std::mem::take(&mut self.engine.net.arrived);
                     work = u32::try_from(arrived.len()).unwrap_or(u32::MAX);
-                    self.engine.deliver_all(&mut arrived);
+                    for packet in arrived.drain(..) {
+                        let Packed { seq, flow_body, rest } = packet.packed();
+                        self.engine.deliver(packet.stamp, seq, flow_body, rest);
+                    }
                     self.engine.net.arrived = arrived;
                 }
             }

@@ -432,7 +432,7 @@ impl Endpoint {
 
     /// Sends the segments that may leave now, and then any ACK that is still due. Closes the connection if both sides
     /// are done.
-    #[inline]
+    #[inline(always)]
     fn proceed(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.output(p, now, io);
         self.finish(p, now, io);

@@ -422,7 +422,7 @@ impl Receiver {
         reached
     }
 
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, old: u64, io: &mut impl Io) {
         let fin = self.fin != Fin::None && (self.next as u32).wrapping_sub(self.fin_at) as i32 > 0;
         let bytes = self.next - old - u64::from(fin);
@@ -435,7 +435,7 @@ impl Receiver {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn schedule_ack(&mut self, p: &TcpParams, now: Time, len: u32) {
         self.unacked = self.unacked.saturating_add(1);
         let due = if p.quirks.short_segments_wait {

@@ -78,7 +78,7 @@ impl Scoreboard {
     }
 
     /// Removes all segments below `una`, which are acknowledged.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ack(&mut self, una: u64, watch: &mut impl Watch) -> Taken {
         let mut taken = Taken::default();
         let mut removed = 0;

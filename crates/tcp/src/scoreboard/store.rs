@@ -61,7 +61,7 @@ impl Scoreboard {
         (0..self.len()).map(|at| self.get(at).expect("below len"))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_back(&mut self, e: Entry) {
         if self.held == IN_RING {
             return self.ring.push_back(e);
@@ -80,7 +80,7 @@ impl Scoreboard {
     }
 
     /// Removes the first entry. The scoreboard must not be empty.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_front(&mut self) {
         if self.held != IN_RING {
             self.few.copy_within(1.., 0);

@@ -90,7 +90,7 @@ impl Sender {
         p.detection.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) && self.next > self.una
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_cumulative<I: Io>(&mut self, cx: &mut Context<'_, I>, segment: &Segment) -> Acked {
         let (p, now) = (cx.p, cx.now);
         let bytes = segment.ack.saturating_sub(self.una);
@@ -121,7 +121,7 @@ impl Sender {
     }
 
     /// Processes the SACK blocks or, without SACK, a duplicate ACK.
-    #[inline]
+    #[inline(always)]
     fn take_selective<I: Io>(&mut self, cx: &mut Context<'_, I>, segment: &Segment, acked: &mut Acked) {
         let p = cx.p;
         if p.detection.recovery == Recovery::Sack {
@@ -166,7 +166,7 @@ impl Sender {
     /// estimate. Returns the sample for the controller: the round-trip time of the newest segment that the ACK
     /// acknowledges, which does not include the time for which the receiver delayed the ACK. If this round-trip time is
     /// unknown, returns the sample that was added to the RTT estimate.
-    #[inline]
+    #[inline(always)]
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, acked: &Acked) -> Option<u32> {
         let age = |sent: u32| micros(now).wrapping_sub(sent);
         let echo = (p.wire.timestamps && ts_ecr != 0).then(|| age(ts_ecr));
@@ -219,7 +219,7 @@ impl Sender {
         self.ce_reported += s.ce_packets;
     }
 
-    #[inline]
+    #[inline(always)]
     fn sample(
         &mut self,
         p: &TcpParams,
@@ -267,7 +267,7 @@ impl Sender {
 
     /// Restarts the retransmission timer, or stops it if nothing is outstanding (RFC 6298 §5.2 and §5.3). In a fast
     /// recovery with NewReno, only the first partial ACK restarts the timer; RFC 6582 calls this the Impatient variant.
-    #[inline]
+    #[inline(always)]
     fn restart_timer(&mut self, p: &TcpParams, now: Time, acked: u64) {
         if self.una == self.next {
             self.rto_at = Time::NEVER;

@@ -17,7 +17,7 @@ const MAX_BURST: u64 = 3;
 
 impl Sender {
     /// Advances the state machine for an ACK. Returns true if the window must not grow on this ACK.
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance<I: Io>(&mut self, cx: &mut Context<'_, I>, marked: bool, acked: u64, delivered: u64) -> bool {
         let p = cx.p;
         match self.state {
@@ -56,7 +56,7 @@ impl Sender {
 
     /// Responds to the losses found by an ACK: begins, continues or ends a recovery. `lost` is the number of bytes newly marked
     /// lost.
-    #[inline]
+    #[inline(always)]
     pub(super) fn repair<I: Io>(&mut self, cx: &mut Context<'_, I>, lost: u64, acked: u64, delivered: u64) {
         let p = cx.p;
         if self.state == State::Loss && acked > 0 && self.una >= self.recover {
