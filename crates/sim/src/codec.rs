@@ -55,17 +55,17 @@ impl Form {
         } else if plain && !pure && segment.ack == 1 {
             Self::PlainData
         } else {
-            Self::of_special(segment, ack_time)
+            Self::of_special(segment.flags, segment.ack, ack_time)
         }
     }
 
     /// Returns the form of a rare segment. [`Form::of`] calls this function for a segment with any of the flags
     /// [`SPECIAL`], for data with an ACK other than 1, and for an ACK whose time stamp the other side reads.
-    fn of_special(segment: &Segment, ack_time: bool) -> Self {
-        match (counts(segment.flags), segment.flags.has(Flags::PURE_ACK)) {
+    fn of_special(flags: Flags, ack: u64, ack_time: bool) -> Self {
+        match (counts(flags), flags.has(Flags::PURE_ACK)) {
             (true, true) if !ack_time => Self::CountingAck,
-            (true, false) if segment.ack == 1 => Self::PlainData,
-            _ if is_sack(segment.flags) => Self::Sack,
+            (true, false) if ack == 1 => Self::PlainData,
+            _ if is_sack(flags) => Self::Sack,
             _ => Self::Whole,
         }
     }
@@ -103,11 +103,10 @@ pub(crate) fn encode(segment: &Segment, form: Form, now: Time, envelope: &Envelo
     let (flags, body) = match form {
         Form::PlainAck | Form::CountingAck => (flags.with(Flags::INLINE), segment.ts_ecr),
         Form::PlainData => (flags.with(Flags::INLINE), micros(now)),
-        Form::Sack => {
-            let sacks = Sacks::new(segment);
-            (flags.with(sacks.whole()), bodies.sacks.put(sacks))
+        Form::Sack | Form::Whole => {
+            let (more, body) = bodies.store(*segment, form, now);
+            (flags.with(more), body)
         }
-        Form::Whole => (flags.with(sack_flags(segment)), bodies.whole.put(Body { segment: *segment, sent: now })),
     };
     let tos = dscp << 2 | segment.ecn as u8;
     PacketMeta { stamp: now, seq, flow, body, size, dst: to, tos, class: 0, flags }
@@ -248,6 +247,17 @@ pub(crate) struct Bodies {
 impl Bodies {
     pub(crate) fn len(&self) -> usize {
         self.whole.len() + self.sacks.len() + self.bytes.len()
+    }
+
+    /// Stores a segment in the form SACK or whole. Returns additional flags of the packet, and the index in the arena. The
+    /// segment is passed by value, so that the segment of [`encode`] can stay in registers.
+    #[inline(never)]
+    fn store(&mut self, segment: Segment, form: Form, now: Time) -> (Flags, u32) {
+        if form == Form::Sack {
+            let sacks = Sacks::new(&segment);
+            return (sacks.whole(), self.sacks.put(sacks));
+        }
+        (sack_flags(&segment), self.whole.put(Body { segment, sent: now }))
     }
 
     /// Stores a datagram's bytes. Returns their index in the arena, which becomes the `body` of the datagram's packet.

@@ -172,12 +172,7 @@ impl<S: Sink> Wire<'_, S> {
     fn packet(&mut self, segment: &Segment) -> PacketMeta {
         let (now, path) = (self.net.now(), self.path);
         let form = Form::of(segment, path.ack_time);
-        // only packets in the whole form may hold several segments (GSO)
-        let size = if form == Form::Whole {
-            self.stack.wire.packet_size(segment)
-        } else {
-            self.stack.wire.segment_size(segment)
-        };
+        let size = self.stack.wire.packet_size(segment);
         let envelope = Envelope { flow: self.flow, direction: path.direction, to: path.peer, dscp: path.dscp, size };
         self.net.count_sent(self.flow, 1);
         let mut packet = encode(segment, form, now, &envelope, &mut self.net.bodies);

@@ -114,34 +114,63 @@ impl<S: Sink> Net<S> {
     /// Offers a packet that arrives at link `i` to this link, and to the links that follow it in its chain.
     #[inline(always)]
     pub(crate) fn pass_on(&mut self, mut i: u16, mut at: Arrival, packed: Packed) {
-        let (now, size, to_node) = (self.events.now(), packed.size(), packed.dst());
-        // bounded: each iteration goes one link further along the packet's path
+        let Packed { seq, flow_body, rest } = packed;
+        // bounded: each iteration goes one link further along the packet's path, or makes room for the packet
         loop {
-            let Self { links, flow_drops, .. } = self;
-            let Link { carrier, meter, to, .. } = &mut links[usize::from(i)];
-            let Carrier::Chained(chained) = carrier else { return self.put_inbox(i, at, packed) };
-            // this link's earlier packets have been offered, so `at` is a bound even if it is in the future
-            let over = || Time(now.min(at.at).0.saturating_sub(1));
-            if chained.is_full() {
-                chained.make_room(over(), &mut Books { meter, flow_drops });
-            }
-            let Some((start, arrival)) = chained.offer(at, size) else {
-                let flow = direction_index(&packed.at(at.at)) as u32;
-                let Arrival { at: when, since, first } = at;
-                let dropped = Dropped { at: when, since, first, size, flow };
-                chained.log_drop(dropped, over(), &mut Books { meter, flow_drops });
-                let Packed { seq, flow_body, rest } = packed;
-                return self.free(seq, flow_body, rest);
+            let Carrier::Chained(chained) = &mut self.links[usize::from(i)].carrier else {
+                return self.put_inbox(i, at, seq, flow_body, rest);
             };
-            if !chained.role.onward {
+            if chained.is_full() {
+                self.make_room(i, at.at);
+                continue;
+            }
+            let Some((start, arrival)) = chained.offer(at, packed.size()) else {
+                return self.refuse(i, at, seq, flow_body, rest);
+            };
+            at = arrival;
+            if let Some(next) = chained.role.next {
+                i = next;
+            } else if chained.role.onward {
+                i = self.next_hop(i, packed.dst());
+            } else {
                 if chained.put(start, packed) {
                     self.events.set_arrival_since(arrival.at, start, i);
                 }
                 return;
             }
-            i = chained.role.next.unwrap_or_else(|| self.routes.next(*to, to_node));
-            at = arrival;
         }
+    }
+
+    /// Returns the link over which a packet to the node `to` continues at the far end of link `i`.
+    #[inline(never)]
+    fn next_hop(&self, i: u16, to: NodeId) -> u16 {
+        self.routes.next(self.links[usize::from(i)].to, to)
+    }
+
+    /// Makes room in the log of link `i`, which is part of a chain. The link's next packet arrives at the time `at`.
+    #[cold]
+    fn make_room(&mut self, i: u16, at: Time) {
+        let last = Time(self.now().min(at).0.saturating_sub(1));
+        let Self { links, flow_drops, .. } = self;
+        let Link { carrier, meter, .. } = &mut links[usize::from(i)];
+        if let Carrier::Chained(chained) = carrier {
+            chained.make_room(last, &mut Books { meter, flow_drops });
+        }
+    }
+
+    /// Drops a packet for which link `i`, which is part of a chain, has no room. The last parameters are those of
+    /// [`Self::full`].
+    #[inline(never)]
+    fn refuse(&mut self, i: u16, Arrival { at, since, first }: Arrival, seq: u64, flow_body: u64, rest: u64) {
+        let packet = Packed { seq, flow_body, rest }.at(self.now());
+        let last = Time(self.now().min(at).0.saturating_sub(1));
+        let Self { links, flow_drops, .. } = self;
+        let Link { carrier, meter, .. } = &mut links[usize::from(i)];
+        if let Carrier::Chained(chained) = carrier {
+            let dropped = Dropped { at, since, first, size: packet.size, flow: direction_index(&packet) as u32 };
+            chained.log_drop(dropped, last, &mut Books { meter, flow_drops });
+        }
+        self.bodies.free(&packet);
     }
 
     /// Passes a packet to the sink, if the sink captures packets.
@@ -161,12 +190,6 @@ impl<S: Sink> Net<S> {
         let packet = &Packed { seq, flow_body, rest }.at(self.events.now());
         self.flow_drops[direction_index(packet)] += 1;
         self.bodies.free(packet);
-    }
-
-    /// Frees the memory of a packet that a link of a chain has dropped. The parameters are those of [`Self::full`].
-    #[inline(never)]
-    fn free(&mut self, seq: u64, flow_body: u64, rest: u64) {
-        self.bodies.free(&Packed { seq, flow_body, rest }.at(self.events.now()));
     }
 
     #[inline(never)]

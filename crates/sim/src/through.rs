@@ -30,9 +30,10 @@ use record::Sink;
 use units::Time;
 
 impl<S: Sink> Net<S> {
-    /// Puts a packet that will arrive at port `i` into its inbox.
+    /// Puts a packet that will arrive at port `i` into its inbox. The last parameters are the fields of a [`Packed`].
     #[inline]
-    pub(crate) fn put_inbox(&mut self, i: u16, arrival: Arrival, packet: Packed) {
+    pub(crate) fn put_inbox(&mut self, i: u16, arrival: Arrival, seq: u64, flow_body: u64, rest: u64) {
+        let packet = Packed { seq, flow_body, rest };
         let Carrier::Port { work, through: Some(through), cuts, .. } = &mut self.links[usize::from(i)].carrier else {
             return debug_assert!(false, "a chain continues only over a port with a tail");
         };
@@ -54,7 +55,8 @@ impl<S: Sink> Net<S> {
         let pieces = self.bodies.cut(packet);
         self.count_sent(packet.flow, pieces.len() as u32 - 1);
         for (piece, _) in pieces {
-            self.put_inbox(i, arrival, piece.packed());
+            let Packed { seq, flow_body, rest } = piece.packed();
+            self.put_inbox(i, arrival, seq, flow_body, rest);
         }
     }
 

@@ -16,7 +16,7 @@ pub(crate) mod rack;
 use crate::params::{LossDetection, Recovery, TcpParams};
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{Entry, Piece, Watch};
-use crate::segment::{SackBlock, Segment};
+use crate::segment::SackBlock;
 use crate::stats::State;
 use fack::Fack;
 use rack::{Probe, Rack, Tlp};
@@ -269,8 +269,8 @@ impl Detection {
     /// Checks whether an ACK ends the tail loss probe in flight. Returns true if the probe was a retransmission that
     /// has repaired a loss. `news` is true if the ACK delivers new data.
     #[inline]
-    pub(crate) fn probe_repaired(&mut self, segment: &Segment, news: bool) -> bool {
-        self.with_rack(|rack| rack.probe_repaired(segment, news))
+    pub(crate) fn probe_repaired(&mut self, ack: u64, duplicate: bool) -> bool {
+        self.with_rack(|rack| rack.probe_repaired(ack, duplicate))
     }
 
     /// Applies a D-SACK for `segments` duplicates. Returns true if the duplicates may be this sender's own retransmissions.

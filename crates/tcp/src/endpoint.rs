@@ -169,7 +169,8 @@ impl Endpoint {
     pub fn on_plain_ack(&mut self, p: &TcpParams, now: Time, ack: u64, ts_ecr: u32, io: &mut impl Io) {
         let segment = Segment { ack, ts_ecr, flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
         if self.rx.phase != Phase::Established {
-            return self.on_segment(p, now, &segment, io);
+            // a copy, so that `segment` itself can stay in registers
+            return self.on_segment(p, now, &Segment { ..segment }, io);
         }
         self.tx.on_ack(&mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io }, &segment);
         self.proceed(p, now, io);

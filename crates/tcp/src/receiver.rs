@@ -253,7 +253,7 @@ impl Receiver {
     ) {
         let (start, end) = (segment.seq, segment.seq + segment.seq_len());
         if self.ecn != EcnUse::Off {
-            self.on_ecn_field(p, now, segment, io);
+            self.on_ecn_field(p, now, *segment, io);
         }
         if p.quirks.rtt_from_every_ack {
             self.ts_recent = segment.ts_val;
@@ -279,7 +279,7 @@ impl Receiver {
             self.set_ack_now();
         }
         if start > self.next {
-            return self.on_data_above_hole(p, now, segment, rtt, stats, io);
+            return self.on_data_above_hole(p, now, *segment, rtt, stats, io);
         }
         let old = self.next;
         self.next = end;
@@ -294,18 +294,21 @@ impl Receiver {
         self.schedule_ack(p, now, segment.len);
     }
 
+    /// Processes a segment that lies above a hole. The segment is passed by value, so that the segment of
+    /// [`Receiver::on_data`] can stay in registers.
     #[inline(never)]
     fn on_data_above_hole(
         &mut self,
         p: &TcpParams,
         now: Time,
-        segment: &Segment,
+        segment: Segment,
         rtt: &Rtt,
         stats: &mut Counters,
         io: &mut impl Io,
     ) {
         let (start, end) = (segment.seq, segment.seq + segment.seq_len());
-        if self.flags & STRAYS == STRAYS && self.earlier_wait(segment) && self.block_of(start, end) >= EXPECTED_BLOCKS {
+        if self.flags & STRAYS == STRAYS && self.earlier_wait(&segment) && self.block_of(start, end) >= EXPECTED_BLOCKS
+        {
             let due = self.ack_now();
             self.ack_earlier_segments(p, now, io);
             if due {
@@ -478,10 +481,10 @@ impl Receiver {
             segment.ts_ecr = self.ts_recent;
         }
         if self.has_holes() || self.flags & DUPLICATE != 0 {
-            self.stamp_sack(p, segment);
+            *segment = self.stamp_sack(p, *segment);
         }
         if self.flags & (ECHO | CAPABLE | COUNTS | WINDOW) != 0 {
-            self.stamp_rest(p, segment);
+            *segment = self.stamp_rest(p, *segment);
         }
         // if an ACK of data was due, this segment uses up one quick ACK
         if self.quick > 0 && self.ack_at != Time::NEVER && self.next > 1 {
@@ -490,13 +493,15 @@ impl Receiver {
         (self.since_ack, self.unacked, self.ack_at) = (0, 0, Time::NEVER);
     }
 
-    /// Sets the fields that only some connections use.
+    /// Sets the fields that only some connections use. The segment is passed by value, so that the segment of
+    /// [`Receiver::stamp`] can stay in registers.
     #[inline(never)]
-    fn stamp_rest(&mut self, p: &TcpParams, segment: &mut Segment) {
-        self.stamp_ecn(p, segment);
+    fn stamp_rest(&mut self, p: &TcpParams, mut segment: Segment) -> Segment {
+        self.stamp_ecn(p, &mut segment);
         if self.flags & WINDOW != 0 {
-            self.stamp_window(p, segment);
+            self.stamp_window(p, &mut segment);
         }
+        segment
     }
 
     /// Makes the next ACK report `[start, end)` as a duplicate (D-SACK). Does nothing if the range reaches above the
@@ -510,7 +515,9 @@ impl Receiver {
         }
     }
 
-    fn stamp_sack(&mut self, p: &TcpParams, segment: &mut Segment) {
+    /// Sets the SACK blocks, of a segment passed by value as in [`Receiver::stamp_rest`].
+    #[inline(never)]
+    fn stamp_sack(&mut self, p: &TcpParams, mut segment: Segment) -> Segment {
         let most = p.sack_blocks();
         if self.flags & DUPLICATE != 0 {
             self.flags &= !DUPLICATE;
@@ -533,5 +540,6 @@ impl Receiver {
         if !segment.sack.is_empty() {
             segment.flags = segment.flags.with(Flags::SACK);
         }
+        segment
     }
 }

@@ -144,10 +144,9 @@ impl Events {
     pub(crate) fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);
         if matches!(target, Target::Link(_) | Target::Port(_) | Target::Left) {
-            self.ports.push(key)
-        } else {
-            self.timers.push(key)
+            return self.push_port(key);
         }
+        self.timers.push(key);
         self.other = self.other.min(key);
     }
 
@@ -174,15 +173,20 @@ impl Events {
         self.set_key(link, key);
     }
 
-    #[inline]
+    #[inline(always)]
     fn set_key(&mut self, link: u16, key: u128) {
         let leaf = usize::from(self.leaves[usize::from(link)]);
         if leaf < LEAVES {
             self.arrivals.set(leaf, key);
         } else {
-            self.ports.push(key);
-            self.other = self.other.min(key);
+            self.push_port(key);
         }
+    }
+
+    #[inline(never)]
+    fn push_port(&mut self, key: u128) {
+        self.ports.push(key);
+        self.other = self.other.min(key);
     }
 
     /// Clears the arrival event of a link that has no next arrival yet, or whose packets no longer arrive in order.

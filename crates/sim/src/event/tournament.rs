@@ -62,18 +62,26 @@ impl Tournament {
     }
 
     /// Sets the key of leaf number `leaf`, which must be less than [`LEAVES`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn set(&mut self, leaf: usize, key: u128) {
         self.keys[leaf % LEAVES] = key;
+        if self.size == Size::Two {
+            self.winner = lesser(self.keys[0], self.keys[1]);
+        } else {
+            self.compare(leaf);
+        }
+    }
+
+    /// Repeats the comparisons after the key of `leaf` has changed.
+    #[inline(never)]
+    fn compare(&mut self, leaf: usize) {
         let groups = self.keys.as_chunks::<GROUP>().0;
-        self.winner = match self.size {
-            Size::Two => lesser(self.keys[0], self.keys[1]),
-            Size::OneGroup => least(&groups[0]),
-            Size::Groups => {
-                let group = leaf / GROUP % GROUP;
-                self.winners[group] = least(&groups[group]);
-                least(&self.winners)
-            }
+        self.winner = if self.size == Size::Groups {
+            let group = leaf / GROUP % GROUP;
+            self.winners[group] = least(&groups[group]);
+            least(&self.winners)
+        } else {
+            least(&groups[0])
         };
     }
 

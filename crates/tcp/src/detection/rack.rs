@@ -25,8 +25,7 @@
 
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, LOST, Piece, RETX, SACKED, Watch};
-use crate::segment::{SackBlock, Segment};
-use packet::Flags;
+use crate::segment::SackBlock;
 use std::collections::VecDeque;
 
 /// A tail loss probe in flight.   Source: RFC 8985 §7.1.
@@ -310,14 +309,13 @@ impl Rack {
         self.resent.push_back(Resent { seq: piece.seq, sent: e.sent, order: e.order() });
     }
 
-    /// Checks whether an ACK ends the tail loss probe in flight. Returns true if the probe was a retransmission that
-    /// has repaired a loss.   Source: RFC 8985 §7.4.2.
-    pub(crate) fn probe_repaired(&mut self, segment: &Segment, news: bool) -> bool {
+    /// Checks whether an ACK ends the tail loss probe in flight. `duplicate` is true for a pure ACK that reports no new
+    /// data. Returns true if the probe was a retransmission that has repaired a loss.   Source: RFC 8985 §7.4.2.
+    pub(crate) fn probe_repaired(&mut self, ack: u64, duplicate: bool) -> bool {
         let Some(Probe { end, is_retransmission }) = self.tlp.probe else { return false };
         // if the probe had been unnecessary, a duplicate ACK for it would have arrived before any ACK above `end`
-        let beyond = is_retransmission && segment.ack > end;
-        let duplicate = !news && segment.flags.has(Flags::PURE_ACK);
-        if segment.ack >= end && (!is_retransmission || beyond || duplicate) {
+        let beyond = is_retransmission && ack > end;
+        if ack >= end && (!is_retransmission || beyond || duplicate) {
             self.tlp.probe = None;
         }
         beyond

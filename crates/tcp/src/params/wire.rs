@@ -46,11 +46,14 @@ group! {
 impl WireParams {
     /// Returns the size of a packet on the wire, in bytes: headers, options and payload. If the packet holds several
     /// segments, the headers and options of every segment are included.
+    #[inline]
     pub fn packet_size(&self, segment: &Segment) -> u16 {
-        if segment.gso_size == 0 {
-            return self.segment_size(segment);
-        }
-        let header = self.segment_size(&Segment { len: 0, ..*segment });
+        if segment.gso_size == 0 { self.segment_size(segment) } else { self.size_of_several(*segment) }
+    }
+
+    #[inline(never)]
+    fn size_of_several(&self, segment: Segment) -> u16 {
+        let header = self.segment_size(&Segment { len: 0, ..segment });
         (u32::from(header) * segment.segments() + segment.len).min(u16::MAX.into()) as u16
     }
 

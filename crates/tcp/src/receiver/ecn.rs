@@ -37,24 +37,24 @@ impl Receiver {
     }
 
     /// Processes the ECN field and the CWR flag of a data segment.
-    pub(super) fn on_ecn_field(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
+    pub(super) fn on_ecn_field(&mut self, p: &TcpParams, now: Time, segment: Segment, io: &mut impl Io) {
         if self.ecn == EcnUse::Accurate {
             let changes = self.counts().changes(segment.ecn) && p.control.ecn().ack_changes;
             if self.counts().on_data(segment.ecn, segment.segments(), segment.len) || changes {
-                if changes && self.earlier_wait(segment) {
+                if changes && self.earlier_wait(&segment) {
                     self.ack_earlier_segments(p, now, io);
                 }
                 self.set_ack_now();
             }
             return;
         }
-        let (echo, mark) = p.ecn.ecn_feedback.on_data(self.flags & ECHO != 0, segment);
+        let (echo, mark) = p.ecn.ecn_feedback.on_data(self.flags & ECHO != 0, &segment);
         match mark {
             Mark::Same => {}
             Mark::Begins if p.quirks.quick_acks_return => self.quicken(QUICK_AFTER_CE),
             Mark::Begins => {}
             Mark::Changes => {
-                if self.earlier_wait(segment) {
+                if self.earlier_wait(&segment) {
                     self.ack_earlier_segments(p, now, io);
                 }
                 self.set_ack_now();

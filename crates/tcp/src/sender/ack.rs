@@ -33,7 +33,7 @@ impl Sender {
     #[inline(always)]
     pub(crate) fn on_ack<I: Io>(&mut self, cx: &mut Context<'_, I>, segment: &Segment) {
         let (p, now) = (cx.p, cx.now);
-        if segment.ack > self.next || segment.ack < self.una && !self.may_sack(p, segment) {
+        if segment.ack > self.next || segment.ack < self.una && !self.may_sack(p, segment.flags) {
             return;
         }
         let flight_before = self.in_flight();
@@ -44,22 +44,23 @@ impl Sender {
         self.take_selective(cx, segment, &mut acked);
         let rtt_us = self.measure(p, now, segment.ts_ecr, &acked);
         if self.suspicious {
-            self.note_late_original(p, segment, acked.bytes);
+            self.note_late_original(p, segment.ts_ecr, acked.bytes);
         }
         let waits = self.detect(p, now, acked.bytes);
-        if self.detection.probe_repaired(segment, acked.bytes > 0 || acked.delivered > 0) {
+        let news = acked.bytes > 0 || acked.delivered > 0;
+        if self.detection.probe_repaired(segment.ack, !news && segment.flags.has(Flags::PURE_ACK)) {
             self.reduce_for_probe(p, now);
         }
         if self.suspicious {
             self.cc.at(now);
-            self.check_spurious(p, segment, acked.bytes, acked.sacked);
+            self.check_spurious(p, segment.ts_ecr, acked.bytes, acked.sacked);
         }
-        if acked.bytes == 0 && acked.delivered == 0 && !echoes(segment) {
+        if !news && !echoes(segment) {
             return self.restart_timer(p, now, acked.bytes);
         }
         let mut sample = self.sample(p, now, acked, rtt_us, flight_before);
         if cx.rx.ecn.sends() {
-            self.count_marks(cx.rx, segment, acked, &mut sample);
+            self.count_marks(cx.rx, *segment, acked, &mut sample);
         }
         if segment.ts_val != 0 && segment.ts_ecr != 0 && p.reads_ack_time() {
             sample.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
@@ -83,11 +84,11 @@ impl Sender {
         }
     }
 
-    /// Returns true if the SACK blocks of `segment` may be used although a later ACK has already arrived, as in Linux.
-    /// (RFC 9293 §3.10.7.4 allows a sender to ignore such an old ACK.)
+    /// Returns true if the SACK blocks of a segment with these flags may be used although a later ACK has already
+    /// arrived, as in Linux. (RFC 9293 §3.10.7.4 allows a sender to ignore such an old ACK.)
     #[cold]
-    fn may_sack(&self, p: &TcpParams, segment: &Segment) -> bool {
-        p.detection.recovery == Recovery::Sack && segment.flags.has(Flags::SACK) && self.next > self.una
+    fn may_sack(&self, p: &TcpParams, flags: Flags) -> bool {
+        p.detection.recovery == Recovery::Sack && flags.has(Flags::SACK) && self.next > self.una
     }
 
     #[inline(always)]
@@ -206,14 +207,14 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn count_marks(&mut self, rx: &mut Receiver, segment: &Segment, acked: Acked, s: &mut AckSample) {
+    fn count_marks(&mut self, rx: &mut Receiver, segment: Segment, acked: Acked, s: &mut AckSample) {
         (s.ecn, s.segments) = (true, acked.taken.segments);
-        if rx.ecn == EcnUse::Classic && echoes(segment) {
+        if rx.ecn == EcnUse::Classic && echoes(&segment) {
             s.marked = true;
             (s.ce_packets, s.ce_bytes) = (s.segments, acked.delivered);
         } else if rx.ecn == EcnUse::Accurate && segment.flags.has(Flags::ACE) && segment.ack == self.una {
             // only ACKs with the highest ACK number are used, because an ACK that arrives out of order carries an old counter
-            (s.ce_packets, s.ce_bytes) = rx.counts().newly(segment, s.segments, acked.delivered);
+            (s.ce_packets, s.ce_bytes) = rx.counts().newly(&segment, s.segments, acked.delivered);
             s.marked = s.ce_packets > 0;
         }
         self.ce_reported += s.ce_packets;

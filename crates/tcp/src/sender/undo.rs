@@ -75,22 +75,22 @@ impl Sender {
     }
 
     /// In a recovery, checks whether the delayed original of a retransmitted segment caused this ACK of new data. If
-    /// so, records that the path reorders. Called before losses are detected.
+    /// so, records that the path reorders. Called before losses are detected. `ts_ecr` is the time stamp that the ACK echoes.
     #[cold]
-    pub(super) fn note_late_original(&mut self, p: &TcpParams, segment: &Segment, acked: u64) {
+    pub(super) fn note_late_original(&mut self, p: &TcpParams, ts_ecr: u32, acked: u64) {
         let Some(undo) = &self.undo else { return };
         let partial = self.state == State::Recovery && acked > 0 && self.una < self.recover;
-        if partial && undo.evidence(p, segment.ts_ecr).delayed {
+        if partial && undo.evidence(p, ts_ecr).delayed {
             self.detection.note_late_original(self.una - acked, p.wire.mss);
         }
     }
 
     /// Checks whether the reduction was spurious. Called after an ACK's cumulative part and SACK blocks have been
-    /// applied to the scoreboard.
+    /// applied to the scoreboard. `ts_ecr` is the time stamp that the ACK echoes.
     #[cold]
-    pub(super) fn check_spurious(&mut self, p: &TcpParams, segment: &Segment, acked: u64, sacked: bool) {
+    pub(super) fn check_spurious(&mut self, p: &TcpParams, ts_ecr: u32, acked: u64, sacked: bool) {
         let Some(undo) = &self.undo else { return };
-        let Evidence { duplicates, delayed } = undo.evidence(p, segment.ts_ecr);
+        let Evidence { duplicates, delayed } = undo.evidence(p, ts_ecr);
         let (spurious, done) = (duplicates || delayed, self.una >= self.recover);
         match self.state {
             State::Loss if acked > 0 && spurious => return self.undo(true),
