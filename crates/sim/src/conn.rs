@@ -1,12 +1,12 @@
 //! Connections: two TCP ends, each with its host's state.
 
-use crate::codec::{Envelope, Form, encode};
+use crate::codec::{Envelope, Form, encode, encode_plain};
 use crate::net::Net;
 use measure::tally::{self, SenderCounts, SenderState, Tally};
 use packet::{Ecn, Flags, FlowId, NodeId, Packed, PacketMeta, Reading, Sample};
 use record::Sink;
 use std::collections::VecDeque;
-use tcp::{Endpoint, Event, Io, Segment, TcpParams};
+use tcp::{Endpoint, Event, Io, Plain, Segment, TcpParams};
 use units::{Duration, Time};
 
 /// The content of a slot in the connection table.
@@ -167,6 +167,11 @@ pub(crate) struct Wire<'a, S> {
 }
 
 impl<S: Sink> Wire<'_, S> {
+    #[inline(never)]
+    fn send_whole(&mut self, segment: Segment) {
+        self.send(&segment);
+    }
+
     /// Encodes a segment that leaves now as a packet.
     #[inline(always)]
     fn packet(&mut self, segment: &Segment) -> PacketMeta {
@@ -205,6 +210,20 @@ impl<S: Sink> Io for Wire<'_, S> {
     fn send(&mut self, segment: &Segment) {
         let packet = self.packet(segment);
         self.net.send(self.path.at, packet);
+    }
+
+    #[inline(always)]
+    fn send_plain(&mut self, plain: Plain) {
+        // the other segments are not in a plain form
+        let fits = if plain.is_ack() { !self.path.ack_time } else { plain.ack == 1 };
+        if !fits || self.net.sink.packets() {
+            return self.send_whole(plain.segment());
+        }
+        let path = self.path;
+        let size = self.stack.wire.segment_size(&plain.segment());
+        let envelope = Envelope { flow: self.flow, direction: path.direction, to: path.peer, dscp: path.dscp, size };
+        self.net.count_sent(self.flow, 1);
+        self.net.send(path.at, encode_plain(&plain, self.net.now(), &envelope));
     }
 
     fn send_after_delivery(&mut self, segment: &Segment) {

@@ -422,6 +422,16 @@ impl Endpoint {
     /// Sends a pure ACK. Leaves `seq` unset: no receiver reads it, and a receive-only endpoint would need another cache
     /// line to set it.
     fn send_ack(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
+        if self.rx.sends_plain() && !p.quirks.ack_after_delivery {
+            let ack = self.rx.plain(p, now, 0, 0);
+            self.rx.acknowledged();
+            return io.send_plain(ack);
+        }
+        self.send_any_ack(p, now, io);
+    }
+
+    #[inline(never)]
+    fn send_any_ack(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         let mut s = Segment { flags: Flags::PURE_ACK, ..Segment::default() };
         self.rx.stamp(p, now, &mut s);
         if p.quirks.ack_after_delivery && !s.flags.any(Flags::SACK.with(Flags::ECE)) {

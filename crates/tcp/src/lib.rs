@@ -58,6 +58,6 @@ pub use cc::shared::HyStart;
 pub use endpoint::Endpoint;
 pub use params::{ReceiveWindow, Recovery, SackCompression, TcpParams};
 pub use presets::PRESETS;
-pub use segment::{AccEcnOption, Event, Io, PlainData, SackBlock, SackBlocks, Segment, micros};
+pub use segment::{AccEcnOption, Event, Io, Plain, PlainData, SackBlock, SackBlocks, Segment, micros};
 pub use stats::{Probe, State, Stats};
 pub use steer::{Steer, Steerable};

@@ -22,7 +22,7 @@ use crate::accecn::Counts;
 use crate::feedback::EcnUse;
 use crate::params::TcpParams;
 use crate::rtt::Rtt;
-use crate::segment::{Event, Io, SackBlock, Segment, micros};
+use crate::segment::{Event, Io, Plain, SackBlock, Segment, micros};
 use crate::stats::Counters;
 use packet::Flags;
 use ranges::OutOfOrder;
@@ -474,18 +474,34 @@ impl Receiver {
     /// segment carries it.
     #[inline]
     pub(crate) fn stamp(&mut self, p: &TcpParams, now: Time, segment: &mut Segment) {
-        segment.has_ack = true;
-        segment.ack = self.next;
-        segment.ts_val = micros(now);
-        if p.wire.timestamps {
-            segment.ts_ecr = self.ts_recent;
-        }
+        let Plain { ack, ts_val, ts_ecr, .. } = self.plain(p, now, segment.seq, segment.len);
+        (segment.has_ack, segment.ack, segment.ts_val, segment.ts_ecr) = (true, ack, ts_val, ts_ecr);
         if self.has_holes() || self.flags & DUPLICATE != 0 {
             *segment = self.stamp_sack(p, *segment);
         }
         if self.flags & (ECHO | CAPABLE | COUNTS | WINDOW) != 0 {
             *segment = self.stamp_rest(p, *segment);
         }
+        self.acknowledged();
+    }
+
+    /// Returns true if outgoing segments need no fields of the receiving half beyond those of [`Plain`].
+    #[inline]
+    pub(crate) fn sends_plain(&self) -> bool {
+        !self.has_holes() && self.flags & (DUPLICATE | ECHO | CAPABLE | COUNTS | WINDOW) == 0
+    }
+
+    /// Returns the plain segment that leaves now, with `len` bytes of payload from `seq` on. [`Receiver::acknowledged`] must
+    /// be called for it.
+    #[inline]
+    pub(crate) fn plain(&self, p: &TcpParams, now: Time, seq: u64, len: u32) -> Plain {
+        let ts_ecr = if p.wire.timestamps { self.ts_recent } else { 0 };
+        Plain { seq, len, ack: self.next, ts_val: micros(now), ts_ecr }
+    }
+
+    /// Cancels any ACK that is due, because an outgoing segment carries it.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self) {
         // if an ACK of data was due, this segment uses up one quick ACK
         if self.quick > 0 && self.ack_at != Time::NEVER && self.next > 1 {
             self.quick -= 1;

@@ -144,6 +144,37 @@ pub struct PlainData {
     pub flags: Flags,
 }
 
+/// A segment to send that has only the fields that nearly all segments have: data without any flag, or a pure ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plain {
+    /// Offset of the first payload byte in the stream. 0 in a pure ACK, because no receiver reads it there.
+    pub seq: u64,
+    /// Bytes of payload; 0 in a pure ACK.
+    pub len: u32,
+    /// Cumulative ACK.
+    pub ack: u64,
+    /// Send time, microseconds modulo 2^32.
+    pub ts_val: u32,
+    /// Echo of the peer's `ts_val`, or 0 for none.
+    pub ts_ecr: u32,
+}
+
+impl Plain {
+    /// Returns true for a pure ACK.
+    #[inline(always)]
+    pub fn is_ack(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the same segment with all fields.
+    #[inline(always)]
+    pub fn segment(self) -> Segment {
+        let flags = if self.is_ack() { Flags::PURE_ACK } else { Flags::default() };
+        let Self { seq, len, ack, ts_val, ts_ecr } = self;
+        Segment { seq, len, ack, ts_val, ts_ecr, flags, has_ack: true, ..Segment::default() }
+    }
+}
+
 impl Segment {
     /// Returns the segment's AccECN option, or an option without counters if there is none.
     #[inline]
@@ -228,6 +259,11 @@ pub enum Event {
 pub trait Io {
     /// Sends a segment.
     fn send(&mut self, segment: &Segment);
+    /// Sends a plain segment. A host may send it with less work than the same segment with all fields.
+    #[inline]
+    fn send_plain(&mut self, plain: Plain) {
+        self.send(&plain.segment());
+    }
     /// Sends an ACK. If the current call into the endpoint delivers data to the application, a host with applications
     /// must not send the ACK before the application has received the data
     /// ([`Quirks::ack_after_delivery`](crate::params::Quirks::ack_after_delivery)). The default is for hosts without

@@ -98,13 +98,13 @@ impl Sender {
         }
     }
 
-    /// Sends full segments of new data, if only the windows and the amount of data limit their number. This is what most
-    /// calls of [`Sender::send_permitted`] would send; here, each further segment costs only one comparison.
+    /// Sends full segments of new data, if only the windows and the amount of data limit their number, and if they are
+    /// plain. This is what most calls of [`Sender::send_permitted`] would send, with one comparison for each segment.
     #[inline]
     fn send_full<I: Io>(&mut self, cx: &mut Context<'_, I>) {
-        let p = cx.p;
-        let plain = self.state == State::Open && self.dupacks == 0 && self.board.dup_bytes == 0;
-        if !plain || self.pacing.is_some() || self.fin_sent {
+        let (p, now) = (cx.p, cx.now);
+        let open = self.state == State::Open && self.dupacks == 0 && self.board.dup_bytes == 0;
+        if !open || self.pacing.is_some() || self.fin_sent || cx.rx.ecn.sends() || !cx.rx.sends_plain() {
             return;
         }
         let full = u64::from(p.wire.mss);
@@ -112,10 +112,22 @@ impl Sender {
         // the last segment of a stream that is closed may carry the FIN, so it is not sent here
         let end = self.end - u64::from(self.closing);
         let limit = end.min(self.una + u64::from(self.peer_rwnd)).min(self.next + free);
-        // bounded: each iteration sends data up to the limit
-        while self.next + full <= limit {
-            self.send_new(cx, p.wire.mss, false, Flags::default());
+        if self.next + full > limit {
+            return;
         }
+        let mut plain = cx.rx.plain(p, now, self.next, p.wire.mss);
+        cx.rx.acknowledged();
+        // bounded: each iteration sends data up to the limit
+        while plain.seq + full <= limit {
+            self.board.push(plain.seq, plain.len, false, plain.ts_val);
+            cx.io.send_plain(plain);
+            plain.seq += full;
+        }
+        self.next = plain.seq;
+        if self.rto_at == Time::NEVER {
+            self.start_rto(p, now);
+        }
+        self.last_active = now;
     }
 
     /// Sends lost segments, then new segments, then the segments allowed by NextSeg (3) and (4). `sent` is true if
