@@ -124,8 +124,12 @@ impl Propagation {
         }
         self.departed.add(&packet);
         self.last_arrival = self.last_arrival.max(end + self.delay);
-        packet.stamp = self.last_arrival;
+        // the stamp is written last: the processor could not copy a packet before a field that was just written has reached
+        // the cache
         self.ring.push_back(packet);
+        if let Some(last) = self.ring.back_mut() {
+            last.stamp = self.last_arrival;
+        }
     }
 
     /// Sends a packet on a wire that may lose it, add a random delay or reorder packets.

@@ -81,7 +81,10 @@ impl<D: QueueDiscipline> Queue<D> {
     /// packets to make room.
     #[inline]
     pub fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) -> bool {
-        packet.stamp = cx.now;
+        // a write just before the packet is copied makes the processor wait
+        if packet.stamp != cx.now {
+            packet.stamp = cx.now;
+        }
         self.counters.offered.add(&packet);
         self.backlog.add(packet.bytes());
         let refused = self.counters.refused();

@@ -4,18 +4,19 @@
 use crate::chain::Tail;
 use crate::fifo::TxTime;
 use crate::ring::Ring;
-use packet::{Packed, PacketMeta};
+use packet::PacketMeta;
 use scenario::NetworkLink;
 use units::{Duration, Time};
 
 /// A packet that will arrive at the port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Inbound {
-    pub at: Time,
+    /// The packet; its stamp is the time of its arrival. It is stored unpacked, because the port would have to wait for the
+    /// fields of a packet that has just been unpacked (see [`packet::Packed`]).
+    pub packet: PacketMeta,
     /// `since` and `first` decide the order of this arrival among simultaneous events, as in [`crate::chained::Arrival`].
     pub since: Time,
     pub first: bool,
-    pub packet: Packed,
 }
 
 /// The state of a port that has a tail.
@@ -52,7 +53,7 @@ impl Through {
     /// Returns the next arrival at the port; [`Time::NEVER`] if the inbox is empty.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Time {
-        self.inbox.get(0).map_or(Time::NEVER, |next| next.at)
+        self.inbox.get(0).map_or(Time::NEVER, |next| next.packet.stamp)
     }
 
     /// Returns the time at which the port dequeued a packet of `size` bytes that reaches the far end at the time `at`.
@@ -72,6 +73,6 @@ impl Through {
     /// event, which was scheduled at the time `since`.
     pub(crate) fn before(&self, now: Time, since: Time) -> Option<Inbound> {
         let precedes = |next: &Inbound| next.since < since || next.since == since && next.first;
-        self.inbox.get(0).filter(|next| next.at == now && precedes(next)).copied()
+        self.inbox.get(0).filter(|next| next.packet.stamp == now && precedes(next)).copied()
     }
 }

@@ -42,7 +42,7 @@ impl<S: Sink> Net<S> {
             return self.put_pieces(i, arrival, &meta);
         }
         let Arrival { at, since, first } = arrival;
-        through.inbox.push(Inbound { at, since, first, packet });
+        through.inbox.push(Inbound { packet: meta, since, first });
         if at < *work {
             self.wake_through(i);
         }
@@ -67,9 +67,9 @@ impl<S: Sink> Net<S> {
         self.act_in_chain(i, |port, through, env| {
             let Some(through) = through else { return };
             // bounded: each iteration takes one packet from the inbox
-            while let Some(&Inbound { at, packet, .. }) = through.inbox.get(0).filter(|next| next.at <= last) {
+            while let Some(&Inbound { packet, .. }) = through.inbox.get(0).filter(|next| next.packet.stamp <= last) {
                 through.inbox.pop();
-                port.offer(at, packet.at(at), env);
+                port.offer(packet.stamp, packet, env);
             }
             port.catch_up(last, env);
         });
@@ -89,9 +89,9 @@ impl<S: Sink> Net<S> {
         self.act_in_chain(i, |port, through, env| {
             let Some(through) = through else { return };
             // bounded: each iteration takes one packet from the inbox
-            while let Some(Inbound { at, packet, .. }) = through.before(now, since) {
+            while let Some(Inbound { packet, .. }) = through.before(now, since) {
                 through.inbox.pop();
-                port.offer(at, packet.at(at), env);
+                port.offer(packet.stamp, packet, env);
             }
             // a port outside a chain also works in the event of a packet's arrival at the far end. This port has no
             // such event, so it works here if the event would precede the current event
