@@ -188,14 +188,16 @@ impl Sender {
     /// Prefetches the cache lines that every ACK needs.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        for line in 0..5 {
+        for line in 0..6 {
             prefetch(self, line * LINE);
         }
     }
 
-    /// Prefetches more data: entries on the heap and, during a reduction, the state of the reduction and the counters beside it.
+    /// Prefetches more data: the controller and the entries on the heap and, during a reduction, the state of the reduction and
+    /// the counters beside it.
     #[inline]
     pub(crate) fn prefetch_more(&self) {
+        self.cc.prefetch();
         self.board.prefetch();
         if self.state != State::Open {
             prefetch(&self.reduction, LINE / 2);

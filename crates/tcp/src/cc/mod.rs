@@ -38,7 +38,7 @@ use control::{AckSample, Congestion, Control, Drive, LostSegment, Origin, Silenc
 use list::controllers;
 use packet::Reading;
 use params::Chosen;
-use units::{Problem, Time};
+use units::{LINE, Problem, Time, prefetch};
 
 /// Defines the enum of all controllers, and `each!`, which evaluates an expression for the controller of a flow.
 macro_rules! define {
@@ -84,6 +84,15 @@ impl Controller {
 
     pub(crate) fn on_handshake(&mut self, w: Window, now: Time, us: u32) -> Option<Drive> {
         each!(self, c => c.on_handshake(w, now, us))
+    }
+
+    /// Prefetches the beginning of the controller's state.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        each!(self, c => {
+            prefetch(&**c, 0);
+            prefetch(&**c, size_of_val(&**c).min(LINE) - 1);
+        });
     }
 
     #[inline]
