@@ -78,7 +78,7 @@ impl LinkMeter {
     }
 
     /// Records a dequeued packet, after which the queue holds `packets`.
-    #[inline]
+    #[inline(always)]
     pub fn dequeued(&mut self, now: Time, size: u16, packets: u32, sojourn: Duration) {
         self.enqueued(now, packets);
         self.left(now, Count { packets: 1, bytes: u64::from(size) }, sojourn);

@@ -270,43 +270,43 @@ impl Chained {
     #[inline]
     fn report(&mut self, last: Time, meter: &mut LinkMeter) {
         let (mut arrived, mut started) = (self.seen_arrived, self.seen_started);
-        let mut waiting = (arrived.packets - started.packets) as u32;
-        let arrival = |after| self.passage(after).map_or(Time::NEVER, |next| next.at);
-        let start = |after, waiting| match self.passage(after) {
-            Some(head) if waiting > 0 => head.start,
-            _ => Time::NEVER,
-        };
-        let (mut arrives, mut starts) = (arrival(arrived), start(started, waiting));
+        let cursor = |after: Count| self.log.cursor((after.packets - self.removed.packets) as usize);
+        let (mut arrivals, mut heads) = (cursor(arrived), cursor(started));
         // bounded: each iteration reports one transmission start, or at least one arrival
-        while arrives.min(starts) <= last {
-            let of = self.passage(if starts <= arrives { started } else { arrived });
-            let Some(&Passage { at, start: begins, bytes, .. }) = of else { break };
-            if starts <= arrives {
-                let size = (bytes - started.bytes) as u16;
-                waiting -= 1;
-                started = Count { packets: started.packets + 1, bytes };
-                meter.dequeued(begins, size, waiting, begins.since(at));
-                starts = start(started, waiting);
+        loop {
+            let waiting = (arrived.packets - started.packets) as u32;
+            let next = arrivals.peek();
+            let arrives = next.map_or(Time::NEVER, |next| next.at);
+            if waiting > 0
+                && let Some(head) = heads.peek().filter(|head| head.start <= arrives)
+            {
+                if head.start > last {
+                    break;
+                }
+                let size = (head.bytes - started.bytes) as u16;
+                started = Count { packets: started.packets + 1, bytes: head.bytes };
+                heads.advance();
+                meter.dequeued(head.start, size, waiting - 1, head.start.since(head.at));
                 continue;
             }
-            if begins > at {
-                waiting += 1;
-                arrived = Count { packets: arrived.packets + 1, bytes };
-                meter.enqueued(at, waiting);
-                starts = starts.min(begins);
-            } else {
-                // the packet finds the queue empty and the link idle. It is reported together with the next packets that
-                // do not wait either
-                let last = last.min(Time(meter.together_until(at).0 - 1));
-                let mut passed = arrived;
-                // bounded: each iteration takes one packet of the log
-                while let Some(of) = self.passage(passed).filter(|of| of.at <= last && of.start == of.at) {
-                    passed = Count { packets: passed.packets + 1, bytes: of.bytes };
-                }
-                meter.passed(at, passed.since(arrived));
-                (arrived, started) = (passed, passed);
+            let Some(next) = next.filter(|next| next.at <= last) else { break };
+            if next.start > next.at {
+                arrived = Count { packets: arrived.packets + 1, bytes: next.bytes };
+                arrivals.advance();
+                meter.enqueued(next.at, waiting + 1);
+                continue;
             }
-            arrives = arrival(arrived);
+            // the packet finds the queue empty and the link idle. It is reported together with the next packets that do
+            // not wait either
+            let before = arrived;
+            let last = last.min(Time(meter.together_until(next.at).0 - 1));
+            // bounded: each iteration takes one packet of the log
+            while let Some(of) = arrivals.peek().filter(|of| of.at <= last && of.start == of.at) {
+                arrived = Count { packets: arrived.packets + 1, bytes: of.bytes };
+                arrivals.advance();
+            }
+            meter.passed(next.at, arrived.since(before));
+            (started, heads) = (arrived, arrivals);
         }
         (self.seen_arrived, self.seen_started) = (arrived, started);
     }

@@ -88,6 +88,12 @@ impl<T: Copy + Default> Ring<T> {
         low
     }
 
+    /// Returns a cursor at the `i`-th oldest entry. `i` may be the number of entries.
+    #[inline]
+    pub(crate) fn cursor(&self, i: usize) -> Cursor<'_, T> {
+        Cursor { slots: &self.slots, at: self.head + i, end: self.head + self.len }
+    }
+
     /// Prefetches the memory of the `i`-th oldest entry.
     #[inline]
     pub(crate) fn prefetch(&self, i: usize) {
@@ -101,6 +107,28 @@ impl<T: Copy + Default> Ring<T> {
         self.slots.rotate_left(self.head);
         self.head = 0;
         self.slots.resize(old * 2, T::default());
+    }
+}
+
+/// Visits the entries of a ring from some entry on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor<'a, T> {
+    slots: &'a [T],
+    at: usize,
+    end: usize,
+}
+
+impl<'a, T> Cursor<'a, T> {
+    /// Returns the next entry.
+    #[inline(always)]
+    pub(crate) fn peek(&self) -> Option<&'a T> {
+        if self.at < self.end { Some(&self.slots[self.at & (self.slots.len() - 1)]) } else { None }
+    }
+
+    /// Moves to the entry after the next entry.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self) {
+        self.at += 1;
     }
 }
 
@@ -127,6 +155,12 @@ mod tests {
             }
             assert_eq!(r.get(0), Some(&next_out));
             assert_eq!(r.get(r.len), None);
+            for i in 0..=r.len {
+                let mut cursor = r.cursor(i);
+                assert_eq!(cursor.peek(), r.get(i));
+                cursor.advance();
+                assert_eq!(cursor.peek(), r.get(i + 1));
+            }
             for bound in [0, next_out, next_in - r.len as u32 / 3, next_in] {
                 let n = (0..r.len).filter(|&i| r.get(i).is_some_and(|v| *v < bound)).count();
                 assert_eq!(r.partition_point(|v| *v < bound), n);
