@@ -20,11 +20,15 @@ impl<S: Sink> Engine<S> {
     ///
     /// With ten thousand connections, none of the half dozen cache lines that a packet needs is in the cache. But the next
     /// packets are known, because they are in the link's ring.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch_next(&self, i: u16) {
-        if self.conns.len() <= IN_CACHE {
-            return;
+        if self.conns.len() > IN_CACHE {
+            self.prefetch_ahead(i);
         }
+    }
+
+    #[inline(never)]
+    fn prefetch_ahead(&self, i: u16) {
         let ahead = |others: usize| match &self.net.links[usize::from(i)].carrier {
             Carrier::Fifo(fifo) => fifo.ahead(others),
             Carrier::Chained(chained) => chained.ahead(others),

@@ -81,7 +81,7 @@ impl Detection {
     /// `acked` is the number of bytes that the ACK number newly acknowledges. Returns the time in microseconds after
     /// which the sender must call [`Detection::on_timer`], because more segments may be lost by then; `None` if no
     /// timer is needed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn detect(
         &mut self,
         board: &mut Scoreboard,

@@ -64,7 +64,7 @@ impl Rtt {
     }
 
     /// Adds an RTT sample of `us` microseconds. `una` and `next` are SND.UNA and SND.NXT.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sample(&mut self, p: &TcpParams, us: u32, una: u64, next: u64) {
         let mut r = u64::from(us) * 1_000;
         if p.quirks.quantise_rtt {

@@ -42,7 +42,7 @@ impl Sender {
 
     /// Marks segments as lost. Called after an ACK's cumulative part and SACK blocks have been applied to the
     /// scoreboard. Returns true if the timer now waits for a reordering window.
-    #[inline]
+    #[inline(always)]
     pub(super) fn detect(&mut self, p: &TcpParams, now: Time, acked: u64) -> bool {
         let wait = self.detection.detect(&mut self.board, p, acked, self.state, self.rtt.srtt);
         wait.is_some_and(|us| self.await_reordering(p, now, us))
@@ -85,6 +85,7 @@ impl Sender {
 
     /// Arms the timer for a timeout: a full RTO, or the rest of the current RTO if the timer was set for a probe or a reordering
     /// window.
+    #[inline(always)]
     pub(super) fn rearm_rto(&mut self, p: &TcpParams, now: Time) {
         let wait = if self.timer_is_rack() { self.rto_left(p, now) } else { self.rtt.rto(p, p.rto.max_rto) };
         self.set_timer(Timer::Rto, p.rto.expiry(now, wait));

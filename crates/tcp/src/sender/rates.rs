@@ -21,7 +21,7 @@ pub(super) struct Watchers<'a> {
 }
 
 impl Watch for Watchers<'_> {
-    #[inline]
+    #[inline(always)]
     fn acknowledged(&mut self, e: &Entry) {
         self.detection.acknowledged(e);
         if let Some(rates) = &mut self.rates {

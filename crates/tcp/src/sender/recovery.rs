@@ -201,11 +201,15 @@ impl Sender {
     }
 
     /// Responds to an ECN echo once per window, unless the controller itself responds.   Source: RFC 3168 §6.1.2.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_ece<I: Io>(&mut self, cx: &mut Context<'_, I>, sample: &AckSample) {
-        if !sample.marked || self.state != State::Open || self.una <= self.recover {
-            return;
+        if sample.marked && self.state == State::Open && self.una > self.recover {
+            self.respond_to_ece(cx, sample);
         }
+    }
+
+    #[inline(never)]
+    fn respond_to_ece<I: Io>(&mut self, cx: &mut Context<'_, I>, sample: &AckSample) {
         let (p, responder) = (cx.p, cx.p.control.ecn().responder);
         if responder == Responder::None {
             return;
