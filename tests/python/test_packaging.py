@@ -11,7 +11,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(("name", "least"), [("run.txt", 10), ("dev.txt", 10), ("wheel.txt", 3), ("sb3.txt", 10)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("run.txt", 10), ("dev.txt", 10), ("lint.txt", 4), ("wheel.txt", 3), ("sb3.txt", 10)]
+)
 def test_requirements_are_hashed_and_name_no_place(name: str, least: int):
     text = (ROOT / "requirements" / name).read_text()
     assert "http" not in text
