@@ -198,8 +198,8 @@ impl<S: Sink> Engine<S> {
     /// Reports the state of one end of a connection to the sink.
     #[inline]
     fn report(&mut self, slot: usize, side: usize) {
-        let end = &self.conns[slot].ends[side];
         if self.net.sink.mask().has(Mask::SENDER) {
+            let end = &self.conns[slot].ends[side];
             let probe = end.tcp.probe(&self.stacks[usize::from(self.paths[usize::from(end.path)].stack)]);
             let record = Record::Sender {
                 flow: end.flow,
