@@ -78,7 +78,7 @@ $(VENV)/.dev-stamp: requirements/dev.txt $(VENV)/.run-stamp
 	$(PIP_INSTALL) -r requirements/dev.txt
 	@touch $@
 
-# Only for `make check` and `make format`: with its Node, the type checker takes 280 MB.
+# The linters, for `make check` and `make format`. The type checker includes Node.js: 280 MB on disk.
 $(VENV)/.lint-stamp: requirements/lint.txt $(VENV)/.dev-stamp
 	$(PIP_INSTALL) -r requirements/lint.txt
 	@touch $@

@@ -28,7 +28,7 @@ pub struct LinkMeter {
     warm_up: Time,
     /// Distribution of the queue's length over time: how long the queue spent at each length in packets.
     pub queue: TimeWeighted,
-    /// Time up to which `queue` is complete.
+    /// Time up to which `queue` has been counted.
     held: Time,
     /// Sojourn times of the packets that left.
     pub sojourn: Histogram,
@@ -69,7 +69,7 @@ impl LinkMeter {
         self.queue.reach(packets);
     }
 
-    /// Counts the time at the queue's present length, which changes to `packets`.
+    /// Adds the time since `held` to the queue's current length, then sets the length to `packets`.
     #[inline]
     fn hold(&mut self, now: Time, packets: u32) {
         let length = self.series.hold(now, packets);

@@ -124,8 +124,7 @@ impl Propagation {
         }
         self.departed.add(&packet);
         self.last_arrival = self.last_arrival.max(end + self.delay);
-        // the stamp is written last: the processor could not copy a packet before a field that was just written has reached
-        // the cache
+        // the stamp is set after the copy: copying a packet just after one of its fields was written stalls the processor
         self.ring.push_back(packet);
         if let Some(last) = self.ring.back_mut() {
             last.stamp = self.last_arrival;

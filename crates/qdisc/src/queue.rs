@@ -81,7 +81,8 @@ impl<D: QueueDiscipline> Queue<D> {
     /// packets to make room.
     #[inline]
     pub fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) -> bool {
-        // a write just before the packet is copied makes the processor wait
+        // the stamp of a packet from a chain is right already, and a write just before the packet is copied stalls the
+        // processor
         if packet.stamp != cx.now {
             packet.stamp = cx.now;
         }

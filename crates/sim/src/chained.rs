@@ -22,6 +22,7 @@ use units::{BitRate, Duration, Time};
 /// Prefetch distance, in ring entries.
 const LOOKAHEAD: usize = 8;
 
+/// The arrival of a packet at a link, and its order among simultaneous events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub at: Time,
@@ -66,7 +67,7 @@ struct Last {
     packet: Packed,
 }
 
-/// A plain link in a chain. Every `Count` covers the accepted packets up to some packet, from the beginning of the run.
+/// A plain link in a chain. Every `Count` except `dropped` counts accepted packets, from the first packet of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Chained {
     pub role: Role,
@@ -80,8 +81,8 @@ pub(crate) struct Chained {
     /// Time at which the packet that was accepted last arrives at the far end; zero if no packet has been accepted.
     last_arrival: Time,
     accepted: Count,
-    /// Packets known to have left the queue by the latest arrival. There may be more: this count is advanced only if
-    /// the queue may be full.
+    /// A lower bound of the packets that have left the queue by the latest arrival. It is brought up to date only if the
+    /// queue seems full; in addition, it is never below `removed`.
     dequeued: Count,
     /// The accepted packets that have not been removed.
     log: Ring<Passage>,
@@ -89,7 +90,8 @@ pub(crate) struct Chained {
     removed: Count,
     /// The dropped packets that have not been reported, in the order of their arrival.
     drops: Ring<Dropped>,
-    /// Dropped packets that have been reported to the meter and to the drop counts of flows.
+    /// Dropped packets that have been reported to the meter and to the drop counts of flows, up to `settled` or, after
+    /// [`Chained::settle_before`], up to the current event.
     dropped: Count,
     /// Time up to which [`Chained::settle`] has updated the accounts.
     settled: Time,
@@ -131,8 +133,8 @@ impl Chained {
     }
 
     /// Accepts a packet that arrives at the queue. Returns the start of the packet's transmission and the packet's
-    /// arrival at the far end; `None` if the queue has no room, and the packet must be dropped. Packets must be offered
-    /// in the order of their arrival. The log must have room ([`Chained::make_room`]).
+    /// arrival at the far end; `None` if the queue is full, and the caller must drop the packet. Packets must be offered in
+    /// the order of their arrival. The log must have room ([`Chained::make_room`]).
     #[inline(always)]
     pub(crate) fn offer(&mut self, Arrival { at, .. }: Arrival, size: u16) -> Option<(Time, Arrival)> {
         if !self.has_room(at, size) {
@@ -150,7 +152,7 @@ impl Chained {
         Some((start, Arrival { at: left, since, first: self.role.fed }))
     }
 
-    /// Logs a packet that [`Chained::offer`] has refused. `last` is the latest time that is over.
+    /// Logs a packet that [`Chained::offer`] has refused. All events up to the time `last` must have been handled.
     #[inline(never)]
     pub(crate) fn log_drop(&mut self, packet: Dropped, last: Time, books: &mut Books<'_>) {
         if self.drops.is_full() {
@@ -159,12 +161,14 @@ impl Chained {
         self.drops.push(packet);
     }
 
+    /// Returns true if the queue has room for a packet of `size` bytes that arrives at the time `at`.
     #[inline(always)]
     fn has_room(&mut self, at: Time, size: u16) -> bool {
-        // `dequeued` may be out of date, so this queue is at least as long as the real one
+        // `dequeued` is a lower bound, so `queue` never underestimates the queue. It is recounted only if it seems full
         !self.capacity.is_full(self.queue(), size) || self.has_room_at(at, size)
     }
 
+    /// Brings `dequeued` up to date for an arrival at the time `at`, and returns what [`Chained::has_room`] returns.
     #[inline(never)]
     fn has_room_at(&mut self, at: Time, size: u16) -> bool {
         if self.free_at <= at {
@@ -177,14 +181,15 @@ impl Chained {
         !self.capacity.is_full(self.queue(), size)
     }
 
+    /// Returns the packets in the queue, according to `dequeued`.
     #[inline(always)]
     fn queue(&self) -> Backlog {
         let Count { packets, bytes } = self.accepted.since(self.dequeued);
         Backlog { packets: packets as u32, bytes }
     }
 
-    /// Returns the first packet that `before` does not cover, if the link has accepted it already. No packet that
-    /// `before` does not cover may have been removed from the log.
+    /// Returns the packet that follows the first `before.packets` accepted packets, if it has been accepted. It must not
+    /// have been removed from the log.
     #[inline]
     fn passage(&self, before: Count) -> Option<&Passage> {
         self.log.get((before.packets - self.removed.packets) as usize)
@@ -222,6 +227,7 @@ impl Chained {
     /// Updates the counters, the meter and the drop counts of flows up to the time `last`.
     #[inline(never)]
     pub(crate) fn settle(&mut self, last: Time, books: &mut Books<'_>) {
+        // bounded: each iteration reports one dropped packet
         while self.drops.get(0).is_some_and(|next| next.at <= last) {
             self.report_drop(books);
         }
@@ -239,11 +245,13 @@ impl Chained {
 
     /// Updates the accounts up to the nanosecond before `now`, and the flows' drop counts up to the current event,
     /// which takes place at `now` and was scheduled at `since`. A packet that is dropped at `now` counts if an event
-    /// for its arrival would have preceded the current event. If `since` is `None`, no drop at `now` counts.
+    /// for its arrival would have preceded the current event. If `since` is `None`, no drop at `now` counts. If a drop
+    /// at `now` counts, the meter is updated up to `now`.
     pub(crate) fn settle_before(&mut self, now: Time, since: Option<Time>, books: &mut Books<'_>) {
         self.settle(Time(now.0.saturating_sub(1)), books);
         let Some(since) = since else { return };
         let mut due = 0;
+        // bounded: each iteration looks at one packet dropped at `now`
         for i in 0.. {
             let Some(drop) = self.drops.get(i).filter(|drop| drop.at == now) else { break };
             if drop.since < since || drop.since == since && drop.first {
@@ -296,8 +304,8 @@ impl Chained {
                 meter.enqueued(next.at, waiting + 1);
                 continue;
             }
-            // the packet finds the queue empty and the link idle. It is reported together with the next packets that do
-            // not wait either
+            // the packet finds the queue empty and the link idle. It is reported together with the packets after it that do
+            // not wait either, up to the end of the meter's bin
             let before = arrived;
             let last = last.min(Time(meter.together_until(next.at).0 - 1));
             // bounded: each iteration takes one packet of the log
@@ -319,8 +327,7 @@ impl Chained {
         first
     }
 
-    /// Removes the first packet in flight, which has reached the far end; returns the start of its transmission, and the
-    /// packet.
+    /// Removes the first packet in flight, at its arrival. Returns the start of its transmission and the packet.
     #[inline]
     pub(crate) fn arrive(&mut self) -> (Time, Packed) {
         let Last { start, packet } = self.ring.pop().expect("an arrival event implies a packet in flight");

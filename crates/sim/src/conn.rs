@@ -167,6 +167,7 @@ pub(crate) struct Wire<'a, S> {
 }
 
 impl<S: Sink> Wire<'_, S> {
+    /// Sends a segment by [`Io::send`]. Not inlined and by value, so that a plain segment needs no memory.
     #[inline(never)]
     fn send_whole(&mut self, segment: Segment) {
         self.send(&segment);
@@ -189,10 +190,8 @@ impl<S: Sink> Wire<'_, S> {
         }
         packet
     }
-}
 
-impl<S: Sink> Wire<'_, S> {
-    /// Records the payload of a packet that has arrived after `delay`. `direction` is the direction in which it was sent,
+    /// Records the arrival of a packet's payload, `delay` after it was sent. `direction` is the direction in which it was sent,
     /// and `stamp` the packet's stamp.
     #[inline(always)]
     pub(crate) fn payload_arrived(&mut self, direction: usize, packet: Packed, stamp: Time, delay: Duration) {
@@ -214,7 +213,7 @@ impl<S: Sink> Io for Wire<'_, S> {
 
     #[inline(always)]
     fn send_plain(&mut self, plain: Plain) {
-        // the other segments are not in a plain form
+        // an ACK whose time stamp the other side reads, and data that acknowledges data, have no plain form
         let fits = if plain.is_ack() { !self.path.ack_time } else { plain.ack == 1 };
         if !fits || self.net.sink.packets() {
             return self.send_whole(plain.segment());

@@ -63,13 +63,13 @@ impl<S: Sink> Engine<S> {
         &self.conns[packet.flow.slot()].ends[usize::from(!packet.flags.has(Flags::REVERSE))]
     }
 
-    /// Delivers a packet that has reached its host. `start` is the packet's stamp; the other parameters are the fields of a
-    /// [`Packed`], so that they stay in registers.
+    /// Delivers a packet that has reached its host. The packet is passed as its stamp and the fields of its [`Packed`],
+    /// because these can be passed in registers.
     #[inline(never)]
-    pub(crate) fn deliver(&mut self, start: Time, seq: u64, flow_body: u64, rest: u64) {
+    pub(crate) fn deliver(&mut self, stamp: Time, seq: u64, flow_body: u64, rest: u64) {
         let mut packet = Packed { seq, flow_body, rest };
         if self.net.sink.packets() {
-            let mut tagged = packet.at(start);
+            let mut tagged = packet.at(stamp);
             self.net.tags.take(&mut tagged);
             packet = tagged.packed();
         }
@@ -82,7 +82,7 @@ impl<S: Sink> Engine<S> {
         let End { timer, tcp, flow: own, used, path, rx } = &mut ends[side];
         debug_assert_eq!(*own, flow, "no slot is reused while its packets are in the network");
         if *used != SlotUse::Tcp || *own != flow {
-            return self.deliver_other(&packet.at(start));
+            return self.deliver_other(&packet.at(stamp));
         }
         rx.packets += 1;
         rx.wire_bytes += u64::from(packet.size());
@@ -94,23 +94,23 @@ impl<S: Sink> Engine<S> {
         }
         match Form::of_packet(flags) {
             Form::PlainAck => {
-                let (ack, ts_ecr) = plain_ack(&packet.at(start));
+                let (ack, ts_ecr) = plain_ack(&packet.at(stamp));
                 tcp.on_plain_ack(stack, now, ack, ts_ecr, wire);
             }
-            Form::CountingAck => tcp.on_segment(stack, now, &counting_ack(&packet.at(start)), wire),
+            Form::CountingAck => tcp.on_segment(stack, now, &counting_ack(&packet.at(stamp)), wire),
             Form::PlainData => {
-                let (data, delay) = plain_data(&packet.at(start), now, path.peer_header);
-                wire.payload_arrived(direction, packet, start, delay);
+                let (data, delay) = plain_data(&packet.at(stamp), now, path.peer_header);
+                wire.payload_arrived(direction, packet, stamp, delay);
                 tcp.on_plain_data(stack, now, data, wire);
             }
             Form::Sack => {
-                let segment = wire.net.bodies.sack(&packet.at(start));
+                let segment = wire.net.bodies.sack(&packet.at(stamp));
                 tcp.on_segment(stack, now, &segment, wire);
             }
             Form::Whole => {
-                let (segment, delay) = wire.net.bodies.whole(&packet.at(start), now);
+                let (segment, delay) = wire.net.bodies.whole(&packet.at(stamp), now);
                 if segment.len > 0 {
-                    wire.payload_arrived(direction, packet, start, delay);
+                    wire.payload_arrived(direction, packet, stamp, delay);
                 }
                 tcp.on_segment(stack, now, &segment, wire);
             }
@@ -238,7 +238,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Handles a timer event of one end of a connection. `i` is the timer's number ([`Target::Timer`]).
+    /// Handles a timer event of one end of a connection. `i` is the timer's number ([`Target::Timer`](crate::event::Target::Timer)).
     pub(crate) fn timer(&mut self, i: u32) {
         let (slot, side) = (i as usize / 2, i as usize % 2);
         let end = &mut self.conns[slot].ends[side];

@@ -254,8 +254,8 @@ impl Fifo {
         if first { Offered::First(sent + self.delay) } else { Offered::Behind }
     }
 
-    /// Removes the first packet, which has reached the far end; returns the start of its transmission, the packet, and the
-    /// arrival time of the next packet.
+    /// Removes the first packet, at its arrival. Returns the start of its transmission, the packet, and the arrival time of
+    /// the next packet.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Time, meter: &mut Meter) -> (Time, Packed, Option<Time>) {
         self.catch_up(now, meter);

@@ -11,8 +11,8 @@ use units::{Duration, Time};
 /// A packet that will arrive at the port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Inbound {
-    /// The packet; its stamp is the time of its arrival. It is stored unpacked, because the port would have to wait for the
-    /// fields of a packet that has just been unpacked (see [`packet::Packed`]).
+    /// The packet; its stamp is the time of its arrival. It is stored unpacked: a packet that is unpacked just before the
+    /// port copies it makes the processor wait (see [`packet::Packed`]).
     pub packet: PacketMeta,
     /// `since` and `first` decide the order of this arrival among simultaneous events, as in [`crate::chained::Arrival`].
     pub since: Time,

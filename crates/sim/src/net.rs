@@ -1,6 +1,6 @@
 //! Routing: moves packets from link to link, and schedules each link's next event.
 
-use crate::chained::{Arrival, Books, Dropped};
+use crate::chained::{Arrival, Books, Chained, Dropped};
 use crate::codec::Bodies;
 use crate::event::{Events, Target};
 use crate::fifo::Offered;
@@ -147,29 +147,29 @@ impl<S: Sink> Net<S> {
         self.routes.next(self.links[usize::from(i)].to, to)
     }
 
-    /// Makes room in the log of link `i`, which is part of a chain. The link's next packet arrives at the time `at`.
-    #[cold]
-    fn make_room(&mut self, i: u16, at: Time) {
+    /// Calls `act` for link `i`, which must be part of a chain and whose next packet arrives at the time `at`. `act` also
+    /// receives a time up to which all events of this link have been handled.
+    fn with_chained(&mut self, i: u16, at: Time, act: impl FnOnce(&mut Chained, Time, &mut Books<'_>)) {
         let last = Time(self.now().min(at).0.saturating_sub(1));
         let Self { links, flow_drops, .. } = self;
         let Link { carrier, meter, .. } = &mut links[usize::from(i)];
-        if let Carrier::Chained(chained) = carrier {
-            chained.make_room(last, &mut Books { meter, flow_drops });
-        }
+        let Carrier::Chained(chained) = carrier else { return debug_assert!(false, "the link is part of a chain") };
+        act(chained, last, &mut Books { meter, flow_drops });
     }
 
-    /// Drops a packet for which link `i`, which is part of a chain, has no room. The last parameters are those of
-    /// [`Self::full`].
+    /// Makes room in the log of link `i`, whose next packet arrives at the time `at`.
+    #[cold]
+    fn make_room(&mut self, i: u16, at: Time) {
+        self.with_chained(i, at, Chained::make_room);
+    }
+
+    /// Drops a packet because the queue of link `i`, a link in a chain, is full. The last parameters are the fields of the
+    /// packet's [`Packed`].
     #[inline(never)]
     fn refuse(&mut self, i: u16, Arrival { at, since, first }: Arrival, seq: u64, flow_body: u64, rest: u64) {
         let packet = Packed { seq, flow_body, rest }.at(self.now());
-        let last = Time(self.now().min(at).0.saturating_sub(1));
-        let Self { links, flow_drops, .. } = self;
-        let Link { carrier, meter, .. } = &mut links[usize::from(i)];
-        if let Carrier::Chained(chained) = carrier {
-            let dropped = Dropped { at, since, first, size: packet.size, flow: direction_index(&packet) as u32 };
-            chained.log_drop(dropped, last, &mut Books { meter, flow_drops });
-        }
+        let dropped = Dropped { at, since, first, size: packet.size, flow: direction_index(&packet) as u32 };
+        self.with_chained(i, at, |chained, last, books| chained.log_drop(dropped, last, books));
         self.bodies.free(&packet);
     }
 
@@ -324,9 +324,9 @@ impl<S: Sink> Net<S> {
         }
     }
 
-    /// Handles the arrival event of link `i`. If the packet has reached its host, returns the start of its transmission,
-    /// and the packet; otherwise forwards it and returns `None`. If several packets arrive together, also returns `None`: the packets for the
-    /// link's far node are then in `arrived`, and the others have been forwarded.
+    /// Handles the arrival event of link `i`. If the packet has reached its host, returns the packet and its stamp;
+    /// otherwise forwards it and returns `None`. If several packets arrive together, also returns `None`: the packets for
+    /// the link's far node are then in `arrived`, and the others have been forwarded.
     #[inline(always)]
     pub(crate) fn link_event(&mut self, i: u16) -> Option<(Time, Packed)> {
         let now = self.events.now();

@@ -73,10 +73,11 @@ impl<T: Copy + Default> Ring<T> {
         if i < self.len { Some(&self.slots[(self.head + i) & (self.slots.len() - 1)]) } else { None }
     }
 
-    /// Returns the number of oldest entries for which `is_true` returns true. No entry for which it returns false may be
-    /// older than an entry for which it returns true.
+    /// Returns the number of entries for which `is_true` returns true. These must be the oldest entries, as in
+    /// `slice::partition_point`.
     pub(crate) fn partition_point(&self, is_true: impl Fn(&T) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len);
+        // bounded: each iteration halves the range
         while low < high {
             let middle = low + (high - low) / 2;
             if self.get(middle).is_some_and(&is_true) {
@@ -110,7 +111,7 @@ impl<T: Copy + Default> Ring<T> {
     }
 }
 
-/// Visits the entries of a ring from some entry on.
+/// A position in a ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a, T> {
     slots: &'a [T],
@@ -119,13 +120,13 @@ pub(crate) struct Cursor<'a, T> {
 }
 
 impl<'a, T> Cursor<'a, T> {
-    /// Returns the next entry.
+    /// Returns the entry at this position; `None` at the end.
     #[inline(always)]
     pub(crate) fn peek(&self) -> Option<&'a T> {
         if self.at < self.end { Some(&self.slots[self.at & (self.slots.len() - 1)]) } else { None }
     }
 
-    /// Moves to the entry after the next entry.
+    /// Moves forward by one entry.
     #[inline(always)]
     pub(crate) fn advance(&mut self) {
         self.at += 1;

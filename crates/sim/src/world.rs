@@ -170,9 +170,9 @@ impl<S: Sink> World<S> {
         }
         match target {
             Target::Link(i) => {
-                if let Some((start, Packed { seq, flow_body, rest })) = self.engine.net.link_event(i) {
+                if let Some((stamp, Packed { seq, flow_body, rest })) = self.engine.net.link_event(i) {
                     self.engine.prefetch_next(i);
-                    self.engine.deliver(start, seq, flow_body, rest);
+                    self.engine.deliver(stamp, seq, flow_body, rest);
                 } else if !self.engine.net.arrived.is_empty() {
                     let mut arrived = std::mem::take(&mut self.engine.net.arrived);
                     work = u32::try_from(arrived.len()).unwrap_or(u32::MAX);

@@ -267,7 +267,7 @@ impl Detection {
     }
 
     /// Checks whether an ACK ends the tail loss probe in flight. Returns true if the probe was a retransmission that
-    /// has repaired a loss. `news` is true if the ACK delivers new data.
+    /// has repaired a loss. `duplicate` is true for a pure ACK that reports no new data.
     #[inline]
     pub(crate) fn probe_repaired(&mut self, ack: u64, duplicate: bool) -> bool {
         self.with_rack(|rack| rack.probe_repaired(ack, duplicate))

@@ -150,14 +150,14 @@ impl Endpoint {
         self.proceed(p, now, io);
     }
 
-    /// Processes the ACK of any segment. Not inlined, so that the code of [`Endpoint::on_plain_ack`] is compiled for plain
-    /// ACKs only.
+    /// Processes the ACK of any segment. Not inlined: the copy of [`Sender::on_ack`] in [`Endpoint::on_plain_ack`] is
+    /// compiled for plain ACKs only.
     #[inline(never)]
     fn on_any_ack(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
         self.tx.on_ack(&mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io }, segment);
     }
 
-    /// Processes the payload of any segment, as [`Endpoint::on_any_ack`] its ACK.
+    /// Processes the payload of any segment. Not inlined, for the same reason as [`Endpoint::on_any_ack`].
     #[inline(never)]
     fn on_any_data(&mut self, p: &TcpParams, now: Time, segment: &Segment, io: &mut impl Io) {
         self.rx.on_data(p, now, segment, &self.tx.rtt, &mut self.stats, io);
@@ -169,7 +169,7 @@ impl Endpoint {
     pub fn on_plain_ack(&mut self, p: &TcpParams, now: Time, ack: u64, ts_ecr: u32, io: &mut impl Io) {
         let segment = Segment { ack, ts_ecr, flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
         if self.rx.phase != Phase::Established {
-            // a copy, so that `segment` itself can stay in registers
+            // a copy, because a reference would force `segment` into memory
             return self.on_segment(p, now, &Segment { ..segment }, io);
         }
         self.tx.on_ack(&mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io }, &segment);
@@ -430,6 +430,7 @@ impl Endpoint {
         self.send_any_ack(p, now, io);
     }
 
+    /// Sends a pure ACK that may have more fields than [`Plain`](crate::Plain).
     #[inline(never)]
     fn send_any_ack(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         let mut s = Segment { flags: Flags::PURE_ACK, ..Segment::default() };

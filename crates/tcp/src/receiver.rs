@@ -294,8 +294,7 @@ impl Receiver {
         self.schedule_ack(p, now, segment.len);
     }
 
-    /// Processes a segment that lies above a hole. The segment is passed by value, so that the segment of
-    /// [`Receiver::on_data`] can stay in registers.
+    /// Processes a segment that lies above a hole. The segment is passed by value, as in [`Receiver::stamp_rest`].
     #[inline(never)]
     fn on_data_above_hole(
         &mut self,
@@ -485,14 +484,15 @@ impl Receiver {
         self.acknowledged();
     }
 
-    /// Returns true if outgoing segments need no fields of the receiving half beyond those of [`Plain`].
+    /// Returns true if the receiving half adds nothing to outgoing segments but the ACK number and the time stamps: no SACK,
+    /// no ECN and no window field.
     #[inline]
     pub(crate) fn sends_plain(&self) -> bool {
         !self.has_holes() && self.flags & (DUPLICATE | ECHO | CAPABLE | COUNTS | WINDOW) == 0
     }
 
-    /// Returns the plain segment that leaves now, with `len` bytes of payload from `seq` on. [`Receiver::acknowledged`] must
-    /// be called for it.
+    /// Returns the plain segment that leaves now, with `len` bytes of payload from `seq` on. The caller must also call
+    /// [`Receiver::acknowledged`].
     #[inline]
     pub(crate) fn plain(&self, p: &TcpParams, now: Time, seq: u64, len: u32) -> Plain {
         let ts_ecr = if p.wire.timestamps { self.ts_recent } else { 0 };
@@ -509,8 +509,8 @@ impl Receiver {
         (self.since_ack, self.unacked, self.ack_at) = (0, 0, Time::NEVER);
     }
 
-    /// Sets the fields that only some connections use. The segment is passed by value, so that the segment of
-    /// [`Receiver::stamp`] can stay in registers.
+    /// Sets the fields that only some connections use. The segment is passed by value: a reference would force the caller's
+    /// segment into memory, even where this function is not called.
     #[inline(never)]
     fn stamp_rest(&mut self, p: &TcpParams, mut segment: Segment) -> Segment {
         self.stamp_ecn(p, &mut segment);
@@ -531,7 +531,7 @@ impl Receiver {
         }
     }
 
-    /// Sets the SACK blocks, of a segment passed by value as in [`Receiver::stamp_rest`].
+    /// Sets the SACK blocks. The segment is passed by value, as in [`Receiver::stamp_rest`].
     #[inline(never)]
     fn stamp_sack(&mut self, p: &TcpParams, mut segment: Segment) -> Segment {
         let most = p.sack_blocks();

@@ -144,7 +144,7 @@ pub struct PlainData {
     pub flags: Flags,
 }
 
-/// A segment to send that has only the fields that nearly all segments have: data without any flag, or a pure ACK.
+/// An outgoing segment without special fields: payload without flags, or a pure ACK whose only option is the time stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain {
     /// Offset of the first payload byte in the stream. 0 in a pure ACK, because no receiver reads it there.
@@ -259,7 +259,7 @@ pub enum Event {
 pub trait Io {
     /// Sends a segment.
     fn send(&mut self, segment: &Segment);
-    /// Sends a plain segment. A host may send it with less work than the same segment with all fields.
+    /// Sends a plain segment, like `send(&plain.segment())`. A host may do this with less work.
     #[inline]
     fn send_plain(&mut self, plain: Plain) {
         self.send(&plain.segment());

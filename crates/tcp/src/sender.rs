@@ -193,7 +193,7 @@ impl Sender {
         }
     }
 
-    /// Prefetches more data: the controller and the entries on the heap and, during a reduction, the state of the reduction and
+    /// Prefetches the data on the heap (the controller, the entries of the scoreboard) and, during a reduction, its state and
     /// the counters beside it.
     #[inline]
     pub(crate) fn prefetch_more(&self) {
@@ -273,7 +273,6 @@ impl Sender {
 
     #[inline]
     pub(crate) fn cwnd_bytes(&self, p: &TcpParams) -> u64 {
-        // a conversion to 32 bits takes half the time of a conversion to 64
         let cwnd = (self.window.cwnd as u32).min(p.window.window_clamp.unwrap_or(u32::MAX));
         u64::from(cwnd.max(1)) * u64::from(p.wire.mss)
     }

@@ -9,8 +9,8 @@
 //!
 //! | part | targets | structure |
 //! |---|---|---|
-//! | arrivals | plain links: few, with one event each, firing all the time | a tournament over one leaf per link, no branches |
-//! | ports | links with a discipline: few, with several events each | a 4-ary heap |
+//! | arrivals | links whose arrivals have events: few, with one event each, firing all the time | a tournament, one leaf per link |
+//! | ports | links with a discipline: few, with several events each; arrivals of links without a leaf | a 4-ary heap |
 //! | timers | connections, applications, the clock: tens of thousands that fire rarely | a wheel in front of a 4-ary heap |
 //!
 //! Events are never cancelled. Timers are lazy: a target ignores a timer that it no longer needs.
@@ -47,7 +47,8 @@ pub(crate) struct Events {
     /// For each link, true if the link's arrivals have number 0, so that they precede all other events that have the
     /// same time and were scheduled at the same moment (see [`crate::chain`]).
     first: Vec<bool>,
-    /// For each link, its leaf in the tournament. Links with the leaf [`LEAVES`] use the heap of ports.
+    /// For each link, its leaf in the tournament; [`LEAVES`] if it has none. Arrivals of links without a leaf are pushed to the
+    /// heap of ports.
     leaves: Vec<u8>,
 }
 

@@ -67,7 +67,7 @@ fn agrees_with_a_sorted_list() {
     // times within one slot of the wheel, across several slots, and beyond all slots.
     for (links, span) in [(1, 1000), (2, 1 << 24), (3, 1 << 34), (9, 1 << 29), (70, 1 << 34)] {
         let mut rng = Rng::named(3, "events");
-        // of nine links, some use the heap
+        // with nine links, every fourth has no leaf and uses the heap
         let mut e = Events::new(vec![false; links as usize], |link| links != 9 || link % 4 != 0);
         let mut reference: Vec<(u64, usize, Target)> = Vec::new();
         let is_plain = |t: Target| matches!(t, Target::Link(l) if u64::from(l) < links);

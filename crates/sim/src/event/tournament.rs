@@ -18,9 +18,9 @@ pub(super) const LEAVES: usize = GROUP * GROUP;
 /// A tournament tree that finds the smallest of the links' keys. Each leaf has the key of one link, which is
 /// [`u128::MAX`] if the link has no event.
 ///
-/// Leaves are in groups of eight. Setting a key repeats the seven comparisons of its group and, with more than one
-/// group, the comparison of the groups' winners. Nearly every world has only one group, and a dumbbell of chains has two
-/// leaves. The comparisons are made when a
+/// With at most two leaves, as in a dumbbell whose two directions are chains, setting a key takes one comparison. Otherwise
+/// leaves are in groups of eight: setting a key repeats the seven comparisons of its group and, with more than one group, the
+/// comparison of the groups' winners. Nearly every world has at most one group. The comparisons are made when a
 /// key is set, because the processor can overlap them with other work at that point. If they were made when the winner
 /// is read, the simulation would have to wait for them, because the winner decides what happens next.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Tournament {
     size: Size,
 }
 
-/// The number of leaves that may have keys.
+/// The number of leaves in use: at most two, at most one group, or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Size {
     Two,
@@ -46,7 +46,7 @@ fn least(keys: &[u128; GROUP]) -> u128 {
 }
 
 impl Tournament {
-    /// Returns a tournament without events, of which the first `leaves` leaves are used.
+    /// Returns an empty tournament that uses its first `leaves` leaves.
     pub(super) fn new(leaves: usize) -> Self {
         let size = match leaves {
             0..=2 => Size::Two,

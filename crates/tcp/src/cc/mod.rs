@@ -86,12 +86,12 @@ impl Controller {
         each!(self, c => c.on_handshake(w, now, us))
     }
 
-    /// Prefetches the beginning of the controller's state.
+    /// Prefetches the first 64 bytes of the controller's state, which may lie in two cache lines.
     #[inline]
     pub(crate) fn prefetch(&self) {
         each!(self, c => {
             prefetch(&**c, 0);
-            prefetch(&**c, size_of_val(&**c).min(LINE) - 1);
+            prefetch(&**c, size_of_val(&**c).min(LINE).saturating_sub(1));
         });
     }
 

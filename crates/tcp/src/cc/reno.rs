@@ -49,7 +49,7 @@ impl Control for Reno {
         }
         if credit > 0.0 {
             if self.whole_segments {
-                // `as` rounds down. Unlike `floor` and `round`, it is not a call
+                // `as u32` rounds a positive number down, in one instruction; `floor` and `round` are calls
                 w.cwnd += credit / f64::from(w.cwnd as u32);
                 let whole = f64::from((w.cwnd + 0.5) as u32);
                 if (w.cwnd - whole).abs() < ROUNDING {

@@ -63,6 +63,16 @@ fn beta_is_valid_only_where_it_changes_the_window_after_a_loss() {
     }
 }
 
+/// Every controller can be prefetched, even one without state.
+#[test]
+fn every_controller_can_be_prefetched() {
+    use super::params::CongestionControl as Word;
+    for controller in Word::ALL.iter().filter(|c| **c != Word::Python) {
+        let p = TcpParams::preset("linux-6").unwrap().with(|p| p.control.congestion_control = *controller);
+        Controller::new(&p).prefetch();
+    }
+}
+
 #[test]
 fn the_queue_holds_between_alpha_and_beta() {
     // The path holds 100 segments at an RTT of 100 ms. With a window of 100 + q, the RTT is 100 + q ms, so diff is q.

@@ -51,6 +51,7 @@ impl WireParams {
         if segment.gso_size == 0 { self.segment_size(segment) } else { self.size_of_several(*segment) }
     }
 
+    /// Returns the size of a packet that holds several segments.
     #[inline(never)]
     fn size_of_several(&self, segment: Segment) -> u16 {
         let header = self.segment_size(&Segment { len: 0, ..segment });

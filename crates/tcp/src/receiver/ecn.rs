@@ -36,7 +36,7 @@ impl Receiver {
         }
     }
 
-    /// Processes the ECN field and the CWR flag of a data segment.
+    /// Processes the ECN field and the CWR flag of a data segment, which is passed by value as in [`Receiver::stamp_rest`].
     pub(super) fn on_ecn_field(&mut self, p: &TcpParams, now: Time, segment: Segment, io: &mut impl Io) {
         if self.ecn == EcnUse::Accurate {
             let changes = self.counts().changes(segment.ecn) && p.control.ecn().ack_changes;

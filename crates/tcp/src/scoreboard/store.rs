@@ -7,7 +7,7 @@ use units::prefetch;
 /// When the ring shrinks to this many entries, they move back into the scoreboard itself. This number is smaller than
 /// `FEW`, so that entries do not move back and forth on every ACK if the window is about `FEW` segments.
 const BACK: usize = 2;
-/// Capacity, in entries, below which the ring never shrinks. A larger ring releases half of its capacity when at most a quarter
+/// Capacity, in entries, below which the ring never shrinks. A larger ring is halved, more than once if necessary, when at most a quarter
 /// is used, so that a connection whose window was once large does not keep using many cache lines.
 const LEAST_ROOM: usize = 8;
 
@@ -97,12 +97,12 @@ impl Scoreboard {
         }
     }
 
-    /// Releases half of the ring's capacity if at most a quarter is used.
+    /// Halves the ring's capacity as long as at most a quarter is used.
     #[inline]
     pub(crate) fn shrink(&mut self) {
-        let room = self.ring.capacity();
-        if room > LEAST_ROOM && self.ring.len() <= room / 4 {
-            self.give_back(room / 2);
+        let (len, room) = (self.ring.len(), self.ring.capacity());
+        if room > LEAST_ROOM && len <= room / 4 {
+            self.give_back((2 * len).next_power_of_two());
         }
     }
 

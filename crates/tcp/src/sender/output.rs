@@ -98,8 +98,9 @@ impl Sender {
         }
     }
 
-    /// Sends full segments of new data, if only the windows and the amount of data limit their number, and if they are
-    /// plain. This is what most calls of [`Sender::send_permitted`] would send, with one comparison for each segment.
+    /// Sends full segments of new data as long as the windows allow, in the usual case: a sender in the state Open, without
+    /// pacing, ECN or duplicate ACKs, whose segments are plain. [`Sender::send_permitted`] would send the same segments, with more
+    /// comparisons for each, and sends what remains.
     #[inline]
     fn send_full<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
@@ -131,9 +132,9 @@ impl Sender {
     }
 
     /// Sends lost segments, then new segments, then the segments allowed by NextSeg (3) and (4). `sent` is true if
-    /// segments have just been sent. Returns `None` if nothing was sent and no burst of new data is waiting for more room in the window. Otherwise, returns
-    /// `Some(true)` if the window stopped the sender, and `Some(false)` if it did not. The loop ends because every
-    /// iteration uses up part of the window.   Source: RFC 6675 §4 NextSeg.
+    /// [`Sender::send_full`] has sent segments. Returns `None` if nothing was sent and no burst of new data is waiting for
+    /// more room in the window. Otherwise, returns `Some(true)` if the window stopped the sender, and `Some(false)` if it did
+    /// not. The loop ends because every iteration uses up part of the window.   Source: RFC 6675 §4 NextSeg.
     #[inline]
     fn send_permitted<I: Io>(&mut self, cx: &mut Context<'_, I>, mut sent: bool) -> Option<bool> {
         let (p, now) = (cx.p, cx.now);

@@ -208,6 +208,7 @@ impl Sender {
         }
     }
 
+    /// Begins the response to an ECN echo.
     #[inline(never)]
     fn respond_to_ece<I: Io>(&mut self, cx: &mut Context<'_, I>, sample: &AckSample) {
         let (p, responder) = (cx.p, cx.p.control.ecn().responder);
