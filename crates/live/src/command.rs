@@ -184,9 +184,9 @@ fn owner_is_dead(tag: &str, here: u64) -> bool {
 /// Terminates the processes that `wanted` selects; returns their number.
 fn end(wanted: impl Fn(&Tagged) -> bool) -> usize {
     let mut first = None;
-    // bound: 51 turns of 20 ms. The first turn sends SIGTERM; the last turn, a second later, sends SIGKILL to the processes
-    // that are left
-    for turn in 0..=GRACE {
+    // bound: 101 turns of 20 ms. The first turn sends SIGTERM. A second later, a turn sends SIGKILL to the processes that are
+    // left; on a busy machine, they may take some time to end
+    for turn in 0..=2 * GRACE {
         let left: Vec<u32> = processes().into_iter().filter(&wanted).map(|p| p.pid).collect();
         let count = *first.get_or_insert(left.len());
         let signal = match turn {
