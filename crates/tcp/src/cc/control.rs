@@ -134,6 +134,7 @@ pub struct AckSample {
     /// SND.NXT: the next new byte to send.
     pub next: u64,
     /// True if the window must not grow on this ACK, because it is a duplicate or the sender is reducing the window.
+    /// Always false with [`Turn::Repair`].
     pub rests: bool,
     /// True if the window limited the sender; if false, the window must not grow.
     pub cwnd_limited: bool,
@@ -406,7 +407,7 @@ pub(crate) trait Control: Sized {
     /// reduced to ssthresh.
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive;
 
-    /// Processes a timeout, after which the window is one segment. If the timeout requires a reduction, the sender
+    /// Processes a timeout, before the window becomes one segment plus the data still in flight. If the timeout requires a reduction, the sender
     /// calls `on_congestion` first. A timeout usually requires no reduction if the window has already been reduced for
     /// the same loss.
     fn on_rto(&mut self, _w: Window) {}

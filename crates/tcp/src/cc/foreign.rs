@@ -82,7 +82,7 @@ pub trait ForeignController: Send + Sync {
     /// Responds to congestion: sets ssthresh from `base`, a number of segments. If ssthresh stays infinite and the
     /// sender reduces the window, ssthresh becomes the window.
     fn on_congestion(&mut self, w: Window, now: Time, kind: Congestion, base: f64) -> Drive;
-    /// Processes a timeout, after which the window is one segment.
+    /// Processes a timeout, before the window becomes one segment plus the data still in flight.
     fn on_rto(&mut self, _w: Window, _now: Time) {}
     /// Processes a segment declared lost.
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
