@@ -27,6 +27,7 @@ impl<S: Sink> Engine<S> {
         }
     }
 
+    /// Implements [`Self::prefetch_next`] if there are many connections.
     #[inline(never)]
     fn prefetch_ahead(&self, i: u16) {
         let ahead = |others: usize| match &self.net.links[usize::from(i)].carrier {
@@ -238,7 +239,8 @@ impl<S: Sink> Engine<S> {
         }
     }
 
-    /// Handles a timer event of one end of a connection. `i` is the timer's number ([`Target::Timer`](crate::event::Target::Timer)).
+    /// Handles a timer event of one end of a connection. `i` is the timer's number, as in
+    /// [`Target::Timer`](crate::event::Target::Timer).
     pub(crate) fn timer(&mut self, i: u32) {
         let (slot, side) = (i as usize / 2, i as usize % 2);
         let end = &mut self.conns[slot].ends[side];

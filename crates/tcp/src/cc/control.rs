@@ -407,9 +407,9 @@ pub(crate) trait Control: Sized {
     /// reduced to ssthresh.
     fn on_congestion(&mut self, w: Window, kind: Congestion, base: f64) -> Drive;
 
-    /// Processes a timeout, before the window becomes one segment plus the data still in flight. If the timeout requires a reduction, the sender
-    /// calls `on_congestion` first. A timeout usually requires no reduction if the window has already been reduced for
-    /// the same loss.
+    /// Processes a timeout, before the window becomes one segment plus the data still in flight. If the timeout
+    /// requires a reduction, the sender calls `on_congestion` first. A timeout usually requires no reduction if the
+    /// window has already been reduced for the same loss.
     fn on_rto(&mut self, _w: Window) {}
 
     /// Processes a segment declared lost. Called before `on_congestion`, `on_rto` and `on_ack` for the same event, and

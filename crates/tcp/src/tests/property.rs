@@ -6,6 +6,7 @@ use super::net::{Fate, Net};
 use super::preset;
 use crate::cc::control::Feedback;
 use crate::cc::foreign::tests::{Renos, with};
+use crate::steer::Steer;
 use proptest::prelude::*;
 use units::{Duration, Rng};
 
@@ -24,6 +25,36 @@ fn mean_window(params: &TcpParams, loss: f64, secs: f64, seed: u64) -> f64 {
     n.connect(u64::MAX, false);
     n.run(secs);
     n.received[1] as f64 / f64::from(params.wire.mss) / (secs / 0.1)
+}
+
+/// `send_full` sends the segments that the general path would send, at the same times, whatever the pipe loses. The reference
+/// is the same sender with a pacing rate of `None`: it does not wait, but sends each segment on the general path.
+#[test]
+fn full_segments_are_those_of_the_general_path() {
+    for (name, seed) in ["rfc", "ns2-reno", "ns2-fulltcp-sack", "ns2-cubic-2.6.22"]
+        .into_iter()
+        .flat_map(|n| (0..8).map(move |i| (n, i)))
+    {
+        let p = preset(name);
+        let log = |general: bool| {
+            let mut rng = Rng::named(seed, "fates");
+            let loss = [0.0, 0.01, 0.05, 0.2][seed as usize % 4];
+            let mut n =
+                Net::new(&p, 20, move |_, _, s| if s.len > 0 && rng.chance(loss) { Fate::Drop } else { Fate::Pass });
+            for i in (0..2).filter(|_| general) {
+                n.call(i, |e, p, now, io| e.steer(p, now, Steer::PacingRate(None), io));
+            }
+            n.answer = Some((100_000, 200_000 + 999 * seed));
+            // of every second transfer, the last segment is a full one, and carries the FIN
+            n.connect(280 * u64::from(p.wire.mss) + 777 * (seed % 2), true);
+            n.run(60.0);
+            n.log
+        };
+        let (fast, general) = (log(false), log(true));
+        assert!(fast.len() > 500, "{name}: {}", fast.len());
+        let differ = fast.iter().zip(&general).find(|(a, b)| a != b);
+        assert!(differ.is_none() && fast.len() == general.len(), "{name}, seed {seed}: {differ:?}");
+    }
 }
 
 #[test]
