@@ -169,8 +169,7 @@ impl Endpoint {
     pub fn on_plain_ack(&mut self, p: &TcpParams, now: Time, ack: u64, ts_ecr: u32, io: &mut impl Io) {
         let segment = Segment { ack, ts_ecr, flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
         if self.rx.phase != Phase::Established {
-            // a copy, because a reference would force `segment` into memory
-            return self.on_segment(p, now, &Segment { ..segment }, io);
+            return self.on_segment(p, now, &segment, io);
         }
         self.tx.on_ack(&mut Context { p, now, rx: &mut self.rx, stats: &mut self.stats, io }, &segment);
         self.proceed(p, now, io);

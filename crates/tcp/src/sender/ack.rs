@@ -60,7 +60,7 @@ impl Sender {
         }
         let mut sample = self.sample(p, now, acked, rtt_us, flight_before);
         if cx.rx.ecn.sends() {
-            self.count_marks(cx.rx, *segment, acked, &mut sample);
+            self.count_marks(cx.rx, segment, acked, &mut sample);
         }
         if segment.ts_val != 0 && segment.ts_ecr != 0 && p.reads_ack_time() {
             sample.one_way_us = Some(segment.ts_val.wrapping_sub(segment.ts_ecr));
@@ -207,14 +207,14 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn count_marks(&mut self, rx: &mut Receiver, segment: Segment, acked: Acked, s: &mut AckSample) {
+    fn count_marks(&mut self, rx: &mut Receiver, segment: &Segment, acked: Acked, s: &mut AckSample) {
         (s.ecn, s.segments) = (true, acked.taken.segments);
-        if rx.ecn == EcnUse::Classic && echoes(&segment) {
+        if rx.ecn == EcnUse::Classic && echoes(segment) {
             s.marked = true;
             (s.ce_packets, s.ce_bytes) = (s.segments, acked.delivered);
         } else if rx.ecn == EcnUse::Accurate && segment.flags.has(Flags::ACE) && segment.ack == self.una {
             // only ACKs with the highest ACK number are used, because an ACK that arrives out of order carries an old counter
-            (s.ce_packets, s.ce_bytes) = rx.counts().newly(&segment, s.segments, acked.delivered);
+            (s.ce_packets, s.ce_bytes) = rx.counts().newly(segment, s.segments, acked.delivered);
             s.marked = s.ce_packets > 0;
         }
         self.ce_reported += s.ce_packets;
