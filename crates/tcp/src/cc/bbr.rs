@@ -225,8 +225,9 @@ impl Bbr {
         };
     }
 
-    /// Returns true if the receiver may have delayed this ACK: the ACK delivers a single segment that is not full, and no
-    /// other segment arrived since this one was sent.   Source: Linux FLAG_ACK_MAYBE_DELAYED.
+    /// Returns true if the receiver may have delayed this ACK: the ACK reports no mark and delivers a single segment
+    /// that is not full, and no other data was delivered since this segment was sent.
+    /// Source: Linux FLAG_ACK_MAYBE_DELAYED.
     fn maybe_delayed(&self, a: &AckSample) -> bool {
         let alone = a.rate.is_some_and(|d| d.bytes == a.delivered);
         alone && a.acked > 0.0 && (a.delivered as f64) < self.mss && !a.marked

@@ -10,7 +10,7 @@
 //! Startup          2.77  2      the rate grew less than 25 % in three rounds, or a round lost more than 2 %, in six separate ranges
 //! Drain            0.5   2      inflight <= bdp, or three rounds have passed
 //! ProbeBW  DOWN    0.90  2      inflight <= 0.85 inflight_longterm and <= bdp
-//!          CRUISE  1     2      2 to 3 s has passed since DOWN began, or as many rounds as Reno would need (at most 63)
+//!          CRUISE  1     2      2 to 3 s have passed since DOWN began, or as many rounds as Reno would need (at most 63)
 //!          REFILL  1     2      a round has passed
 //!          UP      1.25  2.25   the rate grew less than 25 % in three rounds, or more than 2 % is lost
 //! ProbeRTT         1     0.5    inflight was <= bdp / 2 for 200 ms and a round;  it begins after 5 s without a lower round trip
@@ -132,7 +132,7 @@ impl Bbr3 {
         self.quantization_budget(self.bdp_multiple(bw, gain))
     }
 
-    /// TargetInflight(): returns the BDP, or the window if congestion has reduced it below the BDP.
+    /// TargetInflight(): returns the BDP in bytes, or the window if the window is smaller.
     fn target_inflight(&self, cwnd: f64) -> f64 {
         self.bdp_multiple(self.path.bw, 1.0).min(cwnd)
     }

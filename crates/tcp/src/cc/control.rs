@@ -4,8 +4,8 @@
 //! handshake, ACK, congestion, timeout, silence --> controller --> Drive { cwnd, ssthresh, pacing_rate, quantum, max_payload }
 //! ```
 //!
-//! The sender detects losses, reduces the window to ssthresh during a recovery, and paces segments. A controller decides the size
-//! of the window. It sees no segments and reads no clock. Only external controllers set timers (`foreign.rs`).
+//! The sender detects losses, reduces the window to ssthresh during a recovery, and paces segments. A controller sets the
+//! size of the window. It handles no segments and reads no clock. Only external controllers set timers (`foreign.rs`).
 
 use super::shared::SharedParams;
 use crate::params::group::Group;
@@ -30,7 +30,7 @@ impl Window {
         *self = Self { cwnd: d.cwnd, ssthresh: d.ssthresh };
     }
 
-    /// Returns true if the window is below ssthresh, where it grows by the number of segments acknowledged.
+    /// Returns true in slow start: the window is below ssthresh, and grows by the number of segments acknowledged.
     #[inline]
     pub(crate) fn slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
@@ -63,8 +63,8 @@ pub struct Drive {
     /// If true, the sender itself reduces the window, by the rules of the stack: it reduces the window to ssthresh after
     /// congestion, and restarts it after an idle period. If false, only the controller sets `cwnd`.
     pub reduction: bool,
-    /// True if the sender applies this output even when [`AckSample::rests`] is set. A controller sets it if it reduces
-    /// the window itself during a recovery, or if it keeps the window then and only updates its pacing rate.
+    /// True if the sender applies this output even when [`AckSample::rests`] is set. A controller sets this field if,
+    /// during a recovery, it reduces the window itself or only updates the pacing rate.
     pub converges: bool,
     /// True if the controller keeps the window small on purpose. The delivery rates of the data in flight then do not
     /// reflect the bandwidth.
@@ -127,7 +127,8 @@ pub struct AckSample {
     /// Bytes in flight before the ACK.
     pub flight_before: u64,
     /// Bytes in flight when the controller runs. [`Turn`] determines whether the controller runs before or after the
-    /// sender responds to losses. With [`Turn::Repair`] and without pacing, they include the retransmission that this ACK triggers.
+    /// sender responds to losses. With [`Turn::Repair`] and without pacing, this number includes the retransmission
+    /// that this ACK triggers.
     pub in_flight: u64,
     /// SND.UNA: all bytes below it are acknowledged.
     pub una: u64,
@@ -252,10 +253,10 @@ impl Needs {
     };
 }
 
-/// The stage of ACK processing at which a controller runs. The stages differ only for an ACK that reports a loss. With
+/// The stage of ACK processing at which a controller runs. The stage matters for an ACK that reports a loss. With
 /// `Growth`, such an ACK first grows the window, and the sender then reduces the grown window. `Repair` is for
 /// controllers that model the path, such as BBR: they need the sender's state, the bytes in flight and the delivery
-/// rate as they are after the first retransmission.
+/// rate after the sender's response to the loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// The controller runs before the sender responds to losses.
@@ -283,8 +284,8 @@ pub(crate) enum Feedback {
     Any,
     /// ACKs must report the number of marked packets. `ecn = false` and `ecn_feedback = "rfc3168"` are refused.
     Counted,
-    /// ACKs must report the number of marked packets through AccECN. If the peer supports only RFC 3168, this end sends no
-    /// ECN-capable packets, but reports the marks on the peer's.
+    /// ACKs must report the number of marked packets through AccECN. If the peer supports only RFC 3168, this end sends
+    /// no ECN-capable packets, but still reports marks on the peer's packets.
     Accecn,
 }
 
@@ -300,8 +301,8 @@ pub(crate) struct EcnNeeds {
     /// Default set of packets sent as ECN-capable. `None` stands for [`EctOn::Established`] with AccECN, and for
     /// [`EctOn::Data`] with other feedback.
     pub ect_on: Option<EctOn>,
-    /// True if a receiver with this controller sends an ACK at once when a marked packet follows an unmarked one, or an
-    /// unmarked packet follows a marked one. This holds even if the connection uses AccECN.
+    /// True if a receiver with this controller sends an ACK at once when marks on arriving packets begin or end. This
+    /// holds even if the connection uses AccECN.
     pub ack_changes: bool,
     /// True if peers with the same controller may deliberately send segments smaller than the MSS.
     pub small_segments: bool,
@@ -412,8 +413,9 @@ pub(crate) trait Control: Sized {
     /// window has already been reduced for the same loss.
     fn on_rto(&mut self, _w: Window) {}
 
-    /// Processes a segment declared lost. Called before `on_congestion`, `on_rto` and `on_ack` for the same event, and
-    /// only if [`Needs::rates`] is set.
+    /// Processes a segment declared lost. Called only if [`Needs::rates`] is set. If an ACK or a reordering window
+    /// reveals the loss, this call precedes `on_congestion` and `on_ack`. After a timeout, it follows `on_congestion`
+    /// and `on_rto`.
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
 
     /// Undoes the reduction by the last recovery or timeout, which was spurious. `before` is the window before this
@@ -432,6 +434,6 @@ pub(crate) trait Control: Sized {
 
     /// Reports the controller's state variables, under the names used in the document or code that is cited as the
     /// controller's source. The names and their order never change. The sender reports the window, the threshold and
-    /// the pacing rate. A model of the path is also reported as [`packet::Sample::Path`].
+    /// the pacing rate. A controller that models the path also reports its model, as [`packet::Sample::Path`].
     fn probe(&self, out: &mut Reading<'_>);
 }

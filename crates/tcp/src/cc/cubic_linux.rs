@@ -210,8 +210,8 @@ mod tests {
     fn reno_s_slope_is_never_raised_to_one() {
         let p = params();
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
-        // a window of 20 is cut to 14; the round trip is 10 ms. K = cbrt(6 / 0.4) = 2.47 s, so in 50 round trips, half a second,
-        // the curve hardly rises
+        // a window of 20 is cut to 14; the round trip is 10 ms. K = cbrt(6 / 0.4) = 2.47 s, so after 50 round trips,
+        // half a second, the curve is only at 20 - 0.4 * 1.97^3 = 17
         let mut w = Window { cwnd: 14.0, ssthresh: c.growth.reduce(BETA, 20.0) };
         assert_eq!(w.ssthresh, 14.0);
         rounds(&mut c, &mut w, 10, 50);
@@ -232,9 +232,9 @@ mod tests {
 
     #[test]
     fn the_rate_of_growth_changes_at_most_every_31_ms() {
-        // A trace of Linux 6.18 (tools/kernel), sampled every 0.5 ms: one flow behind a buffer of 5 packets at 10 Mbit/s, with RTTs of 4 to
-        // 11 ms. A reduction from 10 to 7 ended at 8086 ms. In the trace, some ACKs are for two segments, so the steps differ by up to
-        // two segments, or 2.4 ms
+        // A trace of Linux 6.18 (tools/kernel), sampled every 0.5 ms: one flow behind a buffer of 5 packets at
+        // 10 Mbit/s, with RTTs of 4 to 11 ms. A reduction from 10 to 7 ended at 8086 ms. In the trace, some ACKs are
+        // for two segments; here, each ACK is for one. So the times of the steps may differ by two segments, or 2.4 ms
         let p = params();
         let mut c = CubicLinux::new(&NoParams {}, &stack(&p));
         let mut w = Window { cwnd: 7.0, ssthresh: c.growth.reduce(BETA, 10.0) };

@@ -8,7 +8,8 @@
 //! congestion:  W_max = cwnd, or cwnd (1 + beta) / 2 if cwnd < W_max (fast convergence);  ssthresh = max(beta cwnd, 2)
 //! ```
 //!
-//! t does not advance while the window does not limit the sender: in idle periods, and until an ACK that may grow the window.
+//! t advances only while the window limits the sender. Idle periods are excluded, and so is the time in which the application
+//! sends less than the window.
 //!
 //! Source: RFC 9438 §4. C in segments/s^3, t in seconds, windows in segments.
 //! Departs: none known. `hystart` selects how slow start ends: by HyStart, by HyStart++ as RFC 9438 §4.10 recommends, by
@@ -283,7 +284,8 @@ mod tests {
             let mut now = Time(100_000_000_000);
             acks(&mut c, &mut w, &mut now, 3000, true);
             let before = w.cwnd;
-            // for 30 s, the application sends less than the window; then it may pause for 30 s, and sends less again for 50 ms
+            // for 30 s, the application sends less than the window. Then it pauses for `idle` seconds. Then it again
+            // sends less than the window, for 50 ms
             acks(&mut c, &mut w, &mut now, 30_000, false);
             if idle > 0 {
                 now += Duration::from_secs(idle);

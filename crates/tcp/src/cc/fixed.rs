@@ -6,8 +6,8 @@
 //! otherwise:      cwnd does not change
 //! ```
 //!
-//! The window is held at ssthresh. A program that drives the run may set the window and ssthresh from outside ([`crate::Steer`]).
-//! The program is then the real controller, and `fixed` holds the window between two settings. Unsuitable for the Internet.
+//! A program that drives the run may set the window and ssthresh from outside ([`crate::Steer`]). The program is then the
+//! real controller, and `fixed` holds the window between two settings. Unsuitable for the Internet.
 //!
 //! Source: RFC 5681 §3.1 for slow start.
 //! Departs: a loss lowers neither cwnd nor ssthresh. After a timeout, the window begins at one segment, as in every sender.

@@ -1,8 +1,8 @@
-//! An external controller, which a scenario names and the program that runs the scenario supplies (`packet::outside`).
+//! An external controller. The scenario names it, and the program that runs the scenario supplies it (`packet::outside`).
 //!
 //! ```text
 //! Control's calls --> Foreign --> Box<dyn ForeignController>     one for each end of a connection
-//!                        + the time of each call, and a timer, which the core's controllers lack
+//!                        + the time of each call, and a timer, which built-in controllers lack
 //! ```
 //!
 //! Source: none; users write their own controllers. Nothing here depends on the language of the controller.
@@ -79,8 +79,8 @@ pub trait ForeignController: Send + Sync {
     /// Processes an ACK that delivers data or reports a mark. If `s.rests` is true, the result is ignored unless
     /// [`Drive::converges`] is set in it.
     fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive;
-    /// Responds to congestion: sets ssthresh from `base`, a number of segments. If ssthresh stays infinite and the
-    /// sender reduces the window, ssthresh becomes the window.
+    /// Responds to congestion: sets ssthresh from `base`, a number of segments. If the result has an infinite ssthresh
+    /// and leaves the reduction to the sender, ssthresh is set to `cwnd`.
     fn on_congestion(&mut self, w: Window, now: Time, kind: Congestion, base: f64) -> Drive;
     /// Processes a timeout, before the window becomes one segment plus the data still in flight.
     fn on_rto(&mut self, _w: Window, _now: Time) {}
@@ -106,8 +106,8 @@ pub trait ForeignController: Send + Sync {
     }
     /// Reports the state: always the same values in the same order.
     fn probe(&self, _out: &mut Reading<'_>) {}
-    /// Returns a copy with the same state, for the clone of a run. A controller that cannot be copied reports the failure to its
-    /// factory, and returns an arbitrary controller.
+    /// Returns a copy with the same state, for the clone of a run. If copying fails, the controller reports the failure
+    /// to its factory, and returns any controller as a placeholder.
     fn copy(&self) -> AnyController;
 }
 

@@ -5,7 +5,7 @@
 //! the curve:        W_max -+ trunc(C |t - K|^3), t and K in whole 1024ths of a second
 //! ```
 //!
-//! Source: Ha, Rhee & Xu 2008, §3; RFC 9438 §4.2 and §4.3 before alpha is raised to 1.
+//! Source: Ha, Rhee & Xu 2008, §3; RFC 9438 §4.2 and §4.3, except that alpha is never raised to 1.
 
 use super::cubic_rfc::{Law, k};
 use packet::{Reading, Unit};

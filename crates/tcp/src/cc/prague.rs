@@ -153,7 +153,7 @@ impl Prague {
         !w.slow_start() && self.rounds >= self.transition
     }
 
-    /// Changes the window: by marks, for delivered segments, and by one segment towards W.
+    /// Applies an ACK: reduces W for marks, grows W for unmarked segments, and moves cwnd by one segment towards W.
     fn adjust(&mut self, w: &mut Window, s: &AckSample) {
         if let Some(before) = self.before_loss.take()
             && w.cwnd >= before
@@ -338,7 +338,7 @@ impl Control for Prague {
         }
         self.update_alpha(&w, s);
         self.pace(&w, s.in_flight as f64, s.now, s.srtt);
-        // the pacing rate follows the round-trip time also during the repair of a loss
+        // even while a loss is repaired, the pacing rate follows the round-trip time
         Drive { converges: true, ..self.drive(w) }
     }
 

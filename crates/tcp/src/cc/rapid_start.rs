@@ -10,7 +10,7 @@
 //! ```
 //!
 //! If a queue overflow caused all losses, the part of the flight that arrived is the amount that the path and its buffer hold.
-//! The recovery ends at beta times this amount, however much was lost.
+//! At the end of the recovery, the window is beta times this amount, however much was lost.
 //!
 //! Source: draft-kazuho-ccwg-rapid-start-02 §3.2, §3.3.
 //! Departs: segments are not paced over a full round trip (§3.1); with `paced`, the stack sends twice the window in a round
@@ -223,7 +223,7 @@ mod tests {
                 assert!((end - beta * arrived).abs() < 1e-6, "{beta} {lost}: {end}");
             }
             // a window that triples per round trip may grow to three times what the path holds, so up to 2 of 3
-            // segments may be lost. If even 9 of 10 are lost, the window is reduced only to beta / 3 of its size
+            // segments may be lost. Even if 9 of 10 are lost, the window is reduced only to beta / 3 of its size
             assert!((recovered(beta, 1, 9) - 300.0 * beta / 3.0).abs() < 1e-6);
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! an epoch begins with an ACK;  expected = floor(BtlBw * time since then);  extra = acked since then - expected
-//! an epoch ends when an ACK arrives and the data acknowledged before it is at most `expected`
+//! an epoch ends when an ACK arrives and the data acknowledged before this ACK is at most `expected`
 //! allowance = max of extra over the last 5 to 10 rounds
 //! ```
 //!

@@ -84,7 +84,7 @@ impl LongTerm {
         false
     }
 
-    /// Processes a timeout, which counts as a round with a loss. Returns the same as [`Self::on_ack`].
+    /// Processes a timeout, which counts as a round with a loss. The result means the same as that of [`Self::on_ack`].
     pub(super) fn on_rto(&mut self, in_probe_bw: bool) -> bool {
         if self.used {
             return self.keep(in_probe_bw);
@@ -93,7 +93,8 @@ impl LongTerm {
         false
     }
 
-    /// Keeps to the policer's rate. `round` is true if a round in ProbeBw has ended. Returns true after the last round.
+    /// Counts the rounds at the policer's rate. `round` is true if a round in ProbeBw has ended. Returns true after the
+    /// last round.
     fn keep(&mut self, round: bool) -> bool {
         self.rounds += u32::from(round);
         let done = self.rounds >= KEPT;
@@ -176,9 +177,9 @@ mod tests {
     #[test]
     fn two_intervals_at_one_rate_are_a_policer_for_48_rounds() {
         let mut l = LongTerm::default();
-        // in each round, ten segments are delivered and two are lost. Losses divided by deliveries are 51/256, which is
-        // above the limit of 50/256. The first loss begins an interval, in its first round. A loss in the fourth round ends this
-        // interval and begins the second
+        // in each round, ten segments are delivered and two are lost. The ratio, 2/10 = 51.2/256, is above the limit of
+        // 50/256. The loss in round 1 begins the first interval, and round 1 counts as a round of this interval. The
+        // loss in round 4 ends the first interval and begins the second
         for k in 1..=7 {
             round(&mut l, k, 2);
             assert_eq!(l.rate(), None, "round {k}");
@@ -203,8 +204,8 @@ mod tests {
         l.on_lost(5000);
         assert!(!l.on_rto(true));
         assert_eq!((l.bw, l.rounds, l.rate()), (1e6, 0, None));
-        // segments count as lost after a timeout even if no ACK reports them: 5 of 10 segments per round. The rate is
-        // the same
+        // losses count even if no ACK reports them: in each round, 10 segments are delivered, and 5 are reported only
+        // to `on_lost`. The second timeout ends the second interval, which has the same rate
         for k in 4..=6 {
             l.on_lost(5000);
             round(&mut l, k, 0);

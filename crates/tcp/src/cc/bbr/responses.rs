@@ -61,7 +61,7 @@ impl Control for Bbr {
         self.idle_restart &= s.delivered == 0;
         self.set_pacing_rate(&w, s);
         self.set_cwnd(&mut w, s);
-        // rates are also low on the ACK that ends ProbeRtt
+        // the ACK that ends ProbeRtt also has a low delivery rate
         let d = self.drive(w);
         Drive { probing_delay: d.probing_delay || probed, ..d }
     }
@@ -76,7 +76,7 @@ impl Control for Bbr {
         self.long_term.on_lost(s.bytes);
     }
 
-    /// Starts a round, and restarts the detection of a full pipe.
+    /// Restarts the detection of a full pipe. The next ACK passes the timeout to the detection of a policer.
     fn on_rto(&mut self, _: Window) {
         self.previous = State::Loss;
         self.full_pipe.bw = 0.0;

@@ -90,8 +90,8 @@ fn the_gains_of_a_cycle_average_one() {
     let (mut b, mut w) = run(200, 10_000);
     let mut seen = [false; 8];
     for k in 201..400 {
-        // 30 segments are in flight. This is more than a probing phase aims for (22 segments: 1.25 BDP plus `quanta`),
-        // so the probing phase also ends after RTprop
+        // 30 segments are in flight. A probing phase aims for only 22 (1.25 BDP plus `quanta`), so it ends after
+        // RTprop, as the other phases do
         let mut a = ack(Time(10_000_000 + k * 1_000_000), k * 1000, 30_000, 10_000);
         a.lost = 0;
         step(&mut b, &mut w, &a);
@@ -157,8 +157,9 @@ fn a_round_trip_not_seen_for_ten_seconds_is_probed_for() {
     assert!(w.cwnd >= before, "{} {before}", w.cwnd);
 }
 
-/// The application writes nothing for 12 s, so the minimum RTT of 10 ms, measured at 11 ms, is out of date. `app_limited` is
-/// true if the sender has recorded that it had nothing to send. Returns BBR after the first ACK.
+/// Simulates a pause of 12 s in which the application writes nothing. The minimum RTT of 10 ms, measured at 11 ms, is
+/// then out of date. `app_limited` is true if the sender has recorded that it had nothing to send. Returns BBR after
+/// the first ACK that follows the pause.
 fn after_a_pause(app_limited: bool) -> (Bbr, Window) {
     let (mut b, mut w) = run(200, 10_000);
     let silence = Silence { now: Time(12_210_000_000), idle: Duration::from_secs(12), app_limited };
@@ -232,8 +233,9 @@ fn a_draining_phase_counts_the_data_in_flight_before_losses() {
     let (mut b, mut w) = run(200, 10_000);
     b.mode = Mode::ProbeBw(1);
     b.phase_at = Time(300_000_000);
-    // 19 segments were in flight before this ACK, which delivers one and reports five as lost. The draining phase aims for a BDP
-    // of 10 segments plus `quanta`, which makes 16. 19 segments are more, so it does not end yet, although 13 are left
+    // 19 segments were in flight before this ACK, which delivers one and reports five as lost. The draining phase aims
+    // for a BDP of 10 segments plus `quanta`, which makes 16. 19 is more than 16, so the phase does not end yet,
+    // although only 13 segments are now in flight
     let mut a = ack(Time(301_000_000), 201_000, 13_000, 10_000);
     (a.flight_before, a.lost) = (19_000, 5_000);
     step(&mut b, &mut w, &a);
@@ -256,8 +258,9 @@ fn probe_rtt_keeps_the_largest_window_saved_before() {
 
 #[test]
 fn a_runt_may_have_waited_for_a_delayed_ack() {
-    // 12 s after the minimum RTT, which is out of date, an ACK of a single segment of 100 bytes has an RTT of 50 ms. The receiver may
-    // have delayed it. A full segment with the same RTT is a new minimum
+    // at 12 s, the minimum RTT is out of date. An ACK of a single segment of 100 bytes has an RTT of 50 ms, but the
+    // receiver may have delayed this ACK, so the minimum stays. An ACK of a full segment with the same RTT sets a new
+    // minimum
     for (bytes, expected) in [(100, 10_000), (1000, 50_000)] {
         let (mut b, mut w) = run(200, 10_000);
         let mut a = ack(Time(12_000_000_000), 200_000 + bytes, 0, 50_000);

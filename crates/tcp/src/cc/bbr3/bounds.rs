@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! probing:      more than 2 % of the flight lost:  inflight_longterm = max(inflight at 2 % lost, 0.7 min(bdp, cwnd))
-//! UP, at the bound:  inflight_longterm += 1 segment per max(cwnd / 2^n, 1 segment) acknowledged, n = 0, 1, 2, ... by round
+//! UP, at the bound:  inflight_longterm += 1 segment per max(cwnd / 2^n, 1 segment) acknowledged;  n = 0 at first, +1 per round
 //! not probing:  after a round with a loss:  bw_shortterm = max(bw_latest, 0.7 bw_shortterm), inflight_shortterm likewise
 //! cap of cwnd:  inflight_longterm, 15 % less in CRUISE and ProbeRTT;  also inflight_shortterm;  at least 4 segments
 //! ```

@@ -1,5 +1,5 @@
-//! The response of the Linux form to CE marks. It applies if ACKs report the number of marks and the round trip is at most 5
-//! ms.
+//! The response of the Linux form to CE marks. It applies if ACKs report the number of marks, while the minimum round-trip
+//! time is at most 5 ms.
 //!
 //! ```text
 //! once a round:  ratio = marked bytes / delivered bytes;  alpha += (ratio - alpha) / 16,  alpha is 1 at first
@@ -8,7 +8,7 @@
 //! always:        inflight_longterm does not rise while ratio > 1/2
 //! ```
 //!
-//! A round in which no ACK counts (no data delivered, or round trips above 5 ms) has no ratio. Such a round changes
+//! A round in which no ACK counts (no data delivered, or a minimum RTT above 5 ms) has no ratio. Such a round changes
 //! neither alpha nor the count of consecutive rounds with ratio >= 1/2, as in google/bbr (bbr_update_ecn_alpha).
 //!
 //! Source: google/bbr v3 (ecn_alpha_gain, ecn_factor, ecn_thresh, full_ecn_cnt, ecn_max_rtt). google/bbr enables this response by a
@@ -22,9 +22,9 @@ const FACTOR: f64 = 1.0 / 3.0;
 /// Share of marked bytes in a round above which a probe ends.
 const THRESH: f64 = 0.5;
 /// Startup ends after this number of consecutive rounds in which the share of marks is at least [`THRESH`]. A round is
-/// skipped if none of its ACKs counts, for example because the RTT is above [`MAX_RTT`].
+/// skipped if none of its ACKs counts, for example because the minimum RTT is above [`MAX_RTT`].
 const FULL_ROUNDS: u32 = 2;
-/// Maximum RTT at which marks count, microseconds.
+/// Marks count only while the minimum RTT is at most this value, microseconds.
 const MAX_RTT: u32 = 5_000;
 
 /// The marks counted in the current round, and the state derived from the marks of earlier rounds.
@@ -117,7 +117,7 @@ mod tests {
             half.end_round();
             assert_eq!((half.too_high(), half.full()), (false, n == 2));
         }
-        // marks do not count at round trips above 5 ms
+        // marks do not count if the minimum RTT is above 5 ms
         m.on_ack(&AckSample { ce_bytes: 750, ..s }, Some(5_001));
         m.end_round();
         assert!(!m.in_round());

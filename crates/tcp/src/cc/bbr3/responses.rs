@@ -150,8 +150,8 @@ impl Control for Bbr3 {
         self.drive(w, cwnd)
     }
 
-    /// OnEnterFastRecovery(): saves the window. Also called as the first half of OnEnterRTO(), before `on_rto`. In both
-    /// cases, `on_lost` has already reported the losses.
+    /// OnEnterFastRecovery(): saves the window. Also called for a timeout, before `on_rto`. When a fast recovery
+    /// begins, `on_lost` has already reported the losses. After a timeout, `on_lost` reports them later.
     fn on_congestion(&mut self, w: Window, _: Congestion, _: f64) -> Drive {
         let cwnd = w.cwnd * self.mss;
         self.save_cwnd(cwnd);

@@ -220,8 +220,8 @@ fn the_pacing_rate_follows_the_round_trip_while_the_window_rests() {
         let s =
             AckSample { now: Time(MS), segments: 1, credit: 1.0, ecn: true, rests: true, srtt, ..AckSample::default() };
         let d = c.on_ack(w, &s);
-        // the sender applies the result, although the window rests. The window is unchanged; 10 segments of 1500 bytes
-        // leave per round trip
+        // the sender applies the result although `rests` is set. The window is unchanged, and the pacing rate is 10
+        // segments of 1500 bytes per round trip
         assert!(d.converges && (d.cwnd, d.ssthresh) == (10.0, 10.0));
         let rate = d.pacing_rate.unwrap();
         assert!((rate * ms as f64 / 1000.0 - 15_000.0).abs() < 1e-6, "{rate}");
