@@ -21,8 +21,9 @@ group! {
         pub every_timeout_reduces: bool = false,
         /// Measured round-trip times are rounded to multiples of the clock granularity G, but to at least one G (ns-2).
         pub quantise_rtt: bool = false,
-        /// Every ACK gives a round-trip sample, even a duplicate. The receiver echoes the newest time stamp received, even of a
-        /// segment out of order (ns-2's sinks), instead of the one that RFC 7323 §4.3 selects. Needs `timestamps`.
+        /// Every ACK gives a round-trip sample, even a duplicate. The receiver echoes the newest time stamp received,
+        /// even that of a segment out of order (ns-2's sinks), instead of the time stamp that RFC 7323 §4.3 selects.
+        /// Needs `timestamps`.
         pub rtt_from_every_ack: bool = false,
         /// A round trip below SRTT raises RTTVAR by only an eighth of the amount by which a round trip above SRTT raises it.
         /// Source: Linux's estimator, which ns-2's Agent/TCP/Linux also uses.
@@ -33,8 +34,9 @@ group! {
         /// Every ACK restarts the retransmission timer, even a duplicate (ns-2's Agent/TCP/Linux), instead of only ACKs of new
         /// data (RFC 6298 §5.3).
         pub any_ack_restarts_timer: bool = false,
-        /// Quick ACKs resume (Linux): `quick_acks` ACKs leave at once after a duplicate segment, and after a pause longer than
-        /// the RTO (known from send times, even without time stamps). After a CE mark that begins an echo, two ACKs leave at once.
+        /// Quick ACKs resume (Linux): `quick_acks` ACKs leave at once after a duplicate segment, and after the peer has
+        /// paused for longer than the RTO. (The pause is measured from send times, even without `timestamps`.) After a
+        /// CE mark that begins an echo, two ACKs leave at once.
         pub quick_acks_return: bool = true,
         /// A segment with CWR is acknowledged at once, because its sender's window may be one segment (Linux since 4.19).
         pub ack_cwr: bool = true,

@@ -9,7 +9,7 @@ group! {
     /// Sizes on the wire.
     pub struct WireParams {
         /// Maximum payload of a segment, bytes. The MSS option of a SYN does not subtract TCP options, so with
-        /// `timestamps` it is 12 bytes larger. It limits the payload and options together of each of the peer's
+        /// `timestamps` it is 12 bytes larger. It limits the sum of payload and options in each of the peer's
         /// segments. Source: RFC 9293 §3.7.1.
         pub mss: u32 = 1448,
         /// Bytes of the IP and TCP headers without options: 40 for IPv4.
