@@ -46,7 +46,7 @@ fn same(a: &PacketMeta, b: &PacketMeta) -> bool {
     a.flow == b.flow && a.flags.has(Flags::REVERSE) == b.flags.has(Flags::REVERSE)
 }
 
-/// Returns true if `new` contains all information of `old`, which is an older ACK of the same flow.
+/// Returns true if `old` is a pure ACK whose information is all contained in `new`, a newer ACK of the same flow.
 #[inline]
 fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
     if !old.flags.has(Flags::PURE_ACK) || old.flags.any(SAYS_MORE) {

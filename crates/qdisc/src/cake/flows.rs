@@ -1,8 +1,8 @@
 //! The queues of a tin: the queue that a packet joins, and the order of service.
 //!
 //! ```text
-//! place     the place given by the hash, if this flow already uses it; otherwise, in the set of 8 places around it, the place of
-//!           this flow or a free one; if there is none, the place given by the hash, shared with other flows
+//! place     the place given by the hash, if this flow already uses it; otherwise another place of the same set of 8:
+//!           the flow's own or a free one; if there is none, the place given by the hash, shared with other flows
 //! sparse    a flow new to the tin: served before the bulk flows, for one turn         (DRR++)
 //! bulk      any other flow with packets: served in turn                               (DRR++)
 //! decaying  an empty flow whose law has not come to rest yet: each dequeue visits one
@@ -11,9 +11,9 @@
 //! this way, or, if it is empty, waits in the bulk list for a new packet.
 //! ```
 //!
-//! Only bulk flows count towards their hosts' load, so a sparse flow's first turn is free. If one host has sixty bulk flows, each
-//! gets a sixtieth of a quantum per turn. A packet may then need many rounds, so the code computes the number of rounds instead of
-//! iterating.
+//! Only bulk flows count towards their hosts' load, so a flow in its first turn does not reduce the shares of other
+//! flows. If one host has sixty bulk flows, each gets a sixtieth of a quantum per turn. A packet may then need many
+//! rounds, so the code computes the number of rounds instead of iterating.
 //!
 //! Source: Piece of CAKE; Linux's sch_cake.c (facts only); RFC 8290 for DRR++.
 //! Departs: a share of a quantum keeps its fraction of a byte (CAKE rounds it up or down at random).

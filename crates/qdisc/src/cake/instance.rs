@@ -43,7 +43,7 @@ pub struct Cake {
     memory: u64,
     pub(super) total: Backlog,
     salt: Option<u32>,
-    /// The tin that had the last turn.
+    /// The tin that has the turn in the round robin among tins. Used only if CAKE has no shaper.
     current: usize,
     /// Time from which the shaper allows the next packet. It is set if the last dequeue sent nothing because this time
     /// had not been reached yet.

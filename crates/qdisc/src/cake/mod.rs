@@ -6,22 +6,23 @@
 //!                  |             +-- tin                                       +
 //!                  +-- hash, 8 ways; ACK filter; over the limit: drops the head of the longest queue
 //!
-//! next tin     shaped: among tins with active queues, the last whose clock is due, or, if none is due, the one whose clock is
-//!              earliest;  unlimited: deficit round robin with the tins' weights
-//! tin's clock  after sending n bytes: next < now: next += n / threshold;  otherwise: next = max(next, now + n / threshold)
+//! next tin     shaped: the last tin whose clock is due; if none is due, the tin whose clock is earliest
+//!              unlimited: deficit round robin with the tins' weights;  both skip tins without active queues
+//! tin's clock  after sending n bytes, if next < now: next += n / threshold
+//!                                     otherwise: next = max(next, now + n / threshold)
 //! over target  sojourn > target and > 4 mtu_time, and in ingress mode > 2 mtu_time x bulk flows of the tin
 //! ```
 //!
-//! With `bandwidth`, the discipline shapes: even if the link is free, it sends nothing before its clock is due.
-//! [`QueueDiscipline::next_wake`] returns the time at which the clock is due. The discipline is in `instance`, and each
-//! mechanism has its own file: `overhead`, `shaper`, `tins`, `flows` (whose lists are in `lists`), `hosts`,
-//! `ack_filter`; the law is COBALT (`law/cobalt.rs`). `mq` has several instances that share a rate.
+//! With `bandwidth`, the discipline shapes: even if the link is free, it sends nothing before the shaper's clock is
+//! due. [`QueueDiscipline::next_wake`] returns the time at which this clock is due. The discipline is in `instance`,
+//! and each mechanism has its own file: `overhead`, `shaper`, `tins`, `flows` (whose lists are in `lists`), `hosts`,
+//! `ack_filter`. The law is COBALT (`law/cobalt.rs`). `mq` runs several instances that share a rate.
 //!
 //! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux's sch_cake.c (facts
 //! only).
-//! Departs: the memory limit counts bytes on the wire; Linux counts the memory of its packet buffers, about 50 % more. `limit`
-//! counts packets; CAKE has only a memory limit. Not modelled: `autorate-ingress`, `nat`, `fwmark`. The host splits
-//! packets of several segments (`split-gso`).
+//! Departs: the memory limit counts bytes on the wire; Linux counts the memory of its packet buffers, about 50 % more.
+//! `limit` is a second limit; CAKE has only a memory limit. Not modelled: `autorate-ingress`, `nat`, `fwmark`. Packets
+//! of several segments are split before they reach the discipline (`split-gso`).
 
 mod ack_filter;
 mod flows;

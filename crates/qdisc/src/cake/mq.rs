@@ -7,14 +7,14 @@
 //!            active = 1 + other instances that hold packets, or have sent a packet since this instance last counted
 //! ```
 //!
-//! So a new instance has the full rate until its first count, and the others keep their rates until their next count.
-//! Limits apply to each instance.
+//! An instance has the full rate until its first count. When another instance becomes active or idle, the rate of an
+//! instance does not change until its next count. Limits apply to each instance.
 //!
 //! Source: J. Koeppeler, T. Hoiland-Jorgensen, "net/sched: sch_cake: share shaper state across sub-instances of cake_mq", version 3
 //! of the patch, 30 November 2025 (facts only); it is part of Linux 7.0.
-//! Departs: Linux also sets the clock of the tin that had the last turn to the instance's rate. If a device is configured for it
-//! (XPS), Linux chooses the transmit queue by processor; here the hash decides. An instance without packets does not count the active
-//! instances.
+//! Departs: Linux also sets the rate of the tin that had the last turn to the instance's rate. With XPS, Linux chooses
+//! the transmit queue by processor; here, a hash always chooses it. In this model, an instance without packets
+//! does not count the active instances.
 
 use super::instance::{Cake, report, sum};
 use super::params::CakeParams;

@@ -1,7 +1,7 @@
 //! CAKE's overhead compensation: the bytes that a packet costs on the line.
 //!
 //! ```text
-//! n = max(bytes of the IP packet + overhead, mpu)                raw: n = max(the packet's size, mpu)
+//! n = max(bytes of the IP packet + overhead, mpu)     without `overhead` (raw): n = max(the packet's size, mpu)
 //! atm   ceil(n / 48) x 53        ptm   n + ceil(n / 64)          none   n
 //! ```
 //!

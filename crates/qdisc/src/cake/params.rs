@@ -124,7 +124,7 @@ impl CakeParams {
         self.memory_limit.unwrap_or_else(own)
     }
 
-    /// Resolves the overhead compensation.
+    /// Computes the overhead compensation from the parameters.
     pub(crate) fn compensation(&self) -> Overhead {
         let add = self.overhead.map_or(0, |o| i64::from(o) - i64::from(self.header));
         Overhead { add, mpu: u64::from(self.mpu), framing: self.framing }

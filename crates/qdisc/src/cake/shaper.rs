@@ -11,7 +11,8 @@
 //! clock, so a late timer loses no capacity. The failsafe clock lets packets leave at two thirds of the rate or more, however many
 //! packets are dropped.
 //!
-//! Source: tc-cake(8); Linux's sch_cake.c (facts only).   Units: ns with 32 fractional bits, so that rounding does not accumulate.
+//! Source: tc-cake(8); Linux's sch_cake.c (facts only).   Units: ns with 32 fractional bits, so that rounding
+//! errors do not accumulate.
 
 use units::{BitRate, Duration, Time};
 

@@ -1,4 +1,4 @@
-//! The tables of a tin, for its queues and its hosts: 1024 places in one array.
+//! A table of 1024 places in one array, for the queues or the hosts of a tin.
 //!
 //! ```text
 //! place     h mod 1024          set     the eight places whose numbers differ only in the lowest three bits

@@ -6,8 +6,8 @@
 //! diffserv4     0 best effort 1, 1024     1 bulk 1/16, 64     2 video 1/2, 512     3 voice 1/4, 256
 //! diffserv8     tin i: (7/8)^i, 256 (7/8)^i, by RFC 4594's classes         precedence: the same, by the upper three bits
 //!
-//! quantum   clamp(rate / 4096, 300, 1514) bytes         1514 without a rate
-//! target    max(1.5 mtu_time, target)                   mtu_time = 1514 bytes at the tin's rate
+//! quantum   clamp(rate in B/s / 4096, 300, 1514) bytes     1514 without a rate
+//! target    max(1.5 mtu_time, the parameter `target`)      mtu_time = time of 1514 bytes at the tin's rate
 //! interval  max(rtt + (target - the parameter `target`), 2 target)
 //! ```
 //!
