@@ -3,14 +3,14 @@
 //! ```text
 //!   arrivals   something queued            avg <- (1 - w) avg + w q        on an arrival of the class
 //!              nothing queued since t      avg <- (1 - w)^m avg,           m = (now - t) / s
-//!   time       avg <- q + (avg - q) (1 - w)^m    m = (since q changed) / s, on every event of the class
+//!   time       avg <- q + (avg - q) (1 - w)^m    m = (time since the last update) / s, on every event of the class
 //! ```
 //!
 //! `q` is the occupancy, `w` the weight of a sample, and `s` the transmission time of a typical packet. With
 //! `arrivals`, an idle time counts as m samples of zero. This number of samples suits a class that fills the link
-//! alone. For a class that sends fewer packets per second, m is too high, so the mean queue of the class exceeds its
-//! threshold. For a class that sends more and smaller packets, m is too low, so the mean queue stays below the
-//! threshold. With `time`, the average is over time, independently of arrivals.
+//! alone. For a class that sends fewer packets per second, m is too high: the average is too low, so the mean queue of
+//! the class exceeds its threshold. For a class that sends more and smaller packets, m is too low: the average is too
+//! high, so the mean queue stays below the threshold. With `time`, the average is taken over time, not over arrivals.
 //!
 //! Source: Floyd & Jacobson 1993 §4 (`arrivals`); `time` is ours.
 //! Departs: after the decay for an idle time, ns-2, ns-3 and ALTQ also add the current sample, 0.
@@ -40,8 +40,9 @@ pub(crate) struct Average {
     w: Weight,
     sampling: Sampling,
     avg: f64,
-    /// Occupancy since `since`.
+    /// Current occupancy.
     q: f64,
+    /// Time at which `q` was last set, or at which [`Average::elapse`] was last called, whichever is later.
     since: Time,
 }
 
@@ -55,8 +56,8 @@ impl Average {
         self.avg
     }
 
-    /// Updates the average on an arrival, and returns the average. Each sample is the occupancy that the last call of
-    /// [`Average::now_queued`] set. `packet` is the size of a typical packet in bytes.
+    /// Updates the average on an arrival, and returns the average. The sample is `q`, the occupancy before the arrival.
+    /// `packet` is the size of a typical packet in bytes.
     pub(crate) fn arrival(&mut self, now: Time, link: &LinkView, packet: u64) -> f64 {
         if self.sampling == Sampling::Arrivals && self.q > 0.0 {
             self.avg += self.w.get() * (self.q - self.avg);
@@ -89,8 +90,8 @@ impl Average {
             let m = now.since(self.since).secs() / link.rate.time_for(packet).secs().max(1e-9);
             self.avg = self.q + (self.avg - self.q) * self.w.rest(m);
         }
-        // sets `since`, so that the next call does not count the same time again. After an arrival that is dropped,
-        // `now_queued`, which also sets `since`, is not called
+        // sets `since`, so that the next call does not count the same time again. `now_queued` sets `since` too, but is
+        // not called after an arrival that is dropped
         self.since = now;
     }
 }

@@ -8,15 +8,17 @@
 //!                         while it waits for clear_c: deficit <- min(deficit, quantum_c + head)
 //!                         an arrival at its empty queue: clear_c <- max(clear_c, now - burst)
 //!                         rate changes from r to r': clear_c <- now + (clear_c - now) r / r'
+//!   burst                 time that two packets of 1500 B take at share_c * rate
 //!   round                 time in which the link sends all quanta, and the largest packet once per class
 //! ```
 //!
 //! With `borrow` (the default), a class may also use capacity that the other classes leave unused, so the link is never
 //! idle while such a class has packets. Without `borrow`, a class gets its share and no more. While its queue is empty,
 //! it may accumulate the credit of a burst. While it has packets, it may also accumulate the credit of a round, because
-//! it waits up to a round for the turns of the other classes. Its clock, clear_c, runs at the link's sustained rate. If
-//! the link is slower than this rate, the clock never delays the class, and the deficits divide the link. Each class's
-//! queue drops at its tail, or early by RED on its own occupancy.
+//! it waits up to a round for the turns of the other classes. Its clock, clear_c, runs at the class's share of the
+//! link's sustained rate. If the link is slower than its sustained rate while all classes have packets, the deficits
+//! divide the link, and the clock delays no class. Each class's queue drops at its tail, or early by RED on its own
+//! occupancy.
 //!
 //! Source: Parris, Jeffay & Smith, MMCN 1999 (queues per class with weighted round robin, which is the upper bound in
 //! the paper's comparison); Shreedhar & Varghese 1995 for the scheduler.
@@ -202,9 +204,9 @@ impl Leaf {
         self.clear = self.clear.max(Time(now.0.saturating_sub(most.0)));
     }
 
-    /// Adapts `clear` of a class that may not borrow to a new rate of the link, which is `1 / factor` times the
-    /// previous rate. The class's credit or debt is a number of bytes, which stays the same, so the time that it takes
-    /// is multiplied by `factor`.
+    /// Adapts `clear` of a class that may not borrow when the link's rate changes. `factor` is the old rate divided by
+    /// the new rate. The class keeps its credit or debt in bytes, so the time that these bytes take is multiplied by
+    /// `factor`.
     fn rescale(&mut self, factor: f64, now: Time) {
         let scaled = |span: Duration| Duration((span.0 as f64 * factor) as u64);
         self.clear = if self.clear > now {
@@ -229,7 +231,7 @@ pub struct Cbq {
     quanta: u64,
     /// Size of the largest packet so far, in bytes.
     largest: u64,
-    /// The link's rate for which the times `clear` hold; zero before the first packet.
+    /// The link's rate with which `clear` of each class was computed; zero before the first packet.
     rate: BitRate,
     /// The earliest time at which a waiting class may send. It is set if the last dequeue sent nothing although packets
     /// wait.

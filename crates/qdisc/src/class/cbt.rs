@@ -14,7 +14,7 @@
 //! Source: Parris, Jeffay & Smith, MMCN 1999.
 //! Departs: the paper gives the weight of the average only for the TCP class; the other classes use RED's 0.002 by default. While
 //! a class has nothing queued, its average decays with every packet time that passes, like the average of an idle RED queue;
-//! without this it would stay constant.
+//! without this decay, the average would stay constant.
 
 use super::active::Active;
 use super::average::Sampling;

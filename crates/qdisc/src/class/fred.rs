@@ -9,7 +9,8 @@
 //!   otherwise, at avg >= max_th:           two_packets: accept;  drop_all: drop
 //! ```
 //!
-//! avg is updated on accepted arrivals, on departures and on an arrival at an empty queue, but not on drops.
+//! avg is updated when a packet is accepted, when a packet departs, and when a packet arrives at an empty queue. An
+//! arrival at a non-empty queue that is dropped does not update it.
 //!
 //! Source: Lin & Morris, SIGCOMM 1997.
 //! Departs: the sources disagree on the case avg >= max_th, so both readings are offered ([`ManyFlows`]).

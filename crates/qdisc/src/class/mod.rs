@@ -1,4 +1,5 @@
-//! Disciplines that keep counts for each class or active flow in one FIFO, or in one queue per class (MMCN 1999).
+//! Disciplines that keep counts for each class or each active flow (MMCN 1999). Packets wait in one FIFO or in one
+//! queue per class.
 //!
 //! | name | queues | counts | controls |
 //! |---|---|---|---|

@@ -1,7 +1,8 @@
 //! The state of one class: its backlog, its average occupancy, and counts of its packets by fate.
 //!
 //! ```text
-//!   RED   p_b = max_p (avg - min_th) / (max_th - min_th)     p_a = p_b / (1 - count p_b)     drop p_a;  avg >= max_th: drop all
+//!   RED   p_b = max_p (avg - min_th) / (max_th - min_th)     p_a = p_b / (1 - count p_b)
+//!         drop with probability p_a;  avg >= max_th: drop all
 //! ```
 //!
 //! Source: Floyd & Jacobson 1993 §4 (RED as of 1998: without gentle mode and without `wait`).
