@@ -3,24 +3,26 @@
 //! ```text
 //! arrival    ECT(1), CE (ecn_mask) or a code point of l_dscp: L;  all others: C;   one limit for both queues
 //! tupdate    p' is updated from the longer of the two heads' sojourn times (see `pi2`)
-//! turn       L is served first, except for C's share while both queues have packets (see `turns`)
+//! turn       L is served first, but while both queues have packets, C gets its share (see `turns`)
 //! C's head   with probability p_C = p'^2: mark, or drop if it cannot be marked
 //! L's head   linux: with probability k p': mark;  then, if its sojourn time > step_thresh: mark (both marks may be counted)
 //!            rfc9332: with probability max(ramp, k p'): mark
-//! overload   if k p' > 1 (rfc9332: k p' >= 1): L drops with probability p_C and marks all others; C drops regardless of ECN
+//! overload   if k p' > 1 (rfc9332: k p' >= 1): L drops with probability p_C and marks the rest; C only drops
 //! ```
 //!
 //! `p'` is the base probability, which the PI controller updates, and `k` is the coupling factor.
 //!
-//! If a packet of L should be marked but is not ECN-capable, Linux drops it; in rfc9332, C's law applies to it instead (RFC 9332
-//! §2.5.1.1), and an ECT(1) packet in C is marked with k p'. In Linux, a packet that is in L because of its code point alone is
-//! subject to L's law (Linux's class 1), or with `l_dscp_exempt` to no law (class 2).
+//! A packet may be in L because of its code point alone. In Linux, L's law applies to such a packet (Linux's class 1),
+//! and drops it if it should be marked but is not ECN-capable. In rfc9332, C's law applies to it, unless it is ECT(1)
+//! (RFC 9332 §2.5.1.1). With `l_dscp_exempt`, no law applies to it (Linux's class 2). An ECT(1) packet may be in C:
+//! rfc9332 marks it with probability k p', and Linux applies C's law to it.
 //!
 //! Source: RFC 9332 §2, Appendix A; Linux sch_dualpi2 6.17; tc-dualpi2(8).   Units: bytes on the wire.
-//! Departs: the ramp uses the departing packet's sojourn time and L's length including that packet, as in the RFC's text; its
-//! pseudo-code measures after removal. An empty queue accepts a packet even if rfc9332's limit has no room for a full-size packet.
-//! `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet buffers. No updates run while both queues
-//! are empty and p' is 0: they would change nothing. The host splits packets of several segments (split_gso).
+//! Departs: the ramp uses the departing packet's sojourn time and L's length including that packet, as in the RFC's
+//! text; its pseudo-code measures after removal. An empty queue accepts a packet even if rfc9332's limit has no room
+//! for a full-size packet. `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet
+//! buffers. No updates run while both queues are empty and p' and the last delay are 0, because they would change
+//! nothing. Packets of several segments are split before they reach the discipline (split_gso).
 
 use super::params::{Dualpi2Params, Native};
 use super::{Pi2, Recur, Turns};
@@ -302,7 +304,7 @@ impl QueueDiscipline for Dualpi2 {
         self.l.fifo.backlog().plus(self.c.fifo.backlog())
     }
 
-    /// Reports the state under tc's names (`tc -s qdisc show`); p_c and p_cl are RFC 9332's.
+    /// Reports the state under tc's names (`tc -s qdisc show`); the names p_c and p_cl are from RFC 9332.
     fn probe(&self, out: &mut Reading<'_>) {
         let [delay_l, delay_c] = self.heads(out.now());
         let p = self.pi.p();

@@ -6,9 +6,9 @@
 //!                        +--- C queue: marks and drops with p'^2 --+
 //! ```
 //!
-//! L is the short queue, and C the other. One controller computes a probability, p', from the delay. The coupling derives a
-//! signal for each queue from p' (k is the coupling factor), so that flows of both kinds get about equal shares of the bandwidth.
-//! The queues separate delay, not bandwidth.
+//! L is the short queue, and C is the other. One controller computes a probability, p', from the delay. The coupling
+//! derives a signal for each queue from p' (k is the coupling factor), so that flows of both kinds get about equal
+//! shares of the bandwidth. Each queue has its own delay, but both share the bandwidth of the link.
 //!
 //! Source: RFC 9332.
 

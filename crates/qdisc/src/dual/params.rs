@@ -177,8 +177,9 @@ impl Dualpi2Params {
         self.memory_limit.or(implied).map(Limit::Bytes)
     }
 
-    /// Returns the same parameters without `rtt_max`: the keys that it determines, for which tc has keywords, get
-    /// explicit values. With variant linux, the gains are those with which the kernel works.
+    /// Returns equivalent parameters without `rtt_max`. If the values of `tupdate`, `alpha` and `beta` follow from it,
+    /// they are set explicitly, because tc has keywords for them. With variant linux, gains that are set are rounded as
+    /// in the kernel.
     pub(crate) fn explicit(&self) -> Self {
         let mut explicit = self.clone();
         if explicit.rtt_max.take().is_some() || !self.is_linux() {

@@ -3,20 +3,20 @@
 //! ```text
 //! every tupdate   p' <- p' + alpha (qdelay - target) + beta (qdelay - qdelay_old), bounded to [0, 1]
 //! classic         p_C  = p'^2          scalable   p_CL = k p'          overload   k p' > 1 (RFC 9332: k p' >= 1)
-//! recur(p)        count <- count + p;  if count > 1: count <- count - 1, and hit
+//! recur(p)        count <- count + p;  if count > 1: count <- count - 1, and the draw is a hit
 //! ```
 //!
 //! [`Base::Integer`] is Linux's arithmetic: p' in units of 2^-32, gains per 64 ns; divisions discard the remainder.
 //!
 //! Source: RFC 9332 §2 and Appendix A; De Schepper et al., CoNEXT 2016 (PI2); Linux sch_dualpi2 6.17.
-//! Departs: Linux's draw hits with probability (p' + 1) / 2^32, with p' in units of 2^-32, so it may hit even at p' = 0; our
-//! draw never does.
+//! Departs: Linux's draw hits with probability (p' + 1) / 2^32, with p' in units of 2^-32, so it may hit even if p'
+//! is 0. Our draw never hits if p' is 0.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Rng};
 
-/// Linux's gains apply to delays in units of this many ns.
+/// Unit of the delays that Linux multiplies by its gains, ns.
 const GAIN_UNIT: u64 = 64;
 /// Linux's gains are integers in units of 1/256 Hz, so a gain in 1/s is multiplied by this factor.
 const GAIN_SCALE: f32 = 256.0;
@@ -55,7 +55,7 @@ pub(crate) enum Base {
 }
 
 impl Base {
-    /// Creates Linux's arithmetic from gains in 1/s, which [`kernel_gain`] rounds down.
+    /// Creates Linux's arithmetic from gains in 1/s, which are rounded down as in Linux (see [`linux_gain`]).
     pub(crate) fn integer(alpha: f64, beta: f64) -> Self {
         Self::Integer { p: 0, alpha: linux_gain(alpha), beta: linux_gain(beta) }
     }
@@ -69,8 +69,8 @@ impl Base {
     }
 }
 
-/// Converts a gain in 1/s to Linux's unit, 1/256 Hz. Like tc, it rounds the gain to an f32 and then discards the fraction. So
-/// the errors of an f64 do not matter: a computed gain a little below a multiple of 1/256 counts as that multiple.
+/// Converts a gain in 1/s to Linux's unit, 1/256 Hz, rounded down. Like tc, it first rounds the gain to an f32. So a
+/// gain that is slightly below a multiple of 1/256 only because of a rounding error of f64 counts as that multiple.
 ///
 /// Source: iproute2 tc/q_dualpi2.c (facts).
 fn kernel_units(per_second: f64) -> u32 {
@@ -226,11 +226,11 @@ mod tests {
         // / 4 / 10^9 = 879.4, both rounded down.
         let base = Base::integer(41.0 / 256.0, 819.0 / 256.0);
         assert_eq!(base, Base::Integer { p: 0, alpha: 44, beta: 879 });
-        // tc truncates gains: 0.16 = 40.96/256 gives 40, so 40 (2^32 - 1) / 4 / 10^9 = 42.95, and 9.6 = 2457.6/256 gives 2457, so
-        // 2638.2
+        // tc truncates gains: 0.16 = 40.96/256 becomes 40/256, and 40 (2^32 - 1) / 4 / 10^9 = 42.95; 9.6 = 2457.6/256
+        // becomes 2457/256, and 2457 (2^32 - 1) / 4 / 10^9 = 2638.2
         assert_eq!(Base::integer(0.16, 9.6), Base::Integer { p: 0, alpha: 42, beta: 2638 });
-        // a multiple of 1/256 is kept, even if the formula of `rtt_max` misses it by a rounding error of f64: 0.3 /
-        // 0.03 is 10, or 2560/256, so 2748.8
+        // A gain that misses a multiple of 1/256 by a rounding error of f64 counts as that multiple. Here, both gains
+        // count as 10 = 2560/256, and 2560 (2^32 - 1) / 4 / 10^9 = 2748.8.
         assert_eq!(Base::integer(10.0 - 1e-14, 0.3 / 0.03), Base::Integer { p: 0, alpha: 2748, beta: 2748 });
         // The delay rises from 18 to 20 ms, 5 ms above the target of 15 ms, so (5e6 x 44 + 2e6 x 879) / 64 = 30 906 250 is added to
         // p' = 0.1.

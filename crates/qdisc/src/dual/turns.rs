@@ -2,7 +2,7 @@
 //! older.
 //!
 //! ```text
-//! credit        starts at frame (w_C - w_L), which is below 0;  L's turn if credit <= 0, or if C is empty
+//! credit        starts at frame (w_C - w_L);  L's turn if credit <= 0, or if C is empty
 //!               while both have packets: L sends: credit += w_C size;  C sends: credit -= w_L size
 //!               both are empty: credit is reset
 //! time shift    L's turn if its head arrived no later than C's head + shift

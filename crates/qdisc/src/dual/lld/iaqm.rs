@@ -1,14 +1,15 @@
-//! The immediate AQM of a Low Latency service flow: a ramp over the delay estimated from the bytes in the queue.
+//! The immediate AQM of a Low Latency service flow: a ramp that turns the queue's delay into a marking probability.
 //!
 //! ```text
-//! qdelay  = 8 bytes / MAX_RATE            the bytes include the arriving packet
+//! qdelay  = 8 x bytes / MAX_RATE          the bytes include the arriving packet
 //! FLOOR   = 8 x 2 x 2000 B / MAX_RATE     at most 65.535 ms
 //! MINTH   = max(MAXTH - RANGE, FLOOR)     RANGE = 2^LG_RANGE ns
 //! MAXTH   = MINTH + RANGE
 //! p_native = (qdelay - MINTH) / RANGE, in 0 to 1
 //! ```
 //!
-//! On a slow link, a single large packet causes a long delay. So FLOOR keeps the ramp above the delay of two such packets.
+//! On a slow link, a single large packet causes a long delay. So FLOOR keeps the ramp above the delay of two 2000-byte
+//! packets.
 //!
 //! Source: MULPIv3.1 Annexes M to O by way of docsis-ns3 and RFC 9957 §4.   Units: ns; bytes with the MAC header.
 

@@ -3,7 +3,7 @@
 //! ```text
 //! bucket     two slices of the flow's hash select two of 32 buckets. If the flow already owns one of them, it keeps that one;
 //!            otherwise it takes the first that has expired; if neither has, it uses a 33rd, which all such flows share
-//! fill       t_exp <- max(t_exp, now) + p_native x size x 2048 ns      (AGING = 2^19 B per 2^30 ns), at most 5 s ahead
+//! fill       t_exp <- max(t_exp, now) + p_native x size x 2048 ns      (AGING = 2^19 B per 2^30 ns), at most now + 5 s
 //! score      t_exp - now                                               decreases by 1 s per s
 //! sanction   qdelay > CRITICALqL  and  qdelay x score > CRITICALqL x CRITICALqLSCORE
 //! ```

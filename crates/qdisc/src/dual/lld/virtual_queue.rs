@@ -1,22 +1,23 @@
 //! The virtual queue of an upstream: the delay of the Low Latency queue without the time that bytes wait for the request loop.
 //!
 //! ```text
-//! vq          drains 1 s per s;  an arriving packet adds 8 size / MAX_RATE;  undone if the packet does not stay in L
+//! vq          drains 1 s per s;  an arriving packet adds 8 x size / MAX_RATE;  undone if the packet does not stay in L
 //! every half MAP interval:
 //!   average   += (bytes in L - average) / 2^7
 //!   allowed   = loop delay x (MAX_RATE - GGR) / 8 + GGR x GGI / 8          loop delay = MinReqGntDelay + a MAP interval
-//!   average > allowed:  vq = max(vq, 8 (average - allowed) / MAX_RATE)
+//!   average > allowed:  vq = max(vq, 8 x (average - allowed) / MAX_RATE)
 //! ```
 //!
-//! In a modem, bytes wait until their request is granted. So the modem always holds the arrivals of one loop delay, even
-//! without congestion. The virtual queue is the queue that a link at MAX_RATE would have without such a loop. If the average
-//! queue exceeds `allowed`, the grants amount to less than MAX_RATE and the excess is a real queue, so the virtual queue is
-//! raised to the excess.
+//! A modem requests a grant for its bytes, and they wait until the grant arrives (the request loop). So even without
+//! congestion, the modem always holds the bytes that arrived during the last loop delay. The virtual queue is the queue
+//! that a link at MAX_RATE would have without a request loop. If the average queue exceeds `allowed`, the grants amount
+//! to less than MAX_RATE and the excess is a real queue, so the virtual queue is raised to the excess.
 //!
 //! Source: MULPIv3.1 Annex O (qdelayCoupledV) by way of docsis-ns3 of 2023 (facts).
-//! Symbols: GGR and GGI are the guaranteed grant rate and interval, of grants without requests; L is the Low Latency queue.
+//! Symbols: GGR and GGI are the rate and the interval of guaranteed grants, which need no request; L is the Low Latency
+//! queue.
 //! Units: the bytes queued in L include the MAC header; the sizes of arriving packets do not.
-//! Departs: the rest of a packet sent in fragments is not counted. Sampling stops while L is empty and the average is
+//! Departs: the unsent part of a fragmented packet is not counted. Sampling stops while L is empty and the average is
 //! at most `allowed`; the next arrival applies the missed samples to the average.
 
 use packet::RequestLoop;
@@ -27,8 +28,8 @@ const LG_ALPHA: u32 = 7;
 /// The average is stored in units of 2^-LG_PARTS bytes.
 const LG_PARTS: u32 = 16;
 /// After this number of consecutive samples of an empty queue, any average has fallen to zero. An average is at most
-/// 2^56 units. Without rounding, 128 ln(2^56) = 4968 samples would reduce it to about one unit; because of rounding, up
-/// to 128 more are needed.
+/// 2^56 units. Each of these samples multiplies it by 127/128 and rounds it down, so fewer than 128 ln(2^56) = 4968
+/// samples are enough.
 const ALL: u64 = 6000;
 
 /// Stands in for the request loop on a link that has none: packets never wait for a grant, so `allowed` is 0. The
