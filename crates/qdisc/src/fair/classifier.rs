@@ -3,8 +3,8 @@
 //! ```text
 //! hash            queue = h(flow), one of n                                flows that collide share a queue
 //! serial search   group = h(flow), one of G; its first unused queue of k   full group: flows share a queue (WhenFull)
-//! isolated        a queue for each flow                                    one queue for each code point of shared_dscp
-//! prio            queue = band of the first matching filter, otherwise of the packet's type of service
+//! isolated        a queue for each flow, but one for all flows with the same code point of shared_dscp
+//! prio            queue = band of the first matching filter; if none matches, band of the packet's type of service
 //! ```
 //!
 //! A flow is one direction of a connection; the other direction, with the 5-tuple reversed, counts as a separate flow.

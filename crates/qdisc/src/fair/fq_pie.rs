@@ -1,15 +1,16 @@
 //! fq_pie: many queues, each with PIE, served by DRR++.
 //!
 //! ```text
-//! queue = jenkins(5-tuple; salt), one of 1024;   DRR++ as in fq_codel;   PIE on each arrival, with the delay of its own queue
+//! queue     jenkins(5-tuple; salt), one of 1024;   DRR++ as in fq_codel
+//! arrival   PIE, with the delay of the packet's own queue
 //! timer     updates the laws of all active queues; an idle queue runs its missed updates on its next arrival
 //! full      drops half of the queue with the most bytes, from its head, at most drop_batch packets
 //! ```
 //!
 //! Source: tc-fq_pie(8); ns-3 fq-pie; RFC 8033 for the law.   Units: bytes on the wire.
-//! Departs: Linux drops the arrival when `limit` is reached; this model drops from the longest queue, like ns-3. `memory_limit`
-//! counts bytes on the wire. Linux only counts the packets that arrive beyond its `memory_limit`, and drops none, so it has no
-//! effect with the variant `linux` of `pie`.
+//! Departs: Linux drops the arrival when `limit` is reached; this model drops from the longest queue, like ns-3.
+//! `memory_limit` counts bytes on the wire. It has no effect with the variant `linux` of `pie`, because Linux counts
+//! the packets that arrive beyond its `memory_limit`, but drops none of them.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, FairParams, HashParams, LawSees, Longest, Overflow, Quantum, SchedulerSpec};

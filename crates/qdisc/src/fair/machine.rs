@@ -98,8 +98,8 @@ impl Fair {
         }
     }
 
-    /// Runs the updates that the law of queue `i` missed while the queue was idle, each as if at the time when it was
-    /// due. Called before an arrival at an idle queue.
+    /// Runs the updates that the law of queue `i` missed while the queue was idle. Each update runs with the time
+    /// at which it was due. Called before an arrival at an idle queue.
     ///
     /// Bound: while its queue stays empty, a law comes to rest, and then has no more updates. From a probability of 100
     /// %, PIE takes about 700 updates to come to rest; DOCSIS-PIE comes to rest once its allowance and its reset
@@ -181,8 +181,8 @@ impl Fair {
         if single { waiting().next().or(Some(longest)) } else { Some(longest) }
     }
 
-    /// If packets are dropped from the head, drops the first packets of queue `i`, which has reached its own limit, until
-    /// `arrival` fits. Returns true if `arrival` then fits.
+    /// Makes room for `arrival` in queue `i`, which has reached its own limit: drops the oldest packets of the queue if
+    /// the overflow rule drops from the head. Returns true if `arrival` then fits.
     ///
     /// Bound: every iteration drops a packet.
     #[cold]

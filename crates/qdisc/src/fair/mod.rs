@@ -9,8 +9,8 @@
 //!                   +-- law of that queue: pass, mark, drop;  if there is no room, overflow: which packets are dropped?
 //! ```
 //!
-//! Every registered discipline of this module is one choice of the four parts, with the defaults of its source. In `fair`, all
-//! four parts are parameters. A string such as `"sfq_hss + pie"` combines a discipline and a law by name.
+//! Every named discipline of this module is one choice of the four parts, with the defaults of its source. In `fair`,
+//! all four parts are parameters. A string such as `"sfq_hss + pie"` combines a discipline and a law by name.
 //!
 //! Source: McKenney 1990; ARRIS 2013; RFC 8290. Bounds: enqueue and dequeue take constant time, except for finding the
 //! longest queue (`Queues::longest`, only on overflow), searching a group, passing over queues without credit

@@ -2,10 +2,13 @@
 //!
 //! ```text
 //! tail      drops the arrival                                                        (ARRIS 2013, read literally)
-//! longest   drops the head or tail of the queue with the most bytes or packets, including the arrival, until the arrival fits;
+//! longest   drops the head or tail of the queue with the most bytes or packets, until the arrival fits;
 //!           batch: up to `batch` packets or half of the queue's bytes at once
 //! ns2_sfq   drops the arrival if own >= free / 2, or free < queues and own > limit / queues, or free = 0      (packets)
 //! ```
+//!
+//! In `longest`, the arrival counts as part of its queue. In `ns2_sfq`, own is the number of packets in the arrival's
+//! queue, and free is the number of packets that still fit within the limit.
 //!
 //! Source: McKenney 1990 (longest queue); ns-2 sfq.cc, drr.cc; RFC 8290 §4.1 and Linux since 2016 (batch).
 

@@ -79,7 +79,8 @@ pub(super) trait Preset {
             _ => path.to_owned(),
         }
     }
-    /// Makes a check of the equivalent [`FairParams`]. An error names the invalid parameter as this discipline does.
+    /// Applies `check` to the equivalent [`FairParams`]. An error gives the invalid parameter's name in this
+    /// discipline.
     fn check(&self, check: impl FnOnce(&FairParams) -> Result<(), Problem>) -> Result<(), Problem> {
         check(&self.composition()).map_err(|p| Problem::new(Self::own_name(&p.path), p.message))
     }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The map uses IPv4's old type of service, not code points: EF (46) is read as "maximize throughput and minimize delay", which
-//! goes to band 1. Filters match code points, ports, protocols and addresses.
+//! goes to band 1. Filters can match other properties of a packet (see [`Match`]).
 //!
 //! Source: tc-prio(8), tc-pfifo_fast(8).
 

@@ -32,8 +32,8 @@ pub(crate) struct FlowQueue {
     pub listed: Listed,
     /// Time at which a packet last joined or left the queue, by departure or by a drop.
     pub last_active: Time,
-    /// Order of the changes of the queues' lengths: the queue that changed last has the highest number. Kept up to date
-    /// only for [`Tie::Latest`].
+    /// Serial number of the last change of this queue's length. The queue whose length changed last has the highest
+    /// number. Kept up to date only for [`Tie::Latest`].
     pub changed: u64,
     /// The session that owns the queue, as the session's index and the generation of its flow; used only with serial
     /// search. The owner is the session that took the queue while the queue was free, not a session that shares the
@@ -47,7 +47,7 @@ pub(crate) struct Queues {
     all: Vec<FlowQueue>,
     /// The length of every queue, kept up to date only for [`Tie::Lowest`].
     lengths: Lengths,
-    /// The number of changes counted for [`FlowQueue::changed`].
+    /// Number of changes of length so far, in all queues (see [`FlowQueue::changed`]).
     changes: u64,
     /// A law in its initial state, which is copied into every new or reused queue.
     fresh: AnyLaw,

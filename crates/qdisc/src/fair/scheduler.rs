@@ -156,8 +156,8 @@ impl Scheduler {
     }
 
     /// Adds the idle queue `i` to a list. DRR++ and `new_first` add the queue to the new list if `fresh` is true. In
-    /// all other cases, the queue joins the old list. If `fresh` is false, a queue under DRR++ still has the deficit
-    /// that it had when it became idle.
+    /// all other cases, the queue joins the old list. If `fresh` is false, a queue under DRR++ keeps the deficit that
+    /// it had when it became idle.
     #[inline]
     pub(crate) fn activate(&mut self, i: u32, queues: &mut Queues, fresh: bool) {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! group = h(5-tuple), one of 64;  a session takes the first unused queue of the group's 4, or shares one if all are in use
-//! P(no group has more than k sessions) = n! / G^n [x^n] (sum_{j<=k} x^j / j!)^G        n sessions, G groups of k queues
+//! P(no group has more than k sessions) = n! / G^n [x^n] (sum_{j<=k} x^j / j!)^G
+//!     n: sessions;  G: groups;  k: queues in a group;  [x^n]: the coefficient of x^n in the expression that follows
 //! ```
 //!
 //! Source: ARRIS 2013 ("hashing/serial searching"). Departs: none known. ARRIS 2013 leaves open which queue sessions share,
