@@ -70,7 +70,8 @@ pub trait ServiceFlows {
     fn aggregate(&mut self, of: &Aggregate);
     /// Removes and returns the next packet of `flow`, the service flow for which the modem has a grant.
     fn dequeue_of(&mut self, flow: ServiceFlow) -> Option<PacketMeta>;
-    /// Returns the backlog of each service flow in bytes, with the MAC header of each frame. The modem's requests use this.
+    /// Returns the backlog of each service flow in bytes, with the MAC header of each frame. A modem
+    /// requests grants for these bytes.
     fn frames(&self) -> [u64; 2];
     /// Returns the size in bytes of the IP packet at the head of each queue; 0 for an empty queue.
     fn head_bytes(&self) -> [u64; 2];

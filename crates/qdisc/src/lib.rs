@@ -1,12 +1,12 @@
 //! Queue disciplines.
 //!
 //! The taxonomy is from ARRIS 2013: `single` (one queue, no early drop: Type C), `law` (control laws: Type B), `fair`
-//! (classifier x scheduler x law x overflow: Type A), `class` (one FIFO with counts per class or flow) and `dual` (two coupled
+//! (classifier x scheduler x law x overflow: Type A), `class` (counts per class or flow) and `dual` (two coupled
 //! queues). `cake` is Type A with its own shaper.
 //!
-//! A discipline decides which packets to accept, mark and drop. [`Queue`] wraps a discipline: it stamps arrivals, counts packets
-//! by fate and checks that the counts balance. A host holds a [`Queue`], never a bare discipline. [`Spec`] is a discipline as
-//! plain data in a scenario; [`QDISCS`] lists all disciplines.
+//! A discipline decides which packets to accept, mark and drop. [`Queue`] wraps a discipline: it stamps arrivals,
+//! counts packets by fate and checks that the counts balance. The code that uses a discipline (its host) holds a
+//! [`Queue`]. [`Spec`] is a discipline as plain data in a scenario; [`QDISCS`] lists all disciplines.
 //!
 //! Adding a discipline takes one file (parameters that implement [`Params`], a type that implements [`QueueDiscipline`]; for a
 //! law, [`law::LawParams`] and [`law::Law`]) and one line in `spec.rs`, or for a law in `law/list.rs`.

@@ -5,8 +5,9 @@ use units::{BitRate, Bytes, Limit, Problem, ensure};
 
 /// A [`Limit`] applied to arrivals, in packets, bytes, or time at the link's sustained rate.
 ///
-/// An arrival of `s` bytes is dropped iff `q + 1 > limit` (packets) or `bytes + s > limit` (bytes, or time x rate). With
-/// `ns2_off_by_one`, the test is `>=`, so that a limit of 21 packets stores 20.
+/// If `q` packets with `bytes` bytes are queued, an arrival of `s` bytes is dropped iff `q + 1 > limit` (packets) or
+/// `bytes + s > limit` (bytes, or time x rate). With `ns2_off_by_one`, the test is `>=`, so that a limit of 21 packets
+/// stores 20.
 ///
 /// Source: tc pfifo and bfifo; ns-2 queue/drop-tail.   Units: bytes on the wire.
 /// Departs: ns-2's byte mode counts `limit` in mean packets; ours counts bytes.

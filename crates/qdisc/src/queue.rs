@@ -81,8 +81,8 @@ impl<D: QueueDiscipline> Queue<D> {
     /// packets to make room.
     #[inline]
     pub fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) -> bool {
-        // the stamp of a packet from a chain is right already, and a write just before the packet is copied stalls the
-        // processor
+        // A packet from a chain of links already has the right stamp. Writing the stamp just before the packet is
+        // copied would stall the processor.
         if packet.stamp != cx.now {
             packet.stamp = cx.now;
         }
