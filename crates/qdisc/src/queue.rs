@@ -20,7 +20,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Returns the number of all drops.
+    /// Returns the sum of all drops, in packets and bytes.
     pub fn dropped_total(&self) -> Count {
         self.dropped.iter().flatten().fold(Count::default(), |sum, c| sum.plus(*c))
     }

@@ -168,9 +168,9 @@ impl Cake {
 
     /// Chooses the tin that sends next.
     ///
-    /// Bound: every round adds a tin's weight, at least 64 bytes, to each deficit of 0 or less, so the largest debt
-    /// (negative deficit) limits the number of rounds. The round robin chooses only a tin without debt, so a debt is at
-    /// most the bytes that one call of `serve` sends and, in ingress mode, drops.
+    /// Bound: in every round, each tin with a deficit of 0 or less gets its weight, at least 64 bytes. So the largest
+    /// debt (negative deficit) limits the number of rounds. A tin gets a turn only while it has no debt, so its debt is
+    /// at most the bytes that one call of `serve` sends and, in ingress mode, drops.
     #[inline]
     fn choose(&mut self, now: Time) -> Option<usize> {
         if self.tins.len() == 1 {

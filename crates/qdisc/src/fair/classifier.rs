@@ -177,7 +177,7 @@ impl ClassifierSpec {
     }
 }
 
-/// State of the flow that occupies a slot of the flow table. The two directions of a connection have separate sessions.
+/// State of one direction of the connection that occupies a slot of the flow table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Session {
     last: Time,

@@ -5,7 +5,7 @@
 //! enqueue   an idle queue joins the new list with deficit = quantum
 //! dequeue   the first queue of the new list, otherwise of the old list;
 //!           deficit <= 0: deficit += quantum, moves to the tail of the old list, and the next queue has its turn
-//!           CoDel examines its head;  empty: moves from new to old, or out of old;  sent: deficit -= size
+//!           CoDel examines the queue's head;  empty: moves from new to old, or out of old;  sent: deficit -= size
 //! full      drops half of the queue with the most bytes, from its head, at most drop_batch packets; each drop
 //!           increments the count of the queue's CoDel
 //! ```

@@ -15,8 +15,8 @@
 //!
 //! Source: Shreedhar & Varghese 1995 (DRR); MacGregor & Shi 2000 (DRR++); RFC 8290 §4.2; ns-2 sfq.cc, drr.cc, sfqcodel.cc.
 //! Units: bytes on the wire; s is the size of a packet.
-//! Departs: in DRR, a head that a law drops is not charged. The next head is sent without another check of the deficit, and may
-//! overdraw it by less than a packet.
+//! Departs: in DRR, a head that a law drops is not charged. The next head is then sent without another check of the
+//! deficit, and may overdraw it by less than a packet.
 
 use super::queues::{Listed, NONE, Queues};
 use crate::declared::params;
