@@ -12,9 +12,9 @@
 //!
 //! The step `rest` follows every decision on a head. If drop_next is still past after a drop or mark, more steps are
 //! overdue. After a drop, `rest` leaves drop_next unchanged, so these steps follow at the next packets. After a mark,
-//! which does not count as a drop here, `rest` sets drop_next to now, and the schedule restarts there. When dropping
-//! begins, `rest` tests the old value of drop_next. So after more than an interval without packets, the first packet
-//! above target sets drop_next to now, and the second packet is dropped.
+//! which does not count as a drop here, `rest` sets drop_next to now, and the schedule restarts there. When the delay
+//! rises above target and count is 0, `rest` tests the old value of drop_next, which is past if there was no packet for
+//! more than an interval. Then the first packet above target sets drop_next to now, and the second packet is dropped.
 //!
 //! CAKE stores 1/sqrt(count) and computes it only when count is incremented or decremented. Until the first such step of a
 //! queue, the stored value is 0, so CAKE adds no time to drop_next: it drops the second packet above target. ns-3 starts

@@ -49,13 +49,13 @@ impl LawParams for CodelParams {
     }
 }
 
-/// Records where in the loops of the published pseudo-code the next head is examined.
+/// The point in the loops of the published pseudo-code at which the next head is examined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Turn {
     /// The next head is the first of a dequeue.
     #[default]
     First,
-    /// The last head was dropped and began the dropping state. The next head is sent, whatever its sojourn time.
+    /// The last head was dropped, which began the dropping state. The next head is sent, whatever its sojourn time.
     Entered,
     /// The last head was dropped in the dropping state.
     Dropped,
@@ -71,8 +71,8 @@ pub struct CodelState {
     /// Time of the next drop. Outside the dropping state, the time at which the next drop would have been due if the
     /// last cycle had not ended.
     pub drop_next: Time,
-    /// The number of drops in this cycle, plus the part of the last cycle's count with which this cycle began (`reentry`). The
-    /// count determines the drop rate.
+    /// The number that determines the drop rate. A cycle begins with 1 or, soon after another cycle, with the number
+    /// that `reentry` specifies. Each further drop or mark adds 1.
     pub count: u32,
     /// Value of `count` when CoDel last entered the dropping state.
     pub lastcount: u32,

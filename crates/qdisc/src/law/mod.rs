@@ -52,10 +52,10 @@ pub enum Verdict {
 ///
 /// Contract: after [`Verdict::Drop`] from `head`, the host at once passes the next head of the same queue to `head`, or
 /// calls `empty` if there is none. The host also calls `empty` when the link finds the queue empty, or (in a fair
-/// discipline) when the queue becomes idle. The host calls `tick` at `next_tick`, and `tick` then sets a later
-/// `next_tick`. A fair discipline calls `tick` only while the queue is active, and runs the missed updates, one by one,
-/// when the queue becomes active again. So `next_tick` should be `None` once the queue is empty and updates would
-/// change nothing.
+/// discipline) when the queue becomes idle. The host calls `tick` at `next_tick`, and `tick` then sets `next_tick` to a
+/// later time or to `None`. A fair discipline calls `tick` only while the queue is active, and runs the missed updates,
+/// one by one, when the queue becomes active again. So `next_tick` should be `None` once the queue is empty and updates
+/// would change nothing.
 pub trait Law: Send {
     /// Decides whether to pass, mark or drop an arrival. Called before the limit is tested.
     #[inline]

@@ -100,10 +100,10 @@ impl Gains {
     }
 }
 
-/// Makes random drop decisions, but avoids drops in quick succession and long stretches without a drop.
+/// The state of the de-randomisation, which avoids drops in quick succession and long stretches without a drop.
 ///
-/// accu_prob is the sum of the probabilities since the last drop. While it is below 0.85, nothing is dropped; at 8.5 or above,
-/// the packet is dropped for certain.   Source: RFC 8033 §5.4.
+/// accu_prob is the sum of the probabilities since the last drop. While it is below 0.85, nothing is dropped; at 8.5 or
+/// above, the packet is dropped for certain.   Source: RFC 8033 §5.4.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Dice {
     /// The sum accu_prob.
@@ -143,8 +143,8 @@ impl Dice {
         self.accu_prob >= PROB_HIGH
     }
 
-    /// Chooses a packet with probability `p`, and resets accu_prob if it does. Never chooses one while accu_prob is
-    /// below [`PROB_LOW`].
+    /// Returns true with probability `p`, and then resets accu_prob. Always returns false while accu_prob is below
+    /// [`PROB_LOW`].
     #[inline]
     fn chance(&mut self, p: f64, rng: &mut Rng) -> bool {
         let chosen = self.accu_prob >= PROB_LOW && rng.chance(p);

@@ -3,16 +3,16 @@
 //! ```text
 //! every tupdate   p = alpha (qdelay - target) + beta (qdelay - qdelay_old), scaled by Tuning, at most 0.02 if drop_prob >= 10 %
 //!                 drop_prob <- drop_prob + p, x 0.98 if qdelay = qdelay_old = 0, bounded to [0, 1]
-//!                                    (Linux: x 63/64, and only if the queue is empty; above 1, no bound up to 256, where its 64 bits
-//!                                    overflow and it becomes 1)
+//!                                    (Linux: x 63/64, and only if the queue is empty too. It may exceed 1, but
+//!                                    becomes 1 again when it reaches 256, where its 64 bits overflow)
 //!                 burst_allowance <- burst_allowance - tupdate,
 //!                                    or max_burst if drop_prob = 0 and qdelay and qdelay_old < target/2
 //!                                    (Linux: also accu_prob <- 0)
 //! on arrival      keep while burst_allowance > 0
 //!                 keep if (qdelay_old < target/2 and drop_prob < 0.2) or q <= 2 packets   (Linux: qdelay, and q < 2 packets)
 //!                 otherwise drop with probability drop_prob (or mark, if drop_prob < mark_ecnth)
-//! accu_prob       0 after a drop or mark. Linux: a mark that was certain (accu_prob >= 8.5) does not reset it, so packets are marked
-//!                 until a drop, or until drop_prob = 0
+//! accu_prob       0 after a drop or mark. Linux: not after a mark that was certain (accu_prob >= 8.5), so packets are
+//!                 marked until a drop, until drop_prob = 0, or until accu_prob wraps to 0 at 256 (overflow of 64 bits)
 //! qdelay          the sojourn time of the last departure (0 when the queue is empty), or q / measured departure rate
 //! ```
 //!
@@ -219,9 +219,9 @@ impl Pie {
     }
 }
 
-/// Minimum time between updates. After an idle period, a queue runs all the updates that it has missed: with updates 2
-/// ns apart, 500 million for each idle second. The sources use 15 to 30 ms. 100 us is the transmission time of a packet
-/// of 1500 bytes at 120 Mbit/s.
+/// Minimum time between updates. After an idle period, a queue runs all the updates that it has missed. If updates were
+/// 2 ns apart, it would run 500 million updates for each idle second. The sources use 15 to 30 ms. 100 us is the
+/// transmission time of a packet of 1500 bytes at 120 Mbit/s.
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 pub(crate) fn check_step(name: &str, step: Duration) -> Result<(), Problem> {

@@ -53,11 +53,11 @@ pub enum RedVariant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutoWeight {
-    /// w = 1 - exp(-1 / c), where c is the link's rate in packets of `avpkt` bytes per second. This is a time constant
-    /// of 1 s (ns-2 `q_weight_` 0).
+    /// w = 1 - exp(-1 / c), where c is the link's rate in packets of `avpkt` bytes per second. The average then has a
+    /// time constant of 1 s (ns-2 `q_weight_` 0).
     OneSecond,
-    /// w = 1 - exp(-1 / (10 rtt c)), where c is as for `one_second` and rtt = max(100 ms, 3 / c). This is a time
-    /// constant of ten round-trip times (ns-2 `q_weight_` -1, its default).
+    /// w = 1 - exp(-1 / (10 rtt c)), where c is as for `one_second` and rtt = max(100 ms, 3 / c). The average then has
+    /// a time constant of ten round-trip times (ns-2 `q_weight_` -1, its default).
     TenRtts,
 }
 

@@ -12,10 +12,10 @@
 //! segments.
 //!
 //! Source: ns-2 queue/drop-tail.cc; tc pfifo, bfifo (super-segments).
-//! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs; ns-2 drops one head. In this model, the
-//! segments of a super-segment arrive one after another, as the link in front of the queue sends them; Linux queues and frees
-//! them all at once. So segments sent separately may also join, and a segment behind a refused segment is tested on
-//! its own.
+//! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs; ns-2 drops one head. Linux
+//! queues and frees all segments of a super-segment at once. In this model, they arrive one after another, as the link
+//! in front of the queue sends them. So segments that were sent separately may also join, and a segment behind a
+//! refused segment is tested on its own.
 
 use crate::declared::params;
 use crate::{Context, Fifo, Params, QueueDiscipline, Room};

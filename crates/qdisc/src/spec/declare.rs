@@ -1,7 +1,7 @@
 //! The macro behind the list of disciplines.
 
-/// Generates the enum for scenarios (`Spec`), the enum at run time (`Discipline`) and the list (`QDISCS`) from the same
-/// lines, so that every discipline is declared only once.
+/// Generates the enum for scenarios (`Spec`), the enum at run time (`Discipline`) and the list (`QDISCS`) from one
+/// declaration of each discipline, a line of the macro's input.
 ///
 /// The lines of laws come from `law/list.rs`, because each law is also a stand-alone discipline (`single::Managed`, one FIFO
 /// managed by that law).

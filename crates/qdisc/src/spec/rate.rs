@@ -12,7 +12,7 @@ impl Spec {
     /// Three kinds of discipline are refused: those with a law that estimates the delay from a rate (DOCSIS-PIE uses
     /// the token buckets of its modem, and PIE can be set to use the departure rate); CBQ, whose classes have shares of
     /// the rate; and the queues of a DOCSIS 3.1 modem. All other disciplines measure how long packets wait, or count
-    /// packets. The idle decay of the RED family and limits given as times use the link's mean rate.
+    /// the packets or bytes that wait. The RED family and limits given as times use the link's mean rate.
     ///
     /// Source: RFC 8034 §4.2; RFC 8033 §5.1.
     pub fn needs_rate(&self) -> Option<Problem> {

@@ -15,7 +15,7 @@ pub(super) enum Kind {
     Seconds,
     /// A rate: `10mbit`.
     Rate,
-    /// The rate of a shaper: `10mbit`, or `unlimited`, which `tc qdisc show` prints for no shaper.
+    /// The rate of a shaper: `10mbit`, or `unlimited`, which `tc qdisc show` prints if there is no shaper.
     Shaped,
     /// A whole number.
     Count,
@@ -109,8 +109,8 @@ pub(super) struct Grammar {
     pub tc: &'static str,
     /// Name of the discipline in a scenario.
     pub name: &'static str,
-    /// Parameters that tc's name for the discipline implies, as JSON. If `name` equals `tc`, the name alone does not
-    /// imply them: `red` alone means our `red` with its own defaults. The name with keywords, or in a command, does.
+    /// Parameters that tc's name for the discipline implies, as JSON. There is one exception: if the whole text is just
+    /// a name of ours, such as `red`, it means our discipline with its own defaults.
     pub base: &'static [(&'static str, &'static str)],
     /// The discipline's keywords, in groups shared by several disciplines.
     pub keywords: &'static [&'static [Keyword]],
@@ -236,8 +236,10 @@ const DUALPI2: &[Keyword] = &[
 ];
 
 /// The keywords of tc-cake(8). Keywords of kind `Adds` add the overhead of a type of line to the overhead so far, as in
-/// tc; `overhead`, `conservative` and `raw` replace it. Keywords of kind `Several` select a round-trip time, except
-/// `conservative`, and `nonat` and `via-ethernet`, which set nothing.   Source: iproute2 tc/q_cake.c (facts).
+/// tc; `overhead`, `conservative` and `raw` replace it. Most keywords of kind `Several` select a round-trip time. The
+/// exceptions are `conservative`, and `nonat` and `via-ethernet`, which set nothing.
+///
+/// Source: iproute2 tc/q_cake.c (facts).
 const CAKE: &[Keyword] = &[
     w("bandwidth", "bandwidth", Shaped),
     w("unlimited", "bandwidth", Is("null")),

@@ -18,8 +18,8 @@ pub fn synopses(name: &str) -> Vec<(&'static str, String)> {
     GRAMMARS.iter().filter(|g| g.name == name).map(|g| (g.tc, g.synopsis())).collect()
 }
 
-/// Parses tc syntax into a scenario table whose only key is the discipline's name. Under this key are only the
-/// parameters that tc's name implies or that the text sets.   Errors: a [`WordError`], whose message is one line.
+/// Parses tc syntax into a scenario table whose only key is the discipline's name. The value of this key is a table of
+/// the parameters that tc's name implies or the text sets.   Errors: a [`WordError`], whose message is one line.
 pub(crate) fn read(text: &str) -> Result<Value, WordError> {
     let words = bare(text);
     let Some((&name, rest)) = words.split_first() else {
@@ -151,10 +151,12 @@ fn options(
     round_trips(table, &seen)
 }
 
-/// Completes the parameters that dualpi2's keywords `max_rtt` and `typical_rtt` determine. `seen` are the keywords of the text.
+/// Completes the parameters that dualpi2's keywords `max_rtt` and `typical_rtt` determine. `seen` lists the keywords of
+/// the text.
 ///
-/// Source: iproute2 tc/q_dualpi2.c (facts): if one of the two is missing, max_rtt = 6 typical_rtt, in microseconds.   Errors: tc
-/// ignores keywords of the parameters that the two determine, with a warning; we refuse them.
+/// Source: iproute2 tc/q_dualpi2.c (facts): if one of the two is missing, max_rtt = 6 typical_rtt, in whole
+/// microseconds.   Departs: tc ignores other keywords for the same parameters, such as `target`, with a warning; here,
+/// they are errors.   Errors: such a keyword, or typical_rtt above max_rtt.
 fn round_trips(table: &mut Map<String, Value>, seen: &[&str]) -> Result<(), WordError> {
     let has = |word| seen.contains(&word);
     let (max, typical) = (has("max_rtt"), has("typical_rtt"));

@@ -10,15 +10,15 @@ use units::{BitRate, Bytes, Duration, Limit, Prob, shown};
 pub struct TcText {
     /// The text after `tc qdisc add dev NAME root`.
     pub words: String,
-    /// One sentence for each parameter that tc cannot express.
+    /// One line for each difference from the discipline that `words` sets up on Linux.
     pub differences: Vec<String>,
 }
 
 /// Parameters by name, as JSON.
 type Values = &'static [(&'static str, &'static str)];
 
-/// Defaults of published versions that differ from Linux's defaults. Each line gives the discipline, the version and the
-/// parameters.
+/// Values that null parameters have in a published version. Each line gives the discipline, the version and the values.
+/// Parameters without an entry stay null.
 const VERSIONS: &[(&str, &str, Values)] = &[
     ("pie", "draft2013", DRAFT2013),
     ("fq_pie", "draft2013", DRAFT2013),
@@ -49,7 +49,8 @@ const NEAREST: &[(&str, &str)] = &[
 const MOST_BYTES: u64 = 9_000_000_000_000_000;
 
 impl Spec {
-    /// Writes this discipline in tc syntax. `rate` converts limits given as times to packets or bytes.
+    /// Writes this discipline in tc syntax. `rate` is the link's rate, used to convert limits given as times to packets
+    /// or bytes.
     #[inline]
     pub fn in_tc(&self, rate: Option<BitRate>) -> TcText {
         let mut own = match self {
@@ -274,7 +275,7 @@ fn linux(grammar: &Grammar) -> Map<String, Value> {
     own
 }
 
-/// Sets null parameters to the version's defaults, where these differ from Linux's defaults.
+/// Sets null parameters to the values of their version ([`VERSIONS`]).
 fn fill(own: &mut Map<String, Value>, name: &str, version: &str) {
     let Some(variant) = at(own, version).and_then(Value::as_str).map(str::to_owned) else { return };
     let Some((_, _, values)) = VERSIONS.iter().find(|(n, v, _)| *n == name && *v == variant) else { return };

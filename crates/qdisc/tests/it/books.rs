@@ -227,7 +227,7 @@ proptest! {
 
     #[test]
     fn order_within_a_flow_is_kept(ops in ops()) {
-        // for each packet, whether it arrived with ECT(1)
+        // true for each packet that arrived with ECT(1)
         let l4s: Vec<bool> =
             ops.iter().filter_map(|o| if let Op::Enqueue { tos, .. } = o { Some(tos & 3 == 1) } else { None }).collect();
         for spec in specs() {

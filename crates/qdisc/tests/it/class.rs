@@ -176,8 +176,8 @@ fn a_class_that_may_not_borrow_keeps_its_share_beside_those_that_may() {
         let run = Bench::new(queue, LINK).wire(wire).run(&[source(0), source(1), source(2)], 10.0, 10.0 + seconds);
         let least = shares.iter().copied().fold(1.0, f64::min);
         for i in 0..3 {
-            // The window may contain one turn more or less than the class's share: one quantum and one packet. A class
-            // that may borrow also gets what the others leave while they wait for their credit
+            // The bytes that a class sends in the window may differ from its share by one turn: one quantum and one
+            // packet. A class that may borrow can send even more, while the others wait for their credit
             let turn = 1500.0 * shares[i] / least + f64::from(sizes[i]);
             let more = (run.rate(i) - shares[i] * wire) * seconds / 8.0;
             let text =
@@ -257,8 +257,7 @@ fn the_script_of_fred_with_many_flows() {
             r#"{{"fred":{{"limit":"40p","min_th":"4p","max_th":"8p","max_p":0.0,"weight":1.0,"many_flows":"{reading}"}}}}"#
         );
         let mut bench = Bench::new(spec(&queue), LINK);
-        // avg is the length of the queue at the arrival of the last accepted packet. The ninth packet arrives at a
-        // queue of 8
+        // avg is the queue length that the last accepted packet found on arrival. For the ninth packet, this is 8
         assert!((0..9).all(|f| bench.offer(f)), "{reading}");
         assert_eq!(bench.offer(9), extra, "{reading}: a new flow");
         assert_eq!(bench.offer(0), extra, "{reading}: the second packet of a flow");

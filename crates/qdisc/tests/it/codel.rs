@@ -125,7 +125,7 @@ fn in_linux_the_selector_sees_the_mark_of_codel() {
         (marked.len() - steps, steps)
     };
     for variant in [Variant::Linux, Variant::Rfc8289] {
-        // all packets are above the threshold. Those that CoDel marks are no longer ECT(1)
+        // all packets are above the threshold, but a packet that CoDel marks is no longer ECT(1), so it is not selected
         let (codel, steps) = marks(variant, "0x1/0x3", Ecn::Ect1);
         assert!(codel > 10, "{codel}");
         assert_eq!(codel + steps, 100_000, "{variant:?}");

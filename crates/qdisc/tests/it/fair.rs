@@ -113,7 +113,7 @@ impl Bench {
 #[test]
 fn a_refused_packet_starts_the_clock_of_an_empty_queue_in_line() {
     // No dequeue follows the departure of the last packet. This can happen in front of a modem, which dequeues only
-    // during a grant. So no dequeue finds the queue empty, and the empty queue stays in the list.
+    // during a grant. So no dequeue finds the queue empty, and the empty queue stays in the scheduler's list.
     let mut b = Bench::new(r#"{ "fq_pie": { "limit": "1024B" } }"#);
     b.offer("a", 60);
     assert_eq!(b.take(1), "a");
@@ -259,7 +259,8 @@ fn the_longest_queue_pays() {
 fn in_a_tie_linux_sfq_drops_from_the_queue_that_changed_last() {
     let mut b = Bench::new(r#"{ "sfq": { "variant": "linux", "limit": "4p" } }"#);
     let numbers = |b: &mut Bench| b.dropped().into_iter().map(|(seq, _)| seq).collect::<Vec<_>>();
-    // a, b: 2 packets each, and b's length changed last, so the arrival of c drops the newest packet of b (number 3)
+    // a and b have two packets each. The length of b changed last, so when c's packet arrives, the newest packet of b
+    // (number 3) is dropped
     b.offer("aabbc", 1500);
     assert_eq!(numbers(&mut b), [3]);
     // a has 2 packets. The next arrivals, of b and of c, make their own queues as long as a's. Each time, the arrival's
@@ -272,7 +273,7 @@ fn in_a_tie_linux_sfq_drops_from_the_queue_that_changed_last() {
     assert_eq!(b.take(1), "a");
     b.offer("de", 1500);
     assert_eq!(numbers(&mut b), [1]);
-    // a has left the round, so its next packet joins at the end. The packet of b (number 2), whose turn is next, is lost
+    // a has left the round, so its next packet joins at the end. The next turn is b's, so b's packet (number 2) is lost
     b.offer("a", 1500);
     assert_eq!(numbers(&mut b), [2]);
     assert_eq!(b.take(4), "cdea");
@@ -280,8 +281,8 @@ fn in_a_tie_linux_sfq_drops_from_the_queue_that_changed_last() {
 
 #[test]
 fn equal_flows_get_equal_shares_if_the_latest_of_the_longest_loses() {
-    // 26 flows share a queue of 20 packets, and offer two packets for each one that is sent, at random. If the lowest number
-    // always loses, flows with low numbers get less. Jain's index is 1 for equal shares.
+    // 26 flows share a limit of 20 packets. For each packet that is sent, two packets of random flows arrive. If the
+    // lowest number always loses a tie, flows with low numbers get less. Jain's index is 1 for equal shares.
     let jain = |tie: &str| {
         let spec = format!(
             r#"{{ "fair": {{ "limit": "20p", "classifier": {{ "isolated": {{}} }},
@@ -580,10 +581,11 @@ fn drops_of_ten_small_flows(spec: &str, end: u64) -> Vec<DropReason> {
 fn flows_of_two_packets_are_dropped_from_by_the_backlog_of_all() {
     // if CoDel uses the queue's own backlog, it drops nothing, because only one packet is behind each head
     assert!(drops_of_ten_small_flows(r#"{"fq_codel":{"law_sees":"own"}}"#, 10_000).is_empty());
-    // If CoDel uses the total backlog, as in Linux, every head is above target from the second round on, at 48 ms. So a
-    // flow's drops are due at 148 ms + 100 ms x sum 1/sqrt(k), and each happens at the flow's next turn. By 600 ms, the
-    // sum can reach 4.52. The sum is 4.37 for k = 1 ... 8, and 4.70 for k = 1 ... 9. So each flow has nine drops, or
-    // eight if its last turn comes too late.
+    // If CoDel uses the total backlog, as in Linux, only the first two heads, both of flow a, are below target. A
+    // flow's first drop is at its first turn after 100 ms above target: at 125 ms for flow b, at 170 ms for flow a, and
+    // in between for the others. The n-th drop is due 100 ms x sum_{k=1}^{n-1} 1/sqrt(k) later, and happens at the
+    // flow's next turn. The sum is 4.02 for n = 8, 4.37 for n = 9 and 4.70 for n = 10. So by 600 ms, each flow has
+    // eight or nine drops; b's tenth is due at 595 ms, but b's next turn is at 605 ms.
     let drops = drops_of_ten_small_flows(r#""fq_codel""#, 600);
     assert!((80..=90).contains(&drops.len()), "{}", drops.len());
     assert!(drops.iter().all(|d| *d == DropReason::EarlyHead));

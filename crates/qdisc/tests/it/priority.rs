@@ -22,7 +22,8 @@ fn stream(band: usize, rate: f64) -> Source {
 
 #[test]
 fn a_band_gets_what_those_before_it_leave_and_starves_if_that_is_nothing() {
-    // bands 0 and 1 get the 6 and 3 Mbit/s that they offer. Band 2, which offers 8 Mbit/s, gets the remaining 1 of the link's 10
+    // the link sends 10 Mbit/s. Bands 0 and 1 get the 6 and 3 Mbit/s that they offer. Band 2 offers 8 Mbit/s and gets
+    // the remaining 1 Mbit/s
     let run = bench().run(&[stream(0, 6.0 * MBIT), stream(1, 3.0 * MBIT), stream(2, 8.0 * MBIT)], 10.0, 60.0);
     for (band, rate) in [6.0, 3.0, 1.0].into_iter().enumerate() {
         assert!((run.rate(band) / MBIT - rate).abs() < 0.002, "{band}: {}", run.rate(band));

@@ -42,7 +42,7 @@ fn words_mean_the_table_with_the_same_values() {
             "sfq perturb 10 divisor 512 depth 20",
             r#"{"sfq": {"variant": "linux", "perturb": "10s", "queues": 512, "queue_limit": "20p"}}"#,
         ),
-        // sfq of a command is Linux's, also without keywords. The name alone is our sfq with its own defaults
+        // in a command, `sfq` means Linux's SFQ, even without keywords; the name alone means our sfq and its defaults
         ("tc qdisc add dev eth0 root sfq perturb 10", r#"{"sfq": {"variant": "linux", "perturb": "10s"}}"#),
         ("tc qdisc add dev eth0 root sfq", r#"{"sfq": {"variant": "linux"}}"#),
         ("sfq perturb 10 variant mckenney", r#"{"sfq": {"perturb": "10s"}}"#),
@@ -269,7 +269,7 @@ fn what_tc_cannot_express_is_listed() {
     assert_eq!(codel.differences, ["limit = 50ms: 41 packets of 1514 bytes in tc"]);
     let bytes = written(r#"{"droptail": {"limit": "50ms"}}"#);
     assert_eq!(bytes.words, "bfifo limit 62500");
-    // without a rate, 50 ms cannot be converted to bytes, so the string contains Linux's default, which is listed in `differences`
+    // without a rate, 50 ms cannot be converted to bytes, so Linux's default applies, and `differences` says so
     for (name, words) in
         [("droptail", "bfifo limit 1514000"), ("codel", "codel target 5ms"), ("red", "red limit 1000000")]
     {
@@ -288,7 +288,8 @@ fn what_tc_cannot_express_is_listed() {
     assert_eq!(own.differences, ["law_sees = \"own\": tc has no keyword for it"]);
 }
 
-/// Tests that a written dualpi2 has the gains with which we simulate it, including those that `rtt_max` determines.
+/// Tests that a written dualpi2 command sets the gains that the simulator uses, including gains that follow from
+/// `rtt_max`.
 #[test]
 fn dualpi2_is_written_with_its_gains() {
     let written = |json: &str| table(json).in_tc(None);
@@ -323,7 +324,7 @@ fn dualpi2_is_written_with_its_gains() {
     let rfc = written(r#"{"dualpi2": {"variant": "rfc9332", "limit": "100p", "rtt_max": "300ms"}}"#);
     assert_eq!(control(&rfc.words), " target 15ms tupdate 15ms alpha 0.015625 beta 1");
     assert!(rfc.differences.iter().any(|l| l.starts_with("alpha = 0.01666")), "{rfc:?}");
-    // Linux refuses a gain of 0
+    // Linux refuses a gain of 0, so the smallest gain is written, 1/256
     let rfc = written(r#"{"dualpi2": {"variant": "rfc9332", "limit": "100p", "alpha": 0.0001}}"#);
     assert!(rfc.words.contains(" alpha 0.00390625 "), "{rfc:?}");
 }
