@@ -260,9 +260,8 @@ impl<S: Sink> Network<S> {
         self.run_until(Time::NEVER)
     }
 
-    /// Returns the result of the run so far, with the summary and the tables that every run has. If the error of an
-    /// endpoint has ended the run, the result covers the time until the error. Returns `None` before the network is
-    /// built.
+    /// Returns the result of the run so far, with the summary and the tables that every run has. If a misbehaving
+    /// endpoint has ended the run, the result covers the time until then. Returns `None` before the network is built.
     pub fn outcome(&self) -> Option<Outcome> {
         Some(self.world.as_ref()?.outcome_at(&self.scenario, self.reached))
     }
