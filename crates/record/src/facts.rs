@@ -8,7 +8,7 @@ use units::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u16);
 
-/// The packet of a record.
+/// The properties of a packet that a record contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketId {
     /// The packet's [`PacketMeta::seq`].

@@ -53,7 +53,7 @@ impl Sink for () {
     fn put(&mut self, _: Time, _: Record) {}
 }
 
-/// Stores every record, for tests and short traces.
+/// A sink that stores every record, for tests and short traces.
 #[derive(Clone, Debug, Default)]
 pub struct Tape {
     /// Records in order, each with its time.
