@@ -9,8 +9,8 @@
 //!             buckets, which limit its requests
 //! allocation  all = min(tokens, free minislots, requested) + proactive;  L gets weight/256 of all, or less if L requested less,
 //!             or more if C requested less than the rest;  C gets the rest, up to its requests
-//! free        free_capacity x MAP interval, in whole minislots; the rest of a minislot counts in the next MAP. A proactive grant that
-//!             exceeds it also uses the free minislots of the next MAPs
+//! free        free_capacity x MAP interval, in whole minislots; a fraction of a minislot is carried over to the next MAP. A
+//!             proactive grant that is larger than the free capacity also uses the free minislots of the next MAPs
 //! place       a proactive grant that does not fit into the rest of its MAP continues at the start of the next.  L's requested
 //!             minislots begin at the MAP's first proactive grant.  C's minislots begin at a random place (uniform). In a MAP
 //!             without proactive grants, L's minislots also begin at a random place
@@ -49,7 +49,7 @@ struct Proactive {
     slots: u64,
     /// Number of the frame that holds the next grant, counted from the start of the first MAP.
     next: u64,
-    /// Minislots of the last grant for which its MAP had no room. The next MAP begins with them.
+    /// Minislots of the last grant that did not fit into its MAP. The next MAP begins with them.
     owed: u64,
 }
 
@@ -68,12 +68,13 @@ pub(crate) struct Cmts {
     flows: [Option<Buckets>; 2],
     /// Distribution of the number of bytes that other modems leave free in a MAP.
     free: MaxGrant,
-    /// Fraction of a byte, in units of 1e-9 bit, by which `free` is too small in each MAP.
+    /// Fraction of a byte that is missing in `free`, which counts whole bytes per MAP.   Unit: 1e-9 bit.
     free_fraction: u64,
-    /// Bytes, and a fraction of a byte, that earlier MAPs left free and that were not a whole minislot.
+    /// Free capacity of earlier MAPs that was less than a whole minislot: bytes, and a fraction of a byte in units of
+    /// 1e-9 bit.
     free_rest: (u64, u64),
-    /// Minislots of proactive grants for which the MAPs so far had no free capacity. Requests get free minislots only after
-    /// these.
+    /// Minislots of proactive grants for which the MAPs so far had no free capacity. Free minislots of later MAPs pay this
+    /// debt first; requests get the rest.
     free_debt: u64,
     proactive: Option<Proactive>,
     /// Bytes requested and not yet granted.
@@ -268,7 +269,7 @@ impl Cmts {
     fn place_proactive(&mut self, first: u64) -> (u64, Option<usize>) {
         let Some(mut p) = self.proactive.take() else { return (0, None) };
         if p.next < first {
-            // skips the grants that fall into MAPs which this scheduler did not make
+            // skips the grants of MAPs that were never scheduled
             p.next += (first - p.next).div_ceil(p.every) * p.every;
         }
         let (end, mut earliest) = (first + self.frames_per_map, (p.owed > 0).then_some(0));
@@ -367,8 +368,8 @@ mod tests {
 
     #[test]
     fn the_guaranteed_rate_is_granted_whatever_its_interval() {
-        // 200 Mbit/s with MAC headers are 210 Mbit/s: 24 806.25 B or 517 minislots every 945 us (7 frames), 2.2 frames of the
-        // channel. So grants that begin in frame 13 or 14 of a MAP of 15 frames continue in the next MAP
+        // 200 Mbit/s with MAC headers are 210 Mbit/s: 24 806.25 B or 517 minislots every 945 us (7 frames), which fill 2.2
+        // frames. So grants that begin in frame 13 or 14 of a MAP of 15 frames continue in the next MAP
         for (us, every, slots) in [(945, 7, 517), (2025, 15, 1108), (135, 1, 74), (1350, 10, 739)] {
             let mut m = cmts(300, pgs(200, us));
             let mut rng = Rng::named(1, "mac");
@@ -380,7 +381,7 @@ mod tests {
             assert_eq!(all, 7 * 15 * slots, "every {us} us");
         }
         // the grant of frame 14 fills this frame with 235 minislots. The next MAP begins with the other 282, and its own grants
-        // begin in frames 6 and 13. The grant of frame 13 again fills its MAP to the end, here two frames
+        // begin in frames 6 and 13. The grant of frame 13 fills the last two frames of its MAP
         let mut m = cmts(300, pgs(200, 945));
         let mut rng = Rng::named(1, "mac");
         m.map(Time(0), 0, &mut rng);
@@ -408,9 +409,9 @@ mod tests {
 
     #[test]
     fn proactive_grants_use_the_free_capacity_of_other_maps() {
-        // 10 Mbit/s of free capacity are 2531.25 B per MAP. Proactive grants of 5 Mbit/s, 5.25 Mbit/s with MAC headers, come in
-        // every MAP or in every eighth: 16.2 ms are 120 frames and 222 minislots, more than the 52 that are free in a MAP. C gets
-        // the rest of the free capacity, 4.75 Mbit/s
+        // 10 Mbit/s of free capacity are 2531.25 B per MAP, or 52 minislots. Proactive grants of 5 Mbit/s (5.25 Mbit/s with MAC
+        // headers) come in every MAP, or in every eighth MAP. In the second case, a grant comes every 16.2 ms (120 frames) and
+        // has 222 minislots, more than are free in a MAP. C gets the rest of the free capacity, 4.75 Mbit/s
         for us in [2025, 16_200] {
             let free_capacity = Some(BitRate(10_000_000));
             let p = Docsis31Params { low_latency: pgs(5, us), free_capacity, ..Docsis31Params::new(cmts_flow(50)) };

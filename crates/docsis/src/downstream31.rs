@@ -3,10 +3,10 @@
 //!
 //! ```text
 //! flow      a service flow may send if it has a packet and, if it has its own rates, enough tokens.  While both have
-//!           packets, the flow in turn sends while its deficit is above 0. A round adds 16 B x weight to L's deficit and
-//!           16 B x (256 - weight) to C's, and a packet's bytes are subtracted. A turn for which tokens are missing
-//!           continues as soon as they are there; meanwhile, the other flow takes turns.  While only one flow has packets,
-//!           both deficits are 0
+//!           packets, they take turns, and a flow sends while its deficit is above 0. A turn adds 16 B x weight to L's
+//!           deficit, or 16 B x (256 - weight) to C's; each packet sent subtracts its bytes. A turn that lacks tokens
+//!           continues when they arrive; meanwhile, the other flow takes turns.  While only one flow has packets, both
+//!           deficits are 0
 //! time      a packet is sent when the aggregate's buckets hold its bytes and the channel has sent all earlier packets
 //! symbols   the packet occupies the channel from the next symbol on, at the channel's rate, and arrives 105 us after the start of
 //!           its last symbol: the delays of the pipeline (encoder, channel, decoder: 60 us) and of the interleaver (45 us)
@@ -22,7 +22,7 @@ use crate::{Action, C, Docsis31Params, L, ShaperParams, TokenBucket};
 use packet::{PacketMeta, ServiceFlow, docsis_frame, ethernet_frame};
 use units::{BitRate, Bytes, Duration, Time};
 
-/// Number of bytes by which a flow's deficit grows at each turn of the flow, for every 1/256 of the flow's weight.
+/// Bytes added to a flow's deficit at each of its turns, for every 1/256 of its weight.
 const QUANTUM: i64 = 16;
 
 /// Deficit round robin between L and C.
@@ -43,9 +43,9 @@ impl Rounds {
     /// frames of L and C, or 0 for an empty queue. `may` holds true for each flow that has a frame and tokens for it; at
     /// least one must be true.
     ///
-    /// A flow that waits for tokens keeps its debt; otherwise it would get more than its share. It also keeps the rest of
-    /// its turn; otherwise it would get less. It saves no more than this rest, because its next turn begins only after
-    /// this one has ended.
+    /// A flow that waits for tokens keeps its debt; otherwise it would get more than its share. It also keeps the unused
+    /// part of its turn; otherwise it would get less. It cannot save more than this part, because its next turn begins only
+    /// after the current turn has ended.
     ///
     /// Bound of the loop: a deficit is never more than one frame below zero, and each turn adds at least 16 bytes.
     fn pick(&mut self, frames: [u64; 2], may: [bool; 2]) -> usize {
@@ -90,7 +90,7 @@ pub struct Downstream31 {
     busy_until: Time,
     /// The flow from which the next packet is dequeued.
     chosen: Option<usize>,
-    /// The packet that leaves at the next dequeue, and the time at which it has its tokens.
+    /// The packet that leaves at the next dequeue, and the time from which the aggregate has enough tokens for it.
     held: Option<(PacketMeta, Time)>,
     /// Time at which the channel has sent the packets before `held`.
     busy_before: Time,
@@ -119,7 +119,7 @@ impl Downstream31 {
         }
     }
 
-    /// Reports that packets have arrived. They need not wait until the other flow has tokens.
+    /// Reports that packets have arrived. If the other flow waits for tokens, the new packets need not wait for them.
     #[inline]
     pub fn notify(&mut self, now: Time) {
         self.dequeue_at = self.dequeue_at.min(now.max(self.free_at));
@@ -178,7 +178,7 @@ impl Downstream31 {
     }
 
     /// Sends `packet` as soon as the channel has sent all earlier packets, but not before the first symbol after `allowed`,
-    /// the time at which the packet has its tokens.
+    /// the time from which the aggregate has enough tokens for it.
     fn hold(&mut self, packet: PacketMeta, allowed: Time) {
         let begin = self.next_symbol(allowed).max(self.busy_before);
         self.busy_until = begin + self.channel.time_for(docsis_frame(packet.bytes())).max(Duration(1));
@@ -341,8 +341,8 @@ mod tests {
     #[test]
     fn a_service_flow_is_limited_to_its_own_rate() {
         let s = Time(10_000_000_000);
-        // L's own rate is 20 Mbit/s and the aggregate's is 100 Mbit/s. So L sends 20 Mbit/s x 10 s / 12 144 bit = 16
-        // 469 frames, and two more in its burst; C sends the rest
+        // L's own rate is 20 Mbit/s, and the aggregate's is 100 Mbit/s. So L sends 20 Mbit/s x 10 s / 12 144 bit =
+        // 16 469 frames, and two more in its burst; C sends the rest
         let low = LowLatencyParams { flow: Some(flow(20)), ..LowLatencyParams::default() };
         let out = saturate(&params(100, Some(low)), |_| [1500; 2], s);
         assert!((count(&out, L) - 16_471.0).abs() < 3.0 && (out.len() as f64 - 82_347.0).abs() < 3.0, "{}", out.len());
@@ -402,8 +402,8 @@ mod tests {
 
     #[test]
     fn a_flow_whose_tokens_come_after_its_turn_still_gets_its_share() {
-        // a bucket of one frame allows no two frames in a row. From 26 Mbit/s on, it allows every second frame of the
-        // aggregate, which has 50 Mbit/s. C's share is 102/256
+        // C's bucket holds one frame, so C never sends two frames in a row. From 26 Mbit/s on, the bucket allows every second
+        // frame of the aggregate, whose rate is 50 Mbit/s. C's share is 102/256
         for mbit in [26, 30, 40, 49] {
             let own = ShaperParams { max_traffic_burst: Bytes(1522), ..flow(mbit) };
             let low =

@@ -15,8 +15,8 @@
 //!
 //! Tokens that are left when the queue becomes empty are discarded. Byte counts are integers.
 //!
-//! Source: ns-2 link/docsislink.cc, facts only. Readings: a contention request always succeeds. "Last request" means the last
-//! opportunity for a request, even if nothing was requested. An idle modem has an opportunity in every MAP, so its peak tokens
+//! Source: ns-2 link/docsislink.cc, facts only. Assumptions: a contention request always succeeds. "Last request" means the
+//! last opportunity for a request, even if nothing was requested. An idle modem has an opportunity in every MAP, so its peak tokens
 //! are the bytes that the peak rate carries in one interval. A packet that arrives at an idle modem is requested at the next
 //! MAP boundary.
 
@@ -259,7 +259,7 @@ mod tests {
         drain_link(GrantedLink::new(p, Some(BitRate(100_000_000))), n, start, end)
     }
 
-    /// Returns what `drain` returns, for the modem `link`.
+    /// Does the same as `drain`, for the modem `link`.
     fn drain_link(mut link: GrantedLink, n: usize, start: Time, end: Time) -> Vec<Time> {
         let mut queue: VecDeque<PacketMeta> = (0..n).map(|_| PacketMeta { size: 1500, ..Default::default() }).collect();
         let mut rng = Rng::named(1, "mac");
@@ -321,7 +321,7 @@ mod tests {
         let mut link = modem(None, 10);
         link.set_rate(mbit(40));
         assert!((rate_of(link) / 40e6 - 1.0).abs() < 0.01);
-        // a largest grant that was set does not change with the rates: 1000 B per MAP of 2 ms is 4 Mbit/s
+        // a maximum grant size that was set does not change with the rates: 1000 B per MAP of 2 ms is 4 Mbit/s
         let mut link = modem(Some(mbit(5)), 100);
         link.set_max_grant(Bytes(1000));
         link.set_rates(Time(0), None, Some(mbit(20)));

@@ -21,8 +21,8 @@
 //! the queue when its first byte is sent, and arrives when its last byte has been sent in a later grant.
 //!
 //! Source: CableLabs 2012 §2.2.2.
-//! Readings: a packet that arrives at the time of a MAP belongs to that MAP; the queue's limit counts packets (or bytes) whose
-//! transmission has not begun; grants beyond the channel's capacity in an interval queue up on the channel.
+//! Assumptions: a packet that arrives at the time of a MAP belongs to that MAP; the queue's limit counts packets (or bytes) whose
+//! transmission has not begun; if a grant exceeds the channel's capacity in an interval, the rest is sent after the interval.
 
 use crate::map::{Boundaries, MaxGrant};
 use crate::{DocsisParams, MapClock, RequestVector, TransmitOverflow};

@@ -298,8 +298,8 @@ mod tests {
             problem(with(LowLatencyParams { guaranteed_grant_interval: interval, ..ggr(5) }))
                 .starts_with("low_latency.guaranteed_grant_interval: 134us is not valid; expected 135us to 100ms")
         );
-        // 3 Mbit/s are 797.3 B or 17 minislots per MAP of 2.025 ms, which is 3.2 Mbit/s. Per frame of 135 us, they are 53.2 B or 2
-        // minislots, 5.7 Mbit/s
+        // 3 Mbit/s, or 3.15 Mbit/s with MAC headers, are 797.3 B per MAP of 2.025 ms. They need 17 minislots, which are 3.2 Mbit/s.
+        // Per frame of 135 us, they are 53.2 B and need 2 minislots, which are 5.7 Mbit/s
         let beside = |free: u64, us: u64| Docsis31Params {
             free_capacity: Some(BitRate(free * 1_000_000)),
             ..with(LowLatencyParams { guaranteed_grant_interval: Some(Duration::from_micros(us)), ..ggr(3) })

@@ -134,7 +134,7 @@ fn requested_grants_are_used_and_proactive_ones_may_be_wasted() {
 
 #[test]
 fn unused_proactive_grants_give_way_to_the_other_flow() {
-    // C always has packets, and gets the whole aggregate of 52.5 Mbit/s. Although 5.25 Mbit/s is granted to L, L does not use it
+    // C always has packets, and gets the whole aggregate of 52.5 Mbit/s, because L uses none of the 5.25 Mbit/s granted to it
     let offers: Vec<_> = (0..9000).map(|_| (Time(0), C, 1500)).collect();
     let (modem, _) = run(&params(pgs(2025)), &offers, Time(2_000_000_000));
     let c = modem.counts()[C];
