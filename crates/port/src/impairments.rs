@@ -93,7 +93,7 @@ pub struct Reordering {
 }
 
 impl Impairments {
-    /// Returns the first invalid field.
+    /// Checks the parameters. The error names the first invalid field.
     pub(crate) fn validate(&self) -> Result<(), Problem> {
         if let Some(policer) = &self.policer {
             let checked = positive("rate", policer.rate).and_then(|()| positive("burst", policer.burst));

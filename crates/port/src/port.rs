@@ -150,8 +150,8 @@ impl Port {
         if no_event { egress.next_timed_step(server).0 } else { time }
     }
 
-    /// Returns true if the host may postpone [`Port::work`] while a packet is in flight: it may then wait until the
-    /// next offer, arrival or change, without an observable difference.
+    /// Returns true if the host, while a packet is in flight, may postpone [`Port::work`] until the next offer, arrival or
+    /// change, without an observable difference.
     ///
     /// This is possible on a plain link that keeps packets in order. No postponed departure can arrive before the
     /// packet that is in flight already. So when that packet arrives, the host can do all the postponed work, and each
@@ -159,7 +159,7 @@ impl Port {
     ///
     /// The host may not postpone the work of other links, for two reasons. If an offer and a postponed step fall due at
     /// the same time, their order depends on when the step's event was scheduled, but a postponed step has no event. And
-    /// a link with its own clock may have work while no packet is in flight, for which the event would come too late.
+    /// a link with its own clock may have work while no packet is in flight, so no arrival would trigger this work in time.
     #[inline]
     pub fn can_wait(&self) -> bool {
         self.server.is_plain() && self.is_ordered()

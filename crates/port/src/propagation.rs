@@ -74,7 +74,7 @@ impl Propagation {
         self.ring.extend(in_flight);
     }
 
-    /// Sets new delays and loss from now on.
+    /// Sets new values of the delay, the jitter and the loss, for packets that leave from now on.
     pub(crate) fn change(&mut self, change: &Change) {
         self.delay = change.delay.unwrap_or(self.delay);
         self.jitter = change.jitter.unwrap_or(self.jitter);
@@ -147,7 +147,7 @@ impl Propagation {
         let before = by_chance || !self.lose.is_empty() && self.chosen();
         if before || late.lost {
             if !before && !self.reorder && !late.by.is_zero() {
-                // all attempts to send this packet failed, and later packets have waited for them
+                // the link was busy with this packet until its last attempt, so later packets arrive no earlier
                 self.last_arrival = self.last_arrival.max(end + self.delay + late.by);
             }
             self.lost.add(&packet);

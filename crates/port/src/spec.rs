@@ -407,8 +407,7 @@ mod tests {
         let spec = read(text);
         spec.validate().unwrap();
         let late = |share| spec.lateness.unwrap().at(share).0;
-        // the quantiles are linear between the percentiles: 5, 20 and 530 us are the midpoints of 0 to 10, 10 to 30 and 80 to
-        // 980 us
+        // the delay is interpolated linearly: 5, 20 and 530 us are the midpoints of 0 to 10, 10 to 30 and 80 to 980 us
         assert_eq!([0.0, 0.25, 0.5, 0.95, 0.99].map(late), [0, 5_000, 10_000, 40_000, 80_000]);
         assert!(late(0.7).abs_diff(20_000) <= 1 && late(0.9945).abs_diff(530_000) <= 1);
         assert_eq!([0.999, 1.0].map(late), [980_000; 2]);

@@ -155,9 +155,8 @@ pub(crate) struct Lte {
     /// Rate until `drawn_until`.   Unit: bytes per ms.
     rate: f64,
     drawn_until: u64,
-    /// Number of bytes that may be sent at the next grant. The number grows by `rate` every ms, and each retransmission
-    /// reduces the number by the size of the block that is sent again. So the number may be negative after
-    /// retransmissions.
+    /// Number of bytes that may be sent at the next grant. It grows by `rate` every ms, and each retransmission reduces it
+    /// by the size of the block, so it may be negative.
     earned: f64,
     grant_at: u64,
     handover_at: u64,
@@ -311,8 +310,8 @@ mod tests {
     #[test]
     fn its_mean_and_its_swing() {
         let p = LteParams { swing: 10.0, ..steady() };
-        // there are 72 000 draws in 10 h. One draw has a standard deviation of 0.64 of the mean, so the average of all draws has
-        // a standard deviation of 0.0024 of the mean
+        // there are 72 000 draws in 10 h. One draw has a standard deviation of 0.64 times the mean, so the average of all draws
+        // has a standard deviation of 0.0024 times the mean
         assert!((mean(&p, 36_000_000) / 20e6 - 1.0).abs() < 0.008, "{}", mean(&p, 36_000_000));
         let mut by_draw = vec![0.0; 240];
         for (at, bytes) in opportunities(&p, 120_000) {

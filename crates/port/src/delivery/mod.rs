@@ -4,8 +4,8 @@
 //! source (a recorded trace, or a model)  --next-->  Opportunity { at, bytes }  --server-->  packets
 //! ```
 //!
-//! An opportunity carries a number of bytes of packets that arrived before it. Several packets may share an opportunity, a
-//! packet may extend over several opportunities, and unused bytes are lost.
+//! An opportunity can carry a given number of bytes, from packets that arrived before it. Several packets may share an
+//! opportunity, a packet may extend over several opportunities, and unused bytes are lost.
 
 mod lines;
 mod lte;

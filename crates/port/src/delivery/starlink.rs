@@ -138,8 +138,8 @@ impl Starlink {
         self.extra_delay = Duration(self.rng.below(self.p.delay_swing.0.saturating_add(1)));
     }
 
-    /// Returns the next opportunity. Bound: one iteration for each frame. Outside outages, an opportunity is complete
-    /// after a few thousand frames at most, which is the number at the lowest valid rate.
+    /// Returns the next opportunity. Bound: one iteration for each frame. Outside outages, an opportunity fills up within
+    /// a few thousand frames, even at the lowest valid rate.
     pub(crate) fn next(&mut self) -> Opportunity {
         loop {
             self.frame += 1;

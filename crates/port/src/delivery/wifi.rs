@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! contention   every station with data waits AIFS, then counts down a random number of slots from 0 to CW; the first to reach
-//!              0 sends; two at once collide, and both double CW (EDCA, best effort: CWmin 15, CWmax 1023)
+//!              0 sends; stations that reach 0 together collide, and double CW (EDCA, best effort: CWmin 15, CWmax 1023)
 //! a turn       RTS, CTS, an aggregate of at most `mpdus` packets and at most `txop` of air time, block ACK
 //! delivery     the whole aggregate arrives at its end, rounded up to a whole ms
 //! ```
@@ -12,9 +12,9 @@
 //!
 //! Source: IEEE 802.11-2016 §10.22 (EDCA), tables 9-137 and 17-21; 64 MPDUs are the window of a block ACK; 4 ms is the
 //! longest aggregate of Linux's ath9k. Checked against Bianchi, Performance Analysis of the IEEE 802.11 DCF, JSAC 2000.
-//! Departs: no bit errors and no rate control; the overhead of 36 bytes per packet is counted as if all packets had 1504 bytes, so
-//! an aggregate of small packets that `txop` limits carries too many; a packet that exceeds the rest of a turn continues in the
-//! next, as on all links with opportunities; a turn has its full length even if its aggregate is not full, so a link
+//! Departs: no bit errors and no rate control. The overhead of 36 bytes per packet is counted as if all packets had 1504 bytes, so
+//! an aggregate that is limited by `txop` carries too many small packets. A packet that exceeds the rest of a turn continues in the
+//! next turn, as on all links with opportunities. A turn has its full length even if its aggregate is not full, so a link
 //! with little traffic uses more air time than in real Wi-Fi, where the turn is shorter. A link is one station with one
 //! queue: other stations of the same access point are separate links and do not compete for this link's turns.
 

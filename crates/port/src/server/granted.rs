@@ -1,5 +1,5 @@
-//! The modem model of SCTE 2013. Packets wait only in the managed queue. After a grant, packets are sent until the
-//! grant is used up; if only a part of the last packet fits, the rest is sent in the next grant.
+//! CableLabs' modem model of 2013 (ns-2's DocsisLink). Packets wait only in the managed queue. After a grant, packets
+//! are sent until the grant is used up; if only a part of the last packet fits, the rest is sent in the next grant.
 
 use super::{Granted, Request, Serve};
 use crate::Change;

@@ -5,9 +5,9 @@
 //! | [`Serializer`]: takes the next packet whenever it is free | plain link, token bucket, HTB, the modem of 2012 |
 //! | [`Granted`]: takes packets at its own times | the modem of 2013, modem and CMTS of DOCSIS 3.1, opportunities |
 //!
-//! The modem of 2012 is the model of CableLabs 2012, and the modem of 2013 is the model of SCTE 2013. Only the modem of
-//! 2012 has a transmit queue, behind its token bucket. [`Step::Tick`] handles this modem's MAPs, and [`Step::Room`]
-//! lets the modem take packets again when its transmit queue has room.
+//! The modem of 2012 is the model of CableLabs 2012, and the modem of 2013 is CableLabs' DocsisLink for ns-2. Only the
+//! modem of 2012 has a transmit queue, behind its token bucket. [`Step::Tick`] handles this modem's MAPs, and
+//! [`Step::Room`] lets the modem take packets again when its transmit queue has room.
 //!
 //! [`Step::Tick`]: crate::egress::Step::Tick
 //! [`Step::Room`]: crate::egress::Step::Room

@@ -4,7 +4,8 @@
 //! at an opportunity of b bytes:   the partly sent packet continues, then packets are requested while bytes are left
 //!     packet of s <= left         leaves now; left = left - s
 //!     packet of s > left          is partly sent: s - left bytes wait for the next opportunities
-//!     nothing waits               the rest of the opportunity is lost, as it is if `packets` packets have shared the opportunity
+//!     nothing waits               the rest of the opportunity is lost
+//!     `packets` packets sent      the rest of the opportunity is lost
 //! ```
 //!
 //! An idle link schedules no events; missed opportunities are counted at the next arrival or query.

@@ -85,7 +85,7 @@ fn a_packet_that_waits_for_tokens_waits_at_the_new_rate() {
     b.run(Time(1 << 40));
     assert_eq!(stamps(&b)[3], ms(524.5));
     // in the modem of 2012, the third and the fourth packet have their tokens at 500.5 and 501.5 ms. Both are granted at
-    // 506 ms, the third MAP after that
+    // 506 ms, the third MAP after these times
     let flow = "flow = { max_sustained_rate = '12kbit', max_traffic_burst = 3000 }";
     let modem = format!("queue = {{ droptail = {{}} }}\nservice = {{ docsis = {{ {flow} }} }}");
     assert_eq!(times(&modem, 0.0)[2..], [ms(506.0), ms(506.0)]);
@@ -108,7 +108,7 @@ fn a_service_flow_follows_its_schedule() {
         let change = Change { max_sustained_rate: Some(BitRate(rate)), ..Change::default() };
         b.port.change(Time(end * 1_000_000_000), change);
     }
-    // each of the last three rates may be off by two packets in 10 s
+    // each of these three rates may be off by two packets in 10 s
     let spans: Vec<f64> = marks.windows(2).map(|w| (w[1] - w[0]) as f64 * 8.0 / 10.0).collect();
     for (rate, expected) in spans.iter().zip([5e6, 2.5e6, 5e6]) {
         assert!((rate - expected).abs() <= 1500.0 * 8.0 / 10.0 * 2.0, "{spans:?}");

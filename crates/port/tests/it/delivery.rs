@@ -65,7 +65,7 @@ fn an_aggregate_of_wifi_has_at_most_mpdus_packets() {
         b.burst(ms(0.0), 20_000, size);
         b.run(ms(200.0));
         let c = b.port.opportunities(ms(200.5)).unwrap();
-        // several turns may end in the same ms, but each has the bytes of `mpdus` packets of 1504 B
+        // several turns may end in the same ms, but each turn has the bytes of `mpdus` packets of 1504 B
         let turns = c.bytes / (mpdus * 1504);
         assert!(turns > 50, "{turns}");
         assert_eq!(b.out.len() as u64, turns * mpdus, "{mpdus} packets of {size} B");

@@ -51,7 +51,8 @@ fn packets_wait_behind_the_latest_unless_they_may_overtake() {
     }
     assert!(kept.out.windows(2).all(|w| w[0].seq < w[1].seq));
     let overtaken = free.out.windows(2).filter(|w| w[0].seq > w[1].seq).count();
-    // 333 packets leave within the 4 ms of jitter, so two consecutive arrivals are in either order with about equal probability
+    // 333 packets leave within the 4 ms of jitter, so of two packets that arrive one after the other, either may have been sent
+    // first, with about equal probability
     assert!((800..1200).contains(&overtaken), "{overtaken}");
     // both links drew the same delays. On the link that keeps order, a packet arrives no earlier than the packets sent before
     // it
