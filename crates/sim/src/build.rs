@@ -166,7 +166,7 @@ impl<S: Sink> World<S> {
     }
 
     /// Adds the forward and reverse paths between application `i` and each of its servers; returns the index of the
-    /// first path. `counts` is the value of [`Path::counts`] for all of them.
+    /// first path. `counts` is the value of [`Path::counts`] for all these paths.
     fn add_paths(&mut self, i: u16, app: &NetworkApp, counts: bool) -> Result<u16, Problem> {
         let engine = &mut self.engine;
         let first = engine.paths.len();

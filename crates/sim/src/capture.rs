@@ -234,7 +234,8 @@ fn write_tcp(out: &mut Vec<u8>, to: Ip, tuple: FlowTuple, stack: &TcpParams, off
     craft::tcp(out, to, &header, segment.len as usize);
 }
 
-/// TCP options under construction: at most 40 bytes. NOPs before each option align the option to a word, as in Linux.
+/// TCP options under construction: at most 40 bytes. NOPs before time stamps and SACK blocks make these options end on a
+/// word boundary, as in Linux.
 #[derive(Debug)]
 struct Options {
     bytes: [u8; 44],
@@ -251,7 +252,7 @@ impl Options {
         self.length += bytes.len();
     }
 
-    /// Adds NOPs, so that an option of `length` bytes will end on a word boundary.
+    /// Adds NOPs so that an option of `length` bytes, if added next, ends on a word boundary.
     fn align(&mut self, length: usize) {
         while !(self.length + length).is_multiple_of(4) {
             self.put(&[1]);

@@ -17,8 +17,8 @@
 //! **Simultaneous events** are handled in the order in which they were scheduled, so an arrival at the end of a chain needs the
 //! time at which it would have been scheduled if every hop had an event. This is the time at which the preceding packet reached
 //! the end of the chain or, if the last link was then empty, the time at which the packet itself entered the last link.
-//! The arrival precedes all other events scheduled at that time. This rule holds for every *fed* link ([`Role::fed`]),
-//! with or without chains, so it also applies where a link is observed, driven, or changed on schedule.
+//! Among simultaneous events that were scheduled at that time, the arrival comes first. This rule holds for every *fed* link
+//! ([`Role::fed`]), with or without chains, so it also applies where a link is observed, driven, or changed on schedule.
 //!
 //! A world has no chains if its links are observed or if its caller may change them ([`crate::World::build_driven`]). Tests compare
 //! runs with chains, with an event for each hop, and with ports only (`tests/it/fast_path.rs`).

@@ -1,8 +1,8 @@
 //! A plain link in a chain ([`crate::chain`]).
 //!
 //! A packet's passage is computed when the packet is offered, often before the packet arrives. But counters, series and the
-//! drops of flows must show the state at the current time. So the link logs each passage, and [`Chained::settle`] moves the
-//! accounts along the log. Packets leave the link in the order in which they arrive, so the times in the log ascend, and the
+//! drops of flows must show the state at the current time. So the link logs each passage, and [`Chained::settle`] updates the
+//! accounts from the log. Packets leave the link in the order in which they arrive, so the times in the log ascend, and the
 //! counts at any time follow from a binary search:
 //!
 //! ```text
@@ -81,8 +81,8 @@ pub(crate) struct Chained {
     /// Time at which the packet that was accepted last arrives at the far end; zero if no packet has been accepted.
     last_arrival: Time,
     accepted: Count,
-    /// A lower bound of the packets that have left the queue by the latest arrival. It is brought up to date only if the
-    /// queue seems full; in addition, it is never below `removed`.
+    /// Lower bound on the packets that have left the queue by the latest arrival. It is brought up to date only if the
+    /// queue seems full, and raised if it falls below `removed`.
     dequeued: Count,
     /// The accepted packets that have not been removed.
     log: Ring<Passage>,
@@ -90,8 +90,8 @@ pub(crate) struct Chained {
     removed: Count,
     /// The dropped packets that have not been reported, in the order of their arrival.
     drops: Ring<Dropped>,
-    /// Dropped packets that have been reported to the meter and to the drop counts of flows, up to `settled` or, after
-    /// [`Chained::settle_before`], up to the current event.
+    /// Dropped packets that have been reported to the meter and to the drop counts of flows. These are the drops up to
+    /// `settled` or, after [`Chained::settle_before`], the drops up to the current event.
     dropped: Count,
     /// Time up to which [`Chained::settle`] has updated the accounts.
     settled: Time,
@@ -133,8 +133,8 @@ impl Chained {
     }
 
     /// Accepts a packet that arrives at the queue. Returns the start of the packet's transmission and the packet's
-    /// arrival at the far end; `None` if the queue is full, and the caller must drop the packet. Packets must be offered in
-    /// the order of their arrival. The log must have room ([`Chained::make_room`]).
+    /// arrival at the far end. Returns `None` if the queue is full; the caller must then drop the packet. Packets must be
+    /// offered in the order of their arrival. The log must have room ([`Chained::make_room`]).
     #[inline(always)]
     pub(crate) fn offer(&mut self, Arrival { at, .. }: Arrival, size: u16) -> Option<(Time, Arrival)> {
         if !self.has_room(at, size) {
@@ -164,7 +164,8 @@ impl Chained {
     /// Returns true if the queue has room for a packet of `size` bytes that arrives at the time `at`.
     #[inline(always)]
     fn has_room(&mut self, at: Time, size: u16) -> bool {
-        // `dequeued` is a lower bound, so `queue` never underestimates the queue. It is recounted only if it seems full
+        // `dequeued` is a lower bound, so `queue` never underestimates the queue. `dequeued` is recounted only if the queue
+        // seems full
         !self.capacity.is_full(self.queue(), size) || self.has_room_at(at, size)
     }
 

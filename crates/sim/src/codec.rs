@@ -173,8 +173,8 @@ struct Body {
 struct Sacks {
     first: (u32, NonZeroU32),
     more: [(u32, u32); 2],
-    /// Either the fourth block, or the stamps: the echoed stamp, and the time from the echoed stamp to the ACK's own
-    /// stamp in microseconds, with the bit [`Sacks::STAMPS`] set.
+    /// Either the fourth block, or the stamps. The stamps are the echoed stamp, and the time from the echoed stamp to the
+    /// ACK's own stamp, in microseconds and with the bit [`Sacks::STAMPS`] set.
     last: (u32, u32),
 }
 

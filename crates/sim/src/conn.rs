@@ -167,7 +167,7 @@ pub(crate) struct Wire<'a, S> {
 }
 
 impl<S: Sink> Wire<'_, S> {
-    /// Sends a segment by [`Io::send`]. Not inlined and by value, so that a plain segment needs no memory.
+    /// Sends a segment by [`Io::send`]. Not inlined, so that a plain segment stays in the caller's registers.
     #[inline(never)]
     fn send_whole(&mut self, segment: Segment) {
         self.send(&segment);

@@ -174,7 +174,8 @@ impl World {
         for (_, conn) in open.into_iter().flatten() {
             let (end, peer) = (&conn.ends[usize::from(reverse)], &conn.ends[usize::from(!reverse)]);
             let (_, own) = end.account();
-            // when the peer has received a file, its application may open the next connection before the last ACK arrives
+            // an application may open its next connection before the last ACKs of the previous connection arrive. So for an
+            // earlier connection, the payload that the peer has received counts, not the acknowledged payload
             let is_latest = conn.ends[0].flow == *latest;
             sent.delivered += if is_latest { end.tcp.acked() } else { peer.tcp.stats().bytes_received };
             sent.retransmits += own.retransmits;

@@ -40,10 +40,10 @@ pub(crate) struct Engine<S> {
     pub conns: Vec<Conn>,
     /// Paths, ordered by application and then by server. Each server has a forward path, followed by a reverse path.
     pub paths: Vec<Path>,
-    /// Slots without a connection. None of their former connections' packets is in the network.
+    /// Slots without a connection. No packet of their former connections is in the network.
     pub free_slots: Vec<u32>,
-    /// Slots whose connections have ended, but some of whose packets may still be in the network. Such a packet must find
-    /// its own connection's addresses and application, so the slot is not used again before the packet is gone.
+    /// Slots of ended connections that may still have packets in the network. Such a packet must find its own connection's
+    /// addresses and application, so the slot is not used again before the packet is gone.
     pub draining_slots: VecDeque<u32>,
     pub stacks: Vec<TcpParams>,
     /// Header bytes of a plain data segment, by stack.
@@ -131,7 +131,7 @@ impl<S: Sink> Engine<S> {
     fn free_slot(&mut self) -> Option<u32> {
         if self.free_slots.is_empty() && !self.draining_slots.is_empty() {
             self.net.catch_up();
-            // a few slots per new connection are enough: at most one slot per connection is added to the list
+            // checking a few slots for each new connection is enough, because a connection adds at most one slot to the list
             for _ in 0..self.draining_slots.len().min(SLOTS_PER_LOOK) {
                 let slot = self.draining_slots.pop_front()?;
                 self.collect_drops(slot as usize, self.net.now());

@@ -3,8 +3,8 @@
 //! With one rate, one delay and no early drops, the transmission of a packet starts at a time known when it arrives: `start =
 //! max(now, free_at)`, then `free_at = start + size * 8 / rate`, and the packet reaches the far end at `free_at + delay`. So
 //! the link needs one event per packet, for the arrival at the far end, and only the event of the first packet is in the event
-//! set. One ring holds the packets that wait, are being sent or are on the wire. A cursor marks the first waiting packet; the
-//! cursor is updated only when it is read.
+//! set. One ring holds the packets that wait, are being sent or are on the wire. A cursor marks the first waiting packet; it
+//! is updated only at offers, at arrivals and by [`Fifo::catch_up`].
 //!
 //! This is the fast path of `port`, for links without a shaper, a modem, a law, random loss, jitter or a schedule. A differential
 //! test (`tests/it/fast_path.rs`) compares this link with a port.

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`event`] | the pending events: (time, order, target) in one integer |
 //! | [`fifo`] | plain links, computed at enqueue; every other link is a `port` |
-//! | [`chain`] | several plain links in a row, computed when a packet enters the first |
+//! | [`chain`], `chained` | several plain links in a row, computed when a packet enters the first |
+//! | `through`, `inbox` | a port in a chain, which packets enter and leave without events |
 //! | `link` | a link, run by a `fifo`, as part of a `chain`, or by a `port` |
 //! | `net`, `release` | routing from link to link; the resources of dropped packets |
 //! | `conn` | TCP ends on their hosts |
@@ -15,7 +16,7 @@
 //! | `endpoints`, `wake` | datagrams with real bytes, for transports that the program supplies |
 //! | `build` | builds a world from a scenario |
 //! | [`World`] | the loop: a step, the applications, the clock |
-//! | `loops` | the loops of worlds without a sink and with all sinks of a run, compiled in this crate |
+//! | `loops` | event loops for worlds without a sink and for worlds with all sinks of a run, compiled in this crate |
 //! | `engine`, `deliver` | the tables of connections and counters; the delivery of packets and timers to connections |
 //! | [`capture`], `segment_tags` | writes a run as capture files; whole segments, stored because packets omit fields |
 //! | [`lives`] | the lives of the packets in a window of a run |

@@ -21,7 +21,7 @@ pub(crate) type Link = port::Link<Carrier>;
 /// The implementation of a link.
 #[derive(Clone, Debug)]
 pub(crate) enum Carrier {
-    /// Computed at enqueue.
+    /// A plain link, whose departures are computed at enqueue.
     Fifo(Box<Fifo>),
     /// A [`Fifo`] in a chain.
     Chained(Box<Chained>),

@@ -64,7 +64,7 @@ impl<S: Sink> Net<S> {
     }
 
     /// Schedules the timer of one end of a connection for `deadline`, unless it is already scheduled for this time or
-    /// earlier. `timer` is the time for which it is scheduled.
+    /// earlier. `timer` is the time for which it is scheduled at present.
     #[inline]
     pub(crate) fn arm(&mut self, timer: &mut Time, deadline: Time, slot: usize, side: usize) {
         if deadline < *timer {
@@ -380,7 +380,7 @@ impl<S: Sink> Net<S> {
         let now = self.events.now();
         let Carrier::Port { armed, .. } = &mut self.links[usize::from(i)].carrier else { return None };
         if *armed != now {
-            return None; // the packet was overtaken by another, whose event delivered both
+            return None; // an overtaken packet has two events, and the first has already delivered it
         }
         *armed = Time::NEVER;
         let (packet, next) = self.act(i, |port, now, env| {

@@ -1,5 +1,5 @@
 //! Shared initial segments of runs, called pasts. Two runs are the same until a difference between their scenarios takes
-//! effect, so this part is simulated once for both runs.
+//! effect, so the time before that is simulated once for both runs.
 //!
 //! ```text
 //!   timeline   always (the network, the measurements), then (time, act): a link changes, an application starts or stops, the end
@@ -60,8 +60,8 @@ impl Timeline {
             acts.push((app.start, format!("app {}: {declared:?} {stacks:?}", app.name)));
             acts.push((app.stop, format!("app {}: stop", app.name)));
         }
-        // Echoes are counted as idle or as under load when they are answered, and this depends on the declared starts and
-        // stops of all applications. So runs whose load begins or ends at other times share nothing after the first of these
+        // When an echo is answered, it is counted either as idle or as under load. This depends on the declared starts and
+        // stops of all applications. So runs whose load begins or ends at different times share nothing after the first of these
         // times. `start_spread` only delays starts, so no start comes before its declared time
         let load = scenario.load();
         acts.extend([(load.start, "the load begins".to_owned()), (load.end, "the load ends".to_owned())]);

@@ -33,7 +33,8 @@ fn subject(end: &End, side: usize) -> Subject {
 }
 
 /// Returns the subject under which the sink reads an application's own controller: the sender of the datagrams whose
-/// rate it controls. Returns `None` if the application has no controller of its own, or has not yet sent a datagram.
+/// rate the controller sets. Returns `None` if the application has no controller of its own, or has not yet sent a
+/// datagram.
 fn controlled(app: &App, state: &AppState) -> Option<Subject> {
     let (role, flow) = (app.controller()?, (*state.udp.first()?)?);
     Some(Subject::Sender { flow, reverse: role == Role::Server })

@@ -1,8 +1,8 @@
 //! Ports in chains: the packets of a port with a discipline enter and leave it without events.
 //!
-//! If all packets of a port go the same way to their host over plain links, its *tail*, they arrive there in the order in which the
-//! port dequeues them. So the port's work can wait until a packet arrives at the end of the tail, and one event per packet is
-//! enough:
+//! If all packets of a port reach one host over the same plain links, these links are the port's *tail*. The packets arrive at the
+//! host in the order in which the port dequeues them. So the port's work can wait until a packet arrives at the end of the tail,
+//! and one event per packet is enough:
 //!
 //! ```text
 //!   server --access--> r1 --port--> r2 --access--> home
@@ -94,7 +94,7 @@ impl<S: Sink> Net<S> {
                 port.offer(packet.stamp, packet, env);
             }
             // a port outside a chain also works in the event of a packet's arrival at the far end. This port has no
-            // such event, so it works here if the event would precede the current event
+            // such event, so it works here if such an event would precede the current event
             if port.in_flight(0).is_some_and(|packet| packet.stamp == now && through.since(packet) <= since) {
                 port.work(now, env);
             }

@@ -267,7 +267,7 @@ impl<S: Sink> World<S> {
             return;
         }
         state.pending = Time::NEVER;
-        // bounded: each iteration takes one of the timers that were already due
+        // bounded: each iteration takes one timer that is due, including timers that are set for `now` meanwhile
         while let Some((_, due)) = self.engine.apps[usize::from(i)].timers.take(now) {
             due.call(&mut self.apps[usize::from(i)], &mut AppHost { engine: &mut self.engine, app: i });
         }

@@ -9,7 +9,7 @@
 //!
 //! | part | targets | structure |
 //! |---|---|---|
-//! | arrivals | links whose arrivals have events: few, with one event each, firing all the time | a tournament, one leaf per link |
+//! | arrivals | links whose arrivals have events: few, with one event each, which fires often | a tournament, one leaf per link |
 //! | ports | links with a discipline: few, with several events each; arrivals of links without a leaf | a 4-ary heap |
 //! | timers | connections, applications, the clock: tens of thousands that fire rarely | a wheel in front of a 4-ary heap |
 //!
@@ -90,7 +90,7 @@ impl Events {
         self.set_now(at);
     }
 
-    /// Returns the time at which the latest event was scheduled; `None` if the latest event has a rank.
+    /// Returns the time at which the event that was taken last was scheduled; `None` if that event has a rank.
     pub(crate) fn since(&self) -> Option<Time> {
         since(self.latest)
     }
@@ -139,8 +139,9 @@ impl Events {
     }
 
     /// Schedules an event of `target` for the time `at`. The event follows all events that have already been scheduled
-    /// for that time, except arrivals that [`Events::set_arrival_since`] has set with a `since` after the current time.
-    /// If a link delivers its packets in order, call [`Events::set_arrival`] for its arrivals instead.
+    /// for that time. There is one exception: it precedes an arrival that [`Events::set_arrival_since`] has set with a
+    /// `since` after the current time. If a link delivers its packets in order, call [`Events::set_arrival`] for its
+    /// arrivals instead.
     #[inline]
     pub(crate) fn push(&mut self, at: Time, target: Target) {
         let key = self.key(at, target);

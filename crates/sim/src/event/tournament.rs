@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-/// Returns the smaller of two keys without a branch, because it cannot be predicted which link fires next.
+/// Returns the smaller of two keys. There is no branch, because the processor could not predict which link fires next.
 #[inline(always)]
 pub(super) fn lesser(a: u128, b: u128) -> u128 {
     select_unpredictable(b < a, b, a)

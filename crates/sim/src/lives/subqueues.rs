@@ -50,8 +50,8 @@ impl Subqueues {
         only.map(|subqueue| subqueue as u16)
     }
 
-    /// Stores `subqueue` as the last known subqueue of a flow in one direction. `flow` is their row number
-    /// (`Life::flow`).
+    /// Stores `subqueue` as the last known subqueue of a flow in one direction. `flow` is the row number of this flow and
+    /// direction (`Life::flow`).
     pub(super) fn learn(&mut self, flow: u32, subqueue: u16) {
         let at = flow as usize;
         if self.of_flow.len() <= at {

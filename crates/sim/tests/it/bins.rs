@@ -69,7 +69,7 @@ fn the_queue_at_the_end_of_a_bin_is_that_before_the_events_of_this_time() {
     for toml in scenarios(30) {
         let s = read(&toml);
         let links = s.network().unwrap().links;
-        // the expected lengths are those of the links' own counters, in a run that pauses at the end of every bin
+        // the expected queue lengths come from the links' own counters, in a run that pauses at the end of every bin
         let mut driven = World::build_driven(&s).unwrap();
         let mut expected = vec![Vec::new(); links.len()];
         for bin in 1..=BINS as u64 {

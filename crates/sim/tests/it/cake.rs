@@ -56,7 +56,7 @@ fn hosts_share_a_link_under_tcp_as_far_as_one_flow_can_fill_its_half() {
     let even = lone("triple-isolate oceanic", "10ms");
     assert!((even - 0.5).abs() < 0.02, "{even}");
     // with a target of 5 ms, the lone flow's queue becomes empty at times, and the other host uses that time. A Linux 7.3
-    // kernel gives the lone flow 0.444 (4.24 of 9.55 Mbit/s)
+    // kernel gives the lone flow a share of 0.444 (4.24 of 9.55 Mbit/s)
     let dry = lone("triple-isolate", "10ms");
     assert!((dry - 0.444).abs() < 0.02, "{dry}");
     let flows = lone("flows", "10ms");

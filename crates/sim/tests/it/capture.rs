@@ -232,8 +232,8 @@ fn segments_say_what_a_real_stack_would() {
     assert!(streams.values().any(|s| s.pure > 100));
 }
 
-/// One end has short segments, no time stamps and no SACK. The SYN and the SYN-ACK carry each end's own MSS, and all
-/// other options are those that both ends have.
+/// One end has short segments, no time stamps and no SACK. The SYN and the SYN-ACK carry each end's own MSS. Apart from the
+/// options that the SYN offers, segments carry only options that both ends have.
 #[test]
 fn the_two_ends_use_what_both_have() {
     let other = "mss = 500\ntimestamps = false\nrecovery = 'newreno'\nloss_detection = 'dupthresh'\nundo = 'none'\n\
@@ -267,7 +267,7 @@ fn the_two_ends_use_what_both_have() {
         assert_eq!(seen.len(), 2);
         assert!(seen.iter().zip(syns).all(|(a, b)| (a.0.as_slice(), a.1) == b), "{seen:?}");
         assert_eq!(payloads.iter().max(), Some(&500));
-        // the simulation has the same sizes: 40 bytes of headers, and in a SYN 20 bytes of options, whichever options it has
+        // the simulated packets have the same sizes, except that a simulated SYN always has 20 bytes of options
         let lengths: usize = right.iter().filter(|l| l.bytes[19] == 0).map(|l| l.length).sum();
         let syn_options = right.iter().find(|l| l.bytes[19] == 0).map_or(0, |l| l.length - 40);
         assert_eq!((lengths + 20 - syn_options) as f64, number(&outcome, "links.~wire.offered_bytes"));

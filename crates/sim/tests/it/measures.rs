@@ -76,7 +76,7 @@ fn goodput_of_flows_that_open_a_connection_for_each_file() {
 #[test]
 fn the_grade_of_a_burst_among_pings() {
     // Pings of 125 B (1 ms) at 0, 1, 2, 3 s have a round trip of 22 ms. Ten datagrams of 1250 B (10 ms each) arrive at 1.99 s,
-    // and the last is sent at 2.09 s, so the third ping waits 90 ms. The mean is 44.5 ms, 22.5 ms above the minimum; the 99th
+    // and have all been sent at 2.09 s, so the third ping waits 90 ms. The mean is 44.5 ms, 22.5 ms above the minimum; the 99th
     // percentile of four pings is the maximum, 90 ms above the minimum. The grade applies to the percentile; the mean would be
     // graded A.
     let ping = app("ping", "ping = { size = 125 }");

@@ -24,7 +24,7 @@ fn marks_reach_a_classic_server_of_a_prague_client() {
 }
 
 /// A sender whose peer has no SACK detects losses by duplicate ACKs, and a receiver sends no SACK blocks to such a peer.
-/// So one such end has the same effect as two.
+/// So one end without SACK has the same effect as two.
 #[test]
 fn losses_are_repaired_if_only_one_end_has_sack() {
     let [both, server, client] = [("newreno", "newreno"), ("newreno", "linux-6"), ("linux-6", "newreno")]
@@ -36,8 +36,8 @@ fn losses_are_repaired_if_only_one_end_has_sack() {
     }
 }
 
-/// Even without time stamps, a receiver measures pauses, by the send times of segments. Segments with CWR have a send time,
-/// too, so they do not look like pauses. So there is one ACK for every two segments, apart from the ACKs of marks.
+/// Even without time stamps, a receiver detects pauses from the send times of segments. Segments with CWR also have a send
+/// time, so they do not look like pauses. So there is one ACK for every two segments, apart from the ACKs that marks cause.
 #[test]
 fn quick_acks_do_not_return_without_a_pause() {
     let out = run("duration = '200s'\n[link.up]\nfrom = 'a'\nto = 'b'\nrate = '5mbit'\ndelay = '20ms'\n\

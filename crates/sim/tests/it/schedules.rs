@@ -143,8 +143,8 @@ fn jitter_delays_and_reorders_only_if_asked() {
 
 #[test]
 fn a_late_segment_is_sent_again_only_until_reordering_is_seen() {
-    // about 80 segments are held back for 10 ms, in which 16 others overtake each of them. The reordering window is a quarter of the
-    // round trip of 40 ms, and nothing is lost
+    // about 80 segments are held back for 10 ms, and 16 other segments overtake each of them. The reordering window is a quarter of
+    // the round trip of 40 ms, and nothing is lost
     let outcome = run("duration = \"10s\"\n[link.up]\nfrom = \"a\"\nto = \"b\"\nrate = \"20mbit\"\ndelay = \"20ms\"\n\
          queue.droptail = { limit = \"2000p\" }\nimpairments.reordering = { chance = \"0.5%\", by = \"10ms\" }\n\
          [link.down]\nfrom = \"b\"\nto = \"a\"\nrate = \"20mbit\"\ndelay = \"20ms\"\n\
@@ -195,7 +195,7 @@ fn an_explicit_route_overrides_the_shortest_path() {
     assert_eq!(delivered(&o, "ac"), 0.0);
     assert!(delivered(&o, "straight") > 69.0 && delivered(&o, "~straight") > 30.0);
     assert!(number(&o, "apps.ftp.delay_ms.min") >= 30.0);
-    // the configured routes: forward, the longer route, which is faster here; back, the direct route
+    // with the configured routes, packets take the longer route forward, which is faster here, and the direct route back
     let long = [("a", "ac"), ("c", "cd"), ("d", "db")];
     let routes: String =
         long.iter().map(|(at, via)| format!("[[route]]\nat = \"{at}\"\nto = \"b\"\nvia = \"{via}\"\n")).collect();

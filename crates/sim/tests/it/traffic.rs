@@ -333,7 +333,7 @@ fn every_second_of_a_video_is_accounted_for() {
 #[test]
 fn a_swarm_on_a_slow_line_has_no_more_blocks_under_way_than_its_pipelines() {
     // At 250 kbit/s, a block takes half a second, so the five blocks of a peer take longer than a round. Before the stop at 100 s,
-    // more than 150 blocks arrive. After it, only those arrive that were outstanding: at most 4 x 5
+    // more than 150 blocks arrive. After the stop, only outstanding blocks arrive: at most 4 x 5
     for download in [false, true] {
         let text = |seconds: u32| {
             format!(

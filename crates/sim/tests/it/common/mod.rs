@@ -303,7 +303,8 @@ impl Dice {
                 let mut at = format!("{side}{i}");
                 hosts.push(at.clone());
                 for n in 0..1 + self.rng.below(2) {
-                    // in half of the paths, the links have names, and therefore numbers, in the reverse order
+                    // links are numbered in the order of their names. `c` comes before the name of the link at the hub (`m`),
+                    // and `z` after it, so numbers rise or fall along a path
                     let name = self.pick(&["c", "z"]);
                     let next = format!("{side}{i}r{n}");
                     self.link(&mut text, &format!("{name}_{at}_out"), &at, &next, access);
