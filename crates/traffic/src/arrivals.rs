@@ -1,13 +1,14 @@
-//! Records which datagrams have arrived at applications. If a link duplicates packets, only the first copy of a datagram
-//! counts. A driven endpoint is the exception: it receives both copies.
+//! Records which datagrams have arrived at applications. If a link duplicates packets, only the first copy of a
+//! datagram counts. The application `endpoint` also receives the second copy.
 //!
 //! The simulator and the live bench, which runs applications over kernel sockets, both use this record.
 
 use packet::FlowId;
 use std::collections::BTreeMap;
 
-/// Maximum number of ranges of a flow and direction. If there are more, the two lowest ranges are joined, so the datagrams
-/// between them count as arrived. Each of these has been lost, or overtaken by at least this many others.
+/// Maximum number of ranges for one flow and direction. If there are more, the two lowest are joined, so the missing
+/// datagrams between them count as arrived. Each of these datagrams has been lost, or overtaken by at least 65 536
+/// others.
 const RANGES: usize = 65_536;
 
 /// For each flow and direction, the numbers of the datagrams that have arrived, as ranges from a first to a last number.
@@ -47,8 +48,8 @@ mod tests {
 
     #[test]
     fn a_copy_does_not_count_however_many_datagrams_come_before_it() {
-        // Datagrams 1 to 5000 arrive in order. The second copy of each of the first 2000 arrives 3000 datagrams after the first
-        // copy. A link holds datagram 0 back, and both of its copies arrive last
+        // Datagrams 1 to 5000 arrive in order. The second copy of each of the first 2000 arrives 3000 datagrams after
+        // the first copy. A link delays both copies of datagram 0, which arrive last
         let mut arrivals = Arrivals::default();
         let order = (1..=5000).flat_map(|n| [Some(n), (n > 3000).then(|| n - 3000)]).flatten().chain([0, 0]);
         let counted: Vec<u64> = order.filter(|n| !arrivals.again(flow(), false, *n)).collect();
@@ -70,8 +71,8 @@ mod tests {
 
     #[test]
     fn missing_datagrams_take_limited_memory() {
-        // every second number is missing. The live bench leaves such gaps, because it numbers a datagram by the time at which
-        // the datagram entered
+        // every second number is missing. The live bench leaves such gaps, because a datagram's number is the time at
+        // which it entered the bench
         let mut arrivals = Arrivals::default();
         assert!((0..70_000).all(|n| !arrivals.again(flow(), false, 2 * n)));
         let ranges = &arrivals.0[&(flow(), false)];

@@ -13,14 +13,14 @@
 //! `from` is the member under study, which uploads; with `download`, an unchoked peer also sends blocks to the member.
 //! With `download`, peers are ranked by the blocks received from them; otherwise by the blocks sent to them, as a seed
 //! does. While fewer than `active` peers are unchoked, a peer that connects is unchoked at once. After a choke,
-//! requests still on their way are refused; blocks already written are still sent. A request is outstanding until its block has
-//! arrived or it is refused. On a slow line, a block may be on its way for longer than a choke lasts; its request is then still
-//! outstanding after the next unchoke. After the stop, neither blocks nor requests are sent.
+//! requests in flight are refused, but blocks already written are still sent. A request is outstanding until its block
+//! has arrived or it is refused. On a slow line, a block may take longer to arrive than a choke lasts; its request is
+//! then still outstanding after the next unchoke. After the stop, neither blocks nor requests are sent.
 //!
 //! The scenario chooses the TCP: `tcp = "ledbat"`, as in most clients (uTP), or any other.
 //!
-//! Departs: peers never lose interest, join or leave (a lost connection is reopened a second later); there are no pieces, no
-//! rarest-first and no endgame, because the content of blocks does not affect queues.
+//! Departs: peers never lose interest, join or leave (a lost connection is reopened a second later). There are no
+//! pieces, no rarest-first selection and no endgame, because the content of blocks does not affect queues.
 
 use crate::conns::Conns;
 use crate::demand::times;
@@ -156,7 +156,7 @@ pub struct Bittorrent {
     conns: Conns<usize>,
     round: u64,
     optimistic: Option<usize>,
-    /// Number of blocks that arrived from the member, and number of blocks that arrived from all peers.
+    /// Number of blocks that peers received from the member, and number that the member received from peers.
     blocks: [u64; 2],
     unchokes: u64,
 }

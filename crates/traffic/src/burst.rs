@@ -24,8 +24,9 @@ use units::{positive, positive_or_none, require, within};
 
 /// Maximum number of datagrams in one burst. With packets of 1500 bytes, this is 98 MB.
 const MAX_DATAGRAMS: u64 = 1 << 16;
-/// Maximum number of incomplete UDP bursts that are kept: bursts of which some datagrams have arrived, but not all. The oldest
-/// one is dropped to make room: overtaken by this number of later bursts, it has lost a datagram.
+/// Maximum number of incomplete UDP bursts to keep: bursts of which some datagrams have arrived, but not all. The
+/// oldest is dropped to make room. By then, 65 536 later bursts have begun to arrive, so the oldest has probably lost a
+/// datagram.
 const INCOMPLETE: usize = 65_536;
 
 /// Transport of a burst.
@@ -135,9 +136,8 @@ pub struct Burst {
     next: u64,
     /// For each connection, the burst that the connection carries.
     conns: Conns<Unfinished>,
-    /// For each UDP burst of which some datagrams have arrived, but not all: how many have arrived. A burst in flight of which
-    /// nothing has arrived needs no entry. A burst that loses a datagram never finishes, so only the latest [`INCOMPLETE`] are
-    /// kept.
+    /// Number of datagrams that have arrived, for each UDP burst of which some have arrived, but not all. A burst that
+    /// loses a datagram never finishes, so only the latest [`INCOMPLETE`] bursts are kept.
     incomplete: BTreeMap<u64, u64>,
     sent: u64,
     received: u64,
@@ -304,8 +304,8 @@ mod tests {
 
     #[test]
     fn any_number_of_bursts_may_be_in_flight() {
-        // two datagrams every 1 ms on a path of 300 ms. A delay of 50 ms for the datagrams of the first 20 ms makes later bursts
-        // overtake them
+        // two datagrams leave every 1 ms, and take 300 ms to arrive. The datagrams of the first 20 ms take another
+        // 50 ms, so later bursts overtake them
         let params = BurstParams {
             bytes: Bytes(3000),
             transport: Transport::Udp,
@@ -348,8 +348,8 @@ mod tests {
         let params = BurstParams { interval, count: Some(3), direction: Direction::Down, ..Default::default() };
         let mut fake = Fake::new(&[20 * MS]);
         fake.run(&mut params.build(), Time(1000 * MS));
-        // the handshake takes 20 ms, and the data then needs 10 ms to reach the client. So the second burst begins, at
-        // 25 ms, before the first has arrived, at 30 ms
+        // the handshake takes 20 ms, and the data then needs 10 ms to reach the client. So the second burst begins (at
+        // 25 ms) before the first has arrived (at 30 ms)
         let files: Vec<_> = fake.files.iter().map(|f| (f.0.0 / MS, f.1.0 / MS)).collect();
         assert_eq!(files, [(0, 30), (25, 55), (50, 80)]);
         assert_eq!((fake.opened.len(), fake.open_now()), (3, 0));

@@ -6,11 +6,11 @@
 //!   datagram k leaves at  start + (k + randomize * u_k) * 8 * size / rate,   u_k uniform in [0, 1)
 //! ```
 //!
-//! Each time is computed from k, not from the previous time, so the rate does not drift. Datagrams always leave in the order of
-//! k. With Poisson arrivals, gaps are exponential with mean 8 * size / rate; the time from the start to the first datagram is
-//! also such a gap. In a random walk, the first datagram leaves at the start, and each gap is (1 + `randomize` * v_k) times the
-//! mean, v_k uniform in [-1, 1). The random parts of the gaps accumulate, as with ns-2's `random_`, so that no phase relation
-//! with another clock persists.
+//! Each time is computed from k, not from the previous time, so the rate does not drift. Datagrams always leave in the
+//! order of k. With Poisson arrivals, gaps are exponential with mean 8 * size / rate, and the first datagram leaves one
+//! gap after the start. In a random walk, the first datagram leaves at the start, and each gap is (1 + `randomize` *
+//! v_k) times the mean, v_k uniform in [-1, 1). The random parts of the gaps accumulate, as with ns-2's `random_`, so
+//! that the source does not stay in phase with another periodic source.
 
 use crate::demand::times;
 use crate::{Application, Demand, Direction, Host, Params, Role};
@@ -86,7 +86,7 @@ impl Params for CbrParams {
     fn validate(&self) -> Result<(), Problem> {
         positive("rate", self.rate)?;
         within("size", self.size, Bytes(1), MAX_SIZE)?;
-        // random gaps are rounded down to whole nanoseconds. If every gap were below 1 ns, time would not advance
+        // random gaps are rounded down to whole nanoseconds, so if every gap were below 1 ns, time would not advance
         let message = format!("{} leaves less than 1 ns between datagrams", self.rate);
         require(self.size.0 * 8_000_000_000 >= self.rate.0, "rate", message)?;
         let message = "is for constant arrivals and random walks; expected none with arrivals = \"poisson\"";
@@ -133,7 +133,7 @@ impl Spacing {
 
     /// Returns the duration of `k + shift` spacings in nanoseconds, rounded down. `shift` is a fraction of a spacing.
     fn at(self, k: u64, shift: f64) -> u64 {
-        // `part` is the shift as a multiple of 2^-32, so that all later arithmetic uses integers
+        // `part` is the shift in units of 2^-32, so that all later arithmetic uses integers
         let part = (shift * 4_294_967_296.0) as u128;
         let ns = (u128::from(k) * u128::from(self.bits) * 1_000_000_000) / u128::from(self.rate);
         let more = ((u128::from(self.bits) * 1_000_000_000 * part) >> 32) / u128::from(self.rate);
@@ -249,7 +249,7 @@ mod tests {
         let params = CbrParams { randomize: Prob::new(1.0).unwrap(), ..CbrParams::new(BitRate(1_000_000)) };
         let mut app = params.build();
         fake.run(&mut app, Time(100_000_000_000));
-        // datagrams are 8 ms apart, so there are 12 500 of them in 100 s; each is shifted within its own 8 ms
+        // datagrams are 8 ms apart, so 12 500 leave in 100 s; each is delayed by less than 8 ms
         assert_eq!(fake.datagrams.len(), 12_500);
         let mut sum = 0;
         for (k, d) in fake.datagrams.iter().enumerate() {

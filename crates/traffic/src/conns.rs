@@ -2,9 +2,9 @@
 
 use crate::ConnId;
 
-/// A small ordered map. An application has only a few connections, and looks up a connection for every packet that arrives.
-/// Binary search in a short array is faster for this than a tree. Even with ten thousand connections, an insertion takes only
-/// microseconds.
+/// A small ordered map. An application has only a few connections, and looks up a connection for every packet that
+/// arrives. For this, binary search in a short array is faster than a tree. Even with ten thousand connections, an
+/// insertion takes only microseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conns<T>(Vec<(ConnId, T)>);
 

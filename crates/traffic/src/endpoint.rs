@@ -49,8 +49,7 @@ impl Params for EndpointParams {
     }
 
     fn demand(&self, _: Duration, _: Duration) -> Demand {
-        // the program's code determines the number of packets. No bound is known, so the application's packets do not
-        // count
+        // the program's code determines the number of packets, so no bound is known, and the demand leaves them out
         Demand::datagrams(0.0)
     }
 

@@ -9,13 +9,14 @@
 //!   start + i*stagger --open, write--> sending --last byte in order at the receiver--> pause --> next file
 //! ```
 //!
-//! A file *starts* when its connection is opened (on a kept connection, when it is written). It is *finished* when its last
-//! byte has arrived in order at the receiver; then [`Host::file_done`] is called and the pause begins. With `interval`, files
-//! start at fixed times instead, but never before the previous file is finished. With a new connection for each file, the
-//! sender closes right after writing (its FIN follows the last byte), and the receiver closes when it has received everything.
+//! A file *starts* when its connection is opened, or on a kept connection, when the file is written. It is *finished*
+//! when its last byte has arrived in order at the receiver; then [`Host::file_done`] is called and the pause begins.
+//! With `interval`, files start at fixed times instead, but never before the previous file is finished. With a new
+//! connection for each file, the sender closes right after writing (its FIN follows the last byte), and the receiver
+//! closes when it has received everything.
 //!
-//! With `length` (netperf's -l), a transfer without a size ends at the time `length` after the start of its flow. From then on,
-//! no new data is sent, only retransmissions, and both ends close.
+//! With `length` (netperf's -l), a transfer without a size ends at the time `length` after the start of its flow. Both
+//! ends then close, and only retransmissions are still sent.
 //!
 //! With `rates`, the application limits a transfer without a size. Every [`TICK`], it writes whole blocks:
 //!
@@ -35,8 +36,8 @@ use units::{positive_or_none, require, within};
 /// Maximum number of flows of one application. A run has no more than 2^20 flow slots (`FlowId::SLOTS`), and each open
 /// flow occupies one of them.
 const MAX_FLOWS: u32 = 1 << 20;
-/// Interval at which an application with `rates` writes. The interval is so short that [`UNSENT`] bytes per interval
-/// are enough for 500 Mbit/s.
+/// Interval at which an application with `rates` writes. It is so short that writing [`UNSENT`] bytes per interval
+/// suffices for 500 Mbit/s.
 const TICK: Duration = Duration::from_millis(1);
 /// Maximum number of bytes that an application with `rates` keeps unsent in its socket. While the rate has no limit,
 /// the application always fills the socket up to this number.
@@ -112,8 +113,8 @@ impl Default for FtpParams {
 }
 
 impl FtpParams {
-    /// Returns true if a flow always has data to send until it is stopped: it has no last file, and no pauses between
-    /// files.
+    /// Returns true if a flow always has data to send until it is stopped: it has no limit on its rate, no last file,
+    /// and no pauses between files.
     pub(crate) fn greedy(&self) -> bool {
         let silent = self.pause > Duration::ZERO || self.pause_spread > Duration::ZERO || self.interval.is_some();
         self.rates.is_empty() && self.count.is_none() && (self.size.is_none() || !silent)
@@ -239,8 +240,8 @@ impl Ftp {
 
     fn begin<H: Host>(&mut self, i: usize, host: &mut H) {
         if let Some(end) = self.end_of(i) {
-            // the timer that reopens a failed connection may fire after the end of the flow; the connection then stays
-            // closed
+            // the timer that reopens a failed connection may fire after the end of the flow; no connection is opened
+            // then
             if host.now() >= end {
                 return;
             }

@@ -15,8 +15,8 @@
 //! [`GameParams::late_after`]. A round trip of 100 ms impairs the players of a shooter (M. Claypool, K. Claypool,
 //! Latency and player actions in online games, CACM 2006); half of this time is allowed in each direction.
 //!
-//! Source: IEEE 802.11-18/2009r6, Real Time Applications TIG Report, §4.1.4 (mobile gaming, status synchronisation). Departs: the
-//! packets of other sizes at the beginning and the end of a game are left out.
+//! Source: IEEE 802.11-18/2009r6, Real Time Applications TIG Report, §4.1.4 (mobile gaming, status synchronisation).
+//! Departs: the source's other packet sizes at the beginning and the end of a game are left out.
 
 use crate::demand::times;
 use crate::{Application, Demand, Host, Params, Role};

@@ -80,10 +80,10 @@ pub trait Host {
     fn open(&mut self, peer: usize, row: usize) -> ConnId;
     /// Appends `bytes` bytes to the stream that `role` sends. If `bytes` is `u64::MAX`, the stream is endless.
     fn write(&mut self, conn: ConnId, role: Role, bytes: u64);
-    /// Returns the offset in the stream of `role` up to which data may be written so that at most `notsent_lowat` bytes
-    /// wait unsent in the socket (TCP_NOTSENT_LOWAT): the number of bytes sent plus `notsent_lowat`. A host with kernel
-    /// sockets also limits the socket's unsent bytes to `notsent_lowat`. For an endless stream, such a host returns the
-    /// offset of the next byte that it will write, which may be lower.
+    /// Returns the offset in the stream of `role` up to which data may be written: the number of bytes sent plus
+    /// `notsent_lowat`. Then at most `notsent_lowat` bytes wait unsent in the socket (TCP_NOTSENT_LOWAT). A host with
+    /// kernel sockets also limits the socket's unsent bytes to `notsent_lowat`. For an endless stream, such a host
+    /// returns the offset of the next byte that it will write, which may be lower.
     fn write_offset(&mut self, conn: ConnId, role: Role, notsent_lowat: u64) -> u64;
     /// Closes the sending direction of `role`: a FIN follows the written data or, in an endless stream, the data sent
     /// so far.
@@ -99,16 +99,16 @@ pub trait Host {
     /// Sets a timer that fires even at the application's stop or later. The application needs such timers to finish the
     /// work that it began before the stop.
     fn late_timer(&mut self, at: Time, token: u64);
-    /// Reports that the web page requested at `started` needs no further transfers. If
-    /// `objects` is less than the number of objects in the page, the page was abandoned.
+    /// Reports that the web page requested at `started` needs no further transfers. If `objects` is less than the
+    /// page's number of objects, the page was abandoned.
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64);
     /// Reports that a file transfer is finished: all its `bytes` have arrived at the other side.
     fn file_done(&mut self, started: Time, bytes: u64);
     /// Reports a probe. If `rtt` is `None`, probe `number` (0, 1, 2, ...) is being sent now. Otherwise, probe `number`
     /// has been answered, and `rtt` is the time from its departure to the answer. A probe is answered at most once.
     fn probe(&mut self, number: u64, rtt: Option<Duration>);
-    /// Returns the time from which the application starts nothing new; timers that are due then or later are dropped, except
-    /// late timers.
+    /// Returns the application's stop time, from which it starts nothing new. Timers due at this time or later are
+    /// dropped, except late timers.
     fn stop(&self) -> Time;
     /// Makes the host call the program's own transport code ([`endpoint`](crate::endpoint)). The application calls this
     /// function when it has started, and when its timer has expired. Hosts without such code do nothing.

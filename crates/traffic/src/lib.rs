@@ -23,8 +23,8 @@
 //! | [`web`] | a user who loads pages | CableLabs 2012 §3.2.3, Appendix A |
 //!
 //! Conventions: kB is 1000 bytes. A transfer is *finished* when its last byte has arrived in order at its receiver. An
-//! application starts on [`Application::start`] and continues for as long as its host delivers events. The host stops it by
-//! delivering no timer at or after the application's stop time.
+//! application starts on [`Application::start`] and continues for as long as its host delivers events. The host stops
+//! it by dropping all timers due at or after the application's stop time, except late ones ([`Host::late_timer`]).
 
 mod app;
 mod arrivals;

@@ -81,7 +81,7 @@ pub struct Messages {
     start: Time,
     /// Number of the next message.
     next: u64,
-    /// Bytes received so far of the oldest unfinished message.
+    /// Bytes of the oldest unfinished message that have been received.
     received: u64,
     /// Write times of the unfinished messages, oldest first.
     unfinished: VecDeque<Time>,

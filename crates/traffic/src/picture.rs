@@ -5,12 +5,14 @@
 //!
 //! ```text
 //!   shown   = min(arrival, stop)
-//!   gap     = shown - shown of the previous whole frame - overlap with [from + delay, to + delay] of the sender's pauses
+//!   gap     = shown - shown of the previous whole frame - paused
+//!   paused  = time between the two that lies within [from + delay, to + delay] of one of the sender's pauses
 //!   delay   = min(delay of the previous whole frame, delay of this frame)
 //! ```
 //!
-//! So a gap contains neither the sender's pauses nor the time after its stop. A constant delay makes no gap, and a queue that
-//! drains in a pause does not hide a gap. At the end of the run, `delay` is that of the last whole frame.
+//! So a gap contains neither the sender's pauses nor the time after its stop. A constant delay makes no gap, and a
+//! queue that drains in a pause does not hide a gap. For the gap at the end of the run, `delay` is that of the last
+//! whole frame.
 //!
 //! The first gap begins when the first frame is due: at its capture plus the smallest delay of a whole frame, or at its capture
 //! if no frame is whole.
@@ -35,13 +37,13 @@ struct Frame {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Arrived {
     pub(crate) at: Time,
-    /// Time since the capture or the departure.
+    /// Time since the capture of the frame, or since the departure of the packet.
     pub(crate) delay: Duration,
 }
 
 impl Arrived {
-    /// Returns the time from this arrival to the `next`, without the sender's pauses. A pause reaches the receiver after the
-    /// smaller of the two delays. `paused` returns the total time of the pauses before a time.
+    /// Returns the time from this arrival to `next`, without the sender's pauses. At the receiver, a pause is later by
+    /// the smaller of the two delays. `paused` returns the total time of the pauses before a time.
     pub(crate) fn gap(self, next: Self, paused: impl Fn(Time) -> Duration) -> Duration {
         let delay = self.delay.min(next.delay);
         let paused = paused(next.at - delay).saturating_sub(paused(self.at - delay));
@@ -55,7 +57,7 @@ pub(crate) struct Picture {
     frames: VecDeque<Frame>,
     pub(crate) sent: u64,
     pub(crate) whole: u64,
-    /// Capture of the first frame.
+    /// Time at which the first frame was captured.
     begin: Option<Time>,
     /// The first whole frame.
     first: Option<Arrived>,
@@ -107,8 +109,8 @@ impl Picture {
         Some(delay)
     }
 
-    /// Counts the freeze before the first whole frame, and the freeze from the last whole frame to the end of the run, or of
-    /// the flow, at `end`.
+    /// Counts a freeze before the first whole frame, and a freeze after the last whole frame, if these times are long
+    /// enough. `end` is the end of the run or of the flow.
     pub(crate) fn end(&mut self, end: Time, interval: Duration, paused: impl Fn(Time) -> Duration) {
         let Some(begin) = self.begin else { return };
         let end = Arrived { at: end, delay: Duration::MAX };
@@ -119,7 +121,7 @@ impl Picture {
         }
     }
 
-    /// If the time from `last` to `next`, without the sender's pauses, is long enough, counts this time as a freeze.
+    /// Counts the time from `last` to `next`, without the sender's pauses, as a freeze if it is long enough.
     fn gap(&mut self, last: Arrived, next: Arrived, interval: Duration, paused: impl Fn(Time) -> Duration) {
         let gap = last.gap(next, paused);
         if gap > (interval * 3).max(interval + Duration::from_millis(150)) {
@@ -190,8 +192,8 @@ mod tests {
         // nothing arrives, until the end or the stop
         assert_eq!(figures(&sent(), 5200, u64::MAX), (1, 5000));
         assert_eq!(figures(&sent(), 9000, 4200), (1, 4000));
-        // with a constant delay of 900 ms, the first frame is due at 1100 ms. Frame 0 arrives then, or frame 20 is the first to
-        // arrive
+        // with a constant delay of 900 ms, the first frame is due at 1100 ms. In one run, frame 0 arrives then; in
+        // another, frame 20 is the first to arrive
         let from = |first: u64| {
             let mut p = sent();
             for frame in first..50 {

@@ -9,18 +9,18 @@
 //!
 //! With `after_answer`, the next request leaves when the answer arrives, as in netperf's UDP_RR, on which flent's RRUL
 //! tests are based. If there is no answer within `timeout`, the next request leaves after `timeout`. An answer that
-//! arrives later still gives a sample, but sends no request; the answer no longer counts once 65 536 later requests are
-//! unanswered. Samples are as dense as possible, but the probe rate falls as the round trip grows, so a percentile over
-//! samples underweights the times with long round trips.
+//! arrives later still gives a sample, but does not trigger a request. It no longer counts once 65 536 later requests
+//! are unanswered. Samples are as dense as possible, but the probe rate falls as the round trip grows. So a percentile
+//! over samples gives too little weight to times with long round trips.
 //!
 //! ```text
 //!   request k + 1 leaves at the arrival of reply k, or `timeout` after request k
 //! ```
 //!
-//! If a probe has no answer, the request or its reply was dropped, or is still in flight at the end; the number of drops in
-//! the summary distinguishes the two cases. Probes wait in the same queues as all other packets, and are treated like any
-//! packet of their size. For example, a buffer limited in bytes more often has room for a small probe than for a full
-//! segment.
+//! If a probe has no answer, the request or its reply was dropped, or is still in flight at the end. The number of
+//! drops in the summary distinguishes these two cases. Probes wait in the same queues as all other packets, and are
+//! treated like any packet of their size. For example, a buffer limited in bytes more often has room for a small probe
+//! than for a full segment.
 //!
 //! On Ethernet, a packet of Linux's `ping` has 98 bytes: 56 of data, 8 of ICMP, 20 of IP, and 14 of Ethernet.
 
@@ -144,9 +144,9 @@ impl Application for Ping {
                 if let Some(sent) = self.unanswered.remove(&number) {
                     host.probe(number, Some(host.now().since(sent)));
                 }
-                // only the answer to the newest request sends the next one. The next request is due now, but it is sent by
-                // a timer: the host drops timers that are due at the application's stop or later, so no request is sent
-                // after the stop
+                // only the answer to the newest request triggers the next request. It is due now, but a timer sends it:
+                // the host drops timers that are due at the application's stop or later, so no request is sent after
+                // the stop
                 if number + 1 == self.next {
                     host.timer(host.now(), self.next);
                 }

@@ -6,7 +6,7 @@
 //!   rate  = 8 (audio_size / audio_interval + frame_size / frame_interval) = 16 + 194 = 210 kbit/s by default
 //! ```
 //!
-//! `picture.rs` defines whole frames and freezes; the time between frames is `frame_interval`.
+//! `picture.rs` defines whole frames and freezes; its T, the time between frames, is `frame_interval`.
 //!
 //! Audio and video start at random times within their first interval, so that sessions are not synchronised.
 //!

@@ -195,7 +195,7 @@ impl Short {
 
     fn arrival<H: Host>(&mut self, host: &mut H) {
         self.arrivals += 1;
-        // a size is drawn even for a refused arrival, so that a refusal does not change later sizes
+        // a size is drawn for a refused arrival too, so that a refusal does not change the sizes of later transfers
         let size = self.params.size.draw(host.rng());
         if self.conns.len() >= self.params.max_open as usize {
             self.refused += 1;

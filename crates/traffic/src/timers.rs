@@ -72,14 +72,14 @@ impl Timers {
         self.heap.push(Reverse((at, self.set, due)));
     }
 
-    /// Returns the expiry time of the earliest timer, or [`Time::NEVER`] if there is none. It may be later than
+    /// Returns the expiry time of the earliest timer, or [`Time::NEVER`] if there is none. This time may be later than
     /// the stop time.
     pub fn next(&self) -> Time {
         self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
     }
 
     /// Removes the first timer that is due at `now` or earlier, and returns its time and event. Timers that are due at
-    /// the stop time or later are dropped, never returned, unless [`Timers::set_late`] has set them.
+    /// the stop time or later are dropped and not returned, unless they were set by [`Timers::set_late`].
     pub fn take(&mut self, now: Time) -> Option<(Time, Due)> {
         // bound: each iteration removes one timer
         while self.next() <= now {

@@ -12,8 +12,9 @@
 //!   playback     begins when `startup` is buffered; stalls when the buffer is empty; resumes at `startup`
 //! ```
 //!
-//! The buffer holds whole segments and is counted in seconds of video. The video ends with the last of `segments`, or with
-//! the last segment requested before the scenario's `stop`. Once it has been played, the viewer does not count as stalled.
+//! The buffer holds whole segments and is counted in seconds of video. The video ends with the last of `segments`, or
+//! with the last segment requested before the scenario's `stop`. Once the last segment has been played, an empty buffer
+//! is no stall.
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, RETRY_AFTER, Role};
@@ -81,7 +82,7 @@ impl Params for VideoParams {
         let message = format!("{} is not valid; expected at least a segment, {}", self.buffer, self.segment);
         require(self.buffer >= self.segment, "buffer", message)?;
         // before playback, segments are requested as long as another whole segment fits, so the buffer fills up to
-        // `most`. With a larger `startup`, playback might never begin
+        // `most`. If `startup` were larger, playback might never begin
         let most = Duration(self.buffer.0 / self.segment.0 * self.segment.0);
         let message = format!("{} is not valid; expected more than 0s, at most {most} (whole segments)", self.startup);
         require(!self.startup.is_zero() && self.startup <= most, "startup", message)?;
@@ -296,8 +297,8 @@ impl Application for Video {
     fn closed<H: Host>(&mut self, conn: ConnId, host: &mut H) {
         if self.conn == Some(conn) {
             self.conn = None;
-            // if a segment was in progress, it is requested again after a pause. If not, the timer for the next request
-            // is already set. In both cases, the request opens a new connection
+            // a segment in progress is requested again after a pause. Otherwise, the timer for the next request is
+            // already set. In both cases, the request opens a new connection
             if self.busy {
                 self.player.advance(host.now());
                 self.request_at(host.now() + RETRY_AFTER, host);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   A, A_s: delay-based and loss-based estimate;  m: estimated gradient of the queueing delay, ms;  th: threshold, ms
-//!   p: share of lost packets;  K, chi, q: gains;  z, e, var: the filter's own state;  o: what th is compared with
+//!   p: share of lost packets;  K, chi, q: gains;  z, e, var: the filter's own state;  o: value compared with th
 //!   groups     packets sent within 5 ms; d = gap of arrivals - gap of departures of two groups, ms
 //!              a packet also joins the previous group if it arrives within 5 ms after that group and d < 0
 //!   filter     z = d - m;  m += k z;  k = (e + q) / (var + e + q);  e = (1 - k)(e + q)
@@ -18,14 +18,15 @@
 //!
 //! Rates are bits per second on the wire; the encoder's target is the payload's share of the rate.
 //!
-//! Source: draft-ietf-rmcat-gcc-02 §4 to §6. The draft leaves some points open. We chose the following, mostly after public
-//! descriptions of WebRTC. The detector multiplies m by the number of groups, at most 60. (The draft compares m itself, which
-//! rarely reaches the draft's thresholds.) f_max is the inverse of the shortest gap between the departures of the last
-//! 60 groups. One step of th covers at most 100 ms. The standard deviation of R is kept between sqrt(0.4 R) and
-//! sqrt(2.5 R) kbit/s. p covers the last second. A_s begins at the maximum rate and rises once per second. (The draft
-//! says once per report: at 30 reports per second, the rises would cancel each fall.) A fall sets A_s to the rate in
-//! use times 1 - p / 2, at most once per RTT + 300 ms. The pacing rate is 2.5 A. Departs: no probing of bandwidth at
-//! the start; the sender computes all of this, from the arrival times that the receiver reports.
+//! Source: draft-ietf-rmcat-gcc-02 §4 to §6. The draft leaves some points open. We chose the following, mostly after
+//! public descriptions of WebRTC. The detector multiplies m by the number of groups, at most 60. (The draft compares m
+//! itself, which rarely reaches the draft's thresholds.) f_max is the inverse of the shortest gap between the
+//! departures of the last 60 groups. One step of th covers at most 100 ms. The standard deviation of R is kept between
+//! sqrt(0.4 R) and sqrt(2.5 R) kbit/s. The loss share p covers the last second. A_s begins at the maximum rate and
+//! rises at most once per second. (The draft says once per report: at 30 reports per second, the rises would cancel
+//! each fall.) A fall sets A_s to the rate in use times 1 - p / 2, at most once per RTT + 300 ms. The pacing rate is
+//! 2.5 A. Departs: the bandwidth is not probed at the start; the sender does all the computing, from the arrival times
+//! that the receiver reports.
 
 use super::control::{Context, Feedback, MediaController};
 use packet::Reading;
@@ -35,7 +36,7 @@ use std::collections::VecDeque;
 use units::{Duration, Problem, Time, math, positive, within};
 
 /// Packets that leave within this time after the first packet of a group belong to that group. The pacer's bursts are
-/// also this far apart.   Source: draft-ietf-rmcat-gcc-02 §4, §5.2.
+/// also at least this far apart.   Source: draft-ietf-rmcat-gcc-02 §4, §5.2.
 const BURST: Duration = Duration::from_millis(5);
 /// Number of recent packet groups from which f_max, the maximum frequency of departures, is computed: f_max is the
 /// inverse of the shortest gap between their departures.   Ours; the draft leaves this number open.
@@ -66,8 +67,8 @@ const SMOOTHING: f64 = 0.95;
 const VARIANCE: [f64; 2] = [0.4, 2.5];
 /// Minimum and maximum time over which the received rate R is measured.   Source: draft-ietf-rmcat-gcc-02 §5.5.
 const RATE_WINDOW: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1)];
-/// The share of lost packets is computed over this time, and the loss-based estimate rises at most once in this
-/// time.   Ours, after WebRTC.
+/// Period over which the share of lost packets is computed. The loss-based estimate rises at most once per
+/// period.   Ours, after WebRTC.
 const LOSS_WINDOW: Duration = Duration::from_secs(1);
 
 /// Parameters of GCC (draft-ietf-rmcat-gcc-02). A detector compares the estimated delay gradient with a threshold.
@@ -148,7 +149,7 @@ enum Signal {
 #[derive(Clone, Debug, PartialEq)]
 struct Detector {
     group: Option<Group>,
-    /// The previous group.
+    /// The previous complete group.
     before: Option<Group>,
     /// Gaps between the departures of successive groups, ms; at most the last [`FREQUENCY_GROUPS`] gaps.
     gaps: VecDeque<f64>,
@@ -561,7 +562,7 @@ mod tests {
         assert!(detector.m < 0.0);
     }
 
-    /// Runs a flow of 100 packets of 1250 B per second (1 Mbit/s), with the given one-way delays and losses.
+    /// Runs a flow that sends 100 packets of 1250 B per second (1 Mbit/s), with the given one-way delays and losses.
     fn run(gcc: &mut Gcc, from: u64, packets: u64, delay_ms: impl Fn(u64) -> f64, lost: impl Fn(u64) -> bool) {
         for n in from..from + packets {
             let sent = Time(n * 10_000_000);

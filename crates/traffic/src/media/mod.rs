@@ -42,9 +42,10 @@ use units::{Duration, Problem, Time};
 /// Time between two rows in the series.
 const ROW: Duration = Duration::from_millis(100);
 
-/// A packet counts as lost for good when a packet numbered more than this much higher has arrived.
+/// A packet is removed from `travelling` when a packet arrives whose number is higher by more than this.
 const OVERTAKEN: u64 = 65_536;
-/// A packet also counts as lost for good when a packet numbered this much higher leaves, even if no newer packet has arrived.
+/// A packet is also removed from `travelling` when a packet leaves whose number is higher by this, even if no newer
+/// packet has arrived.
 const HELD: u64 = 4 * OVERTAKEN;
 
 /// Timer tokens.
@@ -170,8 +171,8 @@ pub struct Media {
     sender: Box<Sender>,
     /// Time of the pacer's pending timer.
     pace_at: Time,
-    /// The departure and the payload of each packet that has left and may still arrive. Unlike the sender, this list does not
-    /// give up packets that are late.
+    /// Departure time and payload of each packet that has left and may still arrive. The sender counts late packets as
+    /// lost, but this list keeps them.
     travelling: BTreeMap<u64, (Time, u64)>,
     receiver: Receiver,
     /// Numbers of the last packets of the frames in flight.
@@ -349,7 +350,8 @@ impl Application for Media {
         if role == self.params.direction.receiver() {
             return self.packet_arrived(number, ecn, host);
         }
-        // a later report contains all the information of the reports that it overtook
+        // a report that a later one has overtaken is discarded. The later report repeats what was new in the report
+        // just before it
         while let Some((_, report)) = self.reports.pop_front_if(|(n, _)| *n <= number) {
             if self.reports.front().is_none_or(|(n, _)| *n > number) {
                 self.feedback(host.now(), Some(&report));

@@ -1,11 +1,13 @@
 //! The receiver of a media flow, which reports arrival times to the sender.
 //!
-//! A report leaves when the last packet of a frame has arrived, when 16 packets are unreported, or `feedback_interval` after
-//! the first unreported packet. A report covers all packets that were new in the previous report, and all newer packets. So
-//! every packet is reported twice, and no information is lost if one report is lost.
+//! A report leaves when the last packet of a frame has arrived, when 16 packets are unreported, or `feedback_interval`
+//! after the first unreported packet. A report covers all packets that were new in the previous report, and all newer
+//! packets. So two reports cover every packet, and if one of them is lost, the other usually still reports the packet's
+//! arrival.
 //!
 //! ```text
-//!   size of a report of n packets = 28 (IPv4, UDP) + 20 (RTCP header, two SSRCs, first number and count, time) + 2 n, rounded up to 4
+//!   size of a report of n packets = 28 (IPv4, UDP) + 20 (RTCP header, two SSRCs, first number and count, time)
+//!                                  + 2 n, rounded up to a multiple of 4
 //! ```
 //!
 //! Source: RFC 8888 §3.1 (format). Departs: times are exact, where the format has steps of 1/1024 s.
@@ -62,7 +64,7 @@ impl Receiver {
 
     /// Adds an arrival. `frame_end` is true for the last packet of a frame. Returns true if a report must leave at once.
     pub(super) fn arrived(&mut self, number: u64, arrival: Arrival, frame_end: bool) -> bool {
-        // a packet older than the last two reports cannot be reported any more
+        // two reports have already covered this packet, so no later report covers it
         let Some(i) = number.checked_sub(self.begin).map(|i| i as usize) else { return false };
         if self.arrivals.len() <= i {
             self.arrivals.resize(i + 1, None);
@@ -77,8 +79,7 @@ impl Receiver {
     /// Returns the report that leaves at `now`.
     pub(super) fn report(&mut self, now: Time) -> Report {
         let report = Report { begin: self.begin, arrivals: self.arrivals.iter().copied().collect(), sent: now };
-        // the next report begins with the first packet that this report was the first to cover, so every packet is in
-        // two reports
+        // the next report begins with the first packet that is new in this report, so every packet is in two reports
         self.arrivals.drain(..(self.reported - self.begin) as usize);
         self.begin = self.reported;
         self.reported = self.begin + self.arrivals.len() as u64;
@@ -104,7 +105,7 @@ mod tests {
         assert!(receiver.arrived(2, at(3), true));
         let first = receiver.report(Time(3_000_000));
         assert_eq!((first.begin, &first.arrivals[..]), (0, &[Some(at(1)), None, Some(at(3))][..]));
-        // the report has 48 B, and 2 B for each of three packets, rounded up from 6 to 8 B: 56 B
+        // the report has 48 B plus 2 B for each of three packets, rounded up from 6 to 8 B: 56 B
         assert_eq!((first.size(), receiver.deadline), (56, Time::NEVER));
         // packet 1 was reordered and arrives late
         receiver.arrived(1, at(5), false);

@@ -36,8 +36,8 @@ use units::{Bytes, Duration, Problem, Time, positive, within};
 
 /// VIRTUAL_RTT (V).   Source: draft-ietf-ccwg-rfc8298bis-screamv2 §4.2.
 const VIRTUAL_RTT: Duration = Duration::from_millis(25);
-/// Interval between updates of alpha. If a round trip is shorter than this interval, alpha is updated once per round
-/// trip.   Source: §4.2.1.3.
+/// Interval between updates of alpha. If a round trip is shorter, alpha is updated once per round trip.   Source:
+/// §4.2.1.3.
 const ALPHA_INTERVAL: Duration = Duration::from_millis(10);
 /// Gains of alpha's moving average when alpha rises and when it falls.   Source: §4.2.1.3.
 const ALPHA_GAINS: [f64; 2] = [1.0 / 8.0, 1.0 / 128.0];

@@ -13,8 +13,8 @@ use super::receiver::Report;
 use std::collections::VecDeque;
 use units::{Duration, Time};
 
-/// A missing packet counts as lost once a packet numbered this much higher has arrived, so that small
-/// reorderings are not losses.
+/// A missing packet counts as lost once a packet whose number is higher by this much has arrived. So packets that were
+/// slightly reordered do not count as lost.
 const REORDERING: u64 = 3;
 /// Minimum time after which an unreported packet counts as lost.   Our choice.
 const UNREPORTED: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ pub(super) struct Sender {
     waiting: VecDeque<Waiting>,
     /// Number of the next packet to leave.
     next: u64,
-    /// Packets that have left, starting with number `first`, which is the oldest pending one.
+    /// Packets that have left, in order. The first has the number `first`, and is the oldest pending packet.
     out: VecDeque<Sent>,
     first: u64,
     /// Total size of the pending packets, in bytes on the wire.
@@ -110,7 +110,7 @@ impl Sender {
     }
 
     /// Applies a report. Without a report, only looks for packets that are so old that they count as lost. Returns the
-    /// packets that this call has found to have arrived or to be lost.
+    /// packets that are now known to have arrived or to be lost.
     pub(super) fn feedback(&mut self, now: Time, report: Option<&Report>) -> Vec<PacketReport> {
         let limit = UNREPORTED.max(self.srtt.unwrap_or_default() * 4);
         let end = report.map_or(0, |r| r.begin + r.arrivals.len() as u64);

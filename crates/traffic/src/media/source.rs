@@ -27,7 +27,7 @@ pub(super) struct FrameSource {
     targets: VecDeque<(Time, f64)>,
     /// Rate in effect, bit/s.
     rate: f64,
-    /// Frames since the last key frame; 0 if the next frame is a key frame.
+    /// Frames captured since the last key frame, including this key frame; 0 if the next frame is a key frame.
     since_key: u64,
 }
 
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn the_encoder_follows_after_its_lag() {
-        // the target doubles at frame 10 (400 ms). With a lag of 100 ms, the frame at 520 ms is the first that is twice as
-        // large
+        // the target doubles at frame 10 (400 ms). The lag is 100 ms, so the frame at 520 ms is the first of twice the
+        // size
         let lag = Duration::from_millis(100);
         let mut source = FrameSource { lag, ..FrameSource::new(25.0, 1e6) };
         let sizes = sizes(&mut source, 20, |k| if k < 10 { 1e6 } else { 2e6 });

@@ -89,9 +89,9 @@ fn an_outage_after_a_pause_is_a_freeze() {
         r#"{ "control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 1,
              "pauses": [{ "from": "2s", "to": "5s" }] }"#,
     );
-    // before the pause, 50 frames of 5 packets arrive, each with a report, so datagram 300 is the first of the frame of 5 s.
-    // The first 25 frames after the pause are lost: whole frames arrive at 1.99 s and 6.03 s, and 3 s of the time between
-    // them are the pause
+    // before the pause, there are 300 datagrams: 50 frames of 5 packets, and a report on each frame. So datagram 300 is
+    // the first of the frame captured at 5 s. The first 25 frames after the pause are lost, so whole frames arrive at
+    // 1.99 s and 6.03 s. The pause takes up 3 s of the time between them
     let mut fake = Fake::new(&[60 * MS]);
     fake.lost = (300..425).collect();
     let mut app = params.build();
@@ -115,9 +115,9 @@ fn a_queue_that_drains_in_a_pause_hides_no_freeze() {
         r#"{ "control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 1,
              "pauses": [{ "from": "2s", "to": "4s" }] }"#,
     );
-    // the queue delays the frame of 1.96 s by 490 ms, and is empty after the pause. The 15 frames from 4 s on are lost
-    // (datagrams 0 to 299 are 50 frames of 5 packets, and their reports), so the first whole frame after the pause is due at
-    // 4.03 s, but arrives at 4.63 s
+    // the queue delays the frame captured at 1.96 s by 490 ms, and is empty after the pause. The 15 frames from 4 s on
+    // are lost (datagrams 0 to 299 are 50 frames of 5 packets, and their reports), so the first whole frame after the
+    // pause is due at 4.03 s, but arrives at 4.63 s
     let mut fake = Fake::new(&[60 * MS]);
     fake.extra = |t| if t.0 < 2 * S { t.0 / 4 } else { 0 };
     fake.lost = (300..375).collect();
@@ -135,8 +135,8 @@ fn a_queue_that_drains_in_a_pause_hides_no_freeze() {
 
 #[test]
 fn the_rate_includes_the_time_in_which_a_queue_drains() {
-    // 1 Mbit/s on a line of 0.5 Mbit/s: the frame captured at 4.96 s arrives 4.96 + 0.03 s later, at 9.95 s. This is so whether
-    // the flow stops or pauses at 5 s
+    // 1 Mbit/s on a line of 0.5 Mbit/s: the frame captured at 4.96 s arrives 4.96 + 0.03 s later, at 9.95 s. It does so
+    // whether the flow stops or pauses at 5 s
     let text = r#""control": "fixed", "start_rate": "1mbit", "frame_rate": 25, "size_spread": 0, "key_size": 1"#;
     let mut fake = Fake::new(&[60 * MS]);
     (fake.stop, fake.extra) = (Time(5 * S), |t: Time| t.0);
@@ -145,8 +145,8 @@ fn the_rate_includes_the_time_in_which_a_queue_drains() {
     let rate = |(_, rate): &(&str, f64)| *rate;
     let figures = app.figures(Time(20 * S), fake.stop);
     assert!((figures.iter().find(|f| f.0 == "rate_mbit").map(rate).unwrap() - 5.0 / 9.95).abs() < 1e-9);
-    // the receiver sees the pause 0.03 s later than the sender, so the time from 9.95 s to 20.03 s is all pause. In the
-    // remaining 4.97 s, the flow sends 5 Mbit more without a queue
+    // at the receiver, the pause is 0.03 s later than at the sender, and ends at 20.03 s. So the whole time from 9.95 s
+    // to 20.03 s is pause. In the remaining 4.97 s, the flow sends 5 Mbit more without a queue
     let mut fake = Fake::new(&[60 * MS]);
     fake.extra = |t| if t.0 < 5 * S { t.0 } else { 0 };
     let mut app = media(&format!(r#"{{ {text}, "pauses": [{{ "from": "5s", "to": "20s" }}] }}"#)).build();
@@ -180,8 +180,8 @@ fn the_time_after_a_stop_does_not_count() {
 
 #[test]
 fn packets_that_the_sender_has_given_up_still_count_in_the_rate() {
-    // the rate is 40 Mbit/s. Packets that leave from 2 s to 5 s are held back until 5 s. That is up to 3 s, and the sender
-    // gives up a packet after 1 s. Nothing is dropped, so 40 Mbit/s arrive
+    // the rate is 40 Mbit/s. Packets that leave from 2 s to 5 s are held back until 5 s, for up to 3 s. The sender
+    // counts a packet as lost after 1 s. Nothing is dropped, so 40 Mbit/s arrive
     let params = media(r#"{ "control": "fixed", "start_rate": "40mbit", "max_rate": "40mbit", "frame_rate": 25 }"#);
     let mut fake = Fake::new(&[60 * MS]);
     fake.extra = |t| if (2 * S..5 * S).contains(&t.0) { 5 * S - t.0 } else { 0 };
@@ -220,7 +220,8 @@ fn packets_that_all_get_lost_take_limited_memory() {
 
 #[test]
 fn frames_captured_before_a_stop_still_leave_and_are_reported() {
-    // a frame of 18 750 B is paced over the 100 ms to the next frame; the frame of 10 s has just begun to leave at 10.01 s
+    // a frame of 18 750 B is paced over the 100 ms until the next frame. At the stop, at 10.01 s, the frame captured at
+    // 10 s has just begun to leave
     let params = media(
         r#"{ "control": { "gcc": { "pacing": 1.0 } }, "frame_rate": 10, "min_rate": "1500kbit", "start_rate": "1500kbit",
              "max_rate": "1500kbit", "key_size": 1, "size_spread": 0 }"#,

@@ -14,9 +14,9 @@
 //! draft's time limit, even if it is not stable. The confidence in a stage is as in the draft: low (the stage has fewer than MAD
 //! intervals), medium (not stable), high (stable).
 //!
-//! Departs: in the first interval, the probe rate is derived from the goodput so far, and at least one pair per second is sent,
-//! regardless of PTC. After the result, probes end and the load continues to the end of the run. A failed load-generating
-//! connection does not end the test; the next connection that is added takes its place.
+//! Departs: in the first interval, the probe rate is derived from the goodput so far, and at least one pair per second
+//! is sent, regardless of PTC. After the result, probes end and the load continues to the end of the run. A failed
+//! load-generating connection does not end the test; the next added connection replaces it.
 
 mod build;
 mod connection;
@@ -38,8 +38,8 @@ use units::{Duration, Time};
 
 /// Maximum number of outstanding foreign probes. Additional probes are skipped.
 const MOST_PROBES: u32 = 1000;
-/// Maximum time between pairs of probes, in seconds. On slow lines, the RPM of four intervals would otherwise be that of a
-/// few samples.
+/// Maximum time between pairs of probes, in seconds. Without this limit, the RPM of four intervals on a slow line would
+/// be computed from a few samples only.
 const SLOWEST: f64 = 1.0;
 
 /// Timer tokens.
@@ -389,8 +389,8 @@ packet::measures! {
 }
 
 impl Rpm {
-    /// Returns the mean goodput of the load in one direction over the last intervals; NaN if there is no load in that direction.
-    /// Unit: Mbit/s.
+    /// Returns the mean goodput of the load in one direction over the last `moving_average` intervals; NaN if there is
+    /// no load in that direction. Unit: Mbit/s.
     fn goodput_mbit(&self, way: Direction) -> f64 {
         let recent = &self.rows[self.rows.len().saturating_sub(self.p.moving_average as usize)..];
         let sum: f64 = recent.iter().map(|row| row.goodput[index(way)]).sum();

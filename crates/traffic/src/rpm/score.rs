@@ -30,8 +30,8 @@ pub(super) enum Sample {
 type Interval = [Vec<Duration>; 4];
 
 /// The samples of the last `most` intervals, newest interval last.   Bound: `most` is `moving_average` (MAD). An
-/// interval holds at most `probes_per_second` x `interval` (MPS x ID) samples of each kind, plus the samples from
-/// probes of earlier intervals that are answered in the interval.
+/// interval holds at most `probes_per_second` x `interval` (MPS x ID) samples of each kind, plus those of earlier
+/// probes that are answered in this interval.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RecentSamples {
     intervals: VecDeque<Interval>,
@@ -102,8 +102,8 @@ impl Score {
 pub(super) fn trimmed_mean(samples: &mut [Duration], trim: f64) -> f64 {
     samples.sort_unstable();
     let exact = trim * samples.len() as f64 / 100.0;
-    // a rounding error may have made a whole number slightly too large, and `ceil` would then round it up to the next
-    // one. The small reduction prevents this
+    // if `exact` should be a whole number, a rounding error may have made it slightly too large, and `ceil` would give
+    // the next whole number. The small reduction prevents this
     let kept = ((exact - exact * 1e-12).ceil() as usize).clamp(1.min(samples.len()), samples.len());
     let sum: f64 = samples[..kept].iter().map(|d| d.millis()).sum();
     sum / kept as f64

@@ -66,9 +66,9 @@ fn a_self_probe_waits_for_the_unsent_bytes_of_its_socket() {
 
 #[test]
 fn the_stages_take_the_intervals_that_their_averages_need() {
-    // a moving average of the goodput always divides by four, even if there are fewer than four intervals, so the
-    // first three averages are too low. The 4th to the 7th average agree within 5 %, so the goodput stage takes seven
-    // intervals. The responsiveness stage then takes another four
+    // a moving average of the goodput always divides by four, so the first three averages, which cover fewer than four
+    // intervals, are too low. The 4th to the 7th average agree within 5 %, so the goodput stage takes seven intervals.
+    // The responsiveness stage then takes another four
     let (app, _) = run(small(), 60);
     assert_eq!((figure(&app, "intervals"), app.rpm.values.len(), app.stage), (11.0, 4, Stage::Over));
     // in this network, each connection adds 10 Mbit/s, so the goodput never becomes stable, and the goodput stage ends

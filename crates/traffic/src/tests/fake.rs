@@ -64,8 +64,7 @@ pub(crate) struct Fake {
     free: BTreeSet<u32>,
     failing: BTreeSet<usize>,
     fails_after: u64,
-    /// Probability that a connection breaks, and an upper bound in nanoseconds on the time from its opening to the
-    /// break.
+    /// Probability that a connection breaks, and the maximum time from its opening to the break in nanoseconds.
     breaking: Option<(f64, u64)>,
     /// True if the data of an endless write is delivered, in pieces. If false, none of it is delivered.
     pub(crate) streaming: bool,

@@ -7,10 +7,10 @@
 //!                    page load time = |--------------- html requested ... last object's last byte ---------------|
 //! ```
 //!
-//! A connection *slot* fetches the objects of its server one after another. Each object is requested in the same event in which
-//! the previous object is complete, until all objects of the server have been requested. So a server never has more than
-//! `connections_per_server` transfers at once. An object is fetched by one GET of `request` bytes from the client; the server
-//! sends the object when the whole GET has arrived.
+//! A connection *slot* fetches the objects of its server one after another. It requests the next object as soon as the
+//! previous one is complete, in the same event, until all objects of the server have been requested. So a server never
+//! has more than `connections_per_server` transfers at once. An object is fetched by one GET of `request` bytes from
+//! the client; the server sends the object when the whole GET has arrived.
 //!
 //! *Closing*. With a connection for each object, the server closes the connection right after writing the object (its FIN
 //! follows the last byte). The client closes when it has received everything, right after sending its next request. With
@@ -261,7 +261,7 @@ impl Web {
         self.phase = Phase::Think;
         self.pages += 1;
         host.page_loaded(self.started, self.loaded, self.bytes);
-        // only persistent connections can still be open at this point
+        // any connection that is still in a slot is persistent
         for slot in &mut self.slots {
             if let Some(conn) = slot.conn.take() {
                 self.conns.remove(conn);
@@ -301,7 +301,8 @@ impl Application for Web {
     }
 
     fn connected<H: Host>(&mut self, conn: ConnId, role: Role, host: &mut H) {
-        // a connection that an earlier page left behind may be established while this page waits for its own
+        // a connection detached from an earlier page may be established while this page still waits for its html
+        // connection
         let html = self.slots[self.html_slot()].conn == Some(conn);
         if role == Role::Client && html && self.phase == (Phase::Html { measured: false }) {
             self.started = host.now();
