@@ -13,24 +13,25 @@
 //!
 //! The delay above which a packet is late is known only at the end. So each packet has a level, which grows with its
 //! delay: 0 is never late, and [`LOST`] is always late or lost. At the end, a packet is missed if its level is above a
-//! limit. A run begins between neighbours with the levels a <= limit < b. Each pair of neighbours with a < b adds 1 to
-//! `begins[a]` and subtracts 1 from `begins[b]`; so the sum of `begins[0..=limit]` is the number of runs.
+//! limit. A run begins between neighbours with levels a and b if a <= limit < b. So each pair of neighbours with a < b
+//! adds 1 to `begins[a]` and subtracts 1 from `begins[b]`. The number of runs is then the sum of `begins[0..=limit]`.
 //!
-//! An overtaken packet takes its place in the order of sending. It is certainly late if it was sent more than
-//! `late_after` before a packet that arrived earlier. So only the packets of the last `late_after` are stored one by one.
+//! A packet that arrives out of order takes its place in the order of sending. It is certainly late if it was sent more
+//! than `late_after` before a packet that has already arrived. So only packets sent within the last `late_after` are
+//! stored one by one.
 //!
 //! Source: ITU-T G.107 (2005), burst ratio BurstR.
 
 use std::collections::VecDeque;
 
-/// Number of levels of delay that are late or on time depending on the limit.
+/// Number of delay levels that are late at some limits and on time at others.
 pub(crate) const LEVELS: usize = 65_536;
 /// Level of a packet that was lost, or is late at any limit.
 pub(crate) const LOST: u32 = LEVELS as u32 + 1;
 /// Maximum number of packets that are stored one by one.
 const STORED: u64 = 65_536;
 
-/// Packets that were dropped.
+/// Numbers of dropped packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dropped {
     /// During the warm-up.
@@ -45,7 +46,8 @@ pub(crate) struct Bursts {
     begins: Vec<i32>,
     /// Level of the last packet that is no longer in `recent`; 0 if there is none.
     last: u32,
-    /// Levels of the packets before `next`, the latest last. Packets that have not arrived have the level [`LOST`].
+    /// Levels of the last packets before number `next`, newest last. Packets that have not arrived have the level
+    /// [`LOST`].
     recent: VecDeque<u32>,
     /// Maximum length of `recent`.
     window: u64,
@@ -62,8 +64,8 @@ pub(crate) struct Bursts {
 }
 
 impl Bursts {
-    /// Returns the runs of an empty stream. A packet is certainly late if it is overtaken by a packet that was sent more
-    /// than `reach` packets later.
+    /// Returns the runs of an empty stream. A packet is certainly late if a packet that was sent more than `reach`
+    /// packets later arrives before it.
     pub(crate) fn new(reach: u64) -> Self {
         Self {
             begins: vec![0; LEVELS + 2],
@@ -89,7 +91,7 @@ impl Bursts {
     pub(crate) fn arrival(&mut self, number: u64, level: u32) {
         self.arrived += 1;
         if let Some(after) = self.next.checked_sub(number + 1) {
-            // overtaken by `after` packets, or more
+            // overtaken: the highest number that has arrived is `number + after`
             if let Some(place) = (self.recent.len() as u64).checked_sub(after + 1) {
                 self.recent[place as usize] = level;
             }
@@ -117,16 +119,16 @@ impl Bursts {
         }
     }
 
-    /// Returns the burst ratio, where the packets above level `limit` are late, and `late` is their number. Returns 1 if
-    /// no packet or every packet was missed.
+    /// Returns the burst ratio; 1 if no packet or every packet was missed. Packets above level `limit` are late, and
+    /// `late` is their number.
     pub(crate) fn ratio(&self, limit: u32, late: u64, dropped: Dropped) -> f64 {
         let (missed, packets) = (dropped.after + late, dropped.after + self.arrived);
         if missed == 0 || missed == packets {
             return 1.0;
         }
         let settled = self.warm + self.arrived + dropped.before + dropped.after;
-        // overtaken packets that are still in transit are neither lost nor late. Among the packets that have not arrived, they
-        // are the last sent
+        // overtaken packets that are still in transit are neither lost nor late. They are taken to be the newest of the
+        // packets that have not arrived
         let mut in_transit = self.next.saturating_sub(settled);
         let missed_or_played = |level: &&u32| {
             let skip = **level == LOST && in_transit > 0;

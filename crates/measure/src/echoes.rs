@@ -48,9 +48,8 @@ impl Echoes {
         }
     }
 
-    /// Records the reply to request `number`. `load` is the time during which there is load. An echo that is answered
-    /// before the load begins belongs to the idle path; an echo that is sent after the load ended is neither idle nor
-    /// under load.
+    /// Records the reply to request `number`. `load` is the period with load. An echo answered before this period
+    /// measures the idle path. An echo sent after this period is neither idle nor under load.
     pub(crate) fn answered(&mut self, number: u64, now: Time, rtt: Duration, load: &Range<Time>) {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         if now < load.start {
@@ -95,8 +94,8 @@ impl Echoes {
         (n > 0).then(|| Duration(((sum + n / 2) / n) as u64))
     }
 
-    /// Returns the median RTT of the echoes answered before the load, which began at `load`; if there are none, the minimum
-    /// RTT of the run. The median is exact if all of these echoes are stored; otherwise it is computed from a
+    /// Returns the median RTT of the echoes answered before the load began, at `load`. If there are none, returns the
+    /// minimum RTT of the run. The median is exact if all of these echoes are stored; otherwise it is computed from a
     /// histogram.
     pub(crate) fn unloaded(&self, load: Time) -> Option<Duration> {
         let before = self.kept.iter().take_while(|p| p.sent < load).filter_map(|p| Some((p.sent, p.rtt?)));

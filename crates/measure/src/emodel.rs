@@ -15,9 +15,9 @@
 //! Source: the first formula is from Cole & Rosenbluth 2001, for G.711, as quoted in CableLabs 2012 §3.2.2 (with the natural
 //! logarithm). The other formulas are from ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; Ie and Bpl are from G.113 Appendix I.
 //!
-//! CableLabs 2012 gives a formula with the delay, but every MOS that it prints (repeated cells aside) matches d = 0. So two
-//! ratings are reported: [`r_value`] of the measured delay plus the network's 20 ms, and [`r_value`] of [`Duration::ZERO`] for
-//! comparison.
+//! CableLabs 2012 gives a formula with the delay, but every MOS that it prints (repeated cells aside) matches d = 0. So
+//! two ratings are reported: [`r_value`] of the measured delay plus the network delay (20 ms by default), and
+//! [`r_value`] of [`Duration::ZERO`] for comparison.
 //!
 //! Departs: G.107's cubic is below 1 for 0 < R < 6.515 (0.987 at R = 3.1), outside the scale from 1 to 5. Its Appendix I excludes
 //! this range (R from MOS: 6.5 <= R); here, MOS is 1 in this range. The delay impairment Id includes only Idd: echo (Idte, Idle)
@@ -52,7 +52,7 @@ fn idd(delay: Duration) -> f64 {
 }
 
 /// Returns the effective equipment impairment Ie,eff of G.107. `loss` is the fraction of lost packets, in [0, 1].
-/// `burst_ratio` is the mean length of a burst of losses, divided by its mean length if losses were random.
+/// `burst_ratio` is the mean length of the bursts of losses, divided by the mean length that random losses would have.
 fn ie_eff(codec: Codec, loss: f64, burst_ratio: f64) -> f64 {
     let ppl = 100.0 * loss.clamp(0.0, 1.0);
     codec.ie + (95.0 - codec.ie) * ppl / (ppl / burst_ratio + codec.bpl)

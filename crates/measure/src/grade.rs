@@ -7,9 +7,9 @@
 //!   rpm     60 000 / mean round trip under load, ms                               round trips per minute, more is better
 //! ```
 //!
-//! A speed test can measure the idle path before it loads the path. In a run, the scale defines the idle round trip
-//! ([`Idle`]). On the scales with [`Idle::Median`] and on `rpm`, echoes answered before the load begins or sent after
-//! it ends do not count as loaded; on the other scales, the whole measured time counts as loaded.
+//! A speed test can measure the idle path before it loads the path. Here, the scale defines which round trip is the
+//! idle one ([`Idle`]). On the scales with [`Idle::Median`] and on `rpm`, echoes answered before the load begins or
+//! sent after it ends do not count as loaded; on the other scales, the whole measured time counts as loaded.
 
 use std::borrow::Cow;
 use units::Duration;

@@ -122,9 +122,9 @@ impl Histogram {
     /// mean is above 0.
     ///
     /// As in [`Histogram::percentile`], the middle of the bin, limited to [min, max], stands for every value in the
-    /// bin. It differs from the value by at most 1/2048 of the value. By the triangle inequality, the root of the mean
-    /// square of these errors bounds the error of the standard deviation, so the result is at most sqrt(1 + cv^2) / 2048
-    /// off.
+    /// bin. This middle differs from a value by at most 1/2048 of the value. By the triangle inequality, the error of
+    /// the standard deviation is at most the root mean square of these differences. So the result is off by at most
+    /// sqrt(1 + cv^2) / 2048.
     pub(crate) fn variation(&self) -> Option<f64> {
         let n = self.count as f64;
         let mean = self.sum as f64 / n;
@@ -164,11 +164,12 @@ impl Histogram {
         Some(Duration(self.max))
     }
 
-    /// Returns percentile `p` over time: the weight of each value is its own duration, but at most `timeout`. Every value
-    /// counts as the middle of its bin. `None` without values.
+    /// Returns percentile `p` over time, in which each value has a weight equal to its own duration, but at most
+    /// `timeout`. Every value counts as the middle of its bin. `None` without values.
     ///
-    /// If each probe is sent as soon as the previous probe is answered, or after `timeout`, the weight of a round trip is
-    /// the time from its probe to the next probe. So the weights fill the run, except for the time after lost probes.
+    /// If each probe is sent as soon as the previous probe is answered, or after `timeout`, the weight of a round trip
+    /// is the time from its probe to the next probe. So the weights add up to the length of the run, except for the
+    /// time after lost probes.
     pub(crate) fn percentile_of_time(&self, p: f64, timeout: Duration) -> Option<Duration> {
         let all: f64 = self.weights(timeout).map(|(_, weight)| weight).sum();
         let rank = all * (p / 100.0).clamp(0.0, 1.0);
@@ -206,8 +207,8 @@ impl Histogram {
         })
     }
 
-    /// Returns a lower bound of the share of values that are at most `limit`. It includes the values in the bins that
-    /// lie entirely at or below `limit`, or all values if no value exceeds `limit`.
+    /// Returns a lower bound of the share of values that are at most `limit`: the share of the values in bins that lie
+    /// entirely at or below `limit`; 1 if no value exceeds `limit`.
     pub(crate) fn share_at_most(&self, limit: Duration) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -288,8 +289,8 @@ mod tests {
         assert!(bins.is_sorted() && bins.iter().map(|(_, _, n)| n).sum::<u64>() == 200_000);
     }
 
-    /// The coefficient of variation is within its bound, also where it is large. Every value is the smallest (or the
-    /// largest) value of its bin, so that the errors do not cancel out.
+    /// The coefficient of variation is within its bound, also where it is large. Either all values are the smallest of
+    /// their bin, or all are the largest, so that errors do not cancel out.
     #[test]
     fn variation_is_within_its_bound() {
         let mut rng = Rng::named(5, "variation");

@@ -4,8 +4,7 @@
 //!   jitter = mean of |d_i - d_(i-1)| over consecutive arrivals
 //! ```
 //!
-//! This is the mean that RFC 3550's running estimate approximates, without the noise due to the estimate's gain of
-//! 1/16.
+//! RFC 3550's running estimate approximates this mean, but is noisy because of its gain of 1/16.
 //!
 //! Source: RFC 3550 §6.4.1, A.8.   Units: ns.   Departs: the mean over all packets instead of the last estimate.
 

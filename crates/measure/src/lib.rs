@@ -10,10 +10,10 @@
 //! | [`TimeWeighted`] | a queue's length: fraction of time at each length | 8 B per length up to the longest, or at most twice that |
 //! | [`Series`] | a quantity over time, in equal bins | 8 or 12 B per bin |
 //! | [`LinkSeries`] | what happens at a link, in equal bins | 64 B per bin |
-//! | [`LinkMeter`] | queue, sojourn times and series of one link, fed as a [`record::Sink`] | their sum |
+//! | [`LinkMeter`] | queue, sojourn times and series of one link, fed as a [`record::Sink`] | sum of its parts |
 //! | [`Jitter`] | one-way delays: mean difference from packet to packet | 48 B |
 //! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 524 KB and a histogram |
-//! | [`Tally`] | the counts of end hosts: per flow, per application | their sum |
+//! | [`Tally`] | the counts of end hosts: per flow, per application | sum of its parts |
 //! | [`Files`] | transfer times of files | a histogram and at most 2 MB |
 //! | [`PageLoads`] | page load times | at most 1 MB |
 //! | [`Echoes`] | round trips of echo requests | a histogram and at most 2 MB |

@@ -84,16 +84,16 @@ impl LinkMeter {
         self.left(now, Count { packets: 1, bytes: u64::from(size) }, sojourn);
     }
 
-    /// Returns the time before which packets that pass from `now` on ([`Self::passed`]) can be recorded together. Advances
-    /// the series to `now`.
+    /// Returns the end of the period that begins at `now` and whose packets one call of [`Self::passed`] may record
+    /// together. Advances the series to `now`.
     #[inline]
     pub fn together_until(&mut self, now: Time) -> Time {
         let bin_end = self.series.bin_end(now);
         if now < self.warm_up { bin_end.min(self.warm_up) } else { bin_end }
     }
 
-    /// Records packets that each find an empty queue and an idle link: each is enqueued and dequeued at once. `now` is
-    /// the time of one of them; the others pass before [`Self::together_until`] of this time.
+    /// Records packets that each find an empty queue and an idle link, so each is enqueued and dequeued at once. `now`
+    /// is the time of one of them; all pass before the time that [`Self::together_until`] returns.
     #[inline]
     pub fn passed(&mut self, now: Time, passed: Count) {
         // the queue is empty before and after, so only its maximum length may change now. The time at length 0 is
@@ -123,7 +123,7 @@ impl Sink for LinkMeter {
         Mask::ENQUEUED.with(Mask::DEQUEUED).with(Mask::DROPPED).with(Mask::MARKED)
     }
 
-    // inlined, so that the compiler can remove the match where the kind of record is known
+    // inlined, so that the compiler can remove the match if the caller's kind of record is known
     #[inline(always)]
     fn put(&mut self, now: Time, record: Record) {
         match record {

@@ -21,7 +21,7 @@ struct Bin {
     marked: u64,
     /// Packets that left.
     sent: u32,
-    /// Queue length at the end of the bin, before the events at this time.
+    /// Queue length at the end of the bin, before any event at that very time.
     end: u32,
 }
 
@@ -62,7 +62,7 @@ impl LinkSeries {
         })
     }
 
-    /// Records that the queue holds `packets` packets from `now` on. Returns the length of the queue before.
+    /// Records that the queue holds `packets` packets from `now` on. Returns the previous length of the queue.
     #[inline]
     pub(crate) fn hold(&mut self, now: Time, packets: u32) -> u32 {
         self.advance(now);
@@ -74,7 +74,7 @@ impl LinkSeries {
         self.level
     }
 
-    /// Counts packets that left the queue in the bin that contains `now`, each after `sojourn`.
+    /// Counts packets that left in the bin that contains `now`. Each spent the time `sojourn` in the queue.
     #[inline]
     pub(crate) fn sent(&mut self, now: Time, of: Count, sojourn: Duration) {
         let bin = self.at(now);
@@ -153,8 +153,8 @@ impl LinkSeries {
         let span = self.begin(i + 1).min(self.end).since(self.begin(i));
         self.bins[i].area as f64 / span.0 as f64
     }
-    /// Returns the queue length at the end of bin `i`, before the events at this time (for the last bin, at the end of the
-    /// run), packets.
+    /// Returns the queue length in packets at the end of bin `i`, before any event at that very time. For the last bin,
+    /// returns the length at the end of the run.
     pub(crate) fn queue_end(&self, i: usize) -> f64 {
         f64::from(if i >= self.bin { self.level } else { self.bins[i].end })
     }
@@ -185,9 +185,9 @@ impl LinkSeries {
 mod tests {
     use super::*;
 
-    /// Adds records at random times, many of them at the boundary between two bins. The expected queue lengths are
-    /// computed from a list with one entry per nanosecond. The expected values of all other columns are computed from a
-    /// sum or a list that the test keeps for each bin.
+    /// Adds records at random times, many of them at the boundary between two bins. The expected queue lengths come
+    /// from a list with one entry per nanosecond. The expected values of all other columns come from a sum or a list
+    /// that the test keeps for each bin.
     #[test]
     fn every_column_agrees_with_a_sum_over_every_nanosecond() {
         let mut rng = units::Rng::named(7, "link series");

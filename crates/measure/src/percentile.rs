@@ -4,8 +4,8 @@ use units::Duration;
 
 /// Returns the nearest rank of percentile `p` among `n` values: the smallest r in 1..=n with r >= p/100 n.
 ///
-/// A rank that misses a whole number only by a rounding error counts as whole, so that the 99.9th percentile of 1000 values is
-/// the 999th value, not the 1000th.
+/// If p/100 n exceeds a whole number only by a rounding error, it counts as this number. So the 99.9th percentile of
+/// 1000 values is the 999th value, not the 1000th.
 pub(crate) fn rank(p: f64, n: u64) -> u64 {
     let exact = p.clamp(0.0, 100.0) * n as f64 / 100.0;
     ((exact - exact * 1e-12).ceil() as u64).clamp(1, n.max(1))

@@ -36,8 +36,8 @@ pub(crate) fn bins(width: Duration, duration: Duration) -> Result<usize, Problem
 
 /// A quantity over time, in bins of the length `width`, the first of which begins at `start`.
 ///
-/// Values must come in time order, so that one comparison finds the bin. A value at or after the end counts in the last
-/// bin; a value that is older than the current bin counts in the current bin.
+/// Values must come in time order, so that one comparison usually finds the bin. A value at or after the end counts in
+/// the last bin. A value from before the current bin counts in the current bin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
     channel: Channel,
@@ -71,8 +71,8 @@ impl Series {
         })
     }
 
-    /// Adds `value` at `now` to a channel of any kind. Each function below serves one kind of channel, so it needs no
-    /// `match`.
+    /// Adds `value` at `now` to a channel of any kind. The functions below serve one kind of channel each, and so avoid
+    /// the `match`.
     #[inline]
     pub(crate) fn put(&mut self, now: Time, value: u64) {
         match self.channel {

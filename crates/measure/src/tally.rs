@@ -54,7 +54,8 @@ pub struct AppTally {
     pub files: Box<Files>,
     /// Echo requests.
     pub echoes: Option<Box<Echoes>>,
-    /// If each echo request is sent when the previous one is answered: the maximum time to wait for that answer.
+    /// Maximum time to wait for an answer before the next echo request is sent; `None` if requests do not wait for
+    /// answers.
     pub timeout: Option<Duration>,
 }
 
@@ -194,7 +195,7 @@ impl Tally {
         }
     }
 
-    /// Counts `packets` dropped packets of a row. The series count them in the bin that contains `within`.
+    /// Counts `packets` dropped packets of a row. The series counts them in the bin that contains the time `within`.
     pub fn dropped(&mut self, row: u32, direction: usize, within: Time, packets: u64) {
         let direction = &mut self.rows[row as usize].directions[direction];
         direction.total.dropped += packets;
@@ -238,9 +239,8 @@ impl Tally {
         directions[direction].total.sent(sender);
     }
 
-    /// Ends the warm-up: excludes the counts so far from the results. The counts of an open connection are not among
-    /// them, because they are added to the connection's row only when it closes or the run ends. [`Tally::under_way`]
-    /// excludes the counts of open connections.
+    /// Ends the warm-up: excludes the counts so far from the results. The counts of an open connection are added to its
+    /// row only when the connection closes or the run ends, so [`Tally::under_way`] excludes those.
     pub fn begin(&mut self) {
         self.begun = true;
         self.rows

@@ -7,8 +7,8 @@
 //!   jitter = RFC 3550 §6.4.1:  J += (|D| - J) / 16,  D = difference in delay of consecutive arrivals
 //! ```
 //!
-//! The call begins at the end of the warm-up, so its minimum delay is that of the packets after it. The burst ratio is
-//! that of `bursts.rs`.
+//! The measured call begins at the end of the warm-up, so packets that arrive earlier do not count towards its minimum
+//! delay. `bursts.rs` computes the burst ratio.
 //!
 //! Source: CableLabs 2012 §3.2.2. CableLabs 2012 does not define the jitter above which a packet is late. Delay above the minimum
 //! is the most plausible interpretation, and agrees with its rows for 21 packets (at most 50 ms of queue, so no packet is late).
@@ -16,10 +16,10 @@
 //! # Counting late packets without storing delays
 //!
 //! The minimum m is known only at the end, but the first delay is an upper bound: 0 <= m <= first. So the limit m +
-//! late_after lies in [late_after, first + late_after]. Delays below this range are never late, and delays above it
-//! always are. Delays within it are counted in 65 536 bins of width first/65536 (the levels of `bursts.rs`), so memory
-//! does not depend on the length of the call. Only delays within one bin above the limit may be misclassified (as on
-//! time). The width of a bin is 0.1 us if the first delay is 6 ms, and 15 us if it is a second.
+//! late_after lies in [late_after, first + late_after]. Delays below this range are never late, and delays above it are
+//! always late. Delays within the range are counted in 65 536 bins of width first/65536 (the levels of `bursts.rs`), so
+//! memory does not depend on the length of the call. Only delays within one bin above the limit may be misclassified,
+//! as on time. The width of a bin is 0.1 us if the first delay is 6 ms, and 15 us if it is a second.
 
 use crate::Histogram;
 use crate::bursts::{Bursts, Dropped, LEVELS, LOST};
@@ -40,7 +40,7 @@ pub struct VoipMeter {
     /// bound on the minimum delay.
     width: u64,
     /// Element i+1 is the number of delays in (late_after + i width, late_after + (i+1) width]. Element 0 counts the
-    /// smaller delays, which are certainly on time, and the last one the larger delays, which are certainly late.
+    /// delays below all these ranges, which are on time. The last element counts the delays above them, which are late.
     levels: Vec<u32>,
     last_delay: u64,
     /// Interarrival jitter in 1/16 ns.
@@ -52,9 +52,9 @@ pub struct VoipMeter {
 pub(crate) struct VoipSummary {
     /// Packets that were dropped, as a percentage of those that arrived or were dropped.
     pub lost_percent: f64,
-    /// Packets that arrived late, as a percentage of the same packets.
+    /// Packets that arrived late, as a percentage of the packets that arrived or were dropped.
     pub late_percent: f64,
-    /// Packets lost or late, as a percentage of the same packets.
+    /// Sum of `lost_percent` and `late_percent`.
     pub plr_percent: f64,
     /// Interarrival jitter at the end of the call (RFC 3550); `None` if no packet arrived.
     pub jitter: Option<Duration>,
@@ -119,9 +119,9 @@ impl VoipMeter {
 
     /// Returns the highest level that is not late, judged by the minimum delay of all packets that have arrived so far.
     ///
-    /// A delay in level i exceeds late_after by ((i-1) width, i width]. A delay is late if it exceeds late_after by more
-    /// than the minimum delay. In the level whose range contains the minimum delay, late packets cannot be distinguished from
-    /// others, so all packets of this level count as on time.
+    /// A delay in level i exceeds late_after by more than (i-1) width and at most i width. A delay is late if it
+    /// exceeds late_after by more than the minimum delay. In the level whose range contains the minimum delay, late
+    /// packets cannot be distinguished from others, so all packets of this level count as on time.
     fn limit(&self) -> u32 {
         self.delays.min().unwrap_or_default().0.div_ceil(self.width).min(LEVELS as u64) as u32
     }
@@ -184,8 +184,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Returns the meter of a G.711 call: 20 ms of speech per packet, which is late if it is 60 ms slower than the
-    /// fastest.
+    /// Returns the meter of a G.711 call with 20 ms of speech per packet. A packet is late if its delay exceeds the
+    /// minimum by more than 60 ms.
     fn meter() -> VoipMeter {
         VoipMeter::new(&VoipParams::default(), Time::ZERO)
     }
@@ -303,7 +303,7 @@ mod tests {
         let mut rng = Rng::named(3, "bursts");
         let chance: String = (0..100_000).map(|_| if rng.unit() > 0.1 { 'p' } else { '.' }).collect();
         assert!((burst_ratio(&chance) - 1.0).abs() < 0.02);
-        // late packets are missed, too: one run of 2 of 6 packets
+        // late packets are missed, too: one run of two packets among six
         assert!((burst_ratio("pppllp") - 2.0 * 4.0 / 6.0).abs() < 1e-12);
     }
 
@@ -315,7 +315,7 @@ mod tests {
         }
         // two runs, at the two ends: a mean length of 2.5
         assert!((burst_ratio("..ppppp.l.") - 1.25).abs() < 1e-12);
-        // without a packet that was played, there is nothing to compare with
+        // if no packet was played, the ratio is 1 by definition
         assert_eq!((burst_ratio("....")), 1.0);
     }
 
@@ -326,7 +326,8 @@ mod tests {
             m.arrival(n, Time(n * 20 * MS), Time(at * MS));
         }
         assert_eq!(m.summary(dropped(0)).unwrap().burst_ratio, 1.0);
-        // packet 8 is 90 ms late, and arrives when 4 later packets have: one run of 1 of 13 packets
+        // packet 8 takes 100 ms, 90 ms more than the minimum, and arrives after four later packets: one run of one
+        // packet among 13
         for (n, at) in [(9, 190), (10, 210), (11, 230), (12, 250), (8, 260)] {
             m.arrival(n, Time(n * 20 * MS), Time(at * MS));
         }
@@ -341,7 +342,7 @@ mod tests {
             m.arrival(n, Time(n * 20 * MS), Time(n * 20 * MS + 10 * MS));
         }
         assert!((m.summary(dropped(2)).unwrap().burst_ratio - 7.0 / 9.0).abs() < 1e-12);
-        // packets 4 and 7 are in transit, too
+        // if packets 4 and 7 are in transit too, no packet is missed
         assert_eq!(m.summary(dropped(0)).unwrap().burst_ratio, 1.0);
     }
 

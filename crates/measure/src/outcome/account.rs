@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use units::Duration;
 
-/// A column.
+/// A column of a table.
 #[derive(Clone, Debug)]
 pub enum Column {
     /// Integers.
@@ -95,7 +95,7 @@ impl ClassCounts {
 }
 
 impl LinkCounts {
-    /// Returns what was counted since `before`. The backlog and the packets in flight are those of `self`.
+    /// Returns the counts since `before`. The backlog and the packets in flight are those of `self`.
     pub(super) fn since(&self, before: &Self) -> Self {
         let mut drops = self.drops;
         drops.iter_mut().zip(before.drops).for_each(|(now, then)| *now -= then);

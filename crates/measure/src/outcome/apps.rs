@@ -54,7 +54,7 @@ impl Counted<'_> {
     }
 }
 
-/// The flows of an application with several flows. For each flow, `bytes` has the goodput of both directions together;
+/// The flows of an application with several flows. `bytes` holds the goodput of each flow, both directions together;
 /// `time` is the measured time.
 struct Flows<'a> {
     bytes: &'a [u64],
@@ -186,8 +186,8 @@ measures! {
         "mos_loss_only": MOS, "MOS, loss only",
             "Mean opinion score (MOS) computed from `r_loss_only`." => s.map(|s| s.mos_loss_only);
     }
-    /// Measures of one direction of a game, in which `dropped` packets were dropped. A packet is late if it is slower than the
-    /// fastest by more than `late_after`.
+    /// Measures of one direction of a game, in which `dropped` packets were dropped. A packet is late if its delay
+    /// exceeds the shortest by more than `late_after`.
     pub(super) const GAME = fn game(delay: &Histogram, late_after: Duration, dropped: u64) -> Value {
         "lost_percent": Kind::PERCENT.less(), "lost",
             "Share of this direction's packets (`up`: player to server; `down`: server to player) that were dropped, not \
@@ -254,7 +254,7 @@ measures! {
 /// The kind used for mean opinion scores.
 const MOS: Kind = Kind::scale("1 to 4.5").more().least(0.01);
 
-/// Returns the number of packets that are slower than the fastest by more than `late_after`.
+/// Returns the number of packets whose delay exceeds the shortest by more than `late_after`.
 fn late(delay: &Histogram, late_after: Duration) -> f64 {
     let least = delay.min().unwrap_or_default();
     (delay.count() as f64 * (1.0 - delay.share_at_most(least + late_after))).max(0.0)
@@ -288,8 +288,8 @@ impl Account<'_> {
         &self.tally.rows[app.first_row..app.first_row + app.rows]
     }
 
-    /// Returns the fairness among the flows of `apps` that have begun and always have more to send. Other flows have
-    /// little to send, or send at a rate of their own, which does not depend on the network.
+    /// Returns the fairness among the flows of `apps` that have begun and always have more to send. Flows of other
+    /// kinds are left out: their application limits their rate, not the network.
     pub(super) fn fairness(&self, apps: &[AppTally]) -> Option<f64> {
         let rows = apps.iter().filter(|app| app.greedy).flat_map(|app| self.rows(app));
         fairness(&rows.filter(|row| has_begun(row)).map(goodput).collect::<Vec<_>>())

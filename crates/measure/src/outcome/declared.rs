@@ -8,8 +8,8 @@ use packet::{Better, Kind, Measure, Unit};
 pub struct Declared {
     /// Path of the key, such as `links.*.sojourn_ms.p99`; `*` stands for any name.
     pub path: String,
-    /// Human-readable name without the unit. A `*` in the name is a placeholder: it stands for whatever the second `*`
-    /// of `path` matches.
+    /// Human-readable name without the unit. A `*` in the name stands for the text that the second `*` of `path`
+    /// matches.
     pub words: String,
     /// Unit of the values.
     pub unit: Unit,
@@ -62,8 +62,8 @@ pub fn declared() -> Vec<Declared> {
     lists.map(|(path, words, m)| declare(path, words, m, Kind::ONE)).collect()
 }
 
-/// Declares a measure and its statistics. `above` is the kind of the parent measure. A measure inherits from `above`
-/// its unit, and the direction in which values improve, if its own kind does not state them.
+/// Declares a measure and its statistics. `above` is the kind of the parent measure. If a measure's own kind does not
+/// state a unit or the direction in which values improve, the measure inherits it from `above`.
 fn declare(path: String, words: String, m: &Measure, above: Kind) -> Declared {
     let unit = m.kind.unit.or(above.unit).unwrap_or(Unit::One);
     let better = m.kind.better.or(above.better).unwrap_or(Better::Neither);

@@ -7,7 +7,8 @@
 //!               in round trips per minute, the responsiveness test or, without one, the slowest ping
 //! ```
 //!
-//! A run is graded by the delay that a user notices. Background traffic counts only if there is no other traffic.
+//! A run is graded by the delay that a user notices. A background application counts only if no other application has a
+//! grade.
 
 use super::account::{Account, Grading, ms};
 use super::statistics::put;
@@ -32,7 +33,7 @@ pub(super) struct PingGrade<'a> {
     pub grade: Option<&'a str>,
 }
 
-/// A result that may determine the grade of the run.
+/// A result that may determine the grade of the run: of a responsiveness test, a ping or a queue.
 struct Candidate<'a> {
     /// The quantity by which the scale compares candidates, in the unit of the scale.
     value: f64,
@@ -74,8 +75,8 @@ measures! {
             "Name of the scale that the scenario sets; `own` if it sets a list of grades. Absent if it sets none."
             => name;
     }
-    /// Measure that the summary's `latency` contains only if the grade had to be taken from a background application.
-    /// That happens if no other application has a grade.
+    /// Measure that the summary's `latency` contains only if a background application determines the grade, because no
+    /// other application has a grade.
     pub(super) const BACKGROUND = fn background(is: bool) -> Value {
         "background": Kind::ONE, "background",
             "True if `from` is a background application, because no other application has a grade." => is;

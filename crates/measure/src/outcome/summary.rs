@@ -9,14 +9,14 @@ use packet::{Kind, measures};
 use serde_json::{Map, Value};
 use units::Duration;
 
-/// What the live bench reports about a run, including whether the numbers of the run may be used.
+/// The live bench's report on a run, including whether the numbers of the run may be used.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict<'a> {
     /// True if the numbers of the run may be used.
     pub valid: bool,
-    /// How late each packet left the bench.
+    /// Lateness with which each packet left the bench.
     pub lateness: &'a Histogram,
-    /// Time for which packets may have waited in a device before the bench read them.
+    /// For each packet, the longest time that it may have waited in a device before the bench read it.
     pub unread: &'a Histogram,
     /// Minimum round-trip propagation time between hosts that communicate.
     pub rtt: Duration,

@@ -37,8 +37,8 @@ impl Account<'_> {
         })
     }
 
-    /// Returns all entries of the lists that `list` selects, one list from each application. Each entry is paired with
-    /// its application.
+    /// Returns the entries of all applications' lists; `list` returns the list of one application. Each entry is paired
+    /// with its application.
     fn by_app<'a, T>(&'a self, list: impl Fn(&'a AppTally) -> &'a [T]) -> Vec<(&'a AppTally, &'a T)> {
         self.tally.apps.iter().flat_map(|app| list(app).iter().map(move |entry| (app, entry))).collect()
     }

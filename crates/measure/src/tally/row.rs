@@ -105,7 +105,7 @@ impl PathSeries {
 pub struct Row {
     /// Number of the application.
     pub app: u16,
-    /// The latest connection that uses the row, also after it has closed. The live bench does not set it.
+    /// The latest connection that has used the row; it may have closed. The live bench does not set this field.
     pub latest: FlowId,
     /// The forward and the reverse direction.
     pub directions: [Direction; 2],
@@ -151,7 +151,7 @@ mod tests {
     use packet::{Reading, Sample};
     use units::BitRate;
 
-    /// Stands in for a controller that has its own phase names: reports a phase and a model of the path.
+    /// Imitates a controller that has its own phase names: reports a phase and a model of the path.
     fn probe(mode: &'static str, btl_bw: u64, out: &mut Reading<'_>) {
         out.word("my_phase", mode);
         let (pacing_rate, btl_bw) = (BitRate(2 * btl_bw), BitRate(btl_bw));
