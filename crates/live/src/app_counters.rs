@@ -35,7 +35,7 @@ pub(crate) struct Owner {
     pub number: u32,
 }
 
-/// A program's report that a flow with these ports is about to begin, and which application owns the flow.
+/// A program's report that a flow is about to begin: the flow's ports, and the application that owns the flow.
 pub(crate) type Claim = (Ports, Owner);
 
 /// Returns empty counters for all applications. `duration` is the length of their time series.
@@ -94,7 +94,8 @@ impl AppCounters {
         self.claims.insert(ports, owner);
     }
 
-    /// Assigns flow `slot` to its owner. The flow is new, or a SYN shows that its ports are in use again.
+    /// Assigns flow `slot` to its owner. Called for a new flow, and when a SYN shows that the flow's ports are in use
+    /// again.
     pub(crate) fn appeared(&mut self, slot: usize, key: &Key) {
         let ports = |client, server| Ports { protocol: key.protocol, client, server };
         let owned = |from_server| {
@@ -148,10 +149,10 @@ impl AppCounters {
     }
 }
 
-/// Copies the counts that were made on the bench into `programs`, the tally of the programs.
+/// Copies the bench's counts into `programs`, the tally of the programs.
 pub(crate) fn join(programs: &mut Tally, mut bench: Tally) {
-    // the first event after the warm-up causes a tally to exclude the counts of the warm-up from the results. If a
-    // tally had no such event, the counts of the warm-up are excluded here
+    // at its first event after the warm-up, a tally excludes the counts of the warm-up from the results. For a tally
+    // without such an event, these counts are excluded here
     [&mut *programs, &mut bench].into_iter().filter(|tally| !tally.begun).for_each(Tally::begin);
     programs.syns = bench.syns;
     for (app, other) in programs.apps.iter_mut().zip(bench.apps) {

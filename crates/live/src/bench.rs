@@ -150,7 +150,7 @@ pub struct Bench<S: Sink = ()> {
     pub drops: Vec<DroppedPacket>,
     /// Packets discarded as [`Arrival::Foreign`].
     pub foreign: u64,
-    /// The receiver of every record.
+    /// The run's own sink, which receives every record.
     pub sink: S,
 }
 
@@ -181,8 +181,8 @@ impl<S: Sink> Bench<S> {
 
     /// Handles a packet from the kernel of `side`. `now` must not decrease from call to call.
     pub fn arrive(&mut self, now: Time, side: Side, bytes: &[u8], out: &mut impl FnMut(Leaving<'_>)) -> Arrival {
-        // work that is due before `now` is done first. If other work is due exactly at `now`, the port decides whether
-        // to do this work before or after the arrival
+        // work due before `now` is done first. If work is due exactly at `now`, the port decides whether the work or
+        // the arrival comes first
         self.work(now, false, out);
         let Some((h, link, to)) = self.route(side, bytes) else {
             self.foreign += 1;
@@ -249,13 +249,13 @@ impl<S: Sink> Bench<S> {
         }
     }
 
-    /// Advances virtual time until no packet moves any more. Returns the number of packets that are left, which wait in
+    /// Advances virtual time until no packet moves any more. Returns the number of packets that are left; they wait in
     /// the queues of stopped links.
     ///
-    /// Asserts that every remaining packet is in a queue, so no packet's bytes have leaked.
+    /// Asserts that every remaining packet is in a queue, which shows that no packet's bytes have leaked.
     pub fn drain(&mut self) -> usize {
         self.tasks.clear();
-        // no packet enters, so at every deadline, either a packet moves or a timer fires. The timers of a stopped link may
+        // no packet enters, so at every deadline, either a packet moves or a timer fires. A stopped link's timers may
         // fire forever, so the loop is bounded
         for _ in 0..DRAIN {
             let at = self.deadline();
@@ -294,8 +294,8 @@ impl<S: Sink> Bench<S> {
             let ports = (0..).zip(&self.links).map(|(i, l)| (l.carrier.deadline(), i));
             let (at, link) = ports.min().unwrap_or((Time::NEVER, 0));
             let next = at.min(task);
-            // if the end of the warm-up and other work are due at the same time, the warm-up ends first. So a warm-up
-            // that ends at `now` ends in this call even if `inclusive` is false
+            // if the end of the warm-up and other work are due at the same time, the end of the warm-up comes first. So
+            // if the warm-up ends at `now`, it ends in this call even if `inclusive` is false
             let begins = next == task && matches!(self.tasks.last(), Some((_, Task::Begin)));
             if next == Time::NEVER || next > now || (next == now && !inclusive && !begins) {
                 return;

@@ -1,11 +1,12 @@
 //! The user's commands inside the namespaces, and the termination of all their processes.
 //!
-//! Every command carries the tag `BLOATLAB_LIVE=NAMESPACE-PID-START` in its environment. The tag names the process that owns
-//! the run: its PID namespace, its PID in this namespace, and its start time (so that a process that reuses the PID is not
-//! mistaken for the owner). A command dies with the thread that started it (PR_SET_PDEATHSIG). The command's own child
-//! processes are found by the tag or by their network namespace, and are terminated with the run. After `kill -9` of the owner,
-//! [`clean`] terminates the processes whose tag names a dead owner in the caller's PID namespace. All other processes are left
-//! alone, because the PID of an owner in a container has no meaning outside the container.
+//! Every command carries the tag `BLOATLAB_LIVE=NAMESPACE-PID-START` in its environment. The tag names the process that
+//! owns the run: its PID namespace, its PID in this namespace, and its start time (so that a process that reuses the
+//! PID is not mistaken for the owner). A command is killed when the thread that started it ends (PR_SET_PDEATHSIG). Its
+//! child processes are found by the tag or by their network namespace, and are terminated at the end of the run. After
+//! `kill -9` of the owner, [`clean`] terminates the processes whose tag names a dead owner in the caller's PID
+//! namespace. All other processes are left alone, because the PID of an owner in a container has no meaning outside the
+//! container.
 
 use crate::clock::pause;
 use crate::link::Shared;
@@ -55,8 +56,8 @@ fn proc_is_ours() -> bool {
 /// Returns the start time of a process, in clock ticks since boot; `None` if it does not exist or is a zombie.
 fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // the process's name is in parentheses and may contain any character, even `)` or spaces, so the search begins at
-    // the end
+    // the process's name is in parentheses and may itself contain `)` or spaces, so the closing parenthesis is searched
+    // from the end
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
     (state != "Z" && state != "X").then_some(())?;
@@ -169,8 +170,8 @@ pub fn clean() -> usize {
     end(|p| p.tag.as_deref().is_some_and(|tag| owner_is_dead(tag, here)))
 }
 
-/// Returns true if a tag names a process of the PID namespace `here` that has ended. Returns false for an unreadable tag, and
-/// for a tag of another namespace, whose processes are unknown.
+/// Returns true if a tag names an owner in the PID namespace `here` that has ended. Returns false for an invalid tag,
+/// and for a tag from another PID namespace, whose processes cannot be seen.
 fn owner_is_dead(tag: &str, here: u64) -> bool {
     let numbers: Option<Vec<u64>> = tag.split('-').map(|n| n.parse().ok()).collect();
     match numbers.as_deref() {
@@ -184,8 +185,8 @@ fn owner_is_dead(tag: &str, here: u64) -> bool {
 /// Terminates the processes that `wanted` selects; returns their number.
 fn end(wanted: impl Fn(&Tagged) -> bool) -> usize {
     let mut first = None;
-    // bound: 101 turns of 20 ms. The first turn sends SIGTERM. A second later, a turn sends SIGKILL to the processes that are
-    // left; on a busy machine, they may take some time to end
+    // bound: 101 turns of 20 ms. The first turn sends SIGTERM, and the turn one second later sends SIGKILL to the
+    // processes that are left. On a busy machine, they may take some time to end
     for turn in 0..=2 * GRACE {
         let left: Vec<u32> = processes().into_iter().filter(&wanted).map(|p| p.pid).collect();
         let count = *first.get_or_insert(left.len());

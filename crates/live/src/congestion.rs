@@ -2,8 +2,8 @@
 //! sockets in a namespace.
 //!
 //! `/proc/sys/net/ipv4/tcp_available_congestion_control` lists the congestion controls that are loaded. If a name is
-//! not in this list, the check requests the name on a socket, because this makes the kernel load the module with this
-//! name, if there is one. Inside our own namespaces, every loaded congestion control is allowed.
+//! not in this list, the check sets the name on a socket. The kernel then loads the module of this name, if there is
+//! one. Inside our own namespaces, every loaded congestion control is allowed.
 
 use crate::namespace::Namespace;
 use rustix::net::{AddressFamily, SocketType, socket, sockopt};

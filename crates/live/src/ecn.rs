@@ -16,7 +16,7 @@
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, send, socket};
 use std::io;
 
-/// The mark of sockets whose stack uses ECN, which is also the number of the routing table of marked packets.
+/// Mark (SO_MARK) of sockets whose stack uses ECN. It is also the number of the routing table for marked packets.
 pub(crate) const MARK: u8 = 1;
 
 /// The share of the scenario's TCP stacks that use ECN.
@@ -42,8 +42,8 @@ const FR_ACT_TO_TBL: u8 = 1;
 /// Length of `struct nlmsghdr`, bytes.
 const HEADER: usize = 16;
 
-/// Makes connections of sockets with [`MARK`] use ECN, in the namespace of the calling thread. `index` is the number of
-/// the device, and `network` is the address of its IPv4 network, whose prefix has `prefix` bits.
+/// Makes connections of sockets with [`MARK`] use ECN, in the namespace of the calling thread. `index` is the interface
+/// index of the device. `network` is the address of its IPv4 network, and `prefix` is the length of the prefix in bits.
 ///
 /// Errors: the kernel has no policy routing (CONFIG_IP_MULTIPLE_TABLES).
 pub(crate) fn for_marked(index: u32, network: [u8; 4], prefix: u8) -> io::Result<()> {
@@ -64,7 +64,8 @@ pub(crate) fn for_marked(index: u32, network: [u8; 4], prefix: u8) -> io::Result
     request(libc::RTM_NEWRULE, &rule)
 }
 
-/// Returns an attribute (`struct rtattr`) whose value has a multiple of 4 bytes.
+/// Returns an attribute (`struct rtattr`). The length of `value` must be a multiple of 4 bytes, because no padding is
+/// added.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     [&(4 + value.len() as u16).to_ne_bytes(), &kind.to_ne_bytes(), value].concat()
 }

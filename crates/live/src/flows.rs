@@ -37,7 +37,7 @@ pub struct Direction {
     pub bytes: u64,
     /// Packets dropped in the bench.
     pub dropped: u64,
-    /// Highest sequence number and highest acknowledgement number so far, unwrapped; `None` before the first.
+    /// Highest sequence number and highest ACK number so far, unwrapped; `None` before the first of each kind.
     last: [Option<u64>; 2],
 }
 
@@ -61,7 +61,8 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Returns the packet's flow, whether the packet travels from responder to initiator, and whether the flow is new.
+    /// Returns the packet's flow, and two booleans: true if the packet travels from responder to initiator, and true if
+    /// the flow is new.
     pub fn find(&mut self, h: &Header) -> (FlowId, bool, bool) {
         let key = Key { protocol: h.protocol, src: h.src, dst: h.dst, sport: h.sport, dport: h.dport };
         if let Some(&slot) = self.index.get(&key) {

@@ -23,7 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use units::{Duration, Time};
 
-/// Time before a deadline at which the thread stops sleeping. It is about the time that the kernel needs to wake the thread.
+/// The thread stops sleeping this long before a deadline, which is about the time that the kernel needs to wake the
+/// thread.
 const SPIN: Duration = Duration::from_micros(60);
 
 /// Maximum time without sleeping. Linux suspends a real-time thread for 50 ms in any second in which the thread would
@@ -94,7 +95,7 @@ struct Departure {
 #[derive(Debug, Default)]
 struct Exit {
     packet: Joined,
-    /// The packets that were joined into `packet`.
+    /// The individual packets that were joined into `packet`.
     parts: Vec<Departure>,
 }
 
@@ -107,10 +108,10 @@ pub(crate) struct Exits {
     pub pcaps: [Option<Capture>; 2],
     /// Lateness of the packets that have left the bench.
     pub lateness: Histogram,
-    /// For each packet of a host that was read from a device, the time since this device was last known to be empty. The
-    /// packet may have waited in the device for this long. If the packet woke the thread, the time of waking is not
-    /// included. Packets that the kernel sends on its own, such as IPv6 router solicitations, do not count: there are
-    /// few, and in a run without applications they alone would decide whether the run is valid.
+    /// For each packet of a host that was read from a device, the time since this device was last known to be empty.
+    /// The packet may have waited in the device for this long. If the packet woke the thread, the time that waking took
+    /// is not included. Packets that the kernel sends on its own, such as IPv6 router solicitations, do not count:
+    /// there are few, and in a run without applications they alone would decide whether the run is valid.
     pub unread: Histogram,
     /// Time at which each device was last known to be empty.
     empty: [Time; 2],
@@ -214,8 +215,9 @@ impl<S: Sink> LinkThread<S> {
                 slept = clock.now();
             } else if !busy && self.wait(clock, next)? {
                 slept = clock.now();
-                // both devices were empty when the sleep began. An arriving packet ends the sleep, so they stayed empty
-                // until the kernel began to wake the thread. How long the waking took is unknown, so it is not counted
+                // both devices were empty when the sleep began. An arriving packet ends the sleep, so the devices
+                // stayed empty until the kernel began to wake the thread. The time that waking took is unknown, so it
+                // is not counted
                 self.exits.empty = [slept; 2];
             }
         }
@@ -243,8 +245,8 @@ impl<S: Sink> LinkThread<S> {
             };
             let read = clock.now();
             let now = read.min(end);
-            // the packet is captured before the bench takes it. When the bench takes it, other packets may leave, and their
-            // time stamps are later
+            // the packet is captured before it enters the bench, because other packets may leave when it enters, and
+            // their time stamps are later
             if exits.pcaps[side.index()].is_some() {
                 let mut segments = Segments::new(&buffer[..n]);
                 while let Some(n) = segments.next(&mut segment) {
@@ -288,8 +290,8 @@ impl<S: Sink> LinkThread<S> {
         }
     }
 
-    /// Waits until shortly before `until`, until a packet arrives, or for 100 ms; then returns true. Returns false
-    /// without waiting if `until` is too near.
+    /// Sleeps until shortly before `until`, but at most until a packet arrives or 100 ms have passed; then returns
+    /// true. Returns false without sleeping if `until` is too near.
     fn wait(&self, clock: Clock, until: Time) -> io::Result<bool> {
         let left = until.since(clock.now()).saturating_sub(SPIN);
         if left.is_zero() {

@@ -1,9 +1,10 @@
 //! The work that a network card does for the kernel: computing checksums, splitting packets into segments, and joining segments.
 //!
-//! With IFF_VNET_HDR, every packet of a TUN device begins with a `virtio_net_hdr`. The kernel then delivers TCP data in packets
-//! of up to 64 KB (TSO), each with one system call instead of one per segment, and leaves their checksums incomplete. The bench
-//! splits such a packet when it arrives, so its queues see the segments that a card would send. Packets that leave the bench in
-//! one turn are joined again (GRO), by the rules that the kernel applies to packets from a card.
+//! With IFF_VNET_HDR, every packet of a TUN device begins with a `virtio_net_hdr`. The kernel then delivers TCP data in
+//! packets of up to 64 KB (TSO), which need one system call instead of one per segment. It leaves the checksums of
+//! these packets incomplete. The bench splits such a packet when it arrives, so its queues see the segments that a card
+//! would send. Packets that leave the bench in one turn are joined again (GRO), by the rules that the kernel applies to
+//! packets from a card.
 //!
 //! Source: Virtual I/O Device (VIRTIO) 1.2 §5.1.6 (the header); Linux Documentation/networking/segmentation-offloads.rst;
 //! RFC 9293 §3.1, RFC 3168 §6.1.2 (CWR is set on one segment). Departs: IPv4 identifications are not compared, because
@@ -189,7 +190,7 @@ impl<'a> Segments<'a> {
             // the checksum field holds the sum of the pseudo-header, so the sum from `start` on covers the
             // pseudo-header too
             let checksum = match folded(sum(&out[start..])) {
-                // in UDP, 0 means "no checksum"
+                // in UDP, the value 0 means that there is no checksum
                 0 if offset == UDP_CHECKSUM => 0xffff,
                 checksum => checksum,
             };
@@ -225,8 +226,8 @@ impl<'a> Segments<'a> {
         if end < self.packet.len() {
             out[tcp + 13] &= !(FIN | PSH);
         }
-        // the checksum field holds the sum of the pseudo-header of the whole packet, including the length of the
-        // packet's TCP part. Adding the one's complement of this length removes the length from the sum
+        // the checksum field holds the sum of the whole packet's pseudo-header, which includes the length of its TCP
+        // part. Adding the one's complement of this length removes it from the sum
         let whole = !((self.packet.len() - tcp) as u16);
         let pseudo = u32::from(u16_at(out, tcp + TCP_CHECKSUM)) + u32::from(whole) + (out.len() - tcp) as u32;
         put_u16(out, tcp + TCP_CHECKSUM, 0);
@@ -241,7 +242,7 @@ impl<'a> Segments<'a> {
 pub(crate) struct Joined {
     /// The [`VnetHeader`] that precedes the packet, then the packet if there is one.
     bytes: Vec<u8>,
-    /// The layout of the packet, if other segments may follow it.
+    /// The layout of the packet, if other segments may still be joined to it.
     open: Option<Layout>,
     /// Payload bytes of the first segment.
     size: usize,

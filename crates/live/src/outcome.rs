@@ -1,12 +1,12 @@
 //! The result of a live run. The summary and the tables are built as for a simulation, from an [`Account`]; the summary
 //! also has the section `live`.
 //!
-//! `summary.live` holds the verdict. A run is invalid if the 99th percentile of the lateness of its packets exceeds 1
-//! ms, or 5 % of the minimum round-trip propagation delay between two communicating hosts. A run is also invalid if the
-//! bench was overloaded. For each packet read from a device, the bench records the time since this device was last
-//! empty, because the packet may have waited for this long; the bench was overloaded if the median of these times
-//! exceeds 1 ms. The table `conversations` lists every 5-tuple that crossed the bench, including those of the user's
-//! own programs.
+//! `summary.live` holds the verdict. A run is invalid if the 99th percentile of the lateness of its packets exceeds
+//! 1 ms, or 5 % of the minimum round-trip propagation delay between two communicating hosts. A run is also invalid if
+//! the bench was overloaded. For each packet read from a device, the bench records the time since this device was last
+//! empty, because the packet may have waited for this long. If the median of these times exceeds 1 ms, the bench was
+//! overloaded. The table `conversations` lists every 5-tuple that crossed the bench, including those of the user's own
+//! programs.
 
 use crate::flows::Flow;
 use crate::link::{Exits, LinkThread};
@@ -72,8 +72,8 @@ pub(crate) fn outcome<S: Sink>(parts: FinishedRun<'_, S>) -> Outcome {
     outcome
 }
 
-/// Explains why a run is invalid because its packets were too late; `None` if they were punctual. `p99` is the 99th
-/// percentile of the packets' lateness, and `rtt` is the minimum round-trip propagation delay.
+/// Returns the reason why a run is invalid if its packets were too late; `None` if they were punctual. `p99` is the
+/// 99th percentile of the packets' lateness, and `rtt` is the minimum round-trip propagation delay.
 fn too_late(p99: Option<Duration>, rtt: Duration) -> Option<String> {
     let p99 = p99?;
     let share = Duration(rtt.0 / 100 * LATE_PERCENT);
@@ -89,8 +89,8 @@ fn too_late(p99: Option<Duration>, rtt: Duration) -> Option<String> {
     }
 }
 
-/// Explains why a run is invalid because the bench was overloaded; `None` if the bench was not overloaded. `median` is
-/// the median of [`Exits::unread`], the times for which packets may have waited in a device.
+/// Returns the reason why a run is invalid if the bench was overloaded; `None` if it was not. `median` is the median of
+/// [`Exits::unread`], the times for which packets may have waited in a device.
 fn overload(median: Option<Duration>) -> Option<String> {
     let median = median.filter(|m| *m > LATE)?.millis();
     Some(format!(

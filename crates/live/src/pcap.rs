@@ -20,7 +20,7 @@ pub(crate) fn create(path: &Path) -> io::Result<Capture> {
     Pcap::new(BackgroundFile::create(path)?, WHOLE)
 }
 
-/// A file written by a background thread: writes never wait and never fail.
+/// A file that a background thread writes, so that its `write` never waits and never fails.
 #[derive(Debug)]
 pub(crate) struct BackgroundFile {
     chunk: Vec<u8>,

@@ -1,5 +1,5 @@
-//! The placement of a scenario on the bench: the namespace and the addresses of each node, and the checks that it can
-//! run live.
+//! The placement of a scenario on the bench: the namespace and the addresses of each node. Also checks that the
+//! scenario can run live.
 //!
 //! Nodes with applications are *hosts*; every other node is a place inside the bench where links meet. Hosts are divided between
 //! the two namespaces so that the two ends of every application are in different namespaces (a 2-colouring, with the first
@@ -19,7 +19,7 @@ use tcp::{CongestionControl, HyStart};
 use traffic::Traffic;
 use units::{BitRate, Bytes, Duration, Problem};
 
-/// Highest rate for which measurements have shown that the bench keeps within its limit on lateness (docs/live.md).
+/// Highest rate at which measurements have shown the bench to stay within its limit on lateness (docs/live.md).
 pub(crate) const MEASURED: BitRate = BitRate(1_000_000_000);
 
 /// Minimum size of a datagram, in bytes: 20 for the IPv4 header, 8 for the UDP header, 8 for the datagram's number and
@@ -63,7 +63,7 @@ pub struct AppPlan {
     pub ports: Vec<u16>,
     /// The kernel's congestion control for the client and for the servers.
     pub congestion: [String; 2],
-    /// True for the client or for the servers if their stack uses ECN.
+    /// ECN of the client's and of the servers' stack: true if the stack uses ECN.
     pub ecn: [bool; 2],
     /// The application's place in the network.
     pub placed: NetworkApp,
@@ -150,8 +150,8 @@ impl Plan {
             return self.take_leaves();
         }
         // each iteration places one host on the left, and then all hosts that applications connect to this host,
-        // directly or through other hosts. No application connects an unplaced host to a placed host after that, so the
-        // first host of the next iteration may be on either side
+        // directly or through other hosts. After that, no application connects an unplaced host to a placed host, so
+        // the first host of the next iteration may be on either side
         while let Some(app) = self.apps.iter().find(|a| self.side[usize::from(a.placed.from)].is_none()) {
             self.side[usize::from(app.placed.from)] = Some(Side::Left);
             self.spread()?;
@@ -161,7 +161,7 @@ impl Plan {
 
     /// Places the other end of every application that has exactly one end placed, until no such application remains.
     ///
-    /// Bound: each iteration places at least one host.
+    /// Bound: each iteration except the last places at least one host.
     fn spread(&mut self) -> Result<(), Problem> {
         loop {
             let mut moved = false;
@@ -264,9 +264,9 @@ impl Plan {
     }
 }
 
-/// Returns the highest rate that a link has at any time during the run; `None` if the link has no rate. A link with a
-/// delivery model or trace counts with its mean rate, because the rate of its busiest moments says little about the
-/// load on the bench. (If packets are late in these moments, the run becomes invalid.)
+/// Returns the highest rate that a link has at any time during the run; `None` if the link has no rate. For a link with
+/// a delivery model or trace, returns the mean rate, because the peak rate says little about the load on the bench. (If
+/// packets are late during a peak, the run becomes invalid.)
 fn greatest_rate(link: &Link) -> Option<BitRate> {
     let wire = link.rate.map(|r| link.changes.iter().filter_map(|c| c.rate).fold(r, BitRate::max));
     let peak = match &link.service {
@@ -283,8 +283,8 @@ fn greatest_rate(link: &Link) -> Option<BitRate> {
 fn kernel_stack(stack: &tcp::TcpParams, name: &str) -> Result<(String, bool), String> {
     let kernel = tcp::TcpParams::default().with(|p| {
         p.control.congestion_control = stack.control.congestion_control;
-        // in the kernel, only CUBIC has HyStart. So for any other control, a stack without HyStart does not
-        // differ from the kernel's stack
+        // in the kernel, only CUBIC has HyStart. So with any other congestion control, a stack without HyStart does not
+        // differ from the kernel's
         if p.control.congestion_control != CongestionControl::Cubic && stack.control.shared.hystart == HyStart::Off {
             p.control.shared.hystart = HyStart::Off;
         }

@@ -1,7 +1,7 @@
 //! A run: sets up, moves packets until the end, and cleans up.
 //!
 //! ```text
-//! refuse - namespaces - devices - [ packet thread | programs | command ] - progress ... - stop - join - end processes
+//! check - namespaces - devices - [ packet thread | programs | command ] - progress ... - stop - join - end processes
 //! ```
 //!
 //! Every resource of a run is owned by a value in this process, and is released when the value is dropped:
@@ -96,11 +96,11 @@ const PROGRESS_POLLS: u64 = 5;
 const SHELL: Duration = Duration::from_secs(24 * 3600);
 
 /// Default and maximum number of bins in a series, for a run that lasts until its command ends. The maximum is the same
-/// as for every scenario. With the maximum, the series of a link take 64 MB during the run.
+/// as for every scenario; at this maximum, the series of a link take 64 MB during the run.
 const SHELL_BINS: [u64; 2] = [100_000, 1_000_000];
 
-/// Returns the scenario as a run with `options` uses it: if the run lasts until its command ends, `record.interval` is
-/// set, because the default depends on a duration that is not known.
+/// Returns the scenario that a run with `options` uses. If the run lasts until its command ends, `record.interval` is
+/// set, because its default depends on the duration, which is not known in advance.
 ///
 /// Errors: `record.interval` is too short for the maximum duration of such a run.
 pub fn as_run(scenario: &Scenario, options: &Options) -> Result<Scenario, Problem> {
@@ -226,8 +226,8 @@ fn inside(
     let app_counters = AppCounters::new(crate::app_counters::tally(scenario, plan, duration)?);
     let mut link = LinkThread::new(bench, tuns, app_counters, captures);
     let awake = PmQosRequest::make();
-    // the closure owns `stop`, so `stop` is dropped even if the closure returns an error. The drop signals the threads
-    // to stop before the scope waits for them
+    // the closure owns `stop`, so `stop` is dropped even if the closure returns an error. This signals the threads to
+    // stop, before the scope waits for them
     let stop = StopOnDrop(&shared);
     let (programs, code) = thread::scope(|scope| -> Result<_, Failure> {
         let stop = stop;

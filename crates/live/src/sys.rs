@@ -104,13 +104,13 @@ pub(crate) fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
 /// Sets TCP_NOTSENT_LOWAT: the kernel reports a socket as writable only while it holds less than half of `bytes` unsent
 /// bytes.
 ///
-/// The kernel compares the unsent bytes with the limit only when it begins a buffer, and then fills the buffer, which
-/// may hold 64 KB. So a writer has to observe the limit itself.
+/// During a write, the kernel compares the unsent bytes with the limit only when it begins a new buffer, and then fills
+/// this buffer, which may hold 64 KB. So the writer has to keep to the limit itself.
 pub(crate) fn set_notsent_lowat(fd: impl AsFd, bytes: u32) -> io::Result<()> {
     set_option(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
 }
 
-/// Sets the mark of a socket's packets, by which rules for routing can select them.   Errors: no CAP_NET_ADMIN.
+/// Sets the mark of a socket's packets, by which routing rules can select the packets.   Errors: no CAP_NET_ADMIN.
 pub(crate) fn set_mark(fd: impl AsFd, mark: u32) -> io::Result<()> {
     set_option(fd, libc::SOL_SOCKET, libc::SO_MARK, mark)
 }

@@ -197,7 +197,7 @@ fn sockaddr(address: Ipv4Addr) -> [u8; 8] {
     [a, b, 0, 0, w, x, y, z]
 }
 
-/// Returns the number of the device.
+/// Returns the interface index of the device.
 fn index(control: BorrowedFd<'_>) -> io::Result<u32> {
     let mut request = named(NAME);
     sys::ioctl(control, Ioctl::GET_INDEX, &mut request)?;

@@ -4,8 +4,8 @@
 //! non-blocking connect from the client's address in its namespace to the server's in the other. `write` queues bytes,
 //! which are sent as the socket accepts data. `received` reports a read, `close` sends a FIN, and `datagram` is a UDP
 //! packet with its number and time stamp. `ping` is ICMP echo over the kernel's ping sockets, answered by the kernel of
-//! the other side; its round-trip time is the time between the system calls, not the time that the application
-//! measures.
+//! the other side. Its round-trip time is the time between the system calls that send the request and receive the
+//! reply, not the time that the application measures.
 //!
 //! One thread serves all sockets of both namespaces: a socket belongs to the namespace in which it was created, whichever
 //! namespace the thread is in.
@@ -111,7 +111,7 @@ impl Programs {
             self.fire(now);
             if now >= self.next_sample {
                 self.state.sample(now);
-                // missed bins stay empty
+                // if a sample comes too late for its bin, this bin stays empty
                 self.next_sample = Time((now.0 / self.bin.0 + 1) * self.bin.0);
             }
             let next = self.state.next_timer().0.min(self.next_sample).min(end);

@@ -32,8 +32,7 @@ struct Client {
 enum State {
     /// The server is receiving the request. Holds the bytes received so far.
     Reading(Vec<u8>),
-    /// The server is sending the answer. Holds the rest of the head, and the number of body bytes that are still
-    /// unsent.
+    /// The server is sending the answer. Holds the unsent part of the head, and the number of unsent bytes of the body.
     Answering { head: Vec<u8>, body: u64 },
     /// The answer is sent; the client closes the connection when it has received everything.
     Answered,

@@ -126,8 +126,8 @@ impl HostState {
         Ok(fd)
     }
 
-    /// Returns two numbers for a new flow: its row among the rows of all applications, and its own number in its
-    /// application. `row` is its row in its application.
+    /// Returns two numbers for a new flow of `app`: the index of its row among the rows of all applications, and the
+    /// flow's number within `app`. `row` is the index among the rows of `app`.
     fn row_and_number(&mut self, app: usize, row: usize) -> (u32, u32) {
         let state = &mut self.apps[app];
         state.opened += 1;
@@ -139,7 +139,7 @@ impl HostState {
         self.apps.iter().enumerate().map(|(i, app)| (app.timers.next(), i)).min().unwrap_or((Time::NEVER, 0))
     }
 
-    /// Reports to the bench which application owns these ports, before the first packet is sent.
+    /// Reports to the bench that `app` owns these ports. Must be called before the first packet is sent.
     pub(super) fn claim(&self, protocol: Protocol, client: u16, server: u16, app: usize, row: u32, number: u32) {
         let owner = Owner { app: app as u16, row, number };
         // sending fails only after the end of the run, when the bench no longer exists

@@ -33,7 +33,7 @@ fn room(socket: &OwnedFd, limit: u32) -> usize {
 /// the socket's hang-up again and again until the other end is done, too.
 fn unwatch(poll: &OwnedFd, end: &End) {
     if let Some(socket) = end.socket.as_ref().filter(|_| end.eof && end.closing == Closing::FinSent) {
-        // a socket that stays in epoll only costs time
+        // an error is harmless: a socket that stays in epoll only costs time
         let _ = epoll::delete(poll, socket);
     }
 }
@@ -54,9 +54,9 @@ impl HostState {
         self.send_pending(slot, end);
     }
 
-    /// Returns the stream offset at which `notsent_lowat` bytes of `side` would be unsent or, if its data is endless, the
-    /// offset of the next byte that it will write. Also limits the unsent bytes in the socket to `notsent_lowat`, or to
-    /// one segment if that is more.
+    /// Returns the stream offset up to which `side` may write so that `notsent_lowat` bytes are unsent. If its data is
+    /// endless, returns the offset of the next byte to be written instead. Also limits the unsent bytes in the socket
+    /// to `notsent_lowat`, or to one segment if that is more.
     pub(super) fn write_offset(&mut self, id: ConnId, side: Role, notsent_lowat: u64) -> u64 {
         let Some(conn) = self.slot(id).and_then(|slot| self.conns[slot].as_mut()) else { return 0 };
         let end = &mut conn.ends[side as usize];
@@ -76,7 +76,7 @@ impl HostState {
             if conn.ends[end].closing == Closing::No {
                 conn.ends[end].closing = Closing::Requested;
             }
-            // closing ends an endless stream: no bytes follow those that the socket has already accepted
+            // closing ends an endless stream: the socket gets no more bytes than it has already accepted
             if conn.ends[end].to_send == u64::MAX {
                 conn.ends[end].to_send = 0;
             }
@@ -198,7 +198,7 @@ impl HostState {
         good
     }
 
-    /// Ends a connection when both ends have sent and received everything.
+    /// Ends a connection if both ends have sent and received everything.
     fn end_if_done(&mut self, slot: usize) {
         let Some(conn) = &self.conns[slot] else { return };
         if conn.ends.iter().all(|e| e.closing == Closing::FinSent && e.eof) {
@@ -253,7 +253,7 @@ impl HostState {
         }
     }
 
-    /// Counts as goodput `bytes` of payload that travelled in `direction` and were read at `now`.
+    /// Counts `bytes` of payload, read at `now`, as goodput in `direction`.
     pub(super) fn arrived(&mut self, row: u32, direction: usize, now: Time, bytes: u64) {
         self.tally.rows[row as usize].directions[direction].total.goodput_bytes += bytes;
         self.tally.goodput_series(row, direction, now, bytes);

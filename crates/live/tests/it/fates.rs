@@ -13,7 +13,7 @@ use units::{BitRate, Duration, Rng, Time};
 
 const RATE: BitRate = BitRate(10_000_000);
 
-/// What happened to a packet, with the time of the decision and the number of the packet's flow.
+/// The fate of a packet, with the time of the decision and the number of the packet's flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Dropped(Time, u32, u16, DropReason, Point),
@@ -114,8 +114,7 @@ impl FateSink for Decisions {
     }
 }
 
-/// The reference with which the bench is compared: a queue and a wire of constant rate, without the port and the bench
-/// around them.
+/// The reference with which the bench is compared: only a queue and a wire of constant rate, without a port or a bench.
 struct Bare {
     queue: Queue,
     rng: Rng,
