@@ -94,8 +94,7 @@ impl AppCounters {
         self.claims.insert(ports, owner);
     }
 
-    /// Assigns flow `slot` to its owner. Called for a new flow, and when a SYN shows that the flow's ports are in use
-    /// again.
+    /// Assigns flow `slot` to its owner. Called for a new flow, and when a SYN reuses the flow's ports.
     pub(crate) fn appeared(&mut self, slot: usize, key: &Key) {
         let ports = |client, server| Ports { protocol: key.protocol, client, server };
         let owned = |from_server| {

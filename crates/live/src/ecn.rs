@@ -64,8 +64,7 @@ pub(crate) fn for_marked(index: u32, network: [u8; 4], prefix: u8) -> io::Result
     request(libc::RTM_NEWRULE, &rule)
 }
 
-/// Returns an attribute (`struct rtattr`). The length of `value` must be a multiple of 4 bytes, because no padding is
-/// added.
+/// Returns an attribute (`struct rtattr`). `value` must have a multiple of 4 bytes, because no padding is added.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     [&(4 + value.len() as u16).to_ne_bytes(), &kind.to_ne_bytes(), value].concat()
 }

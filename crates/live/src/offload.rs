@@ -226,8 +226,8 @@ impl<'a> Segments<'a> {
         if end < self.packet.len() {
             out[tcp + 13] &= !(FIN | PSH);
         }
-        // the checksum field holds the sum of the whole packet's pseudo-header, which includes the length of its TCP
-        // part. Adding the one's complement of this length removes it from the sum
+        // the checksum field holds the sum of the whole packet's pseudo-header, which includes the length of the TCP
+        // part. Adding the one's complement of this length subtracts the length from the sum
         let whole = !((self.packet.len() - tcp) as u16);
         let pseudo = u32::from(u16_at(out, tcp + TCP_CHECKSUM)) + u32::from(whole) + (out.len() - tcp) as u32;
         put_u16(out, tcp + TCP_CHECKSUM, 0);

@@ -151,7 +151,7 @@ fn conversations(flows: &[Flow]) -> Table {
     Table { name: "conversations", columns }
 }
 
-/// Removes the bins of a series that begin after the end of the run. (A command may end the run early.)
+/// Removes the bins of a series that begin at or after the end of the run. (A command may end the run early.)
 fn cut(table: &mut Table, ended: Time) {
     if !table.name.ends_with("_series") {
         return;

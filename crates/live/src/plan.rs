@@ -331,7 +331,7 @@ fn check_sizes(traffic: &Traffic) -> Result<(), Problem> {
 
 /// Returns true if an application opens no TCP connection.
 pub(crate) fn is_udp(traffic: &Traffic) -> bool {
-    // an application that can use either TCP or UDP has sizes of datagrams only if it uses UDP
+    // an application that can use either TCP or UDP has datagram sizes only if it uses UDP
     let udp = traffic::APPS.iter().any(|a| a.name == traffic.name() && a.transport == "udp");
     udp || !traffic.datagram_sizes().is_empty()
 }

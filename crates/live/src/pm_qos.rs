@@ -19,8 +19,7 @@ const PATH: &str = "/dev/cpu_dma_latency";
 /// The maximum wake-up latency that is requested, in us. `/dev/cpu_dma_latency` expects 32 bits in native byte order.
 const LATENCY_US: i32 = 0;
 
-/// A request to the kernel to limit the wake-up latency. It ends when this value is dropped. Holds `None` if the
-/// request failed.
+/// A request to the kernel to limit the wake-up latency until this value is dropped; `None` if the request failed.
 #[derive(Debug)]
 pub(crate) struct PmQosRequest(Option<File>);
 

@@ -101,8 +101,8 @@ pub(crate) fn tcp_info(fd: impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// Sets TCP_NOTSENT_LOWAT: the kernel reports a socket as writable only while it holds less than half of `bytes` unsent
-/// bytes.
+/// Sets TCP_NOTSENT_LOWAT: the kernel reports a socket as writable only while fewer than half of `bytes` bytes are
+/// unsent.
 ///
 /// During a write, the kernel compares the unsent bytes with the limit only when it begins a new buffer, and then fills
 /// this buffer, which may hold 64 KB. So the writer has to keep to the limit itself.

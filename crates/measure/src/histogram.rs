@@ -207,7 +207,7 @@ impl Histogram {
         })
     }
 
-    /// Returns a lower bound of the share of values that are at most `limit`: the share of the values in bins that lie
+    /// Returns a lower bound on the share of values that are at most `limit`: the share of the values in bins that lie
     /// entirely at or below `limit`; 1 if no value exceeds `limit`.
     pub(crate) fn share_at_most(&self, limit: Duration) -> f64 {
         if self.count == 0 {

@@ -309,7 +309,8 @@ mod tests {
 
     #[test]
     fn a_run_at_either_end_of_the_call_counts() {
-        // One run of 5 of 10 packets has a mean length of 5, against 2 with independent losses, wherever it is.
+        // One run of 5 among 10 packets has a mean length of 5, wherever it is. With independent losses, the mean would
+        // be 2.
         for fates in ["p.....pppp", "ppppp.....", ".....ppppp", "ppppp..lll", "lll..ppppp", "ppp.l.l.pp"] {
             assert!((burst_ratio(fates) - 2.5).abs() < 1e-12, "{fates}");
         }

@@ -106,7 +106,7 @@ mod tests {
         spend(&mut w, 1_000_000, Duration(10));
         assert_eq!((w.max(), w.mean()), (1_000_000, 999_999.5));
         assert_eq!(w.bins().collect::<Vec<_>>(), [(999_999, Duration(10)), (1_000_000, Duration(10))]);
-        // after a restart, the maximum begins again, and a value may be reached without time
+        // a restart resets the maximum. The value 1 000 002 is reached, but no time is spent at it
         w.restart(3);
         w.reach(1_000_002);
         spend(&mut w, 3, Duration(1));

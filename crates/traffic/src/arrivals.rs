@@ -7,8 +7,7 @@ use packet::FlowId;
 use std::collections::BTreeMap;
 
 /// Maximum number of ranges for one flow and direction. If there are more, the two lowest are joined, so the missing
-/// datagrams between them count as arrived. Each of these datagrams has been lost, or overtaken by at least 65 536
-/// others.
+/// datagrams between them count as arrived. Each of these has been lost, or overtaken by at least 65 536 others.
 const RANGES: usize = 65_536;
 
 /// For each flow and direction, the numbers of the datagrams that have arrived, as ranges from a first to a last number.

@@ -240,8 +240,7 @@ impl Ftp {
 
     fn begin<H: Host>(&mut self, i: usize, host: &mut H) {
         if let Some(end) = self.end_of(i) {
-            // the timer that reopens a failed connection may fire after the end of the flow; no connection is opened
-            // then
+            // the timer that reopens a failed connection may fire after the end of the flow, and must then do nothing
             if host.now() >= end {
                 return;
             }

@@ -21,7 +21,8 @@ pub trait Params {
     /// Returns the maximum random delay of the application's start, for scenarios that set no `start_spread`. The seed
     /// determines the delay.
     ///
-    /// The default, a tenth of a second, is a few round trips: enough to shift slow starts and the losses at their end.
+    /// The default, a tenth of a second, is a few round trips. This is enough to shift slow starts and the losses that
+    /// end them.
     fn start_spread(&self) -> Duration {
         Duration::from_millis(100)
     }

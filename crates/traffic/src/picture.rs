@@ -169,7 +169,7 @@ mod tests {
         assert_eq!((p.sent, p.whole, p.freezes, p.frozen), (20, 4, 2, Duration::from_millis(1301)));
         paused.end(ms(1851), INTERVAL, |t| t.since(ms(900)).min(Duration::from_millis(700)));
         assert_eq!(paused.freezes, 1);
-        // frame 9 arrives 1000 ms after frame 8, but the sender stops after 300 ms
+        // frame 9 arrives 1000 ms after frame 8, but the sender stops 300 ms after frame 8, so only 300 ms count
         p = paused;
         assert!((36..40).any(|n| p.arrived(n, ms(1851), ms(1151), INTERVAL, never).is_some()));
         assert_eq!((p.whole, p.freezes), (5, 1));

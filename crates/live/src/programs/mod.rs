@@ -10,7 +10,8 @@
 //! One thread serves all sockets of both namespaces: a socket belongs to the namespace in which it was created, whichever
 //! namespace the thread is in.
 //!
-//! Departs: events that the kernel does not report are not counted (`fast_recoveries`); a failed connection is reset.
+//! Departs: events that the kernel does not report are not counted (`fast_recoveries`). When one end of a connection
+//! fails, both of its sockets are closed at once.
 
 mod conn;
 mod host;

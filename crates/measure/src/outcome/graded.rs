@@ -7,7 +7,7 @@
 //!               in round trips per minute, the responsiveness test or, without one, the slowest ping
 //! ```
 //!
-//! A run is graded by the delay that a user notices. A background application counts only if no other application has a
+//! A run is graded by the delay that a user notices. Background applications count only if no other application has a
 //! grade.
 
 use super::account::{Account, Grading, ms};

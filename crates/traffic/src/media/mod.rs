@@ -9,7 +9,7 @@
 //! A packet counts as lost in three cases. First, a report shows that the packet has not arrived, but that a packet at
 //! least three numbers higher has. Second, a report begins with a later packet, and no earlier report showed the
 //! packet's arrival. Third, no report has shown its arrival within max(1 s, 4 srtt). Packets are not retransmitted. A
-//! frame is shown if all its packets arrive before the packets of a later frame, even if earlier frames are missing (a
+//! frame is shown if all its packets arrive before a later frame is complete, even if earlier frames are missing (a
 //! real decoder also needs the earlier frames).
 //!
 //! Source: RFC 8888 (feedback), RFC 8867 §4 (the parts of such a flow); each controller's file names its own source. Departs:

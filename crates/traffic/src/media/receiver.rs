@@ -2,15 +2,14 @@
 //!
 //! A report leaves when the last packet of a frame has arrived, when 16 packets are unreported, or `feedback_interval`
 //! after the first unreported packet. A report covers all packets that were new in the previous report, and all newer
-//! packets. So two reports cover every packet, and if one of them is lost, the other usually still reports the packet's
-//! arrival.
+//! packets. So two reports cover every packet, and if one is lost, the other usually still reports the arrival.
 //!
 //! ```text
 //!   size of a report of n packets = 28 (IPv4, UDP) + 20 (RTCP header, two SSRCs, first number and count, time)
 //!                                  + 2 n, rounded up to a multiple of 4
 //! ```
 //!
-//! Source: RFC 8888 §3.1 (format). Departs: times are exact, where the format has steps of 1/1024 s.
+//! Source: RFC 8888 §3.1 (format). Departs: times are exact; the format has steps of 1/1024 s.
 
 use std::collections::VecDeque;
 use units::{Duration, Time};

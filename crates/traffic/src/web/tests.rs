@@ -225,8 +225,8 @@ fn five_connections_make_up_for_a_stuck_sixth_if_retrieved_objects_count() {
 
 #[test]
 fn a_page_starts_with_its_own_connection_not_with_one_of_the_page_before() {
-    // objects of random sizes arrive at 1 B/us, so when a page has its last object, other slots have just opened connections. The
-    // next page follows 1 ms later, and its html takes a handshake of 100 ms
+    // objects of random sizes arrive at 1 B/us, so when the last object of a page arrives, other slots have just opened
+    // connections. The next page follows 1 ms later, and its html takes a handshake of 100 ms
     let mut fake = Fake::new(&RTT);
     (fake.piece, fake.gap) = (1000, MS);
     let params = WebParams {
