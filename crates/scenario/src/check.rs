@@ -78,7 +78,8 @@ impl Scenario {
         problems
     }
 
-    /// Rejects names that are too long, contain characters that control a terminal, or could be those of reverse links.
+    /// Rejects names that are too long or contain control characters, and names of links that begin with `~`, which
+    /// marks a reverse link.
     fn check_names(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut check = |path: &str, what: &str, name: &str| {

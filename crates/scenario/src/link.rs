@@ -202,7 +202,7 @@ impl Link {
     /// Adds a change to the link's list, after all changes with the same or an earlier time. Returns the change in the
     /// form in which the link's port applies it.
     ///
-    /// Errors: this link cannot make the change, or could no longer make a later change of the list.
+    /// Errors: this link cannot make the change, or this change would make a later change in the list invalid.
     pub fn schedule(&mut self, change: Change) -> Result<port::Change, Problem> {
         let made = change.for_port();
         let place = self.changes.partition_point(|other| other.at <= change.at);
@@ -232,9 +232,9 @@ impl Link {
             let message = "0bit is not valid; expected a rate above zero, or no rate at all for an infinite one";
             problems.push(Problem::new("rate", message));
         }
-        // on a link with delivery opportunities, a discipline that shapes is checked against the peak rate. Any other
-        // discipline is checked against the mean rate, because this rate is used to convert a limit given as a time to
-        // bytes. On a link without any rate, the queue's own shaper sets the rate
+        // the queue is checked at the rate at which it is served or, on a link without a rate, at its own shaping rate.
+        // A link with delivery opportunities is served at their mean rate, at which a limit given as a time is
+        // converted to bytes. But a discipline that shapes is checked at their peak rate
         let peak = self.service.delivery().filter(|_| self.queue.shapes().is_some()).map(port::Delivery::peak_rate);
         let rate = peak.or(self.served_rate()).or(self.queue.shapes()).filter(|r| r.0 > 0);
         let at_rate = |()| rate.map_or(Ok(()), |rate| self.queue.validate_at(rate));

@@ -81,8 +81,8 @@ fn commands(name: &str, link: &Link, ifb: &str) -> String {
 /// `replace` or `change`. `stopped` is true during an outage. Returns `None` if none of the link, its shaper and its
 /// modem has a rate.
 ///
-/// A link that has outages is a tbf. A class of HTB would go into debt for the packet that it sends at the lowest rate,
-/// and this debt, of up to 60 s, would remain after the outage. A tbf keeps no debt, because a change fills its bucket.
+/// A link with outages gets a tbf. An HTB class would go into debt for the packet that it sends at the lowest rate, and
+/// this debt, of up to 60 s, would remain after the outage. A tbf keeps no debt, because a change fills its bucket.
 fn server(link: &Link, verb: &str, stopped: bool) -> Option<String> {
     let htb = |rate: BitRate, ceil: BitRate, burst: u64, cburst: u64| {
         let root = match verb {
@@ -264,7 +264,7 @@ fn changes(link: &Link, ifb: &str) -> String {
     out
 }
 
-/// Applies a change. During an outage, `link` keeps the rate that it had before, because the queue and netem keep theirs.
+/// Applies a change. An outage does not change the rate of `link`, because the queue and netem keep their settings.
 fn apply(link: &mut Link, change: &Change) {
     link.rate = change.rate.filter(|rate| rate.0 > 0).or(link.rate);
     link.delay = change.delay.unwrap_or(link.delay);

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   round      = shortest round trip: propagation, and 40 bytes on each wire
-//!   by window  = connections * receive window / MSS * (duration / round + 1)
+//!   by window  = connections * receive window / MSS * (time from the application's start / round + 1)
 //!   by rate    = rate of the slowest link of the path * time from the application's start, in segments
 //!   data       = smallest of by window, by rate and the application's demand, in segments
 //!   packets    = 2 * data, as many ACKs, and 8 for each transfer
-//!   together   = connections * receive window / MSS, if no link of the path spaces packets in time
+//!   together   = connections * receive window / MSS, at most the demand, if no link of the path spaces packets in time
 //! ```
 //!
 //! The factor of two allows for losses and their retransmissions. Transfers with the same slowest link share its rate. Traffic
@@ -54,8 +54,8 @@ struct Packets {
     all: f64,
     /// Number of packets that may arrive at the same moment.
     together: f64,
-    /// Index of the link that limits the application's rate. Every path to a server is limited by its slowest link, and
-    /// the application by the fastest of these slowest links. `None` if there is a path on which no link has a rate.
+    /// Index of the link that limits the application's rate. The slowest link of each path limits this path, and the
+    /// fastest of these links limits the application. `None` if there is a path on which no link has a rate.
     slowest: Option<usize>,
 }
 
@@ -143,9 +143,9 @@ impl Scenario {
         let span = Duration(app.stop.map_or(self.duration.0, |s| s.0.min(self.duration.0)).saturating_sub(start));
         let [client, server] = placed.stacks.map(|stack| &network.stacks[usize::from(stack)]);
         let segment = u64::from(client.wire.mss.min(server.wire.mss));
-        // the rates of a path are upper bounds on the mean rates from the application's start to the end of the run,
-        // because transfers in progress at `stop` continue. Bounds on the mean rates of the whole run could be too low,
-        // because a recorded trace of a link may carry most of its bytes near the end
+        // the rates of a path are upper bounds on the mean rates over the time `left`. It ends with the run, because
+        // transfers in progress at `stop` continue. It does not begin with the run, because the mean rate of a whole
+        // run would be too low for a recorded trace that carries most of its bytes near the end
         let left = Duration(self.duration.0.saturating_sub(start));
         let paths: Vec<Path> = placed.to.iter().map(|to| path(network, placed.from, *to, left)).collect();
         let round = paths.iter().map(|p| p.round).min().unwrap_or_default();

@@ -65,7 +65,7 @@ fn a_change_is_checked_at_the_rates_of_the_changes_before_it() {
     let why = "50mbit is not valid; expected at most the peak rate, 20mbit, or a new peak_traffic_rate";
     assert_eq!(read(raise).unwrap_err(), format!("link.up.changes.0.max_sustained_rate: {why}"));
     let mut link = read(&format!("{peak}, {raise}")).unwrap().link["up"].clone();
-    // a change that is made during the run may not make a later one impossible
+    // a change that is made during the run must not make a later change impossible
     let at = |text: &str| text.parse::<units::Duration>().unwrap();
     let lower = |time: &str| scenario::Change {
         at: at(time),

@@ -104,7 +104,7 @@ fn at_changes(link: &str) -> Vec<String> {
     text[from..].lines().map(|l| l.trim_start_matches("#     ").to_owned()).collect()
 }
 
-/// The change to zero must be written, because netem keeps its delay and loss until it is replaced.
+/// The change to zero must be written too, because netem keeps its delay and loss until it is replaced.
 #[test]
 fn a_wire_that_becomes_ideal_clears_its_netem() {
     let got = at_changes(
