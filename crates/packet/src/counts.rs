@@ -66,7 +66,7 @@ impl ClassCount {
 pub struct GrantCounts {
     /// Bytes requested.
     pub requested: u64,
-    /// Bytes granted in the frames that the modem has prepared so far.
+    /// Bytes granted. A grant is counted when the modem prepares its burst.
     pub granted: u64,
     /// Bytes of `granted` that were not requested (proactive grants).
     pub proactive: u64,

@@ -1,5 +1,5 @@
-//! Parses real packets, and writes their type of service. The live bench (the crate `live`), which sends the packets of
-//! real programs through simulated queues, changes only this field of a packet, to mark CE or to clear the DSCP.
+//! Parses real packets, and writes their type of service. The live bench (the crate `live`) sends packets of real programs
+//! through simulated queues. It changes only their type of service, to mark CE or to clear the DSCP.
 //!
 //! Only the first fragment of a packet has a transport header. So that all fragments of a packet have the same 5-tuple,
 //! no transport header of a fragment is read, as in Linux's flow dissector.
@@ -92,7 +92,7 @@ fn parse_v6(p: &[u8]) -> Option<Header> {
         };
         next = *p.get(at)?;
         at += length;
-        // the rest is a part of the fragmented packet; only the first fragment's part begins with a header
+        // the rest is a piece of the fragmented packet, in which no headers are read
         if fragment {
             break;
         }
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!((h.sport, h.dport), (5, 6));
     }
 
-    /// Splits a packet into two fragments, after `first` bytes behind the IP header.
+    /// Splits a packet into two fragments. The first contains `first` of the bytes after the IP header.
     fn fragments(p: &[u8], first: usize) -> [Vec<u8>; 2] {
         let header = if p[0] >> 4 == 6 { 40 } else { 20 };
         [(0, first, 1), (first, p.len() - header, 0)].map(|(from, to, more)| {
@@ -330,7 +330,7 @@ mod tests {
                 }
             }
         }
-        // options behind the fragment header are in the first fragment only, so no fragment's options are read
+        // options after the fragment header are only in the first fragment, so they are not read in any fragment
         for mut part in fragments(&udp_of(true, 500, 0), 64) {
             part[40] = 60;
             assert_eq!(parse(&part).unwrap().protocol.0, 60);

@@ -39,14 +39,12 @@ pub enum Better {
 pub struct Kind {
     /// The unit of the values. A statistic with the same unit as its distribution has `None` here.
     pub unit: Option<Unit>,
-    /// Whether larger or smaller values are better. A statistic has `None` here if the answer is the same as for its
-    /// distribution.
+    /// The direction in which values improve. A statistic has `None` here if the direction is that of its distribution.
     pub better: Option<Better>,
     /// The minimum difference that matters; `None` selects [`Unit::least`].
     pub least: Option<f64>,
-    /// The position of the measure (1 is first) in the list of measures that users notice most, and a string. If the
-    /// measure is a distribution, the string is the key of the statistic that represents it, such as "p99"; if the
-    /// measure is a single number, the string is empty.
+    /// The position of the measure (1 is first) in the list of measures that users notice most, and the key of the
+    /// statistic that represents a distribution there, such as "p99". For a single number, this key is empty.
     pub rank: Option<(u8, &'static str)>,
 }
 
