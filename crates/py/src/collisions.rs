@@ -4,10 +4,10 @@ use crate::error::refuse;
 use pyo3::prelude::*;
 use units::Problem;
 
-/// Counts hash collisions among active sessions with random 5-tuples. Returns a tuple for each number of sessions from
-/// 1 to `sessions`: the numbers of trials in which any two sessions shared a queue, in which the first session shared
-/// its queue, and in which the first session was in a group with more sessions than queues. With serial search, the
-/// hash selects a group of queues; with any other classifier, each queue is a group of its own.
+/// Counts hash collisions among active sessions with random 5-tuples. Returns three counts of trials for each number of
+/// sessions from 1 to `sessions`: any two sessions shared a queue; the first session shared its queue; the first
+/// session was in a group with more sessions than queues. With serial search, the hash selects a group of queues; with
+/// any other classifier, each queue is a group of its own.
 ///
 /// `spec` is a fair discipline as JSON: its name in quotes (`"sfq_hss"`), or a table. Errors: the discipline is invalid or not
 /// fair.

@@ -357,7 +357,7 @@ impl ControllerFactory for PythonControllers {
     }
 }
 
-/// The columns that senders have in a trace by themselves (sim/src/trace.rs, tcp/src/endpoint.rs).
+/// The columns that every sender has in a trace, with any controller (sim/src/trace.rs, tcp/src/endpoint.rs).
 const COLUMNS: [&str; 18] = [
     "t_s",
     "app",
@@ -439,7 +439,7 @@ enum Sets {
 struct PythonController {
     object: Object<10>,
     stack: StackFacts,
-    /// True if the class has the need `rates`, without which the sender does not use the controller's pacing.
+    /// True if the class lists `rates` in its needs. Otherwise the sender does not use the controller's pacing.
     rates: bool,
     /// The earliest time in the object's `timers`, as of the last call.
     timer: Option<Time>,

@@ -94,7 +94,7 @@ pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Cla
     Ok(any)
 }
 
-/// The columns that links and queues have in a trace by themselves (sim/src/trace.rs, port/src/port.rs).
+/// The columns that every link and queue has in a trace, with any law (sim/src/trace.rs, port/src/port.rs).
 const COLUMNS: [&str; 13] = [
     "t_s",
     "link",

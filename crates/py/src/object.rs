@@ -124,9 +124,9 @@ impl<const N: usize> Object<N> {
     }
 
     /// Calls the object's `probe` method, which returns a dict of names and values, and reports these values to `out`.
-    /// `probe` is the index of this method in the list of method names. Names in `columns`, which the table has without the
-    /// object, are refused. Numbers are reported without a unit, because the user's code includes the unit
-    /// in the name.
+    /// `probe` is the index of this method in the list of method names. `columns` are the columns that the table has
+    /// without this object; their names are refused. Numbers are reported without a unit, because the names already
+    /// include the unit.
     pub(crate) fn probe(&self, probe: usize, columns: &[&str], out: &mut Reading<'_>) {
         let Some(method) = self.method(probe) else { return };
         Python::attach(|py| {
@@ -177,7 +177,7 @@ thread_local! {
     static FORK: RefCell<Option<Fork>> = const { RefCell::new(None) };
 }
 
-/// Restores the fork that was in progress before this one, also if a panic ends this one.
+/// The outer fork, which was in progress when this fork began. Restored when this fork ends, even by a panic.
 struct Outer(Option<Fork>);
 
 impl Drop for Outer {
