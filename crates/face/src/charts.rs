@@ -17,13 +17,14 @@ const MOST_FLOWS: usize = 8;
 
 /// Returns the charts of a result, with at most `points` bins.
 ///
-/// `t_s` holds the start of each bin. `links.NAME` contains `delay_ms` (mean sojourn time of the packets that left the queue in the
-/// bin), `delay_ms_max`, `queue_packets` (the larger of the mean queue and the queue at the end of a bin of the series; the
-/// maximum over all bins that were merged), `dropped` and `marked` (packets in the bin), and the `cdf` of sojourn times. With a
-/// dual-queue discipline it also contains `wait_l_ms` and `wait_c_ms`, the means of `queue_delays`. `flows` contains a curve per
-/// flow and direction, for flows with series: the rate on the wire in `mbit`. An application with more than [`MOST_FLOWS`] flows
-/// has one curve per direction, whose `flow` is null. `delays` contains the `cdf` of the one-way delay per application and
-/// direction, and `calls` the fate of each frame of a call.
+/// `t_s` holds the start of each bin. `links.NAME` contains `delay_ms` (mean sojourn time of the packets that left the
+/// queue in the bin), `delay_ms_max`, `queue_packets` (in a bin of the series, the larger of the mean queue and the
+/// queue at the end; in merged bins, their maximum), `dropped` and `marked` (packets in the bin), and the `cdf` of
+/// sojourn times. With a dual-queue discipline it also contains `wait_l_ms` and `wait_c_ms`, the means of
+/// `queue_delays`. `flows` contains a curve per flow and direction, for flows with series: the rate on the wire in
+/// `mbit`. An application with more than [`MOST_FLOWS`] flows has one curve per direction, whose `flow` is null.
+/// `delays` contains the `cdf` of the one-way delay per application and direction, and `calls` the fate of each frame
+/// of a call.
 pub(crate) fn charts<'a>(
     outcome: &Outcome,
     scenario: &Scenario,

@@ -41,7 +41,7 @@ impl Run {
     /// Builds a run.   Errors: the scenario exceeds a limit.
     pub fn new(scenario: Scenario) -> Result<Self, Problem> {
         let mut world = World::build(&scenario)?;
-        // samples the delays, because the charts show them
+        // the charts show the delays in the two queues of a dual-queue discipline, so these delays must be sampled
         world.sample_queue_delays();
         Ok(Self { scenario, world })
     }

@@ -1,5 +1,5 @@
 //! Tests that every key of a summary has one declaration, and that every declaration is a key of some summary. The declarations
-//! of live runs (`live.`) are left out. Of a distribution, only the statistics are compared.
+//! of live runs (`live.`) are left out. For a distribution, only the statistics are compared.
 
 use measure::{Declared, declared};
 use packet::Unit;
