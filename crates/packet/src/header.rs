@@ -1,5 +1,5 @@
-//! Parses real packets, and writes their type of service. The live bench (the crate `live`) sends packets of real programs
-//! through simulated queues. It changes only their type of service, to mark CE or to clear the DSCP.
+//! Parses real packets, and writes their type of service. The live bench (the crate `live`) sends packets of real
+//! programs through simulated queues. It changes only their type of service, to mark CE or to clear the DSCP.
 //!
 //! Only the first fragment of a packet has a transport header. So that all fragments of a packet have the same 5-tuple,
 //! no transport header of a fragment is read, as in Linux's flow dissector.
