@@ -1,5 +1,5 @@
-//! Prints the floor, the cost of a minimal dumbbell, for the cases of docs/speed.md. The fastest of five runs of each
-//! case counts.
+//! Prints the floor, the cost of a minimal dumbbell, for the cases of docs/speed.md. Each figure is that of the fastest
+//! of five runs.
 //! Usage: `cargo run --release -p bloatlab-floor --example floor`.
 
 fn main() {

@@ -1,18 +1,18 @@
 //! Measures the nanoseconds per packet in the cases S1 to S4 of `benches/peers`, and compares them with the floor. Prints one
 //! JSON line per case.
 //!
-//! CPU time is counted for this process only (user and system), so other processes matter less. Even so, quote only ratios of
-//! figures from one invocation. The fastest of several runs counts. The floor is the fixed-window dumbbell of `benches/floor`,
-//! measured in the same process right before each run.
+//! CPU time is counted for this process only (user and system), so other processes matter less. Even so, quote only
+//! ratios of figures from one invocation. Each figure is that of the fastest of several runs. The floor is the
+//! fixed-window dumbbell of `benches/floor`, measured in the same process right before each run.
 //!
-//! Instructions are measured in separate processes (under valgrind's cachegrind): the count of a run minus the count of a run half
-//! as long, so that set-up and the program itself cancel out.
+//! Instructions are measured in separate processes (under valgrind's cachegrind). The count of a run half as long is subtracted
+//! from the count of a run, so that the instructions for start-up and set-up cancel out.
 //!
 //! For cases with a thousand flows or more, memory is counted by the allocator, to the byte. It is sampled every 65 536 events,
-//! and the largest sample counts:
+//! and the largest sample is used:
 //!
 //! ```text
-//! bytes_per_flow       memory of N flows minus memory of ten on the same link, divided by N - 10; heap memory of the ends for
+//! bytes_per_flow       memory of N flows minus memory of ten flows on the same link, divided by N - 10; heap memory of the ends for
 //!                      segments in flight is excluded.  The links' rings cancel out: the link holds the same packets in both runs.
 //! bytes_per_segment    heap memory of the ends for segments in flight (scoreboards, ranges above holes, and spare capacity),
 //!                      divided by the number of these segments;  a packet in a queue or on a link takes packet_bytes more

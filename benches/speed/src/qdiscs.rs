@@ -8,9 +8,9 @@
 //! full: two packets arrive for each packet that leaves, and the limit is 100 packets, so every second arrival finds a full queue.
 //! The cost is per arrival.
 //!
-//! Packets are 1500 bytes long and spaced for 1 Gbit/s, flows take turns, and the law's timers run. The fastest of several rounds
-//! counts, because other processes can only slow a round down. Disciplines with a separate queue for ECT(1) have a second line for
-//! ECT(1) packets.
+//! Packets are 1500 bytes long and spaced for 1 Gbit/s, flows take turns, and the law's timers run. The result is that
+//! of the fastest of several rounds, because other processes can only slow a round down. Disciplines with a separate
+//! queue for ECT(1) have a second line for ECT(1) packets.
 //!
 //! ```text
 //! qdiscs [NAME ...]     all disciplines, or the named disciplines
@@ -22,7 +22,7 @@ use units::{BitRate, Duration, Limit, Rng, Time};
 
 /// Number of arrivals in a round.
 const ARRIVALS: u64 = 100_000;
-/// Number of rounds. Only the fastest round counts.
+/// Number of rounds. Only the fastest round is reported.
 const ROUNDS: usize = 7;
 /// Time between arrivals: 1500 bytes at 1 Gbit/s.
 const SPACING: Duration = Duration::from_micros(12);
