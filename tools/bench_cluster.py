@@ -5,9 +5,9 @@ Prints a table for docs/cluster.md.
     .venv/bin/python tools/bench_cluster.py [--runs 1000] [--rounds 3]
 
 The speed-up of two workers over one is measured with runs that take 10 ms and 50 ms (longer runs of home-upload). The
-cost is the CPU time per run (2 s of home-upload) minus the CPU time of the core alone: with threads and the store, and
-with a local cluster of one worker. The cases take turns; the cost is the median over rounds of the differences
-within a round.
+cost is the CPU time per run (2 s of home-upload) minus the CPU time of the core alone. It is measured for a sweep with
+one thread, and for a sweep with a local cluster of one worker; both write to a store. Each round measures the core and
+both sweeps, and the cost is the median over the rounds.
 """
 
 from __future__ import annotations

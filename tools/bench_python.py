@@ -41,7 +41,7 @@ class Constant:
         return 120.0
 
 
-#: The queues to compare, by name; the first is the core's.
+#: The queues to compare, by name. The first has a law of the core.
 LAWS: dict[str, Any] = {
     "codel (core)": {"codel": {"limit": "250p"}},
     "a head that does nothing": {"python": {"law": "nothing", "limit": "250p"}},

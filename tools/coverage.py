@@ -6,8 +6,8 @@
 
 The queue is M/D/1: datagrams of one size arrive as a Poisson process and leave at a constant rate. With load rho and
 service time s the mean wait is W = rho s / (2 (1 - rho)) (Pollaczek and Khinchine): 0.5 ms at rho = 0.5 and s = 1 ms. A
-repetition is a sweep with its own seeds, whose interval for the mean of `sojourn_ms.mean` contains W or does not. The
-95 % sampling error of the coverage of N repetitions is 1.96 sqrt(0.95 0.05 / N): 1.9 % for 500. Exit code 1 if the
+repetition is a sweep with its own seeds. It checks whether the interval for the mean of `sojourn_ms.mean` contains W.
+The 95 % sampling error of the coverage of N repetitions is 1.96 sqrt(0.95 0.05 / N): 1.9 % for 500. Exit code 1 if the
 coverage of Student's t is not within 93 to 97 %.
 """
 

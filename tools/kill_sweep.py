@@ -2,9 +2,8 @@
 
     .venv/bin/python tools/kill_sweep.py [--points 2000] [--kills 30] [--sweeps 1] [--jobs 2] [--seed 1]
 
-With --sweeps 2, two commands share the store and are killed together. Each kill comes at
-a random time after the commands have stored their first new run. Exit code 1 if the tables differ in any byte or a
-stored run was lost.
+With --sweeps 2, two commands share the store and are killed together. Each kill comes at a random time after the
+commands have stored their first new run. Exit code 1 if the tables differ in any byte or a stored run was lost.
 """
 
 from __future__ import annotations

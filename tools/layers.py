@@ -10,8 +10,8 @@ code (`use crate::a::B`, `super::b()`), followed through re-exports to the file 
 do not count.
 
 The same rule applies to the modules of the Python package. Every `import` counts, at the top of a file, inside a
-function or only for type checkers, and so does a string passed to `importlib.import_module`. lint-imports
-checks that the package's imports only go down (`pyproject.toml`).
+function or only for type checkers, and so does a string passed to `importlib.import_module`. lint-imports checks that
+the package's imports only go down (`pyproject.toml`).
 
 Exit code 0: all imports go down. 1: at least one import does not, or there is a cycle; prints one line for each. 2:
 cargo could not be run.

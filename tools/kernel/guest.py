@@ -22,7 +22,7 @@ from traffic import Clock, Datagrams, Flow, Pages, Pings
 
 #: Time from the making of the sockets to time zero, in s.
 SETTLE_S = 0.5
-#: The datagrams of group `d`, whose scenarios do not list them.
+#: The datagrams in every scenario of group `d`. The scenarios themselves do not list them.
 BLAST = {"start_s": 30, "stop_s": 60, "bps": 10e6, "payload": 1000}
 
 

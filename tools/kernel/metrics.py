@@ -19,7 +19,7 @@ INFINITE = 0x7FFFFFFF
 
 
 class Recorder:
-    """Samples the discipline and the flows, and reads their counters at the edges of all windows."""
+    """Samples the discipline and the flows, and reads their counters at the start and end of each window of time."""
 
     def __init__(
         self, spec: dict[str, Any], clock: Clock, dice: random.Random, zero: float, flows: Sequence[Sequence[Flow]]

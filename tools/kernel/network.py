@@ -90,7 +90,7 @@ def build(spec: dict[str, Any]) -> None:
 
 
 def _link(spec: dict[str, Any], net: int, one: tuple[str, Sequence[str]], two: tuple[str, Sequence[str]]) -> None:
-    """Joins two hosts. Neighbours are permanent, so there is no ARP."""
+    """Joins two hosts by a link. Neighbour entries are permanent, so there is no ARP."""
     (a, at_a), (b, at_b) = one, two
     macs = {a: f"02:00:00:00:{net:02}:01", b: f"02:00:00:00:{net:02}:02"}
     shell(f"ip link add {a}-{b} netns {a} type veth peer name {b}-{a} netns {b}")
@@ -145,11 +145,11 @@ def rewrite_ect(ports: Sequence[int]) -> None:
         )
 
 
-# --- Netlink. tc of Debian 12 has no dualpi2, and starting tc for each sample of a queue would take long.
+# --- Netlink. tc of Debian 12 has no dualpi2, and starting tc for each sample of a queue would take too long.
 
 RTM_NEWQDISC, RTM_GETQDISC = 36, 38
-#: Flags of a request: NLM_F_REQUEST with NLM_F_ECHO, without which the kernel does not answer; and NLM_F_REQUEST with
-#: NLM_F_ACK, NLM_F_EXCL and NLM_F_CREATE.
+#: Flags of requests. READ is NLM_F_REQUEST and NLM_F_ECHO; without NLM_F_ECHO, the kernel does not answer. CREATE is
+#: NLM_F_REQUEST, NLM_F_ACK, NLM_F_EXCL and NLM_F_CREATE.
 READ, CREATE = 0x9, 0x605
 NLMSG_ERROR = 2
 
@@ -258,7 +258,7 @@ class Qdisc:
             self._body = struct.pack("=BxxxiIII", 0, socket.if_nametoindex(device), HANDLE, 0, 0)
 
     def read(self) -> Counters:
-        """Reads packets sent and dropped, the length of the queue, and what only this kind of discipline counts."""
+        """Reads packets sent and dropped, the length of the queue, and the counters of this kind of discipline."""
         code, data = _ask(self._link, RTM_GETQDISC, READ, self._body)
         if code != RTM_NEWQDISC:
             sys.exit("the discipline cannot be read")

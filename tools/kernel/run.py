@@ -46,8 +46,8 @@ BOOT = (
     "quiet",
 )
 
-#: Least tolerance of a metric, by a part of its name: a fraction of the value, and an absolute amount. The first part
-#: that occurs in the name counts. The references in the package have similar values.
+#: Minimum tolerance of a metric: a fraction of its value, and an absolute amount. The first row whose text occurs in
+#: the metric's name applies. The references in the package have similar tolerances.
 FLOORS: Sequence[tuple[str, float, float]] = (
     ("jain", 0.0, 0.005),
     ("goodput", 0.02, 0.002),

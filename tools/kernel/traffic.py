@@ -40,7 +40,7 @@ class Clock:
         self._selector.register(self._timer, selectors.EVENT_READ, lambda: os.read(self._timer, 8))
 
     def at(self, when: float, action: Action) -> None:
-        """Calls `action` at a time of `time.monotonic()`; actions with equal times run in the order of the calls."""
+        """Schedules `action` for `when` (`time.monotonic()`). Actions with equal times run in the order of the calls."""
         self._count += 1
         heapq.heappush(self._timers, (when, self._count, action))
 
@@ -62,7 +62,7 @@ class Clock:
         sock.close()
 
     def run(self, end: float) -> None:
-        """Runs until a time of `time.monotonic()`."""
+        """Runs until `time.monotonic()` reaches `end`."""
         self.at(end, lambda: None)
         while time.monotonic() < end:
             wait = max(1, round((self._timers[0][0] - time.monotonic()) * 1e9))
