@@ -30,7 +30,8 @@ async function bundle(entry) {
 /** Escapes text so that it cannot end the script that contains it. */
 const inScript = (text) => text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
 
-/** Returns the meaning of each word in `used`, from docs/glossary.md. Some have another name there (`aliases`). */
+/** Returns the meaning of each word in `used`, from docs/glossary.md. `aliases` names the entries of words that have
+ * another name there. */
 async function glossary(used) {
   const aliases = { droptail: "drop-tail", codel: "AQM", fq_codel: "fair queueing", "99th percentile": "p99" };
   const rows = (await readFile(here("../docs/glossary.md"), "utf8")).matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm);

@@ -1,4 +1,4 @@
-// Reads essays/*.md: for the page, and for the tools that check it.
+// Reads essays/*.md for build.mjs, which puts the essays into the page. The format of a file:
 //
 //     # Title
 //     The summary: one paragraph.
@@ -19,7 +19,7 @@
 //     ### Try
 //     What to do next.
 //
-// `set` and `remove` are differences from the scenario of the step before. src/facts.ts says what may appear in braces.
+// `set` and `remove` are differences from the previous step's scenario. src/facts.ts says what may appear in braces.
 
 import { readFile, readdir } from "node:fs/promises";
 

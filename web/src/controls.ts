@@ -103,7 +103,7 @@ export class Controls {
     let refused = false;
     const apply = () => {
       typing = 0;
-      // other controls have replaced this one while it waited
+      // this text may have been removed from the page in the meantime, because the controls were rebuilt
       if (!input.isConnected) return;
       const time = seconds(input.value);
       refused = !Number.isFinite(time);
@@ -126,7 +126,7 @@ export class Controls {
       clearTimeout(typing);
       typing = 0;
       setBaseRtt(this.desk.tree, this.desk.link, time);
-      // while the text has the focus, it does not follow the scenario by itself
+      // a text with the focus is not updated when the scenario changes, so it is updated here
       input.value = showSeconds(value());
       this.desk.changed(false);
     }, "RTT", secondsText);

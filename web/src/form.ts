@@ -156,9 +156,9 @@ export class Form {
     return field;
   }
 
-  /** Returns a value that the simulator accepts for a new table or quantity: a table has only its required keys. `n` is
-   * the number of earlier keys of the same kind; each value is higher than the last, as in a list of percentiles. A list
-   * is empty. No table that a form can switch on requires another kind of value. */
+  /** Returns an initial value that the simulator accepts. A new table gets only its required keys; a list is empty. `n`
+   * is the number of earlier quantities of the same kind in the table; each quantity is larger than the one before, as
+   * percentiles must be. No table that a form can switch on requires any other kind of value. */
   private needed(schema: Tree, n = 0): Json {
     const shape = this.schema.shape(schema);
     if (shape.is === "quantity") return USUAL[shape.kind](n + 1);
@@ -167,7 +167,7 @@ export class Form {
     if (shape.is !== "table") return {};
     const kinds: string[] = [];
     const fields = new Map(shape.fields);
-    // `required` has the order of the documentation, in which "min" is before "max"; the fields are sorted by name
+    // `required` is in the order of the documentation, with "min" before "max", but the fields are sorted by name
     return Object.fromEntries(shape.required.map((name) => {
       const of = fields.get(name) ?? {};
       const own = this.schema.shape(of);

@@ -20,7 +20,7 @@ export function shownLink(charts: Charts, link: string): string {
 }
 
 let types = new Map<string, string>();
-/** The queue of a link that has none in the scenario. */
+/** The default queue, which a link has if its scenario sets none. */
 let standard: Json | undefined;
 /** Returns the type of a queue's discipline, as in the catalogue. `queue` is the queue's description ("droptail, 250 packets"). */
 const typeOf = (queue: string): string => types.get(queue.split(",")[0] ?? "") ?? "";

@@ -119,7 +119,7 @@ export const baseRtt = (tree: Tree, name: string): number =>
   roundTrip(tree, name).reduce((sum, link) => sum + delay(tree, link), 0);
 
 /** Scales the delays of both directions of the path so that their sum is `target` seconds. If all delays are 0 or one
- * of them is no duration, there is nothing to scale, so all links of the path get the same delay. */
+ * of them is not a duration, they cannot be scaled, so all links of the path get the same delay. */
 export function setBaseRtt(tree: Tree, name: string, target: number): void {
   const path = roundTrip(tree, name);
   const now = baseRtt(tree, name);

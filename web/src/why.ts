@@ -44,8 +44,8 @@ export function why(run: Described): string {
 /** Applications that send datagrams in one direction only; a call may also send in both. */
 const ONE_WAY = ["voip", "cbr", "proshare"];
 
-/** Returns the links that carry the packets of an application, to and from its first `servers` servers. With one server,
- * a call in both directions counts with only its first stream, which goes to the server. */
+/** Returns the links that carry the packets of an application, to and from its first `servers` servers. If `servers`
+ * is 1, only the first stream of a call in both directions counts: the stream to the server. */
 function linksOf(tree: Tree, app: Tree, servers = Infinity): Directed[] {
   const { name, params } = choice(app["traffic"]) ?? { name: "", params: {} };
   const oneWay = ONE_WAY.includes(name) || (name === "burst" && params["transport"] === "udp");
@@ -98,9 +98,9 @@ function broken(run: Described, call: string, app: Tree): string {
   return `its packets wait ${where}. Half of them take more than ${half(app)}, and ${digits(missing)} % ${lost < 0.05 ? "" : "are lost or "}come too late to be played`;
 }
 
-/** Returns where a call's packets are lost: on a link's wire, or in its queue, which may be so slow that none leaves. A link
- * counts the drops of all flows together. So if packets are lost at several places on the call's way, the call's own
- * losses at each place are unknown. */
+/** Returns where a call's packets are lost: on a link's wire, or in its queue (which may be so slow that no packet
+ * leaves it). A link counts the drops of all flows together. So if packets are lost at several places on the call's
+ * way, the call's own losses at each place are unknown. */
 function gone(run: Described, call: string, percent: string): string {
   const { summary } = run;
   const blocked = greatest(run, call, (link) => Number(isBlocked(summary.links[link])));

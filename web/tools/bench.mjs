@@ -1,6 +1,7 @@
-// CPU time of a scenario in WebAssembly under Node: the quartiles of some runs, in ms.
+// Measures the CPU time of a scenario in WebAssembly under Node, in ms: the time of the first run, and the lower quartile
+// and the median of RUNS later runs.
 //
-//     node bench.mjs WASM RUNS < TEXT > {"quartile": ms, "median": ms}
+//     node bench.mjs WASM RUNS < TEXT > {"first": ms, "quartile": ms, "median": ms}
 
 import { readFileSync } from "node:fs";
 import { engine } from "./engine.mjs";
@@ -12,7 +13,7 @@ const read = core.read(text, text.trimStart().startsWith("{"));
 if (read.problems) throw new Error(JSON.stringify(read.problems));
 const scenario = JSON.stringify(read.tree);
 const times = [];
-// the first runs use a module that is still being optimised, as when a slider has just been touched
+// the first three runs do not enter the quartiles, because the module is still being optimised
 for (let i = 0; i < Number(runs) + 3; i++) {
   const before = process.cpuUsage();
   core.run(scenario);

@@ -1,8 +1,8 @@
-// Quantities as the page reads them.
+// Prints the numbers that the page reads from texts with quantities.
 //
-//     node quantities.mjs WASM < [[KIND, TEXT], ...] > [NUMBER, ...]
+//     node quantities.mjs < [[KIND, TEXT], ...] > [NUMBER, ...]
 //
-// A text that the page does not read becomes null.
+// A text that the page refuses becomes null.
 
 import { build } from "esbuild";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// The summaries of scenarios in WebAssembly, as made by the page's worker.
+// Prints the summaries of scenarios run in WebAssembly, as the page's worker makes them.
 //
 //     node summaries.mjs WASM < [TEXT, ...] > [SUMMARY, ...]
 //

@@ -23,7 +23,7 @@ function measures({ result: { summary }, link }: Shown): [string, string][] {
   ];
 }
 
-/** Returns the values of a scenario by their paths (in JSON); a list of values is a value. */
+/** Returns the values of a scenario, each with its path (in JSON). A list without tables counts as one value. */
 function leaves(of: Json, path: Path = []): [string, string][] {
   const inner = isTable(of) || (Array.isArray(of) && of.some((value) => typeof value === "object"));
   if (inner) return Object.entries(of).flatMap(([key, value]) => leaves(value, [...path, key]));
@@ -33,7 +33,7 @@ function leaves(of: Json, path: Path = []): [string, string][] {
 /** Tables of a scenario whose keys are names. */
 const NAMED = ["app", "link", "tcp"];
 
-/** Maximum number of values that distinguish two titles. */
+/** Maximum number of values that are added to a title. */
 const MOST_VALUES = 2;
 
 /** Returns the runs with titles that differ: equal titles get the values in which the scenarios differ ("fq_codel, flows

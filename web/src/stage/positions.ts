@@ -20,7 +20,7 @@ export class Scene {
   hop = new Uint8Array(0);
   kind = new Uint8Array(0);
   /** Place of a packet that waits in a queue or in a modem; the head has place 0. For a packet that travels or falls,
-   * the fraction of its path that is behind it. */
+   * the fraction of its path that it has covered. */
   place = new Float32Array(0);
   x = new Float32Array(0);
   y = new Float32Array(0);
