@@ -311,9 +311,9 @@ mod tests {
     #[test]
     fn a_small_window_sends_its_window_per_round_trip() {
         // one flow has a window of 2. Its RTT is 50 ms of propagation, plus the time to transmit two data packets and
-        // their ACK. A data packet takes 12 us on each access link and 120 us on the bottleneck; the ACK takes 5 us on
-        // its three links together. On each access link, only 12 us count, because one of the two data packets is there
-        // while the other one is on the bottleneck
+        // their ACK. The bottleneck takes 120 us for each data packet. Each of the two access links takes 12 us for a
+        // data packet, but adds this time only once, because it sends one of the packets while the bottleneck sends the
+        // other. The ACK takes 5 us on its three links together
         let r = dumbbell(100_000_000, 1_000_000_000, 1, 2, 100.0);
         // 50 ms + 12 us + 2 * 120 us + 12 us + 5 us = 50.27 ms, so there are 1989 round trips in 100 s, with 2 packets each
         assert!((3960..3990).contains(&r.bottleneck_packets), "{r:?}");

@@ -2,7 +2,7 @@
 //! JSON line per case.
 //!
 //! CPU time is counted for this process only (user and system), so other processes matter less. Even so, quote only
-//! ratios of figures from one invocation. Each figure is that of the fastest of several runs. The floor is the
+//! ratios of figures from one invocation. Each figure is from the fastest of several runs. The floor is the
 //! fixed-window dumbbell of `benches/floor`, measured in the same process right before each run.
 //!
 //! Instructions are measured in separate processes (under valgrind's cachegrind). The count of a run half as long is subtracted

@@ -8,8 +8,8 @@
 //! full: two packets arrive for each packet that leaves, and the limit is 100 packets, so every second arrival finds a full queue.
 //! The cost is per arrival.
 //!
-//! Packets are 1500 bytes long and spaced for 1 Gbit/s, flows take turns, and the law's timers run. The result is that
-//! of the fastest of several rounds, because other processes can only slow a round down. Disciplines with a separate
+//! Packets are 1500 bytes long and spaced for 1 Gbit/s, flows take turns, and the law's timers run. Each figure is
+//! from the fastest of several rounds, because other processes can only slow a round down. Disciplines with a separate
 //! queue for ECT(1) have a second line for ECT(1) packets.
 //!
 //! ```text
