@@ -34,7 +34,7 @@ export const digits = (x: number | null, most = 1, least = 0): string =>
   x === null ? "–" : x.toLocaleString("en", { maximumFractionDigits: most, minimumFractionDigits: least });
 const ms = (s: number | null): number | null => (s === null ? null : s * 1000);
 
-/** Returns the MOS of a call; null for any other application, and for a call of which no packet was measured. */
+/** Returns the MOS of a call; null for any other application, and for a call without a measured packet. */
 export const mosOf = (app: Tree): number | null => number(app, "voip", "mos");
 
 /** Returns how satisfied callers are at a given MOS, and the tone of this verdict.   Source: ITU-T G.107 Annex B, table

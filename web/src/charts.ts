@@ -14,7 +14,7 @@ const colours = (): string[] => (isDark() ? DARK : LIGHT);
 const GREY = "#8c8c8c";
 const DROP = "#d55e00";
 const MARK = "#7f6a00";
-/** The dashes of curves. Once all colours are used, the colours are used again with the next dashes. */
+/** The dash patterns of curves. Once all colours are used, they are used again with the next pattern. */
 const STROKES: (number[] | null)[] = [null, [2, 3], [9, 3, 2, 3]];
 /** The dashes of a pinned run. */
 const DASH = [6, 5];
@@ -271,8 +271,8 @@ interface Paint {
   of(app: string, flow: number, direction: string): string;
 }
 
-/** Gives each application, flow and direction a colour and, once all colours are used, dashes. Both runs use the same
- * colours. */
+/** Gives each application, flow and direction a colour and, once all colours are used, a dash pattern. Both runs use
+ * the same colours and patterns. */
 function paint(charts: (Charts | null)[]): Paint {
   const names = new Map<string, number>();
   const palette = colours();

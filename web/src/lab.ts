@@ -32,7 +32,7 @@ export class Lab implements Desk, Watch {
   pinned: Run | null = null;
   /** Disciplines with which the experiment also runs, for comparison on the stage. */
   beside: string[] = [];
-  /** True if the simulator has refused the current scenario, or the visitor has stopped it. `shown` is then the run of an earlier scenario. */
+  /** True if the simulator has refused the current scenario, or its run was stopped. `shown` is then the run of an earlier scenario. */
   stale = false;
   engine!: Engine;
   /** True until the current scenario has been run, refused or stopped. */
@@ -132,7 +132,7 @@ export class Lab implements Desk, Watch {
     this.problems([{ path: "", message: "The run was stopped. Change the scenario, or open another one, to go on." }], this.tree);
   }
 
-  /** Returns the summary of the current scenario, once the scenario has run. */
+  /** Returns the summary of the current scenario, once it has run.   Errors: it is refused, or its run is stopped. */
   settled(): Promise<Summary> {
     return new Promise((done, failed) => { this.waiting.push({ done, failed }); });
   }

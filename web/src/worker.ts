@@ -1,6 +1,5 @@
-// Runs the simulator in its own thread. A run proceeds in slices of a few milliseconds; between slices the worker handles
-// messages, so a run can be cancelled. Jobs (packet windows, searches for landmarks, runs for comparison) wait while a run is in
-// progress.
+// Runs the simulator in its own thread. A run proceeds in slices of about 25 ms; between slices the worker handles messages,
+// so a run can be cancelled. Jobs (packet windows, searches for landmarks, runs for comparison) wait while a run is in progress.
 
 import type { Answer, Job, Request } from "./types";
 

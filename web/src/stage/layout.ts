@@ -112,8 +112,8 @@ function fullest(table: PacketTable, link: number): Map<number, number> {
 /** Returns the maximum number of packets that wait at once in any one line of a link's queue. */
 export const fullestLine = (table: PacketTable, link: number): number => (link < 0 ? 1 : Math.max(1, ...fullest(table, link).values()));
 
-/** Returns the boxes of the lines in a queue, from the bottom up. Each box is high enough for the name of its line. The
- * remaining height is divided in proportion to the lines' numbers of packets. */
+/** Returns the boxes of the lines in a queue, from the bottom up. Each box has 20 pixels for the name of its line, or
+ * less in a low queue. The remaining height is divided in proportion to the lines' numbers of packets. */
 function boxesOf(queue: Box, most: number[]): Box[] {
   const least = Math.min(20, queue.h / most.length);
   const sum = most.reduce((a, b) => a + b, 0);
