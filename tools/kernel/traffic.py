@@ -40,7 +40,7 @@ class Clock:
         self._selector.register(self._timer, selectors.EVENT_READ, lambda: os.read(self._timer, 8))
 
     def at(self, when: float, action: Action) -> None:
-        """Schedules `action` for `when` (`time.monotonic()`). Actions with equal times run in the order of the calls."""
+        """Schedules `action` for `when` (`time.monotonic()`). Actions with equal times run in the order of calls."""
         self._count += 1
         heapq.heappush(self._timers, (when, self._count, action))
 
