@@ -9,8 +9,8 @@ use units::{Problem, shown};
 /// Replaces a keyword with its table (`"codel"` with `codel = {}`), and a string (`"codel target 5ms"`) with the table
 /// that it describes, so that a parameter can be overridden.
 ///
-/// Errors: where a kind is expected, `path` has a kind different from the one in the tree, or a name that is not a kind
-/// at all. The message shows the correct `--set` or the valid kinds.
+/// Errors: `path` contains a kind other than the one in the tree, or a name that is not a kind. The message shows the
+/// correct `--set` or the valid kinds.
 pub(crate) fn enter(tree: &mut Value, path: &[String], value: &str) -> Result<(), Problem> {
     let [root, name, key, chosen, rest @ ..] = path else { return Ok(()) };
     let known: Vec<&str> = match (root.as_str(), key.as_str()) {

@@ -12,9 +12,9 @@ use units::Time;
 const BACKGROUND: [u8; 2] = [1, 8];
 
 impl Scenario {
-    /// Returns the period in which the network is loaded. It begins at the earliest `start` of an application other
-    /// than ping (0 s if there is none). It ends at the last `stop` or the end of the last `length`, or with the run if
-    /// some application has neither.
+    /// Returns the period in which applications other than ping load the network. It begins at their earliest `start`
+    /// (0 s if there are none). It ends at their latest `stop` or end of a `length`, or with the run if one of them has
+    /// neither.
     pub fn load(&self) -> Range<Time> {
         let loads = || self.app.values().filter(|app| !matches!(app.traffic, Traffic::Ping(_)));
         let begin = loads().map(|app| Time(app.start.0)).min().unwrap_or(Time::ZERO);
