@@ -153,7 +153,7 @@ impl OpportunityCounts {
     pub const LONG_GAP: Duration = Duration::from_millis(100);
 
     /// Returns the counts since an earlier state of the counters, `before`. Only `longest_gap` still covers the whole
-    /// run. A gap belongs to the time in which it ends; the gap that has not ended yet counts as if it ended now.
+    /// run. A gap is counted when it ends; the gap that has not ended yet is counted as if it ended now.
     #[must_use]
     pub fn since(mut self, before: Self) -> Self {
         self.gap(self.current_gap);
