@@ -4,9 +4,9 @@
     make live-torture N=100 SEED=1
 
 Each run either has an error or a panic injected at some step of the set-up, or gets SIGINT, SIGTERM or SIGKILL at a
-random time, or ends undisturbed. After the run (after a SIGKILL, also after `bloatlab live --clean`), links, addresses,
-routes, rules, namespaces, mounts and processes are compared with those before it, and differences are printed. Needs
-root and TUN.
+random time, or ends undisturbed. A SIGKILL is followed by `bloatlab live --clean`. Then links, addresses, routes,
+rules, namespaces, mounts and processes are compared with those before the run, and differences are printed. Needs root
+and TUN.
 
 Exit code 0: no difference. 1: at least one. 2: the bench cannot run here.
 """
