@@ -8,7 +8,7 @@ const VOWELS = [[730, 1090], [270, 2290], [570, 840], [530, 1840], [300, 870]] a
 const PITCH_HZ = 118;
 const HARMONICS = 22;
 
-/** Returns a pseudo-random number in [0, 1) for each whole number, the same in every browser. */
+/** Returns a pseudo-random number in [0, 1) for each whole number: the same number gives the same result in every run. */
 function noise(n: number): number {
   const x = Math.sin(n * 127.1 + 11.7) * 43758.5453;
   return x - Math.floor(x);
