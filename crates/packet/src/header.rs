@@ -6,7 +6,7 @@
 //!
 //! Source: RFC 791, RFC 8200 §4 (extension headers), RFC 9293 §3.1, RFC 768, RFC 792, RFC 3168 §5, RFC 1624 (checksum).
 //! Departs: the hop limit is not decremented, and no ICMP errors are sent: the live bench is a cable with queues, not a router.
-//! Unlike Linux's flow dissector, it does not read the IPv6 flow label, the SPI of ESP and AH, and packets inside tunnels.
+//! Unlike Linux's flow dissector, the parser does not read the IPv6 flow label, the SPI of ESP and AH, or packets in tunnels.
 
 use crate::checksum::folded;
 use crate::{Flags, Protocol};
