@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, TypeAlias, TypedDict, final
 import numpy as np
 from numpy.typing import NDArray
 
-#: A list of None is a counter that this run did not have.
+#: A column of a table. A list of None stands for a counter that this run did not have.
 Column: TypeAlias = NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint64] | list[str] | list[None]
 
 class RunOutput(TypedDict):
@@ -322,7 +322,7 @@ class ControllerRate:
         """
     @property
     def compressed(self) -> bool:
-        """True if the ACKs were compressed, so that the rate is invalid."""
+        """True if the ACKs were compressed; the rate is then invalid."""
     @property
     def tx_in_flight(self) -> int:
         """Bytes in flight when the newest acknowledged segment was sent."""
@@ -373,7 +373,7 @@ class Drive:
         `cwnd` and `ssthresh` are in segments, `pacing_rate` in bit/s of payload (infinite: no pacing). `quantum`
         segments may leave back to back at that rate, 1 at first. `max_payload` is the largest payload of a new segment
         in bytes. With `reduction` false, the sender no longer reduces the window itself. `probing_delay` says that the
-        window is small on purpose, so that delivery rates do not show the bandwidth.
+        window is small on purpose; delivery rates then do not show the bandwidth.
         """
 
     @property
@@ -396,7 +396,7 @@ class Drive:
         """True if the sender reduces the window after congestion and idle periods; false if `cwnd` is final."""
     @property
     def probing_delay(self) -> bool:
-        """True if the window is small on purpose, so that delivery rates do not show the bandwidth."""
+        """True if the window is small on purpose; delivery rates then do not show the bandwidth."""
 
 @final
 class LawPacket:
@@ -433,10 +433,10 @@ class LawView:
         """Queueing delay of the call's packet so far, ns; 0 for an arrival or a tick."""
     @property
     def packets(self) -> int:
-        """Packets in the queue, not counting the packet of the call."""
+        """Packets in the queue, not counting the call's packet."""
     @property
     def bytes(self) -> int:
-        """Bytes in the queue, not counting the packet of the call."""
+        """Bytes in the queue, not counting the call's packet."""
     @property
     def rate(self) -> int:
         """Rate of the link, bit/s; the sustained rate of a shaper or modem."""
@@ -572,27 +572,28 @@ class DrivenRun:
     def active(self, app: str, flow: int) -> list[int]:
         """Return the numbers of a flow's connections over which payload may still arrive."""
     def sent(self, app: str, flow: int, reverse: bool) -> dict[str, int]:
-        """Return the data that a flow's clients have sent over all its connections; if `reverse`, its servers."""
+        """Return what a flow's clients have sent over all its connections; if `reverse`, what its servers have sent."""
     def set_sender(self, app: str, flow: int, key: str, value: int | None) -> None:
         """Set "cwnd" or "ssthresh" (bytes) or "pacing_rate" (bit/s) of a flow's sender."""
 
 def timeline(resolved: str) -> tuple[str, list[tuple[int, str]]] | None:
     """Return the timeline of a scenario (canonical JSON, see `resolve`).
 
-    It is a string for everything that takes effect at the start, then each later action in order, as (time in ns,
-    string). None if the run depends on more than the scenario: on code in Python, or on endpoints.
+    The first item is a string that describes everything in effect from the start. The second item lists the later
+    actions in order, each as (time in ns, string). None if the run depends on more than the scenario: on code in
+    Python, or on endpoints.
     """
 
 @final
 class Past:
-    """A run up to some time, which can continue as any scenario whose actions until then are the same."""
+    """A run up to some time. It can continue as any scenario that has the same actions up to that time."""
 
     def __new__(cls, resolved: str) -> Self:
         """Build the past of a scenario (canonical JSON, see `resolve`) at time 0."""
     def advance(self, resolved: str, until_ns: int, progress: Callable[[float], None] | None = None) -> Past:
-        """Return a copy that has continued to a time as the given scenario; `progress` as in `run`."""
+        """Return a copy that has run on to `until_ns` with the given scenario; `progress` as in `run`."""
     def finish(self, resolved: str, progress: Callable[[float], None] | None = None) -> RunOutput:
-        """Run a copy to the end as the given scenario; return the summary and the tables, as `run` does."""
+        """Run a copy to the end with the given scenario; return the summary and the tables, as `run` does."""
 
 @final
 class Datagram:

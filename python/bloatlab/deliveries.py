@@ -2,8 +2,8 @@
 
     delivery.trace = { file = "lte.down" }   # in a link's table; the path is relative to the scenario's folder
 
-When a scenario is read, it gets a copy of the file's lines, so it counts as new if the file has changed. Results and
-stores record the trace itself, and a cluster's workers need no file. See docs/links.md.
+When a scenario is read, it gets a copy of the file's lines, so a changed file makes a new scenario. Results and stores
+record the trace itself, and a cluster's workers need no file. See docs/links.md.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
     result = sim.finish()
 
 If nothing is changed, the result is byte for byte that of `bloatlab.run`, and so is the result of each fork. Only the
-number of `events` can differ, because `bloatlab.run` needs no events between links that follow one another.
+number of `events` can differ, because `bloatlab.run` needs no events between consecutive links.
 See docs/driving.md.
 """
 
@@ -290,7 +290,7 @@ class _Part(ABC):
     def __getattr__(self, name: str) -> Any:
         if name in self.ATTRIBUTES:
             return self.read()[name]
-        # the message does not read the part, because this method is also called before the part is initialised
+        # the message must not read the part, because this method is also called before the part is initialised
         valid = f"{', '.join(self.ATTRIBUTES)}{nearest(name, self.ATTRIBUTES)}"
         raise AttributeError(f"a {self.NOUN} has no {name}; expected {valid}")
 
@@ -341,7 +341,7 @@ class Link(_Part):
         """
         path = f"link.{self._name}"
         for key in change:
-            if key not in _UNITS and key != "at":  # the core's message about `at` says what to call
+            if key not in _UNITS and key != "at":  # for `at`, the core's message names the method to call
                 valid = f"{nearest(key, _UNITS)} (valid: {', '.join(_UNITS)})"
                 raise ScenarioError([f'{path}: unknown key "{key}"{valid}'])
         if not change:
@@ -450,7 +450,7 @@ class Flow(_Part):
 
 
 def _number(path: str, value: object, kind: str, *, none: bool) -> int | None:
-    """Converts a setting to a whole number of bytes or bit/s; None, if allowed, stays. Raises `ScenarioError`."""
+    """Converts a setting to a whole number of bytes or bit/s; None stays None if `none`. Raises `ScenarioError`."""
     number = _whole(value, kind)
     if number is None and not (none and value is None):
         valid = 'bytes, or a string such as "30KB"' if kind == "size" else 'bit/s, or a string such as "10mbit"'

@@ -114,7 +114,7 @@ def _states(result: Result, source: str | Path) -> pl.DataFrame:
         return frame.filter(pl.col("acked_bytes").is_not_nan().any().over(_SENDER))
     if "live" in result.summary:
         raise QlogError(f"{source}: a live result has no trace of flows; qlog files need the result of bloatlab run")
-    if result.scenario.traces("flows") and not tcp_apps(result.scenario):  # with TCP, the run had trace=False
+    if result.scenario.traces("flows") and not tcp_apps(result.scenario):  # with TCP, `trace` was False
         raise QlogError(f"{source}: has no trace of a TCP sender, although flows are traced; no application sends TCP")
     raise QlogError(f"{source}: has no trace of flows; record it with {_HOW}")
 
@@ -150,8 +150,8 @@ def _sent(result: Result, packets: pl.LazyFrame, source: str | Path) -> pl.DataF
     arrived = (pl.col("fate") == "enqueued") | ((pl.col("fate") == "dropped") & (pl.col("sojourn_ms") == 0))
     of = packets.filter(arrived, pl.col("connection").is_not_null(), pl.col("link").is_not_null())
     columns = ["t_s", *_SENDER, "seq", "size_bytes"]
-    # A queue that refuses a packet gives one row, for the drop. An AQM or a link that drops a packet at the moment at
-    # which it was enqueued gives two rows. Several packets of a moment may be equal: duplicate ACKs.
+    # If a queue refuses a packet, there is one row, for the drop. If an AQM or a link drops a packet at the time at
+    # which it was enqueued, there are two rows. Packets of the same time may have equal rows: duplicate ACKs.
     enqueued = pl.col("fate") == "enqueued"
     refused = ~enqueued & (pl.col("point") == "enqueue") & pl.col("reason").is_in(_REFUSED)
     taken_out = ~enqueued & ~refused

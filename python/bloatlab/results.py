@@ -200,7 +200,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """Reads the JSON object in a file of a result. Raises `ResultError` if the file contains no such object."""
     try:
         data = json.loads(files.read_text(path))
-        json.dumps(data, ensure_ascii=False).encode()  # raises an error for half a character, such as "\\ud800"
+        json.dumps(data, ensure_ascii=False).encode()  # raises an error for an unpaired surrogate, such as "\\ud800"
     except RecursionError:
         raise ResultError(f"{path.parent}: not a result folder: {path.name}: nested too deeply") from None
     except ValueError as error:
@@ -248,9 +248,9 @@ def _not_a_number(values: Mapping[str, Any], numbers: Sequence[str], above: str 
 
 
 def damaged(table: str, frame: pl.DataFrame, *, own: bool) -> str | None:
-    """Returns a column that has a value that no run writes there; None if there is none.
+    """Returns the name of a column with a value that no run can have written; None if there is none.
 
-    These are times outside a run, missing names, and, in a trace, text instead of numbers. With `own`, the trace
+    Such values are times outside a run, missing names, and, in a trace, text instead of numbers. With `own`, the trace
     may have columns of a Python class, whose values can be text.
     """
     text = {name for name, kind in frame.schema.items() if kind == pl.String} - TEXT - _WORDS
@@ -434,7 +434,7 @@ ALWAYS = ("links", *(name for name in KNOWN_TABLES if name not in {"rpm", "media
 #: The columns of traces that may have text, besides those of all tables.
 _WORDS = frozenset({"queue", "state", "signal", "bbr_mode", "bbr_phase", "burst_state"})
 
-#: No run lasts longer, because its times in ns have 64 bits.
+#: The longest possible run in s, rounded up: a run's times in ns have 64 bits.
 MOST_SECONDS = 1e10
 
 #: The names of all tables that `save` replaces.

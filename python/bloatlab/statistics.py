@@ -76,7 +76,7 @@ class Interval:
     def of_amount(self, most: float = math.inf) -> Interval:
         """Clips the interval at 0 and at `most`, for quantities that are never negative and never above `most`.
 
-        No number of a summary is negative. An end is not clipped if the mean is beyond it, too.
+        No number of a summary is negative. An end is not clipped if the mean itself lies beyond the limit.
         """
         low = 0.0 if self.low < 0.0 <= self.mean else self.low
         return replace(self, low=low, high=most if self.mean <= most < self.high else self.high)

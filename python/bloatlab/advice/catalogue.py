@@ -57,9 +57,9 @@ class Discipline:
     `queue` is a queue as in a scenario, in which {bytes} or {packets} stands for the buffer size and {rate} for the
     line's rate. `buffers` lists the buffer sizes to try. An entry is a size ("50ms", "417p", "60KB"), a multiple of the
     maximum bandwidth-delay product ("4bdp"), or "around", which means a series of sizes around the bandwidth-delay
-    products. No buffer is smaller than `least`, which is a size, too. A discipline that is not `settable` is shown
-    alongside the others, but never recommended; `note` says why. `words` is the name without the AQM Latency Target,
-    which is `aqm_target_ms`, if a modem's configuration file sets one.
+    products. No buffer is smaller than `least`, which is also a size. A discipline that is not `settable` is shown
+    alongside the others, but never recommended; `note` says why. `words` is the name without the AQM Latency Target.
+    `aqm_target_ms` is this target, if a modem's configuration file sets it.
     """
 
     name: str
@@ -310,7 +310,7 @@ def _strings(of: Any) -> Iterator[str]:
 
 
 def load(given: str) -> Load:
-    """Finds a load by its name or file; a scenario file provides its applications as a load.
+    """Finds a load by its name or file. If it is a scenario file, the scenario's applications become the load.
 
     Raises `AdviceError`, and `OSError` if the file cannot be read.
     """

@@ -9,8 +9,8 @@ A discipline's `buffers` may contain:
     60KB        60 000 bytes
 
 The sizes that the device's `today` and `standard` name are added. The minimum is two full packets, or the discipline's
-`least` if that is larger. A size below the minimum is raised to it, except a number of packets: it is refused, because
-the setting's name contains the number. If two sizes are within a twelfth of each other, only one is kept, preferably
+`least` if that is larger. Smaller sizes are raised to the minimum. Only a size in packets is refused instead, because
+the setting's name contains it. If two sizes are within a twelfth of each other, only one is kept, preferably
 today's, then one that a standard names, then a BDP or a size given in packets or bytes.
 
 If a device's setting applies to both directions, the downstream uses the same discipline. Its buffer has the same
@@ -168,7 +168,9 @@ def _around(of: Discipline, line: Line) -> Iterator[int]:
 
 
 def least(size: float, line: Line, of: Discipline | None) -> int:
-    """Returns a size in whole bytes, or the smallest buffer (of the discipline, if given) if that is larger.
+    """Rounds a size to whole bytes and raises it to the smallest allowed buffer.
+
+    This is two full packets, or the `least` of the discipline `of`, if that is larger.
 
     Raises `AdviceError`.
     """

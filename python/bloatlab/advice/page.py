@@ -138,7 +138,7 @@ def answer_figure(of: Recommendation) -> Drawn:
 
 
 def _trade(of: Recommendation, share: str) -> Panel:
-    """Plots the applications' points against line use: a colour per discipline, filled if on the front."""
+    """Plots the applications' points against line use. Each discipline has a colour; points on the front are filled."""
     used = {id(j): v.mean for j in of.judged if (v := j.values[share].of) is not None}
     shown = [j for j in of.judged if id(j) in used]
     front = {id(j) for j in of.front}
@@ -172,7 +172,7 @@ def _named(of: Recommendation, shown: Sequence[Judged], used: Mapping[int, float
 
 
 def _disciplines(of: Recommendation, shown: Sequence[Judged]) -> dict[str, tuple[str, list[Judged]]]:
-    """Returns each discipline's settings among those shown, and its colour, which all figures share."""
+    """Maps each discipline's label to its colour, the same in all figures, and to its settings among `shown`."""
     found: dict[str, tuple[str, list[Judged]]] = {}
     for n, discipline in enumerate(dict.fromkeys(j.option.discipline.name for j in of.judged)):
         mine = [j for j in shown if j.option.discipline.name == discipline]

@@ -16,7 +16,7 @@ from bloatlab.statistics import Interval
 from bloatlab.tables import counted, listed, number
 
 #: A setting that the race did not separate from the best may be chosen if its mean is at most this many points lower.
-#: If no setting is good enough, this does not apply: the best itself then has few points, of which 5 are a large part.
+#: If no setting is good enough, this does not apply: the best setting then has few points, and 5 are a large share.
 CLOSE = 5.0
 
 #: Minimum number of seeds for which tables, charts and files have an interval. With two seeds, the interval would be

@@ -1,7 +1,7 @@
 """Remarks on a recommendation, computed from its runs: what today's AQM costs, and what else is nearly as good.
 
-as good for calls    the call's MOS is the same within `noticed`, and the line is used by at least `MORE` more
-today's AQM          the time in the queue and the call, also without the downloads
+as good for calls    the call's MOS is the same within `noticed`, and the use of the line is higher by at least `MORE`
+today's AQM          the time in the queue and the call's MOS with it, and both without the load's downloads
 a router in front    fq_codel, for modems that do not have CoDel
 """
 
@@ -20,7 +20,7 @@ MORE = 5.0
 
 
 def without_downloads(load: Load) -> Load | None:
-    """Returns the load without its downloads; None if it has none."""
+    """Returns the load without its downloads; None if it has no downloads or nothing else."""
     kept: Mapping[str, Mapping[str, object]] = {k: app for k, app in load.apps.items() if not of_direction(app, DOWN)}
     return replace(load, apps=kept) if 0 < len(kept) < len(load.apps) else None
 
@@ -72,7 +72,7 @@ def _as_good(of: Recommendation) -> str:
 
 
 def _aqm(of: Recommendation) -> str:
-    """Says what separates the choice from today's AQM, if the choice has no AQM."""
+    """Explains how today's AQM compares with the choice, if the choice has no AQM."""
     now, best, call = of.today, of.best, _call(of)
     if now.option.discipline.aqm_target_ms is None or best.option.discipline.aqm_target_ms is not None:
         return ""

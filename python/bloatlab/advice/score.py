@@ -35,7 +35,7 @@ QUEUE = f"links.{UP}.sojourn_ms.p99"
 class Value:
     """The value of one measure for one setting: its mean over all round trips and seeds, with an interval.
 
-    Seeds that lack a value at one of the round trips are left out of the mean; it is None if this leaves no seed.
+    Seeds that lack a value at one of the round trips are left out of the mean; `of` is None if no seed is left.
     `runs` is the number of runs, and `missing` is the number of runs without a value, for example because no page was
     loaded.
     """

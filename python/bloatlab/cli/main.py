@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits."""
     warnings.formatwarning = lambda message, *_, **__: f"{message}\n"  # a warning is one line without a source location
     for number, name in ((1, "stdout"), (2, "stderr")):
-        if getattr(sys, name) is None:  # it was closed before the start; no other file may get its number
+        if getattr(sys, name) is None:  # closed before the start; no other file may get its number
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
             setattr(sys, name, open(number, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  until the end
     for stream in (sys.stdout, sys.stderr):
@@ -188,7 +188,7 @@ def _refused(error: CycloptsError, name: str) -> str:
     if missing is not None and isinstance(error, MissingArgumentError) and error.keyword is None:
         return f"{name}: {missing[1]} is missing"
     if isinstance(error, CoercionError) and error.msg is not None and error.argument is not None:
-        positional = error.token is None or error.token.keyword is None  # then cyclopts leaves the name out
+        positional = error.token is None or error.token.keyword is None  # cyclopts then omits the name
         return f"Invalid value for {error.argument.name}: {said}" if positional else said
     return said
 

@@ -57,9 +57,9 @@ _NUMBERS: dict[type, tuple[str, str]] = {
 def converted(hint: Any, tokens: Sequence[Token]) -> Any:
     """Converts an option's arguments.
 
-    Numbers are accepted only in ASCII digits: no `nan`, no `1_0`, no other scripts. An empty path, which a shell makes
-    of an unset variable, is refused, because Python takes it for the working folder. Text must be UTF-8; only the names
-    of files may have other bytes.
+    Numbers are accepted only in ASCII digits: no `nan`, no `1_0`, no other scripts. An empty path is refused: a shell
+    passes one for an unset variable, and Python would take it for the working folder. Text must be UTF-8; only file
+    names may contain other bytes.
     """
     kinds = {hint, *get_args(hint), *(of for one in get_args(hint) for of in get_args(one))}
     for token in tokens if Path not in kinds else ():

@@ -207,7 +207,7 @@ def _writable(output: Path | None, summary: Path | None) -> None:
 
 
 def _begins_with(head: Sequence[str], table: Path) -> bool:
-    """Returns whether the columns of a table begin with `head`, as those of an earlier table of the sweep do."""
+    """Returns whether a table's columns begin with `head`, as in an earlier table of the same sweep."""
     try:
         return read_table(table).columns[: len(head)] == head
     except (OSError, pl.exceptions.PolarsError, ValueError):

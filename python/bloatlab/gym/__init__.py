@@ -23,6 +23,6 @@ from bloatlab.gym.judge import judge
 
 __all__ = ["Aqm", "CongestionControl", "judge"]
 
-# gymnasium's checker fails at every step of an environment whose first reset was refused, even after a good reset
+# after a failed first reset, gymnasium's checker fails at every step, even if a later reset succeeds
 gymnasium.register("bloatlab/CongestionControl-v0", "bloatlab.gym:CongestionControl", disable_env_checker=True)
 gymnasium.register("bloatlab/Aqm-v0", "bloatlab.gym:Aqm", disable_env_checker=True)

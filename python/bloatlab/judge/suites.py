@@ -204,7 +204,7 @@ def _toml(path: Path, text: str) -> dict[str, Any]:
 
 @functools.cache
 def _case(name: str, path: Path, text: str) -> Case:
-    """Returns the case of a file with this text; a suite is read several times in a run of `judge`."""
+    """Parses a file's text as a case. Results are cached, because `judge` reads a suite several times."""
     tree = _toml(path, text)
     told = dict(_checked(tree.pop("judge", {}), Case, f"{path}: judge", "suite", "tree"))
     if not told["criteria"]:

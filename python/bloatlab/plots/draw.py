@@ -32,7 +32,7 @@ MAX_POINTS = 1600
 #: The diameter of a dot, in typographic points.
 _DOT = 3.4
 
-#: If data lie beyond a panel's own limit, the limit moves to this share of the axis beyond the data.
+#: If data lie beyond a panel's own limit, the limit moves beyond the data by this share of the axis.
 _MARGIN = 0.04
 
 #: The size of a legend's text, in points.
@@ -84,9 +84,9 @@ class Label:
 class Panel:
     """One pair of axes.
 
-    Labels end with their unit. A limit of `None` follows the data. The limits of y are moved outward to data beyond
-    them (`y_limits`), so they hide nothing. `x_ticks` and `y_ticks` replace the ticks of an axis by the given positions
-    and labels.
+    Labels end with their unit. A limit of `None` follows the data. If data lie beyond the limits of y, these are moved
+    outward (`y_limits`), so no data are hidden. `x_ticks` and `y_ticks` replace the ticks of an axis by the given
+    positions and labels.
     """
 
     title: str
@@ -143,8 +143,8 @@ def lay_out(drawn: Figure, **gaps: Any) -> None:
 def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:
     """Gives panels of the same quantity the same limits, so that they can be compared.
 
-    Panels without an upper limit of their own get the same upper limit. Panels that declare the same limits have the
-    same limits, even if data moved those of one panel.
+    Panels without an upper limit of their own get the same upper limit. Panels that declare the same limits keep
+    equal limits, even if data moved those of one panel.
     """
     alike: dict[tuple[object, ...], list[Axes]] = {}
     for axes, panel in zip(grid, panels, strict=False):
@@ -340,7 +340,7 @@ def _points(axes: Axes, series: Series, panel: Panel, options: dict[str, Any]) -
     x, y = thin(*visible(series, panel.x_range))
     looks = {"markerfacecolor": "none", "markersize": 5.5} if series.hollow else {"markersize": _DOT}
     low = (y <= 0.0) & panel.log_y
-    # without points, matplotlib reports a bounding box at the figure's corner, unless the points are clipped
+    # if there are no points, matplotlib would report a bounding box at the figure's corner unless they are clipped
     options |= {"linestyle": "none", "marker": "o", "clip_on": bool(low.all()), "zorder": 3} | looks
     (drawn,) = axes.plot(x[~low], y[~low], **options)
     if low.any():

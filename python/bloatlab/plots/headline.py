@@ -169,7 +169,7 @@ def _rate(value: float | None) -> str:
 def headline(runs: Sequence[Run]) -> str:
     """Summarises the runs in one sentence.
 
-    Sentences before it name the invalid live runs. For one run, the sentence gives the wait at the bottleneck, the
+    Sentences before the summary name invalid live runs. For one run, the summary gives the wait at the bottleneck, the
     first score with a `clause`, the highest goodput of an application, and the lowest of those without a score. For two
     to four runs, it gives this score and these goodputs of each run. For more runs, it gives the best and the worst
     score, with the names of their runs. If several runs have no score in common, it gives their waits.

@@ -53,7 +53,10 @@ def distinct(texts: Sequence[str], most: int = LONGEST) -> list[str]:
 
 
 def value_labels(values: Sequence[Any], most: int = LONGEST) -> list[str]:
-    """Returns a label for each value of a sweep's axis. A table (as TOML text) is shown by how it differs."""
+    """Returns a label for each value of a sweep's axis.
+
+    A table, given as TOML text, is labelled by how it differs from the other values.
+    """
     read = [_read(value) for value in values]
     tables = any(isinstance(value, dict) for value in read)
     return distinct(told_apart(read) if tables else [spelled(value) for value in values], most)

@@ -172,7 +172,7 @@ class Flow:
 
 
 def others(count: int) -> str:
-    """Returns the label of the sum of what is not drawn one by one."""
+    """Returns the label for the sum of the `count` items that are not drawn separately."""
     return f"{count} others"
 
 

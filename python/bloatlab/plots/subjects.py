@@ -33,8 +33,8 @@ from bloatlab.sweep import (
 )
 from bloatlab.tables import natural
 
-#: If a sweep's table has at most this number of measures, its author has chosen them: a table with all numbers of the
-#: summary has far more.
+#: If a sweep's table has at most this number of measures, its author must have chosen them: a table with all numbers of
+#: the summary has far more.
 FEW = 12
 
 #: Name of the runs table in a study's folder.

@@ -118,7 +118,7 @@ class Axis:
     """An axis of a sweep, with its values in order.
 
     `numbers` are the same values as numbers, or None if a value is not a number or if there is only one value. `beside`
-    has the axes that vary together with this one, such as zipped axes, each with its value for every one of `values`.
+    maps each axis that varies together with this one, such as a zipped axis, to its value at each of `values`.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Axis:
 
     @property
     def label(self) -> str:
-        """The label of an axis of a plot with the numbers of this axis: the title, with the unit if they have one."""
+        """The label of a plot's axis that shows this axis's numbers: the title, with the unit if they have one."""
         unit = f" ({self.scale[1]})" if self.scale[1] else ""
         if self._equal:
             return self.title + unit
@@ -144,7 +144,7 @@ class Axis:
         return all(list(map(spelled, of)) == list(map(spelled, self.values)) for of in self.beside.values())
 
     def labels(self, most: int = LONGEST) -> dict[str, str]:
-        """Returns the label of each value, by the value as text, in order. It has the values of the axes beside it."""
+        """Maps each value, as text, to its label, in order. Labels include the values of the axes beside this one."""
         if self._equal:
             return dict(zip(map(str, self.values), value_labels(self.values, most), strict=True))
         each = max(_LEAST, most // (1 + len(self.beside)) - 2)
@@ -152,7 +152,7 @@ class Axis:
         return dict(zip(map(str, self.values), map(", ".join, zip(*parts, strict=True)), strict=True))
 
     def phrases(self) -> dict[str, str]:
-        """Returns the label of each value with the last word of the axis's name, such as "rate 5mbit", by the label."""
+        """Maps each label to a phrase that also has the last word of the axis's name, such as "rate 5mbit"."""
         words = [safe(name.rsplit(".", 1)[-1]) for name in (self.name, *self.beside)]
         labels = list(self.labels().values())
         if self._equal:
@@ -194,7 +194,7 @@ def axis(of: Sweep, name: str) -> Axis:
 
 
 def joined(of: Sweep, names: Sequence[str]) -> Axis:
-    """Makes an axis of axes that vary together. It has the values of the first one."""
+    """Joins axes that vary together to one axis, which has the values of the first one."""
     first, *rest = names
     found = axis(of, first)
     if not rest:

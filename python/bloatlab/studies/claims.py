@@ -85,10 +85,10 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A claim and our values. `holds` is None if it was not judged.
+    """A claim and our values.
 
-    The reason is that runs that the claim needs were not made (`ours` is then `NOT_RUN`) or have no value (`ours` then
-    begins with `NO_VALUE`), or that the runs prove nothing.
+    `holds` is None if the claim was not judged. Either runs that it needs were not made (`ours` is then `NOT_RUN`), or
+    they have no value (`ours` then begins with `NO_VALUE`), or the runs prove nothing.
 
     `why` is the result of an experiment that explains a difference; empty if there is none.
     """

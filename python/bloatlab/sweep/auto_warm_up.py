@@ -1,6 +1,6 @@
 """Finds the warm-up of each grid point: `[set] "record.warm_up" = "auto"`.
 
-Each point is run once without a warm-up, with the first seed; MSER-5 finds the time when it becomes steady
+Each point is run once without a warm-up, with the first seed; MSER-5 finds the time at which the run becomes steady
 (`warm_up.find`). All seeds of the point are then run with that warm-up. Grid points may have different warm-ups.
 """
 

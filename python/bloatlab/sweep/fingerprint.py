@@ -150,7 +150,7 @@ def _globals(function: FunctionType, found: dict[FunctionType, bool]) -> Iterato
     """Describes the variables of its module that a user's function reads; adds functions of this module to `found`."""
     module = function.__globals__
     home = str(module.get("__name__"))
-    if home.partition(".")[0] != _OWN:  # no program changes the variables of bloatlab
+    if home.partition(".")[0] != _OWN:  # programs do not change bloatlab's own variables
         for name in _loaded(function.__code__) & module.keys():
             if (value := _plain(module[name], found, module)) is not None:
                 yield json.dumps([home, name, value])

@@ -1,4 +1,4 @@
-"""Finds overrides that replace earlier ones: then a table would show values that the runs do not have.
+"""Finds overrides that replace earlier ones. With such overrides, a table would show values that the runs do not have.
 
 Overrides apply in order. A later one may set a value inside an earlier one, as long as the earlier one does not itself
 give that value:
@@ -9,7 +9,7 @@ give that value:
     link.up.queue = "codel",                            then  link.up.queue.codel.target = "5ms"    adds to it
     link.up.queue = "codel target 10ms",                then  link.up.queue.codel.ecn = true        counts as replacing
 
-The last is refused whatever the parameter, because tc's keywords have other names than the parameters that they set.
+The last is always refused, because tc's keywords have other names than the parameters that they set.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _keys(path: str) -> list[str]:
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields all values in a table or list that are neither, with their paths."""
+    """Yields the path and value of each item in nested tables and lists, except the tables and lists themselves."""
     match value:
         case dict():
             for key, inner in value.items():

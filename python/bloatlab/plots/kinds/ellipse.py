@@ -123,9 +123,10 @@ def _span(run: Run, frame: pl.DataFrame) -> float:
 
 
 def _cloud(label: str, frame: pl.DataFrame, run: Run, width: float) -> Cloud | None:
-    """Returns delay and rate in each window that has a delay and sent data; None if fewer than three windows do.
+    """Returns the delay and the rate in each window with both a delay and sent data.
 
-    Windows of which the warm-up or the end of the run cuts off a part are left out.
+    None if there are fewer than three such windows. Windows that the warm-up or the end of the run cuts short are left
+    out.
     """
     whole = (pl.col("t_s") >= run.begin) & (pl.col("t_s") + width <= run.end + 1e-6)
     frame = frame.filter(whole & pl.col("delay").is_not_nan() & (pl.col("bytes") > 0.0))

@@ -34,7 +34,7 @@ _MOST = 18
 def draw(of: Sweep, options: Options) -> Figure:
     """Draws one panel per measure. If the axis values are names, draws rows of dots with intervals instead of lines.
 
-    In a sample, other axes vary from value to value of `x`, so there are points with intervals instead of lines.
+    In a sample, other axes also vary between the values of `x`, so points with intervals replace the lines.
     """
     x, others = along(of, options.x)
     columns = _shown(of, options)
@@ -102,7 +102,7 @@ def _line(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) 
 
 
 def _points(axes: Axes, x: Axis, spreads: Sequence[OverSeeds | None], place: int) -> None:
-    """Draws a marker and a bar, the interval, for each value of `x`."""
+    """Draws a marker, and the interval as a bar, for each value of `x`."""
     middle, low, high = _arrays(spreads)
     kept = np.isfinite(middle)
     t, colour, marker = np.array(x.drawn)[kept], style.colour(place), style.marker(place)

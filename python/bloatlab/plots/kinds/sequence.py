@@ -166,7 +166,7 @@ def draw(runs: Sequence[Run], options: Options) -> Figure:
             entries.append((f"{word} ({len(xy):,})".replace(",", "\u202f"), colour, "none", marker))
             shown.append(xy)
     heights = np.concatenate(shown)[:, 1]
-    if options.xlim and len(heights):  # the line of the ACKs is drawn whole, so it would set the limits of all y
+    if options.xlim and len(heights):  # the ACK line is drawn in full; y must not follow it
         margin = 0.03 * float(np.ptp(heights)) or 1.0
         axes.set_ylim(float(heights.min()) - margin, float(heights.max()) + margin)
     axes.set_title(_title(found), fontsize=of.text * 0.9)

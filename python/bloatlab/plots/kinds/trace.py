@@ -49,7 +49,7 @@ _SENDER = (
     ("gain", ("pacing_gain", "cwnd_gain"), 1.0),
 )
 
-#: Columns of every link and of every sender that have no panel of their own.
+#: Columns that the trace has for every link or every sender. They get no panel of their own.
 _COMMON = frozenset({
     "t_s", "link", "backlog_packets", "backlog_bytes", "offered_packets", "delivered_packets", "dropped_packets",
     "marked_packets", "rate_mbit", "tokens_bytes", "transmit_backlog_packets", "app", "flow", "connection", "direction",
@@ -145,7 +145,7 @@ def _per_second(run: Run, frame: pl.DataFrame, column: str, label: str) -> Curve
 def _growths(frame: pl.DataFrame, counter: str) -> tuple[Array, int]:
     """Returns the times in s at which a counter grew, and its last value. The counter starts at 0.
 
-    There are no times if the sender does not have the counter, like live video. The column is then missing, or NaN if
+    There are no times if the sender has no such counter, as in live video. The column is then missing, or NaN if
     another sender in the trace has the counter.
     """
     if counter not in frame.columns:
