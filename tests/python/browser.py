@@ -19,8 +19,9 @@ ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # Without this, each new window starts a process that draws the suggestions below the address bar. It replaces
-    # Playwright's own list, of which only PaintHolding matters to pages without a network.
+    # Without WebUIOmniboxPopup here, each new window starts a process that draws the suggestions below the address bar.
+    # This flag replaces Playwright's own list of disabled features. Of these, only PaintHolding matters to pages
+    # without a network.
     "--disable-features=PaintHolding,WebUIOmniboxPopup",
 )
 
@@ -40,8 +41,8 @@ class Opened:
 
 
 def chromium() -> str | None:
-    """Returns the path of Chromium. The headless shell has the same engine without the windows of the browser around
-    it, so opening a page takes little more than half the CPU time.
+    """Returns the path of Chromium, or None. The headless shell is preferred: it has the same engine without the
+    browser's windows, so opening a page takes little more than half the CPU time.
     """
     return next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
 

@@ -20,7 +20,7 @@ from bloatlab.scenario import ScenarioError, parse, problems, toml_value
 from bloatlab.simulation import run
 from conftest import DUMBBELL
 
-#: Hypothesis derives the examples from the test instead of drawing them at random, so every run uses the same ones.
+#: Hypothesis derives the examples from the test instead of drawing them at random, so every run uses the same examples.
 ATTACK = settings(
     max_examples=40,
     deadline=None,

@@ -33,7 +33,7 @@ def values(axis: str) -> list[Any]:
         ('{ from = "0%", to = "2%", steps = 3 }', ["0%", "1%", "2%"]),
         ('{ from = "64KiB", to = "128KiB", steps = 3 }', ["64KiB", "98.3kB", "128KiB"]),
         ('{ from = "0s", to = "1s", step = "500ms" }', ["0s", "500ms", "1s"]),
-        # the ends are the given ones, also with more digits than computed values have
+        # the ends stay as given, even with more digits than computed values have
         ('{ from = "1.2345mbit", to = "2mbit", steps = 2 }', ["1.2345mbit", "2mbit"]),
         ('{ from = "12346B", to = "98765B", steps = 2 }', ["12346B", "98765B"]),
         ("{ from = 0.123456, to = 1, steps = 2 }", [0.123456, 1.0]),
@@ -80,7 +80,7 @@ def test_where_compares_booleans_and_numbers_as_they_are_written():
         places('where = ["x == True"]\naxes.x = [true, false]')
 
 
-#: Axes of which a later override would undo an earlier one, and the message.
+#: Axes in which a later override would undo an earlier one, and the message.
 UNDONE = [
     (
         'axes.line.slow."link.up.rate" = "1mbit"\naxes.path.near."link.up.rate" = "4mbit"',
@@ -194,7 +194,7 @@ def test_samples_fill_the_space(method: str):
         ("[1000000, 5000000]", "x < 5mbit", [1000000]),
         ('["1mbit", "5mbit"]', "x != 5000000", ["1mbit"]),
         ("[0.01, 0.02]", "x != 1%", [0.02]),
-        # a value that no other value of the axis can equal
+        # values of different kinds are never equal
         ('["10p", "50ms"]', "x != 50ms", ["10p"]),
         ('["auto", 5]', "x != 5", ["auto"]),
     ],

@@ -247,7 +247,7 @@ def test_a_claim_that_differs_is_shown_without_pages_and_keeps_its_verdict():
     assert told["ramp-417"].why == ""  # its case was not run
     runs, alone = {"D05/21": [{"page_load_max_s": 133.0}]}, {"D05/21": [{"page_load_max_s": math.inf}]}
     told = {c.ident: c for c in without_pages(check_all(CLAIMS, runs), alone)}
-    assert (told["longest-d05"].holds, told["longest-d05"].why) == (False, "")  # runs without pages cannot test it
+    assert (told["longest-d05"].holds, told["longest-d05"].why) == (False, "")  # such runs load no pages
 
 
 def test_three_values_follow_the_papers_words_and_have_their_readings():

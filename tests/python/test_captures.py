@@ -188,7 +188,7 @@ def test_force_replaces_only_what_a_run_has_written(tmp_path: Path, capsys: pyte
     assert [path.exists() for path in (ours, *pcaps)] == [True] * 3  # refused before anything is removed
     assert call(run) == 0
     assert [path.read_text() for path in mine] == ["mine"] * 3
-    assert [path.exists() for path in (ours, *pcaps)] == [False] * 3  # nothing of another run is left
+    assert [path.exists() for path in (ours, *pcaps)] == [False] * 3  # none of the earlier run's files is left
 
 
 @pytest.mark.parametrize("command", ["run", "live"])

@@ -131,7 +131,7 @@ def test_an_invalid_live_run_fails(say: Say, scenario_file: Path, tmp_path: Path
     assert code == 3
     assert "apps.nobody.voip.mos" in out
     assert out.endswith("3 expectations, 2 not tested: invalid live run")
-    # an expectation that is not met in a valid run counts more
+    # an unmet expectation in a valid run takes precedence over an invalid run
     scenario_file.write_text(scenario_file.read_text().replace("<= 9", ">= 9"))
     assert say("check", kept, scenario_file)[0] == 1
     # the verdict is also a number of the summary

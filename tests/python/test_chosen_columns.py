@@ -1,4 +1,4 @@
-"""The columns that the author of a sweep chose are those of its plots and reports, in their order."""
+"""Plots and reports of a sweep show the columns that its author chose, in the same order."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_a_plot_leaves_out_is_named(tmp_path: Path, capsys: pytest.CaptureF
     assert call(["plot", str(tmp_path / "t.csv"), "-k", "lines", "-w", "column", "-c", "m[01]_ms", *options]) == 2
     assert call(["plot", str(tmp_path / "t.csv"), "-w", "column", "-c", "m1_ms", "-c", "m0_ms", *options]) == 0
     assert "not drawn" not in capsys.readouterr().err
-    assert call(["plot", str(tmp_path / "t.csv"), "-w", "column", *options]) == 0  # only two fit beside each other
+    assert call(["plot", str(tmp_path / "t.csv"), "-w", "column", *options]) == 0  # only two panels fit side by side
     assert "not drawn: m2_ms, m3_ms, m4_ms, m5_ms; " in capsys.readouterr().err
 
 

@@ -43,7 +43,7 @@ def test_a_tick_in_the_past_comes_now(link: dict[str, Any]):
     calls: list[tuple[str, int]] = []
 
     class Resumes:
-        """Updates every 15 ms while packets wait. After a rest, it resumes from its last update."""
+        """Updates every 15 ms while packets wait. After an idle period, it resumes from its last update."""
 
         next_tick_ns: int | None = None
 
@@ -61,14 +61,14 @@ def test_a_tick_in_the_past_comes_now(link: dict[str, Any]):
             self.next_tick_ns = self.last + 15_000_000 if view.packets else None
 
     up = {"from": "home", "to": "net", "delay": "10ms", "queue": {"python": {"law": "mine"}}, **link}
-    # short transfers, so that the queue often rests
+    # short transfers, so that the queue is often empty
     ftp = {"size": "30KB", "pause": "100ms"}
     app = {"upload": {"from": "home", "to": ["net"], "traffic": {"ftp": ftp}}}
     given = {**LINE, "link": {"up": up, "down": LINE["link"]["down"]}, "app": app}
     bloatlab.run(given, laws={"mine": Resumes})
     times = [at for _, at in calls]
     assert times == sorted(times)
-    # an arrival after a rest sets a time in the past: the tick follows at once
+    # an arrival after an idle period sets a time in the past: the tick follows at once
     late = [
         (before, after)
         for before, after in itertools.pairwise(calls)

@@ -94,7 +94,7 @@ def test_the_handout_has_no_answer(name: str) -> None:
 
 
 def test_printing_the_open_questions_prints_them_alone_and_whole(browser: Any, tmp_path: Path) -> None:
-    """The page here is that of the playground without its program, with questions that are longer than a screen."""
+    """The page here is the playground's HTML without its script, with questions that are longer than a screen."""
     web = ROOT / "web" / "src"
     text = (web / "page.html").read_text()
     asked = "".join(

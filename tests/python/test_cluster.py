@@ -161,7 +161,7 @@ def machines(forks: Forks) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def standing(forks: Forks) -> Iterator[Cluster]:
-    """A cluster with one worker, shared by tests after which both processes still work."""
+    """A cluster with one worker. The tests that share it leave both processes in working order."""
     made = Cluster(forks)
     made.worker()
     yield made

@@ -168,14 +168,14 @@ def test_saved_live_runs_are_judged_again(tmp_path: Path, capsys: pytest.Capture
         (("csc458", "--only", "nix"), "--only nix: no case of csc458 has it in its name, such as "),
         (("csc458", "--set", "duration=1s"), "--set duration=1s: is for files only, not for csc458"),
         ((), "nothing to compare"),
-        (("./csc458",), "csc458: no such file"),  # a file of the study's name
+        (("./csc458",), "csc458: no such file"),  # a file with the study's name
     ],
 )
 def test_an_option_without_effect_is_refused(
     say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], line: str
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
-    # no live run is made: the folder of --saved has none
+    # no live run is made: --saved takes live runs from a folder, which is empty here
     code, _, err = say("compare", *arguments, "--saved", tmp_path)
     assert (code, len(err.strip().splitlines())) == (2, 1)
     assert line in err

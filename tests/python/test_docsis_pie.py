@@ -133,7 +133,8 @@ def test_docsis_pie_queues_as_the_pseudo_code_does(load: str, within: float):
 def test_bursts_of_acks_and_not_their_number_defeat_docsis_pie():
     """The ACKs of a download come in bursts, so the predicted delay jumps, and each fall resets the drop probability.
 
-    At a steady pace, packets of their size and rate change little. With a smaller `beta`, a fall subtracts less.
+    Sent at a steady pace, packets of the ACKs' size and rate change little. With a smaller `beta`, a fall subtracts
+    less.
     """
     (alone, calm), (download, jumps), (steady, _) = (
         waits("built in", load) for load in ("alone", "download", "steady")

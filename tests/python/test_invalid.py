@@ -1,5 +1,5 @@
-"""Every view of an invalid live run names it and gives the reason. No live run is made: a simulation's summary gets the
-verdict of one.
+"""Every view of an invalid live run names it and gives the reason. No live run is made: the summary of a simulation is
+given the verdict of an invalid live run.
 """
 
 from __future__ import annotations

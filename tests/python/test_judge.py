@@ -177,7 +177,7 @@ def test_a_suite_names_one_place_as_a_string_or_in_a_list() -> None:
         ("codel target 15ms", {"codel": {"target": "15ms", "limit": "84p"}}),
         ('{ codel = { target = "15ms", limit = "50p" } }', {"codel": {"target": "15ms", "limit": "50p"}}),
         ("droptail", {"droptail": {"limit": "84p"}}),
-        # a limit that equals the default of the discipline is a limit
+        # a limit counts as given even if it equals the discipline's default
         ("droptail limit 1000p", {"droptail": {"limit": "1000p"}}),
         ("fq_codel flows 64 limit 10240", {"fq_codel": {"flows": 64, "limit": "10240p"}}),
         (f"{ROOT}/examples/laws/codel.py:CoDel", {"python": {"law": "codel.py:CoDel", "limit": "84p"}}),
@@ -300,7 +300,7 @@ def test_a_case_whose_condition_does_not_hold_is_not_judged() -> None:
     (done,) = judged(suite("bbr").only("A.5"), "cubic")
     assert [one.word for one in done.tried] == ["cannot be judged here"]
     assert {ruling.word for ruling in done.tried[0].rulings} >= {"not met"}
-    # the command ends with 0, so a program that reads its file finds no failure either
+    # the command ends with exit code 0, so its JUnit file must not report a failure
     (tests,) = ET.fromstring(junit([done]))  # noqa: S314  our own text
     assert (tests.get("failures"), tests.get("skipped"), tests.get("tests")) == ("0", str(len(tests)), str(len(tests)))
     assert len(tests.findall("testcase/skipped")) == len(tests)
@@ -377,7 +377,7 @@ traffic.ftp = {}
 
 @pytest.fixture
 def write_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
-    """Returns a function that writes the suite `mine`, which is then the only one."""
+    """Returns a function that writes the suite `mine`, which is then the only suite."""
     monkeypatch.setattr(suites, "FOLDER", tmp_path)
     (tmp_path / "mine").mkdir()
 

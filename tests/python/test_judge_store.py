@@ -43,7 +43,7 @@ def test_the_store_keeps_the_runs_of_all_suites_and_transports(tmp_path: Path) -
     assert len(stocks) == 4
     assert current(stocks, fingerprint.core()) == stocks
     assert store.collect(fingerprint.core()) == (0, 0)
-    # other code of a transport replaces its earlier code
+    # runs of a transport's new code replace those of its earlier code
     with (tmp_path / "one/stack.py").open("a") as file:
         file.write("# changed\n")
     judged(suite("rfc9743").only("6.1"), f"{tmp_path}/one/stack.py:Aimd", store=store)

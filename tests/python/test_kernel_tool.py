@@ -23,7 +23,7 @@ SCENARIO = {
     "warmup_s": 4,
     "metrics": {"jain": {"value": 1.0, "tol": 1.0, "grade": "A"}},
 }
-#: Takes the guest's place: goodput is 3 + 0.1 * seed, and the scenario "bad" fails with a line in its log.
+#: A program that replaces the guest: goodput is 3 + 0.1 * seed, and the scenario "bad" fails with a line in its log.
 KERNEL = """#!/usr/bin/env python3
 import json, pathlib, re, shlex, sys
 init = pathlib.Path(sys.argv[-1].removeprefix("init=")).read_text()
@@ -77,7 +77,7 @@ def test_a_changed_scenario_is_measured_again(tmp_path: Path) -> None:
         (tmp_path / "scenarios.json").write_text(json.dumps({"good": {**SCENARIO, "rate_bps": rate}}))
         done = _run(tmp_path, kernel, "--seeds", "1")
         assert (done.returncode, len(done.stdout.splitlines())) == (0, runs)
-    # a failure leaves no earlier measurement
+    # after a failure, no earlier measurement is left
     kernel.write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "scenarios.json").write_text(json.dumps({"good": SCENARIO}))
     assert _run(tmp_path, kernel, "--seeds", "1").returncode == 1

@@ -452,6 +452,6 @@ def test_packets_without_a_destination_do_not_judge_the_bench():
         "duration = '1s'\nlink.wire = { from = 'h1', to = 'h2', both_ways = true, rate = '10mbit' }"
     )
     result = live.run(scenario)
-    # a namespace with IPv6 sends some at its start
+    # with IPv6, a namespace sends such packets when it starts
     assert result.summary["live"]["unread_ms"]["count"] == 0
     assert result.summary["live"]["valid"]

@@ -97,7 +97,7 @@ def test_a_peak_that_ends_shortly_before_the_burst_shows_no_plateau():
     found = measure.burst(made_up(np.concatenate([np.full(45, 20.0), np.full(20, 15.0), np.full(200, 5.0)])))
     assert found["full_rate_s"] == pytest.approx(4.5, abs=2 * BIN)
     assert math.isnan(found["plateau_share"])
-    # nor does a transfer that never reaches the peak
+    # a transfer that never reaches the peak shows no plateau either
     assert math.isnan(measure.burst(made_up(np.full(300, 5.0)))["plateau_share"])
 
 

@@ -208,7 +208,7 @@ def test_sessions_that_lose_everything_have_lost_everything():
 
 
 def test_the_order_of_seeds_without_a_value_does_not_matter():
-    """RED must get less than half of FRED's throughput in every seed; 1100 of 1000 kB/s is not."""
+    """RED must get less than half of FRED's throughput in every seed; 1100 kB/s against 1000 kB/s is too much."""
     ranking = next(r for r in RANKINGS if (r.low, r.high) == ("red", "fred"))
 
     def judged(*low: float) -> Verdict:

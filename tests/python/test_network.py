@@ -450,7 +450,7 @@ def test_an_error_in_a_fork_is_that_of_the_fork():
 
 
 def test_a_second_copy_of_a_datagram_does_not_count():
-    # an application of the core counts only the first copy, so an endpoint that sends as many datagrams counts as many
+    # as in an application of the core, only the first copy of a datagram counts
     scenario = bloatlab.parse(LINE, sets={"link.up.impairments": {"duplicates": 0.5}, "link.up.rate": "100mbit"})
     network = Network(scenario)
     receiver = Ticker()

@@ -158,7 +158,7 @@ def test_a_round_trip_is_typed_key_by_key(page: Open):
     types("60ms", 0)
     settled(found, lambda: found.page.locator('[data-path="link.up.rate"] input[type=text]').fill("7mbit"))
     assert delays(found) == ["30ms", "30ms"]
-    # "0ms", through which this edit passes, must not lose the ratio of the two delays
+    # this edit passes through "0ms", which must not lose the ratio of the two delays
     settled(found, lambda: found.page.evaluate("bloatlab.set('link.down.delay', '10ms'), bloatlab.run()"))
     edit = "e => ['0ms', '80ms'].forEach(v => { e.value = v; e.dispatchEvent(new Event('input', { bubbles: true })); })"
     settled(found, lambda: text.evaluate(edit))

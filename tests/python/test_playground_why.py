@@ -1,4 +1,4 @@
-"""The playground's headline, its sentence and its titles: what they say of calls, of queues and of runs that differ."""
+"""The playground's headline, sentence and titles: what they say about calls, queues and runs that differ."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_titles_of_runs_say_what_differs(page: Open):
     found.page.click("#pin")
     settled(found, lambda: found.page.evaluate("bloatlab.set('link.up.queue.fq_codel.flows'), bloatlab.run()"))
     titled(found, "fq_codel, flows default", "pinned: fq_codel, flows 8")
-    # a discipline without parameters is the same as a word and as a table
+    # a discipline without parameters is the same whether given as a word or as a table
     found.page.select_option("select[aria-label='run another discipline beside']", "fq_codel")
     titled(found, "fq_codel, flows default", "pinned: fq_codel, flows 8", "fq_codel, flows default")
     found.page.click("#pin")

@@ -1,4 +1,4 @@
-"""Labels of a sweep's grid points are short and distinct, also if its axes hold tables."""
+"""Labels of a sweep's grid points are short and distinct, even if its axes hold tables."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def swept(queues: Sequence[str] = QUEUES) -> pl.DataFrame:
             ['{ "rate" = "1mbit", "delay" = "5ms" }', '{ "rate" = "2mbit", "delay" = "5ms" }'],
             ["rate 1mbit", "rate 2mbit"],
         ),
-        # a single value differs from nothing
+        # a single value has no other value to differ from, so it is shown whole
         (['{ "rate" = "1mbit", "loss" = 1 }'], ['{"rate": "1mbit", "loss": 1}']),
         (["1mbit", "{ not TOML"], ["1mbit", "{ not TOML"]),
         ([1, 2.5, True], ["1", "2.5", "true"]),
@@ -88,7 +88,7 @@ def test_labels_that_clipping_would_make_equal_stay_distinct():
 
 
 def test_the_report_has_every_point_if_labels_are_clipped_and_numbered(tmp_path: Path):
-    # the long names share no beginning, and " (2)" clips them to the same text
+    # with lte.csv, the names share no beginning; clipped to make room for " (2)", the long ones become equal
     rows = [
         {"file": file, "seed": seed, "scenario_hash": "x", "links.up.sojourn_ms.p99": 10.0 * place + seed}
         for place, file in enumerate([f"recordings/of/the/links/{at}" for at in FILES] + ["lte.csv"], start=1)

@@ -64,7 +64,7 @@ def test_the_overview_of_eight_results_has_a_table_and_of_nine_none(five: list[P
 
 @pytest.mark.parametrize("width", ["column", "page"])
 def test_pareto_names_up_to_ten_points_and_no_name_lies_on_the_front(width: Any):
-    # all nine points have a name, also the hollow ones, and the line of the front does not cross the names
+    # all nine points have a name, even the hollow ones, and the line of the front does not cross the names
     delay = [60.0, 20.0, 12.0, 11.0, 15.0, 40.0, 41.0, 59.0, 30.0]
     rate = [9.8, 9.7, 9.2, 8.0, 7.9, 9.5, 9.4, 9.0, 9.1]
     at = {f"queue {n}, reno": (delay[n], rate[n]) for n in range(9)}

@@ -218,7 +218,7 @@ def test_a_curve_of_a_single_value_is_a_dot():
 
 
 def test_the_interval_of_a_signed_measure_may_begin_below_0():
-    """No number of a summary is negative, so its interval ends at 0; a measure of one's own may be a difference."""
+    """No number of a summary is negative, so its interval is cut off at 0; a user's own measure may be a difference."""
     frame = pl.DataFrame({"rate": [1, 1], "seed": [1, 2], "scenario_hash": ["x", "y"], "m": [-1.0, 3.0]})
     sweep = subjects([frame])
     assert isinstance(sweep, Sweep)

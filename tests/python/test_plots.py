@@ -114,7 +114,7 @@ def test_thinning_keeps_the_extremes_beside_missing_values():
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("kind", ["line", "step", "points"])
 def test_limits_of_a_panel_hide_no_data(kind: Literal["line", "step", "points"], log: bool):
-    """The limits of y are moved to values and bands beyond them; without such data, they are as declared."""
+    """If values or bands lie beyond the limits of y, these move to include them; otherwise, they are as declared."""
     x = [0.0, 1.0, 2.0, 9.0]
     own = Series("own", x, [2.0, 0.3, 30.0, 500.0], kind, band=([1.0, 0.2, 20.0, 0.01], [3.0, 0.4, 70.0, 900.0]))
     there = Panel("p", "x", "y", [own], (0.0, 3.0), (0.5, 40.0), log_y=log)

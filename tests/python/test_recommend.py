@@ -114,7 +114,7 @@ def test_buffers_stand_around_the_bandwidth_delay_product():
 @pytest.mark.parametrize(
     ("today", "standard", "buffers", "found"),
     [
-        ("1s", "50ms", '"50ms", "417p", "4bdp"', ["50 ms", "160 ms", "1 s"]),  # 417p is a twelfth of 1 s or nearer
+        ("1s", "50ms", '"50ms", "417p", "4bdp"', ["50 ms", "160 ms", "1 s"]),  # 417p is within a twelfth of 1 s
         ("417p", "50ms", '"50ms", "1s"', ["50 ms", "417 p"]),
         ("50ms", "70ms", '"50ms"', ["50 ms", "70 ms"]),
         ("2s", "50ms", '"500ms"', ["50 ms", "500 ms", "2 s"]),

@@ -86,7 +86,7 @@ def test_steps_with_a_fraction_of_a_millisecond(tmp_path: Path, step: float, at:
     found = of_file(capture(tmp_path / "a.pcap", packets), step=step)
     assert list(found.rates) == [round(8 * 100 * (k + 1) / step) for k in range(4)]
     assert [change["at"] for change in found.changes()] == at
-    # a change at the end of a scenario is not one of its changes
+    # changes at or after the end of a scenario are left out
     assert [change["at"] for change in found.changes(until=round(2 * step, 9))] == at[:1]
 
 

@@ -147,7 +147,7 @@ def test_a_folder_is_refused_until_its_result_is_complete(scenario_file: Path, e
 
 def test_force_replaces_recordings_too(scenario_file: Path, earlier: Path):
     (earlier / "notes.txt").write_text("mine")
-    (earlier / ".bloatlab-01ab_678.writing" / "old").mkdir(parents=True)  # of a killed process
+    (earlier / ".bloatlab-01ab_678.writing" / "old").mkdir(parents=True)  # left by a killed process
     command = ["run", str(scenario_file), "-q", "-o", str(earlier), "--set", "duration=1s", "--force"]
     assert call(command) == 0
     names = ["notes.txt", "provenance.json", "scenario.resolved.json", "summary.json", "tables"]

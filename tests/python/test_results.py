@@ -74,7 +74,7 @@ def test_a_scenario_of_another_version_is_kept_as_it_was_written(small: bloatlab
     opened = open_result(tmp_path)
     assert opened.scenario.data["key_of_another_version"] == 1
     assert opened.seed == small.seed
-    # canonical text with this key at its end, and without `trace`, which is in no hash
+    # canonical text with this key at its end, and without `trace`, which no hash includes
     text = bloatlab.from_dict({key: value for key, value in SMALL.items() if key != "trace"}).text  # type: ignore[arg-type]
     text = f'{text[:-1]},"key_of_another_version":1}}'
     assert opened.scenario.hash == hashlib.sha256(text.encode()).hexdigest()

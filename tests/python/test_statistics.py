@@ -202,5 +202,5 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     assert mean == pytest.approx(0.5, rel=0.01)
     assert lines[1].startswith("t: ")
     held = int(re.findall(r"t: (\d+) of 40", lines[1])[0])
-    # the number of intervals that contain the mean is binomial(40, 0.95), so it is 34 or less with a probability of 1 %
+    # the number of intervals that contain the mean is binomial(40, 0.95), so it is below 34 with a probability of 0.3 %
     assert held >= 34

@@ -350,7 +350,7 @@ def test_every_sweep_has_a_view(scenario_file: Path, tmp_path: Path, capsys: pyt
     (other,) = [view for view in sweeps if view.startswith("Home (")]
     views = ("runs (sweep 2)", "runs (sweep)", "pings (sweep)", "home", other)
     assert sorted(sweeps) == sorted(views)
-    # a sweep that stores a table changes no name
+    # a sweep that also stores a table does not change the names of views
     assert call(["sweep", str(tmp_path / "home.toml"), *store, "--keep", "pings"]) == 0
     for seeds, view in enumerate(views, 1):
         assert queried(f'FROM "{view}" SELECT max(seed)', *store, capsys=capsys) == [str(seeds)]

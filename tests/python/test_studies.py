@@ -206,7 +206,7 @@ def test_what_is_wrong_in_a_file_is_told_with_its_line(
 
 
 def test_a_published_value_without_a_value_of_ours_is_not_tested(file: Path):
-    """The case 0.25 has no value, 0.5 has one in 1 of 2 seeds, and 1.0 has a value in both seeds."""
+    """The cases 0.25 and 1.0 have no value; 0.5 has a value in one of two seeds."""
     of = study_in(file)
     nan = math.nan
     runs = {

@@ -96,7 +96,7 @@ def test_the_command_keeps_tables_and_packets_and_the_same_bytes_twice(
     # the folder that `bloatlab.run` was given for its packets has them, too
     bloatlab.run(file, sets={"trace.packets": True}, packets=tmp_path / "own")
     assert packets(tmp_path / "own").collect().equals(packets(tmp_path / "two").collect())
-    # brackets in the name of a folder are no pattern
+    # brackets in the name of a folder are not a pattern
     shutil.copytree(tmp_path / "two", tmp_path / "run[2]")
     assert packets(tmp_path / "run[2]").collect().equals(packets(tmp_path / "two").collect())
     capsys.readouterr()
@@ -285,7 +285,7 @@ def test_every_number_of_a_probe_is_drawn():
         assert set(drawn) == {value}
         low, high = panels[label].get_ylim()
         assert low <= value <= high
-    # besides these, only panels that every law and sender has
+    # the other panels are those that every law and sender has
     of_the_probes = {"pressure", "over (ms)", "busy", "queued (ms)", "rounds", "probability"}
     assert set(panels) - of_the_probes == {"up: sojourn (ms)", "long 1: window (kB)", "round trip (ms)"}
     # a built-in law or controller has the same panels as before

@@ -180,7 +180,7 @@ def test_infinity_is_no_value():
 
 
 def test_a_target_that_no_number_of_seeds_can_reach_ends_at_the_limit():
-    """The ratio of the interval to such a target is so large that its square is no float."""
+    """The ratio of the interval to such a target is so large that its square exceeds the range of floats."""
     until = Until.of({"value": 1e-200}, 6)
     done = gather_until(Grid({"rate": [3]}, build, range(1, 3)), Measure("m", measured), until)
     (stop,) = done.stops

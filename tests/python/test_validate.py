@@ -106,7 +106,7 @@ def test_kernel_defaults():
     # tc-pie(8): alpha is 2 and beta 20, in units of 1/16
     pie = queue("pie target 20ms")
     assert (pie["alpha"], pie["beta"], pie["target"], pie["variant"]) == (0.125, 1.25, "20ms", "linux")
-    # with HZ = 1000, a timer of 15 ms expires in the 16th
+    # with HZ = 1000, a timer of 15 ms expires in the 16th millisecond
     assert [q["tupdate"] for q in (pie, queue("fq_pie")["pie"], queue("pie tupdate 32ms"))] == ["16ms", "16ms", "32ms"]
     assert {queue(kind)["variant"] for kind in ("codel", "fq_codel", "sfq")} == {"linux"}
     assert queue("fq_pie")["pie"]["variant"] == "linux"

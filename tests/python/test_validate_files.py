@@ -1,4 +1,4 @@
-"""Reference files of a user's own: values of the wrong kind, and streams outside the measured time."""
+"""A user's own reference files: values of the wrong kind, and streams outside the measured time."""
 
 from __future__ import annotations
 
