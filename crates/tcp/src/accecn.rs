@@ -3,7 +3,8 @@
 //! ```text
 //! handshake   The SYN has AE CWR ECE = 111.  The SYN-ACK reports the ECN field of the SYN, and the client's next packet reports
 //!             the ECN field of the SYN-ACK:
-//!             Not-ECT 010, ECT(1) 011, ECT(0) 100, CE 110.   A server that sends 001 has RFC 3168's ECN;  000 or 111: none
+//!             Not-ECT 010, ECT(1) 011, ECT(0) 100, CE 110.
+//!             A server whose SYN-ACK has 001 or 101 supports only RFC 3168's ECN;  000 or 111: no ECN
 //! receiver    r.cep: all packets with CE.  r.e0b, r.ceb, r.e1b: payload bytes by ECN field.  ACE = r.cep mod 8
 //!             An ACK leaves at once for the first CE after data without CE, and for the n-th CE since the last ACK
 //!             (n = 2, or 3 if no data awaits an ACK)
@@ -11,7 +12,7 @@
 //!             As in Linux, data that arrived before such a change and still awaits an ACK is acknowledged by a separate ACK
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
 //!             If d <= 7, delta packets were marked.  Otherwise ACE may have wrapped, and  safe = d - ((d - delta) mod 8)  is used,
-//!             unless ACKs usually deliver more than 4 segments: then no ACK was lost, and delta is used (Linux)
+//!             unless ACKs usually deliver more than 4 segments: then delta is used, as if no ACK was lost (Linux)
 //!             usually:  average of d over ACKs, with weight 1/64 for the newest
 //!             With the option, the value among  delta, delta + 8, ... safe  that is nearest to the growth of r.ceb in segments
 //! ```
@@ -297,11 +298,11 @@ mod tests {
 
     #[test]
     fn merged_acks_report_no_marks_of_their_own() {
-        // each ACK delivers 41 segments, as those that SACK compression merges at 500 Mbit/s, and reports no mark
+        // each ACK reports no mark and delivers 41 segments, as many as SACK compression merges at 500 Mbit/s
         let marks = |c: &mut Counts| c.newly(&ack(5), 41, 41_000).0;
         assert_eq!(marks(&mut Counts::default()), 0);
-        // after ACKs of two segments, ACKs of 41 suggest that ACKs were lost, until the average exceeds 4. The average,
-        // 2 at first, grows by 1/64 of the distance to 41: 2.6, 3.2, 3.8, 4.4
+        // if ACKs delivered two segments before, ACKs of 41 segments suggest that ACKs were lost, until the average
+        // exceeds 4. The average is 2 at first, and each ACK moves it by 1/64 of its distance to 41: 2.6, 3.2, 3.8, 4.4
         let mut c = Counts { per_ack: 2 * AVERAGE, ..Counts::default() };
         assert_eq!([0; 5].map(|_| marks(&mut c)), [40, 40, 40, 0, 0]);
         // ACE grows from 5 to 7, and the average is above 4, so the ACK reports two marks
@@ -354,8 +355,8 @@ mod tests {
     fn acks_leave_for_the_first_mark_and_for_every_second() {
         let mut c = Counts::default();
         let at_once = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce].map(|ecn| c.on_data(ecn, 1, 1000));
-        // an ACK is due from the second unreported mark on, and no ACK leaves between these segments. So after the
-        // second mark, every segment triggers an ACK, even if the segment itself is not marked
+        // the first mark requests an ACK, and so does every segment from the second unreported mark on, even if this
+        // segment is not marked, because the test sends none of the requested ACKs
         assert_eq!(at_once, [false, true, true, true, true, true]);
         let mut s = Segment::default();
         c.stamp(&mut s, Some(28));

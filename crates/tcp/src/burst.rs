@@ -10,20 +10,21 @@
 //!                 nothing was sent for 1 ms,
 //!                 no segment is in flight,
 //!                 the ACK of the oldest segment in flight, due SRTT after it left, is more than min(1 ms, SRTT / 2) away,
+//!                 at most one segment, or the end of a closed stream that fits into  room,  is left to send,
 //!                 or a loss is being repaired
 //! ```
 //!
 //! TCP small queues (`tsq`): nothing leaves while the host's own queue and device hold max(2 bursts, R / 1024) bytes of the flow.
-//! Without pacing, the limit is at most 4 MB. Retransmissions have twice this limit. A burst always leaves if
-//! nothing else is in flight.
+//! Without pacing, the limit is at most 4 MB. Retransmissions have twice this limit. The limit does not apply while no
+//! more than one burst is outstanding.
 //!
-//! With `paced`, R also paces flows whose controller sets no rate. Linux computes R for every flow.
+//! With `paced`, R also paces flows whose controller sets no rate. Linux computes R for every flow. R is updated on
+//! every ACK.
 //!
 //! Source: Linux's ip-sysctl (tcp_pacing_ss_ratio 200, tcp_pacing_ca_ratio 120, tcp_min_tso_segs 2, tcp_tso_rtt_log 9,
 //! tcp_tso_win_divisor 3).
 //! Departs: small queues count bytes on the wire, whereas Linux counts the memory of its packet buffers, and a drop in the host's
-//! own queue is not reported to the sender. Retransmissions leave one by one as the window allows (but see `offload`). R is
-//! updated on every ACK.
+//! own queue is not reported to the sender. Retransmissions leave one by one as the window allows (but see `offload`).
 
 use crate::params::TcpParams;
 use units::{Duration, Time};

@@ -276,7 +276,8 @@ mod tests {
         let sample = s.clone().on_ack(Time(21 * MS)).1.unwrap();
         // segment 4 was sent when 5000 bytes were in flight, including itself; segment 2 when 3000 were
         assert_eq!((sample.tx_in_flight, sample.rtt_us), (5000, Some(20_000)));
-        // the second transmission of segment 0 left later. It is reported first, because the cumulative part comes first
+        // the second transmission of segment 0 left last. It is reported first, because the ACK number is applied
+        // before the SACK blocks
         let mut s = Sampler::default();
         (0..5).for_each(|k| s.on_send(Time(MS), None, 1000, k * 1000));
         s.on_send(Time(MS), Some(0), 1000, 3000);

@@ -151,9 +151,9 @@ impl Detection {
     }
 
     /// Returns true if the window limits all outstanding bytes while duplicate ACKs arrive, and false if it limits only
-    /// the bytes in flight. The result is false only with limited transmit (RFC 3042) and FACK or RACK. These do not
-    /// count SACKed bytes as in flight, so every SACK makes room in the window. With limited transmit and DupThresh,
-    /// two segments may instead be sent beyond the window.
+    /// the bytes in flight. The result is false only with limited transmit (RFC 3042) and FACK or RACK: SACKed bytes
+    /// are not in flight, so every SACK makes room in the window. With limited transmit and DupThresh, the sender may
+    /// instead exceed the window by two segments.
     pub(crate) fn counts_outstanding(&self, p: &TcpParams) -> bool {
         !p.detection.limited_transmit || matches!(self, Self::Dupack)
     }

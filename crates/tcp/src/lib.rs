@@ -12,13 +12,16 @@
 //!
 //! # What a host may leave out of a packet
 //!
-//! * A plain data segment comes from a side that has received only the peer's SYN. It has `ack == 1`, no SACK, and an echo that
-//!   yields no RTT sample (`ts_ecr` 0 means "no echo"), so these three fields can be omitted.
+//! * A plain data segment comes from a side that has received nothing but the peer's SYN. Its `ack` is 1, it has no
+//!   SACK blocks, and its echo yields no RTT sample. These three fields can be omitted (a `ts_ecr` of 0 means that
+//!   there is no echo).
 //! * A segment with [`Flags::WINDOW`](packet::Flags::WINDOW) must be carried as a whole: the receiver reads every field.
 //! * A pure ACK without SACK and ECE is fully described by (`ack`, `ts_ecr`). `seq` of a pure ACK is never read. `ts_val` is read
 //!   only by a sender whose [`TcpParams::reads_ack_time`] is true; for all others, a host may set both fields to zero.
-//! * Every segment with payload needs `ts_val`, also without time stamps: a receiver derives the sender's pauses from it.
-//! * [`Endpoint::on_plain_data`] and [`Endpoint::on_plain_ack`] take only these fields and behave as `on_segment` would.
+//! * Every segment with payload needs `ts_val`, even if the stack uses no time stamps: it shows the receiver when the
+//!   sender paused.
+//! * [`Endpoint::on_plain_data`] and [`Endpoint::on_plain_ack`] take only the fields that are left, and behave as
+//!   `on_segment` would.
 //! * `retransmission` is for the host's measurements; the receiver never reads it.
 //!
 //! # What is not modelled

@@ -1,14 +1,16 @@
 //! Segmentation offload: several segments leave together as one packet.
 //!
 //! ```text
-//! joins     a segment joins the packet if its data follows without a gap, all segments of the packet are full,
-//!           both are new or both retransmitted, both have the same ECN field, neither has SACK blocks, and CWR is only
-//!           in the first segment.  A packet holds at most one burst, and at most 65535 bytes including all headers
-//! leaves    the packet leaves when a burst or the call ends, after a FIN, or when the next segment cannot join it
+//! joins     a segment joins the packet if its data follows without a gap and all segments of the packet are full;
+//!           if packet and segment are both new or both retransmitted, have the same ECN field and no SACK blocks;
+//!           and if the segment does not have CWR
+//!           A packet holds at most one burst, and at most 65535 bytes including all headers
+//! leaves    the packet leaves when the burst ends, after a FIN, when the next segment cannot join it, or when nothing
+//!           more can be sent now
 //! ```
 //!
-//! The scoreboard counts segments. If segments of a packet are lost, they are retransmitted alone, or together with the next
-//! segments.
+//! The scoreboard counts segments, not packets. A lost segment is retransmitted alone, or in one packet with the lost
+//! segments that follow it.
 //!
 //! Source: Linux's net/ipv4/tcp_output.c.
 //! Departs: Linux retransmits the original packet, if the window has room and no SACK has split the packet. Here, adjacent

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! next_at = time at which the next burst may leave;  each segment sent adds  bytes / rate
-//! linux-internal:  if a burst leaves late, the wait  bytes / rate  after it is shortened by its delay, by up to half;
-//!                  the first ten segments are not paced
+//! linux-internal:  if a burst leaves late, the wait after it,  bytes / rate,  is shortened by its delay,
+//!                  but by no more than half;  the first ten segments are not paced
 //! ```
 //!
 //! A burst is the number of segments that a host with offload would send as one packet: the controller's quantum, or the size
@@ -55,8 +55,8 @@ impl Pacer {
         (self.rate, self.quantum) = (rate, burst);
     }
 
-    /// Replaces the pacing rate, when a program sets it (`steer.rs`). If a segment waits, the rest of its wait changes
-    /// in proportion: the new rate sends in it what the old rate would have sent. Without pacing, the wait ends.
+    /// Replaces the pacing rate, when a program sets it (`steer.rs`). If a segment waits, the rest of its wait is
+    /// scaled by the old rate divided by the new rate. If the program stops pacing, the wait ends.
     pub(crate) fn change(&mut self, now: Time, rate: Option<f64>) {
         let left = self.held_back(now);
         match (self.rate, rate) {

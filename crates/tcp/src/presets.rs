@@ -147,7 +147,7 @@ presets! { p:
     }
 }
 
-/// Detects losses by DupThresh alone, and never undoes a reduction.
+/// Selects loss detection by DupThresh, and turns off undo and F-RTO.
 fn only_dupthresh(p: &mut TcpParams) {
     p.detection.loss_detection = LossDetection::Dupthresh;
     (p.detection.undo, p.detection.frto) = (Undo::None, false);
@@ -187,6 +187,6 @@ fn ns2(p: &mut TcpParams, quirks: Quirks) {
     (p.rto.backoff_doublings, p.rto.retries) = (6, None);
     p.rto.initial_rto = Duration::from_secs(3);
     (p.receiver.ack_every, p.receiver.delayed_ack) = (1, Duration::from_millis(100));
-    // ns-2's receivers have no window, so the window set here is too large to limit a sender in practice
+    // ns-2's receivers have no window. 1 GiB is so large that it does not limit a sender in practice
     p.receiver.receive_window = ReceiveWindow::fixed(Bytes(1 << 30));
 }

@@ -4,7 +4,7 @@
 //! segments out of order, with sack_compression:
 //!   the first three since the last in order, and those that a quick ACK acknowledges:  ACK at once
 //!   the others:  one ACK after min(33 % of SRTT, 1 ms) + 10 us (linux-6.19), or with the 45th packet
-//!   before a segment that changes the third SACK block or a later one:  the ACK that waits leaves
+//!   a segment that changes the third SACK block or a later one:  any waiting ACK leaves before it is processed
 //! ```
 //!
 //! Source: RFC 5681 §4.2 (ACK policy), RFC 2018 §4 (order of blocks), RFC 7323 §4.3 (timestamp to echo), RFC 3168 §6.1.3 (ECE

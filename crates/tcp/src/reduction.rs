@@ -31,7 +31,7 @@ pub(crate) struct ReductionState {
     /// RecoverFS in PRR's formula: the window or FlightSize from which ssthresh was computed.
     flight: u32,
     /// prr_delivered: bytes delivered since the reduction began. 32 bits suffice: a reduction ends when the data outstanding at
-    /// its beginning is acknowledged, so it delivers less than two windows of at most 1 GiB each.
+    /// its beginning is acknowledged, so it delivers less than two windows of at most 2 GiB each.
     delivered: u32,
     /// prr_out: bytes sent since the reduction began.
     out: u32,
@@ -137,7 +137,7 @@ impl ReductionState {
         w.cwnd = match p.reduction.reduction {
             Reduction::Instant | Reduction::HeldRateHalving => w.cwnd,
             Reduction::RateHalving => w.cwnd.min(w.ssthresh),
-            // a driver or an external controller may have made ssthresh infinite during the reduction
+            // a program (`steer.rs`) or an external controller may have made ssthresh infinite during the reduction
             Reduction::Prr if w.ssthresh.is_infinite() => w.cwnd,
             Reduction::Prr => w.ssthresh,
         };

@@ -11,11 +11,11 @@
 //! min_rto_bounds = "variation" (Linux):  RTO = SRTT + V
 //! first sample:     V = max(4 RTTVAR, min_rto)
 //! later:            M = max of min_rto and 4 RTTVAR since the last round ended;  V = max(V, M)
-//! end of a round:   if M < V:  V -= (V - M) / 4        (the first sample after all data sent when the round began is acknowledged)
+//! end of a round:   if M < V:  V -= (V - M) / 4        (once data that was first sent in this round is acknowledged)
 //! ```
 //!
-//! A window gives many samples, so RTTVAR returns within a fraction of a round trip to what it was before a spike. V keeps the
-//! spike for several round trips.
+//! A window gives many samples. After a spike of the RTT, RTTVAR therefore returns to its old value within a fraction
+//! of a round trip. V stays high for several round trips.
 //!
 //! With time stamps, every ACK of new data gives a sample. The gains stay the same; RFC 7323 §G suggests smaller gains for
 //! frequent samples.
@@ -252,8 +252,8 @@ mod tests {
         // a sample of 500 ms: SRTT = 7/8 x 100 + 500/8 = 150 ms, RTTVAR = 3/4 x 50 + 400/4 = 137.5 ms, 4 RTTVAR = 550 ms
         r.sample(&p, 500_000, 1000, 9000);
         assert_eq!(r.rto(&p, p.rto.max_rto), ms(150 + 550));
-        // a hundred samples of 100 ms in the same round trip: RTTVAR and SRTT fall to 0 and 100 ms, and the variation
-        // stays. The round ends only with an ACK of more than the data that had been sent when it began
+        // a hundred samples of 100 ms in the same round: SRTT falls to 100 ms and RTTVAR to 0, but V stays. The round
+        // began when data up to 5000 had been sent, so it ends only with an ACK of later data
         (0..100).for_each(|_| r.sample(&p, 100_000, 5000, 12_000));
         let variation = |r: &Rtt| (r.rto(&p, p.rto.max_rto) - ms(100)).0 / 100_000;
         assert!(r.rttvar < ms(1) && variation(&r) == 5500, "{:?} {}", r.rttvar, variation(&r));

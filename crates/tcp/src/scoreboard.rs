@@ -9,16 +9,16 @@
 //! IsLost   = more than (DupThresh - 1) MSS SACKed above, or DupThresh SACKed runs above      RFC 6675 IsLost
 //! ```
 //!
-//! Three cursors mark positions in the ring. They move back to an earlier entry only when a retransmission is lost (`rtx`),
-//! when marks are cleared, or after a timeout. Entries below `lost_to` have been checked by IsLost; from `lost_to` on,
-//! SACKed data is counted in bytes and runs. Below `rtx`, all entries are SACKed or retransmitted (RFC 6675's HighRxt).
-//! `high` is one past the highest SACKed entry. The first entry of a SACKed run stores the run's length, so a repeated SACK
-//! block is skipped without visiting every entry.
+//! Three cursors mark positions in the ring. They move back to an earlier entry only when a retransmission is lost
+//! (`rtx`), when marks are cleared, or after a timeout. All entries below `lost_to` are SACKed or marked lost. The
+//! SACKed data from `lost_to` on is counted in `above` (bytes) and `runs`. Below `rtx`, all entries are SACKed or
+//! retransmitted (RFC 6675's HighRxt). `high` is one past the highest SACKed entry. The first entry of a SACKed run
+//! stores a lower bound on the run's length, so a repeated SACK block is skipped without visiting every entry.
 //!
-//! The rules that move `lost_to` are in [`Detection`](crate::detection::Detection).
+//! The algorithms in [`Detection`](crate::detection::Detection) decide when `lost_to` moves.
 //!
 //! Departs: losses are counted by segment, not by octet. (A receiver acknowledges whole segments, and retransmissions keep the
-//! boundaries.)
+//! segment boundaries.)
 
 pub(crate) mod entry;
 mod store;
@@ -42,7 +42,7 @@ pub(crate) struct Scoreboard {
     pub(crate) base: u64,
     /// Estimate of the bytes in the network.   Source: RFC 6675 §4.
     pub(crate) pipe: u64,
-    /// Bytes SACKed at or above `lost_to`. A window has at most 1 GiB, so 32 bits suffice.
+    /// Bytes SACKed at or above `lost_to`. A window has at most 2 GiB, so 32 bits suffice.
     pub(crate) above: u32,
     /// Number of SACKed runs at or above `lost_to`.
     pub(crate) runs: u32,

@@ -3,7 +3,8 @@
 use packet::{Ecn, Flags};
 use units::Time;
 
-/// A run of received bytes above the cumulative ACK: `[start, end)`.   Source: RFC 2018 §3.
+/// The bytes `[start, end)`: a run of received bytes above the cumulative ACK, or, in a D-SACK, bytes received twice.
+/// Source: RFC 2018 §3, RFC 2883 §3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock {
     /// First byte of the run.
@@ -116,8 +117,8 @@ pub struct Segment {
     pub ts_val: u32,
     /// Echo of the peer's `ts_val`, or 0 for none.
     pub ts_ecr: u32,
-    /// A combination of SYN, FIN, PSH, SACK, AE, ECE, CWR, PURE_ACK, GSO, WINDOW, ACE and ACCECN_OPTION. If the flag
-    /// ACE is set, the bits AE, CWR and ECE together hold AccECN's three-bit counter.
+    /// A combination of SYN, FIN, PSH, SACK, AE, ECE, CWR, PURE_ACK, GSO, LOCAL, WINDOW, ACE and ACCECN_OPTION. If the
+    /// flag ACE is set, the bits AE, CWR and ECE together hold AccECN's three-bit counter.
     pub flags: Flags,
     /// True if `ack` is valid, as in every segment except the client's SYN.
     pub has_ack: bool,
@@ -140,7 +141,7 @@ pub struct PlainData {
     pub ts_val: u32,
     /// ECN codepoint received.
     pub ecn: Ecn,
-    /// May contain PSH and the bits of AccECN's counter, which [`Segment::flags`] describes, but no other flags.
+    /// PSH, and the bits of AccECN's counter (see [`Segment::flags`]). No other flags may be set.
     pub flags: Flags,
 }
 

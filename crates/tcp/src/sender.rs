@@ -13,10 +13,10 @@
 //! window inflation.
 //!
 //! Source: RFC 5681, RFC 6582, RFC 6675, RFC 3042, RFC 3168 §6.1.2, RFC 6298 §5.
-//! Departs: when a recovery starts, the first outstanding segment is always marked as lost (RFC 6675 leaves this to
-//! IsLost). After duplicate ACKs for short segments, pipe is therefore smaller than in the RFC by this segment. After a
-//! timeout, the lost segments are resent in order as the window opens. If SACK is off, or its information was discarded,
-//! this is go-back-N.
+//! Departs: with loss detection by DupThresh, the first outstanding segment is always marked as lost when a recovery
+//! starts (RFC 6675 leaves this to IsLost). After duplicate ACKs for short segments, pipe is therefore smaller than in
+//! the RFC by this segment. After a timeout, the lost segments are resent in order as the window opens. If SACK is off,
+//! or its information was discarded, this is go-back-N.
 
 mod ack;
 mod output;
@@ -185,7 +185,7 @@ impl Sender {
         sender
     }
 
-    /// Prefetches the cache lines that every ACK needs.
+    /// Prefetches the cache lines of this struct. Most ACKs need four of them.
     #[inline]
     pub(crate) fn prefetch(&self) {
         for line in 0..6 {
@@ -193,8 +193,8 @@ impl Sender {
         }
     }
 
-    /// Prefetches the data on the heap (the controller, the entries of the scoreboard) and, during a reduction, its state and
-    /// the counters beside it.
+    /// Prefetches the data on the heap: the controller and the scoreboard's entries. Outside the state Open, also
+    /// prefetches the state of the reduction and the endpoint's counters, which lie next to it.
     #[inline]
     pub(crate) fn prefetch_more(&self) {
         self.cc.prefetch();

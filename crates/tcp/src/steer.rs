@@ -2,7 +2,7 @@
 //!
 //! A setting replaces the current value. The controller continues from the new value, and may change it with the next ACK.
 
-/// A new value for a sender.
+/// A new value for one of a sender's settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steer {
     /// Congestion window in bytes. A value below one segment is raised to one segment.

@@ -1,7 +1,7 @@
 //! Recognises spurious reductions.
 //!
 //! ```text
-//! begin    a fast recovery or a timeout begins: undo_marker = SND.UNA; the window and ssthresh are stored
+//! begin    a fast recovery or a timeout begins: undo_marker = SND.UNA;  cwnd and max(ssthresh, 3/4 cwnd) are stored
 //! D-SACK   D-SACKs have reported all segments retransmitted since then: nothing was lost                   RFC 2883, RFC 3708
 //! Eifel    an ACK of new data echoes a time before the first retransmission: the original arrived    RFC 3522
 //! F-RTO    after a timeout, the sender answers the first ACK with new data instead of retransmissions.  If an ACK then

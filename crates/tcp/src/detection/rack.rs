@@ -15,13 +15,14 @@
 //! retransmission is detected like any other segment, as soon as a segment sent later is delivered.
 //!
 //! Source: RFC 8985 §5 and §6.
-//! Departs: "sent before" follows the order of sending. The RFC compares send times, and segments sent at the same time by
-//! their sequence numbers (RACK.end_seq). The order is the same if at most one event at a time lets segments leave, as on a
-//! host, whose clock runs on between two ACKs. In a simulation, several ACKs may arrive at the same nanosecond. RACK.rtt is
-//! Linux's (tcp_rack_advance): if an ACK covers a segment and SACKs later ones, the RFC takes the round trip of the latest of
-//! them, but Linux that of the covered segment, which includes the delay of its ACK. So Linux waits longer before it declares a
-//! loss. min RTT is the minimum of the whole connection. To decide whether an ACK is for a retransmission or for the original,
-//! only min RTT is used. The echoed time stamp does not help: while a hole remains, it is older than every SACKed segment.
+//! Departs: "sent before" follows the order of sending. The RFC compares send times, and segments sent at the same time
+//! by their sequence numbers (RACK.end_seq). Both orders are the same on a host, whose clock advances between two ACKs.
+//! In a simulation, they can differ, because several ACKs may arrive at the same nanosecond. RACK.rtt is computed as in
+//! Linux (tcp_rack_advance). If an ACK acknowledges a segment cumulatively and SACKs later ones, the RFC uses the RTT
+//! of the latest SACKed segment. Linux uses the RTT of the acknowledged segment, which includes the delay of its ACK,
+//! so Linux waits longer before it declares a loss. min RTT is the minimum of the whole connection. To decide whether
+//! an ACK is for a retransmission or for the original, only min RTT is used. The echoed time stamp does not help: while
+//! a hole remains, it is older than every SACKed segment.
 
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::entry::{EVER, Entry, LOST, Piece, RETX, SACKED, Watch};
@@ -55,7 +56,7 @@ struct Resent {
     order: u32,
 }
 
-/// What RACK takes from the segments that an ACK delivers.
+/// A summary, for RACK, of the segments that an ACK delivers.
 #[derive(Clone, Copy, Debug)]
 struct Delivered {
     /// The number of the delivered transmission that was sent last.
@@ -85,7 +86,7 @@ pub(crate) struct Rack {
     rtt_us: u32,
     /// The number of the delivered transmission that was sent last.
     newest: Option<u32>,
-    /// The segments that this ACK delivers; `None` if there is none from which RACK may take an RTT.
+    /// A summary of the segments that this ACK delivers; `None` if RACK may take an RTT from none of them.
     delivered: Option<Delivered>,
     /// RACK.fack: the highest sequence number at which a delivered segment ends.
     fack: u32,
@@ -149,8 +150,8 @@ impl Rack {
         if (end.wrapping_sub(self.fack) as i32) >= 0 {
             self.fack = end;
         } else if !e.has(EVER) && (end.wrapping_sub(self.fack_before) as i32) < 0 {
-            // an ACK may list its blocks in any order. So a segment counts as late only if it lies below RACK.fack as
-            // earlier ACKs left it
+            // an ACK may list its blocks in any order. So a segment counts as late only if it lies below the value that
+            // RACK.fack had before this ACK
             self.late = Some(self.late.filter(|late| (late.wrapping_sub(end) as i32) < 0).unwrap_or(end));
         }
         // if less than the minimum RTT has passed since the retransmission, the ACK was caused by the original
@@ -465,8 +466,9 @@ mod tests {
 
     #[test]
     fn an_acknowledged_segment_gives_the_round_trip_although_later_ones_are_sacked() {
-        // From a trace of BBR behind CAKE on Linux 6.18 (tools/kernel), in microseconds. Segments 609 to 612 leave one after the other,
-        // and 610 is lost. An ACK at 166507 covers 609 and SACKs 611; one at 190730 SACKs 612. Linux marks 610 as lost at the second
+        // From a trace of BBR behind CAKE on Linux 6.18 (tools/kernel), in microseconds. Segments 609 to 612 leave one
+        // after the other, and 610 is lost. An ACK at 166507 acknowledges 609 and SACKs 611. Another ACK, at 190730,
+        // SACKs 612. Only the second ACK makes Linux mark 610 as lost
         let segment = |number: u32, sent: u32| Entry { start: 1000 * number, sent, skip: number, len: 1000, flags: 0 };
         let (lost, min_rtt_us) = (91_615, 50_710);
         let mut rack = Rack::new();
@@ -476,7 +478,8 @@ mod tests {
         rack.sacked(2, &segment(611, 110_872));
         assert!(rack.take_delivered(1000, 1000, false));
         assert_eq!((rack.newest, rack.rtt_us), (Some(611), 94_150));
-        // 91615 + 94150 + 50710 / 4 is 31935 after the ACK. With the round trip of 611, it would be 6580 before it
+        // 610 is overdue at 91615 + 94150 + 50710 / 4 = 198442, which is 31935 after the first ACK. With the RTT of
+        // 611, it would have been overdue 6580 before the first ACK
         assert_eq!(rack.remaining(lost, rack.reo_wnd(false, 3, 88_000)), 31_935);
         rack.begin(190_730);
         rack.sacked(3, &segment(612, 130_130));

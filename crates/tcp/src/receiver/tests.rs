@@ -340,7 +340,8 @@ fn compressed_acks_leave_before_a_third_sack_block_changes_and_after_44_segments
     };
     let at_once = (true, vec![]);
     assert_eq!([1, 3, 5].map(&mut arrive), [at_once.clone(), at_once.clone(), at_once.clone()]);
-    // the fourth block makes no ACK leave, because none is waiting. The fifth makes the ACK of the fourth leave
+    // when segment 7 begins the fourth block, no ACK waits, so none leaves. Segment 9 begins the fifth block, so the
+    // waiting ACK of segment 7 leaves
     assert_eq!([7, 9].map(&mut arrive), [(false, vec![]), (false, vec![8])]);
     // segment 10 extends the first block. Segment 8 joins the first two blocks, and so does segment 6. None changes the
     // third block or a later one

@@ -15,8 +15,8 @@ pub(crate) struct Entry {
     /// Time of the last transmission, microseconds modulo 2^32.
     pub(crate) sent: u32,
     /// In the first entry of a run of SACKed segments, `skip` is a lower bound on the run's length in entries. In an
-    /// entry that is not SACKed, it is the number of the segment's last transmission ([`Entry::order`]), but FACK stores
-    /// its own number of a retransmission here.
+    /// entry that is not SACKed, it is the number of the segment's last transmission ([`Entry::order`]). With FACK, a
+    /// retransmitted entry holds the number that FACK gives to the retransmission instead.
     pub(crate) skip: u32,
     /// Payload bytes.
     pub(crate) len: u16,

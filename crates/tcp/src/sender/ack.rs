@@ -23,7 +23,7 @@ struct Acked {
     taken: Taken,
     /// True if the SACK blocks report new data.
     sacked: bool,
-    /// Send times of the newly SACKed segments that were sent only once.
+    /// Earliest and latest send time of the newly SACKed segments that were sent only once.
     sacked_once: Option<Sent>,
 }
 
@@ -165,8 +165,8 @@ impl Sender {
 
     /// Takes an RTT sample from an ACK, by the method that the stack's `rtt_source` selects, and adds it to the RTT
     /// estimate. Returns the sample for the controller: the round-trip time of the newest segment that the ACK
-    /// acknowledges, which does not include the time for which the receiver delayed the ACK. If this round-trip time is
-    /// unknown, returns the sample that was added to the RTT estimate.
+    /// delivers, because this segment waited least for a delayed ACK. If this round-trip time is unknown, returns the
+    /// sample that was added to the RTT estimate.
     #[inline(always)]
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, acked: &Acked) -> Option<u32> {
         let age = |sent: u32| micros(now).wrapping_sub(sent);

@@ -98,9 +98,10 @@ impl Sender {
         }
     }
 
-    /// Sends full segments of new data as long as the windows allow, in the usual case: a sender in the state Open, without
-    /// pacing, ECN or duplicate ACKs, whose segments are plain. [`Sender::send_permitted`] would send the same segments, with more
-    /// comparisons for each, and sends what remains.
+    /// Sends full segments of new data as long as the windows allow, in the usual case: a sender in the state Open
+    /// whose segments are plain, without ECN, duplicate ACKs, pacing, bursts or rate estimates.
+    /// [`Sender::send_permitted`] would send the same segments, with more comparisons for each segment. It sends what
+    /// remains.
     #[inline]
     fn send_full<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
@@ -118,7 +119,7 @@ impl Sender {
         }
         let mut plain = cx.rx.plain(p, now, self.next, p.wire.mss);
         cx.rx.acknowledged();
-        // bounded: each iteration sends data up to the limit
+        // the loop is bounded: each iteration sends a segment, and `limit` does not change
         while plain.seq + full <= limit {
             self.board.push(plain.seq, plain.len, false, plain.ts_val);
             cx.io.send_plain(plain);
@@ -141,7 +142,8 @@ impl Sender {
         let mut allowance = self.allowance(now);
         let gathers = self.pacing.is_some();
         let (mut burst, mut waits) = ((0, 0), false);
-        // if the last segment sent here was a retransmission: its end, and the time of its transmission before that
+        // the end of the segment, and the time of its previous transmission, if the last segment sent here was a
+        // retransmission
         let mut repaired: Option<(u64, u32)> = None;
         let limited = loop {
             let repairing = self.state.repairs();
@@ -156,8 +158,8 @@ impl Sender {
                 if gathers && p.pacing.tsq && self.device_is_full(p, true) {
                     break false;
                 }
-                // a retransmission is a burst of its own, unless it continues the one before it: the two segments are
-                // adjacent, and were last sent at the same time
+                // a retransmission is a burst of its own, unless it continues the previous retransmission. It does so
+                // if the two segments are adjacent, and were sent at the same time before
                 let sent_at = self.board.sent_at(piece);
                 if repaired.is_some_and(|last| last != (piece.seq, sent_at)) {
                     allowance = self.allowance(now);
@@ -256,10 +258,10 @@ impl Sender {
         ((self.una as u32).wrapping_sub(self.rescue_rxt) as i32) > 0
     }
 
-    /// Restarts the window after an idle period longer than the RTO, unless the controller responds to idle periods itself.
-    /// A sender that its application limits, but that is not idle, keeps the part of the window that it does not use.
-    /// Linux behaves in the same way: tcp_cwnd_application_limited reduces the window only after an RTO without an ACK
-    /// of new data, because tcp_cong_avoid sets snd_cwnd_stamp.
+    /// Restarts the window after an idle period longer than the RTO, unless the controller responds to idle periods
+    /// itself. If the application sends less than the window allows, but is never idle for so long, the unused part of
+    /// the window is kept. Linux behaves in the same way: tcp_cwnd_application_limited reduces the window only after an
+    /// RTO without an ACK of new data, because tcp_cong_avoid sets snd_cwnd_stamp.
     /// Source: RFC 5681 §4.1, RFC 2861.
     fn after_idle(&mut self, p: &TcpParams, now: Time) {
         if self.last_active == Time::ZERO || self.next_new(p).is_none() {
@@ -285,7 +287,7 @@ impl Sender {
             IdleRestart::OneAfterAck => w.cwnd = 1.0,
             IdleRestart::Decay => {
                 w.ssthresh = if w.ssthresh.is_infinite() { w.ssthresh } else { w.ssthresh.max(0.75 * w.cwnd) };
-                // no window exceeds 2^20 segments, so twenty halvings always reach the restart window
+                // twenty halvings divide the window by 2^20, which reduces any realistic window to the restart window
                 for _ in 0..(idle.0 / rto.0.max(1)).min(20) {
                     w.cwnd = (w.cwnd * 0.5).max(restart);
                 }

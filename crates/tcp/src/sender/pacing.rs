@@ -51,7 +51,7 @@ impl Sender {
         self.pacing.as_ref().is_none_or(|pacing| pacing.rates.is_none() && !p.pacing.paced)
     }
 
-    /// Sets the pacing rate, payload bytes per second; `None` stops pacing. [`Sender::can_pace`] must be true.
+    /// Sets the pacing rate in payload bytes per second; `None` stops pacing. [`Sender::can_pace`] must be true.
     pub(crate) fn set_pacing_rate(&mut self, now: Time, rate: Option<f64>) {
         let pacing = self.pacing.get_or_insert_with(|| {
             Box::new(PacingAndRate { rates: None, pacer: Pacer::new(Pacing::Exact), max_payload: 0, bursts: None })

@@ -8,9 +8,10 @@
 //! if segments remain within the reordering window after an ACK, the timer waits for the end of that window
 //! ```
 //!
-//! Source: RFC 8985 §6.2 to §8. Three rules follow Linux. The extra 2 ms keep a probe from leaving just when the last ACK of a
-//! flight is due. After a probe or a reordering window, the RTO counts from the latest transmission of the first segment. If a
-//! retransmission is lost after a timeout, a fast recovery begins.
+//! Source: RFC 8985 §6.2 to §8. Three rules follow Linux. The extra 2 ms keep a probe from leaving just when the last
+//! ACK of a flight is due. After a probe or a reordering window, the RTO counts from the latest transmission of the
+//! first segment (with `min_rto_bounds = "variation"`). If a retransmission is lost after a timeout, a fast recovery
+//! begins.
 //!
 //! Without D-SACK, a pure duplicate ACK shows that the probe was not necessary. If the duplicate ACK is lost, the window is reduced
 //! although no segment was lost.
@@ -48,8 +49,8 @@ impl Sender {
         wait.is_some_and(|us| self.await_reordering(p, now, us))
     }
 
-    /// Sets the timer to the end of the reordering window, which is `us` microseconds from now. At that time, more
-    /// segments may be declared lost. Always returns true.
+    /// Sets the timer for the end of the reordering window, `us` microseconds from now, plus [`LEAST_WAIT`], but for no
+    /// longer than an RTO. When the timer expires, more segments may be declared lost. Always returns true.
     fn await_reordering(&mut self, p: &TcpParams, now: Time, us: u32) -> bool {
         let wait = Duration::from_micros(u64::from(us)) + LEAST_WAIT;
         self.set_timer(Timer::Reordering, p.rto.expiry(now, wait.min(self.rtt.rto(p, p.rto.max_rto))));

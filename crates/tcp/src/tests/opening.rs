@@ -9,7 +9,7 @@ use units::{Duration, Time};
 /// The losses of a handshake over a path with a one-way delay of `delay` ms.
 struct Losses {
     delay: u64,
-    /// Delay that only the first SYN has in addition, ms.
+    /// Extra delay of the first SYN, ms.
     first_late: u64,
     /// The SYNs that are lost, as indices.
     syns: std::ops::Range<usize>,
@@ -107,7 +107,7 @@ fn a_repeated_syn_restarts_the_timer_of_the_syn_ack() {
 
 #[test]
 fn the_reported_timeout_of_a_syn_is_that_of_its_timer() {
-    // `max_rto` bounds only the RTO of data. That of the SYN has doubled to 8 s
+    // `max_rto` bounds only the RTO of data. The RTO of the SYN has doubled to 8 s
     let p = exact().with(|p| {
         p.rto.max_rto = Duration::from_secs(2);
         p.opening.syn_linear_timeouts = 0;

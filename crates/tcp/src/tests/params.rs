@@ -82,7 +82,7 @@ fn two_stacks_use_what_both_have() {
     let option = preset("prague").with(|p| p.ecn.accecn_option = true).with_options();
     // the MSS option counts the 12 bytes of time stamps and the 12 bytes of AccECN's counters
     assert_eq!([&linux, &bare(500), &option].map(TcpParams::mss_option), [1460, 500, 1460]);
-    // each pair of stacks, the payload of each of the two, and whether they use time stamps
+    // each row: two stacks, the payload of the segments of each, and whether they use time stamps
     for (a, b, payloads, stamps) in [
         (&linux, &preset("bbr"), [1448, 1448], true),
         (&linux, &bare(500), [500, 500], false),
@@ -107,8 +107,8 @@ fn two_stacks_use_what_both_have() {
     let fallen = linux.negotiated(&reno).unwrap();
     assert_eq!((fallen.detection.recovery, fallen.sack_blocks()), (Recovery::Newreno, 0));
     assert_eq!(reno.negotiated(&linux).unwrap(), reno);
-    // the distance of four segments is replaced by three duplicate ACKs, as in RFC 5681 §3.2. Any other threshold is
-    // kept, because it is a number of duplicate ACKs too
+    // FACK's threshold, a distance of four segments, is replaced by three duplicate ACKs, as in RFC 5681 §3.2. The
+    // threshold of other stacks is kept, because it can also be a number of duplicate ACKs
     assert_eq!(preset("ns2-cubic-2.6.22").negotiated(&preset("ns2-reno")).unwrap().detection.dupthresh, 3);
     let patient = preset("linux-6").with(|p| p.detection.dupthresh = 5);
     assert_eq!(patient.negotiated(&reno).unwrap().detection.dupthresh, 5);

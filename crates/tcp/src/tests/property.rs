@@ -27,8 +27,9 @@ fn mean_window(params: &TcpParams, loss: f64, secs: f64, seed: u64) -> f64 {
     n.received[1] as f64 / f64::from(params.wire.mss) / (secs / 0.1)
 }
 
-/// `send_full` sends the segments that the general path would send, at the same times, whatever the pipe loses. The reference
-/// is the same sender with a pacing rate of `None`: it does not wait, but sends each segment on the general path.
+/// `send_full` sends the segments that the general path would send, at the same times, whatever the pipe loses. The
+/// reference is the same sender after a program has set its pacing rate to `None`. It is not paced, but sends every
+/// segment on the general path.
 #[test]
 fn full_segments_are_those_of_the_general_path() {
     for (name, seed) in ["rfc", "ns2-reno", "ns2-fulltcp-sack", "ns2-cubic-2.6.22"]
@@ -45,7 +46,7 @@ fn full_segments_are_those_of_the_general_path() {
                 n.call(i, |e, p, now, io| e.steer(p, now, Steer::PacingRate(None), io));
             }
             n.answer = Some((100_000, 200_000 + 999 * seed));
-            // of every second transfer, the last segment is a full one, and carries the FIN
+            // with even seeds, the last segment of the transfer is full. The preset rfc sends the FIN with this segment
             n.connect(280 * u64::from(p.wire.mss) + 777 * (seed % 2), true);
             n.run(60.0);
             n.log

@@ -184,9 +184,9 @@ fn a_lost_retransmission_is_found_within_a_round_trip_and_a_quarter() {
 
 #[test]
 fn segments_sent_at_the_same_time_are_ordered_by_their_sending() {
-    // A path on which ACKs arrive in batches, every 10 ms (at 10, 20, ... ms). The ACKs of a batch arrive at the same time, one after
-    // the other. The first ones release new data, and a later one a retransmission. In the next round, the SACKs of the
-    // new data arrive in the same batch as the ACK of the retransmission, but before it
+    // ACKs arrive in batches, at 10, 20, ... ms. The ACKs of a batch arrive at the same time, one after the other. The
+    // first ACKs of a batch release new data, and a later one releases a retransmission. In the next round, the SACKs
+    // of the new data arrive in the same batch as the ACK of the retransmission, but before this ACK
     let batch = Duration::from_millis(10).0;
     for lost in [&[(12, 1)][..], &[(12, 1), (13, 1), (17, 1)], &[(12, 1), (30, 1), (47, 1)]] {
         let p = stack().with(|p| p.control.congestion_control = CongestionControl::Reno);
@@ -278,8 +278,9 @@ fn segments_not_overdue_at_a_timeout_stay_in_flight() {
     assert_eq!((n.received[1], n.ends[0].stats().retransmits), (3 * 1448, 2));
 }
 
-/// Ten segments of 1000 bytes leave at 1 ms, and one ACK arrives per ms from 51 ms on. Each ACK acknowledges the segments below `.0`
-/// and, if `.1` is not empty, SACKs others. Returns the window in segments and the number of retransmissions after each ACK.
+/// Ten segments of 1000 bytes leave at 1 ms, and one ACK arrives per ms from 51 ms on. Each ACK acknowledges the
+/// segments below `.0`, and SACKs the ranges of segments in `.1`. Returns the window in segments and the number of
+/// retransmissions after each ACK.
 fn after_acks(acks: &[(u64, &[(u64, u64)])]) -> Vec<(u64, u32)> {
     let p = stack().with(|p| {
         p.wire.mss = 1000;
@@ -330,8 +331,9 @@ fn the_window_grows_on_sacks_once_segments_were_far_out_of_order() {
 
 #[test]
 fn the_original_of_a_segment_sent_again_shows_reordering() {
-    // three SACKs make segment 0 lost. Then its original arrives: the ACK echoes a time before the retransmission. Afterwards, three
-    // SACKs above segment 4 are no loss, and grow the window
+    // after three SACKs, segment 0 is marked as lost and retransmitted. Then its original arrives: the ACK echoes a
+    // time before the retransmission. This is reordering, so three SACKs above segment 4 indicate no loss, but grow the
+    // window
     let late: &[(u64, &[(u64, u64)])] = &[(0, &[(1, 4)]), (4, &[]), (4, &[(5, 8)])];
     let after = after_acks(late);
     assert_eq!((after[0].1, after[2].1), (1, 1), "{after:?}");
@@ -340,8 +342,9 @@ fn the_original_of_a_segment_sent_again_shows_reordering() {
 
 #[test]
 fn a_segment_that_fills_the_last_hole_is_late_by_all_that_is_acknowledged() {
-    // segment 1 arrives after segment 2, so three SACKs are no loss afterwards. Segments 4 to 6 overtake segment 3, and then one ACK
-    // acknowledges all four. That is more than DupThresh, so the next SACK grows the window
+    // segment 1 arrives after segment 2. After this reordering, three SACKs no longer indicate a loss. Segments 4 to 6
+    // overtake segment 3, and then one ACK acknowledges all four. Four segments are more than DupThresh, so the next
+    // SACK grows the window
     let late: &[(u64, &[(u64, u64)])] = &[(1, &[(2, 3)]), (3, &[]), (3, &[(4, 7)]), (7, &[]), (7, &[(8, 9)])];
     let after = after_acks(late);
     assert_eq!(after.iter().map(|a| a.1).max(), Some(0), "{after:?}");

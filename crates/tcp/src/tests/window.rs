@@ -217,7 +217,7 @@ fn a_constant_window_does_not_stop_an_end_from_reading_a_tuned_one() {
 #[test]
 fn each_segment_is_acknowledged_while_the_window_grows() {
     // The first window is 10 segments, and the RTT is 100 ms. The SYN leaves at 0 ms, data from 100 ms on, and its ACKs from 150 ms on.
-    // Of the 40 segments that arrive at 350 ms, a receiver with a constant window acknowledges every second one
+    // At 350 ms, 40 segments arrive. A receiver with a constant window acknowledges every second one
     let steps = |p: TcpParams| {
         let mut n = Net::new(&p, 50, pass);
         n.connect(2_000 * MSS, false);
@@ -239,7 +239,7 @@ fn each_segment_is_acknowledged_while_the_window_grows() {
 #[test]
 fn the_peers_window_is_not_a_limit_of_the_application() {
     // The peer's window allows 50 segments per RTT of 100 ms, 724 kB/s. In its startup, BBR paces at 2.89 times this rate. As in Linux
-    // (tcp_rate_check_app_limited), samples are limited by the application only if less than a segment waits to be sent
+    // (tcp_rate_check_app_limited), samples count as application-limited only if less than a segment waits to be sent
     let p = preset("bbr").with(|p| p.receiver.receive_window = ReceiveWindow::fixed(Bytes(50 * MSS)));
     let mut n = Net::new(&p, 50, pass);
     n.connect(5_000 * MSS, false);
