@@ -36,8 +36,8 @@ const FIRST_CEP: u8 = 5;
 const ACE: u32 = 8;
 /// Mask for the byte counters, which have 24 bits.
 const MASK: u32 = (1 << 24) - 1;
-/// If ACKs deliver more segments than this on average, an ACK of many segments does not mean that ACKs were lost: the receiver or the path
-/// merges ACKs, by GRO or SACK compression.   Source: Linux, ACK_COMP_THRESH.
+/// If ACKs deliver more segments than this on average, an ACK for many segments is no sign of lost ACKs, because the
+/// receiver or the path merges ACKs (GRO, SACK compression).   Source: Linux, ACK_COMP_THRESH.
 const FEW_PER_ACK: u32 = 4;
 /// The average is stored in 1/64 segments, and the newest ACK has the weight 1/64.   Source: Linux, PKTS_ACKED_PREC, PKTS_ACKED_WEIGHT.
 const AVERAGE: u32 = 64;
@@ -92,8 +92,9 @@ pub(crate) fn agreed(p: &TcpParams) -> EcnUse {
     if p.ecn.ecn && p.ecn.ecn_feedback == EcnFeedback::Accecn { EcnUse::Accurate } else { EcnUse::classic(p.ecn.ecn) }
 }
 
-/// Returns the ECN feedback to use with a peer that supports only RFC 3168. A client that offered AccECN cannot decline
-/// RFC 3168's ECN, because the server uses it from its SYN-ACK on.   Source: RFC 9768 table 2.
+/// Returns the ECN feedback to use with a peer that supports only RFC 3168. If this end's controller needs AccECN, this
+/// end still echoes the peer's marks: a client that offered AccECN cannot decline RFC 3168's ECN, because the server
+/// uses it from its SYN-ACK on.   Source: RFC 9768 table 2.
 fn fallback(p: &TcpParams) -> EcnUse {
     if p.control.ecn().feedback < Feedback::Accecn { EcnUse::Classic } else { EcnUse::Echo }
 }

@@ -59,8 +59,8 @@ pub(crate) fn pacing_rate(p: &TcpParams, segments: f64, ssthresh: f64, cwnd: f64
     Some(ratio * segments * f64::from(p.wire.mss) / srtt.secs())
 }
 
-/// Returns the size of a burst in segments, for a pacing rate (`None`: unlimited) and the minimum RTT of the path, but at least
-/// `least` segments.
+/// Returns the size of a burst in segments. It depends on the pacing rate (`None`: unlimited) and on the minimum RTT of
+/// the path. It is at least `least`, but never exceeds `gso_max_segs`.
 pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32, least: u32) -> u32 {
     let near = MOST.checked_shr(min_rtt_us >> RTT_LOG).unwrap_or(0);
     let bytes = rate.map_or(f64::from(MOST), |rate| (rate / PER_SECOND).min(f64::from(MOST)) + f64::from(near));

@@ -222,15 +222,15 @@ impl Detection {
         self.with_rack(|rack| rack.note_reordering((una as u32).wrapping_add(mss), mss));
     }
 
-    /// Returns true if segments were delivered more than DupThresh segments late. The window then also grows on ACKs that only
-    /// SACK data.   Source: Linux, tcp_may_raise_cwnd.
+    /// Returns true if more than DupThresh later segments have overtaken a segment. The window then also grows on ACKs
+    /// that only SACK data.   Source: Linux, tcp_may_raise_cwnd.
     pub(crate) fn reorders(&self, p: &TcpParams) -> bool {
         self.rack().is_some_and(|rack| rack.reordering > u32::from(p.detection.dupthresh) * p.wire.mss)
     }
 
-    /// Discards the distance of reordering seen so far if DupThresh segments are SACKed. Called at a timeout in the
-    /// state Open: no loss was found until then, although DupThresh segments are SACKed, so the distance was
-    /// overestimated.   Source: Linux, tcp_enter_loss.
+    /// Discards the reordering distance measured so far, if at least DupThresh segments are SACKed. Called at a timeout
+    /// in the state Open: no loss was found before the timeout in spite of these SACKs, which suggests that the
+    /// distance was overestimated.   Source: Linux, tcp_enter_loss.
     pub(crate) fn forget_reordering(&mut self, dupthresh: u8) {
         self.with_rack(|rack| rack.forget_reordering(dupthresh));
     }

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A burst is the number of segments that a host with offload would send as one packet: the controller's quantum, or the size
-//! computed in `burst.rs`. A retransmission is a burst of its own; only neighbours that were in one burst before leave together again
-//! (`output.rs`).
+//! computed in `burst.rs`. A retransmission is a burst of its own, but adjacent segments that were sent in one burst
+//! before leave together again (`output.rs`).
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1; Linux's internal pacing (see [`Pacing`]).
 //! Departs: the controller sets the burst size. BBR's bursts hold what the pacing rate sends in 1/1024 s, but at least one or two

@@ -97,7 +97,7 @@ presets! { p:
         p.window.cwnd_validation = CwndValidation::Full;
         p.window.idle_restart = IdleRestart::InitialAfterAck;
         p.control.choose("cubic-2.6.22");
-        // the kernel divides bic_scale / 1024 by a round trip of 100 ms, so its C is 41 / 1024 / 0.1 = 410 / 1024
+        // bic_scale is 41. The kernel divides bic_scale / 1024 by an RTT of 0.1 s, so C = 41 / 1024 / 0.1 = 410 / 1024
         p.control.shared.cubic_c = 410.0 / 1024.0;
         p.reduction.reduction = Reduction::HeldRateHalving;
         (p.detection.loss_detection, p.detection.dupthresh) = (LossDetection::ForwardAck, 4);

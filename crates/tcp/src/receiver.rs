@@ -62,8 +62,8 @@ const STRAYS: u8 = 0b1100_0000;
 const STRAY: u8 = 0b0100_0000;
 /// Maximum number of packets whose ACKs SACK compression merges into one.   Source: Linux's tcp_comp_sack_nr.
 const COMPRESSED: u8 = 44;
-/// Index of a SACK block. With SACK compression, the ACK that waits leaves before a segment changes this block or a
-/// later one.   Source: Linux's TCP_SACK_BLOCKS_EXPECTED.
+/// Index of a SACK block. With SACK compression, a waiting ACK leaves before a segment changes this block or a later
+/// one.   Source: Linux's TCP_SACK_BLOCKS_EXPECTED.
 const EXPECTED_BLOCKS: usize = 2;
 /// Maximum total size of a segment's TCP options, and size of the time stamp option, in bytes.
 const OPTIONS: [usize; 2] = [40, 12];
@@ -324,7 +324,8 @@ impl Receiver {
         self.schedule_sack(p, now, rtt);
     }
 
-    /// Returns true if segments received before `segment` wait for an ACK. [`Receiver::await_run`] must have been called.
+    /// Returns true if segments received before `segment` wait for an ACK. [`Receiver::await_run`] must have been
+    /// called for `segment`.
     pub(super) fn earlier_wait(&self, segment: &Segment) -> bool {
         self.unacked > self.run_before_last(segment)
     }

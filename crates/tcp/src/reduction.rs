@@ -232,7 +232,7 @@ mod tests {
         // an ACK that delivers nothing does not change the state
         s.on_ack(&p, &mut w, 0, MSS, true);
         assert_eq!(u64::from(s.sndcnt), 3 * MSS);
-        // pipe never exceeds ssthresh
+        // pipe must not exceed ssthresh: pipe is 9 and ssthresh is 10, so only one segment may be sent
         s.on_ack(&p, &mut w, MSS, 9 * MSS, true);
         assert_eq!((u64::from(s.sndcnt), w.cwnd), (MSS, 10.0));
     }

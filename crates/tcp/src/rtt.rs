@@ -101,7 +101,7 @@ impl Rtt {
             (self.max_var, self.round_end) = (self.var, next);
             return;
         }
-        // most samples are below M, and a comparison in nanoseconds needs no division
+        // usually, 4 RTTVAR does not exceed M. The comparison is in nanoseconds, because that needs no division
         if self.rttvar * 4 > Duration::from_micros(self.max_var.into()) {
             self.max_var = narrow(self.rttvar * 4);
             self.var = self.var.max(self.max_var);

@@ -4,8 +4,8 @@
 //! lost, if sent once:      fack - seq >= DupThresh segments,  fack = the highest SACKed segment
 //! lost, if retransmitted:  fack >= the first segment that was still unsent when this segment was retransmitted,
 //!                          or  n + DupThresh < m.  Retransmissions are numbered in sending order:  n is the number of this
-//!                          retransmission,  m the largest number delivered,  according to earlier ACKs and the ACK number
-//!                          of this ACK
+//!                          retransmission,  m the largest number delivered (the SACK blocks of the current ACK raise m
+//!                          only for the next ACK)
 //! ```
 //!
 //! If a condition holds for a retransmission, it also holds for all earlier ones. The undecided retransmissions therefore

@@ -124,7 +124,7 @@ pub(crate) struct Rack {
     resent: VecDeque<Resent>,
 }
 
-/// Returns true if the transmission with the number `a` was sent after that with the number `b`.   Source: RFC 8985 §5.2
+/// Returns true if transmission number `a` was sent after transmission number `b`.   Source: RFC 8985 §5.2
 /// RACK_sent_after.
 #[inline]
 fn sent_after(a: u32, b: u32) -> bool {
@@ -244,7 +244,7 @@ impl Rack {
     }
 
     /// Checks the segments that were sent before the newest delivered segment, and marks the overdue ones as lost.
-    /// Returns the time in microseconds until the last of the remaining ones is overdue, or `None` if none remains.
+    /// Returns the time in microseconds until all others are overdue too, or `None` if there are no others.
     /// Source: RFC 8985 §6.2 step 5.
     pub(crate) fn detect(
         &mut self,
@@ -351,9 +351,9 @@ impl Rack {
     }
 
     /// Checks the retransmissions that were sent before `newest`, or all retransmissions if `newest` is `None`, and
-    /// marks the overdue ones as lost. Returns the time in microseconds until the last of the remaining ones is
-    /// overdue, or `None` if none remains. The queue is in sending order, so the loop ends at the first retransmission
-    /// in flight that was not sent before `newest`.
+    /// marks the overdue ones as lost. Returns the time in microseconds until all others are overdue too, or `None` if
+    /// there are no others. The queue is in sending order, so the loop ends at the first retransmission in flight that
+    /// was not sent before `newest`.
     fn resent_lost(&mut self, board: &mut Scoreboard, newest: Option<u32>, reo_wnd: u32) -> Option<u32> {
         let mut at_front = true;
         let mut wait = None;
@@ -386,8 +386,8 @@ impl Rack {
     }
 
     /// Checks the segments that were sent only once, before `newest` (or at any time, if `newest` is `None`), and marks
-    /// the overdue ones as lost. Returns the time in microseconds until the last of the remaining ones is overdue, or
-    /// `None` if none remains. From `lost_to` on, the scoreboard's segments are in sending order.
+    /// the overdue ones as lost. Returns the time in microseconds until all others are overdue too, or `None` if there
+    /// are no others. From `lost_to` on, the scoreboard's segments are in sending order.
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<u32>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
         let mut at = board.lost_to as usize;
@@ -486,7 +486,7 @@ mod tests {
         assert!(rack.take_delivered(0, 1000, false));
         assert_eq!((rack.newest, rack.rtt_us), (Some(612), 60_600));
         assert!(rack.remaining(lost, rack.reo_wnd(false, 3, 88_000)) < 0);
-        // among SACKed segments, the highest counts, in any order of the blocks
+        // if an ACK delivers segments only by SACK, RACK.rtt comes from the highest of them, in any order of the blocks
         rack.begin(200_000);
         rack.sacked(5, &segment(614, 150_000));
         rack.sacked(4, &segment(613, 140_000));

@@ -1,8 +1,8 @@
 //! An autotuned receive buffer (dynamic right-sizing).
 //!
 //! ```text
-//! rtt     minimum round trip, by time stamps (a longer sample raises it by an eighth of the difference) or by the
-//!         arrival of a whole window
+//! rtt     minimum RTT.  Samples come from time stamps (a longer sample raises rtt by an eighth of the difference), and
+//!         from the time in which a whole window arrives
 //! copied  bytes that the application has read since the last measurement, at least rtt ago;  before = largest so far
 //! copied > before:  wish   = 2 copied (1 + 2 (copied - before) / before),  or if rtt < 1 ms:  2 copied (1 + rtt / 1 ms)
 //!                   before = copied
@@ -32,8 +32,8 @@ const LEAST_PAYLOAD: u32 = 128;
 /// Until the bytes read in a round trip have been measured, the application is assumed to read this number of segments
 /// per round trip, or the first window if it is smaller.   Source: Linux, RFC 6928.
 const FIRST_SEGMENTS: u64 = 10;
-/// A segment whose time stamp is older than the stored one by at most this, in microseconds, was overtaken in the
-/// network. Two minutes: no segment lives longer (the MSL of RFC 9293 §3.4.3).
+/// If the time stamp of a segment is older than the stored one by at most this value, in microseconds, then the segment
+/// was overtaken in the network. A segment lives for at most two minutes (the MSL of RFC 9293 §3.4.3).
 pub(super) const LATE: u32 = 120_000_000;
 
 /// The receive buffer of one endpoint, and the window advertised to the peer.
@@ -63,8 +63,8 @@ pub(crate) struct Space {
     of_data: u32,
 }
 
-/// Returns true if the segment with the time stamp `stored` has overtaken the one with `stamp`, which has just arrived.
-/// A `stored` of 0 means that there is no stored time stamp.
+/// Returns true if the segment with the time stamp `stored` has overtaken the segment with the time stamp `stamp`,
+/// which has just arrived. A `stored` of 0 means that there is no stored time stamp.
 fn overtakes(stored: u32, stamp: u32) -> bool {
     stored != 0 && (1..=LATE).contains(&stored.wrapping_sub(stamp))
 }

@@ -11,8 +11,8 @@ use crate::segment::{Io, micros};
 use crate::stats::State;
 use units::Time;
 
-/// When the repair after a timeout ends, the window is raised to at most the data in flight plus this number of
-/// segments. This is `tcp_max_burst` of Linux 2.6.
+/// When the repair after a timeout ends in ns-2's Agent/TCP/Linux, the window is raised to at most the data in flight
+/// plus this number of segments. This is `tcp_max_burst` of Linux 2.6.
 const MAX_BURST: u64 = 3;
 
 impl Sender {
@@ -149,8 +149,8 @@ impl Sender {
             // RFC 6675 §5 step 4.3: RescueRxt is the end of the segment that is resent here, so that no rescue
             // retransmission is sent before this segment has arrived
             self.rescue_rxt = piece.end() as u32;
-            // a paced controller that runs in `Turn::Repair` has not set its window yet, and the retransmission waits
-            // for the pacer, as in Linux
+            // if the controller paces and runs in `Turn::Repair`, it has not set its window yet. The retransmission
+            // then waits for the pacer, as in Linux
             if self.turn == Turn::Growth || self.pacing_rate().is_none() {
                 self.retransmit(cx, piece, false);
             }

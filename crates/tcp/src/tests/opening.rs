@@ -50,8 +50,8 @@ impl Losses {
 
 #[test]
 fn linux_restricts_the_first_window_after_two_repeats() {
-    // Measured with Linux 6.18.44 between two TUN devices, as cwnd and rtt of TCP_INFO; there, scheduling adds up to 50
-    // ms to the round trips. A start at time 0 behaves like any other
+    // Measured with Linux 6.18.44 between two TUN devices (cwnd and rtt of TCP_INFO). In the measurement, scheduling
+    // added up to 50 ms to the RTTs. The results must not depend on the start time, even if it is 0
     for start in [0, 1] {
         let open = |losses: Losses| losses.open(&exact(), start);
         assert_eq!(open(Losses::NONE), [(10, 40), (10, 40)]);

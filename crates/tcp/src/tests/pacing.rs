@@ -7,7 +7,8 @@ use packet::Flags;
 use units::{Duration, Time};
 
 /// Returns a sender with BBR and offloads, after its first ten segments of 1000 bytes have left at 1 ms. The assumed
-/// round-trip time is `rtt_ms`, so the pacing rate is 2.887 x 0.99 x 10 segments per `rtt_ms`.
+/// round-trip time is `rtt_ms`. The pacing rate is 10 segments per `rtt_ms`, times BBR's startup gain (2.887) and its
+/// pacing margin (0.99).
 fn opened(rtt_ms: u64) -> (TcpParams, Endpoint, Vec<Segment>) {
     let p = preset("bbr").with(|p| {
         p.wire.mss = 1000;
@@ -58,7 +59,8 @@ fn a_retransmission_is_a_burst_of_its_own() {
     assert!(sent.windows(2).filter(|pair| pair[0].0 == pair[1].0).count() > 100);
 }
 
-/// Returns an ACK of the segments below `below`, with SACK blocks for the segments from `.0` up to but not including `.1`.
+/// Returns an ACK of the segments below `below`. For each pair in `sacks`, the ACK has a SACK block of the segments
+/// from `.0` up to but not including `.1`.
 fn ack(below: u64, sacks: &[(u64, u64)]) -> Segment {
     let byte = |segment: u64| 1 + 1000 * segment;
     let mut ack =

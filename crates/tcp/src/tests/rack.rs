@@ -312,7 +312,8 @@ fn after_acks(acks: &[(u64, &[(u64, u64)])]) -> Vec<(u64, u32)> {
 #[test]
 fn the_blocks_of_one_ack_show_no_reordering() {
     // segments 0 and 2 are missing, and eight are SACKed by one ACK, because the ACKs before it were lost. In either
-    // order of the blocks, both missing segments are sent again at once: PRR allows five segments, which is ssthresh
+    // order of the blocks, both missing segments are sent again at once: pipe is 0 and ssthresh is 5, so PRR allows
+    // five segments
     for sacks in [[(1, 2), (3, 10)], [(3, 10), (1, 2)]] {
         assert_eq!(after_acks(&[(0, &sacks)])[0].1, 2, "{sacks:?}");
     }
