@@ -209,6 +209,12 @@ impl Chained {
         self.ring.is_empty()
     }
 
+    /// Returns true if exactly one packet is in the ring.
+    #[inline]
+    pub(crate) fn is_last_arrival(&self) -> bool {
+        self.ring.get(1).is_none()
+    }
+
     /// Returns true if the log has no room for another packet.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {

@@ -331,7 +331,9 @@ impl<S: Sink> Net<S> {
     pub(crate) fn link_event(&mut self, i: u16) -> Option<(Time, Packed)> {
         let now = self.events.now();
         if !self.ports.is_empty()
-            && let Some(port) = self.links[usize::from(i)].carrier.behind()
+            && let Carrier::Chained(last) = &self.links[usize::from(i)].carrier
+            && let Some(port) = last.role.behind
+            && last.is_last_arrival()
         {
             self.follow(port, Time(now.0 - 1));
         }
