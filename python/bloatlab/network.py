@@ -50,7 +50,8 @@ class Endpoint(Protocol):
     After each call of `handle` or `on_timeout`, and once at the start, the network calls `poll_transmit` until it
     returns None, and then `next_timeout`. An ECN field is 0 (not ECN-capable), 1 (ECT(1)), 2 (ECT(0)) or 3 (CE).
 
-    The bytes are the payload of UDP over IPv4. If `framing = "ipv4"` is set on the stack, they are whole IPv4 packets.
+    The bytes of a datagram are the payload of UDP over IPv4. If the stack has an attribute `framing = "ipv4"`, they are
+    a whole IPv4 packet.
     """
 
     def handle(self, now_ns: int, datagram: Datagram, /) -> None:

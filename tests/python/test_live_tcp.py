@@ -103,8 +103,9 @@ def test_a_transfer_is_limited_to_its_rates():
     apps = live.run(scenario).summary["apps"]
     # 2 Mbit/s are 0.5 MB in 2 s
     assert 300_000 < apps["always"]["goodput_bytes"] <= 500_000
-    # until 1 s, at most 1.25 MB cross the link of 10 Mbit/s. The 64 kB in the socket, 150 kB in the queue and 13 kB on
-    # the wire follow, and the limit permits 0.25 MB until 2 s
+    # until the limit takes effect at 1 s, at most 1.25 MB cross the link of 10 Mbit/s. After that, at most 64 kB from
+    # the socket, 150 kB from the queue and 13 kB in flight (10 Mbit/s x 10 ms) arrive, and the limit permits 0.25 MB
+    # until 2 s
     assert 750_000 < apps["later"]["goodput_bytes_reverse"] < 1_727_000
 
 

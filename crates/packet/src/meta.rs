@@ -121,9 +121,9 @@ impl Flags {
     }
 }
 
-/// Size of the smallest IP packet: an IPv4 header (20 bytes, RFC 791) and a UDP or ICMP header (8 bytes, RFC 768, RFC 792),
-/// without payload. The smallest TCP packet is 40 bytes. A queue with room for fewer than 28 bytes could not hold any packet.
-/// Unit: bytes.
+/// Size of the smallest UDP or ICMP packet: an IPv4 header (20 bytes, RFC 791) and a UDP or ICMP header (8 bytes,
+/// RFC 768, RFC 792), without payload. The smallest TCP packet is 40 bytes. A queue with room for fewer than 28 bytes
+/// could not hold any packet of these protocols. Unit: bytes.
 pub const LEAST_BYTES: u64 = 28;
 
 /// A packet, which is 32 bytes of plain data.

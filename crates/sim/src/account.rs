@@ -20,8 +20,8 @@ impl<S: Sink> World<S> {
     /// Returns the result of the run so far, if all events up to the time `last` have been processed. After the end of
     /// the run, `last` has no effect.
     ///
-    /// During the run, the drops of applications and the counters of links may date from the end of the last complete bin
-    /// of the series.
+    /// During the run, the counters of links and the drop counts of applications may be out of date. If an application
+    /// has series, they include at least everything up to the end of the last complete bin.
     pub fn outcome_at(&self, scenario: &Scenario, last: Time) -> Outcome {
         let mut tally = Cow::Borrowed(&self.engine.tally);
         let mut end = self.end;

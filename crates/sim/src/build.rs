@@ -51,8 +51,8 @@ pub(crate) struct Schedule {
 impl<S: Sink> World<S> {
     /// Builds a world whose records go to `sink`.
     ///
-    /// If `sink` requests records of links or packets, plain links do not use their fast path. This does not change the
-    /// results.
+    /// If `sink` requests records of any kind, captures packets, or reads the state of links and senders, plain links
+    /// do not use their fast path. This does not change the results.
     pub fn with_sink(scenario: &Scenario, sink: S) -> Result<Self, Problem> {
         let (mut world, schedule) = Self::unscheduled(scenario, sink, true)?;
         world.schedule(&schedule, Time::ZERO..Time::NEVER);

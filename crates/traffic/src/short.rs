@@ -1,7 +1,7 @@
 //! Short flows: small transfers with random arrivals, as on a busy web.
 //!
-//! Source: ARRIS 2013, Considerations for all schemes ("short-lived flows"). The arrival model is usual in flow-level
-//! studies (Poisson arrivals, independent sizes).
+//! Source: ARRIS 2013, section "Considerations for all schemes", which names "short-lived flows". The arrival model
+//! (Poisson arrivals, independent sizes) is the usual one in flow-level studies.
 //!
 //! ```text
 //!   time between arrivals:  exponential with mean `interval`

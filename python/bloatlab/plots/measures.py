@@ -143,7 +143,8 @@ def waits(run: Run, link: str, width: float) -> pl.DataFrame:
 def whole_steps(width: float, step: float) -> float:
     """Returns the smallest multiple of `step` that is at least `width`.
 
-    With any other width, bins would hold unequal numbers of steps, and sums over bins would go up and down.
+    If the width were not a multiple of `step`, bins would hold unequal numbers of steps, and sums over bins would go up
+    and down.
     """
     return step * max(1.0, float(np.ceil(width / step - 1e-6))) if step > 0.0 else width
 

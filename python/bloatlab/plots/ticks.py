@@ -1,4 +1,4 @@
-"""Keeps the labels of ticks along x apart: fewer ticks if they are numbers, tilted labels if they are names."""
+"""Keeps the tick labels of the x axis apart: shows fewer labels if they are numbers, tilts them if they are names."""
 
 from __future__ import annotations
 

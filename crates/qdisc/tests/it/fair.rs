@@ -1,5 +1,5 @@
-//! Tests of fair disciplines against schedules computed independently of the code, and of overflow drops, collisions,
-//! collisions forced by `shared_dscp`, and full groups.
+//! Tests of fair disciplines: schedules computed independently of the code, drops on overflow, flows that share a queue
+//! by chance or because of `shared_dscp`, and serial search when all queues of a group are in use.
 
 use packet::{
     Backlog, DropReason, FateSink, Flags, FlowId, FlowTable, FlowTuple, LinkView, MarkReason, PacketMeta, Point,

@@ -56,9 +56,11 @@ fn one_percent_of_random_loss_leaves_the_model_whole_and_five_percent_does_not()
     for form in FORMS {
         let ((model, one), (_, five)) = (both(form, 0.01), both(form, 0.05));
         assert!((0.95..1.05).contains(&model), "{form}: {model}");
-        // a probe finds the full rate every 2 to 3 s, or after 63 rounds if that is earlier. Between probes, every
-        // round reduces the rate by the fraction that was lost (draft §5.3.3.5.2), here 1 % on average. So over n
-        // rounds, the mean is (1 - 0.99^n) / (0.01 n) of the full rate, or 0.75 for n = 62
+        // each probe finds the full rate. The next probe follows after 2 to 3 s or, if that is earlier, after as many
+        // rounds as the BDP has segments (at most 63). Between probes, every round reduces the rate, and with it the
+        // BDP, by the fraction that was lost (draft §5.3.3.5.2), here 1 % on average. So over n rounds, the mean is
+        // (1 - 0.99^n) / (0.01 n) of the full rate. n is about 50, because after 49 rounds the BDP has shrunk from 80
+        // segments to 80 x 0.99^49 = 49. The mean for n = 50 is 0.79
         assert!((0.75..1.0).contains(&one), "{form}: {one}");
         // with 5 % of loss, every probe exceeds the loss threshold, so the long-term bound decreases
         assert!(five < 0.6 * one, "{form}: {five} {one}");

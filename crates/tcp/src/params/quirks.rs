@@ -34,9 +34,10 @@ group! {
         /// Every ACK restarts the retransmission timer, even a duplicate (ns-2's Agent/TCP/Linux), instead of only ACKs of new
         /// data (RFC 6298 §5.3).
         pub any_ack_restarts_timer: bool = false,
-        /// Quick ACKs resume (Linux): `quick_acks` ACKs leave at once after a duplicate segment, and after the peer has
-        /// paused for longer than the RTO. (The pause is measured from send times, even without `timestamps`.) After a
-        /// CE mark that begins an echo, two ACKs leave at once.
+        /// Quick ACKs resume, as in Linux: `quick_acks` ACKs leave at once after a duplicate segment, and after the
+        /// peer has paused for longer than the RTO. (The pause is the time between the sending of two segments. It is
+        /// known even without `timestamps`.) After a CE mark that begins an echo, two ACKs leave at once. While the
+        /// receive window grows, each segment is acknowledged at once.
         pub quick_acks_return: bool = true,
         /// A segment with CWR is acknowledged at once, because its sender's window may be one segment (Linux since 4.19).
         pub ack_cwr: bool = true,

@@ -149,8 +149,8 @@ impl Sender {
             // RFC 6675 §5 step 4.3: RescueRxt is the end of the segment that is resent here, so that no rescue
             // retransmission is sent before this segment has arrived
             self.rescue_rxt = piece.end() as u32;
-            // if the controller paces and runs in `Turn::Repair`, it has not set its window yet. The retransmission
-            // then waits for the pacer, as in Linux
+            // a controller with `Turn::Repair` processes this ACK only after this step, so it has not set its window
+            // yet. If the flow is paced, the retransmission then waits for the pacer, as in Linux
             if self.turn == Turn::Growth || self.pacing_rate().is_none() {
                 self.retransmit(cx, piece, false);
             }

@@ -88,8 +88,8 @@ impl Sender {
         self.admitted(window).filter(|_| self.next_at <= now)
     }
 
-    /// Sends the first waiting packet, and returns its number. `rate` is the pacing rate, bit/s on the wire; `burst` is
-    /// the minimum time between bursts.
+    /// Records that the caller sends the first waiting packet now, and returns the packet's number. `rate` is the
+    /// pacing rate, bit/s on the wire; `burst` is the minimum time between bursts.
     pub(super) fn sent(&mut self, now: Time, rate: f64, burst: Duration) -> u64 {
         let Some(Waiting { payload, .. }) = self.waiting.pop_front() else { return self.next };
         let bytes = u64::from(payload) + HEADERS;
