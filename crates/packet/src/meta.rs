@@ -127,7 +127,10 @@ impl Flags {
 pub const LEAST_BYTES: u64 = 28;
 
 /// A packet, which is 32 bytes of plain data.
+///
+/// Its fields have the order of the integers in [`Packed`], so that packing and unpacking move whole integers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct PacketMeta {
     /// A time written by the component that holds the packet: a queue writes the enqueue time, a link the arrival time.
     pub stamp: Time,

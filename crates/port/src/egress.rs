@@ -133,7 +133,7 @@ impl Egress {
     #[inline]
     fn free<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
         match server.as_server_mut().map(|server| server.free(now)) {
-            Some(Freed::Sent(packet)) => self.propagation.depart(now, self.link, packet, now, env),
+            Some(Freed::Sent(packet)) => self.propagation.depart(now, self.link, &packet, now, env),
             Some(Freed::Refused(packet)) => {
                 self.transmit_dropped.add(&packet);
                 Recorder { now, link: self.link, env }.dropped(&packet, DropReason::TransmitQueueFull, Point::Enqueue);
@@ -151,7 +151,7 @@ impl Egress {
         loop {
             let held_back = server.holds_back(now, self.rate, self.queue.backlog());
             let packet = if held_back { None } else { self.dequeue(server, now, None, env) };
-            let Some(packet) = packet else {
+            let Some(packet) = &packet else {
                 self.idle = true;
                 return;
             };
@@ -183,15 +183,17 @@ impl Egress {
         let packet = self.with_queue(server, now, env, |queue, context| match of {
             None => queue.dequeue(context),
             Some(flow) => queue.dequeue_of(flow, context),
-        })?;
-        let (link, backlog) = (self.link, self.queue.backlog());
-        env.put(now, Mask::DEQUEUED, || Record::Dequeued {
-            link,
-            packet: (&packet).into(),
-            backlog_packets: backlog.packets,
-            sojourn: now.since(packet.stamp),
         });
-        Some(packet)
+        if let Some(packet) = &packet {
+            let (link, backlog) = (self.link, self.queue.backlog());
+            env.put(now, Mask::DEQUEUED, || Record::Dequeued {
+                link,
+                packet: packet.into(),
+                backlog_packets: backlog.packets,
+                sojourn: now.since(packet.stamp),
+            });
+        }
+        packet
     }
 
     fn wake<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
@@ -205,7 +207,7 @@ impl Egress {
     fn tick<S: Sink>(&mut self, server: &mut impl Serializer, now: Time, env: &mut Env<'_, S>) {
         let Some(clocked) = server.as_server_mut() else { return };
         let (propagation, link) = (&mut self.propagation, self.link);
-        let depart = &mut |packet, end| propagation.depart(now, link, packet, end, env);
+        let depart = &mut |packet: PacketMeta, end| propagation.depart(now, link, &packet, end, env);
         let of = match clocked.tick(now, &self.queue, &mut self.mac_rng, depart) {
             Request::Nothing => return,
             Request::Next => None,
@@ -213,7 +215,7 @@ impl Egress {
         };
         let packet = self.dequeue(server, now, of, env);
         if let Some((packet, end)) = server.as_server_mut().and_then(|server| server.answer(now, packet)) {
-            self.propagation.depart(now, link, packet, end, env);
+            self.propagation.depart(now, link, &packet, end, env);
         }
     }
 }

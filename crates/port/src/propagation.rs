@@ -106,33 +106,50 @@ impl Propagation {
     }
 
     /// Sends a packet whose last bit leaves at `end`, which may be later than `now`. The packet is lost or put in flight.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn depart<S: Sink>(
         &mut self,
         now: Time,
         link: LinkId,
-        mut packet: PacketMeta,
+        packet: &PacketMeta,
         end: Time,
         env: &mut Env<'_, S>,
     ) {
-        if packet.flags.has(Flags::LOCAL) {
-            packet.flags = Flags(packet.flags.0 & !Flags::LOCAL.0);
-            env.fate.left(&packet, end);
+        if !self.plain || packet.flags.has(Flags::LOCAL) {
+            return self.depart_from_host(now, link, packet, end, env);
         }
-        if !self.plain {
-            return self.depart_with_faults(now, link, packet, end, env);
-        }
-        self.departed.add(&packet);
+        self.departed.add(packet);
         self.last_arrival = self.last_arrival.max(end + self.delay);
         // the stamp is set after the copy: copying a packet just after one of its fields was written stalls the processor
-        self.ring.push_back(packet);
+        self.ring.push_back(*packet);
         if let Some(last) = self.ring.back_mut() {
             last.stamp = self.last_arrival;
         }
     }
 
+    /// Like [`Self::depart`], for every wire, and for packets that their host counts (TCP small queues).
+    #[inline(never)]
+    fn depart_from_host<S: Sink>(
+        &mut self,
+        now: Time,
+        link: LinkId,
+        packet: &PacketMeta,
+        end: Time,
+        env: &mut Env<'_, S>,
+    ) {
+        let mut packet = *packet;
+        if packet.flags.has(Flags::LOCAL) {
+            packet.flags = Flags(packet.flags.0 & !Flags::LOCAL.0);
+            env.fate.left(&packet, end);
+        }
+        if self.plain {
+            self.depart(now, link, &packet, end, env);
+        } else {
+            self.depart_with_faults(now, link, packet, end, env);
+        }
+    }
+
     /// Sends a packet on a wire that may lose it, add a random delay or reorder packets.
-    #[cold]
     fn depart_with_faults<S: Sink>(
         &mut self,
         now: Time,

@@ -36,6 +36,12 @@ impl Fifo {
         self.ring.front()
     }
 
+    /// Returns the oldest packet, so that the caller can mark it.
+    #[inline]
+    pub(crate) fn front_mut(&mut self) -> Option<&mut PacketMeta> {
+        self.ring.front_mut()
+    }
+
     #[inline]
     pub(crate) fn back(&self) -> Option<&PacketMeta> {
         self.ring.back()

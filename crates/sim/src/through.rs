@@ -33,17 +33,17 @@ impl<S: Sink> Net<S> {
     /// Puts a packet that will arrive at port `i` into its inbox. The last parameters are the fields of a [`Packed`].
     #[inline]
     pub(crate) fn put_inbox(&mut self, i: u16, arrival: Arrival, seq: u64, flow_body: u64, rest: u64) {
+        let Arrival { at, since, first } = arrival;
         let packet = Packed { seq, flow_body, rest };
-        let Carrier::Port { work, through: Some(through), cuts, .. } = &mut self.links[usize::from(i)].carrier else {
+        let Carrier::Port { through: Some(through), cuts, .. } = &mut self.links[usize::from(i)].carrier else {
             return debug_assert!(false, "a chain continues only over a port with a tail");
         };
-        let meta = packet.at(arrival.at);
-        if *cuts && meta.flags.has(Flags::GSO) {
-            return self.put_pieces(i, arrival, &meta);
+        if *cuts && packet.flags().has(Flags::GSO) {
+            return self.put_pieces(i, arrival, &packet.at(at));
         }
-        let Arrival { at, since, first } = arrival;
-        through.inbox.push(Inbound { packet: meta, since, first });
-        if at < *work {
+        let is_next = through.inbox.is_empty();
+        through.inbox.push(Inbound { packet: packet.at(at), since, first });
+        if is_next {
             self.wake_through(i);
         }
     }

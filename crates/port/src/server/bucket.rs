@@ -76,10 +76,10 @@ impl Serializer for Bucket {
     }
 
     #[inline]
-    fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken {
+    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken {
         let serialize = rate.map_or(Duration::ZERO, |r| r.time_for(packet.bytes()));
         let begin = now + self.tokens.take(now, packet.bytes());
-        self.held = Some(Held { packet, begin, serialize });
+        self.held = Some(Held { packet: *packet, begin, serialize });
         Taken::Held { free_at: begin + serialize }
     }
 }

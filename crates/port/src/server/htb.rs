@@ -42,7 +42,7 @@ impl Serializer for Class {
     }
 
     #[inline]
-    fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken {
+    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken {
         self.sent = now + self.buckets.serialize(rate, packet.bytes());
         let free_at = (now + self.buckets.charge(now, packet.bytes())).max(self.sent);
         Taken::Sent { end: self.sent, free_at }

@@ -92,7 +92,7 @@ pub(crate) trait Serializer: Serve {
     fn holds_back(&mut self, now: Time, rate: Option<BitRate>, waiting: Backlog) -> bool;
 
     /// Serves a packet from the queue.
-    fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken;
+    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken;
 
     /// Returns the server as a [`Server`], which may have a clock or a transmit queue; `None` if servers of this type
     /// have neither.
@@ -337,7 +337,7 @@ impl Serializer for Server {
         }
     }
     #[inline]
-    fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken {
+    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken {
         match self {
             Self::Plain(s) => s.take(now, packet, rate),
             Self::Bucket(s) => s.take(now, packet, rate),

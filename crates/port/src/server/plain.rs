@@ -33,7 +33,7 @@ impl Serializer for Plain {
     }
 
     #[inline]
-    fn take(&mut self, now: Time, packet: PacketMeta, rate: Option<BitRate>) -> Taken {
+    fn take(&mut self, now: Time, packet: &PacketMeta, rate: Option<BitRate>) -> Taken {
         let Some(rate) = rate else { return Taken::Gone };
         let end = now + rate.time_for(packet.bytes());
         Taken::Sent { end, free_at: end }

@@ -79,8 +79,8 @@ impl Serializer for TwoQueue {
     }
 
     #[inline]
-    fn take(&mut self, now: Time, packet: PacketMeta, _rate: Option<BitRate>) -> Taken {
-        self.held = Some(packet);
+    fn take(&mut self, now: Time, packet: &PacketMeta, _rate: Option<BitRate>) -> Taken {
+        self.held = Some(*packet);
         Taken::Held { free_at: now + self.bucket.take(now, packet.bytes()) }
     }
 }

@@ -56,24 +56,29 @@ impl<L: Law> QueueDiscipline for Managed<L> {
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
+        let Self { law, fifo, .. } = self;
+        let mut backlog = fifo.backlog();
+        // The packet stays in the FIFO until it leaves: a packet that was taken out and examined is slow to copy (see
+        // [`packet::Packed`]).
         // bound: every iteration removes a stored packet
-        while let Some(mut packet) = self.fifo.pop() {
-            let sojourn = cx.now.since(packet.stamp);
-            let view = View { now: cx.now, backlog: self.fifo.backlog(), sojourn, link: cx.link };
-            match self.law.head(&packet, &view, cx.rng) {
+        while let Some(packet) = fifo.front_mut() {
+            backlog.remove(packet.bytes());
+            let view = View { now: cx.now, backlog, sojourn: cx.now.since(packet.stamp), link: cx.link };
+            match law.head(packet, &view, cx.rng) {
                 Verdict::Drop => {
-                    cx.fate.dropped(&packet, DropReason::EarlyHead, Point::Dequeue);
+                    cx.fate.dropped(packet, DropReason::EarlyHead, Point::Dequeue);
+                    fifo.pop();
                     continue;
                 }
-                Verdict::Mark(reason) => mark(&mut packet, reason, Point::Dequeue, cx),
+                Verdict::Mark(reason) => mark(packet, reason, Point::Dequeue, cx),
                 Verdict::MarkTwice => {
-                    mark(&mut packet, MarkReason::Law, Point::Dequeue, cx);
-                    mark(&mut packet, MarkReason::Step, Point::Dequeue, cx);
+                    mark(packet, MarkReason::Law, Point::Dequeue, cx);
+                    mark(packet, MarkReason::Step, Point::Dequeue, cx);
                 }
                 Verdict::Pass => {}
             }
-            self.law.left(&packet, &view);
-            return Some(packet);
+            law.left(packet, &view);
+            return fifo.pop();
         }
         self.law.empty(cx.now);
         None
