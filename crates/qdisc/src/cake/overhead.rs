@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {
-    /// No cells, no extra bytes.
+    /// No cells and no extra bytes.
     None,
-    /// Cells of 53 bytes that carry 48 each (ADSL).
+    /// ATM cells of 53 bytes, each of which carries 48 bytes (ADSL).
     Atm,
     /// One extra byte for every 64 bytes, rounded up (VDSL2).
     Ptm,

@@ -11,11 +11,11 @@ use units::{BitRate, Bytes, Duration, Limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Diffserv {
-    /// One tin for all.
+    /// One tin for all traffic.
     Besteffort,
-    /// Bulk, best effort, voice.
+    /// Three tins: bulk, best effort, voice.
     Diffserv3,
-    /// Bulk, best effort, video, voice.
+    /// Four tins: bulk, best effort, video, voice.
     Diffserv4,
     /// Eight tins, by the classes of RFC 4594.
     Diffserv8,
@@ -33,17 +33,17 @@ pub enum Isolation {
     Srchost,
     /// A queue for each receiving host.
     Dsthost,
-    /// A queue for each pair of hosts.
+    /// A queue for each pair of sending and receiving host.
     Hosts,
     /// A queue for each flow.
     Flows,
-    /// A queue for each flow; sending hosts have equal shares.
+    /// A queue for each flow. Sending hosts get equal shares of the link.
     DualSrchost,
-    /// A queue for each flow; receiving hosts have equal shares.
+    /// A queue for each flow. Receiving hosts get equal shares of the link.
     DualDsthost,
-    /// A queue for each flow; sending hosts and receiving hosts have equal shares. The bytes that a flow may send per
-    /// turn are divided by the number of bulk flows of its sending or its receiving host, whichever number is larger. A
-    /// flow is bulk once it has packets after its first turn.
+    /// A queue for each flow. Both sending hosts and receiving hosts get equal shares of the link. For this purpose,
+    /// CAKE counts the bulk flows of a flow's sending host and of its receiving host. It divides the bytes that the
+    /// flow may send per turn by the larger number. A flow is bulk if it still has packets after its first turn.
     TripleIsolate,
 }
 
@@ -56,45 +56,48 @@ impl Isolation {
 }
 
 params! {
-    /// Parameters of CAKE, with tc's defaults. `header`, `instances`, `limit` and `target` are not in tc. The values of
-    /// `diffserv`, `framing` and `isolation` are tc's keywords, with `_` for `-`, except `framing = "none"`, which is
-    /// tc's `noatm`. `memory_limit` is tc's `memlimit`.
+    /// Parameters of CAKE, with tc's defaults. tc does not have `header`, `instances`, `limit` and `target`. tc's
+    /// `memlimit` is called `memory_limit` here. The values of `diffserv`, `framing` and `isolation` are tc's keywords,
+    /// with `_` instead of `-`. One value has another name: `framing = "none"` is tc's `noatm`.
     pub struct CakeParams {
         /// Rate of CAKE's own shaper, at most the link's rate; null: no shaper, so CAKE sends at the link's rate.
         bandwidth: Option<BitRate> = None,
-        /// The tins (classes of traffic), and the assignment of code points to tins.
+        /// The tins (classes of traffic). A packet's code point (DSCP) selects its tin.
         diffserv: Diffserv = Diffserv::Diffserv3,
-        /// The packets that share a queue, and the hosts that get equal shares.
+        /// Two choices in one: which packets share a queue, and which hosts get equal shares of the link.
         isolation: Isolation = Isolation::TripleIsolate,
-        /// Round-trip time for which the law is tuned: COBALT's interval. tc's keywords: datacentre 100us, lan 1ms,
-        /// metro 10ms, regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
+        /// Round-trip time for which CAKE's law, COBALT, is tuned. It is COBALT's `interval`. In tc, keywords stand for
+        /// times: datacentre 100us, lan 1ms, metro 10ms, regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
         rtt: Duration = Duration::from_millis(100),
-        /// Acceptable standing delay; null: 1/20 of `rtt`. In a slow tin, it is the transmission time of 1.5 full
-        /// frames at the tin's rate, if that is longer.
+        /// Queueing delay that CAKE accepts. In a slow tin, CAKE accepts the transmission time of 1.5 full frames at
+        /// the tin's rate, if that is longer. Null: 1/20 of `rtt`.
         target: Option<Duration> = None,
         /// Number of bytes, -64 to 256, that the line adds to each IP packet; null: sizes stay unchanged, as with tc's
         /// `raw`.
         overhead: Option<i16> = None,
         /// Minimum size of a packet on the line, 0 to 256 bytes.
         mpu: u16 = 0,
-        /// Framing of the line: the bytes that ATM cells or PTM add to each packet.
+        /// Framing of the line. It determines the bytes that ATM cells or PTM add to each packet.
         framing: Framing = Framing::None,
-        /// Size of the link-layer header that the scenario's packet sizes already include, 0 to 256 bytes: 14 for
-        /// Ethernet frames. CAKE subtracts it before it adds `overhead`. Without `overhead`, this key has no effect.
+        /// Size of the link-layer header that the packet sizes in the scenario already include, 0 to 256 bytes. For
+        /// Ethernet frames, it is 14. CAKE subtracts it before it adds `overhead`. If `overhead` is not given, this key
+        /// has no effect.
         header: u16 = 0,
         /// Filter that drops ACKs made redundant by newer ACKs.
         ack_filter: AckFilter = AckFilter::Off,
         /// Ingress mode, for a shaper behind the bottleneck. Dropped packets count as sent, because they have already
-        /// used the bottleneck. Each bulk flow may keep two packets queued; a flow is bulk once it has packets after
-        /// its first turn.
+        /// used the bottleneck. In addition, COBALT accepts the delay of two full packets for each bulk flow of the
+        /// tin. A flow is bulk if it still has packets after its first turn.
         ingress: bool = false,
-        /// Sets the code point of each packet to 0, after it has selected the packet's tin.
+        /// Sets the code point (DSCP) of each packet to 0. Before that, the original code point selects the packet's
+        /// tin.
         wash: bool = false,
         /// Splits packets of several segments (`tcp.NAME.tso`) on arrival. If false, such a packet stays whole in its
-        /// queue, and is charged the overhead of every segment.
+        /// queue, and CAKE adds the overhead of every segment to its size.
         split_gso: bool = true,
         /// Number of instances of CAKE that share `bandwidth`, from 1 to 64 (Linux's cake_mq). Each instance serves one
-        /// transmit queue of the device; a hash assigns flows to instances. Limits apply to each instance.
+        /// transmit queue of the device, and a hash assigns flows to instances. `limit` and `memory_limit` apply to
+        /// each instance.
         instances: u16 = 1,
         /// Maximum length of all tins together in bytes, in addition to `limit`; null: four times the bytes that
         /// `bandwidth` carries in `rtt`, but at least 4 MiB and at most 15140 KiB; without `bandwidth`, 15140 KiB.

@@ -25,9 +25,9 @@ use units::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
-    /// At each arrival of the class. If the class has had nothing queued for some time, a sample of zero is added for
-    /// each packet time of this period, as in RED. A packet time is the transmission time of a typical packet
-    /// (`packet`).
+    /// At each arrival of the class. If the class has had nothing queued for some time, one sample of zero is added for
+    /// each packet time of this period, as in RED. A packet time is the transmission time of a typical packet, whose
+    /// size is set by the discipline's key `packet`.
     #[default]
     Arrivals,
     /// Once in each packet time, even if no packet arrives.

@@ -65,7 +65,7 @@ pub struct Class {
     /// RED on the average length of the class's queue; by default, drops at the tail only.
     #[serde(default)]
     pub red: Option<RedTest>,
-    /// Weight of a sample in RED's average. Default 0.002.
+    /// Weight of a new sample in RED's average, which is a moving average. Default 0.002.
     #[serde(default = "super::occupancy::weight")]
     pub weight: f64,
 }
@@ -78,14 +78,16 @@ fn limit() -> Limit {
 }
 
 params! {
-    /// Parameters of CBQ (class-based queueing). The defaults suit MMCN 1999's workload: three classes, each with a
-    /// limit of 60 packets. TCP has 80 % of the link and is managed by RED. UDP and ICMP packets with DSCP 34 or 46
-    /// ("tagged") have 15 %, because six sessions of 210 kbit/s need 12.6 % of 10 Mbit/s. All other packets have 5 %.
+    /// Parameters of CBQ (class-based queueing). Each class has its own queue and a share of the link. The defaults
+    /// suit the traffic of MMCN 1999: three classes, each with a limit of 60 packets. TCP has 80 % of the link and is
+    /// managed by RED. UDP and ICMP packets with DSCP 34 or 46 are the class "tagged", which has 15 %, because six
+    /// sessions of 210 kbit/s need 12.6 % of 10 Mbit/s. All other packets have 5 %.
     pub struct CbqParams {
-        /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
+        /// Size of a typical packet. It determines how fast the average of a class falls while the class has nothing
+        /// queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class. Two matches may overlap only if one contains the other. Packets in
-        /// both belong to the class with the narrower match.
+        /// The classes. Every packet must belong to a class. The matches of two classes may have packets in common only
+        /// if one match contains the other. These packets belong to the class with the narrower match.
         classes: Vec<Class> = Class::of_mmcn1999(),
     }
 }

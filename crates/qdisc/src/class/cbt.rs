@@ -32,14 +32,14 @@ use units::{Bytes, Limit, Problem, ensure};
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "ClassTest")]
 pub enum Test {
-    /// RED on the class's average.
+    /// RED on the class's average. The thresholds and the probability are keys of a table.
     Red(RedTest),
     /// Drops every arrival while the class's average is at or above this threshold. The threshold is in packets ("10p")
     /// or bytes ("10KB").
     Threshold(Limit),
     /// Only in dcbt. Drops an arrival if the class's average is at or above `slack` times the class's share, and the
-    /// average of the whole queue is at or above `min_th`. The share is the average of the whole queue times the number
-    /// of the class's active flows, divided by the number of all active flows.
+    /// average of the whole queue is at or above `min_th`. The share is the average of the whole queue, divided by the
+    /// number of all active flows and multiplied by the number of the class's active flows.
     Share {
         /// Number of fair shares that the class may have queued.
         slack: f64,
@@ -56,13 +56,13 @@ pub struct Class {
     /// The packets that belong to the class; by default, all packets that no other class matches.
     #[serde(rename = "match", default)]
     pub matches: Match,
-    /// The rule that decides which arrivals of the class are dropped. The rules use the class's average, which is the
-    /// average length of the class's part of the queue.
+    /// The rule that decides which arrivals of the class are dropped. Each rule compares something with the class's
+    /// average: the average length of the class's part of the queue.
     pub test: Test,
-    /// Weight of a new sample in the class's average queue length (a moving average). Default 0.002.
+    /// Weight of a new sample in the class's average, which is a moving average. Default 0.002.
     #[serde(default = "super::occupancy::weight")]
     pub weight: f64,
-    /// The times at which a sample is added to the class's average queue length. Default arrivals.
+    /// When a sample is added to the class's average. Default arrivals.
     #[serde(default)]
     pub sampling: Sampling,
 }
@@ -96,16 +96,18 @@ fn packets(most: u32) -> Test {
 }
 
 params! {
-    /// Parameters of CBT (class-based thresholds). The default classes are those of MMCN 1999: TCP is managed by RED
-    /// (`min_th` 15p, `max_th` 30p, `max_p` 0.1), UDP and ICMP packets with DSCP 34 or 46 ("tagged") have a threshold
-    /// of 10 packets, and all other packets have a threshold of 2 packets.
+    /// Parameters of CBT (class-based thresholds). All classes share one queue. CBT drops arrivals of a class according
+    /// to the average length of the class's part of the queue. The default classes are those of MMCN 1999. TCP is
+    /// managed by RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1). UDP and ICMP packets with DSCP 34 or 46 are the class
+    /// "tagged", which has a threshold of 10 packets. All other packets have a threshold of 2 packets.
     pub struct CbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
-        /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
+        /// Size of a typical packet. It determines how fast the average of a class falls while the class has nothing
+        /// queued.
         packet: Bytes = Bytes(1000),
-        /// The classes. Every packet must match a class. Two matches may overlap only if one contains the other. Packets in
-        /// both belong to the class with the narrower match.
+        /// The classes. Every packet must belong to a class. The matches of two classes may have packets in common only
+        /// if one match contains the other. These packets belong to the class with the narrower match.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), packets(10), packets(2)]),
     }
 }

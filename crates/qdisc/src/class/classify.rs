@@ -67,10 +67,12 @@ impl EcnField {
     }
 }
 
-/// The packets of a class or filter. Each key is a list of the allowed values of one property. A packet matches if each of its
-/// properties has a value of the list for that property. If a list is not given or is empty, every value is allowed. If a packet
-/// matches several classes, it belongs to the class whose match is the narrowest: its packets are a part of the other matches'
-/// packets. Matches that share packets are refused if neither contains the other. Of filters, the first that matches applies.
+/// The packets that belong to a class or pass a filter. Each key is a list of allowed values for one property, such as
+/// the protocol. A packet matches if, for each list, its own value is in the list. A list that is missing or empty
+/// allows every value. A packet may match several classes. It then belongs to the class with the narrowest match. A
+/// match is narrower than another if the other match contains all of its packets, and more. Two classes are refused if
+/// some packets match both, but neither match is narrower. Filters may overlap in any way: the first filter that
+/// matches a packet applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
@@ -89,14 +91,14 @@ pub struct Match {
     /// Destination ports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dport: Vec<u16>,
-    /// Source addresses, as 32-bit numbers: 167772161 is 10.0.0.1. In a simulation, the nodes are sorted by name and
-    /// numbered from 0, and the address of node i is 10.0.0.0 + i.
+    /// Source addresses, as 32-bit numbers: 167772161 is 10.0.0.1. In a simulation, nodes have addresses in the order
+    /// of their names. The first node has the address 10.0.0.0, the second 10.0.0.1, and so on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub src: Vec<u32>,
-    /// Destination addresses, as 32-bit numbers: 167772161 is 10.0.0.1.
+    /// Destination addresses, written like `src`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dst: Vec<u32>,
-    /// Numbers of flows. Flows are numbered from 0 in the order in which they begin. In a simulation, a new connection
+    /// Numbers of flows. Flows are numbered in the order in which they begin, from 0. In a simulation, a new connection
     /// may get the number of a connection that has ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flow: Vec<u32>,

@@ -27,25 +27,26 @@ fn share(slack: f64) -> Test {
 }
 
 params! {
-    /// Parameters of D-CBT (class-based thresholds that follow the number of active flows). A class's share is the
-    /// average length of the whole queue times the fraction of the active flows that belong to the class. The default
-    /// classes are those of MMCN 1999: TCP is managed by RED (`min_th` 15p, `max_th` 30p, `max_p` 0.1), UDP and ICMP
-    /// packets with DSCP 34 or 46 ("tagged") have a threshold of twice their share (`slack` 2), and all other packets
-    /// have a threshold of their share (`slack` 1).
+    /// Parameters of D-CBT (class-based thresholds that follow the number of active flows). All classes share one
+    /// queue. A class's share is the average length of the whole queue times the fraction of the active flows that
+    /// belong to the class. The default classes are those of MMCN 1999. TCP is managed by RED (`min_th` 15p, `max_th`
+    /// 30p, `max_p` 0.1). UDP and ICMP packets with DSCP 34 or 46 are the class "tagged", which has a threshold of
+    /// twice its share (`slack` 2). All other packets have a threshold of their share (`slack` 1).
     pub struct DcbtParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
-        /// Size of a typical packet. It determines how fast the average of a class decays while nothing is queued.
+        /// Size of a typical packet. It determines how fast the average of a class falls while the class has nothing
+        /// queued.
         packet: Bytes = Bytes(1000),
         /// Average length of the whole queue at and above which classes are limited to their shares. Its unit, packets
-        /// or bytes, is also the unit of the shares.
+        /// or bytes, is also the unit in which shares are counted.
         min_th: Limit = Limit::Bytes(Bytes(15_000)),
-        /// Weight of a sample in the average length of the whole queue.
+        /// Weight of a new sample in the average length of the whole queue, which is a moving average.
         weight: f64 = WEIGHT,
         /// Time for which a flow counts as active after its last packet.
         active_for: Duration = Duration::from_secs(1),
-        /// The classes. Every packet must match a class. Two matches may overlap only if one contains the other. Packets in
-        /// both belong to the class with the narrower match.
+        /// The classes. Every packet must belong to a class. The matches of two classes may have packets in common only
+        /// if one match contains the other. These packets belong to the class with the narrower match.
         classes: Vec<Class> = Class::of_mmcn1999([Test::Red(RedTest::default()), share(2.0), share(1.0)]),
     }
 }

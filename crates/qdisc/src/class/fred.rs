@@ -29,33 +29,35 @@ use units::{Bytes, Limit, Prob, Problem, ensure};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ManyFlows {
-    /// Each flow may have up to two packets queued (the extension of Lin & Morris for many flows).
+    /// Each flow may have up to two packets queued. This is the extension of Lin & Morris for many flows.
     TwoPackets,
-    /// Every arrival is dropped, as in RED (the original FRED of Lin & Morris; J-Sim).
+    /// Every arrival is dropped, as in RED. This is the original FRED of Lin & Morris, and the FRED of the simulator
+    /// J-Sim.
     DropAll,
 }
 
 params! {
-    /// Parameters of FRED (flow random early drop). The defaults of the limit and the thresholds are those of MMCN 1999
-    /// (Parris, Jeffay & Smith); all other defaults are those of Lin & Morris 1997.
+    /// Parameters of FRED (flow random early drop). FRED is like RED, but also counts the queued packets of each flow,
+    /// and drops packets of flows that have too many. The defaults of the limit and the thresholds are those of MMCN
+    /// 1999 (Parris, Jeffay & Smith). All other defaults are those of Lin & Morris 1997.
     pub struct FredParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
-        /// Average queue length, in packets, below which no packet is dropped at random. `min_th` is also the maximum
-        /// number of packets that one flow may have queued.
+        /// Average queue length, in packets, below which no packet is dropped at random. The number is also the maximum
+        /// number of packets that one flow may have queued while the average is below `max_th`.
         min_th: Limit = Limit::Packets(15),
         /// Average queue length, in packets, at and above which `many_flows` applies.
         max_th: Limit = Limit::Packets(30),
-        /// Drop probability just below `max_th`.
+        /// Probability of a random drop just below `max_th`.
         max_p: Prob = Prob::constant(0.1),
-        /// Weight of a sample in the average queue length.
+        /// Weight of a new sample in the average queue length, which is a moving average.
         weight: f64 = WEIGHT,
-        /// Number of queued packets below which a flow is safe from random drops: 2 for small buffers, 4 for large
-        /// buffers.
+        /// A flow with fewer queued packets than this number is safe from random drops. Use 2 for small buffers and 4
+        /// for large buffers.
         minq: u32 = 2,
         /// The rule for accepting packets while the average is at or above `max_th`.
         many_flows: ManyFlows = ManyFlows::TwoPackets,
-        /// Size of a typical packet. It determines how fast the average of an idle queue decays.
+        /// Size of a typical packet. It determines how fast the average falls while the queue is empty.
         packet: Bytes = Bytes(1000),
     }
 }

@@ -21,12 +21,12 @@ pub(crate) fn weight() -> f64 {
 }
 
 params! {
-    /// RED on the average length of one class's part of the queue. The two thresholds must have the same unit, packets
+    /// RED on the average length of one class's part of the queue. Both thresholds must have the same unit: packets
     /// ("15p") or bytes ("15KB"). The defaults are those of MMCN 1999.
     pub struct RedTest {
-        /// Average queue length of the class below which there is no early drop.
+        /// The class's average queue length below which there is no early drop.
         min_th: Limit = Limit::Packets(15),
-        /// Average queue length of the class at and above which every arrival is dropped.
+        /// The class's average queue length at and above which every arrival is dropped.
         max_th: Limit = Limit::Packets(30),
         /// Drop probability just below `max_th`.
         max_p: Prob = Prob::constant(0.1),

@@ -25,8 +25,8 @@ const LEAST_GAIN: f64 = 1.0 / 256.0;
 #[serde(rename_all = "snake_case")]
 pub enum Dualpi2Variant {
     /// Linux sch_dualpi2 (6.17): integer arithmetic, independent draws, a share of 10 % for C, and a step of 1 ms in
-    /// addition to the coupled law. The coupled law marks and drops nothing while the remaining backlog is less than
-    /// two frames.
+    /// addition to the coupled law. While fewer bytes than two full frames remain queued, the coupled law marks and
+    /// drops nothing.
     Linux,
     /// RFC 9332 Appendix A: real numbers, a ramp from 0.8 to 1.2 ms, evenly spaced marks, a share of 1/16 for C, a limit
     /// of 250 ms.
@@ -39,20 +39,20 @@ pub enum Dualpi2Variant {
 pub enum Native {
     /// Marks every packet that has waited longer than `step_thresh`.
     Step,
-    /// Marks with a probability that grows from 0 at `min_th` to 1 at `max_th`.
+    /// Marks with a probability that rises from 0 at `min_th` to 1 at `max_th`.
     Ramp,
 }
 
 params! {
-    /// Parameters of DualPI2, with tc's names and defaults. L is the low-latency queue, and C the classic queue. Some
-    /// defaults depend on `variant`. The controller computes a probability p'. The *coupled law* marks packets of L
-    /// with probability k p' (k is `coupling_factor`), and marks or drops packets of C with probability p'^2. In
-    /// addition, `native` (a step or a ramp) marks packets of L because of L's own delay.
+    /// Parameters of DualPI2, with tc's names and defaults. Some defaults depend on `variant`. L is the low-latency
+    /// queue, and C is the classic queue. A controller computes a probability p'. With k as the `coupling_factor`, the
+    /// *coupled law* marks packets of L with probability k p', and marks or drops packets of C with probability p'^2.
+    /// In addition, packets of L are marked because of L's own delay, by a step or a ramp (`native`).
     pub struct Dualpi2Params as p {
-        /// Published version. The defaults of some parameters depend on it.
+        /// Published version of the algorithm. The defaults of some parameters depend on it.
         variant: Dualpi2Variant = Linux,
-        /// Maximum length of both queues together; null: 10000p (linux), 250ms (rfc9332). With rfc9332, each arrival
-        /// needs room for at least 1500 bytes, even if it is smaller.
+        /// Maximum length of both queues together. With rfc9332, an arrival of less than 1500 bytes needs as much room
+        /// as one of 1500 bytes. Null: 10000p (linux), 250ms (rfc9332).
         limit: Option<Limit> = None => match p.variant {
             Linux => Limit::Packets(10_000),
             Rfc9332 => Limit::Time(Duration::from_millis(250)),
@@ -60,12 +60,13 @@ params! {
         /// Maximum length of both queues together in bytes, in addition to `limit`; null: two frames of 1514 bytes for each
         /// packet of `limit` (linux), no such limit (rfc9332).
         memory_limit: Option<Bytes> = None,
-        /// Target delay of the controller. The delay is the sojourn time of L's or C's head, whichever is longer.
+        /// Target delay of the controller. It is compared with the sojourn time of the packet at the head of L or of C,
+        /// whichever is longer.
         target: Duration = Duration::from_millis(15),
-        /// Longest round-trip time at which the controller must be stable; null: 100ms (rfc9332), none (linux). This
-        /// time determines the defaults of three keys: `tupdate` = min(target, rtt_max/3), `alpha` = 0.1
-        /// tupdate/rtt_max^2, `beta` = 0.3/rtt_max. With variant linux and without `rtt_max`, these defaults are the
-        /// kernel's constants. tc's `max_rtt` sets this key, and its `typical_rtt` sets `target`.
+        /// Longest round-trip time at which the controller must be stable. It determines the defaults of three keys:
+        /// `tupdate` = min(target, rtt_max/3), `alpha` = 0.1 tupdate/rtt_max^2, `beta` = 0.3/rtt_max. With variant
+        /// linux and no `rtt_max`, these three defaults are the constants of the kernel. tc's `max_rtt` sets `rtt_max`,
+        /// and tc's `typical_rtt` sets `target`. Null: 100ms (rfc9332), none (linux).
         rtt_max: Option<Duration> = None,
         /// Time between updates of the probability, at least 100us; null: 16ms, 15ms (rfc9332).
         tupdate: Option<Duration> = None => {
@@ -74,9 +75,9 @@ params! {
             let derived = p.rtt_max().map(|rtt| p.target.min(Duration(rtt.0 / 3 / unit * unit)));
             derived.unwrap_or(Duration::from_millis(16))
         },
-        /// Integral gain, in 1/s: each update adds `alpha` × (delay - `target`) to p'; null: 41/256 = 0.16, 0.15
-        /// (rfc9332). With variant linux, `alpha` and `beta` are rounded down to a multiple of 1/256, as by tc, and
-        /// must be at least 1/256.
+        /// Integral gain, in 1/s: each update adds `alpha` × (delay - `target`) to p'. With variant linux, `alpha` and
+        /// `beta` are rounded down to a multiple of 1/256, as in tc, and must be at least 1/256. Null: 41/256 = 0.16,
+        /// 0.15 (rfc9332).
         alpha: Option<f64> = None => match p.rtt_max().map(Duration::secs) {
             Some(rtt) => 0.1 * p.tupdate().secs() / (rtt * rtt),
             None => 41.0 / 256.0,
@@ -84,15 +85,14 @@ params! {
         /// Proportional gain, in 1/s: each update adds `beta` × (delay - delay at the last update) to p'; null: 819/256
         /// = 3.2, 3 (rfc9332).
         beta: Option<f64> = None => p.rtt_max().map_or(819.0 / 256.0, |rtt| 0.3 / rtt.secs()),
-        /// Coupling factor k, above 0 and at most 255; with `variant` linux, a whole number. If p' is the controller's
-        /// probability, packets of L are marked with probability k p', and packets of C are marked or dropped with
-        /// probability p'^2.
+        /// Coupling factor k of the coupled law: above 0 and at most 255. With variant linux, it must be a whole
+        /// number.
         coupling_factor: f64 = 2.0,
-        /// How packets of L are marked because of L's own delay; null: step (linux), ramp (rfc9332). With linux, a packet
-        /// marked by both the coupled law and the step counts as two marks, as in the kernel's statistics.
+        /// How packets of L are marked because of L's own delay. With variant linux, a packet that both the coupled law
+        /// and the step mark counts as two marks, as in the kernel's statistics. Null: step (linux), ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
-        /// If `native` is step: sojourn time above which a packet of L is marked. A number of packets ("5p") is also valid: a
-        /// packet is marked if more packets than this number remain in L after it.
+        /// If `native` is step: sojourn time above which a packet of L is marked. A number of packets, such as "5p", is
+        /// also valid. A packet is then marked if it leaves more packets than this number behind in L.
         step_thresh: Limit = Limit::Time(Duration::from_millis(1)),
         /// If `native` is step: the step applies only to packets that found at least this many packets in L on arrival.
         min_qlen_step: u32 = 0,
@@ -100,37 +100,37 @@ params! {
         min_th: Duration = Duration::from_micros(800),
         /// If `native` is ramp: delay at and above which every packet is marked.
         max_th: Duration = Duration::from_micros(1200),
-        /// If `native` is ramp: Th_len. The ramp marks nothing while L holds at most this many packets, including the
-        /// departing packet.
+        /// If `native` is ramp: the ramp marks nothing while L holds at most this many packets, including the departing
+        /// packet. The RFC calls this number Th_len.
         th_len: u32 = 1,
         /// C's share of the bytes sent while both queues have packets; null: 0.1, 0.0625 (rfc9332).
         classic_protection: Option<Prob> = None => Prob::constant(if p.variant == Linux { 0.1 } else { 0.0625 }),
-        /// Head start of L: both queues are served in order of arrival, as if each packet of L had arrived earlier by
-        /// this time (RFC 9332: 50ms). Not valid with `classic_protection`. Null: no head start; `classic_protection`
-        /// divides the link.
+        /// Head start of L. When both queues have packets, the packet that arrived first is sent first, but a packet of
+        /// L counts as if it had arrived earlier by this time (RFC 9332: 50ms). Not valid with `classic_protection`.
+        /// Null: no head start; `classic_protection` divides the link.
         time_shift: Option<Duration> = None,
-        /// How the packets to mark or drop are chosen at a given probability; null: independent (linux), recur
+        /// How packets are chosen for a mark or a drop at a given probability. Null: independent (linux), recur
         /// (rfc9332).
         draws: Option<Draws> = None => if p.variant == Linux { Draws::Independent } else { Draws::Recur },
-        /// Drops packets on overload, when k p' reaches 1. L then drops packets with probability p'^2 and marks all
-        /// others; C drops packets with the same probability, even if they are ECN-capable. If false, p' is at most
-        /// 1/k, and the queues may grow to the limit.
+        /// Drops packets on overload, that is, when k p' reaches 1. L then drops packets with probability p'^2 and
+        /// marks all others. C drops packets with probability p'^2, even if they are ECN-capable. If false, p' is
+        /// limited to 1/k, and the queues may grow to their limit.
         drop_overload: bool = true,
-        /// Applies the coupled law when a packet arrives, instead of when it leaves. The step still applies when it
-        /// leaves. Not valid if `native` is ramp.
+        /// Applies the coupled law when a packet arrives, instead of when the packet leaves. The step still applies
+        /// when the packet leaves. Not valid if `native` is ramp.
         drop_early: bool = false,
-        /// The coupled law and the ramp mark or drop a packet only if the backlog of both queues together, without this
-        /// packet, is at least this size. 3028B are two frames of 1514 bytes. Null: 3028B, 0B (rfc9332).
+        /// The coupled law and the ramp mark or drop a packet only if both queues together hold at least this many
+        /// bytes besides the packet. 3028B are two frames of 1514 bytes. Null: 3028B, 0B (rfc9332).
         least_backlog: Option<Bytes> = None => Bytes(if p.variant == Linux { 2 * FRAME } else { 0 }),
-        /// Bits of the ECN field that send a packet to L: 1 selects ECT(1) and CE, 2 selects ECT(0) and CE, 3 selects
-        /// all but Not-ECT.
+        /// Selects the packets that go to L by their ECN field. 1: ECT(1) and CE. 2: ECT(0) and CE. 3: all except
+        /// Not-ECT.
         ecn_mask: u8 = 1,
         /// Code points (DSCPs, 0 to 63) whose packets go to L regardless of their ECN field. Code point 45 is
         /// non-queue-building (NQB) traffic.
         l_dscp: Vec<u8> = Vec::new(),
-        /// Exempts packets that are in L only because of their code point (`l_dscp`) from marks and early drops, like
-        /// packets of class 2 in Linux's dualpi2. If false, these packets are treated like other packets of L (linux)
-        /// or like packets of C (rfc9332). Needs `l_dscp`.
+        /// If true, packets that are in L only because of their code point (`l_dscp`) are neither marked nor dropped
+        /// early, like packets of class 2 in Linux's dualpi2. If false, they are treated like other packets of L
+        /// (linux) or like packets of C (rfc9332). True needs `l_dscp`.
         l_dscp_exempt: bool = false,
         /// Splits packets of several segments (`tcp.NAME.tso`) on arrival. If false, such a packet stays whole in its
         /// queue.

@@ -36,30 +36,30 @@ const MOST_QUEUES: u64 = 1 << 20;
 pub enum ClassifierSpec {
     /// A hash of header fields selects one of `queues` queues.
     Hash(HashParams),
-    /// A hash chooses a group. A flow takes the first unused queue in the group, and keeps this queue while the flow is
-    /// active.
+    /// A hash selects a group of queues. A flow takes the first unused queue of the group, and keeps it while the flow
+    /// is active.
     SerialSearch(SerialSearchParams),
     /// Every flow has a queue of its own.
     Isolated(IsolatedParams),
-    /// The queues are bands, selected by type of service, code point, protocol, ports or addresses (tc prio). Use it
-    /// with the scheduler `strict_priority`.
+    /// Each queue is a priority band. The type of service, code point, protocol, ports or addresses of a packet select
+    /// its band (tc prio). Use this classifier with the scheduler `strict_priority`.
     Prio(PrioParams),
 }
 
 units::word_or_table!(ClassifierSpec);
 
 params! {
-    /// Parameters of plain hashing: a packet's queue is selected by a hash of its header fields and of a random number,
-    /// the salt.
+    /// Parameters of plain hashing. A hash of a packet's header fields and of a random number, the salt, selects the
+    /// packet's queue.
     pub struct HashParams {
         /// Number of queues.
         queues: u32 = 1024,
         /// Header fields whose hash selects a packet's queue.
         key: HashKey = HashKey::FiveTuple,
-        /// Time between changes of the hash's salt; null: never. After a change, a flow keeps its queue while it has
-        /// packets there. Its next packet after that is hashed with the new salt.
+        /// Time between changes of the hash's salt. After a change, a flow keeps its queue until all of its queued
+        /// packets have left. Its next packet is hashed with the new salt. Null: never.
         perturb: Option<Duration> = None,
-        /// Reserves the last queue for UDP datagrams. The hash distributes all other packets over the other queues.
+        /// Reserves the last queue for UDP packets. The hash distributes all other packets over the other queues.
         datagrams_apart: bool = false,
     }
 }
@@ -72,12 +72,12 @@ pub enum WhenFull {
     First,
     /// The queue of the group with the fewest bytes.
     LeastLoaded,
-    /// A queue of the group that is selected by further bits of the hash, as in CAKE.
+    /// The queue of the group that further bits of the hash select, as in CAKE.
     Hashed,
 }
 
 params! {
-    /// Parameters of hashing with serial search: a hash assigns each flow to a group of queues, and a new flow takes
+    /// Parameters of hashing with serial search. A hash assigns each flow to a group of queues, and a new flow takes
     /// the first unused queue of its group.
     pub struct SerialSearchParams {
         /// Number of groups of queues. A hash assigns each flow to a group.
@@ -86,8 +86,8 @@ params! {
         ways: u32 = 4,
         /// The queue that a new flow shares if all queues of its group are in use. ARRIS 2013 does not specify this queue.
         when_full: WhenFull = WhenFull::First,
-        /// Time for which a flow keeps its queue after its last packet has left. With 0s, a queue is free for another
-        /// flow at once, so fewer flows have to share a queue. ARRIS 2013 does not specify this time.
+        /// Time for which a flow keeps its queue after its last packet has left. With 0s, the queue is free for another
+        /// flow at once, so that flows share queues less often. ARRIS 2013 does not specify this time.
         timeout: Duration = Duration::ZERO,
         /// Header fields whose hash selects a flow's group.
         key: HashKey = HashKey::FiveTuple,
@@ -97,8 +97,8 @@ params! {
 params! {
     /// Parameters of perfect isolation: each flow has a queue of its own.
     pub struct IsolatedParams {
-        /// Code points (`app.NAME.dscp`, 0 to 63) whose flows do not have a queue of their own. For each code point in
-        /// the list, all flows with this code point share one queue.
+        /// Code points (DSCPs, set by `app.NAME.dscp`, 0 to 63) whose flows do not have queues of their own. All flows
+        /// with the same listed code point share one queue.
         shared_dscp: Vec<u8> = Vec::new(),
     }
 }

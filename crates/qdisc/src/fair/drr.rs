@@ -15,18 +15,19 @@ use crate::declared::params;
 use units::{Bytes, Limit};
 
 params! {
-    /// Parameters of DRR. The defaults are ns-2's, except that of `key`: ns-2 hashes node addresses.
+    /// Parameters of DRR. A hash assigns each flow to one of the queues, which send in turn. The defaults are those of
+    /// ns-2, except the default of `key`: ns-2 hashes node addresses.
     pub struct DrrParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Bytes(Bytes(25_000)),
         /// Number of queues.
         queues: u32 = 10,
-        /// Bytes that a queue may send in one turn. Unused bytes are added to its next turn, so a packet larger than
-        /// the quantum waits for several turns.
+        /// Bytes that a queue may send in one turn. Bytes that it does not use are added to its next turn. So a packet
+        /// that is larger than the quantum waits for several turns.
         quantum: Bytes = Bytes(250),
         /// Header fields whose hash selects a packet's queue.
         key: HashKey = HashKey::FiveTuple,
-        /// The packets that are dropped when all queues together reach `limit`.
+        /// The rule that selects the packets to drop when all queues together reach `limit`.
         overflow: Overflow = Overflow::Longest(Longest::default()),
         /// The AQM of each queue: the name of a law, such as "codel"; a table with its parameters, such as
         /// `{ codel = {..} }`; or "none".

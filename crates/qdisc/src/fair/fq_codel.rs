@@ -30,16 +30,17 @@ use crate::law::codel::{CodelParams, Variant};
 use units::{Bytes, Duration, Limit};
 
 params! {
-    /// Parameters of fq_codel, with tc's names and defaults. `law_sees`, `overflow_counts` and `variant` are not in tc.
+    /// Parameters of fq_codel, with tc's names and defaults. Each queue is managed by CoDel. tc does not have
+    /// `law_sees`, `overflow_counts` and `variant`.
     pub struct FqCodelParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(10_240),
         /// Number of queues.
         flows: u32 = 1024,
-        /// CoDel's acceptable standing delay.
+        /// Queueing delay that CoDel accepts.
         target: Duration = Duration::from_millis(5),
-        /// CoDel's interval: time for which the delay must stay above `target` before the first drop; roughly the
-        /// longest expected round-trip time.
+        /// CoDel's interval: time for which the delay must stay above `target` before the first drop. Set it to about
+        /// the longest round-trip time that you expect.
         interval: Duration = Duration::from_millis(100),
         /// Bytes that a queue may send in one turn.
         quantum: Bytes = Bytes(1514),
@@ -47,21 +48,22 @@ params! {
         ecn: bool = true,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Packets to which `ce_threshold` applies, as "VALUE/MASK"; null: all packets. A packet is selected if its TOS
-        /// byte (DSCP and ECN), limited to the bits of MASK, equals VALUE. "0x1/0x3" selects ECT(1), the packets of L4S
-        /// flows.
+        /// Packets to which `ce_threshold` applies, as "VALUE/MASK". A packet is selected if (TOS AND MASK) = VALUE,
+        /// where TOS is the byte of the IP header that holds DSCP and ECN field. "0x1/0x3" selects ECT(1) packets,
+        /// which L4S flows send. Null: all packets.
         ce_threshold_selector: Option<Selector> = None,
         /// Maximum length of all queues together in bytes, in addition to `limit`.
         memory_limit: Bytes = Bytes(32 << 20),
-        /// Maximum number of packets dropped at once when a limit is reached.
+        /// Maximum number of packets that are dropped at once, from the head of the longest queue, when a limit is
+        /// reached.
         drop_batch: u32 = 64,
-        /// Published version of CoDel. The versions differ mainly in the value of count: the time between drops is
-        /// `interval` / sqrt(count). The discipline `codel` explains cycles and count.
+        /// Published version of CoDel. The versions differ mainly in count, the number that determines how often CoDel
+        /// drops. The discipline `codel` explains count, cycles and `interval`.
         variant: Variant = Variant::Rfc8289,
-        /// The backlog that CoDel takes into account: CoDel drops nothing while this backlog is at most one packet.
+        /// The backlog that CoDel uses for one of its rules: it drops nothing while this backlog is at most one packet.
         law_sees: LawSees = LawSees::Total,
-        /// Also increments CoDel's count, and with it the drop rate, when a packet is dropped because a limit was
-        /// reached, as in Linux.
+        /// Increments CoDel's count also when a packet is dropped because a limit was reached, as in Linux. CoDel then
+        /// drops more often.
         overflow_counts: bool = true,
     }
 }

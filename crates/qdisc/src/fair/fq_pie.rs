@@ -20,8 +20,8 @@ use crate::law::pie::{PieParams, PieVariant};
 use units::{Bytes, Limit};
 
 params! {
-    /// Parameters of fq_pie, with tc's names and defaults. `drop_batch` is not in tc, because Linux drops the arrival
-    /// when `limit` is reached. Some keys of `pie` are not in tc either.
+    /// Parameters of fq_pie, with tc's names and defaults. Each queue is managed by PIE. tc does not have `drop_batch`:
+    /// when `limit` is reached, Linux drops the arrival. tc does not have all keys of `pie` either.
     pub struct FqPieParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(10_240),
@@ -29,12 +29,13 @@ params! {
         flows: u32 = 1024,
         /// Bytes that a queue may send in one turn.
         quantum: Bytes = Bytes(1514),
-        /// Maximum length of all queues together in bytes, in addition to `limit`. No effect if the variant of `pie` is
-        /// linux: Linux counts the packets that arrive beyond this limit, but drops none.
+        /// Maximum length of all queues together in bytes, in addition to `limit`. It has no effect if `pie` has the
+        /// variant linux: Linux counts the packets beyond this limit, but does not drop them.
         memory_limit: Bytes = Bytes(32 << 20),
-        /// Maximum number of packets dropped at once, from the head of the longest queue, when a limit is reached.
+        /// Maximum number of packets that are dropped at once, from the head of the longest queue, when a limit is
+        /// reached.
         drop_batch: u32 = 64,
-        /// Parameters of PIE, with the same keys as the discipline `pie`. The `limit` among them applies to each queue.
+        /// Parameters of PIE, with the same keys as the discipline `pie`. Its `limit` applies to each queue.
         pie: PieParams = PieParams::default(),
     }
 }

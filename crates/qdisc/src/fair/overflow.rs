@@ -26,12 +26,13 @@ use units::{Problem, ensure};
 pub enum Overflow {
     /// The arrival is dropped.
     Tail,
-    /// Packets of the longest queue are dropped until the arrival fits. The arrival counts as part of its queue. The
-    /// keyword alone compares queues by bytes, and drops from the head.
+    /// Packets of the longest queue are dropped until the arrival fits. The arrival counts as part of its queue. If
+    /// only the keyword is given, queues are compared by bytes, and packets are dropped from the head.
     Longest(Longest),
-    /// ns-2's SFQ. Let n be the number of packets in the arrival's queue, and f the number that still fit within
-    /// `limit`. The arrival is dropped if n >= f / 2, or if f < `queues` and n > `limit` / `queues`; quotients are
-    /// rounded down. Needs a limit in packets and a fixed number of queues.
+    /// The rule of ns-2's SFQ. Let n be the number of packets in the arrival's queue, and f the number of packets for
+    /// which `limit` still has room. The arrival is dropped if n >= f / 2. It is also dropped if f < `queues` and n >
+    /// `limit` / `queues`. Quotients are rounded down. The rule needs a limit in packets and a fixed number of queues,
+    /// so it is not valid for `perfect`.
     Ns2Sfq,
 }
 
@@ -64,27 +65,26 @@ pub enum Tie {
     /// The queue with the lowest number.
     Lowest,
     /// The queue whose length changed last, which is often the queue of the arriving packet. There is one exception, as
-    /// in Linux's sfq: if lengths are compared in packets and every queue holds just one packet, packets are dropped
+    /// in Linux's sfq: if lengths are compared in packets and no queue holds more than one packet, a packet is dropped
     /// from the queue whose turn is next.
     Latest,
 }
 
 params! {
     /// Parameters of the overflow rule that drops packets of the longest queue. The rule applies when all queues
-    /// together reach the limit.
+    /// together reach their limit.
     #[derive(Copy, Eq)]
     pub struct Longest {
         /// The unit in which the lengths of queues are compared.
         by: Measure = Measure::Bytes,
-        /// The end of the queue from which packets are dropped. If queues have a limit of their own, this key also
-        /// applies to a queue that reaches it: with `head`, the queue drops its oldest packets; with `tail`, it drops
-        /// the arriving packet.
+        /// The end of the queue from which packets are dropped. This key also applies to a queue that reaches a limit
+        /// of its own, if queues have one. With `head`, this queue drops its oldest packets; with `tail`, it drops the
+        /// arriving packet.
         from: End = End::Head,
         /// The queue from which packets are dropped if several queues are the longest.
         tie: Tie = Tie::Lowest,
-        /// Maximum number of packets that are dropped from the longest queue at once (a batch). After a batch, the
-        /// lengths of the queues are compared again. A batch also ends when half of the queue's bytes have been
-        /// dropped.
+        /// Maximum number of packets that are dropped from the longest queue in one batch. A batch also ends when half
+        /// of the queue's bytes have been dropped. After each batch, the lengths of the queues are compared again.
         batch: u32 = 1,
     }
 }

@@ -12,17 +12,18 @@ use units::{Bytes, Limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LawSees {
-    /// The backlog of the packet's own queue (as in the text of RFC 8290, and in fq_pie).
+    /// The backlog of the packet's own queue, as in the text of RFC 8290, and in fq_pie.
     Own,
-    /// The backlog of all queues together, even if the packet is the last of its own queue (Linux fq_codel).
+    /// The backlog of all queues together, even if the packet is the last one of its own queue. Linux's fq_codel does
+    /// this.
     Total,
-    /// The backlog of all queues together, but zero for the last packet of a queue, so that CoDel never drops it (ns-2
-    /// SFQ-CoDel).
+    /// The backlog of all queues together, but zero for the last packet of a queue. So CoDel never drops this packet.
+    /// ns-2's SFQ-CoDel does this.
     TotalUnlessLast,
 }
 
 params! {
-    /// Parameters of a discipline that you compose from four parts: a classifier, a scheduler, a law and an overflow
+    /// Parameters of a discipline that you compose of four parts: a classifier, a scheduler, a law and an overflow
     /// rule.
     pub struct FairParams {
         /// Maximum length of all queues together.
@@ -31,17 +32,17 @@ params! {
         memory_limit: Option<Bytes> = None,
         /// Maximum length of each queue; null: the law's `limit`, if it has one.
         queue_limit: Option<Limit> = None,
-        /// Assignment of packets to queues.
+        /// The classifier, which assigns packets to queues.
         classifier: ClassifierSpec = ClassifierSpec::Hash(HashParams::default()),
-        /// The order in which queues are served.
+        /// The scheduler, which determines the order in which queues send.
         scheduler: SchedulerSpec = SchedulerSpec::PacketRoundRobin,
         /// The AQM of each queue: the name of a law, such as "codel"; a table with its parameters, such as
         /// `{ codel = {..} }`; or "none".
         law: LawSpec = LawSpec::None,
-        /// The backlog that a queue's law takes into account. CoDel, for example, drops nothing while this backlog is
-        /// at most `max_packet`.
+        /// The backlog that a queue's law uses. CoDel, for example, drops nothing while this backlog is at most
+        /// `max_packet`.
         law_sees: LawSees = LawSees::Own,
-        /// The packets that are dropped when all queues together reach `limit` or `memory_limit`.
+        /// The rule that selects the packets to drop when all queues together reach `limit` or `memory_limit`.
         overflow: Overflow = Overflow::Tail,
     }
 }

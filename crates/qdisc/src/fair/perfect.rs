@@ -22,13 +22,13 @@ params! {
     pub struct PerfectParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
-        /// Code points (`app.NAME.dscp`, 0 to 63) whose flows do not have a queue of their own. For each code point in
-        /// the list, all flows with this code point share one queue.
+        /// Code points (DSCPs, set by `app.NAME.dscp`, 0 to 63) whose flows do not have queues of their own. All flows
+        /// with the same listed code point share one queue.
         shared_dscp: Vec<u8> = Vec::new(),
         /// Bytes that a queue may send in one turn; null: one packet per turn.
         quantum: Option<Bytes> = None,
-        /// The packets that are dropped when all queues together reach `limit`. ARRIS 2013 states no rule; `tail` is
-        /// closest to its words.
+        /// The rule that selects the packets to drop when all queues together reach `limit`. ARRIS 2013 states no rule;
+        /// `tail` is closest to its words.
         overflow: Overflow = Overflow::Tail,
         /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
         /// `{ lred = {..} }`; or "none".

@@ -35,16 +35,16 @@ const LEAST_QUANTUM: u64 = 64;
 pub enum SchedulerSpec {
     /// One packet from each queue in turn.
     PacketRoundRobin,
-    /// One packet per turn; queues that have just become active go before the others (SFQ-CoDel).
+    /// One packet per turn. Queues that have just become active are served before the others (SFQ-CoDel).
     NewFirst,
-    /// About `quantum` bytes per turn: the last packet of a turn may exceed the quantum; the queue's next turn is
+    /// About `quantum` bytes per turn. The last packet of a turn may exceed the quantum; the queue's next turn is then
     /// shorter by the excess (Linux SFQ).
     ByteRoundRobin(Quantum),
     /// Deficit round robin: at most `quantum` bytes per turn, plus the unused bytes of earlier turns.
     Drr(Quantum),
-    /// DRR++ as in fq_codel: newly active queues go before the others, for one quantum.
+    /// DRR++ as in fq_codel: a queue that has just become active is served before the others, for one quantum.
     DrrPlusPlus(Quantum),
-    /// Always serves the first band that has packets; later bands may starve (tc prio). Needs `classifier = "prio"`.
+    /// Always serves the first band that has packets, so later bands may starve (tc prio). Needs `classifier = "prio"`.
     StrictPriority,
 }
 

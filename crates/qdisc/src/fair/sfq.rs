@@ -32,18 +32,21 @@ use units::{Bytes, Duration, Limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SfqVariant {
-    /// The original (McKenney 1990): packet round robin, drops from the longest queue in bytes.
+    /// The original (McKenney 1990): queues take turns packet by packet. On overflow, packets of the longest queue, in
+    /// bytes, are dropped.
     Mckenney,
-    /// ns-2: 16 queues, chosen by addresses only; its own overflow rule.
+    /// ns-2: 16 queues, chosen by a hash of the addresses only. It has an overflow rule of its own (ns2_sfq).
     Ns2,
-    /// Linux sch_sfq: byte round robin, drops from the longest queue in packets.
+    /// Linux sch_sfq: each queue may send `quantum` bytes per turn. On overflow, packets of the longest queue, in
+    /// packets, are dropped.
     Linux,
 }
 
 params! {
-    /// Parameters of SFQ. Some defaults depend on `variant`.
+    /// Parameters of SFQ. Some defaults depend on `variant`. A hash assigns each flow to one of the queues, which send
+    /// in turn.
     pub struct SfqParams as p {
-        /// Published version. The defaults of some parameters depend on it.
+        /// Published version of the algorithm. The defaults of some parameters depend on it.
         variant: SfqVariant = Mckenney,
         /// Maximum length of all queues together; null: 128p, 40p (ns2), 127p (linux).
         limit: Option<Limit> = None => Limit::Packets(match p.variant {
@@ -59,15 +62,17 @@ params! {
         },
         /// Header fields whose hash selects a packet's queue; null: five_tuple, addresses (ns2).
         key: Option<HashKey> = None => if p.variant == Ns2 { HashKey::Addresses } else { HashKey::FiveTuple },
-        /// Time between changes of the hash's salt, a random number; null: never. After a change, a flow keeps its
-        /// queue while it has packets there. Its next packet after that is hashed with the new salt.
+        /// Time between changes of the hash's salt, a random number that changes the result of the hash. After a
+        /// change, a flow keeps its queue until all of its queued packets have left. Its next packet is hashed with the
+        /// new salt. Null: never.
         perturb: Option<Duration> = None,
         /// Bytes that a queue may send in one turn; null: one packet per turn, 1514B (linux).
         quantum: Option<Bytes> = None,
         /// Maximum length of each queue; null: no such limit, 127p (linux).
         queue_limit: Option<Limit> = None,
-        /// The packets that are dropped when all queues together reach `limit`; null: `{ longest = { from = "tail" }
-        /// }`, ns2_sfq (ns2), `{ longest = { by = "packets", from = "tail", tie = "latest" } }` (linux).
+        /// The rule that selects the packets to drop when all queues together reach `limit`. Null:
+        /// `{ longest = { from = "tail" } }`, ns2_sfq (ns2),
+        /// `{ longest = { by = "packets", from = "tail", tie = "latest" } }` (linux).
         overflow: Option<Overflow> = None => match p.variant {
             Mckenney => longest(Measure::Bytes, Tie::Lowest),
             Ns2 => Overflow::Ns2Sfq,

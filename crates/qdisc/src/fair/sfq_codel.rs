@@ -21,26 +21,27 @@ use crate::law::codel::{CodelParams, Variant};
 use units::{Bytes, Duration, Limit};
 
 params! {
-    /// Parameters of SFQ-CoDel, whose queues are called bins. The defaults of bins and CoDel are ns-2's; the limit of
-    /// 1000 packets is from tc-codel(8).
+    /// Parameters of SFQ-CoDel. Its queues are called bins, and each bin is managed by CoDel. The default of `limit` is
+    /// from tc-codel(8); all other defaults are ns-2's.
     pub struct SfqCodelParams {
         /// Maximum length of all bins together.
         limit: Limit = Limit::Packets(1000),
         /// Number of bins.
         queues: u32 = 1024,
-        /// Bytes that a bin may send in one turn; null: one packet per turn, ns-2's default.
+        /// Bytes that a bin may send in one turn; null: one packet per turn, as in ns-2.
         quantum: Option<Bytes> = None,
-        /// CoDel's acceptable standing delay.
+        /// Queueing delay that CoDel accepts.
         target: Duration = Duration::from_millis(5),
-        /// CoDel's interval: time for which the delay must stay above `target` before the first drop; roughly the
-        /// longest expected round-trip time.
+        /// CoDel's interval: time for which the delay must stay above `target` before the first drop. Set it to about
+        /// the longest round-trip time that you expect.
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false,
-        /// Published version of CoDel. The versions differ mainly in the value of count: the time between drops is
-        /// `interval` / sqrt(count). The discipline `codel` explains cycles and count.
+        /// Published version of CoDel. The versions differ mainly in count, the number that determines how often CoDel
+        /// drops. The discipline `codel` explains count, cycles and `interval`.
         variant: Variant = Variant::Draft01,
-        /// Puts all UDP flows into one separate bin. ns-2's `isolate_` does this for constant-rate packets.
+        /// Puts all UDP flows into one bin, which no other flow uses. ns-2's `isolate_` does this for packets of
+        /// constant-rate traffic.
         isolate_cbr: bool = false,
     }
 }

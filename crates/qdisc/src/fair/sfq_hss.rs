@@ -17,8 +17,9 @@ use crate::declared::params;
 use units::{Duration, Limit};
 
 params! {
-    /// Parameters of SFQ with hashing and serial search. The defaults are those of ARRIS 2013, except those of
-    /// `when_full`, `timeout` and `overflow`, which ARRIS 2013 does not specify.
+    /// Parameters of SFQ with hashing and serial search. A hash assigns each flow to a group of queues, and a new flow
+    /// takes the first unused queue of its group. The defaults are those of ARRIS 2013, except those of `when_full`,
+    /// `timeout` and `overflow`, which ARRIS 2013 does not specify.
     pub struct SfqHssParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),
@@ -28,11 +29,11 @@ params! {
         ways: u32 = 4,
         /// The queue that a new flow shares if all queues of its group are in use.
         when_full: WhenFull = WhenFull::First,
-        /// Time for which a flow keeps its queue after its last packet has left. With 0s, a queue is free for another
-        /// flow at once, so fewer flows have to share a queue.
+        /// Time for which a flow keeps its queue after its last packet has left. With 0s, the queue is free for another
+        /// flow at once, so that flows share queues less often.
         timeout: Duration = Duration::ZERO,
-        /// The packets that are dropped when all queues together reach `limit`. ARRIS 2013 states no rule; `tail` is
-        /// closest to its words.
+        /// The rule that selects the packets to drop when all queues together reach `limit`. ARRIS 2013 states no rule;
+        /// `tail` is closest to its words.
         overflow: Overflow = Overflow::Tail,
         /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
         /// `{ lred = {..} }`; or "none".

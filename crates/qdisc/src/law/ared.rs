@@ -30,24 +30,26 @@ const BAND: (f64, f64) = (0.4, 0.6);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Adaptation {
-    /// Floyd, Gummadi & Shenker 2001: the average has a target band, 40 % to 60 % of the way from `min` to `max`. Above
-    /// the band, each adaptation adds 0.01 or max_p / 4 to max_p, whichever is less; below it, max_p is multiplied by
-    /// `beta`.
+    /// Floyd, Gummadi & Shenker 2001. The average has a target band, from 40 % to 60 % of the way from `min` to `max`.
+    /// Above the band, each adaptation adds 0.01 or max_p / 4 to max_p, whichever is less. Below the band, it
+    /// multiplies max_p by `beta`.
     Floyd2001,
-    /// Feng, Kandlur, Saha & Shin 1999: divides max_p by 3 each time the average falls below the lower threshold, and
-    /// doubles it each time the average rises above the upper threshold.
+    /// Feng, Kandlur, Saha & Shin 1999. Each time the average falls below `min`, max_p is divided by 3. Each time the
+    /// average rises above `max`, max_p is doubled.
     Feng1999,
 }
 
 params! {
-    /// Parameters of Adaptive RED, which is ns-2's gentle RED with a max_p that follows the load. max_p is the drop
-    /// probability at the upper threshold. Where Floyd, Gummadi & Shenker 2001 gives no default, the default is ns-2's.
+    /// Parameters of Adaptive RED. It is the gentle RED of ns-2 (see the discipline `red`), except that max_p, the drop
+    /// probability at `max`, follows the load. The defaults are those of Floyd, Gummadi & Shenker 2001 or, where this
+    /// paper gives none, ns-2's.
     pub struct AredParams {
         /// The rule that adapts max_p.
         adaptation: Adaptation = Adaptation::Floyd2001,
-        /// Maximum length of the queue, as in droptail; null: 1000p.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
+        /// discipline, whose queues share one limit.
         limit: Option<Limit> = None,
-        /// Average queue length at which early drops begin; null: the larger of 5 × `avpkt` and what the link sends in
+        /// Average queue length at which early drops begin. Null: the larger of 5 × `avpkt` and what the link sends in
         /// half of `target`, in bytes.
         min: Option<Limit> = None,
         /// Average queue length at which the drop probability is max_p. From there, the probability rises to 1 at 2 ×
@@ -57,29 +59,31 @@ params! {
         target: Duration = Duration::from_millis(5),
         /// Initial max_p.
         probability: Prob = Prob::constant(0.1),
-        /// w, the weight of a sample in the average queue length; null: derived from the link's rate by `auto_weight`.
+        /// w, the weight of a new sample in the average queue length. Null: derived from the link's rate by
+        /// `auto_weight`.
         weight: Option<f64> = None,
-        /// How `weight` (w) is derived from the link's rate.
+        /// Rule that derives `weight` (w) from the link's rate.
         auto_weight: AutoWeight = AutoWeight::OneSecond,
         /// Mean packet size.
         avpkt: Bytes = Bytes(500),
-        /// Spacing of drops: the formula for p_a, the drop probability of a packet. In the formula, p is the ramp's
-        /// probability at the current average (p_b), and count is the number of packets since the last drop.
+        /// Spacing of drops: the formula for p_a, the probability with which a packet is dropped. In the formula, p is
+        /// the ramp's probability at the current average, and count is the number of packets since the last drop.
         spacing: Spacing = Spacing::Wait,
         /// Effect of a packet's size on its drop probability.
         byte_mode: ByteMode = ByteMode::Counted,
-        /// floyd2001: time between adaptations of max_p.
+        /// If `adaptation` is floyd2001: time between adaptations of max_p.
         interval: Duration = Duration::from_millis(500),
         /// Upper bound of max_p.
         top: Prob = Prob::constant(0.5),
         /// Lower bound of max_p.
         bottom: Prob = Prob::constant(0.01),
-        /// floyd2001: factor by which each adaptation multiplies max_p while the average is below its target band.
+        /// If `adaptation` is floyd2001: factor by which each adaptation multiplies max_p while the average is below
+        /// its target band.
         beta: Prob = Prob::constant(0.9),
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops even ECN-capable packets while the average is at or above 2 × `max`. If false, `ecn` also marks these
-        /// packets.
+        /// Treatment of ECN-capable packets while the average is at or above 2 × `max`. If true, they are dropped even
+        /// if `ecn` is true. If false, they are marked if `ecn` is true.
         harddrop: bool = true,
     }
 }

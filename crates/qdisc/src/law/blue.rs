@@ -17,13 +17,15 @@ use packet::{Ecn, MarkReason, PacketMeta, Reading};
 use units::{Duration, Limit, Prob, Problem, Rng, Time, ensure};
 
 params! {
-    /// Parameters of BLUE. It drops or marks arrivals at random, all with the same probability, which starts at 0.
+    /// Parameters of BLUE. It drops or marks each arrival with a probability that starts at 0. The probability rises
+    /// when the queue overflows, and falls when the link is idle.
     pub struct BlueParams {
-        /// Maximum length of the queue, as in droptail; null: 1000p.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
+        /// discipline, whose queues share one limit.
         limit: Option<Limit> = None,
         /// d1, the increase of the probability when the queue overflows.
         increment: Prob = Prob::constant(0.02),
-        /// d2, the decrease of the probability when the link finds no packet to send; usually much smaller than
+        /// d2, the decrease of the probability when the link finds no packet to send. It is usually much smaller than
         /// `increment`.
         decrement: Prob = Prob::constant(0.002),
         /// Minimum time between two changes of the probability.

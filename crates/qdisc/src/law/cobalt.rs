@@ -34,21 +34,21 @@ use units::{Duration, Limit, Prob, Problem, Rng, Time, positive};
 
 params! {
     /// Parameters of COBALT, which combines CoDel with BLUE. BLUE drops packets at random, to limit flows that do not
-    /// respond to CoDel: BLUE's drop probability rises when the queue overflows, and falls when the queue is empty. The
+    /// respond to CoDel. Its drop probability rises when the queue overflows, and falls when the queue is empty. The
     /// defaults are CAKE's.
     pub struct CobaltParams {
-        /// Maximum length of the queue, as in droptail; null: 1000p.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
+        /// discipline, whose queues share one limit.
         limit: Option<Limit> = None,
-        /// Acceptable standing delay.
+        /// Queueing delay that COBALT accepts.
         target: Duration = Duration::from_millis(5),
-        /// Time for which the delay may stay above `target` before the first drop; roughly the longest expected
-        /// round-trip time.
+        /// The time between CoDel's drops is `interval` / sqrt(count), where count is a number that grows by 1 with
+        /// each drop. Set `interval` to about the longest round-trip time that you expect.
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them. This applies to CoDel only; BLUE always drops.
         ecn: bool = false,
-        /// Applies when the delay rises above `target` for the first time. True: CoDel waits for `interval` before the
-        /// first drop, as it does later whenever its count is 1 (ns-3). False: it drops the second packet above
-        /// `target` (CAKE).
+        /// Wait before the first drop when the delay rises above `target` for the first time. If true, CoDel waits for
+        /// `interval` (ns-3). If false, it drops the second packet whose delay is above `target` (CAKE).
         first_interval: bool = false,
         /// Increase of BLUE's drop probability when the queue overflows, by default 1/256. The probability changes at
         /// most once per `target`.
@@ -56,15 +56,15 @@ params! {
         /// Decrease of BLUE's drop probability when the queue is empty, by default 1/4096. The probability changes at
         /// most once per `target`.
         p_dec: Prob = Prob::constant(1.0 / 4096.0),
-        /// Sojourn time above which BLUE's drop probability increases even if the queue does not overflow; ns-3 uses
-        /// 400ms. Null: never, as in CAKE.
+        /// Sojourn time above which BLUE's drop probability rises even if the queue does not overflow. ns-3 uses 400ms.
+        /// Null: never, as in CAKE.
         blue_threshold: Option<Duration> = None,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Used only with the schedulers `drr_plus_plus` and `new_first`, which serve new queues first. If false, an
-        /// empty queue becomes new when a packet joins it. If true, as in CAKE, it becomes new only if CoDel's count
-        /// and BLUE's drop probability have fallen to 0; otherwise, it joins the old queues and, with `drr_plus_plus`,
-        /// keeps its remaining credit.
+        /// Selects when an empty queue that receives a packet counts as new. Used only with the schedulers
+        /// `drr_plus_plus` and `new_first`, which serve new queues before old ones. If false, the queue always counts
+        /// as new. If true (CAKE), it counts as new only if CoDel's count and BLUE's drop probability have fallen to 0.
+        /// Otherwise, it counts as old and, with `drr_plus_plus`, keeps its remaining credit.
         holds_queue: bool = false,
     }
 }

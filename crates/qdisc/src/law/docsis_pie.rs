@@ -43,10 +43,10 @@ const LATENCY_HIGH: Duration = Duration::from_millis(200);
 const TARGET_BUFFER: Limit = Limit::Time(Duration::from_millis(100));
 
 params! {
-    /// Parameters of DOCSIS-PIE. The defaults are those of RFC 8034.
+    /// Parameters of DOCSIS-PIE. The defaults are those of RFC 8034, as are the names A, B and the names in capitals.
     pub struct DocsisPieParams {
-        /// BUFFER_SIZE, the Target Buffer of the service flow; null: 100ms at the sustained rate. The law becomes active when a
-        /// third of the buffer is filled.
+        /// BUFFER_SIZE: the Target Buffer of the service flow. PIE becomes active when a third of the buffer is filled.
+        /// Null: 100ms at the sustained rate.
         limit: Option<Limit> = None,
         /// LATENCY_TARGET, the target delay.
         target: Duration = Duration::from_millis(10),
@@ -58,13 +58,13 @@ params! {
         /// B, the proportional gain, in 1/s: each update adds B × (delay - delay at the last update), scaled as in RFC
         /// 8034.
         beta: f64 = 2.5,
-        /// MAX_BURST: after the first drop, nothing more is dropped for this time, so that a burst can pass. This applies
-        /// to the first drop after PIE has become active, or after the queue was quiet (two successive delays below half
-        /// of `target`, and a probability of 0).
+        /// MAX_BURST: time after the first drop during which nothing more is dropped early, so that a burst can pass. A
+        /// drop is the first if it follows a quiet time (see `burst_reset_timeout`), or the time at which PIE became
+        /// active.
         max_burst: Duration = Duration::from_millis(142),
-        /// BURST_RESET_TIMEOUT: when the queue has been quiet for longer than this time, PIE becomes inactive: it drops
-        /// nothing early until a third of the buffer is filled again. The queue is quiet while two successive delays
-        /// are below half of `target` and the probability is 0.
+        /// BURST_RESET_TIMEOUT: after a quiet time longer than this, PIE becomes inactive. It then drops nothing early
+        /// until a third of the buffer is filled again. The queue is quiet while two successive delays are below half
+        /// of `target` and the probability is 0.
         burst_reset_timeout: Duration = Duration::from_secs(1),
     }
 }

@@ -91,17 +91,17 @@ pub(crate) fn weight(name: &str, w: f64) -> Result<(), Problem> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleDecay {
-    /// avg <- (1 - w)^m avg, where m is the length of the idle period in units of `packet_time`, not rounded. The
-    /// period begins when the last packet begins to leave the queue (Floyd & Jacobson).
+    /// avg <- (1 - w)^m avg, where m is the length of the idle period in units of `packet_time`, not rounded. The idle
+    /// period begins when the last packet leaves the queue (Floyd & Jacobson).
     Decay,
     /// Like `decay`, but m is rounded down, and the idle period begins when the link polls the queue and finds it
     /// empty. The arriving packet then adds a sample of 0, so avg is multiplied by 1 - w once more (ns-2, ALTQ).
     DecayAndSample,
     /// Linux: the idle period begins when the link polls the queue and finds it empty. The average then falls by
-    /// factors of 2, as in the kernel, much more slowly than with `decay`. In tc-red(8)'s example (`avpkt` 1000,
-    /// `bandwidth` 10mbit, w 1/32), half of the average is left after an idle period of 17 to 819 ms, and a quarter
-    /// after a longer one of up to 1.2 s. Under a shaper that never polls an empty queue (HTB), the average does not
-    /// decay: it changes only when an arrival adds a sample.
+    /// factors of 2, as in the kernel, and much more slowly than with `decay`. An example is the one in tc-red(8)
+    /// (`avpkt` 1000, `bandwidth` 10mbit, w 1/32): half of the average is left after an idle period of 17 to 819 ms,
+    /// and a quarter after 0.82 to 1.2 s. A shaper that never polls an empty queue, such as HTB, starts no idle period.
+    /// The average then changes only when an arrival adds a sample.
     DecayOnceAsked,
 }
 
@@ -259,17 +259,20 @@ impl Ramp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spacing {
-    /// p_a = p: the gap between drops is geometric with mean 1/p.
+    /// p_a = p. The gap, which is the number of packets from one drop to the next, is geometrically distributed with
+    /// mean 1/p.
     Geometric,
-    /// p_a = p / (1 - count p): the gap is uniform on 1 ... 1/p (Floyd & Jacobson, method 2).
+    /// p_a = p / (1 - count p). The gap between drops is uniformly distributed on 1 ... 1/p (Floyd & Jacobson, method
+    /// 2).
     Uniform,
-    /// p_a = p / (2 - count p): the gap is uniform on 1 ... 2/p - 1 (ALTQ).
+    /// p_a = p / (2 - count p). The gap between drops is uniformly distributed on 1 ... 2/p - 1 (ALTQ).
     Stretched,
-    /// Like `stretched`, but p_a = 0 while count p < 1: the gap is uniform on 1/p ... 2/p - 1 (ns-2 `wait_`).
+    /// Like `stretched`, but p_a = 0 while count p < 1. The gap between drops is uniformly distributed on 1/p ... 2/p -
+    /// 1 (ns-2 `wait_`).
     Wait,
-    /// One draw u from [0, 1) for each gap; the gap ends when count p >= u (Linux). At a constant p, the gap is uniform
-    /// on 1 ... 1/p, as with `uniform`. If p changes, the new p applies to the whole gap, including packets already
-    /// counted.
+    /// One random number u from [0, 1) is drawn for each gap between drops. The gap ends when count p >= u (Linux). At
+    /// a constant p, the gap is uniformly distributed on 1 ... 1/p, as with `uniform`. If p changes, the new p applies
+    /// to the whole gap, including packets already counted.
     OneDraw,
 }
 
@@ -314,11 +317,11 @@ impl Spacing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ByteMode {
-    /// Packet mode: the probability does not depend on a packet's size.
+    /// Packet mode: the probability does not depend on the packet's size.
     Off,
-    /// The ramp's probability, p_b, is multiplied by size / `avpkt` before `spacing` is applied (Floyd & Jacobson).
+    /// The ramp's probability p is multiplied by size / `avpkt` before `spacing` is applied (Floyd & Jacobson).
     Scaled,
-    /// Each packet adds size / `avpkt` to count instead of 1, and p_a, the result of `spacing`, is multiplied by size /
+    /// Each packet adds size / `avpkt` to count instead of 1. The result of `spacing`, p_a, is multiplied by size /
     /// `avpkt` (ns-2 `bytes_`).
     Counted,
 }

@@ -32,18 +32,19 @@ pub trait LawFactory: Send + Sync {
     fn copy(&self) -> Arc<dyn LawFactory>;
 }
 
-/// A law of your own, written as a Python class, and its parameters. All keys that are not listed here are parameters
-/// of the law and have the same names as in the law's class.
+/// A law of your own, written as a Python class, and its parameters. A key that is not listed here is a parameter of
+/// the law, with the name that it has in the law's class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ForeignParams {
-    /// The class of the law: "FILE.py:CLASS", with the file's path relative to the scenario's folder, or the NAME of a
-    /// class passed to `bloatlab.run(scenario, laws={NAME: CLASS})`.
+    /// The class of the law. It is either "FILE.py:CLASS", with a path relative to the scenario's folder, or the NAME
+    /// of a class that is passed to `bloatlab.run(scenario, laws={NAME: CLASS})`.
     pub law: String,
-    /// Maximum length of the queue, as in droptail; null: 1000p; in a fair discipline, none (its queues share one limit).
+    /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
+    /// discipline, whose queues share one limit.
     pub limit: Option<Limit>,
-    /// Text of each source file, keyed by path. Filled in when the scenario is read, so that a result contains the code
-    /// that produced it.
+    /// Text of each source file, by path. bloatlab sets this key when it reads the scenario, so that a result contains
+    /// the code that produced it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub source: BTreeMap<String, String>,
     /// The law's own parameters.

@@ -35,15 +35,17 @@ const LONGEST_STEP: Duration = Duration(100_000_000);
 /// The curves of Figure 10.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Curve {
-    /// RED's ramp over the queue length: 0 at `min_th`, `p_max` at `max_th`, 1 above. The thresholds are in packets or
-    /// bytes.
+    /// RED's ramp over the queue length: the probability is 0 below `min_th`, rises linearly to `p_max` at `max_th`,
+    /// and is 1 above. The thresholds are in packets or bytes.
     #[serde(rename = "10a")]
     A10,
-    /// RED's ramp over the sojourn time: 0 at `min_th`, `p_max` at `max_th`, 1 above. The thresholds are times.
+    /// RED's ramp over the sojourn time: the probability is 0 below `min_th`, rises linearly to `p_max` at `max_th`,
+    /// and is 1 above. The thresholds are times.
     #[serde(rename = "10b")]
     B10,
-    /// A step to `p_min` at `min_th`, then a ramp to `p_max` at `max_th`, and `p_max` above. The thresholds are
-    /// packets, bytes or times. The simulations of ARRIS 2013 use this curve.
+    /// A step and a ramp: the probability is 0 below `min_th`, jumps to `p_min` there, rises linearly to `p_max` at
+    /// `max_th`, and stays at `p_max` above. The thresholds are packets, bytes or times. The simulations of ARRIS 2013
+    /// use this curve.
     #[serde(rename = "10c")]
     C10,
 }
@@ -60,7 +62,7 @@ pub struct LredProfile {
     #[serde(default)]
     pub precedence: Option<u8>,
     /// MINth: delay or queue length below which the drop probability is 0. It must have the same unit (time, packets or
-    /// bytes) as the key `min_th` of `lred` itself.
+    /// bytes) as the key `min_th` of `lred`.
     pub min_th: Limit,
     /// MAXth: delay or queue length at which the drop probability reaches `p_max`. It has the same unit as `min_th`.
     pub max_th: Limit,
@@ -71,11 +73,14 @@ pub struct LredProfile {
 }
 
 params! {
-    /// Parameters of LRED. The defaults are those of ARRIS 2013 Figure 11.
+    /// Parameters of LRED. It drops packets from the head of the queue, with a probability that depends on the delay or
+    /// on the queue length. The defaults are those of ARRIS 2013 Figure 11.
     pub struct LredParams {
-        /// Maximum length of the queue, as in droptail; null: 1000p.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
+        /// discipline, whose queues share one limit.
         limit: Option<Limit> = None,
-        /// Curve of ARRIS 2013 Figure 10: the drop probability as a function of the sojourn time or the queue length.
+        /// The drop probability as a function of the sojourn time or the queue length. The three curves are those of
+        /// ARRIS 2013 Figure 10.
         curve: Curve = Curve::C10,
         /// MINth: delay or queue length below which the curve's probability is 0. If it is a time, it is compared with
         /// the sojourn time of the packet at the head. If it is in packets or bytes, it is compared with the queue
@@ -84,21 +89,21 @@ params! {
         /// MAXth: delay or queue length at which the curve's probability reaches `p_max`. It has the same unit as
         /// `min_th`.
         max_th: Limit = Limit::Time(Duration::from_millis(400)),
-        /// Pmin, the drop probability at `min_th`. It has an effect only if `curve` of `lred` is 10c.
+        /// Pmin, the drop probability at `min_th`. It has an effect only if `curve` is 10c.
         p_min: Prob = Prob::constant(0.01),
         /// Pmax, the drop probability at `max_th`. Figures 10a and 10b of ARRIS 2013 call it Pa.
         p_max: Prob = Prob::constant(0.05),
-        /// Weight of the newest sample in the average to which the curve is applied. Each packet at the head gives one
-        /// sample. With 1, there is no averaging.
+        /// The curve is applied to a moving average of the delay or queue length, and each packet at the head gives a
+        /// sample. This is the weight of the newest sample. With 1, there is no averaging.
         weight: f64 = 1.0,
-        /// Gain in 1/s, from 0 to 1, of an integral term that is added to the curve's probability. With 0, as in ARRIS
-        /// 2013, there is no such term. With a gain above 0, the law also holds the delay or the queue length near
-        /// `min_th`, which is then its target.
+        /// Gain in 1/s, from 0 to 1, of an integral term that is added to the curve's probability. With a gain above 0,
+        /// `min_th` is also a target: the term grows while the delay or queue length is above `min_th`, and shrinks
+        /// while it is below. With 0, as in ARRIS 2013, there is no such term.
         integral: f64 = 0.0,
-        /// The delay compared with `min_th` and `max_th`, if these are times.
+        /// The delay that is compared with `min_th` and `max_th`, if these are times.
         sojourn: Sojourn = Sojourn::Queue,
-        /// Latency-based WRED: thresholds and probabilities for packets with a given DSCP or precedence. Not valid with an
-        /// integral term.
+        /// Latency-based WRED: thresholds and probabilities for packets with a given DSCP or precedence. Not valid if
+        /// `integral` is above 0.
         profiles: Vec<LredProfile> = Vec::new(),
     }
 }

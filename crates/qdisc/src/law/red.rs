@@ -35,17 +35,18 @@ const NS2_LEAST_MIN: f64 = 5.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RedVariant {
-    /// Floyd & Jacobson 1993: thresholds 5 and 15 packets, w 0.002, probability 1/50, uniform gaps, packet mode.
+    /// Floyd & Jacobson 1993: thresholds of 5 and 15 packets, w 0.002, `probability` 1/50, `spacing` uniform, packet
+    /// mode.
     Floyd93,
-    /// ns-2.35: the gentle ramp, spacing `wait`, byte mode, probability 1/10, limit 50 packets. The thresholds and the
-    /// weight are derived from the link's rate.
+    /// ns-2.35: gentle, `spacing` wait, `byte_mode` counted, `probability` 1/10, `limit` 50 packets. The thresholds and
+    /// the weight are derived from the link's rate.
     Ns2,
-    /// ALTQ as in MMCN 1999: limit 60 packets, thresholds 15 and 30, w 0.002, probability 1/10, packet mode, not gentle.
-    /// (ALTQ's own thresholds are 5 and 15.)
+    /// ALTQ as in MMCN 1999: `limit` 60 packets, thresholds of 15 and 30 packets, w 0.002, `probability` 1/10, packet
+    /// mode, not gentle. (ALTQ's own thresholds are 5 and 15 packets.)
     Altq,
-    /// Linux: one draw per gap. Idle times are counted from the time at which the link found the queue empty. If `ecn`
-    /// is set, ECN-capable packets are marked even above `max`. The defaults are those of tc-red(8): `max` is a quarter
-    /// of `limit`, `min` a third of `max`, `burst` (2 `min` + `max`) / (3 `avpkt`), `probability` 0.02.
+    /// Linux: `spacing` one_draw. Idle periods begin when the link finds the queue empty. If `ecn` is true, ECN-capable
+    /// packets are marked even above `max`. The defaults are those of tc-red(8): `max` is a quarter of `limit`, `min` a
+    /// third of `max`, `burst` (2 `min` + `max`) / (3 `avpkt`), `probability` 0.02.
     Linux,
 }
 
@@ -62,44 +63,48 @@ pub enum AutoWeight {
 }
 
 params! {
-    /// Parameters of RED. Some defaults depend on `variant`.
+    /// Parameters of RED. Some defaults depend on `variant`. RED computes a moving average of the queue length. Below
+    /// `min`, it drops nothing. From `min` to `max`, the drop probability rises linearly from 0 to `probability`: this
+    /// is the ramp. From `max` on, RED drops every packet, unless `gentle` is true.
     pub struct RedParams as p {
-        /// Published version. The defaults of some parameters depend on it.
+        /// Published version of the algorithm. The defaults of some parameters depend on it.
         variant: RedVariant = Floyd93,
-        /// Maximum length of the queue, as in droptail; null: 1000p (floyd93, linux), 50p (ns2), 60p (altq).
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p (floyd93, linux), 50p
+        /// (ns2), 60p (altq); none as the law of a fair discipline, whose queues share one limit.
         limit: Option<Limit> = None,
         /// Average queue length at which early drops begin: packets, bytes or time at the link's rate. The average is
         /// in packets if the thresholds are in packets, otherwise in bytes. Null: 5p (floyd93); 15p (altq); the larger
         /// of 5 × `avpkt` and what the link sends in 2.5 ms, in bytes (ns2); a third of `max` (linux).
         min: Option<Limit> = None,
-        /// Average queue length at and above which every packet is dropped. With `gentle`, the second ramp begins here
-        /// instead. Null: 15p (floyd93); 30p (altq); 3 × `min` (ns2, and linux if `min` is given); a quarter of `limit`
-        /// (linux if `min` is not given).
+        /// Average queue length at and above which every packet is dropped. With `gentle`, a second ramp begins here
+        /// instead, and every packet is dropped from 2 × `max` on. Null: 15p (floyd93); 30p (altq); 3 × `min` (ns2, and
+        /// linux if `min` is given); a quarter of `limit` (linux if `min` is not given).
         max: Option<Limit> = None,
         /// max_p, the drop probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
         probability: Option<Prob> = None => Prob::constant(if matches!(p.variant, Floyd93 | Linux) { 0.02 } else { 0.1 }),
-        /// w, the weight of a sample in the average queue length; null: computed from `burst`; without a `burst`, from
-        /// the link's rate by the rule `auto_weight`; without both, 0.002.
+        /// w, the weight of a new sample in the average queue length. Null: computed from `burst`; without a `burst`,
+        /// from the link's rate by the rule `auto_weight`; without both, 0.002.
         weight: Option<f64> = None,
-        /// Size, in packets, of a burst that an empty queue accepts without drops. If `weight` (w) is not given, it is
-        /// computed from this number as in tc: w is the largest power of 1/2 with `burst + 1 - min / avpkt <= (1 - (1 -
-        /// w)^burst) / w`. Null: none (floyd93, ns2, altq), (2 × `min` + `max`) / 3 in packets (linux).
+        /// Number of packets in a burst that an empty queue accepts without early drops. If `weight` (w) is not given,
+        /// w is computed from `burst` as in tc: w is the largest power of 1/2 with
+        /// `burst + 1 - min / avpkt <= (1 - (1 - w)^burst) / w`. Null: none (floyd93, ns2, altq), (2 × `min` + `max`) /
+        /// 3 in packets (linux).
         burst: Option<u32> = None,
-        /// How `weight` (w) is derived from the link's rate; null: none (floyd93, altq, linux), ten_rtts (ns2). Has no
-        /// effect if `weight` or `burst` is given, or with variant linux, which always has a `burst`.
+        /// Rule that derives `weight` (w) from the link's rate. It has no effect if `weight` or `burst` is given. The
+        /// variant linux always has a `burst`. Null: none (floyd93, altq, linux), ten_rtts (ns2).
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
-        /// Mean packet size, from which idle times, `byte_mode` and computed thresholds are derived; null: 1000B, 500B
-        /// (ns2).
+        /// Mean packet size. It is used for idle periods, for `byte_mode` and for thresholds that are computed. Null:
+        /// 1000B, 500B (ns2).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Ns2 { 500 } else { 1000 }),
-        /// Transmission time of a typical packet, the unit in which idle times are counted; null: the time of `avpkt`
-        /// at `bandwidth`, or at the link's rate if `bandwidth` is null; 800us, the time of 1000 bytes at 10 Mbit/s
-        /// (altq, if `bandwidth` is null).
+        /// Transmission time of a typical packet, the unit in which idle periods are measured. Null: the time of
+        /// `avpkt` at `bandwidth`, or at the link's rate if `bandwidth` is not given; 800us, the time of 1000 bytes at
+        /// 10 Mbit/s (altq, if `bandwidth` is not given).
         packet_time: Option<Duration> = None,
-        /// Rate from which `packet_time` is computed, as in tc (whose default is 10mbit); null: the link's rate, none
-        /// (altq).
+        /// Rate from which `packet_time` is computed, as in tc, where the default is 10mbit. Null: the link's rate,
+        /// none (altq).
         bandwidth: Option<BitRate> = None,
-        /// Spacing of drops: the formula for p_a, the drop probability of a packet. In the formula, p is the ramp's
-        /// probability at the current average (p_b), and count is the number of packets since the last drop. Null:
+        /// Spacing of drops: the formula for p_a, the probability with which a packet is dropped. In the formula, p is
+        /// the ramp's probability at the current average, and count is the number of packets since the last drop. Null:
         /// uniform (floyd93), wait (ns2), stretched (altq), one_draw (linux).
         spacing: Option<Spacing> = None => match p.variant {
             Floyd93 => Spacing::Uniform,
@@ -109,25 +114,27 @@ params! {
         },
         /// Effect of a packet's size on its drop probability; null: off (floyd93, altq, linux), counted (ns2).
         byte_mode: Option<ByteMode> = None => if p.variant == Ns2 { ByteMode::Counted } else { ByteMode::Off },
-        /// Change of the average during an idle period; null: decay (floyd93), decay_once_asked (linux), decay_and_sample (ns2,
-        /// altq).
+        /// How the average changes during an idle period, in which the queue is empty. Null: decay (floyd93),
+        /// decay_once_asked (linux), decay_and_sample (ns2, altq).
         idle: Option<IdleDecay> = None => match p.variant {
             Floyd93 => IdleDecay::Decay,
             Linux => IdleDecay::DecayOnceAsked,
             Ns2 | Altq => IdleDecay::DecayAndSample,
         },
-        /// True if the probability rises from `probability` at `max` to 1 at 2 × `max`; if false, it is 1 from `max`
-        /// on. Null: false, true (ns2).
+        /// If true, the drop probability rises from `probability` at `max` to 1 at 2 × `max`. If false, it is 1 from
+        /// `max` on. Null: false, true (ns2).
         gentle: Option<bool> = None => p.variant == Ns2,
-        /// An arrival that finds at most this many packets in the queue is not dropped by RED, whatever the average. 0
+        /// RED does not drop an arrival that finds at most this many packets in the queue, whatever the average. 0
         /// turns this rule off, even for an empty queue. Null: 0 (floyd93, linux), 1 (ns2, altq).
         min_queue: Option<u32> = None => u32::from(matches!(p.variant, Ns2 | Altq)),
-        /// When the average has risen to `min`, the first packet is never dropped early; null: true, false (floyd93).
+        /// If true, the first packet after the average has risen to `min` is never dropped early. Null: true, false
+        /// (floyd93).
         first_passes: Option<bool> = None => p.variant != Floyd93,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops even ECN-capable packets while the average is at or above `max` (with `gentle`, 2 × `max`). If false,
-        /// `ecn` also marks these packets. Null: false (floyd93, linux), true (ns2, altq).
+        /// Treatment of ECN-capable packets while the average is at or above `max` (with `gentle`: 2 × `max`). If true,
+        /// they are dropped even if `ecn` is true. If false, they are marked if `ecn` is true. Null: false (floyd93,
+        /// linux), true (ns2, altq).
         harddrop: Option<bool> = None => matches!(p.variant, Ns2 | Altq),
     }
 }

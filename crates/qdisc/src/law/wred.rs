@@ -50,12 +50,11 @@ pub struct Profile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rio {
-    /// DSCPs whose packets are "in", that is, within the rate that the sender has contracted for.
+    /// DSCPs of the packets that are "in". These packets are within the rate that the sender has contracted for.
     pub in_dscp: Vec<u8>,
-    /// Ramp for in-packets. The average queue length that it uses counts only the in-packets in the queue (or their
-    /// bytes).
+    /// Ramp for in-packets. It uses the average number of in-packets in the queue (or of their bytes).
     pub r#in: RampParams,
-    /// Ramp for out-packets. The average queue length that it uses counts all packets in the queue (or their bytes).
+    /// Ramp for out-packets. It uses the average number of all packets in the queue (or of their bytes).
     pub out: RampParams,
 }
 
@@ -72,36 +71,40 @@ pub struct RampParams {
 }
 
 params! {
-    /// Parameters of WRED. The defaults are Cisco's.
+    /// Parameters of WRED, which is RED with different thresholds for different DSCPs or precedences. The precedence is
+    /// the upper three bits of the DSCP. Without `rio`, all packets share one average queue length. The defaults are
+    /// Cisco's.
     pub struct WredParams {
-        /// Maximum length of the queue, as in droptail; null: 1000p.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
+        /// discipline, whose queues share one limit.
         limit: Option<Limit> = None,
         /// Upper threshold for packets without an entry in `profiles`: the average queue length at and above which all
-        /// of them are dropped. Their early drops begin at `ladder_max` × (9 + precedence) / 18, rounded down, so they
-        /// begin later for a higher precedence. Precedence is the upper three bits of the DSCP.
+        /// of these packets are dropped. Their early drops begin at `ladder_max` × (9 + precedence) / 18, rounded down.
+        /// With the default, this is 20 packets for precedence 0 and 35 packets for precedence 7.
         ladder_max: Limit = Limit::Packets(40),
         /// max_p, the drop probability just below the upper threshold, for packets without an entry in `profiles`.
         /// Cisco writes this default as a mark probability denominator of 10.
         probability: Prob = Prob::constant(0.1),
-        /// w, the weight of a sample in the average queue length: 2^-n for Cisco's exponent n, whose default is 9.
+        /// w, the weight of a new sample in the average queue length. It is 2^-n, where n is Cisco's exponent; Cisco's
+        /// default for n is 9.
         weight: f64 = 1.0 / 512.0,
         /// Thresholds for packets with a given DSCP or precedence. They replace the thresholds that follow from
-        /// `ladder_max`, and must have its unit (packets, bytes or time).
+        /// `ladder_max`. They must have the same unit as `ladder_max`: packets, bytes or time.
         profiles: Vec<Profile> = Vec::new(),
-        /// RIO (RED with In and Out): one ramp for packets whose DSCP is listed in `in_dscp`, and one for all others.
-        /// With RIO, `ladder_max` and `probability` are not used, and `profiles` is refused. Null: off.
+        /// RIO (RED with In and Out): one ramp for packets whose DSCP is listed in `in_dscp`, and one for all other
+        /// packets. With RIO, `ladder_max` and `probability` are not used, and `profiles` is refused. Null: off.
         rio: Option<Rio> = None,
-        /// Mean packet size, for idle times and `byte_mode`.
+        /// Mean packet size. It is used for idle periods and for `byte_mode`.
         avpkt: Bytes = Bytes(1000),
-        /// Spacing of drops: the formula for p_a, the drop probability of a packet. In the formula, p is the ramp's
-        /// probability at the current average (p_b), and count is the number of packets since the last drop.
+        /// Spacing of drops: the formula for p_a, the probability with which a packet is dropped. In the formula, p is
+        /// the ramp's probability at the current average, and count is the number of packets since the last drop.
         spacing: Spacing = Spacing::Uniform,
         /// Effect of a packet's size on its drop probability.
         byte_mode: ByteMode = ByteMode::Off,
         /// Marks ECN-capable packets instead of dropping them early.
         ecn: bool = false,
-        /// Drops even ECN-capable packets while the average is at or above their upper threshold. If false, `ecn` also
-        /// marks these packets.
+        /// Treatment of ECN-capable packets while the average is at or above their upper threshold. If true, they are
+        /// dropped even if `ecn` is true. If false, they are marked if `ecn` is true.
         harddrop: bool = true,
     }
 }

@@ -33,11 +33,11 @@ params! {
         limit: Limit = Limit::Packets(1000),
         /// Stores one packet less than `limit` (one byte less if `limit` is in bytes or time), like ns-2's DropTail.
         ns2_off_by_one: bool = false,
-        /// Drops packets from the head to make room, instead of dropping the arrival.
+        /// Drops the oldest packets to make room for an arrival, instead of dropping the arrival.
         drop_head: bool = false,
         /// Maximum number of consecutive TCP segments that `limit` counts as one packet, 1 (off) to 45. A Linux queue
-        /// counts in this way if the sender uses segmentation offload. The segments must belong to one flow and have
-        /// the same size. A value above 1 needs a `limit` in packets.
+        /// counts in this way if the sender uses segmentation offload. Segments are counted together only if they
+        /// belong to one flow and have the same size. A value above 1 needs a `limit` in packets.
         super_segment: u8 = 1,
     }
 }

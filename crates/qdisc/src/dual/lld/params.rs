@@ -15,64 +15,64 @@ const LONGEST: Duration = Duration(65_535_000);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayEstimate {
-    /// The time that the queued bytes take at MAX_RATE, which is the Maximum Sustained Rate of the aggregate or of the
-    /// Low Latency service flow, whichever is lower. Used in a CMTS, and in modems before 2023.
+    /// The time that the queued bytes take at MAX_RATE. MAX_RATE is the Maximum Sustained Rate of the aggregate or of
+    /// the Low Latency service flow, whichever is lower. A CMTS uses this estimate, as did modems before 2023.
     Bytes,
-    /// The delay of a virtual queue that drains at MAX_RATE. This delay does not include the time that bytes wait only
-    /// because the modem must request grants from the CMTS.
+    /// The delay of a virtual queue that is emptied at MAX_RATE. Unlike the real delay, it does not include the time
+    /// for which bytes wait only because the modem must request grants from the CMTS.
     VirtualQueue,
 }
 
 params! {
-    /// Parameters of the two coupled queues of Low Latency DOCSIS. The aggregate is the Classic and the Low Latency
-    /// service flow together. Names in capitals are those of the DOCSIS specification. The rates come from the modem or
-    /// shaper behind the queues.
+    /// Parameters of the two coupled queues of Low Latency DOCSIS, the Classic queue and the Low Latency queue. Each
+    /// queue belongs to a service flow, and both service flows together are the aggregate. Names in capitals are those
+    /// of the DOCSIS specification. The rates come from the modem or shaper behind the queues.
     pub struct DocsisLldParams {
         /// Code points (DSCPs, 0 to 63) whose packets go to the Low Latency queue regardless of their ECN field. Code
         /// point 45 is non-queue-building (NQB) traffic; operators often add 46 (EF).
         l_dscp: Vec<u8> = vec![45],
-        /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. On a slow link, MAXTH is
-        /// raised so that the ramp of marks (`lg_range`) does not begin below the transmission time of two 2000-byte
-        /// packets. The raised ramp begins at 65.535ms at most.
+        /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. Below MAXTH, the marking
+        /// probability follows a ramp (`lg_range`). On a slow link, MAXTH is raised: the ramp never begins below the
+        /// transmission time of two 2000-byte packets. The raised ramp begins at 65.535ms at most.
         max_th: Duration = Duration::from_micros(1000),
-        /// LG_RANGE: the ramp of marks begins 2^lg_range ns below MAXTH (`max_th`); 19 gives 0.52 ms.
+        /// LG_RANGE: the ramp of marking probabilities begins 2^lg_range ns below MAXTH (`max_th`); 19 gives 0.52 ms.
         lg_range: u8 = 19,
-        /// How the Low Latency queue's delay is estimated; null: virtual_queue in a modem (which must request grants),
+        /// How the Low Latency queue's delay is estimated. Null: virtual_queue in a modem (which must request grants),
         /// otherwise bytes.
         delay_estimate: Option<DelayEstimate> = None,
-        /// k: packets of the Low Latency queue are marked with a probability of at least k times the square root of the Classic
-        /// queue's drop probability.
+        /// Coupling factor k: packets of the Low Latency queue are marked with at least k times the square root of the
+        /// Classic queue's drop probability.
         coupling_factor: f64 = 2.0,
         /// Buffer of the Low Latency queue; null: 10ms at the aggregate's sustained rate, at least 40000B.
         l_limit: Option<Limit> = None,
         /// Share of the Low Latency queue while both queues have packets, in 256ths. The estimate of the Classic
-        /// queue's delay assumes that the Low Latency queue takes at most this share. The two queues are also served by
-        /// this share, except in a DOCSIS 3.1 modem or CMTS, which has its own `scheduling_weight`.
+        /// queue's delay assumes that the Low Latency queue takes at most this share. This share also divides the link
+        /// between the queues, except in a DOCSIS 3.1 modem or CMTS, which has its own `scheduling_weight`.
         scheduling_weight: u8 = 230,
-        /// Queue protection: while the Low Latency queue is long, packets of the flows that make it long go to the Classic
-        /// queue.
+        /// Turns on queue protection. While the delay of the Low Latency queue is long, queue protection moves packets
+        /// to the Classic queue. It moves packets of the flows that cause the delay.
         queue_protection: bool = true,
-        /// CRITICALqL: while the Low Latency queue's delay is at most this, queue protection moves no packet to the
-        /// Classic queue; null: MAXTH, including the raise on a slow link (`max_th`).
+        /// CRITICALqL: while the Low Latency queue's delay is at most this time, queue protection moves no packet to
+        /// the Classic queue. Null: MAXTH, including the raise on a slow link (`max_th`).
         critical_ql: Option<Duration> = None,
         /// CRITICALqLSCORE: critical score of a flow. A flow's score is the time after which its congested bytes have
-        /// aged away (see `lg_aging`). A packet of the flow moves to the Classic queue if the queue's delay exceeds
-        /// CRITICALqL, and delay × score exceeds CRITICALqL × CRITICALqLSCORE. So with a longer delay, a lower score is
-        /// enough.
+        /// aged away (see `lg_aging`). A packet of the flow moves to the Classic queue if two conditions hold: the Low
+        /// Latency queue's delay exceeds CRITICALqL, and delay × score exceeds CRITICALqL × CRITICALqLSCORE. So the
+        /// longer the delay, the lower the score that is enough.
         critical_ql_score: Duration = Duration::from_micros(4000),
-        /// LG_AGING: a flow's congested bytes age away at 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s. The
-        /// congested bytes measure how much the flow contributes to the queue: each of its packets adds its size times
-        /// the probability of the ramp of marks.
+        /// LG_AGING: rate at which a flow's congested bytes age away, 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s.
+        /// The congested bytes measure how much the flow contributes to the queue. Each packet of the flow adds its
+        /// size times the marking probability of the ramp.
         lg_aging: u8 = 19,
-        /// BI_SIZE: queue protection keeps the scores of flows in 2^bucket_id_size buckets, one flow in each. Flows
-        /// that find no free bucket share one further bucket.
+        /// BI_SIZE: queue protection keeps the scores of flows in 2^bucket_id_size buckets, with one flow in each
+        /// bucket. Flows that find no free bucket share one additional bucket.
         bucket_id_size: u8 = 5,
-        /// ATTEMPTS: number of buckets in which queue protection looks for room for a flow, 1 to 8. `attempts` ×
-        /// `bucket_id_size` is at most 32.
+        /// ATTEMPTS: number of buckets in which queue protection looks for a place for a flow, 1 to 8. `attempts` ×
+        /// `bucket_id_size` must be at most 32.
         attempts: u8 = 2,
-        /// Parameters of DOCSIS-PIE on the Classic queue. If `limit` is not set, the limit is 100ms at the sustained or
-        /// the peak rate of the Classic service flow, whichever is higher. If this flow has no rates of its own, the
-        /// peak rate of the aggregate is used.
+        /// Parameters of the Classic queue's DOCSIS-PIE, with the same keys as the discipline `docsis_pie`. If `limit`
+        /// is not set, it is 100ms at the sustained or the peak rate of the Classic service flow, whichever is higher.
+        /// If this service flow has no rates of its own, the peak rate of the aggregate is used.
         classic: DocsisPieParams = DocsisPieParams::default(),
     }
 }

@@ -10,23 +10,24 @@ use units::{Bytes, Duration, Limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Variant {
-    /// RFC 8289 (2018): if a new cycle of drops begins within 16 intervals of the last one, count resumes at the number
-    /// of drops in the last cycle minus 1, but at least 1.
+    /// RFC 8289 (2018). If a cycle begins within 16 intervals after the last one, count starts at the number of drops
+    /// in the last cycle minus 1, but at least at 1.
     Rfc8289,
-    /// Like RFC 8289, but 1/sqrt(count) is computed with one 16-bit Newton step, and drops begin only after the end of
-    /// the interval, not exactly at its end. A packet that both CoDel and `ce_threshold` mark counts as two marks.
+    /// Like `rfc8289`, with three differences. 1/sqrt(count) is computed with one 16-bit Newton step. At the exact end
+    /// of the interval, no packet is dropped yet. A packet that is marked by CoDel and also because of `ce_threshold`
+    /// counts as two marks.
     Linux,
-    /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel: if drops begin again within 8 intervals, count
-    /// resumes at its last value minus 2. Nothing is dropped while the bytes queued behind the head are at most the
-    /// size of the largest packet so far.
+    /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel. If a cycle begins within 8 intervals after the
+    /// last one, count starts at its last value minus 2. Nothing is dropped while the bytes behind the head of the
+    /// queue are at most the size of the largest packet so far.
     Draft01,
-    /// ns-2's codel.cc, "kmn" revision (2012-2013): like draft01, with two differences. If the delay exceeds the target
-    /// again within 8 intervals, CoDel waits only interval / sqrt(count) before the first drop. A large count resumes
-    /// at 0.9844 times its last value.
+    /// The "kmn" revision of ns-2's codel.cc (2012-2013): like `draft01`, with two differences. If the delay exceeds
+    /// `target` again within 8 intervals after a cycle, CoDel waits only `interval` / sqrt(count) before the first
+    /// drop. If count was above 128, the next cycle starts at 0.9844 times its last value.
     Kmn,
-    /// ACM Queue, May 2012: if drops begin again within one interval, count resumes at its last value minus 2.
-    /// Otherwise, drops begin only after a second interval above target. Nothing is dropped while fewer than 512 bytes
-    /// are queued behind the head.
+    /// ACM Queue, May 2012. If a cycle begins within one interval after the last one, count starts at its last value
+    /// minus 2. Otherwise, the delay must be above `target` for two intervals before the first drop. Nothing is dropped
+    /// while fewer than 512 bytes are queued behind the head.
     AcmQueue,
 }
 
@@ -34,12 +35,12 @@ pub enum Variant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reentry {
-    /// count - lastcount, but at least 1 (RFC 8289, Linux). lastcount is the count at the first drop of the last cycle,
-    /// so the difference is the number of drops in that cycle minus 1.
+    /// count - lastcount, but at least 1 (RFC 8289, Linux). lastcount is the value of count at the first drop of the
+    /// last cycle. So the difference is the number of drops in that cycle minus 1.
     Delta,
-    /// count - 2, but at least 1 (draft-01, ACM Queue).
+    /// count - 2, but at least 1, where count is its value at the end of the last cycle (draft-01, ACM Queue).
     MinusTwo,
-    /// Like `minus_two`, but 0.9844 times count if count - 2 exceeds 126 (ns-2 kmn).
+    /// Like `minus_two`, but 0.9844 times count if count is above 128 (ns-2 kmn).
     MinusTwoOrScaled,
 }
 
@@ -61,8 +62,8 @@ pub enum Entry {
     AtInterval,
     /// At the first packet strictly after the end of `interval` (Linux).
     AfterInterval,
-    /// When the delay has been above `target` for twice `interval` (ACM Queue). Soon after a cycle, one `interval` is
-    /// enough. "Soon" is less than one `interval` after the time for which the next drop of that cycle was scheduled.
+    /// When the delay has been above `target` for two intervals (ACM Queue). Soon after a cycle, one interval is
+    /// enough: less than one interval after the time at which the next drop of that cycle would have been due.
     AtSecondInterval,
 }
 
@@ -70,7 +71,7 @@ pub enum Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InverseSqrt {
-    /// Correctly rounded.
+    /// Computed exactly, then rounded.
     Exact,
     /// One Newton step per change of count, x <- x (3 - count x^2) / 2, stored in 16 bits (Linux).
     Newton16,
@@ -88,46 +89,47 @@ pub enum Sojourn {
 
 params! {
     /// Parameters of CoDel. Some defaults depend on `variant`. CoDel enters its dropping state when the delay has been
-    /// above `target` for `interval`, and leaves it when the delay falls below `target` or the queue is almost empty
-    /// (`max_packet`). In the dropping state, the time between drops is `interval` / sqrt(count), and count grows with
-    /// the drops. A cycle is one stay in the dropping state.
+    /// above `target` for `interval`. It leaves this state when the delay falls below `target`, or when the queue is
+    /// almost empty (`max_packet`). A *cycle* is one stay in the dropping state. During a cycle, the time between drops
+    /// is `interval` / sqrt(count), where count is a number that grows by 1 with each drop (or mark). So the longer the
+    /// delay stays high, the more often CoDel drops.
     #[derive(Copy)]
     pub struct CodelParams as p {
-        /// Maximum length of the queue, as in droptail: arrivals beyond it are dropped. Null: 1000p; in a fair discipline, none
-        /// (its queues share one limit).
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
+        /// discipline, whose queues share one limit.
         limit: Option<Limit> = None,
-        /// Acceptable standing delay.
+        /// Queueing delay that CoDel accepts.
         target: Duration = Duration::from_millis(5),
-        /// Time for which the delay must stay above `target` before the first drop; roughly the longest expected
-        /// round-trip time.
+        /// Time for which the delay must stay above `target` before the first drop. Set it to about the longest
+        /// round-trip time that you expect.
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them.
         ecn: bool = false,
         /// Sojourn time above which every ECN-capable packet is marked; null: off.
         ce_threshold: Option<Duration> = None,
-        /// Packets to which `ce_threshold` applies, as "VALUE/MASK". A packet is selected if its TOS byte (DSCP and
-        /// ECN), limited to the bits of MASK, equals VALUE. "0x1/0x3" selects ECT(1), the packets of L4S flows. Null:
-        /// all packets.
+        /// Packets to which `ce_threshold` applies, as "VALUE/MASK". A packet is selected if (TOS AND MASK) = VALUE,
+        /// where TOS is the byte of the IP header that holds DSCP and ECN field. "0x1/0x3" selects ECT(1) packets,
+        /// which L4S flows send. Null: all packets.
         ce_threshold_selector: Option<Selector> = None,
-        /// The delay compared with `target`.
+        /// The delay that is compared with `target`.
         sojourn: Sojourn = Sojourn::Queue,
-        /// Also increments count when a packet is dropped because a limit was reached, as in Linux's fq_codel.
+        /// Increments count also when a packet is dropped because a limit was reached, as in Linux's fq_codel.
         overflow_counts: bool = false,
-        /// Published version. The defaults of some parameters depend on it.
+        /// Published version of the algorithm. The defaults of some parameters depend on it.
         variant: Variant = Variant::Rfc8289,
-        /// While the backlog is at most this large, nothing is dropped. The packet at the head does not count. Null:
-        /// 1514B; 511B (acm_queue); the largest packet so far or 256B, whichever is larger (draft01, kmn).
+        /// Nothing is dropped while at most this many bytes are queued behind the packet at the head. Null: 1514B; 511B
+        /// (acm_queue); the size of the largest packet so far, but at least 256B (draft01, kmn).
         max_packet: Option<Bytes> = None,
-        /// Count with which a cycle begins if it begins within `window` of the last cycle; null: delta, minus_two
-        /// (draft01, acm_queue), minus_two_or_scaled (kmn).
+        /// Value of count at the start of a cycle that begins within `window` after the last one. Null: delta,
+        /// minus_two (draft01, acm_queue), minus_two_or_scaled (kmn).
         reentry: Option<Reentry> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => Reentry::Delta,
             Variant::Draft01 | Variant::AcmQueue => Reentry::MinusTwo,
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
-        /// Time for which CoDel remembers its count after a cycle, as a number of intervals. This time begins when the
-        /// next drop of that cycle would have been due. A new cycle within this time starts with the count that
-        /// `reentry` specifies, a later one with 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
+        /// Number of intervals for which CoDel remembers count after a cycle. They begin when the next drop of that
+        /// cycle would have been due. A cycle that begins within this time starts with the count that `reentry`
+        /// specifies. A later cycle starts with a count of 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,
             Variant::Draft01 | Variant::Kmn => 8,
@@ -138,17 +140,18 @@ params! {
             Variant::Draft01 | Variant::Kmn => CountStep::IfStillAbove,
             _ => CountStep::WithDrop,
         },
-        /// When the dropping state begins after the delay has risen above `target`; null: at_interval, after_interval
-        /// (linux), at_second_interval (acm_queue).
+        /// The time at which the dropping state begins, once the delay has risen above `target`. Null: at_interval,
+        /// after_interval (linux), at_second_interval (acm_queue).
         entry: Option<Entry> = None => match p.variant {
             Variant::Linux => Entry::AfterInterval,
             Variant::AcmQueue => Entry::AtSecondInterval,
             _ => Entry::AtInterval,
         },
-        /// Shortens the wait before the first drop from `interval` to `interval` / sqrt(count) if the delay exceeds
-        /// `target` again within `window` of the last cycle; null: false, true (kmn).
+        /// Shortens the wait before the first drop of a cycle that begins soon after another. If the delay exceeds
+        /// `target` again within `window`, CoDel waits only `interval` / sqrt(count) instead of `interval`. Null:
+        /// false, true (kmn).
         partial_parole: Option<bool> = None => p.variant == Variant::Kmn,
-        /// Computation of 1/sqrt(count); null: exact, newton16 (linux).
+        /// How 1/sqrt(count) is computed; null: exact, newton16 (linux).
         inverse_sqrt: Option<InverseSqrt> = None => match p.variant {
             Variant::Linux => InverseSqrt::Newton16,
             _ => InverseSqrt::Exact,

@@ -11,19 +11,21 @@ use units::{Bytes, Duration, Limit, Prob};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PieVariant {
-    /// RFC 8033 (2017) without its optional parts: target 15 ms, updates every 15 ms, bursts of 150 ms, the full tuning table.
+    /// RFC 8033 (2017) without its optional parts: `target` 15 ms, updates every 15 ms, bursts of 150 ms, the full
+    /// table of factors (`tuning`).
     Rfc8033,
-    /// Linux sch_pie: like RFC 8033, with these differences. Drops are de-randomised. While there is no delay and
-    /// the queue is empty, each update reduces the probability by 1/64 (RFC 8033: by 2 %, also if packets wait). While
-    /// the delay exceeds 250 ms, each update adds 0.02. The probability is not bounded at 1: after a long overload of a
-    /// slow link, everything is dropped until it is below 1 again. The decision on an arrival uses the current delay.
-    /// `avpkt` is 1514 bytes, and there is no early drop while fewer than 2 × `avpkt` bytes are queued. Departures use
-    /// up the burst allowance, and when the allowance is refilled, the sum of the probabilities (`derandomize`) returns
-    /// to 0.
+    /// Linux sch_pie: like `rfc8033`, with these differences. Drops are de-randomised (`derandomize`). An update
+    /// reduces the probability by 1/64 if there is no delay and the queue is empty; in RFC 8033, it reduces it by 2 %
+    /// if there is no delay, even if packets wait. While the delay exceeds 250 ms, each update adds 0.02 to the
+    /// probability. The probability may exceed 1: after a long overload of a slow link, everything is dropped until the
+    /// probability is below 1 again. Whether an arrival is dropped depends on the current delay (`judged_by`). `avpkt`
+    /// is 1514 bytes, and there is no early drop while fewer than 2 × `avpkt` bytes are queued. Departures use up the
+    /// burst allowance. When the allowance is refilled, the sum of the probabilities (`derandomize`) returns to 0.
     Linux,
-    /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: target 20 ms, updates every 30 ms, bursts
-    /// of 100 ms. The delay is estimated from the departure rate, in cycles of 10 KB. While the delay exceeds 200 ms,
-    /// each update adds 0.02. The tuning table has only two factors, for probabilities below 1 % and below 10 %.
+    /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: `target` 20 ms, updates every 30 ms,
+    /// bursts of 100 ms. The delay is estimated from the departure rate, in cycles of 10 KB. While the delay exceeds
+    /// 200 ms, each update adds 0.02 to the probability. The table of factors (`tuning`) has only two steps, at
+    /// probabilities of 1 % and 10 %.
     Draft2013,
 }
 
@@ -54,7 +56,7 @@ pub enum AllowanceClock {
     /// Each update subtracts `tupdate` (RFC 8033 §4.4).
     Updates,
     /// Each departure subtracts the time since the previous departure (Linux). So an idle time counts only at the next
-    /// departure. With `delay = "departure_rate"`, each completed measuring cycle subtracts its duration.
+    /// departure. With `delay = "departure_rate"`, each completed measuring cycle subtracts its duration instead.
     Departures,
 }
 
@@ -63,25 +65,27 @@ const fn ms(ms: u64) -> Duration {
 }
 
 params! {
-    /// Parameters of PIE. Some defaults depend on `variant`.
+    /// Parameters of PIE. Some defaults depend on `variant`. PIE drops or marks arrivals at random. At regular updates,
+    /// it changes the drop probability so that the delay approaches `target`. Names in capitals are RFC 8033's.
     pub struct PieParams as p {
-        /// Published version. The defaults of some parameters depend on it.
+        /// Published version of the algorithm. The defaults of some parameters depend on it.
         variant: PieVariant = PieVariant::Rfc8033,
-        /// Maximum length of the queue, as in droptail; null: 1000p.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
+        /// discipline, whose queues share one limit.
         limit: Option<Limit> = None,
         /// QDELAY_REF, the target delay; null: 15ms, 20ms (draft2013).
         target: Option<Duration> = None => ms(if p.variant == Draft2013 { 20 } else { 15 }),
         /// T_UPDATE, the time between updates of the probability, at least 100us; null: 15ms, 30ms (draft2013).
         tupdate: Option<Duration> = None => ms(if p.variant == Draft2013 { 30 } else { 15 }),
         /// Integral gain, in 1/s: each update adds `alpha` × (delay - `target`) to the drop probability, scaled by
-        /// `tuning`. tc's unit is 1/16 per second: 0.125 is tc's 2.
+        /// `tuning`. tc counts in units of 1/16 per second, so 0.125 is 2 in tc.
         alpha: f64 = 0.125,
-        /// Proportional gain, in 1/s: each update adds `beta` × (delay - delay at the last update), scaled by `tuning`.
-        /// 1.25 is tc's 20.
+        /// Proportional gain, in 1/s: each update adds `beta` × (delay - delay at the last update) to the drop
+        /// probability, scaled by `tuning`. tc counts in units of 1/16 per second, so 1.25 is 20 in tc.
         beta: f64 = 1.25,
-        /// MAX_BURST: time without early drops, at the start and after a quiet update. An update is quiet if the
-        /// probability is 0, and the delays at this update and the previous one are below half of `target`. Null:
-        /// 150ms, 100ms (draft2013).
+        /// MAX_BURST: time without early drops at the start, and again after each quiet update. An update is quiet if
+        /// the probability is 0, and both the delay and the delay at the previous update are below half of `target`.
+        /// Null: 150ms, 100ms (draft2013).
         max_burst: Option<Duration> = None => ms(if p.variant == Draft2013 { 100 } else { 150 }),
         /// Marks ECN-capable packets instead of dropping them, while the probability is below `mark_ecnth`.
         ecn: bool = false,
@@ -89,20 +93,20 @@ params! {
         mark_ecnth: Prob = Prob::new(0.1).unwrap_or_default(),
         /// Multiplies the drop probability of each packet by the packet's size / `avpkt`.
         bytemode: bool = false,
-        /// MEAN_PKTSIZE, the mean packet size, for `bytemode` and the default of `spared`; null: 1000 bytes, 1514
+        /// MEAN_PKTSIZE: the mean packet size, which `bytemode` and the default of `spared` use. Null: 1000 bytes, 1514
         /// (linux).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Linux { 1514 } else { 1000 }),
         /// While the backlog is at most this many bytes, no arrival is dropped early. Null: 2 × `avpkt`; 2 × `avpkt` - 1
         /// byte (linux).
         spared: Option<Bytes> = None => Bytes(2 * p.avpkt().0 - u64::from(p.variant == Linux)),
-        /// The delay that is compared with half of `target`. While this delay is lower and the probability is below 0.2,
-        /// no arrival is dropped early. Null: last_update, present (linux with `delay = "timestamp"`).
+        /// The delay that can prevent early drops: no arrival is dropped early while this delay is below half of
+        /// `target` and the probability is below 0.2. Null: last_update, present (linux with `delay = "timestamp"`).
         judged_by: Option<JudgedBy> = None => match (p.variant, p.delay()) {
             (Linux, DelayEstimate::Timestamp) => JudgedBy::Present,
             _ => JudgedBy::LastUpdate,
         },
-        /// Events that reduce the burst allowance. The burst allowance is the remaining time without early drops; it
-        /// starts at `max_burst`. Null: updates, departures (linux).
+        /// The events that reduce the burst allowance. The burst allowance is the remaining time without early drops;
+        /// it starts at `max_burst`. Null: updates, departures (linux).
         allowance: Option<AllowanceClock> = None => match p.variant {
             Linux => AllowanceClock::Departures,
             _ => AllowanceClock::Updates,
@@ -112,27 +116,30 @@ params! {
             Draft2013 => DelayEstimate::DepartureRate,
             _ => DelayEstimate::Timestamp,
         },
-        /// If `delay` is departure_rate: number of bytes in a cycle that measures the departure rate, and the minimum
-        /// backlog at which a cycle starts; null: 16384B, 10000B (draft2013).
+        /// Used if `delay` is departure_rate. The rate is measured in cycles, and a cycle ends when this number of
+        /// bytes has left. A cycle starts only while at least this number of bytes is queued. Null: 16384B, 10000B
+        /// (draft2013).
         dq_threshold: Option<Bytes> = None => Bytes(if p.variant == Draft2013 { 10_000 } else { 1 << 14 }),
-        /// If `delay` is departure_rate: weight of the newest measuring cycle in the average time per byte (linux: in the
-        /// average rate); null: 0.25, 0.5 (draft2013), 0.125 (linux). RFC 8033 computes this weight as DQ_THRESHOLD/2^16.
+        /// Used if `delay` is departure_rate: the weight of the newest measuring cycle in the average time per byte
+        /// (linux: in the average rate). RFC 8033 computes this weight as DQ_THRESHOLD/2^16. Null: 0.25, 0.5
+        /// (draft2013), 0.125 (linux).
         dq_weight: Option<f64> = None => match p.variant {
             Draft2013 => 0.5,
             Linux => 0.125,
             Rfc8033 => 0.25,
         },
-        /// De-randomises drops: nothing is dropped while the sum of the probabilities since the last drop is below 0.85, and a
-        /// packet is dropped for certain when the sum reaches 8.5; null: false, true (linux).
+        /// De-randomises drops, so that they are spaced more evenly. The drop probabilities of all arrivals since the
+        /// last drop are added up. While the sum is below 0.85, nothing is dropped early. From a sum of 8.5 on, a
+        /// packet is dropped for certain. Null: false, true (linux).
         derandomize: Option<bool> = None => p.variant == Linux,
-        /// Share of `limit` that the backlog must reach before PIE becomes active (RFC 8033 §5.3: 1/3). A share above 0
-        /// needs an explicit `limit`. With 0, PIE is always active.
+        /// Share of `limit` that the backlog must reach before PIE becomes active; RFC 8033 §5.3 has 1/3. A share above
+        /// 0 needs an explicit `limit`. With 0, PIE is always active.
         activation: Prob = Prob::default(),
-        /// Table of the factors by which the step of the drop probability at an update is multiplied. The factor
-        /// depends on the current probability, so that steps are small while the probability is small. From a
-        /// probability of 0.1 on, a step adds at most 0.02. Null: rfc8033, coarse (draft2013).
+        /// Table of factors. An update multiplies the change of the drop probability by a factor from this table. The
+        /// factor depends on the current probability: a small probability changes in small steps. While the probability
+        /// is 0.1 or more, an update adds at most 0.02 to it. Null: rfc8033, coarse (draft2013).
         tuning: Option<Tuning> = None => if p.variant == Draft2013 { Tuning::Coarse } else { Tuning::Rfc8033 },
-        /// Delay above which each update adds 0.02 to the probability; null: never (rfc8033), 250ms (linux), 200ms
+        /// Delay above which each update adds 0.02 to the drop probability. Null: never (rfc8033), 250ms (linux), 200ms
         /// (draft2013).
         delay_high: Option<Duration> = None,
     }
