@@ -33,8 +33,8 @@ HEAD = f"""\
 """
 
 INTRODUCTION = """\
-A scenario describes a network and the traffic on it, in TOML (or JSON, if the file's name ends in `.json`). A link names
-the nodes at its ends, and applications run on these nodes. You choose the names of links and applications.
+A scenario describes a network and the traffic on it, in TOML (or JSON, if the file's name ends in `.json`). A link leads
+from one node to another, and applications run on nodes. You choose the names of links, nodes and applications.
 
     duration = "60s"
 
@@ -58,14 +58,17 @@ the nodes at its ends, and applications run on these nodes. You choose the names
 
 [examples/](../examples) and the [cookbook](cookbook.md) have more scenarios.
 
-* **Errors.** An unknown key or keyword, or a duration without a unit, is an error. The message names the key, the valid
-  values, and the most similar valid name.
-* **`--set path=value`** replaces or adds a value: `--set link.up.rate=2mbit`,
-  `--set 'link.up.queue={ droptail = { limit = "21p" } }'`. A number in a path is an index into a list, from 0. A name that
-  contains dots needs double quotes.
-* **Editors.** `bloatlab schema > scenario.schema.json` writes a schema for the completion of keys and keywords.
+* **Errors.** An unknown key or keyword, or a duration without a unit, is an error. The error message names the key, the
+  valid values, and the valid name that is most similar.
+* **`--set path=value`**, an option of commands such as `bloatlab run`, replaces or adds a value: `--set link.up.rate=2mbit`,
+  `--set 'link.up.queue={ droptail = { limit = "21p" } }'`. In a path, 0 means the first entry of a list, 1 the second, and so
+  on. A name that contains dots needs double quotes.
+* **Editors.** `bloatlab schema > scenario.schema.json` writes a JSON Schema. With it, an editor can complete keys and
+  keywords.
 
 ## Ways to write a queue
+
+You can write a queue as a keyword, as a table, or in the syntax of tc, the Linux command that sets up queues.
 
 | written | meaning |
 |---|---|
@@ -74,30 +77,33 @@ the nodes at its ends, and applications run on these nodes. You choose the names
 | `queue = "sfq_hss + pie"` | a fair discipline and the law of its queues, the same as `queue.sfq_hss = { law = "pie" }` |
 | `queue = "fq_codel limit 1000p target 5ms ecn"` | in tc's syntax, the same as `queue.fq_codel = { limit = "1000p", target = "5ms", ecn = true }` |
 | `queue = "pfifo limit 417"` | in tc's syntax, the same as `queue.droptail = { limit = "417p" }` |
-| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's syntax; written with keywords, `red` and `sfq` are Linux's versions (`variant = "linux"`) |
-| `queue = "codel target 5ms variant linux"` | in tc's syntax, with a parameter that tc does not have |
-| `queue = "lred limit 100p"` | in tc's syntax, a discipline that tc does not have |
+| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's syntax; here, `red` and `sfq` have the parameter `variant = "linux"` if at least one parameter follows the name |
+| `queue = "codel target 5ms variant linux"` | in tc's syntax, with the parameter `variant`, which tc itself does not have |
+| `queue = "lred limit 100p"` | in tc's syntax, with the discipline `lred`, which tc itself does not have |
 | `queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }` | [your own law](adding-a-law-in-python.md) in Python, with a parameter `target` |
 | `queue.sfq_hss = { law = { python = { law = "mylaw.py:MyLaw" } } }` | the same law in each queue of a fair discipline |
 
-Where a value is a "keyword or table", the keyword means the table with its defaults: `scheduler = "drr"` is
-`scheduler = { drr = {} }`.
+The value of some keys is a "keyword or table". The keyword alone means the table with its defaults: `scheduler = "drr"` is
+the same as `scheduler = { drr = {} }`.
 
-**tc's syntax.** These disciplines of tc have an equivalent: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie,
-sfq, red, cake and dualpi2. Units are tc's: a limit without a unit counts packets (bytes for bfifo and red), and both `kb`
-and `KB` are 1024 bytes. Unlike in tc, a time must have a unit. You can also paste a line of `tc qdisc show`, or a command
-(`tc qdisc replace dev eth0 root codel limit 100`). Conversely, `bloatlab tc FILE` prints the commands for a Linux machine.
+**tc's syntax.** bloatlab has these disciplines of tc: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red,
+cake and dualpi2. Units are tc's: a limit without a unit counts packets (bytes for bfifo and red), and both `kb` and `KB` are
+1024 bytes. Unlike in tc, a time must have a unit. You can also paste a line that `tc qdisc show` printed, or a whole command
+(`tc qdisc replace dev eth0 root codel limit 100`). In the other direction, `bloatlab tc FILE` prints the tc commands that set
+up the queues of the scenario FILE on a Linux machine.
 
 **Strict priority**, as in tc's prio:
 
     queue.fair = { classifier = "prio", scheduler = "strict_priority", queue_limit = "1000p" }
 
-The TOS byte of a packet selects its band: 0, 1 or 2. A packet is sent only while all bands with lower numbers are empty.
-A filter can choose a band by code point, port, protocol or address:
-`classifier.prio.filters = [{ match = { dscp = [46] }, band = 0 }]`.
+The queues of this discipline are the bands 0, 1 and 2. The TOS byte of a packet (the byte of the IP header that holds the
+DSCP) selects its band. A packet is sent only while all bands with lower numbers are empty. Filters can select the band by
+code point (DSCP), port, protocol or address. For filters, write the classifier as a table:
+`classifier = { prio = { filters = [{ match = { dscp = [46] }, band = 0 }] } }`.
 
-**A shared queue.** With the discipline `perfect`, each flow has its own queue. To make the flows of two applications share one, give both
-the same code point: `app.game.dscp = 10` and `app.bulk.dscp = 10` with `queue.perfect = { shared_dscp = [10] }`.
+**A shared queue.** With the discipline `perfect`, each flow has its own queue. To make the flows of two applications share a
+queue, give both applications the same code point, and list it in the queue: `app.game.dscp = 10`, `app.bulk.dscp = 10` and
+`queue.perfect = { shared_dscp = [10] }`.
 """
 
 #: Kinds of values that a key can have.
@@ -116,19 +122,24 @@ UNITS = {
 #: The text below LEAD on a page that has a table with the key `variant`. The value of this key changes the defaults of
 #: other keys. The example in the text is taken from the page.
 BY_VARIANT = (
-    "In the column *default*, a value followed by variants in brackets is the default of those variants; a value "
-    "without brackets is the default of all others. For example, `{usual}, {own} ({variant})` means {own} if `variant` "
-    "is {variant}, otherwise {usual}."
+    "In the column *default*, a value followed by variants in brackets is the default of those variants. A value "
+    "without brackets is the default of all other variants. For example, `{usual}, {own} ({variant})` means {own} if "
+    "`variant` is {variant}, and otherwise {usual}."
 )
 #: Matches a table's row with a default that depends on `variant` and can serve as the example in BY_VARIANT.
 EXAMPLE = re.compile(r"\| (?P<usual>[\w.]+), (?P<own>[\w.]+) \((?P<variant>\w+)\) \|")
 #: The line under the heading of every page.
-LEAD = "[The scenario](../scenario.md) shows how a file is built, and how values and defaults are written."
+LEAD = "[The scenario](../scenario.md) explains how to write a scenario and how to read the tables on this page."
+
+VALUES_NOTE = """\
+Each key of a scenario has a row in a table, either below or on one of the pages that are listed at the end of this page. The
+column *value* of these tables states the kind of value. Most kinds are written like this:
+"""
 
 UNITS_NOTE = """\
 Rates are in bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the same, and `5` is 5 bit/s. Lower-case `mbps`
-and `kbps` are refused, because they mean bytes per second in tc and bits elsewhere. Outside tc's syntax, KB is 1000 bytes,
-and KiB is 1024.
+and `kbps` are refused, because they mean bytes per second in tc and bits per second elsewhere. Outside tc's syntax, KB is
+1000 bytes, and KiB is 1024 bytes.
 
 Some defaults depend on another key, mostly on `variant`, which selects a published version of an algorithm. In the
 column *default*, a value followed by keywords in brackets is the default for these keywords: `15ms, 30ms (draft2013)`
@@ -136,8 +147,8 @@ means 30 ms for the variant `draft2013`, and otherwise 15 ms.
 """
 
 TABLES_NOTE = """\
-The path after each title is the place of the table in a scenario. `NAME` stands for the name of a link, an application or a
-TCP stack, and in `scheduler.NAME` for the name of a scheduler."""
+Each line names a table of keys, and then its path in a scenario. In a path, `NAME` stands for the name of a link, an
+application or a TCP stack, and in `scheduler.NAME` for the name of a scheduler."""
 
 #: The tables on the pages, in page order: each maps the table's name in the schema to its title and its place in a
 #: scenario.
@@ -159,7 +170,7 @@ TABLES = {
     "SerialSearchParams": ("Fair queueing: serial search", "`link.NAME.queue.fair.classifier.serial_search`"),
     "IsolatedParams": ("Fair queueing: isolated", "`link.NAME.queue.fair.classifier.isolated`"),
     "PrioParams": ("Fair queueing: bands", "`link.NAME.queue.fair.classifier.prio`"),
-    "PrioFilter": ("Which packets go to a band", "`filters` of `classifier.prio`, a list"),
+    "PrioFilter": ("Which packets go to a band", "`link.NAME.queue.fair.classifier.prio.filters`, a list"),
     "Quantum": ("Fair queueing: byte schedulers", "`link.NAME.queue.fair.scheduler.NAME`"),
     "Longest": ("Fair queueing: longest queue", "`overflow.longest` of fair, sfq, sfq_hss, perfect and drr"),
     "CbtClass": ("A class of cbt and dcbt", "`link.NAME.queue.cbt.classes`, `link.NAME.queue.dcbt.classes`, lists"),
@@ -298,7 +309,7 @@ def pages(schema: Node) -> dict[str, str]:
         raise Missing(f"the schema has no {', '.join(sorted(gone))}: remove from TABLES in {__file__}")
     if lost := PAGES.keys() - {title for title, _ in places.values()}:
         raise Missing(f"no table is called {', '.join(sorted(lost))}: change PAGES in {__file__}")
-    index = [HEAD, INTRODUCTION, "## Values\n", "| kind | written as |", "|---|---|"]
+    index = [HEAD, INTRODUCTION, "## Values\n", VALUES_NOTE, "| kind | written as |", "|---|---|"]
     index += [f"| {word} | {one_line(defs[name]['description'])} |" for name, word in UNITS.items()]
     index += ["", UNITS_NOTE, "## Top level\n", *table(schema, defs), "", "## All tables", "", TABLES_NOTE]
     found: dict[str, list[str]] = {}
@@ -354,8 +365,10 @@ def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str
         value, meaning = default(node, defs)
         if parts := named_parts(node.get("default")):
             value = ", ".join(f"`{name}`" for name in parts)
-            words.append(f"* `{key}`: the keys of {link(node['items'])}")
-            words += [line for n, text in parts.items() for line in wrapped(f"* `{key}`, default `{n}`: {text}", "  ")]
+            words.append(f"* `{key}`: each entry has the keys of {link(node['items'])}")
+            words += [
+                line for n, text in parts.items() for line in wrapped(f"* `{key}`, the default entry `{n}`: {text}", "  ")
+            ]
         fields = [
             f"`{key}`",
             kind(node, defs),

@@ -20,14 +20,14 @@ pub struct Scenario {
     /// Name of the scenario, which is stored in its results.
     #[serde(default = "default_name")]
     pub name: String,
-    /// Seed of all random streams. Another seed repeats the run with other random numbers.
+    /// Seed of all random numbers. With another seed, the run is repeated with other random numbers.
     #[serde(default = "default_seed")]
     pub seed: u64,
     /// Simulated time.
     pub duration: Duration,
-    /// Width of the interval from which the start of each application is drawn at random; null: depends on the
-    /// traffic of each application. The interval begins at the application's `start`. With `"0s"`, applications start
-    /// exactly at their `start`. This key does not affect applications with their own `start_spread`.
+    /// Width of the interval from which the start of each application is drawn at random; null: depends on the traffic
+    /// of each application. The interval begins at the application's `start`. With `"0s"`, every application starts
+    /// exactly at its `start`. An application with its own `start_spread` ignores this key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// Links, by name. Nodes are not declared: a node exists if a link begins or ends at it.
@@ -35,7 +35,7 @@ pub struct Scenario {
     /// Applications, by name.
     #[serde(default)]
     pub app: BTreeMap<String, App>,
-    /// User-defined TCP stacks, by name. Each consists of a preset and the parameters that differ from it.
+    /// Your own TCP stacks, by name. Each consists of a preset and of the parameters that differ from the preset.
     #[serde(default)]
     pub tcp: BTreeMap<String, Stack>,
     /// Fixed next hops, which override the shortest path. The shortest path is the path with the fewest links. If
@@ -45,20 +45,20 @@ pub struct Scenario {
     /// Measurements to record.
     #[serde(default)]
     pub record: Record,
-    /// Internal state to record over time (docs/traces.md). No other result depends on it.
+    /// Internal state to record over time (docs/traces.md). Recording it does not change any other result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
     /// How to grade the delay that the traffic adds. Default: `scale = "p99"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
-    /// Maximum number of packets in a run. A scenario that may need more is refused before it starts. This check does
-    /// not count the packets of transports that you write yourself (docs/transports.md). Default: 100000000000, some
-    /// hours of computing.
+    /// Maximum number of packets in a run. A scenario that may need more is refused before it starts. Packets of
+    /// transports that you write yourself (docs/transports.md) do not count. Default: 100000000000, some hours of
+    /// computing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packets: Option<u64>,
-    /// Expected values of measures. Each key is the dotted path of a measure in the summary (`*` matches any name), and
-    /// each value is a comparison such as ">= 4.0", "< 50" or "0.9 .. 1". `bloatlab check` evaluates the comparisons;
-    /// they do not affect the run.
+    /// Expected values of measures. Each key is the dotted path of a measure in the summary of the result, where `*`
+    /// matches any name. Each value is a comparison such as ">= 4.0", "< 50" or "0.9 .. 1". `bloatlab check` evaluates
+    /// the comparisons; they do not affect the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expect: BTreeMap<String, Expect>,
 }
