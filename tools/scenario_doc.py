@@ -77,7 +77,7 @@ You can write a queue as a keyword, as a table, or in the syntax of tc, the Linu
 | `queue = "sfq_hss + pie"` | a fair discipline and the law of its queues, the same as `queue.sfq_hss = { law = "pie" }` |
 | `queue = "fq_codel limit 1000p target 5ms ecn"` | in tc's syntax, the same as `queue.fq_codel = { limit = "1000p", target = "5ms", ecn = true }` |
 | `queue = "pfifo limit 417"` | in tc's syntax, the same as `queue.droptail = { limit = "417p" }` |
-| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's syntax; here, `red` and `sfq` have the parameter `variant = "linux"` if at least one parameter follows the name |
+| `queue = "red limit 60kb avpkt 1000 bandwidth 10mbit"` | in tc's syntax; if parameters follow the name, `red` and `sfq` are Linux's versions (`variant = "linux"`) |
 | `queue = "codel target 5ms variant linux"` | in tc's syntax, with the parameter `variant`, which tc itself does not have |
 | `queue = "lred limit 100p"` | in tc's syntax, with the discipline `lred`, which tc itself does not have |
 | `queue.python = { law = "mylaw.py:MyLaw", target = "5ms" }` | [your own law](adding-a-law-in-python.md) in Python, with a parameter `target` |
@@ -147,8 +147,8 @@ means 30 ms for the variant `draft2013`, and otherwise 15 ms.
 """
 
 TABLES_NOTE = """\
-Each line names a table of keys, and then its path in a scenario. In a path, `NAME` stands for the name of a link, an
-application or a TCP stack, and in `scheduler.NAME` for the name of a scheduler."""
+Each line gives the name of a table of keys, and then the table's path in a scenario. In a path, `NAME` stands for the name of
+a link, an application or a TCP stack, and in `scheduler.NAME` for the name of a scheduler."""
 
 #: The tables on the pages, in page order: each maps the table's name in the schema to its title and its place in a
 #: scenario.
@@ -177,7 +177,7 @@ TABLES = {
     "CbqClass": ("A class of cbq", "`link.NAME.queue.cbq.classes`, a list"),
     "Match": (
         "Which packets belong to a class",
-        "`match` of a class of cbt, dcbt or cbq, `match` of a filter of `classifier.prio`",
+        "`match` of a class of cbt, dcbt or cbq, or of a filter of `classifier.prio`",
     ),
     "RedTest": ("RED within a class", "`test.red` of a class, `red` of a class of cbq"),
     "ShaperParams": (

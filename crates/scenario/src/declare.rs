@@ -20,7 +20,7 @@ pub struct Scenario {
     /// Name of the scenario, which is stored in its results.
     #[serde(default = "default_name")]
     pub name: String,
-    /// Seed of all random numbers. With another seed, the run is repeated with other random numbers.
+    /// Seed of all random numbers. With another seed, the same scenario runs with other random numbers.
     #[serde(default = "default_seed")]
     pub seed: u64,
     /// Simulated time.

@@ -64,7 +64,7 @@ params! {
         bandwidth: Option<BitRate> = None,
         /// The tins (classes of traffic). A packet's code point (DSCP) selects its tin.
         diffserv: Diffserv = Diffserv::Diffserv3,
-        /// Two choices in one: which packets share a queue, and which hosts get equal shares of the link.
+        /// Determines which packets share a queue, and which hosts get equal shares of the link.
         isolation: Isolation = Isolation::TripleIsolate,
         /// Round-trip time for which CAKE's law, COBALT, is tuned. It is COBALT's `interval`. In tc, keywords stand for
         /// times: datacentre 100us, lan 1ms, metro 10ms, regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.

@@ -32,7 +32,7 @@ use units::{Bytes, Limit, Problem, ensure};
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "ClassTest")]
 pub enum Test {
-    /// RED on the class's average. The thresholds and the probability are keys of a table.
+    /// RED on the class's average. The keys are those of the table "RED within a class".
     Red(RedTest),
     /// Drops every arrival while the class's average is at or above this threshold. The threshold is in packets ("10p")
     /// or bytes ("10KB").
@@ -56,8 +56,8 @@ pub struct Class {
     /// The packets that belong to the class; by default, all packets that no other class matches.
     #[serde(rename = "match", default)]
     pub matches: Match,
-    /// The rule that decides which arrivals of the class are dropped. Each rule compares something with the class's
-    /// average: the average length of the class's part of the queue.
+    /// The rule that decides which arrivals of the class are dropped. Each rule tests the class's average, which is the
+    /// average length of the class's part of the queue.
     pub test: Test,
     /// Weight of a new sample in the class's average, which is a moving average. Default 0.002.
     #[serde(default = "super::occupancy::weight")]

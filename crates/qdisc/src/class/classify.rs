@@ -67,12 +67,12 @@ impl EcnField {
     }
 }
 
-/// The packets that belong to a class or pass a filter. Each key is a list of allowed values for one property, such as
-/// the protocol. A packet matches if, for each list, its own value is in the list. A list that is missing or empty
-/// allows every value. A packet may match several classes. It then belongs to the class with the narrowest match. A
-/// match is narrower than another if the other match contains all of its packets, and more. Two classes are refused if
-/// some packets match both, but neither match is narrower. Filters may overlap in any way: the first filter that
-/// matches a packet applies.
+/// The packets that belong to a class or pass a filter. Each key is a list of allowed values of one property, such as
+/// the protocol. A packet matches if every list contains the packet's own value. A list that is missing or empty allows
+/// every value. A packet may match several classes. It then belongs to the class with the narrowest match. Match A is
+/// narrower than match B if B contains all packets of A, and more. Classes whose matches have packets in common are
+/// refused if neither match is narrower. Filters may overlap in any way: the first filter that matches a packet
+/// applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {

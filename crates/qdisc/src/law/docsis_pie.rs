@@ -43,7 +43,8 @@ const LATENCY_HIGH: Duration = Duration::from_millis(200);
 const TARGET_BUFFER: Limit = Limit::Time(Duration::from_millis(100));
 
 params! {
-    /// Parameters of DOCSIS-PIE. The defaults are those of RFC 8034, as are the names A, B and the names in capitals.
+    /// Parameters of DOCSIS-PIE, the PIE of cable modems. It predicts the delay from the token bucket of the service
+    /// flow. The defaults, the names A and B, and the names in capitals are those of RFC 8034.
     pub struct DocsisPieParams {
         /// BUFFER_SIZE: the Target Buffer of the service flow. PIE becomes active when a third of the buffer is filled.
         /// Null: 100ms at the sustained rate.
@@ -58,9 +59,9 @@ params! {
         /// B, the proportional gain, in 1/s: each update adds B × (delay - delay at the last update), scaled as in RFC
         /// 8034.
         beta: f64 = 2.5,
-        /// MAX_BURST: time after the first drop during which nothing more is dropped early, so that a burst can pass. A
-        /// drop is the first if it follows a quiet time (see `burst_reset_timeout`), or the time at which PIE became
-        /// active.
+        /// MAX_BURST: time after the first drop during which nothing more is dropped early, so that a burst can pass.
+        /// The first drop is the first one after PIE became active, or after the queue was quiet (see
+        /// `burst_reset_timeout`).
         max_burst: Duration = Duration::from_millis(142),
         /// BURST_RESET_TIMEOUT: after a quiet time longer than this, PIE becomes inactive. It then drops nothing early
         /// until a third of the buffer is filled again. The queue is quiet while two successive delays are below half

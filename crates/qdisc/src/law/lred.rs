@@ -93,8 +93,8 @@ params! {
         p_min: Prob = Prob::constant(0.01),
         /// Pmax, the drop probability at `max_th`. Figures 10a and 10b of ARRIS 2013 call it Pa.
         p_max: Prob = Prob::constant(0.05),
-        /// The curve is applied to a moving average of the delay or queue length, and each packet at the head gives a
-        /// sample. This is the weight of the newest sample. With 1, there is no averaging.
+        /// Weight of the newest sample in a moving average of the delay or queue length. Each packet at the head gives
+        /// a sample, and the curve is applied to the average. With 1, there is no averaging.
         weight: f64 = 1.0,
         /// Gain in 1/s, from 0 to 1, of an integral term that is added to the curve's probability. With a gain above 0,
         /// `min_th` is also a target: the term grows while the delay or queue length is above `min_th`, and shrinks

@@ -32,15 +32,16 @@ const SAFE_PROB: f64 = 0.2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tuning {
-    /// No factors: changes are not scaled.
+    /// The factor is always 1.
     None,
-    /// 1/8 while the probability is below 0.01, 1/2 below 0.1, and 1 from there on (draft-pan-aqm-pie-00, 2013).
+    /// The factor is 1/8 while the probability is below 0.01, 1/2 below 0.1, and 1 from there on (draft-pan-aqm-pie-00,
+    /// 2013).
     Coarse,
-    /// 1/2048 while the probability is below 1e-6, 1/512 below 1e-5, 1/128 below 1e-4, 1/32 below 0.001, 1/8 below
-    /// 0.01, 1/2 below 0.1, and 1 from there on (RFC 8033).
+    /// The factor is 1/2048 while the probability is below 1e-6, 1/512 below 1e-5, 1/128 below 1e-4, 1/32 below 0.001,
+    /// 1/8 below 0.01, 1/2 below 0.1, and 1 from there on (RFC 8033).
     Rfc8033,
-    /// Like `rfc8033` below 0.1. From there on, 2 while the probability is below 1, 8 below 10, and otherwise 32 (RFC
-    /// 8034). This probability is meant for a packet of 1024 bytes, and may exceed 1.
+    /// Like `rfc8033` below 0.1. From there on, the factor is 2 while the probability is below 1, 8 below 10, and
+    /// otherwise 32 (RFC 8034). This probability is meant for a packet of 1024 bytes, and may exceed 1.
     Rfc8034,
 }
 

@@ -90,8 +90,9 @@ params! {
         /// `burst + 1 - min / avpkt <= (1 - (1 - w)^burst) / w`. Null: none (floyd93, ns2, altq), (2 × `min` + `max`) /
         /// 3 in packets (linux).
         burst: Option<u32> = None,
-        /// Rule that derives `weight` (w) from the link's rate. It has no effect if `weight` or `burst` is given. The
-        /// variant linux always has a `burst`. Null: none (floyd93, altq, linux), ten_rtts (ns2).
+        /// Rule that derives `weight` (w) from the link's rate. It has no effect if `weight` or `burst` is given. With
+        /// variant linux, it never has an effect, because this variant always has a `burst`. Null: none (floyd93, altq,
+        /// linux), ten_rtts (ns2).
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
         /// Mean packet size. It is used for idle periods, for `byte_mode` and for thresholds that are computed. Null:
         /// 1000B, 500B (ns2).

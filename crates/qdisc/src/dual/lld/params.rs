@@ -25,8 +25,9 @@ pub enum DelayEstimate {
 
 params! {
     /// Parameters of the two coupled queues of Low Latency DOCSIS, the Classic queue and the Low Latency queue. Each
-    /// queue belongs to a service flow, and both service flows together are the aggregate. Names in capitals are those
-    /// of the DOCSIS specification. The rates come from the modem or shaper behind the queues.
+    /// queue belongs to a service flow, and both service flows together are the aggregate. *Queue protection* moves
+    /// packets from the Low Latency queue to the Classic queue, if their flow causes too much delay. Names in capitals
+    /// are those of the DOCSIS specification. The rates come from the modem or shaper behind the queues.
     pub struct DocsisLldParams {
         /// Code points (DSCPs, 0 to 63) whose packets go to the Low Latency queue regardless of their ECN field. Code
         /// point 45 is non-queue-building (NQB) traffic; operators often add 46 (EF).
@@ -49,8 +50,7 @@ params! {
         /// queue's delay assumes that the Low Latency queue takes at most this share. This share also divides the link
         /// between the queues, except in a DOCSIS 3.1 modem or CMTS, which has its own `scheduling_weight`.
         scheduling_weight: u8 = 230,
-        /// Turns on queue protection. While the delay of the Low Latency queue is long, queue protection moves packets
-        /// to the Classic queue. It moves packets of the flows that cause the delay.
+        /// Turns on queue protection. It acts only while the delay of the Low Latency queue is long.
         queue_protection: bool = true,
         /// CRITICALqL: while the Low Latency queue's delay is at most this time, queue protection moves no packet to
         /// the Classic queue. Null: MAXTH, including the raise on a slow link (`max_th`).

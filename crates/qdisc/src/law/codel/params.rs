@@ -13,9 +13,9 @@ pub enum Variant {
     /// RFC 8289 (2018). If a cycle begins within 16 intervals after the last one, count starts at the number of drops
     /// in the last cycle minus 1, but at least at 1.
     Rfc8289,
-    /// Like `rfc8289`, with three differences. 1/sqrt(count) is computed with one 16-bit Newton step. At the exact end
-    /// of the interval, no packet is dropped yet. A packet that is marked by CoDel and also because of `ce_threshold`
-    /// counts as two marks.
+    /// Like `rfc8289`, with three differences. 1/sqrt(count) is computed with one 16-bit Newton step. The first drop
+    /// comes strictly after the end of `interval`, not exactly at its end. A packet that is marked by CoDel and also
+    /// because of `ce_threshold` counts as two marks.
     Linux,
     /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel. If a cycle begins within 8 intervals after the
     /// last one, count starts at its last value minus 2. Nothing is dropped while the bytes behind the head of the
@@ -62,8 +62,8 @@ pub enum Entry {
     AtInterval,
     /// At the first packet strictly after the end of `interval` (Linux).
     AfterInterval,
-    /// When the delay has been above `target` for two intervals (ACM Queue). Soon after a cycle, one interval is
-    /// enough: less than one interval after the time at which the next drop of that cycle would have been due.
+    /// When the delay has been above `target` for two intervals (ACM Queue). One interval is enough if the last cycle
+    /// is recent, that is, if less than one interval has passed since the next drop of that cycle would have been due.
     AtSecondInterval,
 }
 
@@ -127,8 +127,8 @@ params! {
             Variant::Draft01 | Variant::AcmQueue => Reentry::MinusTwo,
             Variant::Kmn => Reentry::MinusTwoOrScaled,
         },
-        /// Number of intervals for which CoDel remembers count after a cycle. They begin when the next drop of that
-        /// cycle would have been due. A cycle that begins within this time starts with the count that `reentry`
+        /// Number of intervals for which CoDel remembers count after a cycle. This time begins when the next drop of
+        /// that cycle would have been due. A cycle that begins within this time starts with the count that `reentry`
         /// specifies. A later cycle starts with a count of 1. Null: 16, 8 (draft01, kmn), 1 (acm_queue).
         window: Option<u32> = None => match p.variant {
             Variant::Rfc8289 | Variant::Linux => 16,

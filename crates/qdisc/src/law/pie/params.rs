@@ -14,9 +14,9 @@ pub enum PieVariant {
     /// RFC 8033 (2017) without its optional parts: `target` 15 ms, updates every 15 ms, bursts of 150 ms, the full
     /// table of factors (`tuning`).
     Rfc8033,
-    /// Linux sch_pie: like `rfc8033`, with these differences. Drops are de-randomised (`derandomize`). An update
-    /// reduces the probability by 1/64 if there is no delay and the queue is empty; in RFC 8033, it reduces it by 2 %
-    /// if there is no delay, even if packets wait. While the delay exceeds 250 ms, each update adds 0.02 to the
+    /// Linux sch_pie: like `rfc8033`, with these differences. Drops are de-randomised (`derandomize`). If there is no
+    /// delay and the queue is empty, an update reduces the probability by 1/64. (In RFC 8033, it is reduced by 2 % if
+    /// there is no delay, even if packets wait.) While the delay exceeds 250 ms, each update adds 0.02 to the
     /// probability. The probability may exceed 1: after a long overload of a slow link, everything is dropped until the
     /// probability is below 1 again. Whether an arrival is dropped depends on the current delay (`judged_by`). `avpkt`
     /// is 1514 bytes, and there is no early drop while fewer than 2 × `avpkt` bytes are queued. Departures use up the
