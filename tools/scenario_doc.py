@@ -89,8 +89,8 @@ the same as `scheduler = { drr = {} }`.
 **tc's syntax.** bloatlab has these disciplines of tc: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red,
 cake and dualpi2. Units are tc's: a limit without a unit counts packets (bytes for bfifo and red), and both `kb` and `KB` are
 1024 bytes. Unlike in tc, a time must have a unit. You can also paste a line that `tc qdisc show` printed, or a whole command
-(`tc qdisc replace dev eth0 root codel limit 100`). In the other direction, `bloatlab tc FILE` prints the tc commands that set
-up the queues of the scenario FILE on a Linux machine.
+(`tc qdisc replace dev eth0 root codel limit 100`). In the other direction, `bloatlab tc FILE` prints the commands that give
+a Linux machine the rates, delays and queues of the scenario FILE.
 
 **Strict priority**, as in tc's prio:
 

@@ -66,11 +66,13 @@ params! {
         diffserv: Diffserv = Diffserv::Diffserv3,
         /// Determines which packets share a queue, and which hosts get equal shares of the link.
         isolation: Isolation = Isolation::TripleIsolate,
-        /// Round-trip time for which CAKE's law, COBALT, is tuned. It is COBALT's `interval`. In tc, keywords stand for
-        /// times: datacentre 100us, lan 1ms, metro 10ms, regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
+        /// Round-trip time for which CAKE's law, COBALT, is tuned. It is COBALT's `interval`, except in slow tins,
+        /// where the interval is longer. In tc, keywords stand for times: datacentre 100us, lan 1ms, metro 10ms,
+        /// regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
         rtt: Duration = Duration::from_millis(100),
-        /// Queueing delay that CAKE accepts. In a slow tin, CAKE accepts the transmission time of 1.5 full frames at
-        /// the tin's rate, if that is longer. Null: 1/20 of `rtt`.
+        /// Queueing delay that CAKE accepts. With `bandwidth`, a tin accepts the time that four full frames take at its
+        /// rate, if that is longer. The tin's target itself is at least the time of 1.5 full frames. Null: 1/20 of
+        /// `rtt`.
         target: Option<Duration> = None,
         /// Number of bytes, -64 to 256, that the line adds to each IP packet; null: sizes stay unchanged, as with tc's
         /// `raw`.
@@ -86,8 +88,9 @@ params! {
         /// Filter that drops ACKs made redundant by newer ACKs.
         ack_filter: AckFilter = AckFilter::Off,
         /// Ingress mode, for a shaper behind the bottleneck. Dropped packets count as sent, because they have already
-        /// used the bottleneck. In addition, COBALT accepts the delay of two full packets for each bulk flow of the
-        /// tin. A flow is bulk if it still has packets after its first turn.
+        /// used the bottleneck. In addition, a tin accepts the time of two full frames for each of its bulk flows, if
+        /// that is longer than the delay that it accepts otherwise (`target`). A flow is bulk if it still has packets
+        /// after its first turn.
         ingress: bool = false,
         /// Sets the code point (DSCP) of each packet to 0. Before that, the original code point selects the packet's
         /// tin.
