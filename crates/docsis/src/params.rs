@@ -18,28 +18,29 @@ macro_rules! defaults {
 }
 pub(crate) use defaults;
 
-/// Two token buckets that shape one service flow: one bucket for the sustained rate, and one for the peak rate. MULPI
-/// is the DOCSIS specification of these parameters (MAC and Upper Layer Protocols Interface). The TLV numbers are the
-/// codes of these parameters in the modem's configuration file.
+/// Two token buckets shape one service flow: one for the sustained rate, and one for the peak rate. The DOCSIS
+/// specification MULPI (MAC and Upper Layer Protocols Interface) defines these parameters. A TLV number is the code of
+/// a parameter in the modem's configuration file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShaperParams {
-    /// Maximum Sustained Traffic Rate: the long-term rate, at which tokens arrive in the bucket. MULPI C.2.2.7.2 (TLV
-    /// 24.8, 25.8). Unit: bit/s.
+    /// Maximum Sustained Traffic Rate: the long-term rate. Tokens arrive in the bucket at this rate. MULPI C.2.2.7.2
+    /// (TLV 24.8, 25.8). Unit: bit/s.
     pub max_sustained_rate: BitRate,
-    /// Maximum Traffic Burst: depth of the sustained rate's bucket. MULPI C.2.2.7.3 (TLV 24.9, 25.9). Unit: bytes.
-    /// Default 3044. With `model = "docsis_link_2013"`, a modem requests at most this many bytes per MAP, and tokens
-    /// that arrive in a full bucket are lost. So the modem reaches `max_sustained_rate` only if the burst is at least
-    /// the tokens of two MAP intervals (4 ms by default), for example 25 kB at 50 Mbit/s. With the default burst and
+    /// Maximum Traffic Burst: depth of the bucket for the sustained rate. MULPI C.2.2.7.3 (TLV 24.9, 25.9). Unit:
+    /// bytes. Default 3044. A DOCSIS 3.0 modem with `model = "docsis_link_2013"` requests at most this number of bytes
+    /// per MAP, and tokens that arrive in a full bucket are lost. This modem reaches `max_sustained_rate` only if the
+    /// bucket holds the tokens of two MAP intervals (4 ms by default): 25 kB at 50 Mbit/s. With the default burst and
     /// MAP interval, it carries at most 12.2 Mbit/s.
     #[serde(default = "max_traffic_burst")]
     pub max_traffic_burst: Bytes,
-    /// Peak Traffic Rate: highest rate while the sustained rate's bucket has tokens; null for no limit. MULPI
+    /// Peak Traffic Rate: highest rate while the bucket for the sustained rate has tokens; null for no limit. MULPI
     /// C.2.2.7.10 (TLV 24.27, 25.27). Unit: bit/s.
     #[serde(default)]
     pub peak_traffic_rate: Option<BitRate>,
-    /// Depth of the peak rate's bucket. MULPI C.2.2.7.10. Unit: bytes. The default, 1522, is the largest Ethernet
-    /// frame. Has no effect without `peak_traffic_rate`, nor with `model = "docsis_link_2013"`.
+    /// Depth of the bucket for the peak rate. MULPI C.2.2.7.10. Unit: bytes. The default, 1522, is the size of the
+    /// largest Ethernet frame. This key has no effect without `peak_traffic_rate`, or with
+    /// `model = "docsis_link_2013"`.
     #[serde(default = "peak_burst")]
     pub peak_burst: Bytes,
 }
@@ -69,13 +70,13 @@ impl ShaperParams {
 /// The model of the upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Model {
-    /// CableLabs 2012: packets pass from the managed queue (the link's `queue`) through a shaper into a transmit queue,
-    /// which requests grants.
+    /// CableLabs 2012: packets pass from the managed queue (the link's `queue`) through a shaper into a transmit queue.
+    /// Grants are requested for the packets in the transmit queue.
     #[default]
     #[serde(rename = "two_queue_2012")]
     TwoQueue2012,
-    /// CableLabs' ns-2 DocsisLink (2013): there is no transmit queue; grants take packets directly from the managed
-    /// queue.
+    /// CableLabs' DocsisLink for ns-2 (2013): there is no transmit queue. Grants take packets directly from the managed
+    /// queue (the link's `queue`).
     #[serde(rename = "docsis_link_2013")]
     DocsisLink2013,
 }
@@ -84,12 +85,12 @@ pub enum Model {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MapClock {
-    /// The channel's own clock sends MAPs at `map_offset` and at every interval after that, even if no packet waits.
+    /// A MAP is sent at `map_offset`, and at every interval after that, even if no packet waits.
     #[default]
     FreeRunning,
-    /// A clock starts when a packet arrives in an empty transmit queue. It sends a MAP every interval until the queue
-    /// is empty again, as in a simulation that starts its timer on demand. So the first packet waits for a whole number
-    /// of intervals.
+    /// The clock starts when a packet arrives in an empty transmit queue, as in a simulator that starts its timer only
+    /// when it is needed. A MAP is sent at every interval until the queue is empty again. So the first packet waits for
+    /// a whole number of intervals.
     FromFirstPacket,
 }
 
@@ -97,12 +98,12 @@ pub enum MapClock {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestVector {
-    /// The bytes that were waiting and not yet requested at the previous MAP. A packet waits until the next MAP, and
-    /// then for two more intervals: 4 to 6 ms with the default `map_interval`.
+    /// REQ(1) holds the bytes that were waiting, and not yet requested, at the previous MAP. A packet waits until the
+    /// next MAP, and then for two more intervals: 4 to 6 ms with the default `map_interval`.
     #[default]
     Recorded,
-    /// The bytes that are waiting and not yet requested at this MAP ("REQ(1) tracks the occupancy of the queue"). A packet
-    /// waits for one interval less than with `recorded`.
+    /// REQ(1) holds the bytes that are waiting, and not yet requested, at this MAP ("REQ(1) tracks the occupancy of the
+    /// queue"). A packet waits for one interval less than with `recorded`.
     Live,
 }
 
@@ -110,16 +111,18 @@ pub enum RequestVector {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TransmitOverflow {
-    /// The managed queue keeps its packets until there is room, as in a modem (CableLabs 2012 §2.2.3 b).
+    /// Packets stay in the managed queue until the transmit queue has room, as in a real modem (CableLabs 2012 §2.2.3
+    /// b).
     #[default]
     BackPressure,
-    /// The transmit queue, behind the queue discipline, drops the arriving packet, as in the simulated modem of CableLabs 2012.
+    /// The transmit queue drops a packet that arrives when it is full, as in the simulated modem of CableLabs 2012. The
+    /// queue discipline does not see this drop.
     Drop,
 }
 
-/// The upstream service flow of a DOCSIS 3.0 modem: its rate shaping, its requests and grants, and its transmit
-/// queue. The CMTS, at the operator's end of the cable, grants bytes to the modem in messages called MAPs. The link's
-/// `rate` is the channel's rate. Keys marked "2012 model" have no effect with `model = "docsis_link_2013"`.
+/// The upstream of a DOCSIS 3.0 modem. The modem shapes one service flow, and requests transmission time for its
+/// packets. The CMTS, at the operator's end of the cable, grants the modem bytes in messages called MAPs. The link's
+/// `rate` is the rate of the channel. Keys marked "2012 model" have no effect with `model = "docsis_link_2013"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DocsisParams {
@@ -128,33 +131,33 @@ pub struct DocsisParams {
     /// The model of the upstream.
     #[serde(default)]
     pub model: Model,
-    /// Time between MAPs, the CMTS's allocations of the channel. MULPI 7.2.1. The default is the value of CableLabs 2012.
+    /// Time between MAPs. MULPI 7.2.1. The default is the value of CableLabs 2012.
     #[serde(default = "map_interval")]
     pub map_interval: Duration,
-    /// Time of the first MAP, from the start of the run; further MAPs follow at whole intervals. Default 0.
+    /// Time from the start of the run to the first MAP. Further MAPs follow at whole intervals. Default 0.
     #[serde(default)]
     pub map_offset: Duration,
     /// The clock that determines when MAPs are sent (2012 model).
     #[serde(default)]
     pub map_clock: MapClock,
-    /// How the modem fills REQ(1), the second entry of its request vector (2012 model). Each MAP grants bytes from the
-    /// first entry, REQ(0), and then adds REQ(1) to it, so that later MAPs can grant these bytes. REQ(1) holds one of
-    /// the following.
+    /// The modem keeps its requests in two entries, REQ(0) and REQ(1) (2012 model). Each MAP grants bytes from REQ(0).
+    /// Then it adds REQ(1) to REQ(0), so that later MAPs can grant these bytes too. This key selects the bytes in
+    /// REQ(1): `recorded` or `live`.
     #[serde(default)]
     pub request_vector: RequestVector,
-    /// Mean of the maximum grant size; null: no limit. Without a limit, the channel is uncongested; a low limit models
-    /// a congested channel. Even if this key is not set, the 2013 model limits a grant to the bytes that the peak rate
-    /// carries in a MAP interval. If no peak rate is set, the channel's rate is used. In CableLabs 2012: `maxgrant_`.
-    /// Unit: bytes.
+    /// Largest grant in a MAP, in bytes; null: no limit. If `grant_variation` is set, this is the mean of the limit.
+    /// With no limit, the channel is uncongested; a low limit models a congested channel. The 2013 model always has a
+    /// limit. If this key is not set there, a grant has at most the bytes that the peak rate (or, if there is none, the
+    /// channel's rate) carries in a MAP interval. In CableLabs 2012: `maxgrant_`.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
-    /// Relative variation x of the maximum grant size: the maximum of each MAP is drawn uniformly from 1 - x to 1 + x
-    /// times the mean. Needs `max_grant` in the 2012 model. In CableLabs 2012: `mgvar_`.
+    /// Relative variation x of the largest grant. For each MAP, the limit is drawn uniformly from 1 - x to 1 + x times
+    /// its mean, `max_grant`. The 2012 model needs `max_grant` for this. In CableLabs 2012: `mgvar_`.
     #[serde(default)]
     pub grant_variation: Prob,
-    /// Limit of the transmit queue, in packets or bytes (2012 model). The default, 32p, is the value of CableLabs
-    /// 2012. A packet waits 4 to 6 ms for its grant, so 32 packets of 1500 bytes are enough for 64 to 96 Mbit/s; a
-    /// faster modem needs more.
+    /// Limit of the transmit queue, in packets or bytes (2012 model). The default, 32p, is the value of CableLabs 2012.
+    /// A packet waits 4 to 6 ms for its grant, so 32 packets of 1500 bytes are enough for 64 to 96 Mbit/s. A faster
+    /// modem needs a higher limit.
     #[serde(default = "transmit_limit")]
     pub transmit_limit: Limit,
     /// Behaviour of a full transmit queue (2012 model). Default `back_pressure`.

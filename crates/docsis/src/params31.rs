@@ -23,17 +23,18 @@ use units::{BitRate, Bytes, Duration, Prob};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LowLatencyParams {
-    /// Guaranteed Grant Rate: the rate that the CMTS grants without requests, whether the modem uses it or not
-    /// (proactive grant service, PGS); null: no proactive grants, only requests, as for the Classic flow. Unit: bit/s.
+    /// Guaranteed Grant Rate: the rate that the CMTS grants without requests (proactive grant service, PGS), even if
+    /// the modem does not use it; null: no proactive grants, only requests, as for the Classic flow. Unit: bit/s.
     pub guaranteed_grant_rate: Option<BitRate>,
     /// Guaranteed Grant Interval: longest time between two proactive grants, rounded down to whole frames; null: the
     /// MAP interval. Needs `guaranteed_grant_rate`.
     pub guaranteed_grant_interval: Option<Duration>,
-    /// Share of the Low Latency service flow while both flows have packets, in 256ths. Upstream, this is a share of the grants
-    /// in each MAP that has no room for all requests; downstream, a share of the bytes.
+    /// Share of the Low Latency service flow while both flows have packets, in 256ths: 230 is 90 %. Upstream, it is the
+    /// share of the grants in a MAP that has no room for all requests. Downstream, it is the share of the bytes.
     pub scheduling_weight: u8,
-    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's rates apply. The MAX_RATE of
-    /// `docsis_lld`'s marking ramp is the Maximum Sustained Rate of this flow or of the aggregate, whichever is lower.
+    /// Rate shaping of the Low Latency service flow alone; null: only the aggregate's rates apply. The discipline
+    /// `docsis_lld` marks packets on a ramp that depends on MAX_RATE. MAX_RATE is the `max_sustained_rate` of this flow
+    /// or of the aggregate, whichever is lower.
     pub flow: Option<ShaperParams>,
     /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. The buffer of the
     /// Classic flow is 100ms at the higher of its `max_sustained_rate` and `peak_traffic_rate`, unless `classic.limit`
@@ -60,10 +61,10 @@ impl Default for LowLatencyParams {
 #[serde(deny_unknown_fields)]
 pub struct Docsis31Params {
     /// Rate shaping of the single service flow or of the aggregate. For an aggregate, `max_sustained_rate` is the
-    /// Aggregate Maximum Sustained Rate (AMSR). The rates count Ethernet frames. Upstream, the CMTS updates the buckets
-    /// only once per MAP, so the depth of each bucket is its burst plus the tokens of a MAP interval.
+    /// Aggregate Maximum Sustained Rate (AMSR). The rates count Ethernet frames. Upstream, the CMTS fills the buckets
+    /// only once per MAP. So each bucket also has room for the tokens of a MAP interval, in addition to its burst.
     pub flow: ShaperParams,
-    /// The Low Latency service flow of an aggregate; null: none. An aggregate needs the discipline `docsis_lld`; a
+    /// The Low Latency service flow of an aggregate; null: none. An aggregate needs the discipline `docsis_lld`. A
     /// single service flow can have any other discipline.
     #[serde(default)]
     pub low_latency: Option<LowLatencyParams>,
@@ -71,10 +72,10 @@ pub struct Docsis31Params {
     /// this key, `flow`, `low_latency`, `downstream_interleaver` and `downstream_pipeline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downstream: Option<DownstreamParams>,
-    /// Time between MAPs, rounded to whole frames: 2ms is rounded to 15 frames of 135us, and 1ms to 7.
+    /// Time between MAPs, rounded to whole frames: 2ms becomes 15 frames of 135us, and 1ms becomes 7 frames.
     #[serde(default = "map_interval")]
     pub map_interval: Duration,
-    /// Start of the first MAP interval, from the start of the run; further intervals follow without gaps.
+    /// Time from the start of the run to the first MAP interval. Further intervals follow without gaps.
     #[serde(default)]
     pub map_offset: Duration,
     /// Length of an OFDMA frame. 135us are 6 symbols of 20us, each with a cyclic prefix of 2.5us.
@@ -92,11 +93,12 @@ pub struct Docsis31Params {
     /// Mean capacity that other modems leave unused; null: the whole channel. Unit: bit/s.
     #[serde(default)]
     pub free_capacity: Option<BitRate>,
-    /// Relative variation x of the free capacity: the free capacity of each MAP is drawn uniformly from 1 - x to 1 +
+    /// Relative variation x of the free capacity. For each MAP, the free capacity is drawn uniformly from 1 - x to 1 +
     /// x times its mean. Needs `free_capacity`.
     #[serde(default)]
     pub free_capacity_variation: Prob,
-    /// How long before a frame the modem prepares its burst. Packets that arrive after this moment miss the frame.
+    /// Time before the start of a frame at which the modem prepares its burst. Packets that arrive later miss the
+    /// frame.
     #[serde(default = "frame")]
     pub burst_preparation: Duration,
     /// Time that the modem takes to process a MAP.
@@ -105,7 +107,7 @@ pub struct Docsis31Params {
     /// Time that the CMTS takes to generate a MAP.
     #[serde(default = "cmts_map_processing")]
     pub cmts_map_processing: Duration,
-    /// Round-trip time of the cable plant that the CMTS allows for: 1us per 100m of distance. It is independent of the
+    /// Round-trip time on the cable that the CMTS allows for: 1us per 100m of distance. It does not depend on the
     /// link's `delay`.
     #[serde(default = "plant_rtt")]
     pub plant_rtt: Duration,
@@ -118,8 +120,8 @@ pub struct Docsis31Params {
     /// Delay of the upstream receiver, in frames.
     #[serde(default = "upstream_pipeline")]
     pub upstream_pipeline: u32,
-    /// Packet size that the CMTS assumes when it converts rates of Ethernet frames to rates with MAC headers (10
-    /// bytes per packet).
+    /// Mean packet size that the CMTS assumes when it adds MAC headers (10 bytes per packet) to a rate of Ethernet
+    /// frames.
     #[serde(default = "mean_packet")]
     pub mean_packet: Bytes,
 }

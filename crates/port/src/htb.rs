@@ -24,12 +24,12 @@ use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Problem, Time};
 use units::{require, within};
 
-/// HTB (Linux's hierarchical token bucket) with a single class. The keys have the names of tc's options.
+/// HTB, Linux's hierarchical token bucket, with a single class. The keys have the names of the options in tc.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HtbParams {
     /// Assured rate of the class; null: the link's `rate`. If this key is set, the link's `rate` is the speed of the
-    /// interface behind the shaper. If it is not set, transmission on the interface takes no time.
+    /// interface behind the shaper. If this key is not set, transmission on the interface takes no time.
     pub rate: Option<BitRate>,
     /// Highest rate, used while `burst` lasts; null: the same as `rate`.
     pub ceil: Option<BitRate>,

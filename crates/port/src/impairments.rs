@@ -13,44 +13,45 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Bytes, Duration, Prob, Problem, Rng, Time, positive, positive_or_none, require};
 
-/// Impairments of the wire, in addition to `loss` and `jitter`. With `both_ways`, each direction has its own state.
+/// Faults of the wire, in addition to `loss` and `jitter`. With `both_ways`, each direction has its own state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Impairments {
-    /// Drops packets that exceed a rate, instead of queueing them. The result counts these drops as `link_loss`.
+    /// Drops the packets that exceed a rate, instead of queueing them. The result counts these drops as `link_loss`.
     pub policer: Option<Policer>,
     /// Losses in bursts (Gilbert-Elliott).
     pub burst_loss: Option<BurstLoss>,
-    /// Retransmission on the link, as on radio links: failed transmissions delay a packet.
+    /// Repeats failed transmissions, as radio links do. Each failure delays the packet.
     pub retransmission: Option<Retransmission>,
-    /// Holds back packets so that later ones overtake them.
+    /// Holds some packets back, so that later packets overtake them.
     pub reordering: Option<Reordering>,
-    /// Time between batches: packets arrive only at whole multiples of this time, as with ACK aggregation or the frames
-    /// of a radio link. Null: each packet arrives at its own time.
+    /// Packets arrive in batches, only at whole multiples of this time. ACK aggregation and the frames of a radio link
+    /// have this effect. Null: each packet arrives at its own time.
     pub batches: Option<Duration>,
-    /// Probability that a packet arrives twice, at the same time. The copy is not included in the counts of the link.
+    /// Probability that a packet arrives twice, at the same time. The link's counters do not include the copy.
     pub duplicates: Prob,
 }
 
-/// A token bucket that drops a packet if it has too few tokens for the packet.
+/// A token bucket without a queue. Each byte of a packet uses one token. If there are too few tokens for a packet, the
+/// packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
-    /// Rate at which tokens arrive, counted in bits of IP packets, headers included.
+    /// Rate at which tokens arrive. It limits the rate of IP packets, headers included.
     pub rate: BitRate,
-    /// Size of the bucket, which is full at the start.
+    /// Size of the bucket. The bucket is full at the start.
     pub burst: Bytes,
 }
 
-/// The Gilbert-Elliott model: the wire is in a good or a bad state, which may change before each packet. It starts in
-/// the good state. The long-run loss is (r * `good_loss` + p * `bad_loss`) / (p + r), and the bad state lasts 1/r
-/// packets on average.
+/// The Gilbert-Elliott model: the wire is in a good or a bad state. It starts in the good state, and the state may
+/// change before each packet. In the long run, the share of lost packets is (r * `good_loss` + p * `bad_loss`) / (p +
+/// r). The bad state lasts 1/r packets on average.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BurstLoss {
-    /// Probability that the state changes from good to bad before a packet.
+    /// If the state is good: probability that it changes to bad before the next packet.
     pub p: Prob,
-    /// Probability that the state changes from bad to good before a packet; above 0.
+    /// If the state is bad: probability that it changes to good before the next packet; above 0.
     pub r: Prob,
     /// Probability of a loss in the bad state.
     #[serde(default = "always")]
@@ -64,8 +65,8 @@ fn always() -> Prob {
     Prob::constant(1.0)
 }
 
-/// Retransmits each packet until a transmission succeeds, with at most `attempts` transmissions. Later packets wait
-/// for a packet that is being retransmitted, unless the link's `reorder` is true.
+/// Transmits each packet until a transmission succeeds, at most `attempts` times. Later packets wait while a packet is
+/// being retransmitted, unless the link's `reorder` is true.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retransmission {
@@ -82,7 +83,7 @@ fn attempts() -> u32 {
     8
 }
 
-/// Holds individual packets back while other packets pass. Packets that are not held back keep their order.
+/// Holds single packets back while other packets pass. Packets that are not held back keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reordering {

@@ -19,8 +19,8 @@ const EXPECTED: &str =
 pub enum Shaper {
     /// A dual token bucket, which holds the next packet until it has enough tokens (a DOCSIS service flow).
     TokenBucket(ShaperParams),
-    /// Linux's hierarchical token bucket with one class. If none of its buckets is in debt (below 0 tokens), it sends a
-    /// packet of any size, and then removes as many tokens as the packet has bytes.
+    /// Linux's hierarchical token bucket with one class. It sends a packet of any size if neither of its two buckets is
+    /// in debt (below 0 tokens). Then it removes one token per byte from both buckets.
     Htb(HtbParams),
 }
 
@@ -55,8 +55,8 @@ impl Shaper {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Named<'a> {
-    /// Linux's hierarchical token bucket with one class. If none of its buckets is in debt (below 0 tokens), it sends a
-    /// packet of any size, and then removes as many tokens as the packet has bytes.
+    /// Linux's hierarchical token bucket with one class. It sends a packet of any size if neither of its two buckets is
+    /// in debt (below 0 tokens). Then it removes one token per byte from both buckets.
     Htb(&'a HtbParams),
 }
 

@@ -51,10 +51,9 @@ impl Service {
     }
 }
 
-/// A random delay added to a packet's propagation delay, for example to imitate the lateness of a live run, in which
-/// packets leave later than their exact times. The distribution is given by percentiles, and the delay is interpolated
-/// linearly between them; no delay exceeds the last percentile. Packets keep their order unless the link's `reorder` is
-/// true.
+/// A random delay that is added to the propagation delay of each packet. It can imitate a live run, in which packets
+/// leave a little later than they should. The delay has the given percentiles; between two percentiles, all delays are
+/// equally likely. Packets keep their order unless the link's `reorder` is true.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {
@@ -69,7 +68,7 @@ pub struct Lateness {
     pub p95: Duration,
     /// 99th percentile.
     pub p99: Duration,
-    /// 99.9th percentile, which is also the maximum delay.
+    /// 99.9th percentile. It is also the largest delay.
     pub p99_9: Duration,
 }
 

@@ -70,7 +70,7 @@ fn default_seed() -> u64 {
     1
 }
 
-/// A fixed next hop: packets at node `at` with the destination `to` leave by link `via`.
+/// A fixed next hop: at node `at`, packets with the destination `to` leave by link `via`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
@@ -82,24 +82,23 @@ pub struct Route {
     pub via: String,
 }
 
-/// Measurements to record. A time series has about 6000 bins unless `interval` is set, so its size does not grow with
-/// the length of the run.
+/// What to record. A time series divides the run into intervals of equal length, called bins. There are about 6000 bins
+/// unless `interval` is set, so the size of a time series does not grow with the length of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Width of a bin of the time series, in whole nanoseconds; the last bin may be narrower. Default: 1/6000 of the
-    /// duration.
+    /// Width of a bin of the time series. The last bin may be narrower. Default: 1/6000 of the duration.
     #[serde(default)]
     pub interval: Option<Duration>,
     /// Links for which time series and distributions are recorded. All other links have counters only. Default: every
-    /// link that can hold a queue, that is, with a rate, a shaper, a modem or a `delivery`.
+    /// link that can hold a queue, that is, every link with a rate, a shaper, a modem or a `delivery`.
     #[serde(default)]
     pub links: Option<Vec<String>>,
-    /// Applications whose flows are recorded in time series (windows, rates). Default: all.
+    /// Applications for whose flows time series are recorded, such as windows and rates. Default: all.
     #[serde(default)]
     pub apps: Option<Vec<String>>,
-    /// Time at the start of the run that the summary excludes from every counter, rate and distribution. Time series
-    /// and tables of single events cover the whole run.
+    /// Length of the warm-up, at the start of the run. The summary leaves it out of every counter, rate and
+    /// distribution. Time series and tables of single events cover the whole run.
     #[serde(default)]
     pub warm_up: Duration,
 }

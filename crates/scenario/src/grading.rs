@@ -28,8 +28,7 @@ const LONGEST: usize = 24;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grade {
-    /// The scale: a name, or your own list of grades, best first. Your own grades apply to the mean round trip under
-    /// load minus the minimum round trip.
+    /// The scale: the name of a scale below, or your own list of grades, best first.
     pub scale: Choice,
 }
 
@@ -42,15 +41,15 @@ pub enum Choice {
     Own(Vec<OwnGrade>),
 }
 
-/// A grade of your own scale. The scale grades the added delay: the mean round trip under load minus the minimum round
+/// A grade of your own scale. Your scale grades the added delay: the mean round trip under load minus the minimum round
 /// trip.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OwnGrade {
     /// Name of the grade: a letter or a word.
     pub grade: String,
-    /// The grade applies to added delays below this limit. Every grade but the last needs a limit; the last covers all
-    /// higher delays.
+    /// The grade applies to added delays below this limit. Every grade except the last needs a limit. The last grade
+    /// covers all higher delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Duration>,
 }

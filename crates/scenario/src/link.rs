@@ -9,7 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::LazyLock;
 use units::{BitRate, Bytes, Duration, Prob, Problem, shown};
 
-/// A one-way link from one node to another: a queue, a service that takes packets from it, and a propagation delay.
+/// A link carries packets one way, from one node to another. Packets wait in its queue until the link can send them,
+/// and then travel for the propagation delay. The keys `rate`, `shaper`, `docsis`, `docsis31` and `delivery` determine
+/// when the link can send.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, remote = "Self")]
 #[schemars(transform = crate::service::one_service)]
@@ -18,36 +20,37 @@ pub struct Link {
     pub from: String,
     /// Node at the receiving end.
     pub to: String,
-    /// Adds a second link with the same parameters in the opposite direction. Its name is the name of this link with
-    /// `~` in front, so your own names of links may not begin with `~`.
+    /// Adds a second link in the opposite direction, with the same parameters and the name `~NAME`. So the names that
+    /// you choose for links may not begin with `~`.
     #[serde(default)]
     pub both_ways: bool,
-    /// Bit rate of the wire. Without a rate, transmission takes no time.
+    /// Bit rate of the wire. On a link without a rate, transmission takes no time.
     #[serde(default)]
     pub rate: Option<BitRate>,
     /// Propagation delay.
     #[serde(default)]
     pub delay: Duration,
-    /// Maximum jitter. Each packet's propagation delay is increased by a random time, uniform from zero to this value.
+    /// Maximum jitter. Each packet's propagation delay grows by a random time, drawn uniformly from zero to this value.
     #[serde(default)]
     pub jitter: Duration,
-    /// Percentiles of a random delay that is added to the propagation delay, for example the percentiles of a live run's lateness
-    /// (`summary.live.lateness_ms`).
+    /// A random delay, given by its percentiles, that is added to the propagation delay. It can imitate the lateness of
+    /// a live run (`summary.live.lateness_ms`).
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
-    /// True if a packet may overtake earlier packets when jitter, `lateness`, a retransmission or a change of `delay`
-    /// gives it less delay. If false, such a packet waits until the packets sent before it have arrived, so several
+    /// Jitter, `lateness`, retransmissions and changes of `delay` can give a packet less delay than the packets sent
+    /// before it. If `reorder` is true, it overtakes them. If false, it waits until they have arrived, so several
     /// packets may arrive at the same time.
     #[serde(default)]
     pub reorder: bool,
-    /// Probability that a packet is lost on the wire, after leaving the queue.
+    /// Probability that a packet is lost on the wire, after it has left the queue.
     #[serde(default)]
     pub loss: Prob,
-    /// Numbers of the packets that are lost on the wire, in ascending order and independent of `loss`. The first
-    /// packet that leaves the queue has number 1. With `both_ways`, each direction counts its own packets.
+    /// Numbers of packets that are lost on the wire, in ascending order. These losses come in addition to those of
+    /// `loss`. The first packet that leaves the queue has number 1. With `both_ways`, each direction counts its own
+    /// packets.
     #[serde(default)]
     pub lose: Vec<u64>,
-    /// Further impairments of the wire: a policer, losses in bursts, retransmissions, reordering, batches, duplicates.
+    /// Other faults of the wire: a policer, losses in bursts, retransmissions, reordering, batches, duplicates.
     #[serde(default)]
     pub impairments: Option<port::Impairments>,
     /// The queue discipline: a keyword, a table, or a line in tc's syntax (docs/scenario.md).
@@ -57,7 +60,7 @@ pub struct Link {
     #[serde(flatten, with = "crate::service")]
     #[schemars(with = "crate::service::Keys<'static>")]
     pub service: Service,
-    /// Scheduled changes, in chronological order.
+    /// Changes of the link during the run, in chronological order.
     #[serde(default)]
     pub changes: Vec<Change>,
 }
@@ -99,32 +102,32 @@ fn default_queue() -> qdisc::Spec {
     qdisc::Spec::Droptail(Default::default())
 }
 
-/// A scheduled change of a link.
+/// A change of a link at a given time of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// Time of the change, from the start of the run.
     pub at: Duration,
-    /// New rate of the link, which must already have a rate. If the shaper is an HTB without a `rate` of its own, its
-    /// rate changes too. The rate 0 stops the link until the next change of rate; it is not valid for a link with a
-    /// shaper or modem.
+    /// New rate of the link. The link must already have a rate. If its shaper is an HTB without a `rate` of its own,
+    /// the rate of the shaper changes too. The rate 0 stops the link until the next change of rate. It is not valid for
+    /// a link with a shaper or modem.
     #[serde(default)]
     pub rate: Option<BitRate>,
-    /// New propagation delay of packets that leave from then on.
+    /// New propagation delay, for packets that leave after the change.
     #[serde(default)]
     pub delay: Option<Duration>,
-    /// New jitter of packets that leave from then on.
+    /// New jitter, for packets that leave after the change.
     #[serde(default)]
     pub jitter: Option<Duration>,
-    /// New loss probability (`loss`).
+    /// New value of `loss`, for packets that leave after the change.
     #[serde(default)]
     pub loss: Option<Prob>,
-    /// New Maximum Sustained Traffic Rate of the shaper or service flow, or new `shaper.htb.rate`. The link must
-    /// already set the key that changes.
+    /// New `max_sustained_rate` of the shaper or modem, or new `rate` of HTB. The link must already set the key that
+    /// changes.
     #[serde(default)]
     pub max_sustained_rate: Option<BitRate>,
-    /// New Peak Traffic Rate of the shaper or service flow, or new `shaper.htb.ceil`. The link must already set the key
-    /// that changes.
+    /// New `peak_traffic_rate` of the shaper or modem, or new `ceil` of HTB. The link must already set the key that
+    /// changes.
     #[serde(default)]
     pub peak_traffic_rate: Option<BitRate>,
     /// New `max_grant` of a DOCSIS 3.0 modem.

@@ -32,19 +32,19 @@ pub(crate) fn one_service(schema: &mut schemars::Schema) {
 /// A service's keys, as written in a file.
 #[derive(Default, Serialize, JsonSchema)]
 pub(crate) struct Keys<'a> {
-    /// A shaper between the queue and the wire: a dual token bucket (a table), or `htb`.
+    /// A shaper between the queue and the wire: two token buckets (a table), or `htb`.
     #[serde(default)]
     shaper: Option<&'a Shaper>,
-    /// A DOCSIS 3.0 upstream service flow between the queue and the wire.
+    /// A DOCSIS 3.0 cable modem, which sends upstream, between the queue and the wire.
     #[serde(default)]
     docsis: Option<&'a DocsisParams>,
-    /// A DOCSIS 3.1 upstream between the queue and the wire, or a downstream if the table `downstream` is given. It
-    /// carries one service flow, or an aggregate of a Classic and a Low Latency service flow. Its channel has its own
-    /// rate, so the link must have no `rate`.
+    /// A DOCSIS 3.1 upstream between the queue and the wire, or a downstream if its table has the key `downstream`. It
+    /// carries one service flow, or an aggregate of a Classic and a Low Latency service flow. The channel has a rate of
+    /// its own, so the link may not have the key `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     docsis31: Option<&'a Docsis31Params>,
-    /// The times at which the link can send (opportunities), instead of a constant `rate`: a recorded trace, or a model
-    /// of a radio link (docs/links.md).
+    /// Replaces a constant `rate` by opportunities: times at which the link can send. They come from a recorded trace,
+    /// or from a model of a radio link (docs/links.md).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     delivery: Option<&'a Delivery>,
 }

@@ -10,15 +10,16 @@ use units::Duration;
 /// Maximum number of readings in a trace: about 160 MB for the 20 columns of a link.
 pub(crate) const MOST_MOMENTS: u64 = 1_000_000;
 
-/// Records internal state over time: the state of control laws (AQM) and TCP senders, and the fate of packets. The
-/// other results and the scenario's hash do not depend on it.
+/// Records internal state over time: the state of control laws (AQM) and of TCP senders, and what happens to each
+/// packet. A trace changes neither the other results nor the scenario's hash, which identifies the scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Trace {
-    /// Links whose queue and law are recorded in the table `trace_links`: names, or true for every link that can hold a queue.
+    /// Links whose queue and control law are recorded in the table `trace_links`: names, or true for every link that
+    /// can hold a queue.
     pub links: Which,
-    /// Links whose active flow queues (or classes) are recorded in the table `trace_queues`: names, or true for every link
-    /// that can hold a queue.
+    /// Links for which the active queues of flows (or classes) are recorded in the table `trace_queues`: names, or true
+    /// for every link that can hold a queue.
     pub queues: Which,
     /// Applications whose TCP senders are recorded in the table `trace_flows`: names, or true for all.
     pub flows: Which,
@@ -26,8 +27,8 @@ pub struct Trace {
     /// enqueued, dequeued, dropped, marked or delivered to the host. The records are Parquet files in the result's
     /// folder.
     pub packets: Which,
-    /// Time between two readings of the state, or "change" for a reading after each event that changed a law or a
-    /// sender.
+    /// Time between two readings of the state, or "change" for a reading after each event that changed the state of a
+    /// law or of a sender.
     pub interval: Interval,
 }
 

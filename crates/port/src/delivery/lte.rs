@@ -37,18 +37,20 @@ pub enum Way {
     Up,
 }
 
-/// A link like LTE. Data leaves in blocks, one at each grant. A block that fails is sent again, at most three times,
-/// and then counts as delivered. The link's random numbers depend only on the scenario's seed and the link's name.
+/// A link like LTE. At each grant, the link sends one block of data. A block that fails is sent again, at most three
+/// times, and then counts as delivered. The link's random numbers depend only on the scenario's seed and the link's
+/// name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LteParams {
-    /// Direction of the data, which determines the default interval between grants.
+    /// Direction of the data. It determines the defaults of `grant_min` and `grant_max`.
     pub way: Way,
-    /// Mean rate of the grants. The link delivers less, because of retransmissions and handovers.
+    /// Mean rate of the data that grants have room for. The link delivers less, because of retransmissions and
+    /// handovers.
     pub rate: BitRate,
     /// Ratio of the highest to the lowest rate; 1 gives a constant rate.
     pub swing: f64,
-    /// Time for which the rate stays the same, until a new rate is drawn.
+    /// Time after which a new rate is drawn. Until then, the rate is constant.
     pub change_every: Duration,
     /// Shortest time between grants; null: 1ms if `way` is `down`, 5ms if it is `up`.
     pub grant_min: Option<Duration>,
@@ -61,9 +63,9 @@ pub struct LteParams {
     /// Mean time from the end of a handover to the start of the next; 0s: no handovers. Each time is drawn uniformly from 0.5
     /// to 1.5 times the mean.
     pub handover_every: Duration,
-    /// Shortest time without service in a handover.
+    /// Shortest duration of a handover. The link sends nothing during a handover.
     pub handover_min: Duration,
-    /// Longest time without service in a handover.
+    /// Longest duration of a handover.
     pub handover_max: Duration,
 }
 

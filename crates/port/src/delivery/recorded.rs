@@ -14,21 +14,22 @@ const MS: u64 = 1_000_000;
 /// Rate assumed until the trace file has been read.
 const UNREAD: BitRate = BitRate(1_000_000_000);
 
-/// A recorded trace in mahimahi's format: a file in which each line is the time of an opportunity to send, in whole ms.
-/// The file is read together with the scenario. The trace repeats after its last line, and does not depend on the seed.
+/// A recorded trace in the format of mahimahi, a network emulator. Each line of the file is the time of an opportunity
+/// to send, in whole ms. After its last line, the trace repeats. It does not depend on the seed. The file is read
+/// together with the scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceParams {
-    /// Path of the file, relative to the scenario's folder; required unless `source` is given.
+    /// Path of the file, relative to the scenario's folder. Required unless `source` is given.
     pub file: String,
-    /// Bytes of one opportunity; no packet may be larger. mahimahi's value is 1504: a packet of 1500 bytes and the 4 bytes of
-    /// mahimahi's tunnel device.
+    /// Number of bytes that one opportunity carries. No packet may be larger. In mahimahi, it is 1504: a packet of 1500
+    /// bytes and the 4 bytes of mahimahi's tunnel device.
     pub opportunity: Bytes,
-    /// Time in the trace at which the run starts.
+    /// Time in the trace that corresponds to the start of the run.
     pub start: Duration,
-    /// Lines of the file in compact form: "+16 +1x3" is 16, 17, 17, 17. Each word has the step in ms from the previous
-    /// time. If several lines have the new time, their number follows after an x. bloatlab fills in this key when it
-    /// reads the scenario, so that a result is complete without the file.
+    /// The lines of the file in compact form: "+16 +1x3" means the lines 16, 17, 17, 17. Each word is the step from the
+    /// previous time, in ms. If several lines have the same time, their number follows after an x. bloatlab sets this
+    /// key when it reads the scenario, so that a result is complete without the file.
     #[serde(skip_serializing_if = "Lines::is_empty")]
     pub source: Lines,
 }

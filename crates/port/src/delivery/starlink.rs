@@ -25,8 +25,8 @@ use units::{require, within};
 /// Frames per second.
 const FRAMES: u64 = 750;
 
-/// A link like Starlink. Rate and delay change after each `interval`, and some intervals begin with an outage. Its
-/// random numbers depend only on the scenario's seed and the link's name.
+/// A link like Starlink. Rate and delay change after each `interval`, and some intervals begin with an outage. The
+/// link's random numbers depend only on the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StarlinkParams {
@@ -36,10 +36,10 @@ pub struct StarlinkParams {
     pub swing: f64,
     /// Time for which rate and delay stay the same.
     pub interval: Duration,
-    /// Upper bound on a delay that is added to the link's `delay`. For each interval, the added delay is drawn uniformly from
-    /// zero to this bound.
+    /// Largest delay that is added to the link's `delay`. The added delay of each interval is drawn uniformly from zero
+    /// to this value.
     pub delay_swing: Duration,
-    /// Probability that an interval begins with an outage, a time without service.
+    /// Probability that an interval begins with an outage, a time in which the link sends nothing.
     pub outage: Prob,
     /// Shortest outage.
     pub outage_min: Duration,

@@ -46,15 +46,15 @@ const COLLISION: u64 = RTS + SIFS + SLOT + 28_000;
 /// Size of a packet in an aggregate, with MAC header, checksum and delimiter.   Unit: bytes.
 const MPDU: u64 = OPPORTUNITY + 36;
 
-/// A link like Wi-Fi. It competes with other stations for turns, and sends an aggregate of packets in each turn. Its
-/// random numbers depend only on the scenario's seed and the link's name.
+/// A link like Wi-Fi. It competes with other stations for turns on the air, and sends one aggregate of packets in each
+/// turn. The link's random numbers depend only on the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WifiParams {
-    /// Rate on the air during an aggregate. The link delivers less, because of the other stations and the overhead of
-    /// each turn.
+    /// Rate on the air while an aggregate is sent. The link delivers less, because of the other stations and the
+    /// overhead of each turn.
     pub rate: BitRate,
-    /// Number of other stations, which always have data to send.
+    /// Number of other stations. They always have data to send.
     pub stations: u32,
     /// Longest duration of an aggregate.
     pub txop: Duration,
