@@ -5,44 +5,47 @@ use serde::{Deserialize, Serialize};
 use traffic::Traffic;
 use units::{Duration, Problem, ensure, shown, within};
 
-/// An application: its client, its servers and its traffic.
+/// An application consists of a client, its servers, and the traffic between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct App {
     /// Node of the client.
     pub from: String,
-    /// Nodes of the servers: server 1, server 2 and so on. Only `web` and `bittorrent` use more than one.
+    /// Nodes of the servers. The first in the list is server 1, the next is server 2, and so on. Only `web` and
+    /// `bittorrent` use more than one server.
     pub to: Vec<String>,
-    /// Earliest start, from the start of the run. The actual start is random: it depends on `seed`, and lies between
-    /// `start` and `start` + `start_spread`.
+    /// Earliest start, counted from the start of the run. The actual start is random, between `start` and `start` +
+    /// `start_spread`. It depends on `seed`.
     #[serde(default)]
     pub start: Duration,
     /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`. If the
-    /// scenario has none, the default depends on the traffic. For `voip`, `ping`, `messages`, `media`, and `cbr` with
-    /// `constant` arrivals and no `randomize`, it is the sending interval, but at most 1s. For `game`, `proshare` and
-    /// all other `cbr` it is 0s. For everything else it is 100ms.
+    /// scenario has none either, the value depends on the traffic. For `voip`, `ping`, `messages` and `media`, it is
+    /// the sending interval, but at most 1s. The same holds for `cbr` with `constant` arrivals and no `randomize`. For
+    /// `game`, `proshare` and all other `cbr`, it is 0s. For all other traffic, it is 100ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
-    /// Time from which the application starts nothing new; transfers in progress may finish. Default: the end of the
-    /// run. Not valid for `rpm`. For `ftp` without a `size`, use its `length` instead.
+    /// After this time, counted from the start of the run, the application starts nothing new. Transfers in progress
+    /// may finish. Default: the end of the run. Not valid for `rpm`, nor for `ftp` without a `size`, which has the key
+    /// `length` instead.
     #[serde(default)]
     pub stop: Option<Duration>,
-    /// TCP stack of both ends: a preset, or a name from `tcp`. `bloatlab list tcp` lists the presets. Presets named
-    /// after a congestion control, such as `reno`, are `linux-6` with that congestion control.
+    /// TCP stack of both ends: a preset, or the name of a stack in the table `tcp`. `bloatlab list tcp` lists the
+    /// presets. A preset with the name of a congestion control, such as `reno`, is `linux-6` with that congestion
+    /// control.
     #[serde(default = "default_stack")]
     pub tcp: String,
-    /// TCP stack of the servers; omitted: the stack of `tcp`. If the two differ, both ends use SACK and time stamps
-    /// only if both have them, and no segment is larger than the other end's MSS allows. With traffic over TCP, a stack
-    /// that needs a feature which the other end lacks is refused, even if this stack sends no data: LEDBAT, for
-    /// example, needs time stamps.
+    /// TCP stack of the servers; omitted: the stack of `tcp`. If the two stacks differ, the ends negotiate: a
+    /// connection uses SACK only if both stacks have it, and the same holds for time stamps. No segment is larger than
+    /// the MSS of the other end allows. If one stack needs a feature that the other lacks, traffic over TCP is refused,
+    /// even if the first stack sends no data. For example, LEDBAT needs time stamps.
     #[serde(default)]
     pub tcp_server: Option<String>,
     /// Differentiated services code point of the application's packets, 0 to 63.
     #[serde(default)]
     pub dscp: u8,
     /// ECN field of the datagrams of voip, ping, game, cbr, proshare and media; omitted: `not_ect`. L4S traffic uses
-    /// `ect1`. Only media with `control.screamv2` responds to marks on its datagrams. The ECN field of TCP depends on
-    /// the stack.
+    /// `ect1`. Of these applications, only media with `control.screamv2` responds to marks. The ECN field of TCP
+    /// packets depends on the stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagram_ecn: Option<DatagramEcn>,
     /// The traffic of the application.
@@ -53,7 +56,7 @@ pub struct App {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DatagramEcn {
-    /// Not ECN-capable: a queue drops the packet where it would mark an ECN-capable packet.
+    /// Not ECN-capable: where a queue would mark an ECN-capable packet, it drops this packet.
     #[default]
     NotEct,
     /// ECT(0), classic.

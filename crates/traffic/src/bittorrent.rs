@@ -38,27 +38,28 @@ const CHOKE: u64 = 5;
 const REQUEST: u64 = 17;
 const PIECE_HEADER: u64 = 13;
 
-/// One member of a swarm, at `from`; the member's peers are distributed over the servers. A peer may request blocks
-/// while the member has unchoked it.
+/// One member of a BitTorrent swarm, at `from`. The member's peers are distributed over the servers. The member
+/// unchokes some of its peers at a time: these peers may request blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BittorrentParams {
     /// Number of connected peers. Default 50.
     pub peers: u32,
-    /// Number of peers that are unchoked at a time, including the peer that is unchoked optimistically. Default 10.
+    /// Number of peers that are unchoked at a time. One of them is drawn at random (optimistic unchoke); the others
+    /// exchanged most data in the last round. Default 10.
     pub active: u32,
     /// Payload of a block in bytes. Default 16KiB.
     pub block: Bytes,
-    /// Number of requests that an unchoked peer keeps outstanding at the member. With `download`, the member keeps the
-    /// same number outstanding at each unchoked peer. Default 5.
+    /// Number of unanswered requests that an unchoked peer keeps at the member. With `download`, the member keeps the
+    /// same number of unanswered requests at each unchoked peer. Default 5.
     pub pipeline: u32,
-    /// Time between two selections of the unchoked peers. Default 10s.
+    /// Length of a round. After each round, the unchoked peers are selected again. Default 10s.
     pub round: Duration,
-    /// Duration of an optimistic unchoke, in rounds of length `round`. Default 3.
+    /// Duration of an optimistic unchoke, in rounds (see `round`). Default 3.
     pub optimistic_rounds: u32,
     /// True if unchoked peers also send blocks to the member at `from`. Default false.
     pub download: bool,
-    /// Delay between the openings of successive peers' connections at the start. Default 100ms.
+    /// Time between the connections of one peer and of the next at the start. Default 100ms.
     pub stagger: Duration,
     /// Number of servers over which the peers are distributed. The application's `to` must name at least as many.
     /// Default 1.

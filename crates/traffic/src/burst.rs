@@ -44,11 +44,12 @@ pub enum Transport {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BurstParams {
-    /// Bytes of a burst: payload over TCP, bytes on the wire over UDP. Default 1MB.
+    /// Size of a burst. With TCP, it is the payload; with UDP, the bytes on the wire. Default 1MB.
     pub bytes: Bytes,
     /// Transport: `tcp` or `udp`. Default `tcp`.
     pub transport: Transport,
-    /// Size of a datagram in bytes on the wire, including headers; the last may be smaller. UDP only. Default 1500.
+    /// Size of a datagram in bytes on the wire, including headers. The last datagram of a burst may be smaller. Used
+    /// only with UDP. Default 1500.
     pub packet: Bytes,
     /// Direction of the bursts. Default `up`.
     pub direction: Direction,

@@ -33,10 +33,10 @@ pub enum Arrivals {
     /// At equal intervals.
     #[default]
     Constant,
-    /// A Poisson process: exponential gaps with the same mean.
+    /// A Poisson process: the gaps have an exponential distribution.
     Poisson,
-    /// A random walk: each gap is drawn uniformly from (1 - `randomize`) to (1 + `randomize`) times the mean gap, and
-    /// the deviations accumulate.
+    /// A random walk: each gap is drawn uniformly from (1 - `randomize`) to (1 + `randomize`) times the mean gap. The
+    /// deviations add up over time.
     RandomWalk,
 }
 
@@ -49,13 +49,13 @@ pub struct CbrParams {
     /// Size of a datagram in bytes on the wire, including headers. Default 1000.
     #[serde(default = "default_size")]
     pub size: Bytes,
-    /// Times at which datagrams leave: at equal intervals (`constant`), at random with the mean rate `rate`
-    /// (`poisson`), or at gaps that vary by up to the fraction `randomize` (`random_walk`). Default `constant`.
+    /// Times at which datagrams leave: at equal intervals (`constant`), at random times (`poisson`), or at random gaps
+    /// within the limits that `randomize` sets (`random_walk`). The mean rate is always `rate`. Default `constant`.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// Maximum random delay of a datagram, as a fraction of the interval: 0 for no delay, 1 for up to a full
-    /// interval. With `random_walk`, it is instead the largest deviation of a gap from the mean gap, as a fraction of
-    /// the mean gap. Not valid for `poisson`. Default 0.
+    /// With `constant`: largest random delay of a datagram, as a fraction of the interval. 0 means no delay, 1 a delay
+    /// of up to a full interval. With `random_walk`: largest deviation of a gap from the mean gap, as a fraction of the
+    /// mean gap. Not valid for `poisson`. Default 0.
     #[serde(default)]
     pub randomize: Prob,
     /// Number of datagrams; omitted: until the end of the run.

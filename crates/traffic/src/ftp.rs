@@ -45,13 +45,13 @@ const UNSENT: u64 = 64_000;
 /// Size of the blocks that an application with `rates` writes: the payload of a full segment in Linux.
 const BLOCK: u64 = 1448;
 
-/// A scheduled limit of the rate at which an application writes.
+/// A limit of the rate at which the application writes data. It applies until the next limit takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteRate {
     /// Time at which the limit takes effect, from the start of the flow.
     pub at: Duration,
-    /// Rate of payload from this time on; 0 is a pause. Omitted: no limit.
+    /// Rate of the payload from this time on. The rate 0 is a pause. Omitted: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<BitRate>,
 }
@@ -66,30 +66,30 @@ pub struct FtpParams {
     pub direction: Direction,
     /// Size of a file in bytes of payload; omitted: one endless transfer.
     pub size: Option<Bytes>,
-    /// Duration of a transfer without a size; omitted: until the end of the run. Cannot be combined with `size`.
+    /// Duration of a transfer without a `size`; omitted: until the end of the run. Cannot be combined with `size`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<Duration>,
-    /// Scheduled limits of the rate at which the application writes, in chronological order. Until the first limit
-    /// takes effect, the application writes without a limit. Cannot be combined with `size`. Default none.
+    /// Limits of the rate at which the application writes data, in chronological order. Before the first limit takes
+    /// effect, the rate has no limit. Cannot be combined with `size`. Default none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<WriteRate>,
     /// Number of files per flow; omitted: until the end of the run. Needs `size`.
     pub count: Option<u64>,
     /// Pause between the end of a file and the start of the next file in the same flow. Needs `size`. Default 0s.
     pub pause: Duration,
-    /// Additional pause before each file except the first, drawn uniformly from zero to `pause_spread`. Needs `size`.
-    /// Default 0s.
+    /// Largest additional pause before a file. For each file except the first, the additional pause is drawn uniformly
+    /// from zero to this value. Needs `size`. Default 0s.
     pub pause_spread: Duration,
-    /// Time from the start of a file to the start of the next file in the same flow. If a file takes longer, the next
-    /// file starts as soon as it is finished; later files keep to the original times. Needs `size`; excludes `pause`
-    /// and `pause_spread`. Default none.
+    /// Time from the start of a file to the start of the next file in the same flow. If a file takes longer than this,
+    /// the next file starts as soon as the first is finished. Files after these still start at the originally planned
+    /// times. Needs `size`. Cannot be combined with `pause` or `pause_spread`. Default none.
     pub interval: Option<Duration>,
-    /// True if each file has a new connection. If false, all files of a flow share one connection, and after a pause
-    /// TCP may shrink its window (idle restart). Default true.
+    /// If true, each file has a new connection. If false, all files of a flow share one connection, and TCP may reduce
+    /// its window after a pause (`idle_restart` of the stack). Default true.
     pub new_connection: bool,
-    /// Delay between the starts of successive flows. Default 0s.
+    /// Time from the start of one flow to the start of the next. Default 0s.
     pub stagger: Duration,
-    /// Action when a connection fails: `retry`, or `give_up`, which ends the flow. Default `retry`.
+    /// What happens when a connection fails: `retry`, or `give_up`, which ends the flow. Default `retry`.
     pub on_failure: OnFailure,
 }
 

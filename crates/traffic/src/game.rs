@@ -68,8 +68,8 @@ pub struct GameParams {
     pub updates_per_s: Option<f64>,
     /// Mean packet rate of the server, per second; omitted: 66.1, as in IEEE 802.11-18/2009r6 §4.1.4.
     pub snapshots_per_s: Option<f64>,
-    /// A packet is late if its delay is more than this time above the minimum delay in its direction after the warm-up
-    /// (`record.warm_up`). Default 50ms.
+    /// A packet is late if its delay exceeds the minimum delay by more than this time. The minimum delay is measured in
+    /// the same direction, after the warm-up (`record.warm_up`). Default 50ms.
     pub late_after: Duration,
 }
 

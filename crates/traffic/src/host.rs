@@ -36,8 +36,8 @@ pub enum OnFailure {
     /// `messages` continues with the next message.
     #[default]
     Retry,
-    /// Nothing is tried again: a flow of `ftp` ends, `web` finishes the page without the object, and `messages` sends
-    /// no more.
+    /// There is no retry. A flow of `ftp` ends, `web` finishes the page without the object, and `messages` sends no
+    /// further messages.
     GiveUp,
 }
 

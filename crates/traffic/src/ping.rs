@@ -46,8 +46,8 @@ pub struct PingParams {
     pub size: Bytes,
     /// Number of requests; omitted: until the end of the run.
     pub count: Option<u64>,
-    /// If true, the next request leaves when the answer to the last one arrives. If false, requests leave at every
-    /// `interval`. Default false.
+    /// If true, the next request leaves when the answer to the last request arrives. If false, a request leaves at
+    /// every `interval`. Default false.
     pub after_answer: bool,
     /// With `after_answer`: time after which the next request leaves even without an answer. Default 1s.
     pub timeout: Duration,

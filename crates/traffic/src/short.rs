@@ -44,7 +44,7 @@ pub enum Size {
 
 units::word_or_table!(Size);
 
-/// A Pareto distribution, capped at a maximum size.
+/// A Pareto distribution with a maximum size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pareto {
@@ -52,7 +52,7 @@ pub struct Pareto {
     pub min: Bytes,
     /// Largest size. A larger draw is reduced to this size. Default 1MB.
     pub max: Bytes,
-    /// Exponent of the distribution. With a smaller exponent, more transfers are large. Default 1.2.
+    /// Exponent of the distribution. The smaller the exponent, the more transfers are large. Default 1.2.
     pub shape: f64,
 }
 
@@ -106,17 +106,17 @@ impl Size {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShortParams {
-    /// Mean time between arrivals of transfers. Default 100ms.
+    /// Mean time between the starts of two transfers. Default 100ms.
     pub interval: Duration,
     /// Distribution of sizes. Default `{ fixed = "14KB" }`, ten segments.
     pub size: Size,
     /// Direction of the transfers. Default `down`.
     pub direction: Direction,
-    /// Size of the request for a download in bytes of payload; 0 for no request. Default 300.
+    /// Size of the request for a download, in bytes of payload. With 0, there is no request. Default 300.
     pub request: Bytes,
-    /// Number of arrivals, including refused ones; omitted: until the end of the run.
+    /// Number of arrivals, including refused transfers; omitted: until the end of the run.
     pub count: Option<u64>,
-    /// Largest number of transfers in progress; further arrivals are refused. Default 1000.
+    /// Largest number of transfers in progress. While it is reached, further transfers are refused. Default 1000.
     pub max_open: u32,
 }
 

@@ -30,21 +30,22 @@ const SAMPLES: usize = 5;
 /// Maximum number of rates in a ladder.
 const MAX_LADDER: usize = 64;
 
-/// A viewer of adaptive-bitrate video, served by the first server.
+/// A viewer of adaptive-bitrate video from the first server. For each segment of the video, the viewer selects a rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VideoParams {
     /// Length of a segment. Default 4s.
     pub segment: Duration,
-    /// Rates at which every segment is available, lowest first. Default 350kbit, 600kbit, 1mbit, 1.5mbit, 2.5mbit,
+    /// Rates in which each segment is available, lowest first. Default 350kbit, 600kbit, 1mbit, 1.5mbit, 2.5mbit,
     /// 4mbit, 6mbit, 8mbit.
     pub ladder: Vec<BitRate>,
     /// Largest amount of video in the buffer; at least one segment. Default 30s.
     pub buffer: Duration,
-    /// Amount of buffered video at which playback begins, and at which it resumes after a stall. Default 4s.
+    /// Amount of video in the buffer at which playback begins. After a stall, playback resumes at the same amount.
+    /// Default 4s.
     pub startup: Duration,
-    /// The rate of a segment may be at most this share of the predicted throughput. The lowest rate is always allowed.
-    /// Default 0.8.
+    /// Largest rate of a segment, as a share of the predicted throughput. The lowest rate of `ladder` is always
+    /// allowed. Default 0.8.
     pub safety: f64,
     /// Size of a GET in bytes of payload. Default 300.
     pub request: Bytes,

@@ -45,11 +45,11 @@ pub struct VoipParams {
     pub interval: Duration,
     /// Number of frames; omitted: until the end of the run.
     pub count: Option<u64>,
-    /// A frame is late if its delay is more than this time above the minimum delay in its direction after the warm-up
-    /// (`record.warm_up`). Default 60ms.
+    /// A frame is late if its delay exceeds the minimum delay by more than this time. The minimum delay is measured in
+    /// the same direction, after the warm-up (`record.warm_up`). Default 60ms.
     pub late_after: Duration,
-    /// One-way delay of the parts of the network that the scenario does not contain. Only the E-model adds it to the
-    /// measured delay. Default 20ms.
+    /// One-way delay of those parts of the network that the scenario does not contain. Only the E-model of G.107, which
+    /// computes the MOS from delay and loss, adds it to the measured delay. Default 20ms.
     pub network_delay: Duration,
     /// Direction of the speech: `up`, `down` or `both`. Default `up`.
     pub direction: Speech,

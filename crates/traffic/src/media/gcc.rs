@@ -71,29 +71,30 @@ const RATE_WINDOW: [Duration; 2] = [Duration::from_millis(500), Duration::from_s
 /// period.   Ours, after WebRTC.
 const LOSS_WINDOW: Duration = Duration::from_secs(1);
 
-/// Parameters of GCC (draft-ietf-rmcat-gcc-02). A detector compares the estimated delay gradient with a threshold.
-/// Growing delay counts as over-use of the path, and the rate is reduced. Names in brackets are the draft's.
+/// Parameters of GCC. The delay gradient is the growth of the delay from one group of packets to the next. A detector
+/// compares the estimated gradient with a threshold. A gradient above the threshold counts as over-use of the path, and
+/// GCC reduces the rate. Names in brackets are those of draft-ietf-rmcat-gcc-02.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GccParams {
     /// After over-use, the new rate is this share of the received rate (beta). Default 0.85.
     pub beta: f64,
-    /// Factor by which the rate grows per second (eta). After a decrease, the rate grows linearly at first. It grows by
-    /// this factor again once the received rate is more than three standard deviations above its mean at past
-    /// decreases. Default 1.08.
+    /// Factor by which the rate grows per second (eta). After a decrease, the rate grows linearly at first. GCC
+    /// remembers the received rate at past decreases. Once the received rate is more than three standard deviations
+    /// above the mean of these values, the rate grows by the factor again. Default 1.08.
     pub increase: f64,
     /// Initial threshold of the detector (del_var_th). Default 12.5ms.
     pub threshold: Duration,
-    /// Time for which the product of gradient and factor (`offset_gain`) must exceed the threshold before this counts
-    /// as over-use (overuse_time_th). Default 10ms.
+    /// Time for which the detector's value must exceed the threshold before it counts as over-use (overuse_time_th).
+    /// `offset_gain` explains the detector's value. Default 10ms.
     pub overuse_time: Duration,
     /// Smoothing coefficient of the estimated noise variance (chi), 0.001 to 0.1. Default 0.01.
     pub chi: f64,
-    /// The detector multiplies the estimated delay gradient by the number of packet groups received so far, but at most
-    /// by this factor, and compares the product with the threshold. With 1, it compares the gradient itself, as in the
-    /// draft. Default 60.
+    /// Largest factor for the estimated gradient. The detector multiplies the gradient by the number of packet groups
+    /// received so far, but at most by this factor. It compares the product with the threshold. With the factor 1, it
+    /// compares the gradient itself, as in the draft. Default 60.
     pub offset_gain: f64,
-    /// Pacing rate as a multiple of the controller's rate. Default 2.5.
+    /// Pacing rate, as a multiple of the rate that the controller has set. Default 2.5.
     pub pacing: f64,
 }
 

@@ -99,7 +99,7 @@ impl MediaController for Controller {
     }
 }
 
-/// A pause of the sender: no frame is captured at or after `from` and before `to`.
+/// A pause of the sender. No frame is captured from the time `from` until just before the time `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
@@ -109,8 +109,8 @@ pub struct Pause {
     pub to: Duration,
 }
 
-/// Live video in one direction, from an encoder that follows a rate controller, and the controller's feedback in the
-/// other direction.
+/// Live video in one direction. The encoder follows a rate controller, which receives feedback from the other
+/// direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MediaParams {
@@ -126,25 +126,25 @@ pub struct MediaParams {
     pub max_rate: BitRate,
     /// Frames per second. Default 30.
     pub frame_rate: f64,
-    /// Time between key frames, rounded to whole frames. If it is not given, only the first frame, and the first after
-    /// each pause, are key frames. Default none.
+    /// Time between key frames, rounded to whole frames. If this key is not set, only the first frame of the video and
+    /// the first frame after each pause are key frames. Default none.
     pub key_interval: Option<Duration>,
-    /// Size of a key frame as a multiple of the mean size. With `key_interval`, the other frames are smaller, so that
-    /// the mean rate is still the target. Default 3.
+    /// Size of a key frame as a multiple of the mean size. With `key_interval`, the other frames are smaller than the
+    /// mean, so that the mean rate stays at the target. Default 3.
     pub key_size: f64,
     /// Standard deviation of the size of frames, as a fraction of the mean size. Default 0.1.
     pub size_spread: f64,
-    /// Time that the encoder needs to follow a new target rate of the controller. Default 100ms.
+    /// Time after which the encoder follows a new target rate of the controller. Default 100ms.
     pub encoder_lag: Duration,
     /// Largest packet in bytes on the wire, including 40 bytes of headers (IPv4, UDP, RTP). Default 1200.
     pub packet: Bytes,
-    /// Longest time from the arrival of a packet to its report. A report is also sent at the end of a frame, and after 16
-    /// packets. Default 40ms.
+    /// Longest time from the arrival of a packet until the receiver reports it. The receiver also sends a report at the
+    /// end of a frame, and after 16 packets. Default 40ms.
     pub feedback_interval: Duration,
-    /// Longest wait at the sender: while a packet of an earlier frame has waited for longer than this time, new frames
-    /// are skipped. Default 500ms.
+    /// Longest wait at the sender. While a packet of an earlier frame has waited for longer than this, new frames are
+    /// skipped. Default 500ms.
     pub queue_limit: Duration,
-    /// Pauses of the sender, in order. Default [].
+    /// Pauses of the sender, in chronological order. Default none.
     pub pauses: Vec<Pause>,
 }
 

@@ -84,11 +84,11 @@ const FLIGHT_INTERVAL: Duration = Duration::from_millis(200);
 /// The initial window holds the data that the initial rate produces in this time.   Ours.
 const FIRST_RTT: Duration = Duration::from_millis(100);
 
-/// Parameters of SCReAM version 2 (draft-ietf-ccwg-rfc8298bis-screamv2). Names in brackets are the draft's.
+/// Parameters of SCReAM version 2. Names in brackets are those of draft-ietf-ccwg-rfc8298bis-screamv2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScreamV2Params {
-    /// Target of the one-way queueing delay (QDELAY_TARGET_LO). The window shrinks as soon as the average queueing
+    /// Target of the one-way queueing delay (QDELAY_TARGET_LO). The window already shrinks when the average queueing
     /// delay exceeds half of this target. Default 60ms.
     pub qdelay_target: Duration,
     /// Smallest window (MIN_REF_WND). Default 3000.

@@ -35,9 +35,9 @@ impl Load {
     }
 }
 
-/// A test that loads the path to the first server, and measures the round trips per minute (RPM) under that load. A
-/// foreign probe opens a new connection; a self probe uses a load-generating connection. Names in brackets are those of
-/// draft-ietf-ippm-responsiveness.
+/// A test that loads the path to the first server, and measures the round trips per minute (RPM) under this load. There
+/// are two kinds of probe. A foreign probe opens a new connection. A self probe uses one of the connections that
+/// generate the load. Names in brackets are those of draft-ietf-ippm-responsiveness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RpmParams {
@@ -50,26 +50,28 @@ pub struct RpmParams {
     pub add: u32,
     /// Largest number of load-generating connections, per direction (MNP). Default 16.
     pub most: u32,
-    /// Length of an interval (ID). After each interval, the test computes new values and adds connections. Tools that
+    /// Length of an interval (ID). After each interval, the test computes new averages and adds connections. Tools that
     /// follow older drafts use 1s. Default 5s.
     pub interval: Duration,
-    /// Number of intervals over which each value of the goodput and of the RPM is averaged (MAD). A result is stable
-    /// when the same number of successive values agree within `tolerance`. Default 4.
+    /// Number of intervals over which goodput and RPM are averaged (MAD). A result is stable if this number of
+    /// successive averages agree within `tolerance`. Default 4.
     pub moving_average: u32,
-    /// Percentile for trimmed means: samples above it are discarded before the mean is computed (TMP). Default 95.
+    /// Percentile for trimmed means (TMP). Samples above this percentile are discarded before a mean is computed.
+    /// Default 95.
     pub trim: f64,
-    /// Largest relative deviation of a stable result, as a fraction (SDT). A result is stable if the standard deviation
-    /// of its last `moving_average` values is below this fraction of the newest value. Default 0.05.
+    /// Largest relative deviation of a stable result (SDT). A result is stable if the standard deviation of its last
+    /// `moving_average` averages is below this fraction of the newest average. Default 0.05.
     pub tolerance: f64,
     /// Largest number of pairs of probes per second (MPS). A pair is a foreign probe and a self probe. Default 100.
     pub probes_per_second: u32,
-    /// Largest share of the goodput that probes may use (PTC), counting 5000 bytes per foreign probe and 1000 per self probe.
-    /// One pair per second is sent in any case: below 0.96 Mbit/s of goodput, probes use more than 5 %. Default 0.05.
+    /// Largest share of the goodput that probes may use (PTC). A foreign probe counts as 5000 bytes, a self probe as
+    /// 1000 bytes. One pair of probes per second is always sent. So if the goodput is below 0.96 Mbit/s, probes use
+    /// more than 5 % of it. Default 0.05.
     pub probe_share: f64,
-    /// Largest number of intervals in a stage. The test has two stages: the first lasts until the goodput is stable,
-    /// the second until the responsiveness is stable. Default 10.
+    /// Largest number of intervals in a stage. The test has two stages. The first lasts until the goodput is stable,
+    /// the second until the RPM is stable. Default 10.
     pub stage_intervals: u32,
-    /// Unsent bytes kept in the socket of each load-generating connection. The message of a self probe waits behind
+    /// Unsent bytes that each load-generating connection keeps in its socket. The message of a self probe waits behind
     /// these bytes. Default 16KB.
     pub notsent_lowat: Bytes,
     /// True if a TLS 1.3 handshake of one round trip follows each TCP handshake. Default true.
@@ -80,7 +82,7 @@ pub struct RpmParams {
     pub server_hello: Bytes,
     /// Size of a GET in bytes of payload. Default 300.
     pub request: Bytes,
-    /// Size of the response, headers and one byte of content, in bytes of payload. Default 200.
+    /// Size of the response to a GET, with headers and one byte of content, in bytes of payload. Default 200.
     pub response: Bytes,
 }
 

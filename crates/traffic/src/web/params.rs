@@ -95,8 +95,8 @@ pub struct Lognormal {
     pub log10_sd: f64,
     /// Sum of the sizes of all objects. The sizes of every page are scaled to it. Default 614400.
     pub total: Bytes,
-    /// Time at which the sizes are drawn: only before the first page (`once`), or again before each page
-    /// (`each_page`). Appendix A lists a single set, as with `once`. Default `once`.
+    /// Time at which the sizes are drawn: only before the first page (`once`), or again before each page (`each_page`).
+    /// Appendix A lists a single set of sizes, which corresponds to `once`. Default `once`.
     pub draw: Draw,
 }
 
@@ -128,12 +128,12 @@ pub enum Draw {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpenOrder {
-    /// One connection to each server, then a second one to each, and so on. A full queue that drops the last SYNs affects all
-    /// servers.
+    /// One connection to each server opens first, then a second one to each server, and so on. If a full queue drops
+    /// the last SYNs, all servers are affected.
     #[default]
     Interleaved,
-    /// All connections to server 1, then all to server 2, and so on. A full queue that drops the last SYNs affects the last
-    /// server.
+    /// All connections to server 1 open first, then all to server 2, and so on. If a full queue drops the last SYNs,
+    /// only the last server is affected.
     ByServer,
 }
 
@@ -141,10 +141,10 @@ pub enum OpenOrder {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MeasureFrom {
-    /// From the user's click, when the connection for the HTML file is opened.
+    /// The user's click, when the connection for the HTML file is opened.
     #[default]
     Open,
-    /// From the time when the client's connection for the HTML file is established and the GET leaves.
+    /// The time when the client's connection for the HTML file is established and the GET leaves.
     Connected,
 }
 
@@ -152,13 +152,13 @@ pub enum MeasureFrom {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quota {
-    /// The client requests each object once, and the page waits for the slowest connection.
+    /// The client requests each object once. The page is complete when all connections have finished.
     #[default]
     Asked,
-    /// The page is complete when the number of objects received equals the number on the server. When every object has
-    /// been requested, idle connections request the objects again, starting with the first, and repeats count, too. So
-    /// if a connection is stuck in its handshake, the server's other connections complete the page. Transfers still in
-    /// progress when the page is complete are not measured.
+    /// The page is complete when the client has received n objects from each server with n objects. When every object
+    /// of a server has been requested, idle connections request the objects again, starting with the first. The
+    /// repeated objects count, too. So if one connection is stuck in its handshake, the server's other connections
+    /// complete the page. Transfers that are still in progress at that time are not measured.
     Retrieved,
 }
 
@@ -166,16 +166,16 @@ pub enum Quota {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebParams {
-    /// Content of a page: `{ uniform = {...} }`, `"listed"` or `{ lognormal = {...} }`. Default `uniform`.
+    /// Objects of a page: `{ uniform = {...} }`, `"listed"` or `{ lognormal = {...} }`. Default `uniform`.
     pub page: Page,
     /// Number of servers. The application's `to` must name at least as many. Default 4.
     pub servers: u32,
-    /// Server of the HTML file, counted from 1. Default 1.
+    /// Number of the server that has the HTML file, counted from 1. Default 1.
     pub html_server: u32,
     /// Number of parallel connections to each server. Each connection fetches one object at a time. Default 6.
     pub connections_per_server: u32,
-    /// Size of a GET in bytes of payload. CableLabs 2012 does not state this size; its tables fit sizes from 200 to 250
-    /// bytes. Default 250.
+    /// Size of a GET in bytes of payload. CableLabs 2012 does not state this size. The results in its tables fit sizes
+    /// from 200 to 250 bytes. Default 250.
     pub request: Bytes,
     /// Mean pause between the end of a page load and the start of the next page. Default 5s.
     pub think: Duration,
@@ -185,20 +185,20 @@ pub struct WebParams {
     pub think_spread: Option<Duration>,
     /// Number of pages; omitted: until the end of the run.
     pub pages: Option<u64>,
-    /// True if the parallel connections stay open for the whole page, and each fetches one object after another. If
-    /// false, each object has its own connection; this fits CableLabs 2012 better (see the study `cablelabs2012`).
-    /// Default false.
+    /// If true, each parallel connection stays open for the whole page, and fetches one object after another. If false,
+    /// each object has its own connection. The value `false` fits CableLabs 2012 better (see the study
+    /// `cablelabs2012`). Default false.
     pub persistent: bool,
-    /// When the client stops requesting objects from a server with n objects: after n requests (`asked`), or when n
-    /// objects have arrived (`retrieved`). CableLabs 2012 says "until 25 objects have been retrieved from each server",
-    /// which can be read either way. Default `asked`.
+    /// Determines when the client stops requesting objects from a server with n objects: after n requests (`asked`), or
+    /// when n objects have arrived (`retrieved`). CableLabs 2012 says "until 25 objects have been retrieved from each
+    /// server". Both readings are possible. Default `asked`.
     pub quota: Quota,
     /// Order in which the connections open: `interleaved` or `by_server`. Default `interleaved`.
     pub open_order: OpenOrder,
-    /// Event at which the page load time begins: the connection for the HTML file is opened (`open`) or established
+    /// Start of the page load time: the connection for the HTML file is opened (`open`), or it is established
     /// (`connected`). Default `open`.
     pub measure_from: MeasureFrom,
-    /// Action when a connection fails: `retry` or `give_up`. Default `retry`.
+    /// What happens when a connection fails: `retry` or `give_up`. Default `retry`.
     pub on_failure: OnFailure,
 }
 
