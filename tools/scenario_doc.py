@@ -128,8 +128,10 @@ BY_VARIANT = (
 )
 #: Matches a table's row with a default that depends on `variant` and can serve as the example in BY_VARIANT.
 EXAMPLE = re.compile(r"\| (?P<usual>[\w.]+), (?P<own>[\w.]+) \((?P<variant>\w+)\) \|")
-#: The line under the heading of every page.
-LEAD = "[The scenario](../scenario.md) explains how to write a scenario and how to read the tables on this page."
+#: The lines under the heading of every page.
+LEAD = """\
+[The scenario](../scenario.md) explains how to write a scenario and how to read the tables on this page. The path below
+each heading is the place of the table in a scenario."""
 
 VALUES_NOTE = """\
 Each key of a scenario has a row in a table, either below or on one of the pages that are listed at the end of this page. The
@@ -395,14 +397,14 @@ def presets(of: Node, defs: dict[str, Node]) -> list[str]:
     stacks = {stack["name"]: stack for stack in catalogue()["tcp"]}
     base = stacks[STACK]["params"]
     lines = wrapped(
-        f"The column `{STACK}` shows the values of this preset, which applications use by default. For keys that the "
-        "preset leaves unset, the column shows the key's own default."
+        f"The column `{STACK}` shows the values of the preset `{STACK}`, which applications use by default. If the preset "
+        "does not set a key, the column shows the key's own default."
     )
     lines.append("")
     lines += [*table(of, defs, base), "", "### TCP presets", ""]
     lines += wrapped(
-        f"The values of each preset that differ from `{STACK}`; `null` can be written only in JSON. `bloatlab list "
-        "NAME` shows all values of a preset."
+        f"Each preset, and its values that differ from those of `{STACK}`. Only a scenario in JSON can set the value "
+        "`null`, because TOML has no such value. `bloatlab list NAME` shows all values of a preset."
     )
     lines.append("")
     for name, stack in stacks.items():

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use tcp::foreign::ControllerFactory;
 use units::Problem;
 
-/// A TCP stack of your own, which applications select by its name: a preset and the parameters that differ from it.
-/// `bloatlab list tcp` lists the presets.
+/// A TCP stack of your own. It consists of a preset and the parameters that differ from the preset. Applications select
+/// the stack by its name. `bloatlab list tcp` lists the presets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stack {
     /// The preset to start from.

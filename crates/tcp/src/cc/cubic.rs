@@ -19,11 +19,11 @@ group! {
 words! {
     /// Form of CUBIC.
     pub(crate) enum CubicForm {
-        /// As standardised.   Source: RFC 9438 §4.
+        /// As in the standard.   Source: RFC 9438 §4.
         "rfc9438" Rfc9438,
-        /// As in Linux 6: windows are whole segments, and the curve is evaluated one minimum RTT ahead. In Reno's region, the
-        /// window always grows by 3 (1 - beta) / (1 + beta) per round trip. A timeout resets W_max.   Source: Ha, Rhee & Xu
-        /// 2008.
+        /// As in Linux 6. Windows are whole segments. The cubic curve is evaluated one minimum RTT ahead. Where CUBIC
+        /// grows as Reno would, the window always grows by 3 (1 - beta) / (1 + beta) segments per round trip. A timeout
+        /// resets W_max, the window before the last reduction.   Source: Ha, Rhee & Xu 2008.
         "linux" Linux,
     }
 }

@@ -49,12 +49,11 @@ group! {
 words! {
     /// Form of DCTCP.
     pub(crate) enum DctcpForm {
-        /// As in the RFC: the share of marks is counted in bytes. The congestion window is cut at the end of each round
-        /// trip that had marks. Between cuts it grows, even while marks arrive.
-        /// Source: RFC 8257 §3.3.
+        /// As in the RFC. The share of marks is counted in bytes. The congestion window is cut at the end of each round
+        /// trip that had marks. Between two cuts it grows, even while marks arrive. Source: RFC 8257 §3.3.
         "rfc8257" Rfc8257,
-        /// As in Linux: alpha, the moving average of the share of marks, is a multiple of 1/1024. Marks and cuts are
-        /// counted in whole segments, and the window does not grow in the round after a mark.
+        /// As in Linux. The moving average of the share of marks (alpha) is a multiple of 1/1024. Marks and cuts are
+        /// counted in whole segments. The window does not grow in the round after a mark.
         "linux" Linux,
     }
 }

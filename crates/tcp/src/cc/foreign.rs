@@ -122,17 +122,17 @@ pub trait ControllerFactory: Send + Sync {
     fn copy(&self) -> Arc<dyn ControllerFactory>;
 }
 
-/// An external controller and its parameters. Every key other than those listed here is a parameter of the controller,
-/// with the same name as in the controller's class.
+/// A controller in Python and its parameters. Every other key in this table is a parameter of the controller, with the
+/// same name as in the controller's class.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "PythonController")]
 pub struct ForeignParams {
-    /// The class: "FILE.py:CLASS", with the file's path relative to the scenario's folder; or the name of a class passed to
-    /// `bloatlab.run(scenario, controllers={NAME: CLASS})`.
+    /// The class of the controller: "FILE.py:CLASS", with the path of the file relative to the scenario's folder. If
+    /// you pass the class to `bloatlab.run(scenario, controllers={NAME: CLASS})`, write NAME.
     pub controller: String,
-    /// Text of each source file, keyed by path. Filled in when the scenario is read, so that a result contains the code
-    /// that produced it.
+    /// Text of each source file, keyed by the file's path. bloatlab sets this key when it reads the scenario, so that a
+    /// result contains the code that produced it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub source: BTreeMap<String, String>,
     /// The controller's own parameters.

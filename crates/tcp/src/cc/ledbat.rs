@@ -58,16 +58,17 @@ group! {
     pub(crate) struct LedbatParams {
         /// TARGET: target queueing delay. RFC 6817 allows at most 100ms. Default 100ms.
         pub target: Duration = Duration::from_millis(100),
-        /// GAIN: growth of the window in segments per round trip when the queue is empty; at most 1. Default 1.
+        /// GAIN: growth of the window in segments per round trip while the queue is empty; at most 1. Default 1.
         pub gain: f64 = 1.0,
-        /// ALLOWED_INCREASE: segments by which the window may exceed the data in flight. Default 1.
+        /// ALLOWED_INCREASE: number of segments by which the window may exceed the data in flight. Default 1.
         pub allowed_increase: f64 = 1.0,
-        /// BASE_HISTORY: the base delay is the minimum over this number of minutes. Default 10.
+        /// BASE_HISTORY: length of the history, in minutes. The base delay is the smallest delay in the history.
+        /// Default 10.
         pub base_history: u32 = 10,
-        /// CURRENT_FILTER: the current delay is the minimum of this number of samples. Default 4.
+        /// CURRENT_FILTER: number of recent samples. The current delay is the smallest of these samples. Default 4.
         pub current_filter: u32 = 4,
-        /// True if a connection begins with slow start, which lasts until a loss or until the queueing delay reaches
-        /// the target. Default false.
+        /// If true, a connection begins with slow start. Slow start lasts until a loss, or until the queueing delay
+        /// reaches the target. Default false.
         pub slow_start: bool = false,
     }
 

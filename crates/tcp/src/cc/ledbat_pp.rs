@@ -67,12 +67,14 @@ group! {
     pub(crate) struct LedbatPpParams {
         /// TARGET: target queueing delay. Default 60ms.
         pub target: Duration = Duration::from_millis(60),
-        /// Constant: strength of the reduction. While the queueing delay exceeds the target, each round trip takes
-        /// Constant × window × (delay / target - 1) from the window, at most half of it. Default 1.
+        /// Constant: strength of the reduction. While the queueing delay exceeds the target, the window falls in each
+        /// round trip by Constant × window × (delay / target - 1), but at most by half. Default 1.
         pub constant: f64 = 1.0,
-        /// BASE_HISTORY: the base round trip is the minimum over this number of minutes. Default 10.
+        /// BASE_HISTORY: length of the history, in minutes. The base round trip is the smallest round-trip time in the
+        /// history. Default 10.
         pub base_history: u32 = 10,
-        /// CURRENT_FILTER: the current round trip is the minimum of this number of samples. Default 4.
+        /// CURRENT_FILTER: number of recent samples. The current round trip is the smallest of these samples. Default
+        /// 4.
         pub current_filter: u32 = 4,
     }
 

@@ -74,24 +74,24 @@ group! {
 words! {
     /// How Prague's rate depends on round-trip times below 25 ms.
     pub(crate) enum PragueRtt {
-        /// After four rounds outside slow start, a round-trip time below 25 ms counts as 25 ms, so the rate is the same at all
-        /// short round-trip times. Version 0.7.
+        /// As in version 0.7 of Prague: after four rounds outside slow start, a round-trip time below 25 ms counts as
+        /// 25 ms. So the rate is the same at all short round-trip times.
         "scaled" Scaled,
-        /// Like `scaled`, but after 500 rounds. Version 0.6.
+        /// As in version 0.6: like `scaled`, but only after 500 rounds.
         "scaled-late" ScaledLate,
-        /// The rate also depends on round-trip times below 25 ms: the window grows by one segment per round trip, as
-        /// with DCTCP and Reno. Version 0.5, which the L4S tests of 2020 measured.
+        /// As in version 0.5, which the L4S tests of 2020 measured: short round-trip times count as they are. The
+        /// window grows by one segment per round trip, as with DCTCP and Reno.
         "own" Own,
     }
 
     /// When a mark may cut Prague's window again.
     pub(crate) enum PragueCut {
         /// The first mark after each update of alpha may cut the window. (alpha is the moving average of the share of
-        /// segments that are marked.) The flow's rate follows the draft's formula.   Source:
+        /// segments that are marked.) With this value, the rate of a flow is that of the draft's formula.   Source:
         /// draft-briscoe-iccrg-prague-congestion-control.
         "rounds" Rounds,
-        /// A mark may cut the window once all data sent before the last cut has been acknowledged. Windows are up to a
-        /// fifth larger than with `rounds`. Source: Linux (L4STeam).
+        /// A mark may cut the window again once all data that was sent before the last cut has been acknowledged.
+        /// Windows are up to a fifth larger than with `rounds`. Source: Linux (L4STeam).
         "marks" Marks,
     }
 }

@@ -10,19 +10,20 @@ group! {
         pub recovery: Recovery = Recovery::Sack,
         /// Loss detection.
         pub loss_detection: LossDetection = LossDetection::RackTlp,
-        /// DupThresh: number of duplicate ACKs, or of segments SACKed above a missing segment, that indicates a loss.
-        /// With `rack-tlp`, this number of SACKed segments sets the reordering window to zero, unless reordering has
-        /// been seen. Default 3.
+        /// DupThresh: a segment counts as lost after this number of duplicate ACKs, or when this number of segments
+        /// above it are SACKed. With `rack-tlp`, this number of SACKed segments sets the reordering window to zero,
+        /// unless reordering has been seen. Default 3.
         pub dupthresh: u8 = 3,
-        /// Limited transmit: each of the first two duplicate ACKs releases one new segment.   Source: RFC 3042.
+        /// Limited transmit: on each of the first two duplicate ACKs, the sender sends one new segment.   Source: RFC
+        /// 3042.
         pub limited_transmit: bool = true,
-        /// SACK information is kept after a timeout, as in Linux; RFC 6675 §5.1 allows a sender to keep or to discard it.
+        /// If true, the sender keeps its SACK information after a timeout, as in Linux. RFC 6675 §5.1 allows a sender
+        /// to keep it or to discard it.
         pub keep_sack_after_rto: bool = true,
-        /// Response to a reduction that proves spurious.
+        /// Response when a reduction of the window proves to be spurious.
         pub undo: Undo = Undo::Linux,
-        /// F-RTO: after a timeout, sends new data to detect whether the timeout was spurious. Needs `loss_detection =
-        /// "rack-tlp"`.
-        /// Source: RFC 5682 §3.1.
+        /// F-RTO: after a timeout, the sender sends new data, to detect if the timeout was spurious. Needs
+        /// `loss_detection = "rack-tlp"`. Source: RFC 5682 §3.1.
         pub frto: bool = true,
     }
 
@@ -48,44 +49,45 @@ group! {
 words! {
     /// Loss recovery after duplicate ACKs.
     pub enum Recovery {
-        /// Fast retransmit, and fast recovery until the first new ACK. Only one fast retransmit per window, as with ns-2's
-        /// `bugFix_`.   Source: RFC 5681 §3.2.
+        /// Fast retransmit, and fast recovery until the first ACK of new data. There is only one fast retransmit per
+        /// window, as with ns-2's `bugFix_`.   Source: RFC 5681 §3.2.
         "reno" Reno,
-        /// Like `reno`, but a partial ACK retransmits the next hole and does not end the recovery. The retransmission
-        /// timer follows the RFC's impatient variant. Source: RFC 6582.
+        /// Like `reno`, but a partial ACK does not end the recovery: the sender retransmits the next hole. The
+        /// retransmission timer follows the "impatient" variant of the RFC. Source: RFC 6582.
         "newreno" Newreno,
-        /// Recovery with a SACK scoreboard: the RFC's pipe, IsLost, NextSeg (1) to (4) and rescue retransmission. If
-        /// the other end has no SACK, this end uses `newreno` and `dupthresh`, without `undo` and `frto`; the threshold
-        /// of `forward-ack` becomes 3. Source: RFC 6675.
+        /// Recovery with a SACK scoreboard, as in RFC 6675: pipe, IsLost, NextSeg (1) to (4) and rescue retransmission.
+        /// If the other end has no SACK, this end uses `newreno` and `dupthresh`, without `undo` and `frto`. DupThresh
+        /// is then 3 if `loss_detection` was `forward-ack`. Source: RFC 6675.
         "sack" Sack,
     }
 
     /// Loss detection.
     pub enum LossDetection {
-        /// A segment is lost after DupThresh duplicate ACKs, or when DupThresh segments above it are SACKed. A lost
-        /// retransmission waits for the timeout.
-        /// Source: RFC 5681 §3.2, RFC 6675 §4.
+        /// A segment counts as lost after DupThresh duplicate ACKs, or when DupThresh segments above it are SACKed. If
+        /// a retransmission is lost, only the timeout repairs it. Source: RFC 5681 §3.2, RFC 6675 §4.
         "dupthresh" Dupthresh,
-        /// Like ns-2's Agent/TCP/Linux, if `dupthresh` is 4. A segment is lost when the highest SACKed segment is
-        /// DupThresh above it, counting holes (FACK). A retransmission is lost when new data sent after it is SACKed.
-        /// It is also lost when a later retransmission is delivered, if at least DupThresh others were sent between the
-        /// two. SACKed data does not count against the window. A loss found after a timeout reduces the window again.
-        /// When a recovery ends, SACK information about higher data is discarded. When the repair after a timeout ends,
-        /// the window becomes ssthresh, but at most the data in flight + 3 segments. Needs recovery by SACK. Source:
-        /// Mathis & Mahdavi 1996; traces of ns-2 2.35.
+        /// Forward acknowledgement (FACK). With `dupthresh = 4`, it behaves like ns-2's Agent/TCP/Linux. A segment
+        /// counts as lost when the highest SACKed segment is DupThresh segments above it, holes included. A
+        /// retransmission counts as lost in two cases: when new data sent after it is SACKed, or when a later
+        /// retransmission is delivered and at least DupThresh others were sent between the two. SACKed data does not
+        /// count as in flight. A loss that is found after a timeout reduces the window again. When a recovery ends,
+        /// SACK information about higher data is discarded. When the repair after a timeout ends, the window becomes
+        /// ssthresh, but at most the data in flight + 3 segments. Needs recovery by SACK. Source: Mathis & Mahdavi
+        /// 1996; traces of ns-2 2.35.
         "forward-ack" ForwardAck,
-        /// By time: a segment is lost when a later one has been delivered and a reordering window has passed. If no ACK arrives
-        /// for two round trips, a tail loss probe is sent. Needs recovery by SACK.   Source: RFC 8985.
+        /// By time: a segment counts as lost when a segment sent later has been delivered and a further time, the
+        /// reordering window, has passed. If no ACK arrives for two round trips, the sender sends a tail loss probe.
+        /// Needs recovery by SACK.   Source: RFC 8985.
         "rack-tlp" RackTlp,
     }
 
-    /// Response to a reduction that proves spurious.
+    /// Response when a reduction of the window proves to be spurious.
     pub enum Undo {
-        /// The reduction is kept.
+        /// The sender keeps the reduction.
         "none" None,
-        /// Restores the window and ssthresh once D-SACK has reported all retransmissions as duplicates, or a time stamp shows
-        /// that the original of the first retransmitted segment arrived. Needs `loss_detection = "rack-tlp"`.   Source: RFC 2883,
-        /// RFC 3522, RFC 4015 as in Linux.
+        /// The sender restores the window and ssthresh in two cases: D-SACK has reported all retransmissions as
+        /// duplicates, or a time stamp shows that the original of the first retransmitted segment arrived. Needs
+        /// `loss_detection = "rack-tlp"`.   Source: RFC 2883, RFC 3522, RFC 4015 as in Linux.
         "linux" Linux,
     }
 }

@@ -9,22 +9,21 @@ const ACCECN_BYTES: u32 = 12;
 group! {
     /// Explicit congestion notification.
     pub struct EcnParams {
-        /// Uses ECN: a client requests it, and a server accepts it.   Source: RFC 3168; RFC 9768 with `ecn_feedback =
-        /// "accecn"`.
+        /// If true, the stack uses ECN: a client requests it, and a server accepts it.   Source: RFC 3168; RFC 9768
+        /// with `ecn_feedback = "accecn"`.
         pub ecn: bool = false,
-        /// ECN codepoint of ECN-capable packets. Default: `ect1` for prague, otherwise `ect0`.
+        /// ECN code point of ECN-capable packets. Default: `ect1` for prague, otherwise `ect0`.
         pub ect: Option<Ect> = None,
-        /// The packets that are sent as ECN-capable. Default: `all` for dctcp and prague; for other controllers,
-        /// `established` with `ecn_feedback = "accecn"` (as in Linux), otherwise `data`.
+        /// The kinds of packets that are sent as ECN-capable. Default: `all` for dctcp and prague; for other
+        /// controllers, `established` with `ecn_feedback = "accecn"` (as in Linux), otherwise `data`.
         pub ect_on: Option<EctOn> = None,
         /// How ACKs report CE marks.
         pub ecn_feedback: EcnFeedback = EcnFeedback::Rfc3168,
-        /// Segments also carry AccECN's byte counters. Without these counters, the count of marks is ambiguous if an
-        /// ACK covers more than seven segments. The sender then assumes the largest number that the ACK allows, as in
-        /// RFC 9768 §A.2, so after lost ACKs its count may be too high. If ACKs cover more than four segments on
-        /// average, it assumes the smallest number, as in Linux. The counters take 12 bytes of options,
-        /// so a packet of 1500 bytes carries 1436 bytes of payload. Needs `ecn_feedback = "accecn"`. Source: RFC 9768
-        /// §3.2.3.
+        /// If true, segments also carry AccECN's byte counters. If false, the number of marks is ambiguous when an ACK
+        /// covers more than seven segments. The sender then assumes the largest number that is possible (RFC 9768
+        /// §A.2), so its count may be too high after lost ACKs. However, if ACKs cover more than four segments on
+        /// average, it assumes the smallest number, as in Linux. The counters take 12 bytes of options, so a packet of
+        /// 1500 bytes carries 1436 bytes of payload. Needs `ecn_feedback = "accecn"`. Source: RFC 9768 §3.2.3.
         pub accecn_option: bool = false,
     }
 
@@ -49,22 +48,24 @@ impl EcnParams {
 words! {
     /// How a receiver reports CE marks, if ECN is in use.
     pub enum EcnFeedback {
-        /// Only the presence of marks: after a mark, every ACK carries ECE until the sender responds with CWR.
-        /// Source: RFC 3168 §6.1.3.
+        /// ACKs report only that there was a mark. After a mark, every ACK carries the flag ECE until the sender
+        /// responds with the flag CWR. Source: RFC 3168 §6.1.3.
         "rfc3168" Rfc3168,
-        /// Exact counts: ECE reflects the CE bit of the acknowledged segments. When the CE bit changes, two ACKs are sent at
-        /// once: one for the segments before the change, and one for the segment with the changed bit.   Source: RFC 8257 §3.2.
+        /// Exact counts: an ACK carries the flag ECE if the segments that it acknowledges had CE. When the CE state
+        /// changes from one segment to the next, two ACKs are sent at once: one for the segments before the change, and
+        /// one for the first segment after it.   Source: RFC 8257 §3.2.
         "dctcp" Dctcp,
-        /// Every segment carries a 3-bit counter of marks. The sender's count is exact for ACKs of up to seven
-        /// segments, and with `accecn_option`; otherwise, it is an estimate. The handshake negotiates AccECN. If the
-        /// peer supports only RFC 3168, the feedback is that of RFC 3168, and an end whose controller needs AccECN, as
-        /// prague does, sends no ECN-capable packets. ECN is off if the peer does not support ECN. Source: RFC 9768.
+        /// Every segment carries a 3-bit counter of marks. The sender's count is exact if ACKs cover up to seven
+        /// segments, or with `accecn_option`. Otherwise, it is an estimate. The handshake negotiates AccECN. If the
+        /// peer supports only RFC 3168, both ends use the feedback of RFC 3168. If the controller of an end needs
+        /// AccECN, as prague does, this end then sends no ECN-capable packets. If the peer does not support ECN, ECN is
+        /// off. Source: RFC 9768.
         "accecn" Accecn,
     }
 
     /// The ECN codepoint that declares a packet ECN-capable.
     pub enum Ect {
-        /// ECT(0): classic ECN, in which a sender responds to a mark as to a loss.   Source: RFC 3168 §5.
+        /// ECT(0): classic ECN. A sender responds to a mark as to a loss.   Source: RFC 3168 §5.
         "ect0" Ect0,
         /// ECT(1): L4S (low latency, low loss, scalable throughput).   Source: RFC 9331 §2.
         "ect1" Ect1,

@@ -6,24 +6,24 @@ use units::{Duration, Problem};
 group! {
     /// How a connection opens.
     pub struct OpeningParams {
-        /// Connections have a three-way handshake and FINs. If false, as in ns-2's one-way agents, both ends are
-        /// established at once and send no FIN; a side that has closed is finished when all of its data is
+        /// If true, connections have a three-way handshake and FINs. If false, as in ns-2's one-way agents, both ends
+        /// are established at once and send no FIN. A side that has closed has then finished when all of its data is
         /// acknowledged.
         pub handshake: bool = true,
-        /// Maximum wait between two SYNs.
+        /// Longest wait between two SYNs.
         pub max_syn_rto: Duration = Duration::from_secs(120),
-        /// Number n: the first n timeouts of the client's SYN do not double the wait, and do not count towards
-        /// `syn_retries`. Linux since 6.5: 4.
+        /// Number n of SYN timeouts without backoff. The first n timeouts of the client's SYN do not double the wait,
+        /// and do not count towards `syn_retries`. In Linux since version 6.5, n is 4.
         pub syn_linear_timeouts: u32 = 4,
         /// Number of SYN retransmissions before the connection fails; null (in a JSON file): unlimited.
         pub syn_retries: Option<u32> = Some(6),
-        /// The first window is one segment if the sender's SYN or SYN-ACK was lost. A sender assumes this loss if it
-        /// has repeated the packet (Linux: at least twice), unless an echoed time stamp shows that the first copy
-        /// arrived. Source: RFC 5681 §3.1; Linux, tcp_init_transfer.
+        /// If true, the first window is one segment if the sender's SYN or SYN-ACK was lost. The sender assumes such a
+        /// loss if it has repeated the packet (in Linux: at least twice), unless an echoed time stamp shows that the
+        /// first copy arrived. Source: RFC 5681 §3.1; Linux, tcp_init_transfer.
         pub syn_loss_restricts: bool = true,
         /// First window.
         pub initial_window: InitialWindow = InitialWindow::Segments(10),
-        /// Initial slow start threshold, segments. Absent: infinite.
+        /// Initial slow start threshold, in segments. Absent: infinite.
         pub initial_ssthresh: Option<f64> = None,
     }
 
@@ -56,7 +56,7 @@ impl OpeningParams {
 words! {
     /// The first window.
     pub enum InitialWindow {
-        /// This many segments.
+        /// A number of segments.
         "segments" Segments(u32),
         /// 4 segments if MSS <= 1095, 3 if MSS <= 2190, otherwise 2.   Source: RFC 5681 §3.1.
         "rfc5681" Rfc5681,

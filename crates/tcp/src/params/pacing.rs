@@ -6,28 +6,30 @@ use units::Problem;
 group! {
     /// How segments leave.
     pub struct PacingParams {
-        /// Paces segments even if the controller sets no pacing rate, as with the queue discipline fq or with TCP's own
-        /// pacing. The rate is then two windows per round trip while the window is below half of ssthresh, and 1.2
-        /// windows per round trip otherwise. If the controller sets a rate, this rate is used instead. Source: Linux's
-        /// tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
+        /// If true, the stack paces segments even if the controller sets no pacing rate. Linux does this with the queue
+        /// discipline fq, and with TCP's own pacing. The stack's pacing rate is two windows per round trip while the
+        /// window is below half of ssthresh, and otherwise 1.2 windows per round trip. A rate that the controller sets
+        /// takes precedence. Source: Linux's tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
         pub paced: bool = false,
-        /// How a pacing sender spaces its bursts. A sender paces if its controller sets a pacing rate, or with `paced`.
+        /// How a sender spaces its bursts, if it paces. A sender paces if its controller sets a pacing rate, or if
+        /// `paced` is true.
         pub pacing: Pacing = Pacing::LinuxInternal,
-        /// Maximum number of segments in a burst, which a host passes to its device in one piece. 1: single segments.
-        /// Linux: 65535. If above 1, a burst has the size of Linux's TSO autosizing, up to this maximum: the data of
-        /// 1/1024 s at the pacing rate (more at round-trip times below 5 ms), but at least two segments and at most 64
-        /// kB. If the windows have no room for a whole burst, a sender usually waits for the next ACK instead of
-        /// sending a smaller burst. Source: ip-link(8), gso_max_segs.
+        /// Largest number of segments in a burst. A host passes a burst to its device in one piece. With 1, segments
+        /// leave one by one. Linux has 65535. If this number is above 1, the size of a burst is that of Linux's TSO
+        /// autosizing: the data of 1/1024 s at the pacing rate (more at round-trip times below 5 ms), but at least two
+        /// segments and at most 64 KiB. If the windows have no room for a whole burst, the sender usually waits for the
+        /// next ACK instead of sending a smaller burst. Source: ip-link(8), gso_max_segs.
         pub gso_max_segs: u32 = 1,
-        /// Segmentation offload: a burst leaves as one packet, which queues treat as a whole until it is split.
-        /// Contiguous retransmissions also leave as one packet. Receivers acknowledge a packet once (GRO). The size
-        /// of a packet includes the headers of all segments, and is at most 65535 bytes: 43 segments of 1448 bytes.
-        /// (Linux counts one header, which allows 45.) Needs `gso_max_segs` above 1.
+        /// Segmentation offload: a burst leaves as one packet. Queues treat this packet as a whole until it is split.
+        /// Contiguous retransmissions also leave as one packet. A receiver sends one ACK for the whole packet (GRO).
+        /// The size of the packet includes the headers of all its segments, and is at most 65535 bytes: 43 segments of
+        /// 1448 bytes. (Linux counts only one header, so it allows 45 segments.) Needs `gso_max_segs` above 1.
         pub tso: bool = false,
-        /// TCP small queues: limits the data that each connection may have in the first link of its host, queued or in
-        /// transmission. The limit is two bursts or the data of 1/1024 s at the pacing rate, whichever is more; for
-        /// retransmissions, it is twice as high. All other data waits in the socket. Use it if the bottleneck's queue
-        /// is in the sender's own host. Source: Linux's tcp_small_queue_check, tcp_limit_output_bytes (4 MB).
+        /// TCP small queues: limits the data of each connection that is queued or in transmission at the first link of
+        /// its host. The limit is two bursts or the data of 1/1024 s at the pacing rate, whichever is more. For
+        /// retransmissions, the limit is twice as high. All other data waits in the socket. Set this key if the
+        /// bottleneck's queue is in the sender's own host. Source: Linux's tcp_small_queue_check,
+        /// tcp_limit_output_bytes (4 MB).
         pub tsq: bool = false,
     }
 
@@ -45,12 +47,12 @@ group! {
 words! {
     /// How a pacing sender keeps its rate. A sender paces if its controller needs pacing, or with `paced`.
     pub enum Pacing {
-        /// After a burst, the next one is delayed by the time that the burst's payload takes at the pacing rate.
-        /// Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
+        /// The time from one burst to the next is the time that the payload of the first burst takes at the pacing
+        /// rate. Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1.
         "exact" Exact,
-        /// Linux's internal pacing, without the queue discipline fq. A burst may leave late, because it waited for the
-        /// window or an ACK. The wait for the next burst is then shorter by this delay, but at most by half. The first
-        /// ten segments are not paced. Source: Linux tcp_output.c.
+        /// Linux's internal pacing, without the queue discipline fq. If a burst leaves late, because it had to wait for
+        /// room in the window or for an ACK, the wait for the next burst becomes shorter by this delay, but at most by
+        /// half. The first ten segments are not paced. Source: Linux tcp_output.c.
         "linux-internal" LinuxInternal,
     }
 }

@@ -66,14 +66,15 @@ impl Text for ReceiveWindow {
 }
 units::text_serde!(ReceiveWindow);
 
-/// Memory of a receive buffer that grows on demand. Half of the memory holds payload; the other half covers the
-/// kernel's overhead (tcp_adv_win_scale 1). Linux's minimum is left out, because it matters only under memory pressure.
+/// Memory of a receive buffer that grows on demand. Half of the memory holds payload. The other half is the kernel's
+/// overhead (tcp_adv_win_scale 1). Linux's tcp_rmem also has a minimum. It has no key here, because it matters only
+/// when memory is scarce.
 ///
 /// Source: Linux's tcp_rmem; ip-sysctl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rmem {
-    /// Initial memory. The first window is half of it, but at most 65535 bytes.
+    /// Initial memory. The first window is half of this memory, but at most 65535 bytes.
     pub default: Bytes,
     /// Maximum memory.
     pub max: Bytes,

@@ -7,27 +7,27 @@ use units::{Bytes, Duration, Problem};
 group! {
     /// ACK policy of the receiver, and size of its window.
     pub struct ReceiverParams {
-        /// Number n of data segments per ACK: every n-th segment is acknowledged at once. So is every segment that fills
-        /// a hole, and every segment that is out of order (but see `sack_compression`).
+        /// Number n of data segments per ACK: every n-th segment is acknowledged at once. Segments that fill a hole or
+        /// arrive out of order are also acknowledged at once (but see `sack_compression`).
         pub ack_every: u32 = 2,
-        /// Maximum delay of an ACK that waits for more segments. ACKs wait if `ack_every` is above 1. With the preset
-        /// ns2-fulltcp-sack, they wait after a short segment.
+        /// Largest delay of an ACK that waits for more segments. ACKs wait if `ack_every` is above 1. With the preset
+        /// `ns2-fulltcp-sack`, they also wait after a single segment that is not full.
         pub delayed_ack: Duration = Duration::from_millis(40),
         /// Number of ACKs at the start of a connection that are not delayed (Linux's quickack).
         pub quick_acks: u32 = 16,
-        /// A segment with the flag PSH is acknowledged at once. Linux has done this since 6.6 if the application reads
-        /// at once. Senders set PSH on the last segment of a burst of several, and on the last segment of the data
-        /// written.
+        /// If true, a segment with the flag PSH is acknowledged at once. Linux has done this since version 6.6 if the
+        /// application reads at once. Senders set PSH on the last segment of a burst of several segments, and on the
+        /// last segment of the data that the application has written.
         pub ack_pushed: bool = false,
-        /// Delay of the ACKs of out-of-order segments (Linux's SACK compression). The first three such segments since
-        /// the last segment in order are acknowledged at once. From the fourth on, one ACK covers all segments that
-        /// arrive during the delay.
+        /// Delay of the ACKs for segments that arrive out of order (Linux's SACK compression). Since the last segment
+        /// in order, the first three of these segments are acknowledged at once. From the fourth on, one ACK covers all
+        /// segments that arrive during the delay, but at most 45 packets.
         pub sack_compression: SackCompression = SackCompression::Linux619,
-        /// The receiver reports duplicates in the first SACK block (D-SACK).   Source: RFC 2883.
+        /// If true, the receiver reports duplicate segments in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
-        /// The receive window. With a number of bytes, the window is constant, as if applications read immediately.
-        /// With `auto`, the receive buffer begins small and grows with the bytes read in a round trip, and packets
-        /// carry the current window. Source: Linux's tcp_moderate_rcvbuf.
+        /// The receive window. If it is a number of bytes, the window is constant, as if applications read immediately.
+        /// With `auto`, the receive buffer is small at first. It grows with the number of bytes that the application
+        /// reads per round trip, and packets carry the current window. Source: Linux's tcp_moderate_rcvbuf.
         // the default is the maximum in Linux's default tcp_rmem, 6 MiB
         pub receive_window: ReceiveWindow = ReceiveWindow::fixed(Bytes(6_291_456)),
         /// Size of the receive buffer with `receive_window = "auto"`. Default: initially 131072 bytes, at most 6291456.
@@ -50,7 +50,7 @@ group! {
 words! {
     /// How long the ACKs of segments out of order wait.
     pub enum SackCompression {
-        /// None: each of these ACKs leaves at once, as RFC 5681 recommends.
+        /// No delay: each segment out of order is acknowledged at once, as RFC 5681 recommends.
         "off" Off,
         /// 5 % of the round-trip time, but at most 1 ms, plus the timer's slack of 0.1 ms. Source: Linux 4.20 to 6.18,
         /// tcp_comp_sack_delay_ns and (since 5.8) tcp_comp_sack_slack_ns.

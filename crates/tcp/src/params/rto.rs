@@ -7,23 +7,23 @@ group! {
     /// Round trips and the retransmission timer.
     pub struct RtoParams {
         /// Clock granularity G of RFC 6298, used with `min_rto_bounds = "total"`. The ns-2 presets also round RTT
-        /// samples to multiples of G. ns-2's `tcpTick_` is 10 ms.
+        /// samples to multiples of G. In ns-2, it is called `tcpTick_` and is 10 ms.
         pub clock_granularity: Duration = Duration::from_millis(1),
-        /// Tick of the stack's timer wheel. The wheel makes timers expire late, by up to an eighth of their length. Linux: 1 ms
-        /// at HZ 1000. 0s: timers are exact.
-        /// Source: LWN, "Reinventing the timer wheel".
+        /// Tick of the stack's timer wheel. The wheel rounds timers up, so they expire late by up to an eighth of their
+        /// length. In Linux, the tick is 1 ms at HZ 1000. With 0s, timers are exact. Source: LWN, "Reinventing the
+        /// timer wheel".
         pub timer_tick: Duration = Duration::from_millis(1),
-        /// Minimum RTO.
+        /// Smallest RTO, or smallest variation in the RTO (see `min_rto_bounds`).
         pub min_rto: Duration = Duration::from_millis(200),
-        /// The quantity that `min_rto` bounds: the whole RTO, or only its variation.
+        /// The quantity for which `min_rto` is the lower limit: the whole RTO, or only its variation.
         pub min_rto_bounds: MinRto = MinRto::Variation,
-        /// Maximum RTO of data, including backoff.
+        /// Largest RTO for data, including its doublings after timeouts.
         pub max_rto: Duration = Duration::from_secs(120),
-        /// Maximum number of doublings of the RTO: 6 in ns-2 and BSD. With 16, only `max_rto` limits the RTO.
+        /// Largest number of doublings of the RTO: 6 in ns-2 and BSD. With 16, only `max_rto` limits the RTO.
         pub backoff_doublings: u8 = 16,
         /// How RTT samples are taken.
         pub rtt_source: RttSource = RttSource::SendTime,
-        /// RTO before the first RTT sample, and the wait before the first retransmission of a SYN.
+        /// RTO before the first RTT sample. It is also the wait before the first retransmission of a SYN.
         pub initial_rto: Duration = Duration::from_secs(1),
         /// Number of consecutive timeouts of the same data before the connection fails; null (in a JSON file):
         /// unlimited.
@@ -51,25 +51,27 @@ pub(super) fn within(key: &str, most: Duration, least: Duration) -> Result<(), P
 words! {
     /// How RTT samples are taken.
     pub enum RttSource {
-        /// The time stamp echoed by an ACK of new data. Without time stamps: the send time of the newest segment acknowledged,
-        /// unless the ACK also covers a segment that was retransmitted or SACKed before.   Source: RFC 7323 §4.1, RFC 6298 §3.
+        /// From the time stamp that an ACK of new data echoes. If there are no time stamps, the send time of the newest
+        /// acknowledged segment is used, unless the ACK also covers a segment that was retransmitted or SACKed before.
+        /// Source: RFC 7323 §4.1, RFC 6298 §3.
         "echo" Echo,
-        /// The first available of three: (1) the send time of the oldest newly acknowledged segment that was sent once, unless the
-        /// ACK also covers a retransmitted segment; (2) the send time of the oldest newly SACKed segment that was sent once; (3)
-        /// the echoed time stamp.
-        /// Source: Linux, tcp_ack_update_rtt.
+        /// From the first of these three that is available. (1) The send time of the oldest segment that the ACK newly
+        /// acknowledges and that was sent only once, unless the ACK also covers a retransmitted segment. (2) The send
+        /// time of the oldest segment that is newly SACKed and was sent only once. (3) The echoed time stamp. Source:
+        /// Linux, tcp_ack_update_rtt.
         "send-time" SendTime,
     }
 
     /// The quantity that the minimum RTO bounds.
     pub enum MinRto {
-        /// The whole RTO: RTO = max(min, SRTT + max(G, 4 RTTVAR)). The RTO counts from the last ACK of new data, even
-        /// if the timer of a probe or of a reordering window ran in between. Source: RFC 6298 §2 and §5.3.
+        /// The whole RTO: RTO = max(`min_rto`, SRTT + max(G, 4 RTTVAR)). The RTO counts from the last ACK of new data,
+        /// even if the timer of a probe or of a reordering window ran in between. Source: RFC 6298 §2 and §5.3.
         "total" Total,
-        /// Only the variation: RTO = SRTT + V. V is at first max(min, 4 RTTVAR). If 4 RTTVAR exceeds V, V rises to it
-        /// at once. V falls only once per round trip, by a quarter of its distance to max(min, largest 4 RTTVAR in that
-        /// round trip). With `rack-tlp`, if the timer of a probe or of a reordering window ran in between, the RTO
-        /// counts from the last transmission of the first outstanding segment. Source: Linux.
+        /// Only the variation V: RTO = SRTT + V. At first, V is max(`min_rto`, 4 RTTVAR). If 4 RTTVAR exceeds V, V
+        /// rises to 4 RTTVAR at once. V falls only once per round trip: by a quarter of its distance to max(`min_rto`,
+        /// the largest 4 RTTVAR of this round trip). With `rack-tlp`, if the timer of a probe or of a reordering window
+        /// ran since the last ACK, the RTO counts from the last transmission of the first outstanding segment. Source:
+        /// Linux.
         "variation" Variation,
     }
 }

@@ -6,16 +6,17 @@ use units::Problem;
 group! {
     /// Limits on sending, and growth of the window.
     pub struct WindowParams {
-        /// Maximum congestion window, segments (ns-2's `window_`). Absent: only the receiver's window limits it.
+        /// Largest congestion window, in segments (ns-2's `window_`). Absent: only the receiver's window limits it.
         pub window_clamp: Option<u32> = None,
-        /// Maximum number of acknowledged segments for which one ACK lets the window grow: 1 in RFC 5681, 2 in RFC
-        /// 3465. The default is practically no limit: Linux counts every segment that an ACK covers.
+        /// Largest number of acknowledged segments that count for the growth of the window, per ACK: 1 in RFC 5681, 2
+        /// in RFC 3465. The default is practically no limit, as in Linux, which counts every segment that an ACK
+        /// covers.
         pub abc_limit: u32 = 1 << 16,
-        /// How much of the window must be used for the window to grow.
+        /// Condition for the growth of the window: how much of the window must be in use.
         pub cwnd_validation: CwndValidation = CwndValidation::Round,
-        /// Window after an idle period longer than the RTO.
+        /// How the window changes after an idle period that is longer than the RTO.
         pub idle_restart: IdleRestart = IdleRestart::Decay,
-        /// Nagle's algorithm: small segments wait while any data is unacknowledged.   Source: RFC 896.
+        /// Nagle's algorithm: while any data is unacknowledged, small segments wait.   Source: RFC 896.
         pub nagle: bool = false,
     }
 
@@ -35,15 +36,15 @@ impl WindowParams {
 }
 
 words! {
-    /// How much of the window must be used for the window to grow.
+    /// Condition for the growth of the window: how much of the window must be in use.
     pub enum CwndValidation {
         /// The window always grows.   Source: ns-2's one-way agents and FullTcp.
         "off" Off,
-        /// The window grows only in rounds in which it limited the sender. In slow start, it also grows if more than
-        /// half of it was used. Source: RFC 7661; Linux.
+        /// The window grows only in rounds in which it has limited the sender. In slow start, it also grows if more
+        /// than half of it was in use. Source: RFC 7661; Linux.
         "round" Round,
-        /// The window grows only if the data in flight before the ACK filled it.
-        /// Source: Linux 2.6 without offloads; ns-2's Agent/TCP/Linux.
+        /// An ACK lets the window grow only if the data in flight before this ACK filled the window. Source: Linux 2.6
+        /// without offloads; ns-2's Agent/TCP/Linux.
         "full" Full,
     }
 
@@ -53,11 +54,11 @@ words! {
         "off" Off,
         /// cwnd = min(initial window, cwnd).   Source: RFC 5681 §4.1; ns-2 `slow_start_restart_`.
         "restart" Restart,
-        /// The window is halved for every RTO of idle time, but not below the initial window. ssthresh becomes at least 3/4 of
-        /// the old window.   Source: RFC 2861; Linux.
+        /// For every RTO of idle time, the window is halved, but not below the initial window. ssthresh is raised to
+        /// 3/4 of the old window if it was lower.   Source: RFC 2861; Linux.
         "decay" Decay,
-        /// cwnd = initial window. The idle period begins when all data is acknowledged, not when the last segment is
-        /// sent. Source: ns-2's Agent/TCP/Linux, whose timer keeps running when idle.
+        /// cwnd = initial window. The idle period begins when all data is acknowledged. (With the values above, it
+        /// begins when the last segment is sent.) Source: ns-2's Agent/TCP/Linux, whose timer keeps running when idle.
         "initial-after-ack" InitialAfterAck,
         /// cwnd = 1 segment. The idle period begins as with `initial-after-ack`. Source: ns-2's other one-way agents
         /// (`restart_bugfix_`).

@@ -8,23 +8,22 @@ use units::Problem;
 group! {
     /// Sizes on the wire.
     pub struct WireParams {
-        /// Maximum payload of a segment, bytes. The MSS option of a SYN does not subtract TCP options, so with
-        /// `timestamps` it is 12 bytes larger. It limits the sum of payload and options in each of the peer's
-        /// segments. Source: RFC 9293 §3.7.1.
+        /// Largest payload of a segment, in bytes. A SYN announces a larger value in its MSS option, because the option
+        /// includes the bytes of TCP options: with `timestamps`, it is 12 bytes more. The announced value limits the
+        /// sum of payload and options in each segment of the peer. Source: RFC 9293 §3.7.1.
         pub mss: u32 = 1448,
-        /// Bytes of the IP and TCP headers without options: 40 for IPv4.
+        /// Size of the IP and TCP headers without options, in bytes: 40 for IPv4.
         pub header_bytes: u16 = 40,
-        /// Bytes that the timestamp option adds to every segment if `timestamps` is true: 12 in real stacks, 10 in
-        /// ns-2.
+        /// Size of the time stamp option in bytes, if `timestamps` is true. It is 12 in real stacks, and 10 in ns-2.
         pub timestamp_bytes: u16 = 12,
-        /// Bytes of all options of a SYN or SYN-ACK: 20 in Linux, 10 in ns-2 with timestamps.
+        /// Size of all options of a SYN or SYN-ACK in bytes: 20 in Linux, 10 in ns-2 with time stamps.
         // Linux's options take 20 bytes: MSS 4, SACK permitted 2, time stamps 10, NOP 1, window scale 3
         pub syn_option_bytes: u16 = 20,
-        /// SACK blocks take up space on the wire: 4 + 8 n bytes for n blocks.
+        /// If true, SACK blocks take up space on the wire: 4 + 8 n bytes for n blocks.
         pub sack_on_wire: bool = true,
-        /// Segments carry time stamps. Their echoes give RTT samples (see `rtt_source`) and reveal spurious retransmissions.
-        /// Without time stamps, or if the other end has none, RTT samples use the send time of each segment and Karn's
-        /// rule. Source: RFC 7323.
+        /// If true, segments carry time stamps. The receiver's echoes of these give RTT samples (see `rtt_source`) and
+        /// reveal spurious retransmissions. If one of the ends has no time stamps, RTT samples use the send time of
+        /// each segment and Karn's rule. Source: RFC 7323.
         pub timestamps: bool = true,
     }
 

@@ -13,13 +13,13 @@ group! {
 words! {
     /// Form of BBR version 3.
     pub(crate) enum Bbr3Form {
-        /// The IETF's version: the pacing gain is 0.5 in Drain and 0.90 in DOWN, ACK aggregation is measured over ten rounds,
-        /// and a CE mark counts as a loss.
-        /// Source: draft-ietf-ccwg-bbr-06.
+        /// The IETF's version. The pacing gain is 0.5 in the state Drain, and 0.90 in the state DOWN. ACK aggregation
+        /// is measured over ten rounds. A CE mark counts as a loss. Source: draft-ietf-ccwg-bbr-06.
         "draft" Draft,
-        /// Google's version for Linux: the pacing gain is 0.347 in Drain and 0.91 in DOWN, and ACK aggregation is measured over
-        /// the last 5 to 10 rounds. This version responds to the share of marked packets if `ecn_feedback` is `dctcp` or `accecn`
-        /// and the minimum round-trip time is at most 5 ms.   Source: google/bbr, branch v3.
+        /// Google's version for Linux. The pacing gain is 0.347 in the state Drain, and 0.91 in the state DOWN. ACK
+        /// aggregation is measured over the last 5 to 10 rounds. If `ecn_feedback` is `dctcp` or `accecn` and the
+        /// minimum round-trip time is at most 5 ms, this version responds to the share of marked packets.   Source:
+        /// google/bbr, branch v3.
         "linux" Linux,
     }
 }
