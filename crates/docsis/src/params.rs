@@ -85,12 +85,12 @@ pub enum Model {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MapClock {
-    /// A MAP is sent at `map_offset`, and at every interval after that, even if no packet waits.
+    /// A MAP is sent at `map_offset`, and at every `map_interval` after that, even if no packet waits.
     #[default]
     FreeRunning,
     /// The clock starts when a packet arrives in an empty transmit queue, as in a simulator that starts its timer only
-    /// when it is needed. A MAP is sent at every interval until the queue is empty again. So the first packet waits for
-    /// a whole number of intervals.
+    /// when it is needed. A MAP is sent at every `map_interval` until the queue is empty again. So the first packet
+    /// waits for a whole number of intervals.
     FromFirstPacket,
 }
 
@@ -146,13 +146,15 @@ pub struct DocsisParams {
     #[serde(default)]
     pub request_vector: RequestVector,
     /// Largest grant in a MAP, in bytes; null: no limit. If `grant_variation` is set, this is the mean of the limit.
-    /// With no limit, the channel is uncongested; a low limit models a congested channel. The 2013 model always has a
-    /// limit. If this key is not set there, a grant has at most the bytes that the peak rate (or, if there is none, the
-    /// channel's rate) carries in a MAP interval. In CableLabs 2012: `maxgrant_`.
+    /// With no limit, the channel is uncongested; a low limit models a congested channel. With
+    /// `model = "docsis_link_2013"`, grants always have a limit. If this key is not set, a grant has at most the bytes
+    /// that the peak rate carries in a MAP interval. If there is no peak rate, the channel's rate takes its place. In
+    /// CableLabs 2012: `maxgrant_`.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
     /// Relative variation x of the largest grant. For each MAP, the limit is drawn uniformly from 1 - x to 1 + x times
-    /// its mean, `max_grant`. The 2012 model needs `max_grant` for this. In CableLabs 2012: `mgvar_`.
+    /// its mean (see `max_grant`). With `model = "two_queue_2012"`, this key needs `max_grant`. In CableLabs 2012:
+    /// `mgvar_`.
     #[serde(default)]
     pub grant_variation: Prob,
     /// Limit of the transmit queue, in packets or bytes (2012 model). The default, 32p, is the value of CableLabs 2012.

@@ -82,8 +82,8 @@ pub struct Route {
     pub via: String,
 }
 
-/// What to record. A time series divides the run into intervals of equal length, called bins. There are about 6000 bins
-/// unless `interval` is set, so the size of a time series does not grow with the length of the run.
+/// Measurements that the run records. A time series divides the run into intervals of equal length, called bins. There
+/// are about 6000 bins unless `interval` is set, so the size of a time series does not grow with the length of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {

@@ -89,7 +89,7 @@ pub struct FtpParams {
     pub new_connection: bool,
     /// Time from the start of one flow to the start of the next. Default 0s.
     pub stagger: Duration,
-    /// What happens when a connection fails: `retry`, or `give_up`, which ends the flow. Default `retry`.
+    /// Response to a connection that fails: `retry`, or `give_up`, which ends the flow. Default `retry`.
     pub on_failure: OnFailure,
 }
 

@@ -25,8 +25,8 @@ pub struct MessagesParams {
     pub interval: Duration,
     /// Number of messages; omitted: until the end of the run.
     pub count: Option<u64>,
-    /// What happens when the connection fails: `retry` or `give_up`. Messages that have not fully arrived are lost in
-    /// both cases. Default `retry`.
+    /// Response if the connection fails: `retry` or `give_up`. Messages that have not fully arrived are lost in both
+    /// cases. Default `retry`.
     pub on_failure: OnFailure,
 }
 

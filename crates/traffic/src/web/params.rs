@@ -198,7 +198,7 @@ pub struct WebParams {
     /// Start of the page load time: the connection for the HTML file is opened (`open`), or it is established
     /// (`connected`). Default `open`.
     pub measure_from: MeasureFrom,
-    /// What happens when a connection fails: `retry` or `give_up`. Default `retry`.
+    /// Response to a connection that fails: `retry` or `give_up`. Default `retry`.
     pub on_failure: OnFailure,
 }
 
