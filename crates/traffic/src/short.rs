@@ -36,7 +36,7 @@ const MAX_OPEN: u32 = 65_536;
 pub enum Size {
     /// A fixed size.
     Fixed(Bytes),
-    /// An exponential distribution with this mean; at least 1 byte.
+    /// An exponential distribution. The value is its mean; each size is at least 1 byte.
     Exponential(Bytes),
     /// Pareto: most transfers are small, a few are large.
     Pareto(Pareto),

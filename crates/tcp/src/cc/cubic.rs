@@ -23,7 +23,7 @@ words! {
         "rfc9438" Rfc9438,
         /// As in Linux 6. Windows are whole segments. The cubic curve is evaluated one minimum RTT ahead. Where CUBIC
         /// grows as Reno would, the window always grows by 3 (1 - beta) / (1 + beta) segments per round trip. A timeout
-        /// resets W_max, the window before the last reduction.   Source: Ha, Rhee & Xu 2008.
+        /// resets W_max, which RFC 9438 keeps.   Source: Ha, Rhee & Xu 2008.
         "linux" Linux,
     }
 }

@@ -15,7 +15,8 @@ group! {
         pub beta_ecn: Option<f64> = None,
         /// CUBIC's constant C, in segments/s^3.   Source: RFC 9438 §4.1.
         pub cubic_c: f64 = 0.4,
-        /// CUBIC's fast convergence.   Source: RFC 9438 §4.7.
+        /// CUBIC's fast convergence: if the window was smaller at a loss than at the loss before, CUBIC aims for a
+        /// smaller window, so that other flows gain bandwidth sooner.   Source: RFC 9438 §4.7.
         pub fast_convergence: bool = true,
         /// If true, CUBIC never grows more slowly than Reno would.   Source: RFC 9438 §4.3.
         pub tcp_friendliness: bool = true,

@@ -21,9 +21,9 @@ group! {
         pub syn_option_bytes: u16 = 20,
         /// If true, SACK blocks take up space on the wire: 4 + 8 n bytes for n blocks.
         pub sack_on_wire: bool = true,
-        /// If true, segments carry time stamps. The receiver's echoes of these give RTT samples (see `rtt_source`) and
-        /// reveal spurious retransmissions. If one of the ends has no time stamps, RTT samples use the send time of
-        /// each segment and Karn's rule. Source: RFC 7323.
+        /// If true, segments carry time stamps, and the receiver echoes them. The echoes give RTT samples (see
+        /// `rtt_source`) and reveal spurious retransmissions. If one of the ends has no time stamps, RTT samples use
+        /// the send time of each segment and Karn's rule. Source: RFC 7323.
         pub timestamps: bool = true,
     }
 
