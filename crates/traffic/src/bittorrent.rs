@@ -343,7 +343,7 @@ packet::measures! {
     const EXCHANGE = fn exchange(b: &Bittorrent) -> f64 {
         "connected": Kind::ONE, "connected", "Peers connected at the end."
             => b.peers.iter().filter(|p| p.connected).count() as f64;
-        "unchokes": Kind::ONE, "unchokes", "Number of times that a peer was unchoked." => b.unchokes as f64;
+        "unchokes": Kind::ONE, "unchokes", "Number of times that a peer was unchoked, which allows it to request data." => b.unchokes as f64;
         "blocks_sent": Kind::ONE, "blocks sent", "Blocks that arrived at peers." => b.blocks[0] as f64;
         "blocks_received": Kind::ONE, "blocks received", "Blocks that arrived from peers." => b.blocks[1] as f64;
     }

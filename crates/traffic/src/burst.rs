@@ -246,7 +246,7 @@ impl Application for Burst {
 packet::measures! {
     /// Measures of bursts over either transport.
     const BEGUN = fn begun(b: &Burst) -> f64 {
-        "bursts": Kind::ONE, "bursts", "Bursts started; `files` holds those that arrived completely after the warm-up." => b.next as f64;
+        "bursts": Kind::ONE, "bursts", "Bursts that began. `files` has those that arrived completely after the warm-up." => b.next as f64;
     }
     /// Measures over TCP.
     const OVER_TCP = fn over_tcp(b: &Burst) -> f64 {
@@ -254,8 +254,8 @@ packet::measures! {
     }
     /// Measures over UDP.
     const OVER_UDP = fn over_udp(b: &Burst) -> f64 {
-        "datagrams_sent": Kind::PACKETS, "datagrams sent", "Datagrams sent, over UDP." => b.sent as f64;
-        "datagrams_received": Kind::PACKETS, "datagrams received", "Datagrams that arrived." => b.received as f64;
+        "datagrams_sent": Kind::PACKETS, "datagrams sent", "Datagrams sent by bursts over UDP." => b.sent as f64;
+        "datagrams_received": Kind::PACKETS, "datagrams received", "Datagrams of bursts that arrived." => b.received as f64;
     }
 }
 

@@ -264,8 +264,8 @@ impl Application for Short {
 packet::measures! {
     /// Counts of the transfers.
     const TRANSFERS = fn transfers(s: &Short) -> f64 {
-        "arrivals": Kind::ONE, "arrivals", "Arrivals of transfers, including refused ones; `files` holds the transfers that finished after the warm-up." => s.arrivals as f64;
-        "refused": Kind::ONE.less().rank(21), "refused", "Arrivals refused because `max_open` transfers were in progress."
+        "arrivals": Kind::ONE, "arrivals", "Transfers that were due to begin, including refused ones. `files` has those that finished after the warm-up." => s.arrivals as f64;
+        "refused": Kind::ONE.less().rank(21), "refused", "Transfers refused because `max_open` transfers were in progress."
             => s.refused as f64;
         "failed": Kind::ONE.less().rank(20), "failed", "Transfers whose connection failed." => s.failed as f64;
         "under_way": Kind::ONE, "under way", "Transfers in progress at the end."

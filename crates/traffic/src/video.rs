@@ -325,7 +325,7 @@ packet::measures! {
     /// Measures of the received segments and of the playback.
     const PLAYBACK = fn playback(video: &Video, player: &Player) -> f64 {
         "segments": Kind::ONE, "segments",
-            "Segments that arrived; those that arrived after the warm-up are in `files`. All keys of `video`, `bittorrent`, `short` and `burst` cover the whole run."
+            "Segments that arrived. `files` has those that arrived after the warm-up. All keys of `video`, `bittorrent`, `short` and `burst` cover the whole run."
             => video.done as f64;
         "mean_bitrate_mbit": Kind::MBIT.more().rank(7), "mean bitrate", "Mean encoded rate of the segments that arrived."
             => video.sum_of_rates as f64 / video.done as f64 * 1e-6;
@@ -336,9 +336,9 @@ packet::measures! {
         "stalls": Kind::ONE.less().rank(4), "stalls",
             "Number of times that playback stopped because the buffer was empty." => player.stalls as f64;
         "stalled_s": Kind::S.less().rank(5), "stalled",
-            "Total time of the stalls. The video ends when its last segment has been played: the last of the `segments` in \
-             the scenario, or the last requested before `stop`. Until then, the times of startup, stalls and playback add up to the time since \
-             the start."
+            "Total time of the stalls. Until the video ends, the times of startup, stalls and playback add up to the time since the \
+             start. The video ends when its last segment has been played: the last of the `segments` in the scenario, or the \
+             last one requested before `stop`."
             => player.stalled.secs();
         "buffer_s": Kind::S, "buffer", "Video buffered at the end." => player.level.secs();
     }

@@ -71,7 +71,7 @@ measures! {
     /// Measures of every application.
     pub(super) const APP = fn app_measures(c: &Counted<'_>, timeouts: Option<u64>, fast_recoveries: Option<u64>) -> Value {
         "kind": Kind::ONE, "kind", "Kind of the application: the key of its `traffic` (`bloatlab list apps`)." => c.app.kind;
-        "flows": Kind::ONE, "flows", "Number of the application's flows, which are its rows in the table `flows`." => c.app.rows;
+        "flows": Kind::ONE, "flows", "Number of the application's flows. The table `flows` has a row for each direction of each flow." => c.app.rows;
         "packets": Kind::PACKETS, "packets", "Packets that arrived at the far host." => c.sum(0, |d| d.packets);
         "packets_reverse": Kind::PACKETS, "packets back", "Packets that arrived in the reverse direction." => c.sum(1, |d| d.packets);
         "wire_bytes": Kind::BYTES, "wire", "Bytes of `packets`, headers included." => c.sum(0, |d| d.wire_bytes);
@@ -86,7 +86,7 @@ measures! {
             => mbit(c.goodput(1), c.time);
         "dropped_packets": Kind::PACKETS, "dropped",
             "Packets dropped by queues and links, both directions." => c.both(|d| d.dropped);
-        "retransmits": Kind::ONE, "retransmits", "Segments sent again, both directions." => c.both(|d| d.retransmits);
+        "retransmits": Kind::ONE, "retransmits", "Retransmitted segments, both directions." => c.both(|d| d.retransmits);
         "timeouts": Kind::ONE.less().rank(18), "timeouts",
             "Retransmission timeouts, both directions; null if the kernel does not report them (live, before Linux 6.7)." => timeouts;
         "fast_recoveries": Kind::ONE, "fast recoveries",
@@ -132,14 +132,14 @@ measures! {
     /// Measures of the files or messages of an application, and of the times that they took.
     pub(super) const FILES = fn files(all: &Histogram, times: &FileTimes<'_>) -> Value {
         "done": Kind::ONE.more(), "file, done",
-            "Number of files, messages, video segments, short transfers and bursts that arrived completely; the other \
-             keys of `files` are about these." => all.count();
+            "Number of files, messages, video segments, short transfers and bursts that arrived completely. The other \
+             keys of `files` describe their transfer times." => all.count();
         "exact": Kind::ONE, "file, exact",
             "True if the median and percentiles are computed from the times themselves, not from a histogram (see \
              Percentiles, below)." => times.exact();
         "mean_s": Kind::S.less(), "file, mean",
-            "Mean transfer time: from the opening of the connection (if it is already open, from the write) to the \
-             arrival of the last byte." => all.mean().map(Duration::secs);
+            "Mean transfer time. It lasts from the opening of the connection to the arrival of the last byte. If the \
+             connection is already open, it begins when the application writes the data." => all.mean().map(Duration::secs);
         "median_s": Kind::S.less().rank(10), "file, median",
             "Median transfer time; for an even number of files, the mean of the middle two."
             => times.median().map(Duration::secs);
@@ -157,8 +157,8 @@ measures! {
     pub(super) const VOIP = fn voip(meter: &VoipMeter, s: Option<&VoipSummary>, sent: u64, judged: u64) -> Value {
         "sent": Kind::PACKETS, "sent", "Packets sent by the call." => sent;
         "judged": Kind::PACKETS, "judged",
-            "Packets received or dropped; a packet still in transit at the end is neither. If no packet was judged, all \
-             shares and ratings are null." => judged;
+            "Packets that were received or dropped. A packet still in transit at the end is neither. If this number is \
+             0, all shares and ratings are null." => judged;
         "received": Kind::PACKETS, "received", "Packets that arrived." => meter.arrived();
         "lost_percent": Kind::PERCENT.less(), "lost", "Share of the judged packets that were dropped." => s.map(|s| s.lost_percent);
         "late_percent": Kind::PERCENT.less(), "late",
@@ -173,11 +173,11 @@ measures! {
              100 is best (see Voice, below)." => s.map(|s| s.r);
         "mos": MOS.rank(1), "MOS", "Mean opinion score (MOS) computed from `r`." => s.map(|s| s.mos);
         "burst_ratio": Kind::ONE.less(), "burst ratio",
-            "Mean length of a run of lost or late packets, divided by the mean length if losses were independent; 1 if no \
-             packet or every packet was lost or late." => s.map(|s| s.burst_ratio);
+            "Mean number of consecutive packets that were lost or late, divided by the number to expect if losses were \
+             independent. It is 1 if no packet or every packet was lost or late." => s.map(|s| s.burst_ratio);
         "r_g107": Kind::scale("0 to 100").more().least(0.1), "R by G.107",
-            "Rating factor R by ITU-T G.107's own formulas, from loss, bursts and delay, for the `ie` and `bpl` of the \
-             call's codec."
+            "Rating factor R by ITU-T G.107's own formulas, from loss, bursts and delay, with the `ie` and `bpl` of the \
+             call's codec (see Voice, below)."
             => s.map(|s| s.r_g107);
         "mos_g107": MOS, "MOS by G.107", "Mean opinion score (MOS) computed from `r_g107`." => s.map(|s| s.mos_g107);
         "r_loss_only": Kind::scale("0 to 100").more().least(0.1), "R, loss only",
@@ -222,7 +222,7 @@ measures! {
     /// Measures of an application that sends each echo request when the previous one is answered.
     pub(super) const ONE_BY_ONE = fn one_by_one(echoes: &Echoes, timeout: Duration) -> Value {
         "rtt_over_time_ms": Kind::MS.less(), "round trip over time",
-            "With `after_answer`: round-trip time, each reply weighted by the time from its request to the next request (docs/workloads.md).", OVER_TIME
+            "Round-trip time of a ping with `after_answer` (docs/workloads.md). Each reply has as its weight the time from its request to the next request.", OVER_TIME
             => object(over_time(echoes.rtt(), timeout));
     }
     /// The responsiveness class of an `rpm` application.

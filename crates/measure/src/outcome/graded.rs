@@ -50,7 +50,7 @@ measures! {
     /// Measures of every run.
     pub(super) const LATENCY = fn latency(worst: Option<&Candidate<'_>>, grade: Option<&str>) -> Value {
         "induced_ms": Kind::MS.less().rank(23), "delay added by load",
-            "Mean delay that load adds to the ping or queue that determines the grade (see Fairness and grade, \
+            "Mean delay added by load, for the ping or queue that determines the grade (see Fairness and grade, \
              below)." => ms(worst.and_then(|c| c.added));
         "grade": Kind::scale("A+ to F"), "grade",
             "Grade of the run: the grade of the application or link in `latency.from` (see Fairness and grade, below)." => grade;
@@ -65,21 +65,21 @@ measures! {
     /// Measures of the `rpm` scale.
     pub(super) const PER_MINUTE = fn per_minute(rpm: Option<f64>) -> Value {
         "rpm": Kind::ONE.more(), "round trips per minute",
-            "Round trips per minute, on the scale `rpm`: the result of an application `rpm`. Without such an \
-             application, 60 000 divided by the mean round trip under load, in ms, of the slowest ping."
+            "Round trips per minute; only on the scale `rpm`. This is the lowest result of the applications `rpm`. If \
+             there are none, it is 60 000 divided by the slowest ping's mean round trip under load, in ms."
             => rpm;
     }
     /// Measure that the summary's `latency` contains if the scenario names a scale.
     pub(super) const SCALE = fn scale(name: &str) -> Value {
         "scale": Kind::ONE, "scale",
-            "Name of the scale that the scenario sets; `own` if it sets a list of grades. Absent if it sets none."
+            "Name of the scale that the scenario sets; `own` if it sets a list of grades. Absent if it sets no scale."
             => name;
     }
     /// Measure that the summary's `latency` contains only if a background application determines the grade, because no
     /// other application has a grade.
     pub(super) const BACKGROUND = fn background(is: bool) -> Value {
         "background": Kind::ONE, "background",
-            "True if `from` is a background application, because no other application has a grade." => is;
+            "True if `latency.from` is a background application, because no other application has a grade." => is;
     }
 }
 

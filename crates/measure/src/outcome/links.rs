@@ -21,11 +21,12 @@ measures! {
             "Packets dropped by the queue, by a modem's transmit queue or on the wire." => m.dropped.packets;
         "dropped_bytes": Kind::BYTES, "dropped", "Bytes of `dropped_packets`." => m.dropped.bytes;
         "drops": Kind::PACKETS, "drops",
-            "Drops by reason. If the discipline has no room, it drops the arriving packet (`tail_full`), or one that waits at \
-             the head (`head_full`) or tail (`push_out`) of a queue. The control law drops the arriving packet (`early_tail`) \
-             or the head (`early_head`). The other drops are by a modem's full transmit queue (`transmit_queue_full`), CAKE's \
-             removal of redundant ACKs (`ack_filter`; absent while 0), and the link's losses and policer (`link_loss`). \
-             `flow_gone` is always 0: hosts, not links, drop packets of a closed connection (`flow_gone_packets`).", REASONS
+            "Drops by reason. If the queue has no room, it drops the arriving packet (`tail_full`), the packet at the head of a \
+             queue (`head_full`) or the packet at the tail of a queue (`push_out`). The control law drops the arriving packet \
+             (`early_tail`) or the packet at the head (`early_head`). The other reasons: the modem's transmit queue is full \
+             (`transmit_queue_full`), CAKE removes a redundant ACK (`ack_filter`; absent while 0), the link loses the packet \
+             or its policer drops it (`link_loss`). `flow_gone` is always 0, because hosts, not links, drop packets of a closed \
+             connection (`flow_gone_packets`).", REASONS
             => drops(m);
         "marked_packets": Kind::PACKETS.rank(29), "marked", "Packets marked with CE (ECN) instead of dropped."
             => m.marked;
@@ -39,8 +40,8 @@ measures! {
             => m.in_flight;
         "utilisation": Kind::scale("0 to 1").rank(26), "use of the rate",
             "Delivered bits as a share of the bits that the link could carry at its rate. If the rate changes, the rate \
-             at each moment counts. With a shaper or modem, it is the sustained rate, so bursts may raise the share \
-             above 1. With recorded or modelled delivery, the link could carry `delivery.bytes`. Null without a rate."
+             at each moment counts. With a shaper or modem, the sustained rate counts, so bursts may raise the \
+             share above 1. With recorded or modelled delivery, it is the share of `delivery.bytes`. Null if the link has no rate."
             => l.utilisation(m);
     }
     /// Measures of a recorded link.
@@ -56,8 +57,8 @@ measures! {
     /// Measures of a discipline's class.
     pub(super) const CLASS = fn class(c: &ClassCount) -> Value {
         "offered_packets": Kind::PACKETS, "offered",
-            "Packets that arrived for a class: a class of cbt, dcbt or cbq, a tin of cake, a queue (L or C) of dualpi2 or docsis_lld. \
-             The class `sanctioned` counts the packets that queue protection moved from L to C." => c.offered.packets;
+            "Packets that arrived for a class. The classes are those of cbt, dcbt and cbq, the tins of cake, and the queues L and C \
+             of dualpi2 and docsis_lld. The class `sanctioned` counts the packets that queue protection moved from L to C." => c.offered.packets;
         "offered_bytes": Kind::BYTES, "offered", "Bytes of `offered_packets`." => c.offered.bytes;
         "delivered_packets": Kind::PACKETS, "delivered", "Packets of the class that left the queue." => c.delivered.packets;
         "delivered_bytes": Kind::BYTES, "delivered", "Bytes of `delivered_packets`." => c.delivered.bytes;
@@ -78,23 +79,23 @@ measures! {
     /// bits that the link can carry at its rate during that time.
     pub(super) const GRANTS = fn grants(g: GrantCounts, time: Duration, capacity: Option<f64>) -> Value {
         "requested_bytes": Kind::BYTES, "requested",
-            "Bytes that a service flow (L, C) of a DOCSIS 3.1 modem requested, MAC headers included." => g.requested;
+            "Bytes requested by a service flow (L or C) of a DOCSIS 3.1 modem, including MAC headers." => g.requested;
         "granted_bytes": Kind::BYTES, "granted", "Bytes granted." => g.granted;
         "proactive_bytes": Kind::BYTES, "proactive", "Bytes granted without a request." => g.proactive;
         "used_bytes": Kind::BYTES, "used", "Granted bytes that carried data." => g.used;
         "unused_bytes": Kind::BYTES, "unused", "Granted bytes that carried no data." => unused(g);
-        "unused_mbit": Kind::MBIT, "unused", "Rate of unused grants." => mbit(unused(g), time);
+        "unused_mbit": Kind::MBIT, "unused", "`unused_bytes` as a rate." => mbit(unused(g), time);
         "unused_percent": Kind::PERCENT.less(), "unused",
             "`unused_bytes` as a share of `granted_bytes`." => unused_of(g, g.granted as f64);
         "unused_of_rate_percent": Kind::PERCENT.less(), "unused of rate",
-            "Rate of unused grants, relative to the link's sustained rate. It is not subtracted from this rate: unused grants \
-             use capacity of the shared channel."
+            "`unused_mbit` as a share of the link's sustained rate. Unused grants take capacity from the shared channel, not from \
+             this rate."
             => capacity.and_then(|bits| unused_of(g, bits / 8.0));
     }
     /// Measures of a link that has no rate, but sends at recorded or modelled delivery opportunities (docs/links.md).
     pub(super) const DELIVERY = fn delivery(o: &OpportunityCounts, time: Duration) -> Value {
         "mean_mbit": Kind::MBIT, "mean",
-            "Mean rate offered by a link with recorded or modelled delivery (docs/links.md)." => mbit(o.bytes, time);
+            "Mean rate at which a link with recorded or modelled delivery (docs/links.md) could send." => mbit(o.bytes, time);
         "opportunities": Kind::ONE, "opportunities",
             "Number of milliseconds with at least one opportunity (a time at which the link can send)." => o.count;
         "used": Kind::ONE, "used", "Number of milliseconds in which packets were sent." => o.used;
@@ -103,9 +104,9 @@ measures! {
         "wasted_bytes": Kind::BYTES, "wasted", "`delivery.bytes` minus `delivery.used_bytes`." => o.bytes - o.used_bytes;
         "longest_gap_ms": Kind::MS, "longest gap", "Longest time without an opportunity in the whole run." => o.longest_gap.millis();
         "gaps_over_100ms": Kind::ONE, "gaps over 100ms",
-            "Gaps of more than 100 ms without an opportunity, including the one at the end." => o.long_gaps;
+            "Number of gaps of more than 100 ms without an opportunity. A gap at the end of the run counts." => o.long_gaps;
         "gap_drops": Kind::PACKETS, "gap drops",
-            "Packets that waited in a gap of more than 100 ms and were dropped by the queue, in the gap or later." => o.gap_drops;
+            "Packets that waited during a gap of more than 100 ms, and that the queue then dropped, in the gap or later." => o.gap_drops;
     }
 }
 

@@ -37,9 +37,9 @@ measures! {
     pub(super) const RUN = fn run(a: &Account<'_>) -> Value {
         "name": Kind::ONE, "name", "Name of the scenario." => a.name;
         "seed": Kind::ONE, "seed", "Seed of the run." => a.seed;
-        "version": Kind::ONE, "version", "Version of the core." => env!("CARGO_PKG_VERSION");
+        "version": Kind::ONE, "version", "Version of the compiled simulator." => env!("CARGO_PKG_VERSION");
         "duration_s": Kind::S, "duration",
-            "Simulated time. The run is [0, duration): events at exactly `duration` do not happen." => seconds(a.duration);
+            "Simulated time. Events at exactly this time no longer happen." => seconds(a.duration);
         "warm_up_s": Kind::S, "warm up", "Time at the start that the summary leaves out." => seconds(a.warm_up);
         "events": Kind::ONE, "events", "Events handled by the simulator in the whole run." => a.events;
         "flow_gone_packets": Kind::PACKETS, "flow gone",
@@ -47,7 +47,7 @@ measures! {
             => a.tally.flow_gone;
         "fairness": Kind::scale("0 to 1").more().rank(22), "Jain's fairness",
             "Jain's index over the goodput of all flows that always have more to send (see Fairness and grade, \
-             below). Null if fewer than two flows do." => a.fairness(&a.tally.apps);
+             below). Null if there are fewer than two of these flows." => a.fairness(&a.tally.apps);
     }
     /// Measures of a live run (docs/live.md).
     pub(super) const LIVE = fn live(v: &Verdict<'_>) -> Value {

@@ -352,9 +352,9 @@ packet::measures! {
             "Trimmed mean (`trim`) of the TCP handshake times of foreign probes in the last `moving_average` intervals."
             => score.tm[Sample::Tcp as usize];
         "tls_ms": Kind::MS.less(), "TLS",
-            "Trimmed mean of the TLS handshake times of these probes; null without TLS."
+            "Trimmed mean of the TLS handshake times of the same probes; null without TLS."
             => score.tm[Sample::Tls as usize];
-        "http_foreign_ms": Kind::MS.less(), "HTTP foreign", "Trimmed mean of the GET times of these probes."
+        "http_foreign_ms": Kind::MS.less(), "HTTP foreign", "Trimmed mean of the GET times of the same probes."
             => score.tm[Sample::HttpForeign as usize];
         "http_loaded_ms": Kind::MS.less(), "HTTP loaded",
             "Trimmed mean of the GET times of self probes in the same intervals."
@@ -381,8 +381,8 @@ packet::measures! {
     /// The confidence in the result.
     const CONFIDENCE = fn confidence(rpm: &'static str, goodput: &'static str) -> &'static str {
         "confidence": Kind::ONE, "confidence",
-            "Confidence in `rpm`: high (stable), medium (not stable), low (its stage of the test had fewer than \
-             `moving_average` intervals)."
+            "Confidence in `rpm.rpm`: high if it was stable, medium if it was not, low if this stage of the test had fewer \
+             than `moving_average` intervals."
             => rpm;
         "goodput_confidence": Kind::ONE, "goodput confidence", "Confidence in the goodput, on the same scale." => goodput;
     }
