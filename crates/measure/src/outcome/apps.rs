@@ -222,7 +222,7 @@ measures! {
     /// Measures of an application that sends each echo request when the previous one is answered.
     pub(super) const ONE_BY_ONE = fn one_by_one(echoes: &Echoes, timeout: Duration) -> Value {
         "rtt_over_time_ms": Kind::MS.less(), "round trip over time",
-            "Round-trip time of a ping with `after_answer` (docs/workloads.md). Each reply has as its weight the time from its request to the next request.", OVER_TIME
+            "Round-trip time of a ping with `after_answer` (docs/workloads.md). The weight of each reply is the time from its request to the next request.", OVER_TIME
             => object(over_time(echoes.rtt(), timeout));
     }
     /// The responsiveness class of an `rpm` application.

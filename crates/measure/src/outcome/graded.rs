@@ -65,8 +65,9 @@ measures! {
     /// Measures of the `rpm` scale.
     pub(super) const PER_MINUTE = fn per_minute(rpm: Option<f64>) -> Value {
         "rpm": Kind::ONE.more(), "round trips per minute",
-            "Round trips per minute; only on the scale `rpm`. This is the lowest result of the applications `rpm`. If \
-             there are none, it is 60 000 divided by the slowest ping's mean round trip under load, in ms."
+            "Round trips per minute; only on the scale `rpm`. With an application `rpm`, this is the application's result \
+             (the lowest, if there are several). Otherwise, it is 60 000 divided by the slowest ping's mean round trip under \
+             load, in ms."
             => rpm;
     }
     /// Measure that the summary's `latency` contains if the scenario names a scale.

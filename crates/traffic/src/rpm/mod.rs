@@ -381,8 +381,8 @@ packet::measures! {
     /// The confidence in the result.
     const CONFIDENCE = fn confidence(rpm: &'static str, goodput: &'static str) -> &'static str {
         "confidence": Kind::ONE, "confidence",
-            "Confidence in `rpm.rpm`: high if it was stable, medium if it was not, low if this stage of the test had fewer \
-             than `moving_average` intervals."
+            "Confidence in `rpm.rpm`: high if it was stable, medium if it was not, low if the stage of the test that \
+             measures it had fewer than `moving_average` intervals."
             => rpm;
         "goodput_confidence": Kind::ONE, "goodput confidence", "Confidence in the goodput, on the same scale." => goodput;
     }
