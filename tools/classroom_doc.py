@@ -110,7 +110,7 @@ def buffers(scenario: Tree) -> str:
         (rtt, round(rate * rtt / 8e3 / PACKET_BYTES), *(least_buffer(scenario, rtt, flows) for flows in (1, 8)))
         for rtt in (10, 50, 200)
     ]
-    return _table(["RTT (ms)", "BDP (packets)", "one upload", "eight uploads"], rows)
+    return _table(["RTT (ms)", "BDP (packets)", "one upload (packets)", "eight uploads (packets)"], rows)
 
 
 def losers(scenario: Tree) -> str:
@@ -164,7 +164,7 @@ def grades(scenario: Tree) -> str:
         wait, voip = summary["links"]["up"]["sojourn_ms"], summary["apps"]["call"]["voip"]
         figures = [f"{wait['mean']:.0f}", f"{wait['p99']:.0f}", summary["latency"]["grade"]]
         rows.append((name, *figures, f"{voip['plr_percent']:.1f}", f"{voip['mos']:.1f}"))
-    return _table(["queue", "wait, mean (ms)", "wait, p99 (ms)", "grade", "lost or late (%)", "call (MOS)"], rows)
+    return _table(["queue", "wait, mean (ms)", "wait, p99 (ms)", "grade", "call: lost or late (%)", "call (MOS)"], rows)
 
 
 def bucket(scenario: Tree) -> str:
@@ -176,8 +176,8 @@ def bucket(scenario: Tree) -> str:
         if link == "up" and not math.isnan(wait)
     ]
     rows = [
-        ("5 to 10 s", f"{max(wait for t, wait in waits if t <= BUCKET_EMPTY_S):.2f}"),
-        ("10 to 12.5 s", f"{max(wait for t, wait in waits if BUCKET_EMPTY_S < t <= 12.5):.2f}"),
+        ("5 to 10.3 s", f"{max(wait for t, wait in waits if t <= BUCKET_EMPTY_S):.2f}"),
+        ("10.3 to 12.5 s", f"{max(wait for t, wait in waits if BUCKET_EMPTY_S < t <= 12.5):.2f}"),
     ]
     return _table(["time in the run", "longest wait (s)"], rows)
 
@@ -199,7 +199,7 @@ BLANKS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
         ["BBR alone", "BBR and CUBIC", "both, with fq_codel"],
     ),
     "grades": (["queue", "grade", "call (MOS)", "call: lost or late (%)"], ["", ""]),
-    "bucket": (["", "calculated", "seen in the run"], ["the burst is used up at (s)"]),
+    "bucket": (["", "calculated", "seen in the run"], ["the bucket is empty at (s)"]),
 }
 
 
