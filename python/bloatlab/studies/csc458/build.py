@@ -105,7 +105,7 @@ def kit() -> list[Case]:
 def second_reading() -> list[Case]:
     """Returns the kit's cases with loss detection by duplicate ACKs alone.
 
-    Kernels before RACK detect losses in this way (README, "Two readings").
+    Kernels before RACK detect losses in this way (README, "Published and ours").
     """
     chosen = [case for case in kit() if case.congestion == "reno" or case == Case("bbr", 100, SUPER)]
     return [replace(case, detection=DUPTHRESH) for case in chosen]
