@@ -153,7 +153,7 @@ impl<'a> Rows<'a> {
 
 /// Writes the states of senders, in time order.
 fn senders(lives: &Lives, out: &mut Columns) {
-    let rows = || lives.beliefs().iter();
+    let rows = || lives.sender_rows().iter();
     out.times("sender.t", rows().map(|b| b.at));
     for (i, name) in NAMES.iter().enumerate() {
         out.f64(&format!("sender.{name}"), rows().map(|b| b.values[i]));

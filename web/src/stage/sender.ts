@@ -5,7 +5,7 @@ import { bytesText, rateText, secondsText } from "../quantities";
 import { explained } from "../terms";
 import { flowName, type PacketTable } from "./table";
 
-export interface Belief {
+export interface SenderState {
   state: string;
   window: number;
   threshold: number;
@@ -17,7 +17,7 @@ export interface Belief {
 
 /** Returns the state of a flow's sender at `t`; null if no state has been recorded up to `t`. `sender.t` is in
  * ascending order. */
-export function beliefAt(table: PacketTable, flow: number, t: number): Belief | null {
+export function senderAt(table: PacketTable, flow: number, t: number): SenderState | null {
   const times = table.column("sender.t");
   const flows = table.column("sender.flow");
   let [lo, hi] = [0, times.length];
@@ -55,8 +55,8 @@ const busiestOf = new WeakMap<PacketTable, number>();
 const STATES: Record<string, string> = { open: "has noticed no loss", disorder: "ACKs hint at a gap", cwr: "slows down after a mark", recovery: "recovers from a loss", loss: "recovers from a timeout" };
 
 /** The panel of a sender's state. The elements are made once; only their text changes with the clock. */
-export class BeliefPanel {
-  readonly root = h("section", { class: "belief", "aria-label": "The sender" });
+export class SenderPanel {
+  readonly root = h("section", { class: "sender-state", "aria-label": "The sender" });
   private readonly of = h("span");
   private readonly state = h("span", { class: "of" });
   private readonly inside = h("span", { class: "inside" });
@@ -75,18 +75,18 @@ export class BeliefPanel {
 
   /** Shows the sender of a flow at `t`; -1 for no flow. */
   show(table: PacketTable, flow: number, t: number, colour: string): void {
-    const belief = flow < 0 ? null : beliefAt(table, flow, t);
-    this.all.hidden = belief === null;
-    this.none.hidden = belief !== null;
-    write(this.of, belief === null ? "The sender" : `Sender of ${flowName(table, flow)}: `);
-    write(this.state, belief === null ? "" : (STATES[belief.state.toLowerCase()] ?? belief.state));
-    if (belief === null) return;
-    const most = Math.max(belief.window, belief.inFlight, Number.isNaN(belief.threshold) ? 0 : belief.threshold, 1);
-    this.inside.style.transform = `scaleX(${Math.min(1, belief.inFlight / most).toFixed(4)})`;
+    const sender = flow < 0 ? null : senderAt(table, flow, t);
+    this.all.hidden = sender === null;
+    this.none.hidden = sender !== null;
+    write(this.of, sender === null ? "The sender" : `Sender of ${flowName(table, flow)}: `);
+    write(this.state, sender === null ? "" : (STATES[sender.state.toLowerCase()] ?? sender.state));
+    if (sender === null) return;
+    const most = Math.max(sender.window, sender.inFlight, Number.isNaN(sender.threshold) ? 0 : sender.threshold, 1);
+    this.inside.style.transform = `scaleX(${Math.min(1, sender.inFlight / most).toFixed(4)})`;
     this.inside.style.background = colour;
-    this.edge.style.left = `${Math.min(100, (100 * belief.window) / most).toFixed(1)}%`;
-    const texts = [bytesText(belief.inFlight), bytesText(belief.window), Number.isNaN(belief.threshold) ? "no limit yet" : bytesText(belief.threshold),
-      Number.isNaN(belief.srtt) ? "not measured" : secondsText(belief.srtt / 1e3), Number.isNaN(belief.pacing) ? "" : rateText(belief.pacing * 1e6)];
+    this.edge.style.left = `${Math.min(100, (100 * sender.window) / most).toFixed(1)}%`;
+    const texts = [bytesText(sender.inFlight), bytesText(sender.window), Number.isNaN(sender.threshold) ? "no limit yet" : bytesText(sender.threshold),
+      Number.isNaN(sender.srtt) ? "not measured" : secondsText(sender.srtt / 1e3), Number.isNaN(sender.pacing) ? "" : rateText(sender.pacing * 1e6)];
     this.values.forEach(({ value, row }, i) => { write(value, texts[i] ?? ""); row.hidden = texts[i] === ""; });
   }
 }

@@ -13,7 +13,7 @@ import { Clock, easySpeed, SPEEDS } from "./clock";
 import { differences, distinguish } from "./compare";
 import { showLife } from "./life";
 import { packetsPerSecond, Pane, type ColourOf, type Shown } from "./pane";
-import { BeliefPanel, busiest } from "./sender";
+import { SenderPanel, busiest } from "./sender";
 import { flowName, upTo } from "./table";
 
 /** The event with which other parts of the page make the stage play a part of the run, or show how the queue fills. */
@@ -55,7 +55,7 @@ export class Stage {
   private readonly root = byId("stage");
   private readonly panes: Pane[] = [];
   private readonly stagePanes = h("div", { class: "panes" });
-  private readonly senderPanel = new BeliefPanel();
+  private readonly senderPanel = new SenderPanel();
   private readonly lifePanel = h("section", { class: "packet", "aria-label": "One packet" });
   private readonly differencePanel = h("div", { class: "differences" });
   private readonly key = h("p", { class: "legend", "aria-hidden": "true" });
@@ -288,13 +288,13 @@ export class Stage {
     if (clock.plan.length === 0) this.bar.unsay(FILLS);
     if (!clock.playing || now - this.wrote >= 120) {
       this.wrote = now;
-      this.beliefs();
+      this.showSender();
       this.bar.update();
     }
     this.frames?.push([now, performance.now() - begun]);
   }
 
-  private beliefs(): void {
+  private showSender(): void {
     const pane = this.chosen?.pane ?? this.panes[0];
     const table = pane?.table;
     if (pane === undefined || table === null || table === undefined) return;

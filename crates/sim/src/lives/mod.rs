@@ -21,7 +21,7 @@ mod sink;
 mod subqueues;
 mod table;
 
-pub use senders::{Belief, NAMES};
+pub use senders::{NAMES, SenderRow};
 pub use table::{Leg, Life, NO_SUBQUEUE};
 
 use packet::{FlowId, NodeId};
@@ -206,7 +206,7 @@ impl Lives {
     }
 
     /// Returns the recorded states of senders, ordered by time.
-    pub fn beliefs(&self) -> &[Belief] {
+    pub fn sender_rows(&self) -> &[SenderRow] {
         &self.senders.rows
     }
 

@@ -6,7 +6,7 @@ use units::Time;
 
 /// The state of a sender from the time `at` until the sender's next row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Belief {
+pub struct SenderRow {
     /// Time at which the sender enters this state.
     pub at: Time,
     /// Row of the sender's flow and direction.
@@ -29,7 +29,7 @@ const TIMEOUTS: usize = NAMES.len() - 1;
 /// Readings of senders, in time order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Senders {
-    pub rows: Vec<Belief>,
+    pub rows: Vec<SenderRow>,
     pub states: Vec<String>,
     /// Latest row of each flow and direction.
     last: Vec<u32>,
@@ -39,7 +39,7 @@ impl Senders {
     /// Reads the state of a sender, and adds a row if the state differs from the sender's last row. Returns true if the
     /// sender has timed out since its last row.
     pub(super) fn read(&mut self, at: Time, flow: u32, state: &dyn Probed) -> bool {
-        let mut row = Belief { at, flow, state: 0, values: [f64::NAN; NAMES.len()] };
+        let mut row = SenderRow { at, flow, state: 0, values: [f64::NAN; NAMES.len()] };
         let states = &mut self.states;
         let mut take = |item: Item<'_>| match item {
             Item::Value("state", _, Value::Word(word)) => row.state = number(states, word),
@@ -56,7 +56,7 @@ impl Senders {
             self.last.resize(index + 1, u32::MAX);
         }
         let before = self.rows.get(self.last[index] as usize).copied();
-        let same = |b: &Belief| b.state == row.state && same(&b.values, &row.values);
+        let same = |b: &SenderRow| b.state == row.state && same(&b.values, &row.values);
         if !before.as_ref().is_some_and(same) {
             self.last[index] = self.rows.len() as u32;
             self.rows.push(row);
@@ -66,7 +66,7 @@ impl Senders {
 
     /// Returns the memory that the rows take, bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.rows.len() * size_of::<Belief>()
+        self.rows.len() * size_of::<SenderRow>()
     }
 }
 
