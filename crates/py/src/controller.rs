@@ -132,7 +132,8 @@ sample_properties! {
     una: u64 = |s| s.una;
     /// The next new byte to send.
     next: u64 = |s| s.next;
-    /// True if the window must not grow on this ACK; the return value of `on_ack` is then ignored.
+    /// True if the window must not grow on this ACK; the return value of `on_ack` is then ignored. Always false with
+    /// `repair`.
     rests: bool = |s| s.rests;
     /// True if the window limited the sender. Otherwise the window must not grow.
     cwnd_limited: bool = |s| s.cwnd_limited;

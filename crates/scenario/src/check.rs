@@ -19,7 +19,7 @@ const MAX_LIST: usize = 16_384;
 const MAX_NAME: usize = 128;
 /// Maximum duration of a run. The key of an event cannot hold a later time.
 const MAX_DURATION: Duration = Duration(50 * 24 * 3_600 * 1_000_000_000);
-/// Maximum number of bins in a series. At this number, the series of one link take 72 MB.
+/// Maximum number of bins in a series. At this number, the series of one link take 64 MB.
 const MAX_BINS: u64 = 1_000_000;
 
 impl Scenario {

@@ -1,7 +1,7 @@
 """From a question to a recommendation: simulates the settings of a device and compares them.
 
 done = recommend(up="10mbit", peak="20mbit", burst="10MB", rtt="20ms..200ms", device="docsis3.0", load="home")
-done.best.option.words            # "drop-tail with 100 ms of buffer"
+done.best.option.words            # "drop-tail with 50 ms of buffer"
 done.sentence                     # the setting with its reason
 """
 

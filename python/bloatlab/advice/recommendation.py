@@ -23,7 +23,7 @@ CLOSE = 5.0
 #: about a dozen times as wide as the difference between the two values.
 FEW_SEEDS = 3
 
-#: The smallest and largest possible points of a setting.
+#: Intervals of points are cut off at these limits.
 POINTS = (0.0, 100.0)
 
 

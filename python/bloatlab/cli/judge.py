@@ -33,8 +33,8 @@ def command(
 ) -> int:
     """Run the test cases of an RFC or draft for a congestion controller or a queue, with a verdict for each criterion.
 
-    A criterion is met, not met, not applicable (with the reason), or cannot be judged here. Exit code 1 if one is not
-    met. See docs/judge.md.
+    A criterion is met, not met, not applicable (with the reason), or cannot be judged here. Exit code 1 if a case is
+    not met. See docs/judge.md.
 
         bloatlab judge --suite bbr --cc bbr3
         bloatlab judge --suite bbr --cc mine.py:Mine --case A.10

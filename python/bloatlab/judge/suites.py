@@ -117,7 +117,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A section of the document that cannot be tested by runs over one bottleneck, with the reason."""
+    """A section of the document that cannot be judged here, with the reason."""
 
     section: str
     title: str

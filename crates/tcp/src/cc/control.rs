@@ -415,7 +415,7 @@ pub(crate) trait Control: Sized {
 
     /// Processes a segment declared lost. Called only if [`Needs::rates`] is set. If an ACK or a reordering window
     /// reveals the loss, this call precedes `on_congestion` and `on_ack`. After a timeout, it follows `on_congestion`
-    /// and `on_rto`.
+    /// and `on_rto`, and `w` is still the window before it becomes one segment plus the data still in flight.
     fn on_lost(&mut self, _w: Window, _now: Time, _s: &LostSegment) {}
 
     /// Undoes the reduction by the last recovery or timeout, which was spurious. `before` is the window before this

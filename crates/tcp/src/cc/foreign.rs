@@ -388,8 +388,11 @@ pub(crate) mod tests {
             let d = self.reno.on_congestion(w, kind, base);
             self.paced(d)
         }
-        fn on_rto(&mut self, _: Window, now: Time) {
-            self.note(format!("rto at {}", now.0));
+        fn on_rto(&mut self, w: Window, _: Time) {
+            self.note(format!("rto with {}", w.cwnd));
+        }
+        fn on_lost(&mut self, w: Window, _: Time, _: &LostSegment) {
+            self.note(format!("lost with {}", w.cwnd));
         }
         fn timer(&self) -> Option<Time> {
             self.timer

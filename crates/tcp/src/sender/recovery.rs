@@ -262,7 +262,6 @@ impl Sender {
         }
         self.cc.at(now);
         self.cc.on_rto(self.window);
-        self.window.cwnd = 1.0;
         self.timeouts = self.timeouts.saturating_add(1);
         self.rtt.back_off(p, self.next);
         // RFC 2018 §8: a receiver that SACKed the first segment but does not acknowledge it has discarded the segment, and
@@ -272,10 +271,11 @@ impl Sender {
             self.detection.forget_reordering(p.detection.dupthresh);
         }
         self.detection.time_out(&mut self.board, micros(now), keep_sack);
+        // the controller still sees the window before the timeout, as in Linux
         self.report_losses(now);
         // segments that were not marked as lost, because they are not overdue yet, are still in flight. So the window
         // is one segment plus the segments still in flight
-        self.window.cwnd += (self.board.pipe / u64::from(p.wire.mss)) as f64;
+        self.window.cwnd = 1.0 + (self.board.pipe / u64::from(p.wire.mss)) as f64;
         self.state = State::Loss;
         self.recover = self.next;
         self.begin_frto(p, first);

@@ -70,3 +70,20 @@ fn after_an_idle_period_the_pacing_rate_is_that_before_it() {
         }
     }
 }
+
+#[test]
+fn after_a_timeout_losses_are_reported_with_the_window_before_it() {
+    // the whole first flight is lost, and so is the tail loss probe
+    let needs = ForeignNeeds { rates: true, ..ForeignNeeds::default() };
+    let factory = Renos { needs, ..Renos::default() };
+    let p = with(preset("linux-6"), factory.clone());
+    let mut net = Net::new(&p, 25, |from, n, s| if from == 0 && s.len > 0 && n < 13 { Fate::Drop } else { Fate::Pass });
+    net.connect(30_000, true);
+    net.run(60.0);
+    assert_eq!(net.received[1], 30_000);
+    let calls = factory.calls.lock().unwrap();
+    let rto = calls.iter().position(|call| call.starts_with("rto")).expect("a timeout");
+    let lost: Vec<&String> = calls[rto + 1..].iter().take_while(|call| call.starts_with("lost")).collect();
+    assert!(!lost.is_empty() && calls[rto] != "rto with 1", "{calls:?}");
+    assert!(lost.iter().all(|call| call[4..] == calls[rto][3..]), "{calls:?}");
+}

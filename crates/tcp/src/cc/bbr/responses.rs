@@ -80,7 +80,6 @@ impl Control for Bbr {
     fn on_rto(&mut self, _: Window) {
         self.previous = State::Loss;
         self.full_pipe.bw = 0.0;
-        self.round_start = true;
         self.timed_out = true;
     }
 
