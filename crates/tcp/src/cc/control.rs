@@ -19,7 +19,7 @@ use units::{Duration, Rng, Time};
 pub struct Window {
     /// Congestion window.
     pub cwnd: f64,
-    /// Slow start threshold; infinite until the first congestion event, unless the stack sets an initial value.
+    /// Slow start threshold; infinite at first, unless the stack or the controller sets an initial value.
     pub ssthresh: f64,
 }
 
@@ -30,7 +30,7 @@ impl Window {
         *self = Self { cwnd: d.cwnd, ssthresh: d.ssthresh };
     }
 
-    /// Returns true in slow start: the window is below ssthresh, and grows by the number of segments acknowledged.
+    /// Returns true in slow start: the window is below ssthresh.
     #[inline]
     pub(crate) fn slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
@@ -55,13 +55,15 @@ pub struct Drive {
     pub ssthresh: f64,
     /// Pacing rate, payload bytes per second; `None` if segments are not paced. Used only if [`Needs::rates`] is set.
     pub pacing_rate: Option<f64>,
-    /// Number of segments that may leave back to back at the pacing rate.
+    /// Number of segments in a burst, which leave back to back, if segments are paced. Used only if [`Needs::rates`]
+    /// is set.
     pub quantum: u32,
     /// Maximum payload of a new segment in bytes, if smaller than the MSS; 0 stands for the MSS. Used only if [`Needs::rates`] is
     /// set.
     pub max_payload: u16,
-    /// If true, the sender itself reduces the window, by the rules of the stack: it reduces the window to ssthresh after
-    /// congestion, and restarts it after an idle period. If false, only the controller sets `cwnd`.
+    /// If true, the sender itself reduces the window, by the rules of the stack: it reduces the window to ssthresh
+    /// after congestion, and restarts it after an idle period. If false, only the controller sets `cwnd`, except after
+    /// a timeout or a lost SYN.
     pub reduction: bool,
     /// True if the sender applies this output even when [`AckSample::rests`] is set. A controller sets this field if,
     /// during a recovery, it reduces the window itself or only updates the pacing rate.
@@ -115,7 +117,7 @@ pub struct AckSample {
     /// CE-marked packets reported by this ACK. With AccECN, this is the increase of the receiver's packet counter,
     /// which also counts marked pure ACKs. Without AccECN, all segments delivered by an ACK with ECE count as marked.
     pub ce_packets: u32,
-    /// Payload bytes of the packets in `ce_packets`.
+    /// Payload bytes of the packets in `ce_packets`; an estimate if AccECN is used without its option.
     pub ce_bytes: u64,
     /// Round-trip time measured by this ACK, microseconds.
     pub rtt_us: Option<u32>,
@@ -141,7 +143,8 @@ pub struct AckSample {
     pub cwnd_limited: bool,
     /// True if the window stopped the sender at some time in the current round trip.
     pub window_filled: bool,
-    /// State of the sender before it processes this ACK; with [`Turn::Repair`], the state afterwards.
+    /// State of the sender before it responds to losses and marks; with [`Turn::Repair`], its state after the response
+    /// to losses.
     pub state: State,
     /// Delivery rate, if the ACK yields a sample. This field and all below are set only if [`Needs::rates`] is set.
     pub rate: Option<RateSample>,
@@ -209,7 +212,8 @@ pub enum Congestion {
 pub struct Silence {
     /// End of the idle period.
     pub now: Time,
-    /// Length of the idle period.
+    /// Time since the last transmission or, in stacks that measure idle time from ACKs, since all data was
+    /// acknowledged.
     pub idle: Duration,
     /// True if the application, not the network, currently limits the delivery rates. Set only if [`Needs::rates`] is
     /// set.
@@ -254,7 +258,7 @@ impl Needs {
 }
 
 /// The stage of ACK processing at which a controller runs. The stage matters for an ACK that reports a loss. With
-/// `Growth`, such an ACK first grows the window, and the sender then reduces the grown window. `Repair` is for
+/// `Growth`, such an ACK may first grow the window, and the sender then reduces the grown window. `Repair` is for
 /// controllers that model the path, such as BBR: they need the sender's state, the bytes in flight and the delivery
 /// rate after the sender's response to the loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -301,8 +305,9 @@ pub(crate) struct EcnNeeds {
     /// Default set of packets sent as ECN-capable. `None` stands for [`EctOn::Established`] with AccECN, and for
     /// [`EctOn::Data`] with other feedback.
     pub ect_on: Option<EctOn>,
-    /// True if a receiver with this controller sends an ACK at once when marks on arriving packets begin or end. This
-    /// holds even if the connection uses AccECN.
+    /// True if a receiver with this controller sends an ACK at once when marks on arriving packets end, even if the
+    /// connection uses AccECN. (AccECN itself requires an ACK at once only when marks begin. DCTCP's feedback requires
+    /// both.)
     pub ack_changes: bool,
     /// True if peers with the same controller may deliberately send segments smaller than the MSS.
     pub small_segments: bool,
@@ -333,7 +338,7 @@ pub(crate) struct Stack<'a> {
     pub(crate) whole_segments: bool,
     /// True if segments are paced regardless of the controller.
     pub(crate) paced: bool,
-    /// True if ACKs report the number of marks.
+    /// True if `ecn_feedback` makes ACKs report the number of marks.
     pub(crate) counts_marks: bool,
 }
 
@@ -352,7 +357,8 @@ pub(super) fn undone(w: Window, before: Option<Window>) -> Drive {
     Window { cwnd: w.cwnd.max(before.cwnd), ssthresh: w.ssthresh.max(before.ssthresh) }.into()
 }
 
-/// A congestion controller. The sender applies each [`Drive`] as soon as it is returned.
+/// A congestion controller. The sender applies each [`Drive`] as soon as it is returned, with the exceptions stated at
+/// `on_ack` and `on_undo`.
 pub(crate) trait Control: Sized {
     type Params: Group;
 

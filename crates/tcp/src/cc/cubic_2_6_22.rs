@@ -38,7 +38,7 @@ pub(crate) struct Cubic2622 {
     growth: Growth,
     /// Minimum RTT, jiffies; 0 before the first sample.
     delay_min: f64,
-    /// Window at the last loss; 0 before the first.
+    /// Window at the last loss; 0 before the first loss, and from a timeout until the next loss.
     loss_cwnd: u32,
     /// Average number of segments per ACK, times 16.
     delayed_ack: u32,
@@ -200,7 +200,7 @@ mod tests {
         run(&mut c, &mut w, 0.05, 12.2, 14.4);
         assert!((165.0..=168.0).contains(&w.cwnd), "{}", w.cwnd);
         // at 7.4 s, 3 s after the plateau, the curve is at 167 + 0.4 * (7.4 - 4.4)^3 = 177.8. Reno's estimate grows by
-        // one segment per 23/8 = 2.875 rounds of 50 ms: after 148 rounds (7.4 s), it is 133 + 148 / 2.875 = 184
+        // one segment per 23/8 = 2.875 rounds of 50 ms: after 148 rounds (7.4 s), it is 134 + 148 / 2.875 = 185
         run(&mut c, &mut w, 0.05, 14.4, 17.4);
         assert!((176.0..=187.0).contains(&w.cwnd), "{}", w.cwnd);
     }
@@ -216,8 +216,8 @@ mod tests {
             t += 0.05 / 200.0;
             c.grow(&mut w, &sample(t, 0.05));
         }
-        // the condition `cwnd_cnt >= cnt` holds at every 51st ACK, so 5100 ACKs grow the window by 5100 / 51 = 100
-        // segments, from 200 to 300
+        // at the first ACK, the window equals ssthresh, so it grows to 201. After that, the condition `cwnd_cnt >= cnt`
+        // holds at every 51st ACK, so the other 5099 ACKs grow the window by floor(5099 / 51) = 99 segments
         assert_eq!(w.cwnd, 300.0);
     }
 

@@ -9,11 +9,12 @@
 //! timeout:     ssthresh as above, then all state is reset, including W_max and the minimum RTT
 //! ```
 //!
-//! All divisions are integer divisions. There are five differences from RFC 9438. The estimate of Reno's window keeps its slope:
-//! alpha is never raised to 1 (§4.3). The curve is evaluated one minimum RTT ahead, not one smoothed RTT (§4.2). A timeout resets
-//! W_max (§4.8 keeps it). Before the first loss, the window grows by at least 5 % per round trip (§4.10 has no such rule). Only time
-//! with no data in flight is excluded from t (CA_EVENT_TX_START). Time in which the application sends less than the window counts,
-//! so the window may jump afterwards (§4.2 and §5.8 exclude both).
+//! All divisions are integer divisions. There are five other differences from RFC 9438. The estimate of Reno's window
+//! keeps its slope: alpha is never raised to 1 (§4.3). The curve is evaluated one minimum RTT ahead, not one smoothed
+//! RTT (§4.2). A timeout resets W_max (§4.8 keeps it). While W_max is unknown, the window grows by at least 5 % per
+//! round trip (§4.10 has no such rule). Only time with no data in flight is excluded from t (CA_EVENT_TX_START). Time
+//! in which the application sends less than the window counts, so the window may jump afterwards (§4.2 and §5.8 exclude
+//! both).
 //!
 //! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; measurements of a kernel, which `bloatlab validate` compares with this model.
 //! Departs: the cube root is exact before it is truncated to 1024ths of a second, whereas the kernel's is 0.2 % off. C is 0.4,
@@ -141,7 +142,8 @@ impl Control for CubicLinux {
         self.start.on_congestion(w, beta, d)
     }
 
-    /// Resets everything except the state of the first slow start, which is needed again if the timeout proves spurious.
+    /// Resets CUBIC and HyStart. The other algorithms for the first slow start keep their state, except Rapid Start's
+    /// recovery, because the state is needed again if the timeout proves spurious.
     fn on_rto(&mut self, _: Window) {
         self.hystart.restart();
         self.start.on_rto();

@@ -98,7 +98,7 @@ impl Dctcp {
         self.delivered += s.delivered;
         self.marked += s.ce_bytes;
         let ended = s.una > self.window_end;
-        // in every state other than Open, a loss has already reduced the window in this round
+        // in every state other than Open, a loss has already reduced the window
         let due = ended && self.marked > 0 && s.state == State::Open;
         if ended {
             self.window_end = s.next;

@@ -31,6 +31,7 @@ impl FirstStart {
     }
 
     /// Returns true during the first slow start, which ends when the algorithm, a loss or an ECN echo sets ssthresh.
+    /// Always returns false with `initial_ssthresh`.
     #[inline]
     fn applies(w: &Window) -> bool {
         w.ssthresh.is_infinite()

@@ -22,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 use units::{Problem, Time};
 
-/// Maximum window and threshold that a controller may set, segments.
+/// Maximum window that a controller may set, segments. A threshold may be larger, or infinite.
 const MOST_SEGMENTS: f64 = 1e9;
 
 /// A controller of any type.
@@ -40,7 +40,7 @@ pub struct StackFacts {
     pub whole_segments: bool,
     /// True if segments are paced regardless of the controller.
     pub paced: bool,
-    /// True if ACKs report the number of marks.
+    /// True if `ecn_feedback` makes ACKs report the number of marks.
     pub counts_marks: bool,
 }
 
@@ -223,7 +223,7 @@ impl ForeignController for Constant {
 /// An external controller, with its state for one end of a connection.
 pub(crate) struct Foreign {
     controller: AnyController,
-    /// Time of the last call.
+    /// Time of the last call, `on_lost` excepted.
     now: Time,
     /// True after the end of the connection, when timers no longer run.
     ended: bool,

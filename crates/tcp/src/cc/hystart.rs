@@ -44,7 +44,7 @@ pub(super) struct HyStart {
     /// Minimum RTT of the connection, microseconds.
     min_rtt: u32,
     samples: u8,
-    /// True if HyStart has ended slow start. HyStart then does nothing until a timeout resets it.
+    /// True if HyStart has ended slow start. HyStart then only updates the minimum RTT, until a timeout resets it.
     found: bool,
 }
 

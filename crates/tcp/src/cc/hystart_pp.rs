@@ -44,7 +44,7 @@ struct Css {
 /// The first slow start of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct HyStartPp {
-    /// windowEnd: the round ends with the ACK of this byte; 0 before the first round.
+    /// windowEnd: the round ends once all data below this sequence number is acknowledged; 0 before the first round.
     window_end: u64,
     /// lastRoundMinRTT, microseconds; `u32::MAX` is infinite.
     last_round: u32,

@@ -1,5 +1,5 @@
-//! LEDBAT++: LEDBAT that measures round trips, grows more slowly than Reno, reduces its window in proportion to its size, and
-//! empties its queue periodically to measure the path.
+//! LEDBAT++: LEDBAT that measures round trips, grows no faster than Reno, reduces its window in proportion to its size,
+//! and empties its queue periodically to measure the path.
 //!
 //! ```text
 //! queuing_delay, base:  as in LEDBAT (`delay_filters.rs`), but computed from round-trip times
@@ -67,8 +67,9 @@ group! {
     pub(crate) struct LedbatPpParams {
         /// TARGET: target queueing delay. Default 60ms.
         pub target: Duration = Duration::from_millis(60),
-        /// Constant: strength of the reduction. While the queueing delay exceeds the target, the window falls in each
-        /// round trip by Constant × window × (delay / target - 1), but at most by half. Default 1.
+        /// Constant: strength of the reduction. While the queueing delay exceeds the target, the window changes in each
+        /// round trip by its usual growth minus Constant × window × (delay / target - 1). It falls at most by half.
+        /// Default 1.
         pub constant: f64 = 1.0,
         /// BASE_HISTORY: length of the history, in minutes. The base round trip is the smallest round-trip time in the
         /// history. Default 10.
@@ -305,8 +306,8 @@ mod tests {
         let held = w.cwnd;
         acks(&mut l, &mut w, 1, 1181, BASE_MS + 50);
         assert_eq!((w.cwnd, w.ssthresh, l.slowdowns), (2.0, held, 1));
-        // the window stays at 2 for two round trips. Then each round trip of 40 ms multiplies it by 4/3, so growth from 2 to
-        // 32.7 takes ln(16.4) / ln(4/3) = 9.7, that is, 10 round trips
+        // the window stays at 2 for two round trips. Then each round trip of 40 ms multiplies it by 4/3, so growth from
+        // 2 to 33.4 takes ln(16.7) / ln(4/3) = 9.8, that is, 10 round trips
         acks(&mut l, &mut w, 5, 1360, BASE_MS);
         assert_eq!(w.cwnd, 2.0);
         let mut ms = 1361;

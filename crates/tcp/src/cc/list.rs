@@ -16,8 +16,9 @@ macro_rules! controllers {
             /// LEDBAT, low extra delay background transport: yields to other traffic when the one-way delay grows.
             /// Needs `timestamps`. Source: RFC 6817.
             "ledbat" Ledbat(ledbat::Ledbat),
-            /// LEDBAT++: like LEDBAT, but it measures round-trip times, grows more slowly than Reno, and empties its
-            /// queue periodically. Source: draft-irtf-iccrg-ledbat-plus-plus-01.
+            /// LEDBAT++: like LEDBAT, but it measures round-trip times, grows more slowly than Reno (at long round-trip
+            /// times, as fast as Reno), and empties its queue periodically. Source:
+            /// draft-irtf-iccrg-ledbat-plus-plus-01.
             "ledbat++" LedbatPp(ledbat_pp::LedbatPp),
             /// BBR version 1: paces according to a model of the path.
             /// Source: draft-cardwell-iccrg-bbr-congestion-control-00.
@@ -25,7 +26,8 @@ macro_rules! controllers {
             /// BBR version 3, in the form that `bbr3_form` selects: like version 1, but losses also limit the model of
             /// the path.   Source: draft-ietf-ccwg-bbr-06; google/bbr v3.
             "bbr3" Bbr3(bbr3::Bbr3),
-            /// Westwood+: Reno, but a loss sets the window to bandwidth times minimum RTT.   Source: Grieco & Mascolo 2004.
+            /// Westwood+: Reno, but a loss or a mark sets ssthresh to bandwidth times minimum RTT.
+            /// Source: Grieco & Mascolo 2004.
             "westwood" Westwood(westwood::Westwood),
             /// DCTCP, in the form that `dctcp_form` selects: reduces the window in proportion to the share of packets
             /// marked. Needs `ecn`, with `ecn_feedback` `dctcp` or `accecn`.   Source: RFC 8257; Linux.

@@ -1,8 +1,8 @@
 //! Congestion controllers. Each controller has its own file and a line in [`list`]. The enum [`Controller`] dispatches
 //! the calls.
 //!
-//! A controller answers each event with a [`control::Drive`], which holds the new window. During a recovery, the sender
-//! itself lowers the window to ssthresh, unless [`control::Drive::reduction`] is false.
+//! A controller answers most events with a [`control::Drive`], which holds the new window. During a recovery, the
+//! sender itself lowers the window to ssthresh, unless [`control::Drive::reduction`] is false.
 
 mod abe;
 pub(crate) mod bbr;

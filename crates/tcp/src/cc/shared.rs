@@ -15,10 +15,10 @@ group! {
         pub beta_ecn: Option<f64> = None,
         /// CUBIC's constant C, in segments/s^3.   Source: RFC 9438 §4.1.
         pub cubic_c: f64 = 0.4,
-        /// CUBIC's fast convergence: if the window was smaller at a loss than at the loss before, CUBIC aims for a
-        /// smaller window, so that other flows gain bandwidth sooner.   Source: RFC 9438 §4.7.
+        /// CUBIC's fast convergence: if a loss occurs before the window has returned to W_max, CUBIC aims for a smaller
+        /// window than at this loss, so that other flows gain bandwidth sooner.   Source: RFC 9438 §4.7.
         pub fast_convergence: bool = true,
-        /// If true, CUBIC never grows more slowly than Reno would.   Source: RFC 9438 §4.3.
+        /// If true, CUBIC's window keeps up with an estimate of the window that Reno would have. Source: RFC 9438 §4.3.
         pub tcp_friendliness: bool = true,
         /// How slow start ends with cubic or reno. With reno, `hystart` has the same effect as `off`. Other controllers
         /// ignore this key.

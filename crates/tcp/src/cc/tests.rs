@@ -1,5 +1,5 @@
-//! Shows that a new controller with its own parameters needs only one file, and one line in the list. The example is
-//! Vegas, from docs/adding-a-controller.md.
+//! Tests that apply to every controller. They also show that a new controller with its own parameters needs only one
+//! file, and one line in the list. The example is Vegas, from docs/adding-a-controller.md.
 
 mod vegas;
 

@@ -52,8 +52,8 @@ words! {
         /// responds with the flag CWR. Source: RFC 3168 §6.1.3.
         "rfc3168" Rfc3168,
         /// Exact counts: an ACK carries the flag ECE if the segments that it acknowledges had CE. When the CE state
-        /// changes from one segment to the next, two ACKs are sent at once: one for the segments before the change, and
-        /// one for the first segment after it.   Source: RFC 8257 §3.2.
+        /// changes from one segment to the next, up to two ACKs are sent at once: one for the segments before the
+        /// change, if they still await an ACK, and one for the first segment after it.   Source: RFC 8257 §3.2.
         "dctcp" Dctcp,
         /// Every segment carries a 3-bit counter of marks. The sender's count is exact if ACKs cover up to seven
         /// segments, or with `accecn_option`. Otherwise, it is an estimate. The handshake negotiates AccECN. If the

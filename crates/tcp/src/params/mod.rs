@@ -112,7 +112,7 @@ impl<'de> Deserialize<'de> for TcpParams {
 }
 
 impl TcpParams {
-    /// Returns the keys that only presets set, because they describe the behaviour of particular kernels.
+    /// Returns the keys that usually only presets set, because they describe the behaviour of particular kernels.
     pub fn preset_keys() -> Vec<&'static str> {
         Quirks::keys()
     }

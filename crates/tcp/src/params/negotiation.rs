@@ -4,6 +4,7 @@
 //! SACK, time stamps   used if both stacks have them
 //! MSS option          mss + the bytes of the fixed options of the stack's own segments
 //! payload             min(mss, the peer's MSS option - the bytes of the fixed options in use)
+//!                     if AccECN's option is not in use after all, `mss` first grows by its 12 bytes
 //! ```
 //!
 //! Fixed options are those that every segment carries: time stamps and AccECN's option. The result follows from the
@@ -38,7 +39,8 @@ impl TcpParams {
 
     /// Returns the stack as it runs with `peer` at the other end.
     ///
-    /// Errors: the key in which the two stacks differ, if this stack needs the peer to have the same value.
+    /// Errors: the key in which the two stacks differ, if this stack needs the peer to have the same value; or the key
+    /// of a feature that this stack's controller needs and the peer lacks.
     pub fn negotiated(&self, peer: &Self) -> Result<Self, Problem> {
         if self.opening.handshake != peer.opening.handshake {
             return no(

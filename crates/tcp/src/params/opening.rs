@@ -15,7 +15,7 @@ group! {
         /// Number n of SYN timeouts without backoff. The first n timeouts of the client's SYN do not double the wait,
         /// and do not count towards `syn_retries`. In Linux since version 6.5, n is 4.
         pub syn_linear_timeouts: u32 = 4,
-        /// Number of SYN retransmissions before the connection fails; null (in a JSON file): unlimited.
+        /// Number of retransmissions of a SYN or SYN-ACK before the connection fails; null (in a JSON file): unlimited.
         pub syn_retries: Option<u32> = Some(6),
         /// If true, the first window is one segment if the sender's SYN or SYN-ACK was lost. The sender assumes such a
         /// loss if it has repeated the packet (in Linux: at least twice), unless an echoed time stamp shows that the

@@ -10,20 +10,21 @@ group! {
         /// The window is a whole number of segments (Linux). A reduction drops the fractions of the window and of ssthresh, and
         /// Reno grows by one segment per window of acknowledged segments.
         pub whole_segments: bool = true,
-        /// The ACK that ends a reduction also grows the window, by the number of segments newly delivered (Linux).
+        /// The ACK that ends a reduction also grows the window. All segments that it newly delivers count (Linux).
         pub reduction_end_grows: bool = true,
         /// An ACK whose mark begins a reduction does not also grow the window. The first ACK of data sent after the
         /// reduction began ends the reduction, and may begin another. If false, the ACK of all data sent before the
         /// reduction began ends the reduction. True: Linux.
         pub marking_ack_reduces: bool = true,
         /// Every timeout lowers ssthresh, even if the timeout follows another timeout or interrupts a recovery (ns-2).
-        /// If false, each loss lowers ssthresh only once (RFC 5681 §3.1).
+        /// If false, a timeout does not lower ssthresh if the same data has timed out before (RFC 5681 §3.1) or, unless
+        /// `reduce_from_flight` is set, if a recovery or the reduction for a mark is in progress.
         pub every_timeout_reduces: bool = false,
         /// Measured round-trip times are rounded to multiples of the clock granularity G, but to at least one G (ns-2).
         pub quantise_rtt: bool = false,
         /// Every ACK gives a round-trip sample, even a duplicate. The receiver echoes the newest time stamp received,
         /// even that of a segment out of order (ns-2's sinks), instead of the time stamp that RFC 7323 §4.3 selects.
-        /// Needs `timestamps`.
+        /// Needs `timestamps` and `rtt_source = "echo"`.
         pub rtt_from_every_ack: bool = false,
         /// A round trip below SRTT raises RTTVAR by only an eighth of the amount by which a round trip above SRTT raises it.
         /// Source: Linux's estimator, which ns-2's Agent/TCP/Linux also uses.
@@ -45,7 +46,8 @@ group! {
         /// size. So the ACK of a single short segment waits for `delayed_ack` (ns-2's FullTcp).
         pub short_segments_wait: bool = false,
         /// A segment's payload is delivered to the application before its ACK is sent, as in ns-2's FullTcp. So the
-        /// application's response leaves before the ACK. Has no effect on hosts without applications.
+        /// application's response leaves before the ACK. ACKs with SACK blocks or ECE do not wait. Has no effect on
+        /// hosts without applications.
         pub ack_after_delivery: bool = false,
         /// A SYN-ACK echoes the time stamp of the first SYN that arrived, even if the client has repeated the SYN
         /// (Linux: tcp_check_req). So if a SYN-ACK is lost, the client's first RTT sample includes the wait before it

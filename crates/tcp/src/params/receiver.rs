@@ -16,12 +16,13 @@ group! {
         /// Number of ACKs at the start of a connection that are not delayed (Linux's quickack).
         pub quick_acks: u32 = 16,
         /// If true, a segment with the flag PSH is acknowledged at once. Linux has done this since version 6.6 if the
-        /// application reads at once. Senders set PSH on the last segment of a burst of several segments, and on the
-        /// last segment of the data that the application has written.
+        /// application reads at once. Senders set PSH on the last segment of a burst of several segments. If this key
+        /// is true for the sender too, it also sets PSH on the last segment of the data that the application has
+        /// written.
         pub ack_pushed: bool = false,
-        /// Delay of the ACKs for segments that arrive out of order (Linux's SACK compression). Since the last segment
-        /// in order, the first three of these segments are acknowledged at once. From the fourth on, one ACK covers all
-        /// segments that arrive during the delay, but at most 45 packets.
+        /// Delay of the ACKs for segments that arrive out of order (Linux's SACK compression). The first three segments
+        /// above a hole are acknowledged at once. From the fourth on, one ACK covers all segments that arrive during
+        /// the delay, but at most 45 packets. A segment in order restarts the count.
         pub sack_compression: SackCompression = SackCompression::Linux619,
         /// If true, the receiver reports duplicate segments in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
@@ -114,8 +115,9 @@ impl ReceiverParams {
         if window.is_auto() { Rmem::payload(self.memory().max.0) } else { window.bound() }
     }
 
-    /// Returns the window scale: the shift of the window in the header. As in Linux, it is derived from the maximum memory, and
-    /// is at most 14 (RFC 7323 §2.3).
+    /// Returns the window scale: the shift of the window in the header, at most 14 (RFC 7323 §2.3). As in Linux, the
+    /// scale of an `auto` window is derived from the maximum memory. That of a constant window is derived from the
+    /// window.
     pub fn window_scale(&self) -> u32 {
         let window = self.receive_window;
         let most = if window.is_auto() { self.memory().max.0 } else { window.bound() };

@@ -7,9 +7,9 @@ group! {
     pub(crate) struct ReductionParams {
         /// How the window is reduced to ssthresh.
         pub reduction: Reduction = Reduction::Prr,
-        /// The quantity from which ssthresh is computed after a loss. If true, ssthresh is a share of FlightSize, the
-        /// data sent but not yet acknowledged, as in RFC 5681. If false, it is a share of the window, as in Linux and
-        /// ns-2.
+        /// The quantity from which ssthresh is computed after a loss or a mark. If true, ssthresh is a share of
+        /// FlightSize, the data sent but not yet acknowledged, as in RFC 5681, or of the window if that is smaller. If
+        /// false, it is a share of the window, as in Linux and ns-2.
         pub reduce_from_flight: bool = false,
     }
 }

@@ -7,11 +7,11 @@ group! {
     /// Round trips and the retransmission timer.
     pub struct RtoParams {
         /// Clock granularity G of RFC 6298, used with `min_rto_bounds = "total"`. The ns-2 presets also round RTT
-        /// samples to multiples of G. In ns-2, it is called `tcpTick_` and is 10 ms.
+        /// samples to multiples of G. In ns-2, it is called `tcpTick_` and is 10 ms by default.
         pub clock_granularity: Duration = Duration::from_millis(1),
-        /// Tick of the stack's timer wheel. The wheel rounds timers up, so they expire late by up to an eighth of their
-        /// length. In Linux, the tick is 1 ms at HZ 1000. With 0s, timers are exact. Source: LWN, "Reinventing the
-        /// timer wheel".
+        /// Tick of the stack's timer wheel. The wheel rounds timers up: short timers expire up to two ticks late, and
+        /// long timers late by up to about an eighth of their length. In Linux, the tick is 1 ms at HZ 1000. With 0s,
+        /// timers are exact. Source: LWN, "Reinventing the timer wheel".
         pub timer_tick: Duration = Duration::from_millis(1),
         /// Smallest RTO, or smallest variation in the RTO (see `min_rto_bounds`).
         pub min_rto: Duration = Duration::from_millis(200),

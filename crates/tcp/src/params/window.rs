@@ -6,7 +6,7 @@ use units::Problem;
 group! {
     /// Limits on sending, and growth of the window.
     pub struct WindowParams {
-        /// Largest congestion window, in segments (ns-2's `window_`). Absent: only the receiver's window limits it.
+        /// Largest congestion window, in segments (ns-2's `window_`). Absent: no limit.
         pub window_clamp: Option<u32> = None,
         /// Largest number of acknowledged segments that count for the growth of the window, per ACK: 1 in RFC 5681, 2
         /// in RFC 3465. The default is practically no limit, as in Linux, which counts every segment that an ACK

@@ -130,7 +130,9 @@ mod tests {
             g.on_ack(&ack(us), 2.0, 1000.0, 20.0, false);
         }
         assert_eq!(g.extra(), 6.0);
-        // from now on, one ACK arrives per round, every 3 ms. Each ACK begins an epoch with an excess of two segments
+        // from now on, one ACK arrives per round, every 3 ms. The first four ACKs have an excess of 6, 5, 4 and 3
+        // segments: `expected` is 2, 5, 8 and 11, because the bandwidth is truncated. From round 5 on, each ACK begins
+        // an epoch with an excess of two. New halves of the filter begin in rounds 5 and 10
         for round in 1..=10 {
             g.on_ack(&ack(10_000 + 3_000 * round), 2.0, 1000.0, 20.0, true);
             assert_eq!(g.extra(), if round < 10 { 6.0 } else { 2.0 }, "round {round}");

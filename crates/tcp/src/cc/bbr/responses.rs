@@ -66,7 +66,7 @@ impl Control for Bbr {
         Drive { probing_delay: d.probing_delay || probed, ..d }
     }
 
-    /// Saves the window when a recovery begins.
+    /// Saves the window when a recovery begins, or at a timeout.
     fn on_congestion(&mut self, w: Window, _: Congestion, _: f64) -> Drive {
         self.save_cwnd(&w);
         self.drive(w)
@@ -91,8 +91,8 @@ impl Control for Bbr {
         self.drive(w)
     }
 
-    /// In ProbeBw, sets the pacing rate to the estimated bandwidth when sending resumes after an idle period. Ends ProbeRtt if its
-    /// time is up.
+    /// If the application has limited the rate: in ProbeBw, sets the pacing rate to the estimated bandwidth, less the
+    /// margin; in ProbeRtt, ends ProbeRtt if its time is up.
     fn on_idle(&mut self, mut w: Window, silence: Silence) -> Option<Drive> {
         if silence.app_limited {
             self.idle_restart = true;

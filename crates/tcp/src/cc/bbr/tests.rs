@@ -20,8 +20,8 @@ fn step(b: &mut Bbr, w: &mut Window, s: &AckSample) {
     w.follow(&b.on_ack(*w, s));
 }
 
-/// Runs BBR on a path that delivers the first segment after 10 ms and then one per millisecond: BtlBw is 1 MB/s. With an RTT of
-/// 10 ms, the BDP is 10 segments.
+/// Runs BBR on a path that delivers the first segment after 11 ms and then one per millisecond: BtlBw is 1 MB/s. With
+/// an RTT of 10 ms, the BDP is 10 segments.
 fn run(acks: u64, rtt_us: u32) -> (Bbr, Window) {
     let mut w = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
     let mut b = machine();

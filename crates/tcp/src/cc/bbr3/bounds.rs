@@ -20,7 +20,7 @@ use units::Time;
 pub(super) const LOSS_THRESH: f64 = 0.02;
 /// BBR.Beta: the share of a bound kept after a loss.
 const BETA: f64 = 0.7;
-/// BBR.Headroom: the share of inflight_longterm that BBR leaves free while it is not probing.
+/// BBR.Headroom: the share of inflight_longterm that BBR leaves free in CRUISE and ProbeRTT.
 const HEADROOM: f64 = 0.15;
 /// Maximum number of times that the slope of inflight_longterm is doubled.
 const MOST_DOUBLINGS: u32 = 30;
@@ -129,7 +129,8 @@ impl Bbr3 {
         }
     }
 
-    /// HandleInflightTooHigh(): lowers inflight_longterm and ends the probe. Called at most once per probe.
+    /// HandleInflightTooHigh(): sets inflight_longterm, unless the application limited the rate, and ends the probe.
+    /// Called at most once per probe.
     pub(super) fn handle_inflight_too_high(&mut self, cwnd: f64, now: Time, inflight: f64, app_limited: bool) {
         self.bounds.prev_probe_too_high = true;
         self.bounds.is_bw_probe_sample = false;

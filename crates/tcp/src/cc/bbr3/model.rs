@@ -26,7 +26,7 @@ impl Bbr3 {
         self.path.max_bw_filter[0].max(self.path.max_bw_filter[1])
     }
 
-    /// StartRound(): begins a round. The round ends when all data that is now in flight has been delivered.
+    /// StartRound(): begins a round. The round ends when the first of the data sent from now on is delivered.
     pub(super) fn start_round(&mut self) {
         self.path.next_round_delivered = self.delivered;
     }

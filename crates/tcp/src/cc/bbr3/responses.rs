@@ -170,8 +170,8 @@ impl Control for Bbr3 {
         self.drive(w, (w.cwnd * self.mss).max(self.prior_cwnd))
     }
 
-    /// HandleRestartFromIdle(): in ProbeBW, restarts pacing at the estimated bandwidth; in ProbeRTT, ends ProbeRTT if
-    /// its time is up.
+    /// HandleRestartFromIdle(): if the application has limited the rate, restarts pacing at the estimated bandwidth
+    /// (less the margin) in ProbeBW; in ProbeRTT, ends ProbeRTT if its time is up.
     fn on_idle(&mut self, w: Window, silence: Silence) -> Option<Drive> {
         let mut cwnd = w.cwnd * self.mss;
         if silence.app_limited {

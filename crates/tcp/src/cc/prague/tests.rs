@@ -79,15 +79,15 @@ fn even(p: f64) -> impl FnMut() -> bool {
 #[test]
 fn below_25_ms_the_rate_is_that_of_25_ms() {
     for p in [0.1, 0.02] {
-        // in 25 ms the window grows by 1 - p segments, and marks reduce it by p / 2 of its size. In equilibrium W = 2 (1 - p) /
-        // p, which is 18 segments for p = 0.1 and 98 segments for p = 0.02
+        // V is the number of segments sent in 25 ms. In 25 ms, V grows by 1 - p, and marks reduce it by p / 2 of its
+        // size. In equilibrium V = 2 (1 - p) / p, which is 18 for p = 0.1 and 98 for p = 0.02
         let want = 2.0 * (1.0 - p) / p;
         for rtt in [0.005, 0.0125, 0.025] {
             let got = Flow::new(20.0, rtt).rate(60.0, even(p));
             assert!((got / want - 1.0).abs() < 0.1, "p {p}, rtt {rtt}: {got} for {want}");
         }
-        // an RTT of 100 ms gives the same window, but this window is sent in 100 ms instead of 25 ms. So only a quarter
-        // of its segments is sent in 25 ms
+        // an RTT of 100 ms gives the same window as an RTT of 25 ms, but this window is sent in 100 ms. So only a
+        // quarter of its segments is sent in 25 ms
         let got = Flow::new(20.0, 0.1).rate(120.0, even(p));
         assert!((4.0 * got / want - 1.0).abs() < 0.1, "p {p}: {got}");
         // with random marks, some virtual round trips contain no mark, and the window is then not cut. In equilibrium the window
@@ -267,8 +267,8 @@ fn two_segments_leave_in_a_virtual_round_trip_however_slow() {
     // at 25 ms
     assert_eq!((sized(2.0, 25), sized(0.8, 10), sized(2.0, 100)), (0, 0, 0));
     assert_eq!((sized(1.0, 100), sized(0.01, 25)), (750, 150));
-    // at W = 10, an ACK of one unmarked segment adds 1/10. A marked segment of 750 bytes (half of the MSS) still adds
-    // half of this, 1/20
+    // at W = 10, an ACK of 1500 unmarked bytes adds 1/10. If it reports one segment of 750 bytes as marked, the other
+    // 750 bytes still add half of this, 1/20
     let mut f = Flow::new(10.0, 0.025);
     (f.c.segment, f.c.saw_ce, f.c.last_cut, f.c.round_until) = (750.0, true, LastCut::Round(true), u64::MAX);
     f.ack(true);
