@@ -8,7 +8,7 @@
 //!
 //!                 pacing cwnd   ends when
 //! Startup          2.77  2      the rate grew less than 25 % in three rounds, or a round lost more than 2 %, in six separate ranges
-//! Drain            0.5   2      inflight <= bdp, or three rounds have passed
+//! Drain            0.5   2      inflight <= bdp, or more than three rounds have passed
 //! ProbeBW  DOWN    0.90  2      inflight <= 0.85 inflight_longterm and <= bdp
 //!          CRUISE  1     2      2 to 3 s have passed since DOWN began, or as many rounds as Reno would need (at most 63)
 //!          REFILL  1     2      a round has passed
@@ -81,7 +81,7 @@ pub(crate) struct Bbr3 {
     /// Window before a recovery or ProbeRTT.
     prior_cwnd: f64,
     previous: State,
-    /// Random source for the next probe's time.
+    /// Random source for the times of probes.
     rng: Rng,
 }
 

@@ -129,8 +129,8 @@ pub struct AckSample {
     /// Bytes in flight before the ACK.
     pub flight_before: u64,
     /// Bytes in flight when the controller runs. [`Turn`] determines whether the controller runs before or after the
-    /// sender responds to losses. With [`Turn::Repair`] and without pacing, this number includes the retransmission
-    /// that this ACK triggers.
+    /// sender responds to losses. With [`Turn::Repair`] and without pacing, this number includes the first
+    /// retransmission if this ACK begins a recovery.
     pub in_flight: u64,
     /// SND.UNA: all bytes below it are acknowledged.
     pub una: u64,

@@ -122,8 +122,8 @@ pub trait ControllerFactory: Send + Sync {
     fn copy(&self) -> Arc<dyn ControllerFactory>;
 }
 
-/// A controller in Python and its parameters. Every other key in this table is a parameter of the controller, with the
-/// same name as in the controller's class.
+/// A controller in Python and its parameters. All keys of this table except `controller` and `source` are parameters of
+/// the controller, with the names that they have in its class.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "PythonController")]
@@ -242,7 +242,7 @@ impl Foreign {
         self.controller.on_timer(w, now)
     }
 
-    /// Ends the connection. No timer runs after this call.
+    /// Records that the connection has ended. The controller's timer does not run after this call.
     pub(crate) fn end(&mut self) {
         self.ended = true;
     }

@@ -131,7 +131,7 @@ impl Controller {
         if let Self::Python(foreign) = self { foreign.on_timer(w, now) } else { w.into() }
     }
 
-    /// Ends the connection. No timer runs after this call.
+    /// Records that the connection has ended. The controller's timer does not run after this call.
     pub(crate) fn end(&mut self) {
         if let Self::Python(foreign) = self {
             foreign.end();

@@ -16,7 +16,7 @@ pub(crate) trait Group {
     /// Reads the value that follows `key`, if the key belongs to this group. Returns true if it does.
     fn set<'de, M: MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<bool, M::Error>;
 
-    /// Refuses parameters with which no connection could run. The error names the key of the first field out of range.
+    /// Refuses values that are out of range or contradict each other. The error names the key of the first such field.
     fn validate(&self) -> Result<(), Problem>;
 }
 

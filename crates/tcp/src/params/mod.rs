@@ -180,9 +180,9 @@ impl TcpParams {
         (payload / segment * segment).min(0xffff)
     }
 
-    /// Refuses parameters with which no connection could run.
+    /// Refuses parameters that are out of range or contradict each other.
     ///
-    /// The error names the first field that is out of range, and the valid values.
+    /// The error names the first such field, and the valid values.
     pub fn validate(&self) -> Result<(), Problem> {
         Group::validate(self)
     }

@@ -57,8 +57,8 @@ group! {
         /// The first window becomes one segment only if the SYN or SYN-ACK was sent at least three times, at least once
         /// because of a timeout (Linux: tcp_init_transfer). If false, sending it twice is enough (RFC 5681 §3.1).
         pub one_syn_repeat_allowed: bool = true,
-        /// The client's ACK of the SYN-ACK leaves as a separate segment, before queued data, as in ns-2's FullTcp and
-        /// over sockets. If false, queued data carries this ACK.
+        /// The client's ACK of the SYN-ACK leaves as a separate segment, before queued data, as in ns-2's FullTcp, and
+        /// on hosts whose applications write only once they are connected. If false, queued data carries this ACK.
         pub bare_handshake_ack: bool = false,
         /// The FIN leaves as a separate segment when all data is acknowledged, as in ns-2's FullTcp. If false, the last
         /// data segment carries the FIN.

@@ -184,7 +184,8 @@ impl Bbr3 {
         (self.bounds.inflight_longterm - headroom).max(MIN_PIPE_CWND * self.mss)
     }
 
-    /// RaiseInflightLongtermSlope(): doubles the number of segments by which inflight_longterm grows per round.
+    /// RaiseInflightLongtermSlope(): sets the number of segments by which inflight_longterm grows per round: 1 at the
+    /// first call in a probe, and twice as many at each further call.
     pub(super) fn raise_inflight_longterm_slope(&mut self, cwnd: f64) {
         let growth_this_round = f64::from(1u32 << self.bounds.bw_probe_up_rounds);
         self.bounds.bw_probe_up_rounds = (self.bounds.bw_probe_up_rounds + 1).min(MOST_DOUBLINGS);

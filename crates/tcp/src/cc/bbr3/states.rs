@@ -13,7 +13,7 @@ use units::{Duration, Time};
 /// BBRStartupFullLossCnt: losses end Startup only if a round has at least this number of separate runs of lost
 /// segments.
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
-/// Number of rounds after which Drain ends even if too much data is still in flight.
+/// Drain ends after more than this number of rounds, even if too much data is still in flight.
 const DRAIN_ROUNDS: u64 = 3;
 /// Minimum wait between two probes, and maximum of the random time that is added to it, in seconds.
 const PROBE_WAIT: (f64, f64) = (2.0, 1.0);
@@ -52,7 +52,7 @@ impl Bbr3 {
         }
     }
 
-    /// CheckDrainDone(): leaves Drain once the data in flight fits into the BDP, or after three rounds.
+    /// CheckDrainDone(): leaves Drain once the data in flight fits into the BDP, or after more than three rounds.
     pub(super) fn check_drain_done(&mut self, s: &AckSample) {
         if self.phase == Phase::Drain
             && (s.in_flight as f64 <= self.inflight(self.path.bw, 1.0)
