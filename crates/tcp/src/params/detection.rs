@@ -20,7 +20,8 @@ group! {
         /// Source: RFC 3042.
         pub limited_transmit: bool = true,
         /// If true, the sender keeps its SACK information after a timeout, as in Linux, unless the receiver has
-        /// discarded SACKed data. RFC 2018 advises a sender to discard the information; RFC 6675 §5.1 discusses both.
+        /// discarded SACKed data. RFC 2018 requires the sender to ignore the information; RFC 6675 §5.1 discusses when
+        /// the sender may keep it.
         pub keep_sack_after_rto: bool = true,
         /// Response when a reduction of the window proves to be spurious.
         pub undo: Undo = Undo::Linux,
