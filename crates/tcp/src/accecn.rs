@@ -5,11 +5,12 @@
 //!             the ECN field of the SYN-ACK:
 //!             Not-ECT 010, ECT(1) 011, ECT(0) 100, CE 110.
 //!             A server whose SYN-ACK has 001 or 101 supports only RFC 3168's ECN;  000 or 111: no ECN
-//! receiver    r.cep: all packets with CE.  r.e0b, r.ceb, r.e1b: payload bytes by ECN field.  ACE = r.cep mod 8
+//! receiver    r.cep: 5 + all packets with CE.  ACE = r.cep mod 8
+//!             r.e0b, r.ceb, r.e1b: payload bytes by ECN field, + 1 in r.e0b and r.e1b
 //!             An ACK leaves at once for the first CE after data without CE, and for the n-th CE since the last ACK
 //!             (n = 2, or 3 if no data awaits an ACK)
 //!             With congestion_control = "dctcp", an ACK also leaves at once for the first data without CE after data with CE.
-//!             As in Linux, data that arrived before such a change and still awaits an ACK is acknowledged by a separate ACK
+//!             As in Linux, a separate ACK for earlier data that still awaits one then leaves first, at both changes
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
 //!             If d <= 7, delta packets were marked.  Otherwise ACE may have wrapped, and  safe = d - ((d - delta) mod 8)  is used,
 //!             unless ACKs usually deliver more than 4 segments: then delta is used, as if no ACK was lost (Linux)
@@ -86,8 +87,8 @@ pub(crate) fn request(p: &TcpParams) -> u8 {
     }
 }
 
-/// Returns the ECN feedback of a connection that has no handshake. Both ends have the same ECN parameters
-/// ([`request`]); pairs of stacks that differ are refused.
+/// Returns the ECN feedback of a connection that has no handshake. Both ends would request the same ECN feedback
+/// ([`request`]); other pairs of stacks are refused.
 pub(crate) fn agreed(p: &TcpParams) -> EcnUse {
     if p.ecn.ecn && p.ecn.ecn_feedback == EcnFeedback::Accecn { EcnUse::Accurate } else { EcnUse::classic(p.ecn.ecn) }
 }
@@ -299,7 +300,7 @@ mod tests {
 
     #[test]
     fn merged_acks_report_no_marks_of_their_own() {
-        // each ACK reports no mark and delivers 41 segments, as many as SACK compression merges at 500 Mbit/s
+        // each ACK reports no mark and delivers 41 segments, about as many as SACK compression merges at 500 Mbit/s
         let marks = |c: &mut Counts| c.newly(&ack(5), 41, 41_000).0;
         assert_eq!(marks(&mut Counts::default()), 0);
         // if ACKs delivered two segments before, ACKs of 41 segments suggest that ACKs were lost, until the average

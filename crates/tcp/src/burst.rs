@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pacing rate   R = r max(cwnd, packets out) MSS / SRTT,  r = 2 if cwnd is below half of ssthresh,  otherwise 1.2
-//! size          bytes = min(R / 1024 + 64 KB >> floor(min RTT / 512 us), 64 KB)
+//! size          bytes = min(R / 1024 + (64 KB >> floor(min RTT / 512 us)), 64 KB)
 //!               segments = max(least, floor(bytes / MSS)), at most gso_max_segs, and at most half the window (but at least 1)
 //!               least = 2, or 1 if the controller's bursts are single segments, as BBR's are below 1.2 Mbit/s
 //! waiting       room = bytes that both windows still allow.  A burst leaves if  room >= segments MSS  or  room >= window / 3;
@@ -15,11 +15,11 @@
 //! ```
 //!
 //! TCP small queues (`tsq`): nothing leaves while the host's own queue and device hold max(2 bursts, R / 1024) bytes of the flow.
-//! Without pacing, the limit is at most 4 MB. Retransmissions have twice this limit. The limit does not apply while no
+//! Without `paced`, the limit is at most 4 MB. Retransmissions have twice this limit. The limit does not apply while no
 //! more than one burst is outstanding.
 //!
-//! With `paced`, R also paces flows whose controller sets no rate. Linux computes R for every flow. R is updated on
-//! every ACK.
+//! With `paced`, R also paces flows whose controller sets no rate. If the controller sets a rate, this rate is R. R is
+//! updated on every ACK that delivers data.
 //!
 //! Source: Linux's ip-sysctl (tcp_pacing_ss_ratio 200, tcp_pacing_ca_ratio 120, tcp_min_tso_segs 2, tcp_tso_rtt_log 9,
 //! tcp_tso_win_divisor 3).
@@ -39,8 +39,8 @@ const MOST: u32 = 65_536;
 /// At short RTTs, bursts are larger. The extra size is [`MOST`] bytes if the minimum RTT is below 2^RTT_LOG
 /// microseconds, and is halved for each further 2^RTT_LOG microseconds.
 const RTT_LOG: u32 = 9;
-/// Maximum number of bytes that an unpaced connection keeps in its host's device.   Source: Linux's tcp_limit_output_bytes,
-/// since 6.16.
+/// Maximum number of bytes that a connection without `paced` keeps in its host's device, except for retransmissions.
+/// Source: Linux's tcp_limit_output_bytes, since 6.16.
 const LIMIT_OUTPUT: u64 = 4 << 20;
 /// Minimum burst, segments, unless the controller's own bursts are shorter.
 const LEAST: u32 = 2;
@@ -60,7 +60,7 @@ pub(crate) fn pacing_rate(p: &TcpParams, segments: f64, ssthresh: f64, cwnd: f64
 }
 
 /// Returns the size of a burst in segments. It depends on the pacing rate (`None`: unlimited) and on the minimum RTT of
-/// the path. It is at least `least`, but never exceeds `gso_max_segs`.
+/// the path. It is at least `least`, but never exceeds `gso_max_segs` or, with `tso`, a packet of 65535 bytes.
 pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32, least: u32) -> u32 {
     let near = MOST.checked_shr(min_rtt_us >> RTT_LOG).unwrap_or(0);
     let bytes = rate.map_or(f64::from(MOST), |rate| (rate / PER_SECOND).min(f64::from(MOST)) + f64::from(near));
@@ -69,8 +69,8 @@ pub(crate) fn autosize(p: &TcpParams, rate: Option<f64>, min_rtt_us: u32, least:
     segments.max(least).min(p.pacing.gso_max_segs).min(most)
 }
 
-/// A sender waits for a larger burst only if an ACK is overdue or is due within this time. Linux added this rule in
-/// October 2025, and backported it to 6.12 and 6.6.
+/// A sender waits for a larger burst only if an ACK is overdue or is due within this time, or within half of SRTT if
+/// that is shorter. Linux added this rule in October 2025, and backported it to 6.12 and 6.6.
 const SOON: Duration = Duration::from_millis(1);
 
 /// Inputs of [`Bursts::waits`].
@@ -220,7 +220,7 @@ mod tests {
         // the first departure reports that a segment was waiting; at the second departure, none is waiting any more
         assert_eq!([1500, 1500].map(|bytes| b.left(bytes)), [true, false]);
         assert_eq!(b.local, 4324);
-        // at 100 Gbit/s, 12.2 MB leaves in 1/1024 s, but an unpaced flow is limited to 4 MB
+        // at 100 Gbit/s, 12.2 MB leaves in 1/1024 s, but without `paced`, the limit is 4 MB
         b.rate = Some(12.5e9);
         assert_eq!([(4 << 20) - 1, 4 << 20].map(|local| full(&mut b, local, 43, false)), [false, true]);
         assert!(!Bursts { local: 4 << 20, ..b }.device_is_full(&p.clone().with(|p| p.pacing.paced = true), 43, false));

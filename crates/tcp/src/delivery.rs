@@ -1,4 +1,4 @@
-//! Delivery rate estimation: takes one sample per ACK, for controllers that model the path.
+//! Delivery rate estimation: takes one sample per ACK that delivers data, for controllers that use delivery rates.
 //!
 //! ```text
 //! when a segment is sent:       store the bytes delivered so far (D), the time of the last delivery (T),
@@ -166,7 +166,8 @@ impl Sampler {
         self.limited_until > 0
     }
 
-    /// Records that the application had nothing to send although the window had room.
+    /// Records that the application had nothing to send although the window had room, or that the controller keeps the
+    /// window small on purpose.
     pub(crate) fn on_app_limited(&mut self, in_flight: u64) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
@@ -267,8 +268,8 @@ mod tests {
 
     #[test]
     fn the_sample_is_that_of_the_segment_sent_last() {
-        // five segments are sent at the same time, then the first again. An ACK delivers all but segment 3. Its SACK blocks report
-        // segment 4 before segments 1 and 2 (RFC 2018 §4: the block of the newest segment comes first)
+        // five segments are sent at the same time, then the first again. An ACK delivers segments 1, 2 and 4. Its SACK
+        // blocks report segment 4 before segments 1 and 2 (RFC 2018 §4: the block of the newest segment comes first)
         let mut s = Sampler::default();
         (0..5).for_each(|k| s.on_send(Time(MS), None, 1000, k * 1000));
         s.on_send(Time(MS), Some(0), 1000, 4000);

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! For each ACK, the sender calls [`Detection::begin`]; the scoreboard reports which segments arrive ([`Watch`]); then
-//! [`Detection::detect`] marks segments as lost. The sender responds to the losses. Tail loss probes, D-SACK and F-RTO need RACK's
-//! state; with the other two algorithms, their methods do nothing.
+//! [`Detection::mark_lost`] and [`Detection::detect`] mark segments as lost. The sender responds to the losses. Tail
+//! loss probes, D-SACK and F-RTO need RACK's state; with the other two algorithms, their methods do nothing.
 
 pub(crate) mod fack;
 pub(crate) mod rack;
@@ -67,7 +67,7 @@ impl Detection {
         }
     }
 
-    /// Marks segments as lost after SACK blocks have reported new data.
+    /// Marks segments as lost after SACK blocks have reported new data. RACK does so later, in [`Detection::detect`].
     #[inline]
     pub(crate) fn mark_lost(&mut self, board: &mut Scoreboard, p: &TcpParams) {
         match self {
@@ -250,7 +250,7 @@ impl Detection {
         self.with_rack(|rack| rack.tlp = Tlp { probe: Some(probe), sampled: false, sent: rack.tlp.sent + 1 });
     }
 
-    /// Discards the probe in flight when a reduction, a recovery or a timeout begins.   Source: RFC 8985 §7.4.1.
+    /// Discards the probe in flight. Called when a reduction or a timeout begins.   Source: RFC 8985 §7.4.1.
     #[inline]
     pub(crate) fn forget_probe(&mut self) {
         self.with_rack(|rack| rack.tlp.probe = None);

@@ -25,13 +25,13 @@ use units::{Duration, Time};
 /// One side of a TCP connection, with a sending and a receiving half.
 ///
 /// The host calls a method when a segment arrives, the application writes or a timer expires. It receives events, and segments to
-/// send, through an [`Io`]. All calls take the stack's parameters, which thousands of endpoints share. They must be valid, and the
-/// same in every call. Time must not go backwards.
+/// send, through an [`Io`]. Most calls take the stack's parameters, which thousands of endpoints share. The parameters
+/// must be valid, and the same in every call. Time must not go backwards.
 ///
 /// The fields are in the order in which a packet needs them, because cache misses dominate when ten thousand connections share a
 /// cache. If 32 bytes of the host's own data precede the endpoint in memory, an endpoint that only receives uses the first
-/// cache line, and the second while there are holes. An endpoint that only sends uses the first line, and the third to the
-/// sixth.
+/// cache line, and the second while there are holes. An endpoint that only sends uses the first line and the third to
+/// the seventh; while more than a few segments are outstanding, it also uses the eighth.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Endpoint {
@@ -90,7 +90,7 @@ impl Endpoint {
     }
 
     /// Queues `bytes` more of the application's data; `u64::MAX` stands for an endless stream. Data is sent as the windows allow,
-    /// once the connection is established.
+    /// once the connection is established. Has no effect after [`Endpoint::close`].
     pub fn write(&mut self, p: &TcpParams, now: Time, bytes: u64, io: &mut impl Io) {
         self.tx.write(bytes);
         self.rx.quiet = false;
@@ -99,8 +99,9 @@ impl Endpoint {
         }
     }
 
-    /// Ends the stream: a FIN follows the data written. If the last data segment has not been sent yet, it carries the
-    /// FIN, unless `fin_after_data` is set. An endless stream ends after the data already sent.
+    /// Ends the stream: a FIN follows the data written, unless the stack has no handshake. If the last data segment has
+    /// not been sent yet, it carries the FIN, unless `fin_after_data` is set. An endless stream ends after the data
+    /// already sent.
     pub fn close(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         self.tx.close();
         self.rx.quiet = false;
@@ -115,8 +116,8 @@ impl Endpoint {
             return;
         }
         if segment.flags.has(Flags::SYN) {
-            // a repeated SYN-ACK: our ACK of the first SYN-ACK was lost or is late. It acknowledges nothing new, and
-            // its ECN bits are part of the negotiation (RFC 3168 §6.1.1)
+            // a repeated SYN-ACK: our ACK of the first SYN-ACK was lost or is late, or we had repeated our SYN. It
+            // acknowledges nothing new, and its ECN bits are part of the negotiation (RFC 3168 §6.1.1)
             if !p.quirks.first_syn_echoed {
                 self.rx.on_repeated_syn(segment.ts_val);
             }
@@ -163,8 +164,8 @@ impl Endpoint {
         self.rx.on_data(p, now, segment, &self.tx.rtt, &mut self.stats, io);
     }
 
-    /// Processes a pure ACK that has no SACK blocks and no ECE: it contains only an ACK number and an echoed time
-    /// stamp.
+    /// Processes a pure ACK that has neither SACK blocks nor ECE, AccECN's counter or a window: it contains only an ACK
+    /// number and an echoed time stamp.
     #[inline]
     pub fn on_plain_ack(&mut self, p: &TcpParams, now: Time, ack: u64, ts_ecr: u32, io: &mut impl Io) {
         let segment = Segment { ack, ts_ecr, flags: Flags::PURE_ACK, has_ack: true, ..Segment::default() };
@@ -208,9 +209,11 @@ impl Endpoint {
         }
     }
 
-    /// Resumes quick ACKs if the peer paused for longer than the RTO before it sent the segment at `seq` with the time stamp
-    /// `ts_val`. The pause is the difference between `ts_val` and the stored time stamp of an earlier segment. While a hole remains,
-    /// the stored time stamp stays, so segments above the hole do not count.   Source: Linux, tcp_event_data_recv.
+    /// With `quick_acks_return`, resumes quick ACKs if the peer paused for longer than this end's RTO before it sent
+    /// the segment at `seq` with the time stamp `ts_val`. The pause is the difference between `ts_val` and the stored
+    /// time stamp of an earlier segment. While a hole remains, the stored time stamp stays, so segments above the hole
+    /// do not count.
+    /// Source: Linux, tcp_event_data_recv.
     #[inline]
     fn note_pause(&mut self, p: &TcpParams, seq: u64, ts_val: u32) {
         if p.quirks.quick_acks_return
@@ -362,7 +365,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the number of segments in flight from this endpoint, and the number of heap bytes that its scoreboard
+    /// Returns the number of this endpoint's outstanding segments, and the number of heap bytes that its scoreboard
     /// and its receiving half use. The receiving half allocates memory for AccECN, for D-SACK, for a variable receive
     /// window, and for ranges above holes if there are too many to be stored inline.
     pub fn footprint(&self) -> (usize, usize) {
@@ -450,7 +453,7 @@ impl Endpoint {
     }
 
     /// Ends a call into the endpoint: sends an ACK if one is still due, and closes the connection if both sides are
-    /// done.
+    /// done. Without a handshake, reports `Closed` as soon as this side is done.
     #[inline]
     fn finish(&mut self, p: &TcpParams, now: Time, io: &mut impl Io) {
         if self.rx.ack_now() {

@@ -7,7 +7,8 @@
 //! accecn    the ECN bits are a counter, see `accecn.rs`
 //! ```
 //!
-//! With DCTCP's feedback, ACKs with ECE acknowledge exactly the marked bytes, with or without delayed ACKs.
+//! With DCTCP's feedback, ACKs with ECE acknowledge exactly the marked bytes, with or without delayed ACKs, as long as
+//! segments arrive in order and no ACK is lost.
 //!
 //! Source: RFC 3168 §6.1.3; RFC 8257 §3.2, which allows the two ACKs.
 

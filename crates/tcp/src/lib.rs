@@ -1,9 +1,11 @@
-//! TCP as sans-I/O state machines: inputs are segments and the time, outputs are segments and events.
+//! TCP as sans-I/O state machines: inputs are segments, the application's writes and the time; outputs are segments and
+//! events.
 //!
 //! One [`Endpoint`] is one side of a connection. It has no clock, no socket and no payload buffer. The host passes it segments
 //! and the current time, and receives segments and [`Event`]s through an [`Io`]. The parameters of a stack ([`TcpParams`]) are
-//! independent of each other: loss detection, recovery, window reduction, timers, ACK policy, initial window, idle restart, ECN
-//! and the congestion controller ([`CongestionControl`]). [`PRESETS`] names whole stacks.
+//! separate choices: loss detection, recovery, window reduction, timers, ACK policy, initial window, idle restart, ECN
+//! and the congestion controller ([`CongestionControl`]). A few combinations are refused ([`TcpParams::validate`]).
+//! [`PRESETS`] names whole stacks.
 //!
 //! # Sequence space
 //!
@@ -16,8 +18,9 @@
 //!   SACK blocks, and its echo yields no RTT sample. These three fields can be omitted (a `ts_ecr` of 0 means that
 //!   there is no echo).
 //! * A segment with [`Flags::WINDOW`](packet::Flags::WINDOW) must be carried as a whole: the receiver reads every field.
-//! * A pure ACK without SACK and ECE is fully described by (`ack`, `ts_ecr`). `seq` of a pure ACK is never read. `ts_val` is read
-//!   only by a sender whose [`TcpParams::reads_ack_time`] is true; for all others, a host may set both fields to zero.
+//! * A pure ACK without SACK, ECE, AccECN's counter and [`Flags::WINDOW`](packet::Flags::WINDOW) is fully described by
+//!   (`ack`, `ts_ecr`). `seq` of a pure ACK is never read. `ts_val` of such an ACK is read only by a sender whose
+//!   [`TcpParams::reads_ack_time`] is true; for all others, a host may set both fields to zero.
 //! * Every segment with payload needs `ts_val`, even if the stack uses no time stamps: it shows the receiver when the
 //!   sender paused.
 //! * [`Endpoint::on_plain_data`] and [`Endpoint::on_plain_ack`] take only the fields that are left, and behave as

@@ -11,8 +11,9 @@
 //! before leave together again (`output.rs`).
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1; Linux's internal pacing (see [`Pacing`]).
-//! Departs: the controller sets the burst size. BBR's bursts hold what the pacing rate sends in 1/1024 s, but at least one or two
-//! segments. Linux uses larger bursts on paths with an RTT far below 4 ms (tcp_tso_rtt_log).
+//! Departs: with `gso_max_segs = 1`, the controller alone sets the burst size. The bursts of BBR version 1 hold what
+//! the pacing rate sends in 1/1024 s, but at least one or two segments. Linux uses larger bursts on paths with an RTT
+//! far below 4 ms (tcp_tso_rtt_log).
 
 use crate::cc::control::Drive;
 use crate::params::Pacing;
@@ -55,8 +56,8 @@ impl Pacer {
         (self.rate, self.quantum) = (rate, burst);
     }
 
-    /// Replaces the pacing rate, when a program sets it (`steer.rs`). If a segment waits, the rest of its wait is
-    /// scaled by the old rate divided by the new rate. If the program stops pacing, the wait ends.
+    /// Replaces the pacing rate, when a program sets it (`steer.rs`). If the next burst must wait, the rest of its wait
+    /// is scaled by the old rate divided by the new rate. If the program stops pacing, the wait ends.
     pub(crate) fn change(&mut self, now: Time, rate: Option<f64>) {
         let left = self.held_back(now);
         match (self.rate, rate) {

@@ -153,7 +153,7 @@ fn only_dupthresh(p: &mut TcpParams) {
     (p.detection.undo, p.detection.frto) = (Undo::None, false);
 }
 
-/// Turns off the features of Linux that neither the standards nor ns-2 have.
+/// Turns off the features of Linux that the preset `rfc` and ns-2's agents do without.
 fn without_linux(p: &mut TcpParams) {
     only_dupthresh(p);
     p.quirks = Quirks::NONE;

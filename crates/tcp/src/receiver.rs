@@ -56,11 +56,13 @@ const CAPABLE: u8 = 8;
 const COUNTS: u8 = 16;
 /// Bit of `flags` that is set if every segment sent carries the window.
 const WINDOW: u8 = 32;
-/// Bits of `flags` that count the segments out of order since a segment arrived in order, up to three.
+/// Bits of `flags` that count, up to three, the segments out of order since a segment arrived in order. Segments that
+/// are acknowledged at once for another reason, such as a quick ACK, do not count.
 const STRAYS: u8 = 0b1100_0000;
 /// One segment in [`STRAYS`].
 const STRAY: u8 = 0b0100_0000;
-/// Maximum number of packets whose ACKs SACK compression merges into one.   Source: Linux's tcp_comp_sack_nr.
+/// Maximum number of packets whose ACKs wait with SACK compression. The next packet is acknowledged at once, and its
+/// ACK covers them too.   Source: Linux's tcp_comp_sack_nr.
 const COMPRESSED: u8 = 44;
 /// Index of a SACK block. With SACK compression, a waiting ACK leaves before a segment changes this block or a later
 /// one.   Source: Linux's TCP_SACK_BLOCKS_EXPECTED.
@@ -89,9 +91,9 @@ enum Fin {
     Consumed,
 }
 
-/// The receiving half of an endpoint. As long as there are no holes, processing a segment uses only the first 32 bytes
-/// of this struct. They include the phase and the `quiet` flag, by which the endpoint sees that it can skip the sending
-/// half.
+/// The receiving half of an endpoint. As long as there are no holes, processing a plain segment uses only the first 32
+/// bytes of this struct. They include the phase and the `quiet` flag, by which the endpoint sees that it can skip the
+/// sending half.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Receiver {
@@ -102,14 +104,15 @@ pub(crate) struct Receiver {
     /// Bytes received in order since the last ACK was sent.
     since_ack: u32,
     ts_recent: u32,
-    /// Number of data segments received since the last ACK was sent; above holes, number of packets.
+    /// Number of data segments that have arrived since the last ACK was sent and wait for an ACK; above holes, number
+    /// of packets.
     unacked: u8,
     /// Number of further ACKs that leave at once (quick ACKs).
     quick: u8,
     /// Number of ranges in `few`, or [`ON_HEAP`].
     held: u8,
     /// Flags for ACKs and segments ([`ECHO`], [`DUPLICATE`], [`CAPABLE`], [`COUNTS`], [`WINDOW`]) and for the connection
-    /// ([`CLOSED`]).
+    /// ([`CLOSED`]), and the counter [`STRAYS`].
     flags: u8,
     fin: Fin,
     pub(crate) ecn: EcnUse,
@@ -122,7 +125,8 @@ pub(crate) struct Receiver {
     /// Low 32 bits of the sequence number of the peer's FIN, once seen. 32 bits are enough, because the FIN is within the
     /// window.
     fin_at: u32,
-    /// Time of the first SYN sent, microseconds. It gives an RTT sample if the SYN-ACK echoes no time stamp.
+    /// Time at which this side first sent its SYN or SYN-ACK, microseconds. It gives an RTT sample if the answer echoes
+    /// no time stamp. If the answer echoes this time, the first copy arrived.
     pub(crate) syn_sent: u32,
     /// State for AccECN and for a variable receive window; `None` if the connection uses neither.
     rare: Option<Box<Rare>>,
@@ -133,7 +137,7 @@ pub(crate) struct Receiver {
 struct Rare {
     /// AccECN's counters; `None` without AccECN.
     counts: Option<Counts>,
-    /// The receive buffer; `None` if the window is constant ([`WINDOW`] is not set).
+    /// The receive buffer; `None` if segments carry no window ([`WINDOW`] is not set).
     space: Option<Space>,
 }
 
@@ -470,7 +474,7 @@ impl Receiver {
         }
     }
 
-    /// Sets the fields common to all segments of an established connection. Cancels any ACK that is due, because this
+    /// Sets the fields common to all segments except the client's SYN. Cancels any ACK that is due, because this
     /// segment carries it.
     #[inline]
     pub(crate) fn stamp(&mut self, p: &TcpParams, now: Time, segment: &mut Segment) {
@@ -503,7 +507,7 @@ impl Receiver {
     /// Cancels any ACK that is due, because an outgoing segment carries it.
     #[inline]
     pub(crate) fn acknowledged(&mut self) {
-        // if an ACK of data was due, this segment uses up one quick ACK
+        // if an ACK of data was due or waited, this segment uses up one quick ACK
         if self.quick > 0 && self.ack_at != Time::NEVER && self.next > 1 {
             self.quick -= 1;
         }
@@ -521,8 +525,8 @@ impl Receiver {
         segment
     }
 
-    /// Makes the next ACK report `[start, end)` as a duplicate (D-SACK). Does nothing if the range reaches above the
-    /// window, because such data cannot have been received before.
+    /// Makes the next ACK report `[start, end)` as a duplicate, if the stack uses D-SACK. Does nothing if the range
+    /// reaches above the window, because such data cannot have been received before.
     #[cold]
     fn note_duplicate(&mut self, p: &TcpParams, start: u64, end: u64) {
         let valid = start < end && end <= self.next + p.receiver.receive_window.bound();

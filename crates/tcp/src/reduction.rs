@@ -13,8 +13,9 @@
 //! ```
 //!
 //! Source: RFC 6675 §5 (4.2); Mathis, Semke & Mahdavi 1999 as in Linux 2.6; ns-2's Agent/TCP/Linux; RFC 9937 §6.
-//! Departs: PRR's sndcnt is rounded up to whole segments. As in Linux, RecoverFS is the value from which ssthresh was computed:
-//! the window, or FlightSize with `reduce_from_flight`. RFC 9937 also subtracts the data already SACKed.
+//! Departs: while pipe > ssthresh, PRR's budget (sndcnt + prr_out) is rounded up to whole segments. As in Linux,
+//! RecoverFS is the value from which ssthresh was computed: the window, or FlightSize with `reduce_from_flight`. RFC
+//! 9937 uses FlightSize less the data already SACKed.
 
 use crate::cc::control::Window;
 use crate::params::{Reduction, TcpParams};
@@ -308,8 +309,8 @@ mod tests {
             }
         }
         // After ACK 1, 19 segments are in flight, below `held` = 20: one segment is sent, and `held` becomes 19. After ACK 2, 19
-        // are in flight: none is sent. After ACK 3, 18 are in flight, and one is sent; and so on. At ACK 9, the data in flight
-        // equals the window of 16; from then on, every ACK lets one segment leave
+        // are in flight: none is sent. After ACK 3, 18 are in flight, and one is sent; and so on. After ACK 8, 16
+        // segments are in flight, as many as the window holds; from then on, every ACK lets one segment leave
         assert_eq!(sent, [1, 3, 5, 7, 9, 10]);
         assert_eq!(pipe, 16 * MSS);
         s.end(&p, &mut w);

@@ -1,8 +1,10 @@
-//! The scoreboard: the sender's record of every segment in flight.
+//! The scoreboard: the sender's record of every outstanding segment, that is, sent but not yet acknowledged
+//! cumulatively.
 //!
 //! It is a ring of 16-byte entries, from the first unacknowledged segment to the last one sent, with running counters. An ACK
-//! costs O(1) amortised, whatever the window and the number of holes. The entries of a small window are stored in the scoreboard
-//! itself, in the cache line next to the counters. This matters with ten thousand connections of a few segments each.
+//! costs O(1) amortised, whatever the window and the number of holes, plus a binary search per SACK block if segments
+//! are not full. The entries of a small window are stored in the scoreboard itself, next to the counters. This matters
+//! with ten thousand connections of a few segments each.
 //!
 //! ```text
 //! pipe     = sum over entries not SACKed of (bytes if not lost) + (bytes if retransmitted)   RFC 6675 SetPipe
@@ -140,7 +142,7 @@ impl Scoreboard {
     fn position(&self, seq: u64, mss: u32) -> usize {
         let rel = seq.saturating_sub(self.base) as u32;
         let base = self.base as u32;
-        // this guess is nearly always right, because all segments except the last of a message are full
+        // this guess is usually right, because most segments are full
         let guess = (rel / mss) as usize;
         match self.get(guess) {
             Some(e) if e.start.wrapping_sub(base) == rel => guess,
@@ -254,19 +256,19 @@ impl Scoreboard {
         self.get(0).is_some_and(|e| e.has(SACKED))
     }
 
-    /// Returns the time of the latest transmission of the first segment in flight, microseconds.
+    /// Returns the time of the latest transmission of the first outstanding segment, microseconds modulo 2^32.
     pub(crate) fn head_sent(&self) -> Option<u32> {
         self.get(0).map(|e| e.sent)
     }
 
-    /// Returns true if the first segment in flight is marked lost.
+    /// Returns true if the first outstanding segment is marked lost and waits for its retransmission.
     #[inline]
     pub(crate) fn head_lost(&self) -> bool {
         self.get(0).is_some_and(|e| e.flags & (LOST | SACKED | RETX) == LOST)
     }
 
-    /// Marks the first segment in flight as lost, after duplicate ACKs or a partial ACK. Returns false if it was
-    /// already SACKed or marked.
+    /// Marks the first outstanding segment as lost, after duplicate ACKs, a partial ACK or a timeout. Returns false if
+    /// there is none, or if it was already SACKed or marked.
     pub(crate) fn mark_head_lost(&mut self) -> bool {
         if self.get(0).is_none_or(|e| e.has(SACKED)) {
             return false;
@@ -280,7 +282,7 @@ impl Scoreboard {
     pub(crate) fn mark_all_lost(&mut self, keep_sack: bool) {
         let mut high = 0;
         // a SACKed entry does not store the number of its last transmission, so it gets a number below those of all
-        // segments in flight
+        // outstanding segments
         let oldest = self.sends.wrapping_sub(1 << 30);
         for at in 0..self.len() {
             let e = self.entry(at);
@@ -344,8 +346,9 @@ impl Scoreboard {
         Some(self.piece(at as u32))
     }
 
-    /// Records a retransmission. If `rescue` is true, this is a rescue retransmission, which leaves pipe and HighRxt
-    /// unchanged (RFC 6675 NextSeg (4)). Returns true if pipe has grown by the size of the retransmission.
+    /// Records a retransmission. If `rescue` is true, this is a rescue retransmission or a tail loss probe, which
+    /// leaves pipe and HighRxt unchanged (RFC 6675 NextSeg (4)). Returns true if pipe has grown by the size of the
+    /// retransmission.
     pub(crate) fn retransmitted(&mut self, piece: Piece, now_us: u32, rescue: bool) -> bool {
         let order = self.sends;
         self.sends = order.wrapping_add(1);
@@ -361,13 +364,13 @@ impl Scoreboard {
         true
     }
 
-    /// Returns the number of retransmissions in flight. Visits every entry.
+    /// Returns the number of retransmissions that pipe counts: not those of rescues and probes. Visits every entry.
     pub(crate) fn resent_in_flight(&self) -> u32 {
         self.iter().filter(|e| e.flags & (SACKED | RETX) == RETX).count() as u32
     }
 
-    /// Returns the number of segments in flight, and the time in microseconds at which the first of these segments was
-    /// last sent.
+    /// Returns the number of outstanding segments, and the time in microseconds at which the first of these segments
+    /// was last sent (0 if there is none).
     #[inline]
     pub(crate) fn outstanding(&self) -> (usize, u32) {
         (self.len(), self.get(0).map_or(0, |e| e.sent))
@@ -389,7 +392,8 @@ impl Scoreboard {
         (self.lost_to, self.rtx) = (0, 0);
     }
 
-    /// Clears all marks, so that all outstanding segments count as in flight again. Visits every entry.
+    /// Clears the marks SACKED, LOST and RETX, so that all outstanding segments count as in flight again. Visits every
+    /// entry.
     pub(crate) fn forget_marks(&mut self) {
         self.pipe = 0;
         for at in 0..self.len() {

@@ -74,11 +74,11 @@ pub struct AccEcnOption {
     /// True if the ECT(1) counter comes first (kind 174), false if the ECT(0) counter does (kind 172). The CE counter is always
     /// second.
     pub ect1_first: bool,
-    /// Bytes received with ECT(0), modulo 2^24.
+    /// One more than the bytes received with ECT(0), modulo 2^24.
     pub e0b: u32,
     /// Bytes received with CE, modulo 2^24.
     pub ceb: u32,
-    /// Bytes received with ECT(1), modulo 2^24.
+    /// One more than the bytes received with ECT(1), modulo 2^24.
     pub e1b: u32,
 }
 
@@ -103,7 +103,7 @@ impl AccEcnOption {
 /// A TCP segment. Its payload is represented only by a length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Offset of the first payload byte, or of the FIN if there is no payload; 0 for a SYN.
+    /// Offset of the first payload byte, or of the FIN if there is no payload; 0 for a SYN. Not used in a pure ACK.
     pub seq: u64,
     /// Cumulative ACK: the next byte expected. Valid if `has_ack` is true.
     pub ack: u64,
@@ -124,7 +124,7 @@ pub struct Segment {
     pub has_ack: bool,
     /// ECN codepoint, as sent or as received.
     pub ecn: Ecn,
-    /// True if part of the payload was sent before. Used only for measurements.
+    /// True in a retransmission. Read only for measurements and by segmentation offload (`offload.rs`).
     pub retransmission: bool,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
@@ -243,8 +243,8 @@ pub enum Event {
         /// Number of bytes newly acknowledged.
         bytes: u64,
     },
-    /// The endpoint has given up, because the SYN or data was retransmitted the maximum number of times without an
-    /// answer. The event `Closed` follows.
+    /// The endpoint has given up, because a SYN, SYN-ACK, FIN or data segment was retransmitted the maximum number of
+    /// times without an answer. The event `Closed` follows.
     Failed,
     /// Both directions are finished, or the connection has failed. In a connection without a handshake, and therefore
     /// without FINs, this event means only that the application has closed this side and that all its data is

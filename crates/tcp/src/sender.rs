@@ -1,16 +1,18 @@
 //! The sending half: processes acknowledgements, decides what may be sent, and handles timeouts.
 //!
 //! ```text
-//!            dupthresh / IsLost                 ECN echo
+//!            a loss is detected                 ECN echo
 //!   Recovery <------------------ Open ------------------> Cwr ---> Recovery (a loss; no second reduction)
-//!      |  una >= recover          ^ ^                      | una >= recover
+//!      |  una >= recover          ^ ^                      | una >= recover (una > recover with `marking_ack_reduces`)
 //!      +--------------------------+ +----------------------+
 //!   Loss <--- timeout, from any state;  Loss ---> Open at una >= recover
+//!   Loss ---> Recovery when RACK finds a lost retransmission, or FACK any loss
+//!   Recovery, Loss ---> Open if they prove spurious;  with `recovery = "reno"`, any ACK of new data ends a recovery
 //! ```
 //!
-//! The window is `floor(cwnd)` segments of MSS bytes. It limits the bytes in flight. With SACK, the bytes in flight are RFC
-//! 6675's pipe. Without SACK, they are the outstanding bytes less one MSS per duplicate ACK, which is equivalent to RFC 5681's
-//! window inflation.
+//! The window is `floor(cwnd)` segments of MSS bytes, at least one. It limits the bytes in flight. With SACK, the bytes
+//! in flight are RFC 6675's pipe. Without SACK, one MSS per duplicate ACK is subtracted from pipe during a recovery,
+//! which is equivalent to RFC 5681's window inflation.
 //!
 //! Source: RFC 5681, RFC 6582, RFC 6675, RFC 3042, RFC 3168 §6.1.2, RFC 6298 §5.
 //! Departs: with loss detection by DupThresh, the first outstanding segment is always marked as lost when a recovery
@@ -77,9 +79,9 @@ impl PacingAndRate {
 /// Value of `end` for an endless stream.
 const ENDLESS: u64 = u64::MAX;
 
-/// The sending half of an endpoint. The processing of an ACK uses four cache lines. They hold the stream and its
-/// window, the RTT estimate, the controller with the beginning of the scoreboard, and the scoreboard's entries. The
-/// fields that only a few ACKs need come last.
+/// The sending half of an endpoint. The processing of an ACK uses mainly four cache lines. They hold the stream and its
+/// window, the RTT estimate, the pointers to controller and loss detection, and the scoreboard's counters with its
+/// first entry. The fields that only a few ACKs need come last.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Sender {
@@ -108,7 +110,8 @@ pub(crate) struct Sender {
     /// RFC 6675's RescueRxt plus one, stored as the low 32 bits of the stream offset.   Source: RFC 6675 §2.
     rescue_rxt: u32,
     pub(crate) rtt: Rtt,
-    /// End of the data outstanding when the last recovery, reduction or ECN response began.
+    /// End of the data outstanding when the last recovery, timeout, reduction or ECN response began. F-RTO raises it to
+    /// the end of the data sent before its new data.
     recover: u64,
     /// Time of the last transmission. In stacks that measure idle time from ACKs, an ACK that leaves nothing
     /// outstanding also sets this field.
@@ -116,7 +119,8 @@ pub(crate) struct Sender {
     /// End of the current round of `limited` and `max_flight`, stored as the low 32 bits of the stream offset. The
     /// round ends when `una` reaches this offset.
     usage_until: u32,
-    /// Maximum number of bytes outstanding after a transmission in the current round (see `usage_until`).
+    /// Bytes outstanding when the window last stopped the sender in the current round (see `usage_until`). If the
+    /// window has not stopped the sender, the maximum after a transmission in this round.
     max_flight: u32,
     peer_rwnd: u32,
     /// End of the current round: the low 32 bits of `next` when the round began.
@@ -245,13 +249,14 @@ impl Sender {
         self.end > 1
     }
 
-    /// Returns true if nothing is outstanding and nothing waits to be sent.
+    /// Returns true if nothing is outstanding, nothing waits to be sent, and the application has not closed its side.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
         self.una == self.next && self.next == self.end && !self.closing
     }
 
-    /// Returns true if all data written is acknowledged, including the FIN if there is one.
+    /// Returns true if the application has closed its side, and all data written is acknowledged, including the FIN if
+    /// there is one.
     pub(crate) fn done(&self, p: &TcpParams) -> bool {
         self.closing && self.una == self.next && self.end <= self.next && (self.fin_sent || !p.opening.handshake)
     }

@@ -57,13 +57,13 @@ pub struct Probe {
 pub struct Stats {
     /// Payload bytes delivered in order to the application.
     pub bytes_received: u64,
-    /// Number of segments retransmitted.
+    /// Number of retransmissions, including those of the SYN.
     pub retransmits: u32,
     /// Number of retransmission timeouts, including those of the SYN.
     pub timeouts: u32,
     /// Number of fast recoveries.
     pub fast_recoveries: u32,
-    /// Number of window reductions in response to an ECN echo.
+    /// Number of window reductions by the sender in response to an ECN echo. Not counted: responses of the controller.
     pub ecn_reductions: u32,
     /// Number of CE-marked packets reported by ACKs (see [`crate::cc::control::AckSample::ce_packets`]).
     pub ce_reported: u32,
@@ -73,7 +73,7 @@ pub struct Stats {
     pub rescues: u32,
     /// Number of tail loss probes (RFC 8985).
     pub probes: u32,
-    /// Number of window reductions undone because they proved spurious.
+    /// Number of recoveries and timeouts that proved spurious, so that their window reductions were undone.
     pub undone: u32,
 }
 

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! With a tick of 1 ms, timers of less than 63 ms expire up to 1 ms late, those of less than 504 ms up to 8 ms, of less than 4 s
-//! up to 64 ms, of less than 32 s up to 512 ms, and longer ones up to 4096 ms. All timers of a level expire at multiples of its
-//! bucket size, so flows that back off retransmit together.
+//! up to 64 ms, of less than 32 s up to 512 ms, and of less than 258 s up to 4096 ms. Rounding the wait up to whole
+//! ticks adds less than 1 ms. All timers of a level expire at multiples of its bucket size, so flows that back off
+//! retransmit together.
 //!
 //! Source: LWN, "Reinventing the timer wheel" (2015); Linux since 4.8, HZ 1000.
 
@@ -79,7 +80,7 @@ mod tests {
         // 5632
         let together: Vec<f64> = (0..4).map(|i| at(1_000_000 + i * 100_000, 4_100_000)).collect();
         assert_eq!(together, [5120.0, 5632.0, 5632.0, 5632.0]);
-        // waits of more than 32 s expire at multiples of 4096 ms
+        // a wait of 32.3 s is on level 4, whose timers expire at multiples of 4096 ms: 8 * 4096 = 32768
         assert_eq!(at(0, 32_300_000), 32_768.0);
         // with a tick of 0, timers are exact
         let exact = RtoParams { timer_tick: Duration::ZERO, ..linux.clone() };

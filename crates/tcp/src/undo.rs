@@ -1,11 +1,12 @@
 //! Recognises spurious reductions.
 //!
 //! ```text
-//! begin    a fast recovery or a timeout begins: undo_marker = SND.UNA;  cwnd and max(ssthresh, 3/4 cwnd) are stored
+//! begin    a fast recovery or a timeout begins: undo_marker = SND.UNA;  cwnd and max(ssthresh, 3/4 cwnd) are stored,
+//!          unless an ECN echo has already reduced the window
 //! D-SACK   D-SACKs have reported all segments retransmitted since then: nothing was lost                   RFC 2883, RFC 3708
 //! Eifel    an ACK of new data echoes a time before the first retransmission: the original arrived    RFC 3522
-//! F-RTO    after a timeout, the sender answers the first ACK with new data instead of retransmissions.  If an ACK then
-//!          delivers data that was sent before the timeout and never retransmitted, the timeout was spurious
+//! F-RTO    after a timeout, the sender answers the first ACK that advances SND.UNA with new data, not retransmissions.
+//!          If an ACK then delivers data that was sent before the timeout and never retransmitted, the timeout was spurious
 //!          If the new data is delivered first, the timeout was not spurious                          RFC 5682 §3.1
 //! undo     cwnd and ssthresh are raised to the stored values                                         RFC 4015, Linux
 //! ```
@@ -26,7 +27,7 @@ pub(crate) struct Undo {
     marker: Option<u64>,
     /// Number of retransmissions not yet reported by D-SACK; `None` before the first retransmission.
     resent: Option<u32>,
-    /// Time of the first retransmission, microseconds modulo 2^32.
+    /// Time of the first retransmission counted in `resent`, microseconds modulo 2^32.
     first_resent: Option<u32>,
     /// The window before the reduction; `None` if an ECN echo had already reduced the window.
     before: Option<Window>,
@@ -34,7 +35,7 @@ pub(crate) struct Undo {
     pub(crate) frto: bool,
     /// True if F-RTO responds to the current ACK by sending new data before the lost data is retransmitted.
     pub(crate) new_first: bool,
-    /// Number of reductions undone.
+    /// Number of recoveries and timeouts that proved spurious.
     pub(crate) undone: u32,
 }
 

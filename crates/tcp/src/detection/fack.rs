@@ -9,7 +9,7 @@
 //! ```
 //!
 //! If a condition holds for a retransmission, it also holds for all earlier ones. The undecided retransmissions therefore
-//! form a queue, and each costs O(1) amortised.
+//! form a queue, and each costs at most one binary search.
 //!
 //! Source: Mathis & Mahdavi 1996; ns-2.35's behaviour, taken from traces (`benches/peers/compare_ns2.py`).
 //! Departs: ns-2 takes m from the last retransmission that a SACK block delivered; here it is the largest number delivered.

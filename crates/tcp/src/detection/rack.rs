@@ -10,9 +10,10 @@
 //!               reset to 1 after 16 recoveries without a D-SACK
 //! ```
 //!
-//! First transmissions are scanned in sequence order. Retransmissions are kept in a queue, in sending order. Both scans go from the
-//! oldest segment to the first that is not overdue, so an ACK costs O(1) amortised while `reo_wnd` is 0. A lost
-//! retransmission is detected like any other segment, as soon as a segment sent later is delivered.
+//! First transmissions are scanned in sequence order. Retransmissions are kept in a queue, in sending order. Both scans
+//! end at the first segment that was not sent before `newest`. While `reo_wnd` is 0, nearly all segments that they
+//! visit are overdue and are not visited again, so an ACK costs O(1) amortised, plus a binary search per
+//! retransmission. A lost retransmission is detected like any other lost segment.
 //!
 //! Source: RFC 8985 §5 and §6.
 //! Departs: "sent before" follows the order of sending. The RFC compares send times, and segments sent at the same time
@@ -385,9 +386,10 @@ impl Rack {
         self.lost_again = true;
     }
 
-    /// Checks the segments that were sent only once, before `newest` (or at any time, if `newest` is `None`), and marks
+    /// Checks the segments from `lost_to` on that were sent before `newest` (or all, if `newest` is `None`), and marks
     /// the overdue ones as lost. Returns the time in microseconds until all others are overdue too, or `None` if there
-    /// are no others. From `lost_to` on, the scoreboard's segments are in sending order.
+    /// are no others. These segments are in sending order, unless an undo has cleared the LOST marks of retransmitted
+    /// segments.
     fn sent_lost(&mut self, board: &mut Scoreboard, newest: Option<u32>, reo_wnd: u32) -> Option<u32> {
         let mut wait = None;
         let mut at = board.lost_to as usize;

@@ -58,7 +58,7 @@ impl Endpoint {
                 true
             }
             Phase::Closed if segment.seq_len() > 0 => {
-                // a repeated FIN: our last ACK was lost
+                // usually a repeated FIN: our last ACK was lost or is late
                 self.send_ack(p, now, io);
                 false
             }
@@ -97,8 +97,8 @@ impl Endpoint {
     }
 
     /// Returns true if the stack has repeated its SYN or SYN-ACK, and therefore assumes that the first copy was lost.
-    /// With `one_syn_repeat_allowed`, a single repetition does not count. Returns false if the peer has echoed the time
-    /// stamp of the first copy, which shows that this copy arrived.
+    /// With `one_syn_repeat_allowed`, it takes two repetitions, at least one of them because of a timeout. Returns
+    /// false if the peer has echoed the time stamp of the first copy, which shows that this copy arrived.
     ///
     /// Source: RFC 5681 §3.1; Linux: tcp_init_transfer, tcp_try_undo_spurious_syn and tcp_create_openreq_child.
     fn syn_was_lost(&self, p: &TcpParams, echo: Option<u32>) -> bool {

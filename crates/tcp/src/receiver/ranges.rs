@@ -24,7 +24,7 @@ impl OutOfOrder {
         self.ranges.get(i).copied().filter(|r| r.start <= seq)
     }
 
-    /// Returns the most recently extended ranges, newest first.
+    /// Returns the most recently extended ranges, newest first: at most [`RECENT`].
     pub(crate) fn recent_blocks(&self) -> impl Iterator<Item = SackBlock> {
         self.recent[..usize::from(self.count)].iter().filter_map(|&seq| self.find(seq))
     }

@@ -9,8 +9,10 @@
 //! segment above a hole:  wish = 2 before + bytes from the first hole to the highest byte,  or if rtt < 1 ms:
 //!                   2 before (1 + rtt / 1 ms) + the same bytes
 //! after either:     memory = max(memory, min(2 wish, max))
-//! each packet:      limit  = min(limit + 2 max(mss, payload), memory / 2 - bytes above holes)
-//!                   window = min(limit, memory / 2 - bytes above holes), rounded up to 2^scale;  its right edge never moves back
+//! packet received:  limit  = max(limit, min(limit + 2 max(mss, payload), memory / 2 - bytes above holes)),
+//!                   only if the packet has new data and a payload of at least 128 bytes
+//! packet sent:      window = min(limit, memory / 2 - bytes above holes), rounded up to 2^scale;
+//!                   its right edge never moves back
 //! constant window:  limit = the window, rounded down to 2^scale
 //! ```
 //!
@@ -33,7 +35,7 @@ const LEAST_PAYLOAD: u32 = 128;
 /// per round trip, or the first window if it is smaller.   Source: Linux, RFC 6928.
 const FIRST_SEGMENTS: u64 = 10;
 /// If the time stamp of a segment is older than the stored one by at most this value, in microseconds, then the segment
-/// was overtaken in the network. A segment lives for at most two minutes (the MSL of RFC 9293 §3.4.3).
+/// was overtaken in the network. A segment lives for at most two minutes (the MSL of RFC 9293 §3.4.2).
 pub(super) const LATE: u32 = 120_000_000;
 
 /// The receive buffer of one endpoint, and the window advertised to the peer.
@@ -41,11 +43,11 @@ pub(super) const LATE: u32 = 120_000_000;
 pub(crate) struct Space {
     /// The buffer's memory, bytes.
     memory: u64,
-    /// Upper bound on the advertised window, bytes of payload.
+    /// Upper bound on the advertised window, bytes of payload. With `auto`, the window is then rounded up to 2^scale.
     limit: u64,
     /// Right edge of the window: one past the last byte that the peer may send.
     edge: u64,
-    /// Maximum number of bytes read in a round trip so far.
+    /// Maximum number of bytes read in a round trip so far, but at least the assumption of [`FIRST_SEGMENTS`].
     before: u64,
     /// The state when the number of bytes read was last measured: the next byte expected, and the time in microseconds.
     measured: (u64, u32),
@@ -109,7 +111,7 @@ impl Space {
 
     /// Processes the arrival of a data segment, before its ACK is scheduled. `next` is the next byte expected. `above` is a pair:
     /// the bytes received above the first hole, and the bytes from the hole's start to the highest byte received. Both include
-    /// this segment. Returns true if the window may grow.
+    /// this segment if it lies above the hole. Returns true if `limit` has grown.
     pub(super) fn on_data(&mut self, p: &TcpParams, segment: &Segment, next: u64, above: (u64, u64)) -> bool {
         let (held, span) = above;
         if !p.receiver.receive_window.is_auto() {

@@ -77,8 +77,8 @@ fn rfc_2883_duplicates() {
     // §4.1.2: segment 3 is above a hole, and segment 0, below the ACK, arrives again. The duplicate is the first block
     assert_eq!(arrive(&mut r, &[3]), [(3, 4)]);
     assert_eq!(arrive(&mut r, &[0]), [(0, 1), (3, 4)]);
-    // §4.2: if a duplicate lies within a block above the ACK, the first block reports the duplicate, and the second is
-    // the block that contains it
+    // §4.1.3: if a duplicate lies within a block above the ACK, the first block reports the duplicate, and the second
+    // is the block that contains it
     assert_eq!(arrive(&mut r, &[4, 5]), [(3, 6)]);
     assert_eq!(arrive(&mut r, &[4]), [(4, 5), (3, 6)]);
     // three blocks fit beside a time stamp, so the oldest is left out
@@ -116,7 +116,7 @@ fn every_second_segment_or_the_timer_or_a_hole() {
 #[test]
 fn the_echo_is_that_of_the_first_segment_not_acknowledged() {
     // RFC 7323 §4.3: a delayed ACK of two segments echoes the time stamp of the earlier segment. While there is a hole, ACKs
-    // echo the time stamp of the last segment that advanced the window
+    // repeat this echo
     let p = TcpParams::preset("linux-6").unwrap().with(|p| p.receiver.quick_acks = 0);
     let (mut r, mut io, mut st) = (Receiver::new(&p), Log::default(), Counters::default());
     r.open(7);
@@ -269,7 +269,8 @@ fn a_constant_window_is_not_advertised_larger_than_it_is() {
     assert_eq!(s.window(), Some(64 * 1448 - 2));
 }
 
-/// A log of the highest byte that each ACK reports in its first SACK block, in segments of 500 bytes.
+/// A log of the ACKs of earlier segments: for each, the number of the segment that follows its first SACK block.
+/// Segments have 500 bytes and are numbered from 0.
 #[derive(Default)]
 struct Sacks(Vec<u64>);
 impl Io for Sacks {

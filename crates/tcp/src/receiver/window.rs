@@ -39,8 +39,8 @@ impl Receiver {
         ranges.iter().fold((0, 0), |(held, span), r| (held + (r.end - r.start), span.max(r.end - self.next)))
     }
 
-    /// Lets the window grow, before a data segment is processed. As in Linux (tcp_grow_window), each segment is
-    /// acknowledged at once while the window grows.
+    /// Lets the window grow, before a data segment is processed. With `quick_acks_return`, each segment is acknowledged
+    /// at once while the window grows, as in Linux (tcp_grow_window).
     #[cold]
     pub(crate) fn grow_window(&mut self, p: &TcpParams, segment: &Segment) {
         let (next, (mut held, mut span)) = (self.next, self.above_the_hole());

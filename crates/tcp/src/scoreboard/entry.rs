@@ -1,10 +1,11 @@
-//! An entry of the scoreboard, which describes one segment in flight.
+//! An entry of the scoreboard, which describes one outstanding segment.
 
 pub(crate) const SACKED: u8 = 1;
 pub(crate) const LOST: u8 = 2;
-/// The segment was retransmitted in this recovery, and the retransmission counts in pipe.
+/// The segment was retransmitted, and this retransmission counts in pipe, because it is not deemed lost. Rescues and
+/// probes do not set this bit.
 pub(crate) const RETX: u8 = 4;
-/// The segment was sent more than once, so it gives no RTT sample (Karn's rule).
+/// The segment was sent more than once, so its send time gives no RTT sample (Karn's rule).
 pub(crate) const EVER: u8 = 8;
 pub(crate) const FIN: u8 = 16;
 

@@ -7,8 +7,8 @@ use units::prefetch;
 /// When the ring shrinks to this many entries, they move back into the scoreboard itself. This number is smaller than
 /// `FEW`, so that entries do not move back and forth on every ACK if the window is about `FEW` segments.
 const BACK: usize = 2;
-/// Capacity, in entries, below which the ring never shrinks. A larger ring is halved, more than once if necessary, when at most a quarter
-/// is used, so that a connection whose window was once large does not keep using many cache lines.
+/// Capacity, in entries, below which the ring never shrinks. A larger ring is halved, more than once if necessary, when
+/// at most a quarter is used, so that a connection whose window was once large does not keep using many cache lines.
 const LEAST_ROOM: usize = 8;
 
 impl Scoreboard {
@@ -21,7 +21,7 @@ impl Scoreboard {
         }
     }
 
-    /// Returns the number of segments in flight, and the ring's size in bytes.
+    /// Returns the number of outstanding segments, and the ring's size in bytes.
     pub(crate) fn footprint(&self) -> (usize, usize) {
         (self.len(), self.ring.capacity() * size_of::<Entry>())
     }

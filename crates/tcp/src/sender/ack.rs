@@ -14,7 +14,7 @@ use units::Time;
 /// The data that one ACK acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
 struct Acked {
-    /// Bytes newly acknowledged by the cumulative ACK.
+    /// Bytes newly acknowledged by the cumulative ACK. A FIN counts as one byte.
     bytes: u64,
     /// Bytes newly delivered, cumulatively or by SACK. Without SACK, a duplicate ACK counts as one segment.
     delivered: u64,
@@ -230,7 +230,7 @@ impl Sender {
         flight_before: u64,
     ) -> AckSample {
         let mss = f64::from(p.wire.mss);
-        // `bytes` is nearly always one full segment, and then no division is needed
+        // `bytes` is often one full segment, and then no division is needed
         let segments = |bytes: u64| if bytes == u64::from(p.wire.mss) { 1.0 } else { bytes as f64 / mss };
         let news = segments(bytes);
         let cwnd_limited = match p.window.cwnd_validation {
@@ -266,8 +266,10 @@ impl Sender {
         }
     }
 
-    /// Restarts the retransmission timer, or stops it if nothing is outstanding (RFC 6298 §5.2 and §5.3). In a fast
-    /// recovery with NewReno, only the first partial ACK restarts the timer; RFC 6582 calls this the Impatient variant.
+    /// After an ACK of new data, restarts the retransmission timer, or arms it for a tail loss probe. Stops the timer
+    /// if nothing is outstanding (RFC 6298 §5.2 and §5.3). In a fast recovery with NewReno, only the first partial ACK
+    /// restarts the timer; RFC 6582 calls this the Impatient variant. With `any_ack_restarts_timer`, duplicate ACKs
+    /// restart it too.
     #[inline(always)]
     fn restart_timer(&mut self, p: &TcpParams, now: Time, acked: u64) {
         if self.una == self.next {

@@ -44,7 +44,8 @@ impl Sender {
         }
     }
 
-    /// Returns the free room in the window, in bytes.
+    /// Returns the free room in the window, in bytes. During a reduction by PRR, returns the bytes that PRR still
+    /// allows.
     pub(super) fn room(&self, p: &TcpParams) -> u64 {
         let prr = if self.is_reducing() { self.reduction.room(p) } else { None };
         prr.unwrap_or_else(|| self.cwnd_bytes(p).saturating_sub(self.in_flight()))
@@ -132,10 +133,12 @@ impl Sender {
         self.last_active = now;
     }
 
-    /// Sends lost segments, then new segments, then the segments allowed by NextSeg (3) and (4). `sent` is true if
-    /// [`Sender::send_full`] has sent segments. Returns `None` if nothing was sent and no burst of new data is waiting for
-    /// more room in the window. Otherwise, returns `Some(true)` if the window stopped the sender, and `Some(false)` if it did
-    /// not. The loop ends because every iteration uses up part of the window.   Source: RFC 6675 §4 NextSeg.
+    /// Sends lost segments, then new segments, then the segments allowed by NextSeg (3) and (4). While F-RTO sends new
+    /// data first, lost segments wait. `sent` is true if [`Sender::send_full`] has sent segments. Returns `None` if
+    /// nothing was sent and no burst of new data is waiting for more room in the window. Otherwise, returns
+    /// `Some(true)` if the window stopped the sender, and `Some(false)` if it did not. The loop ends because every
+    /// iteration but the last sends a segment, and the window limits their number.
+    /// Source: RFC 6675 §4 NextSeg.
     #[inline]
     fn send_permitted<I: Io>(&mut self, cx: &mut Context<'_, I>, mut sent: bool) -> Option<bool> {
         let (p, now) = (cx.p, cx.now);
@@ -214,9 +217,9 @@ impl Sender {
         (sent || waits).then_some(limited)
     }
 
-    /// Records whether the window stopped the sender in the current round, and the maximum number of bytes outstanding.
-    /// The controller uses both, because a window that is not used must not grow.   Source: RFC 7661 §4.2;
-    /// Linux's cwnd_validate.
+    /// Records whether the window stopped the sender in the current round, and the number of bytes outstanding. With
+    /// `cwnd_validation = "round"`, both decide if the window may grow: a window that is not used must not grow.
+    /// Source: RFC 7661 §4.2; Linux's cwnd_validate.
     #[inline]
     fn note_usage(&mut self, limited: bool) {
         let flight = self.next - self.una;
@@ -229,8 +232,8 @@ impl Sender {
         }
     }
 
-    /// Sends the segment that rule (3) or (4) of NextSeg selects, if the window has room. Called when there is neither
-    /// lost nor new data to send.
+    /// Sends the segment that rule (3) or (4) of NextSeg selects, if the window has room. Called when there is no lost
+    /// data to send, and no new data that may be sent.
     fn send_hole<I: Io>(&mut self, cx: &mut Context<'_, I>) -> Hole {
         let p = cx.p;
         if !self.has_room(p, u64::from(p.wire.mss)) {
@@ -258,10 +261,10 @@ impl Sender {
         ((self.una as u32).wrapping_sub(self.rescue_rxt) as i32) > 0
     }
 
-    /// Restarts the window after an idle period longer than the RTO, unless the controller responds to idle periods
-    /// itself. If the application sends less than the window allows, but is never idle for so long, the unused part of
-    /// the window is kept. Linux behaves in the same way: tcp_cwnd_application_limited reduces the window only after an
-    /// RTO without an ACK of new data, because tcp_cong_avoid sets snd_cwnd_stamp.
+    /// Restarts the window after an idle period longer than the RTO, as `idle_restart` says, unless the controller
+    /// responds to idle periods itself. If the application sends less than the window allows, but is never idle for so
+    /// long, the unused part of the window is kept. Linux behaves in the same way: tcp_cwnd_application_limited reduces
+    /// the window only after an RTO without an ACK of new data, because tcp_cong_avoid sets snd_cwnd_stamp.
     /// Source: RFC 5681 §4.1, RFC 2861.
     fn after_idle(&mut self, p: &TcpParams, now: Time) {
         if self.last_active == Time::ZERO || self.next_new(p).is_none() {

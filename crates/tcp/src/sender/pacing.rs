@@ -201,8 +201,9 @@ impl Sender {
         let room = self.room(p).min(peer.saturating_sub(self.next - self.una));
         let fits = (room / mss).min(left.div_ceil(mss)).min(window / mss / 2).max(1);
         let size = bursts.size(p).min(fits.min(u32::MAX.into()) as u32);
-        // a single segment does not wait here, because only Nagle's algorithm may hold it back. The end of a stream
-        // does not wait either, because no more data follows
+        // if at most one segment is left to send, it does not wait here, because only Nagle's algorithm may hold it
+        // back. The end of a stream does not wait either, because no more data follows, and no segment waits during a
+        // repair
         let last = self.closing && left <= room;
         if left <= mss || last || self.state.repairs() {
             return size;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! PTO = 2 SRTT + 2 ms,  or 2 SRTT + 200 ms if one segment is in flight (its ACK may be delayed);  at most the RTO
-//! the PTO timer starts when new data is sent or acknowledged, unless losses are being repaired or data is SACKed
+//! the PTO timer starts when new data is sent or acknowledged, unless a repair is in progress or data is SACKed or lost
 //!   PTO expires -------> the probe: new data if there is any, otherwise the last segment again;  then the RTO starts
 //!   an ACK above TLP.end_seq shows that a retransmitted probe has repaired a loss -> the window is reduced
 //! if segments remain within the reordering window after an ACK, the timer waits for the end of that window
@@ -10,8 +10,8 @@
 //!
 //! Source: RFC 8985 §6.2 to §8. Three rules follow Linux. The extra 2 ms keep a probe from leaving just when the last
 //! ACK of a flight is due. After a probe or a reordering window, the RTO counts from the latest transmission of the
-//! first segment (with `min_rto_bounds = "variation"`). If a retransmission is lost after a timeout, a fast recovery
-//! begins.
+//! first outstanding segment (with `min_rto_bounds = "variation"`). If a retransmission is lost after a timeout, a fast
+//! recovery begins.
 //!
 //! Without D-SACK, a pure duplicate ACK shows that the probe was not necessary. If the duplicate ACK is lost, the window is reduced
 //! although no segment was lost.
@@ -72,7 +72,7 @@ impl Sender {
 
     /// Returns the remaining time of the current RTO. The RTO began at the last ACK of new data (RFC 6298 §5.3), or
     /// when [`Sender::start_rto`] was last called, whichever is later. In stacks with `min_rto_bounds = "variation"`,
-    /// the RTO began at the latest transmission of the first segment in flight (Linux).
+    /// the RTO began at the latest transmission of the first outstanding segment (Linux).
     fn rto_left(&self, p: &TcpParams, now: Time) -> Duration {
         let began = match p.rto.min_rto_bounds {
             MinRto::Total => self.detection.rto_began(),
@@ -158,7 +158,7 @@ impl Sender {
         }
         let is_retransmission = match self.next_new(p) {
             Some((len, fin)) => {
-                // a probe may exceed the window, but not the pacing rate
+                // a probe of new data may exceed the congestion window, but not the pacing rate
                 if self.allowance(now) == 0 {
                     self.wait_turn();
                     return self.rearm_rto(p, now);

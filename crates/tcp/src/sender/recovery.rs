@@ -54,8 +54,8 @@ impl Sender {
         }
     }
 
-    /// Responds to the losses found by an ACK: begins, continues or ends a recovery. `lost` is the number of bytes newly marked
-    /// lost.
+    /// Responds to the losses found by an ACK: ends the repair after a timeout if it is complete, and then begins a
+    /// recovery or continues the current reduction. `lost` is the number of bytes newly marked lost.
     #[inline(always)]
     pub(super) fn repair<I: Io>(&mut self, cx: &mut Context<'_, I>, lost: u64, acked: u64, delivered: u64) {
         let p = cx.p;
@@ -70,7 +70,8 @@ impl Sender {
         }
     }
 
-    /// Returns true while the reduction algorithm is lowering the window.
+    /// Returns true in a recovery or an ECN response, if the sender itself reduces the window by its reduction
+    /// algorithm.
     #[inline]
     pub(super) fn is_reducing(&self) -> bool {
         matches!(self.state, State::Recovery | State::Cwr) && self.reduction.is_begun()
@@ -200,7 +201,9 @@ impl Sender {
         }
     }
 
-    /// Responds to an ECN echo once per window, unless the controller itself responds.   Source: RFC 3168 §6.1.2.
+    /// Responds to an ECN echo in the state Open, at most once per window, as the controller's [`Responder`] says:
+    /// reduces the window and sends CWR, only sends CWR, or does nothing. With AccECN, there is no CWR.
+    /// Source: RFC 3168 §6.1.2.
     #[inline(always)]
     pub(super) fn on_ece<I: Io>(&mut self, cx: &mut Context<'_, I>, sample: &AckSample) {
         if sample.marked && self.state == State::Open && self.una > self.recover {
@@ -243,8 +246,9 @@ impl Sender {
     pub(crate) fn on_rto<I: Io>(&mut self, cx: &mut Context<'_, I>) {
         let (p, now) = (cx.p, cx.now);
         cx.stats.timeouts += 1;
-        // RFC 5681 §3.1: there is no second reduction if the same data times out again, or if a recovery or an ECN echo has
-        // already reduced the window while this data was outstanding
+        // RFC 5681 §3.1: there is no second reduction if the same data times out again. Nor is there one if a recovery
+        // or an ECN echo has already reduced the window while this data was outstanding, except with
+        // `reduce_from_flight`
         let reducing = self.state == State::Recovery || self.state == State::Cwr && self.una < self.recover;
         let reduced_already =
             !p.quirks.every_timeout_reduces && (self.timeouts > 0 || reducing && !p.reduction.reduce_from_flight);

@@ -74,8 +74,9 @@ impl Sender {
         }
     }
 
-    /// In a recovery, checks whether the delayed original of a retransmitted segment caused this ACK of new data. If
-    /// so, records that the path reorders. Called before losses are detected. `ts_ecr` is the time stamp that the ACK echoes.
+    /// In a recovery, checks whether the delayed original of a retransmitted segment caused this partial ACK. If so,
+    /// records that the path reorders. Called before losses are detected. `ts_ecr` is the time stamp that the ACK
+    /// echoes.
     #[cold]
     pub(super) fn note_late_original(&mut self, p: &TcpParams, ts_ecr: u32, acked: u64) {
         let Some(undo) = &self.undo else { return };
