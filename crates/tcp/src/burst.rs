@@ -4,7 +4,7 @@
 //! pacing rate   R = r max(cwnd, packets out) MSS / SRTT,  r = 2 if cwnd is below half of ssthresh,  otherwise 1.2
 //! size          bytes = min(R / 1024 + (64 KB >> floor(min RTT / 512 us)), 64 KB)
 //!               segments = max(least, floor(bytes / MSS)), at most gso_max_segs, and at most half the window (but at least 1)
-//!               least = 2, or 1 if the controller's bursts are single segments, as BBR's are below 1.2 Mbit/s
+//!               least = 2, or 1 if the controller's bursts are single segments (BBR version 1: below 1.2 Mbit/s)
 //! waiting       room = bytes that both windows still allow.  A burst leaves if  room >= segments MSS  or  room >= window / 3;
 //!               otherwise it waits for the next ACK, unless
 //!                 nothing was sent for 1 ms,

@@ -4,6 +4,7 @@
 //! Listen --SYN--> SynReceived --ACK--> Established --both sides done--> Closed
 //!   \--connect--> SynSent --SYN-ACK--------^
 //! without a handshake: Listen --connect or listen--> Established
+//! retransmitted too often: SynSent, SynReceived or Established --> Closed
 //! ```
 //!
 //! Source: RFC 9293 §3.5 to 3.6; RFC 3168 §6.1.1 (negotiation of ECN).
@@ -327,9 +328,9 @@ impl Endpoint {
         self.tx.cc.probe(out);
     }
 
-    /// Prefetches the cache lines for a segment that will arrive soon, either a pure ACK or a segment with payload.
-    /// Called several times, with `steps` counting down to 0 as the arrival approaches, because the cache lines of one
-    /// step are often reached through pointers that the previous step has fetched. Changes no state.
+    /// Prefetches the cache lines for a segment that will arrive soon, either a pure ACK (`ack` is true) or a segment
+    /// with payload. Called with `steps` = 2, and again with `steps` = 1 nearer to the arrival, because the cache lines
+    /// of the second step are often reached through pointers that the first step has fetched. Changes no state.
     #[inline]
     pub fn prefetch(&self, ack: bool, steps: u32) {
         match (steps, ack) {

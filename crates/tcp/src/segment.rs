@@ -74,11 +74,11 @@ pub struct AccEcnOption {
     /// True if the ECT(1) counter comes first (kind 174), false if the ECT(0) counter does (kind 172). The CE counter is always
     /// second.
     pub ect1_first: bool,
-    /// One more than the bytes received with ECT(0), modulo 2^24.
+    /// One more than the payload bytes received with ECT(0), modulo 2^24.
     pub e0b: u32,
-    /// Bytes received with CE, modulo 2^24.
+    /// Payload bytes received with CE, modulo 2^24.
     pub ceb: u32,
-    /// One more than the bytes received with ECT(1), modulo 2^24.
+    /// One more than the payload bytes received with ECT(1), modulo 2^24.
     pub e1b: u32,
 }
 
@@ -113,7 +113,7 @@ pub struct Segment {
     /// segment may have fewer. In all other packets, 0.
     pub gso_size: u16,
     /// Send time ([`micros`]). On the wire, only packets with time stamps carry it (RFC 7323 §3). Here, every segment
-    /// does, so that a receiver can measure the pauses between segments.
+    /// that an endpoint sends does, so that a receiver can measure the pauses between segments.
     pub ts_val: u32,
     /// Echo of the peer's `ts_val`, or 0 for none.
     pub ts_ecr: u32,

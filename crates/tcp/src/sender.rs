@@ -15,10 +15,10 @@
 //! which is equivalent to RFC 5681's window inflation.
 //!
 //! Source: RFC 5681, RFC 6582, RFC 6675, RFC 3042, RFC 3168 §6.1.2, RFC 6298 §5.
-//! Departs: with loss detection by DupThresh, the first outstanding segment is always marked as lost when a recovery
-//! starts (RFC 6675 leaves this to IsLost). After duplicate ACKs for short segments, pipe is therefore smaller than in
-//! the RFC by this segment. After a timeout, the lost segments are resent in order as the window opens. If SACK is off,
-//! or its information was discarded, this is go-back-N.
+//! Departs: with loss detection by DupThresh, the first outstanding segment is marked as lost when a recovery starts,
+//! even if IsLost is false for it (RFC 6675 leaves this to IsLost). After duplicate ACKs for short segments, pipe is
+//! therefore smaller than in the RFC by this segment. After a timeout, the lost segments are resent in order as the
+//! window opens. If SACK is off, or its information was discarded, this is go-back-N.
 
 mod ack;
 mod output;
@@ -79,9 +79,10 @@ impl PacingAndRate {
 /// Value of `end` for an endless stream.
 const ENDLESS: u64 = u64::MAX;
 
-/// The sending half of an endpoint. The processing of an ACK uses mainly four cache lines. They hold the stream and its
-/// window, the RTT estimate, the pointers to controller and loss detection, and the scoreboard's counters with its
-/// first entry. The fields that only a few ACKs need come last.
+/// The sending half of an endpoint. If few segments are outstanding, the processing of an ACK uses five cache lines.
+/// They hold the stream and its window, the RTT estimate, the pointers to controller and loss detection, the
+/// scoreboard's counters, and its entries. The scoreboard's ring takes a sixth line. The fields that only a few ACKs
+/// need come last.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Sender {
@@ -189,7 +190,7 @@ impl Sender {
         sender
     }
 
-    /// Prefetches the cache lines of this struct. Most ACKs need four of them.
+    /// Prefetches the six cache lines of this struct. Most ACKs need at least five of them.
     #[inline]
     pub(crate) fn prefetch(&self) {
         for line in 0..6 {

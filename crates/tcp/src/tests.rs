@@ -260,7 +260,8 @@ fn a_timeout_goes_back_and_doubles() {
 
 #[test]
 fn a_full_last_segment_with_its_fin_fits_a_window_of_one() {
-    // 1460 bytes of payload and the FIN occupy 1461 sequence numbers, but the window counts only payload
+    // 1460 bytes of payload and the FIN occupy 1461 sequence numbers, but the window counts only payload. With this
+    // preset, the FIN leaves as a separate segment
     let p = preset("ns2-fulltcp-sack");
     let mut n = Net::new(&p, 10, |from, _, s| {
         if from == 0 && s.flags.has(Flags::FIN) && !s.retransmission { Fate::Drop } else { Fate::Pass }

@@ -30,8 +30,9 @@ struct Again {
 /// FACK's state, mainly a queue of the retransmissions that are not yet known to be delivered or lost.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fack {
-    /// Retransmissions not yet known to be delivered or lost, in sending order. The first one has the number `first`.
-    /// The scoreboard entry of a retransmitted segment stores the number of the retransmission in `skip`.
+    /// Retransmissions that the rule at the top of this file has not decided yet, in sending order. The first one has
+    /// the number `first`. The scoreboard entry of a retransmitted segment stores the number of the retransmission in
+    /// `skip`.
     resent: VecDeque<Again>,
     first: u32,
     /// One more than the highest number of any delivered retransmission; 0 if none was delivered.

@@ -43,7 +43,7 @@ pub(crate) struct Probe {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tlp {
     pub(crate) probe: Option<Probe>,
-    /// True if there was an RTT sample since the last probe.
+    /// True if there was an RTT sample since the last probe, or if there was no probe yet.
     pub(crate) sampled: bool,
     /// Number of probes sent.
     pub(crate) sent: u32,

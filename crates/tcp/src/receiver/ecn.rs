@@ -73,8 +73,8 @@ impl Receiver {
         io.send(&ack);
     }
 
-    /// Sets the ECN field of an outgoing segment, and either ECE or AccECN's counter. Must be called after the SACK
-    /// blocks are set, because AccECN's option gets the room that they leave.
+    /// Sets the ECN field of an outgoing segment, and either ECE or AccECN's counter, as far as they are in use. Must
+    /// be called after the SACK blocks are set, because AccECN's option gets the room that they leave.
     pub(super) fn stamp_ecn(&mut self, p: &TcpParams, segment: &mut Segment) {
         if self.flags & ECHO != 0 {
             segment.flags = segment.flags.with(Flags::ECE);

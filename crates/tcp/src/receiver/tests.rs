@@ -310,7 +310,8 @@ fn acks_of_segments_out_of_order_wait_from_the_fourth_on() {
             }
             let due = due.map_or(AT_ONCE, Time);
             assert_eq!([40, 41].map(|ms| arrive(&mut r, &mut st, &mut io, ms, round + ms - 36)), [due, due]);
-            // a segment that fills the hole is acknowledged at once, and so would be the next three above another hole
+            // a segment that fills the hole is acknowledged at once, and so are the next three above another hole,
+            // which arrive in the second round
             assert_eq!(arrive(&mut r, &mut st, &mut io, 42, round), AT_ONCE);
             for i in 6..20 {
                 r.on_data(&p, Time(43 * MS), &data(round + i), &rtt, &mut st, &mut io);

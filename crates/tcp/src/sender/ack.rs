@@ -166,7 +166,8 @@ impl Sender {
     /// Takes an RTT sample from an ACK, by the method that the stack's `rtt_source` selects, and adds it to the RTT
     /// estimate. Returns the sample for the controller: the round-trip time of the newest segment that the ACK
     /// delivers, because this segment waited least for a delayed ACK. If this round-trip time is unknown, returns the
-    /// sample that was added to the RTT estimate.
+    /// sample that was added to the RTT estimate. With `rtt_source = "echo"`, an ACK of no new data gives the
+    /// controller no sample.
     #[inline(always)]
     fn measure(&mut self, p: &TcpParams, now: Time, ts_ecr: u32, acked: &Acked) -> Option<u32> {
         let age = |sent: u32| micros(now).wrapping_sub(sent);
