@@ -40,7 +40,8 @@ const MASK: u32 = (1 << 24) - 1;
 /// If ACKs deliver more segments than this on average, an ACK for many segments is no sign of lost ACKs, because the
 /// receiver or the path merges ACKs (GRO, SACK compression).   Source: Linux, ACK_COMP_THRESH.
 const FEW_PER_ACK: u32 = 4;
-/// The average is stored in 1/64 segments, and the newest ACK has the weight 1/64.   Source: Linux, PKTS_ACKED_PREC, PKTS_ACKED_WEIGHT.
+/// The average is stored in 1/64 segments, and the newest ACK has the weight 1/64.
+/// Source: Linux, PKTS_ACKED_PREC, PKTS_ACKED_WEIGHT.
 const AVERAGE: u32 = 64;
 /// An ACK leaves at once when this many CE marks have arrived since the last ACK: 2 if received data awaits an ACK, otherwise 3.
 /// Source: RFC 9768 §3.2.2.5.1.

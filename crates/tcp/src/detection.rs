@@ -1,9 +1,9 @@
 //! Loss detection: three algorithms, each with its own state. A segment is deemed lost:
 //!
 //! ```text
-//! Dupack   after DupThresh duplicate ACKs (only the first outstanding segment), or by IsLost   RFC 5681 §3.2, RFC 6675 §4
-//! Fack     once the highest SACKed segment lies DupThresh above it                             see fack
-//! Rack     once a segment sent later was delivered, and a reordering window has passed         RFC 8985, see rack
+//! Dupack   after DupThresh duplicate ACKs (only the first segment), or by IsLost         RFC 5681 §3.2, RFC 6675 §4
+//! Fack     once the highest SACKed segment lies DupThresh above it                       see fack
+//! Rack     once a segment sent later was delivered, and a reordering window has passed   RFC 8985, see rack
 //! ```
 //!
 //! For each ACK, the sender calls [`Detection::begin`]; the scoreboard reports which segments arrive ([`Watch`]); then

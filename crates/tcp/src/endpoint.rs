@@ -343,7 +343,7 @@ impl Endpoint {
     }
 
     /// Returns the number of segments that were declared lost and have been neither acknowledged nor SACKed, whether
-    /// they were retransmitted or not. Visits every segment in flight.
+    /// they were retransmitted or not. Visits every outstanding segment.
     pub fn lost_segments(&self) -> u32 {
         self.tx.board.lost_segments()
     }

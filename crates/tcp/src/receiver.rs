@@ -117,7 +117,8 @@ pub(crate) struct Receiver {
     fin: Fin,
     pub(crate) ecn: EcnUse,
     pub(crate) phase: Phase,
-    /// True if the connection is established, and the sending half has nothing outstanding and nothing to send.
+    /// True if the connection is established, the application has not closed this side, and the sending half has nothing
+    /// outstanding and nothing to send.
     pub(crate) quiet: bool,
     /// Ranges above holes. They are disjoint and not adjacent, and the most recently extended one comes first.
     few: [SackBlock; FEW],

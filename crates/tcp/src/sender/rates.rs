@@ -67,8 +67,8 @@ impl Sender {
         }
     }
 
-    /// Runs the controller for an ACK. If `s.rests` is set, the window must not grow on this ACK, so the sender ignores
-    /// the controller's output, unless [`Drive::converges`] is set in it.
+    /// Runs the controller for an ACK. If `s.rests` is set, the window must not grow on this ACK, so the sender takes
+    /// neither window nor pacing rate from the controller's output, unless [`Drive::converges`] is set in it.
     #[inline]
     pub(super) fn run_controller(&mut self, p: &TcpParams, now: Time, s: &mut AckSample) {
         if let Some(pacing) = &mut self.pacing {

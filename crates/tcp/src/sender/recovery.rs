@@ -96,7 +96,7 @@ impl Sender {
         let cwnd = self.window.cwnd.min(f64::from(p.window.window_clamp.unwrap_or(u32::MAX)));
         if p.reduction.reduce_from_flight {
             // FlightSize is capped at the window, because it must not include the segments sent by limited transmit
-            // (RFC 3042 §2)
+            // (RFC 5681 §3.2 step 2)
             cwnd.min((self.next - self.una) as f64 / f64::from(p.wire.mss))
         } else if p.quirks.whole_segments {
             cwnd.floor()
