@@ -272,9 +272,9 @@ pub trait Io {
     fn send_after_delivery(&mut self, segment: &Segment) {
         self.send(segment);
     }
-    /// Marks the end of a burst of new data. A host passes all segments of a burst to its device together. A burst
-    /// consists of the new segments sent since the host called into the endpoint, or since the previous call of this
-    /// method, whichever is later.
+    /// Marks the end of a burst of new data, for a host that passes all segments of a burst to its device together. A
+    /// burst consists of the new segments sent since the host called into the endpoint, or since the previous call of
+    /// this method, whichever is later.
     fn burst_ends(&mut self) {}
     /// Reports an event.
     fn event(&mut self, event: Event);

@@ -261,10 +261,11 @@ impl Sender {
         ((self.una as u32).wrapping_sub(self.rescue_rxt) as i32) > 0
     }
 
-    /// Restarts the window after an idle period longer than the RTO, as `idle_restart` says, unless the controller
-    /// responds to idle periods itself. If the application sends less than the window allows, but is never idle for so
-    /// long, the unused part of the window is kept. Linux behaves in the same way: tcp_cwnd_application_limited reduces
-    /// the window only after an RTO without an ACK of new data, because tcp_cong_avoid sets snd_cwnd_stamp.
+    /// Reports the end of an idle period to the controller. If the period was longer than the RTO, restarts the window
+    /// as `idle_restart` says, unless the controller sets the window itself. If the application sends less than the
+    /// window allows, but is never idle for so long, the unused part of the window is kept. Linux behaves in the same
+    /// way: tcp_cwnd_application_limited reduces the window only after an RTO without an ACK of new data, because
+    /// tcp_cong_avoid sets snd_cwnd_stamp.
     /// Source: RFC 5681 §4.1, RFC 2861.
     fn after_idle(&mut self, p: &TcpParams, now: Time) {
         if self.last_active == Time::ZERO || self.next_new(p).is_none() {
