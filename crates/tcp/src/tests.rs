@@ -1,5 +1,6 @@
-//! Tests of two endpoints with a lossy pipe between them. Some tests script the losses, some measure response
-//! functions, and property tests with random losses check that every stack delivers each byte exactly once.
+//! Tests of whole endpoints. Most have two endpoints with a lossy pipe between them; some feed a single endpoint with scripted
+//! segments. Some measure response functions. Property tests with random losses check that stacks deliver each byte
+//! exactly once.
 
 mod ecn;
 mod hostile;
@@ -164,7 +165,8 @@ fn slow_start_doubles_and_avoidance_adds_one() {
     assert!((20..=21).contains(&rounds[9]), "{rounds:?}");
 }
 
-/// Drops the first transmission of each data segment whose number, counted from 0, is in `list`.
+/// Returns a fate function that drops the first transmission of each of end 0's data segments whose number, counted
+/// from 0, is in `list`.
 fn lose(p: &TcpParams, list: &'static [u64]) -> impl FnMut(usize, usize, &Segment) -> Fate + use<> {
     let mss = u64::from(p.wire.mss);
     move |from, _, s| {
@@ -260,8 +262,8 @@ fn a_timeout_goes_back_and_doubles() {
 
 #[test]
 fn a_full_last_segment_with_its_fin_fits_a_window_of_one() {
-    // 1460 bytes of payload and the FIN occupy 1461 sequence numbers, but the window counts only payload. With this
-    // preset, the FIN leaves as a separate segment
+    // this stack sends the FIN as a separate segment after the data is acknowledged. The FIN is lost once. After the
+    // timeout, the window is one segment. It counts only payload, so it has room for the FIN
     let p = preset("ns2-fulltcp-sack");
     let mut n = Net::new(&p, 10, |from, _, s| {
         if from == 0 && s.flags.has(Flags::FIN) && !s.retransmission { Fate::Drop } else { Fate::Pass }
@@ -362,8 +364,8 @@ fn silence_restarts_the_window() {
         let mut n = Net::new(&p, 50, pass);
         // 2 + 4 + 8 + 16 segments are acknowledged, so the window is 32
         n.connect(30 * 1460, false);
-        // the RTO has fallen from 300 ms towards 200 ms after some RTT samples of 100 ms. The sender has been idle
-        // since 0.3 s
+        // RTT samples of 100 ms have lowered the RTO from 300 ms to its minimum, 200 ms. The last segment was sent at
+        // 0.3 s
         n.run(0.5);
         let rto = n.ends[0].probe(&p).rto;
         let before = n.log.len();
@@ -423,8 +425,8 @@ fn ecn_reduces_once_per_window_and_loses_nothing() {
 
 #[test]
 fn dctcp_s_feedback_ends_with_the_marks() {
-    // Two segments of one window are marked. Only the ACKs of these two segments have ECE, because DCTCP's feedback
-    // does not repeat ECE until CWR arrives. There is still only one reduction
+    // Two segments of one window are marked. Only the ACKs of these two segments have ECE: unlike the feedback of RFC
+    // 3168, DCTCP's feedback does not wait for CWR to end. There is still only one reduction
     let p = preset("rfc").with(|p| {
         p.ecn.ecn = true;
         p.ecn.ecn_feedback = EcnFeedback::Dctcp;

@@ -1,5 +1,5 @@
-//! Tests of ECN between two ends: the result of the handshake, which packets are ECN-capable, and the property that every mark is
-//! counted once.
+//! Tests of ECN: the result of the handshake, which packets are ECN-capable, the reduction after a mark, and the property that
+//! every mark is counted once.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -62,8 +62,8 @@ fn both_ends_use_what_both_support() {
         (&l4s, &l4s, quiet, [0b111, 0b011, 0b011], [Accurate, Accurate]),
         (&all, &all, [true, false], [0b111, 0b110, 0b100], [Accurate, Accurate]),
         (&all, &all, [false, true], [0b111, 0b100, 0b110], [Accurate, Accurate]),
-        // Prague needs AccECN. If the peer supports only RFC 3168's ECN, Prague's end sends no ECN-capable packets, but
-        // its ACKs report the marks of the peer's packets
+        // Prague needs AccECN. If the peer supports only RFC 3168's ECN, Prague's end sends no ECN-capable packets after
+        // the handshake, but its ACKs report the marks of the peer's packets
         (&prague, &accecn, quiet, [0b111, 0b011, 0b010], [Accurate, Accurate]),
         (&prague, &old, quiet, [0b111, 0b001, 0b000], [Echo, Classic]),
         (&old, &prague, quiet, [0b011, 0b001, 0b000], [Classic, Echo]),
@@ -283,8 +283,8 @@ fn an_option_takes_twelve_bytes_of_every_segment() {
 }
 
 /// Sends 400 segments over a path that marks each segment with probability `share` and drops ACKs with probability
-/// `loss`. An ACK is never dropped if the next ACK might then acknowledge more than seven segments (nine with the
-/// AccECN option). Returns three counts (segments received, marks set, marks reported to the sender), and the number of
+/// `loss`. An ACK is dropped only if the next ACK will still acknowledge fewer than seven segments (nine with the AccECN
+/// option). Returns three counts (segments received, marks set, marks reported to the sender), and the number of
 /// retransmissions.
 fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u64; 3], u32) {
     // BBR's window does not respond to marks. It stays large, so the sender does not stall if ACKs are lost
@@ -299,8 +299,8 @@ fn marks(seed: u64, share: f64, loss: f64, ack_every: u32, option: bool) -> ([u6
     let mut rng = Rng::named(seed, "pipe");
     let (marks, acked) = (std::rc::Rc::new(std::cell::Cell::new(0)), std::cell::Cell::new(1));
     let count = marks.clone();
-    // without the AccECN option, an ACK covers at most seven segments, because the ACE counter wraps at eight; with the
-    // option, an ACK covers at most nine segments. The first flight has ten segments, so at least one of its ACKs
+    // without the AccECN option, an ACK after lost ACKs covers fewer than seven segments, because the ACE counter wraps
+    // at eight; with the option, fewer than nine. The first flight has ten segments, so at least one of its ACKs
     // arrives, and the window grows
     let most = if option { 9 } else { 7 } * u64::from(p.wire.mss);
     let mut n = Net::new(&p, 10, move |from, _, s| {

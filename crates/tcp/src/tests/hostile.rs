@@ -31,8 +31,8 @@ fn ack(at: u64, start: u64, end: u64) -> Segment {
 
 #[test]
 fn a_head_that_is_sacked_and_never_acknowledged_is_sent_again() {
-    // RFC 2018 §8: the receiver may discard data that it has SACKed, so after a timeout the sender must not rely on SACK
-    // information
+    // RFC 2018 §5: after a timeout, the sender must retransmit the first outstanding segment even if it was SACKed,
+    // because the receiver may have discarded it
     for (name, _) in PRESETS {
         let p = TcpParams::preset(name).unwrap().with(|p| {
             p.opening.handshake = false;

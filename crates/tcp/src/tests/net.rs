@@ -157,7 +157,7 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// Runs until no events are left, or until the clock reaches `secs` seconds.
+    /// Runs all events up to the time of `secs` seconds, and sets the clock to this time.
     pub(super) fn run(&mut self, secs: f64) {
         let end = Time((secs * 1e9) as u64);
         for _ in 0..20_000_000 {

@@ -57,9 +57,9 @@ fn a_packet_is_cut_into_its_segments() {
     assert_eq!(pieces.iter().map(|s| p.wire.packet_size(s)).sum::<u16>(), p.wire.packet_size(&s));
 }
 
-/// The sender sends two packets of five segments each, and the first packet is lost. The SACK for the second packet
-/// shows that all five segments of the first are lost. PRR retransmits the segments as the window allows, with adjacent
-/// segments joined in one packet.
+/// The sender sends two packets of five segments each, and the second packet is lost. (`count` is 0 for the SYN.) A tail
+/// loss probe resends the last segment, and its SACK shows that the other four are lost. PRR retransmits them as the
+/// window allows, with adjacent segments joined in one packet.
 #[test]
 fn a_lost_packet_is_five_lost_segments() {
     let mut n = Net::new(&tso(), 1, |from, count, _| if from == 0 && count == 2 { Fate::Drop } else { Fate::Pass });

@@ -42,9 +42,9 @@ fn reno_from_outside_sends_the_very_segments_of_reno() {
 #[test]
 fn after_an_idle_period_the_pacing_rate_is_that_before_it() {
     // Three messages of 60 segments. The connection is idle before the second message for less than an RTO, and before
-    // the third for more. The segments that leave at the same time are a burst: with prague, at most what the pacing
-    // rate sends in 1/4096 s; with the external controller, one segment. The first message is exempt, because the first
-    // ten segments of a connection are not paced, as in Linux
+    // the third for more. The segments that leave at the same time are a burst. With prague, a burst is what the pacing
+    // rate sends in 1/4096 s, here at most two segments; with the external controller, it is one segment. The first
+    // message is exempt, because the first ten segments of a connection are not paced, as in Linux
     let prague = preset("prague");
     let needs = ForeignNeeds { rates: true, ..ForeignNeeds::default() };
     let outside = with(preset("linux-6"), Renos { needs, rate: Some(1e6), ..Renos::default() });

@@ -39,7 +39,7 @@ fn bbr_sends_single_segments_below_1200_kbit_per_second() {
 
 #[test]
 fn a_retransmission_is_a_burst_of_its_own() {
-    // BBR sends bursts of two segments. A retransmission and a new segment would fit into one burst, but each
+    // BBR sends bursts of at least two segments. A retransmission and a new segment would fit into one burst, but each
     // retransmission leaves alone
     let p = preset("bbr");
     let fate = |_: usize, _: usize, s: &Segment| {

@@ -1,4 +1,4 @@
-//! Tests of presets, parameter tables, and the resulting packet sizes.
+//! Tests of presets, parameter tables, the resulting packet sizes and first windows, and the negotiation of two stacks.
 
 use super::names::*;
 use super::preset;
@@ -112,7 +112,7 @@ fn two_stacks_use_what_both_have() {
     assert_eq!(preset("ns2-cubic-2.6.22").negotiated(&preset("ns2-reno")).unwrap().detection.dupthresh, 3);
     let patient = preset("linux-6").with(|p| p.detection.dupthresh = 5);
     assert_eq!(patient.negotiated(&reno).unwrap().detection.dupthresh, 5);
-    // a stack is refused if it needs the peer to have the same value of a key. The error names this key
+    // a stack is refused if it cannot run with this peer. The error names the key that prevents it
     let agents = preset("ns2-cubic-2.6.22");
     let marks = |feedback| agents.clone().with(|p| (p.ecn.ecn, p.ecn.ecn_feedback) = (true, feedback));
     for (own, peer, key) in [

@@ -1,5 +1,6 @@
-//! Tests of response functions (the mean window at a given loss rate), and a property test: whatever the pipe loses,
-//! delays or marks, every stack delivers each byte exactly once.
+//! Tests of response functions (the mean window at a given loss rate), a comparison of the sender's fast path with its
+//! general path, and a property test: whatever the pipe loses, delays or marks, random stacks deliver each byte exactly
+//! once.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -80,7 +81,7 @@ fn response_function_of_reno() {
 
 #[test]
 fn response_function_of_cubic() {
-    // RFC 9438 §5.2: W = 1.054 (RTT / p)^0.75 = 1.054 * (0.1 / 1e-4)^0.75 = 187
+    // RFC 9438 §5.1: W = 1.054 (RTT / p)^0.75 = 1.054 * (0.1 / 1e-4)^0.75 = 187
     let p = preset("linux-6").with(|p| {
         p.control.shared.hystart = HyStart::Off;
         p.receiver.ack_every = 1;

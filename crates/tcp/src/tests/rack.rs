@@ -1,8 +1,8 @@
 //! Tests of RACK-TLP: which segments it marks as lost, and when each retransmission leaves.
 //!
-//! The one-way delay is 50 ms unless stated otherwise, packets have no transmission time, and all segments are full. RTT and SRTT
-//! are 100 ms, so PTO = 2 SRTT + 2 = 202 ms. The reordering window is min RTT / 4 = 25 ms, and its timer waits 2 ms longer, as in
-//! Linux. Times in comments are in ms after the message is written.
+//! Unless stated otherwise, the one-way delay is 50 ms, packets have no transmission time, and segments are full. RTT and SRTT are
+//! 100 ms, so PTO = 2 SRTT + 2 = 202 ms if several segments are in flight. The reordering window is min RTT / 4 = 25 ms, and its
+//! timer waits 2 ms longer, as in Linux. Times in comments are in ms after the message is written.
 
 use super::names::*;
 use super::net::{Fate, Net};
@@ -69,7 +69,7 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
     assert_eq!(again, [(302, 9), (402, 8)]);
     let st = n.ends[0].stats();
     assert_eq!((st.timeouts, st.probes, st.fast_recoveries), (0, 1, 1));
-    // without probes, there is a timeout at least 200 + 100 ms after the last ACK, and then one segment is sent per round trip
+    // without probes, segment 8 is sent again at a timeout, at least 200 + 100 ms after the last ACK
     let p = p.with(|p| {
         p.detection.loss_detection = LossDetection::Dupthresh;
         p.detection.undo = Undo::None;
@@ -355,7 +355,7 @@ fn a_segment_that_fills_the_last_hole_is_late_by_all_that_is_acknowledged() {
 #[test]
 fn small_segments_are_not_far_out_of_order() {
     // 40 segments of 100 bytes. Segments 0 and 1 are sent again after three SACKs, and then their originals arrive one by one. They
-    // were late by 400 bytes, which is less than three full segments, so SACKs do not grow the window
+    // were late by at most 400 bytes, which is less than three full segments, so SACKs do not grow the window
     let p = stack().with(|p| {
         p.opening.handshake = false;
         p.window.nagle = false;

@@ -56,7 +56,8 @@ fn the_sample_is_from_the_oldest_segment_or_the_echo() {
     // the third 48 ms ago
     assert_eq!([SendTime, Echo].map(|source| measured(source, 3, None, 2, false)), [50, 48]);
     // If an ACK SACKs only the third and the fourth segment, the send time of the third segment gives the sample,
-    // because the third was sent earlier than the fourth. The echoed time stamp gives no sample.
+    // because the third was sent earlier than the fourth. With `Echo`, there is no sample, because no new data is
+    // acknowledged.
     assert_eq!([SendTime, Echo].map(|source| measured(source, 0, Some((2, 4)), 1, false)), [48, 0]);
     // acknowledged segments take precedence over SACKed segments
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 3, false), 50);
@@ -65,9 +66,9 @@ fn the_sample_is_from_the_oldest_segment_or_the_echo() {
 #[test]
 fn a_segment_sent_twice_gives_no_sample() {
     use RttSource::{Echo, SendTime};
-    // the ACK covers two segments. The first was sent twice, so its send time gives no sample. The sample comes from
-    // the send time of the second segment, 1 ms. The echoed time stamp is also 1 ms, so both sources give 50 - 1 = 49
-    // ms
+    // the ACK covers two segments, of which the first was sent twice. As in Linux, no send time of such an ACK gives a
+    // sample, not even that of the second segment. So with both sources, the sample comes from the echoed time stamp, 1
+    // ms: 50 - 1 = 49 ms
     assert_eq!([SendTime, Echo].map(|source| measured(source, 2, None, 1, true)), [49, 49]);
     // the third segment, which is SACKed, was sent once, 48 ms ago
     assert_eq!(measured(SendTime, 1, Some((2, 3)), 1, true), 48);

@@ -1,5 +1,5 @@
-//! Tests of a single sender that receives scripted ACKs. Segments are full and numbered from 0. RTT samples come from send times,
-//! because there are no time stamps.
+//! Tests of a single sender that receives scripted ACKs. Segments are full unless stated otherwise, and numbered from 0. RTT
+//! samples come from send times, because there are no time stamps.
 
 use super::names::*;
 use packet::Flags;
@@ -107,8 +107,8 @@ fn a_segment_just_retransmitted_is_not_rescued() {
         assert_eq!(s.ack(100_000, 0, &[(1, 4)]), [0], "{name}");
         assert_eq!((s.ack(200_000, 4, &[]), s.end.stats().rescues), (vec![], 0), "{name}");
     }
-    // RFC 6675 §4, NextSeg rule (4): when the ACK has passed RescueRxt, the sender retransmits the highest
-    // unacknowledged segment. A second such retransmission does not follow
+    // RFC 6675 §4, NextSeg rule (4): if no other rule selects a segment and the ACK has passed RescueRxt, the sender
+    // retransmits the highest segment that is not SACKed. It does so only once in a recovery
     let p = preset("rfc").with(|p| p.opening.initial_ssthresh = Some(12.0));
     let mut s = Script::new(p, 12, 12);
     s.news();
@@ -135,8 +135,8 @@ fn an_overtaken_ack_still_reports_arrivals() {
 
 #[test]
 fn a_bounded_timeout_counts_from_the_last_ack() {
-    // 414 segments are sent over 5 Mbit/s, one every 2.4 ms, with a delay of 50 ms and an unlimited queue. The RTT grows with the
-    // window, but there must be no timeout
+    // 414 segments are sent over 5 Mbit/s, one every 2.4 ms, with an unlimited queue. Each ACK arrives 50 ms after its segment
+    // has left the queue. The RTT grows with the window, but there must be no timeout
     let p = preset("linux-6").with(|p| {
         p.rto.min_rto_bounds = MinRto::Total;
         p.control.shared.hystart = HyStart::Off;

@@ -68,7 +68,7 @@ fn a_recovery_for_a_lost_segment_stands() {
         let (n, again) = message(&p, 10, lose(&p, &[(7, 1)]));
         assert_eq!((again, left(&n)), (vec![(127, 7)], (8, 0)));
         // segment 3 is lost and segment 5 is late, so both are retransmitted. The D-SACK reports only the retransmission of 5,
-        // and no echoed time stamp is older than the first retransmission
+        // and no ACK of new data echoes a time before the first retransmission
         let q = p.clone();
         let mut both = late(&p, &[5], 40);
         let (n, again) = message(&p, 10, move |from, count, s| {
@@ -145,7 +145,7 @@ fn a_timeout_for_a_lost_window_stands() {
 #[test]
 fn a_probe_that_was_not_needed_reduces_nothing() {
     // the ACK of the last segment is lost. The probe triggers a cumulative ACK, with a D-SACK if the receiver sends
-    // D-SACKs
+    // D-SACKs. Without D-SACK, the probe seems to have repaired a loss, so the window is halved
     for (dsack, halved) in [(true, false), (false, true)] {
         let p = reno().with(|p| p.receiver.dsack = dsack);
         let mut lost = false;

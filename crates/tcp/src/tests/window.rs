@@ -95,8 +95,8 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
     // the first window of 64240 bytes allows a first flight of 44 segments
     assert_eq!(arrived(100), 44 * MSS);
     let windows = advertised(&n);
-    // at 150 ms, each segment raises the window by 2896 bytes. The maximum is 65536 bytes, half of the memory of the
-    // receive buffer
+    // a segment raises the window by 2896 bytes, but not above half of the memory of the receive buffer, 65536 bytes.
+    // The first segment, at 150 ms, reaches this limit
     assert_eq!(windows.iter().filter(|w| w.0 == 150).map(|w| w.1).max(), Some(65_536));
     assert!(windows.iter().all(|w| w.0 != 150 || w.1 >= 64_256));
     // the segment that arrives first at 250 ms ends a round trip in which the application read 44 + 1 segments (65160
@@ -216,7 +216,8 @@ fn a_constant_window_does_not_stop_an_end_from_reading_a_tuned_one() {
 
 #[test]
 fn each_segment_is_acknowledged_while_the_window_grows() {
-    // The first window is 10 segments, and the RTT is 100 ms. The SYN leaves at 0 ms, data from 100 ms on, and its ACKs from 150 ms on.
+    // The congestion window is 10 segments at first, and the RTT is 100 ms. The SYN leaves at 0 ms, data from 100 ms on, and its
+    // ACKs from 150 ms on.
     // At 350 ms, 40 segments arrive. A receiver with a constant window acknowledges every second one
     let steps = |p: TcpParams| {
         let mut n = Net::new(&p, 50, pass);
@@ -238,8 +239,9 @@ fn each_segment_is_acknowledged_while_the_window_grows() {
 
 #[test]
 fn the_peers_window_is_not_a_limit_of_the_application() {
-    // The peer's window allows 50 segments per RTT of 100 ms, 724 kB/s. In its startup, BBR paces at 2.89 times this rate. As in Linux
-    // (tcp_rate_check_app_limited), samples count as application-limited only if less than a segment waits to be sent
+    // The peer's window allows 50 segments per RTT of 100 ms, 724 kB/s. In its startup, BBR paces at nearly 2.9 times this rate. It
+    // ends its startup only if samples do not count as application-limited. As in Linux (tcp_rate_check_app_limited), they count
+    // as such only if less than a segment waits to be sent
     let p = preset("bbr").with(|p| p.receiver.receive_window = ReceiveWindow::fixed(Bytes(50 * MSS)));
     let mut n = Net::new(&p, 50, pass);
     n.connect(5_000 * MSS, false);

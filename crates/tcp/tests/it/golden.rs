@@ -19,7 +19,8 @@ const HEAD: &str = "\
 #      at   ack sacked               cwnd ssthresh flight state     srtt sent
 ";
 
-/// Returns the numbers of the segments that occupy the bytes from `start` to `end`: `a-b`, or `a` for a single segment.
+/// Returns the numbers of the segments that hold the bytes from `start` up to but not including `end`: `a-b`, or `a` for a single
+/// segment.
 fn run(p: &TcpParams, start: u64, end: u64) -> String {
     let number = |byte: u64| (byte.max(1) - 1) / u64::from(p.wire.mss);
     let (first, last) = (number(start), number(end - 1));

@@ -1,4 +1,5 @@
-//! Tests that every congestion controller reports its state under the same names from the first segment to the last.
+//! Tests that every built-in congestion controller reports its state under the same names throughout a transfer, and that
+//! estimates match the path.
 
 use crate::pipe::{Fate, Pipe};
 use packet::{Item, Reading, Value};
@@ -22,7 +23,7 @@ fn read(end: &Endpoint, p: &TcpParams, now: Time) -> Vec<(String, String)> {
 }
 
 /// Returns the state of the sender every 100 ms during a transfer of 20 s. The path carries 6 Mbit/s with an RTT of 40 ms, and
-/// loses one packet in five hundred.
+/// loses one data packet in five hundred, at random.
 fn rows_of(p: &TcpParams) -> Vec<BTreeMap<String, String>> {
     let mut dice = Rng::named(3, "air");
     let fate = move |from: usize, s: &Segment| {

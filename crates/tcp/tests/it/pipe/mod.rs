@@ -1,4 +1,4 @@
-//! Two endpoints with a bottleneck and its queue between them.
+//! Two endpoints. Segments of end 0 pass a bottleneck with a queue; segments of end 1 are only delayed.
 
 use packet::{Ecn, Flags};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub(crate) struct Pipe<F> {
     segment_time: Duration,
     /// One-way delay without the transmission time.
     delay: Duration,
-    /// The bottleneck's queue limit, packets.
+    /// The bottleneck's queue limit, packets. The packet in transmission does not count.
     limit: usize,
     departures: std::collections::VecDeque<Time>,
     flying: BTreeMap<(Time, u64), (usize, Segment)>,
