@@ -12,7 +12,7 @@ impl<S: Sink> Network<S> {
     /// Checks the result of the run so far against the scenario's `[expect]` table.
     ///
     /// Errors: one problem for each value that does not meet an expectation, and for each expectation that matches no
-    /// value; a single problem if there are no expectations, or if the network has not run.
+    /// value; a single problem if there are no expectations, or if the network has not been built.
     pub fn check(&self) -> Result<(), Vec<Problem>> {
         let refused = |message: &str| Err(vec![Problem::new("expect", message)]);
         let Some(outcome) = self.outcome() else { return refused("the network has not run yet; run it first") };

@@ -50,8 +50,10 @@ impl Framing {
 
 /// A stack at a node: a state machine without I/O, driven in virtual time.
 ///
-/// After each call of [`Endpoint::handle`] or [`Endpoint::on_timeout`], and once at the start, the network calls
-/// [`Endpoint::poll_transmit`] until it returns `None`, and then [`Endpoint::next_timeout`].
+/// After each call of [`Endpoint::handle`] or [`Endpoint::on_timeout`], the network calls [`Endpoint::poll_transmit`] until
+/// it returns `None`, and then [`Endpoint::next_timeout`]. It also does this at the start, and at a time that
+/// [`Endpoint::next_timeout`] returned earlier. In these two cases, it first calls [`Endpoint::next_timeout`], and, if the
+/// timeout is due, [`Endpoint::on_timeout`].
 pub trait Endpoint {
     /// Receives a datagram that arrives now.
     fn handle(&mut self, now: Time, datagram: Datagram);

@@ -94,7 +94,8 @@ impl Moment {
 
 /// Calls foreign code.   Errors: the code panics, or unwinds with a [`Fault`].
 pub(crate) fn call<T>(method: &'static str, code: impl FnOnce() -> T) -> Result<T, Misbehaviour> {
-    // a panic may leave the endpoint in a broken state, but the endpoint is not called again
+    // a panic may leave the endpoint in a broken state, but the endpoint is not called again (unless the panic was in
+    // `fork`, which cannot change the endpoint)
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
         let action = match payload.downcast::<Fault>() {
             Ok(fault) => fault.0,

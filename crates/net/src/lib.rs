@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A stack is sans-I/O: it implements [`Endpoint`], and reads no clock and no socket. Queues read the real size and the ECN
-//! field of the stack's datagrams. The receiver gets the bytes as sent, and the CE mark if a queue set one. Two runs of
-//! a deterministic stack give the same results, byte for byte.
+//! field of the stack's datagrams. The receiver gets the bytes as sent (only the ECN field of a whole IP packet may have
+//! changed), and the CE mark if a queue set one. Two runs of a deterministic stack give the same results, byte for byte.
 //!
 //! A stack that misbehaves ends the run with a [`Failure`], which names the endpoint and the time. The results up to this time
 //! are kept.

@@ -23,7 +23,7 @@ type MakeSink<S> = Box<dyn FnOnce(&Scenario) -> Result<S, Problem> + Send>;
 
 /// A scenario's network, with endpoints at its nodes.
 ///
-/// The network is built when it first runs, so endpoints must be added before the first run.
+/// The network is built when it first runs or is forked, or by [`Network::build`]. Endpoints must be added before.
 pub struct Network<S: Sink = ()> {
     scenario: Scenario,
     nodes: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Network<S: Sink = ()> {
     sink: Option<MakeSink<S>>,
     steps: Steps<S>,
     world: Option<World<S>>,
-    /// Time up to which all events have been processed.
+    /// The latest time up to which the caller has run the network.
     reached: Time,
     failure: Option<Failure>,
     /// The reason why the network cannot be built.
@@ -194,7 +194,8 @@ impl<S: Sink> Network<S> {
         self.world.as_ref().map_or(Time::ZERO, World::now)
     }
 
-    /// Builds the network, unless it is built already.   Errors: the first problem of the scenario, or of the sink.
+    /// Builds the network, unless it is built already.   Errors: the first problem of the endpoints, the scenario or the
+    /// sink.
     pub fn build(&mut self) -> Result<(), Problem> {
         if let Some(problem) = &self.refused {
             return Err(problem.clone());
@@ -273,7 +274,8 @@ impl<S: Sink> Network<S> {
 }
 
 impl<S: Sink + Clone> Network<S> {
-    /// Returns a second network in the same state, which shares nothing with this one. Builds the network, if it has not run yet.
+    /// Returns a second network in the same state, which shares nothing with this one. Builds the network, if it is not
+    /// built yet.
     ///
     /// Errors: those of [`Network::build`]; an endpoint does not implement [`Endpoint::fork`], or panics in `fork`.
     pub fn fork(&mut self) -> Result<Self, Problem> {

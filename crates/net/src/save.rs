@@ -21,7 +21,7 @@ impl<S: Sink> Network<S> {
     /// Writes the result of the run so far into a folder that `bloatlab check`, `plot`, `diff` and `report` can read. Creates
     /// the folder if it does not exist.
     ///
-    /// Errors: a file cannot be written, or the network has not run.
+    /// Errors: a file cannot be written, or the network has not been built.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
         let outcome = self.outcome().ok_or_else(|| Error::other("the network has not run yet; run it first"))?;

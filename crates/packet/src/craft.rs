@@ -1,7 +1,7 @@
 //! Builds packets with real headers, for captures of a simulation and for tests of the live bench.
 //!
 //! ```text
-//! IPv4 (20 bytes) or IPv6 (40) | TCP (20 + options), UDP (8) or ICMP echo (8) | payload of zeros
+//! IPv4 (20 bytes) or IPv6 (40) | TCP (20 + options), UDP (8) or ICMP echo (8) | payload of zeros (`datagram`: given bytes)
 //! ```
 //!
 //! Lengths and checksums are valid. IPv4 headers have "don't fragment" set and an identification of 0 (RFC 6864 §4.1).

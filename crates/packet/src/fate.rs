@@ -4,12 +4,12 @@
 use crate::PacketMeta;
 use units::Time;
 
-/// The place in a queue where the packet was dropped or marked.
+/// The event at which a packet was dropped or marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Point {
-    /// On arrival.
+    /// The arrival of a packet: of this packet, or of another packet for which this packet made room.
     Enqueue,
-    /// At the head, on departure.
+    /// The departure of the packet from the head of the queue. Also used for packets that the link loses.
     Dequeue,
 }
 
@@ -65,9 +65,10 @@ reasons! {
 
     /// The reason why a packet was marked with CE.
     enum MarkReason {
-        /// A control law marked the packet instead of dropping it.
+        /// A control law marked the packet.
         "law" Law,
-        /// The sojourn time was above a step threshold (`ce_threshold`).
+        /// The delay or the backlog was above a step threshold (such as `ce_threshold`), or the ramp of a dual-queue
+        /// discipline selected a packet in L.
         "step" Step,
     }
 }

@@ -33,7 +33,7 @@ pub struct Header {
     /// The cumulative ACK number of a pure ACK; otherwise the sequence number of TCP or of an ICMP echo.
     pub seq: u32,
     /// Bytes after the header of TCP, UDP, UDP-Lite or ICMP; for other protocols and in fragments, bytes after the IP
-    /// header.
+    /// header and its extension headers.
     pub payload: usize,
 }
 
@@ -50,7 +50,8 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
 }
 
-/// Parses a packet that starts with its IP header. Returns `None` if the packet is truncated or not an IP packet.
+/// Parses a packet that starts with its IP header. Returns `None` if it is not an IP packet, or if its length differs from
+/// the length in its header.
 pub fn parse(packet: &[u8]) -> Option<Header> {
     match packet.first()? >> 4 {
         4 => parse_v4(packet),
@@ -100,8 +101,8 @@ fn parse_v6(p: &[u8]) -> Option<Header> {
     Some(transport_of(next, fragment, p.get(at..)?, address(8)?, address(24)?, p[0] << 4 | p[1] >> 4))
 }
 
-/// Returns the header of a packet. `t` holds the bytes after the IP headers. They begin with the transport header, unless
-/// the packet is a fragment.
+/// Returns the header of a packet. `t` holds the bytes after the IP headers. If `fragment` is false, they begin with the
+/// transport header.
 fn transport_of(protocol: u8, fragment: bool, t: &[u8], src: IpAddr, dst: IpAddr, tos: u8) -> Header {
     let protocol = if protocol == ICMPV6.0 { Protocol::ICMP } else { Protocol(protocol) };
     let mut h =
@@ -296,7 +297,7 @@ mod tests {
         assert_eq!((h.sport, h.dport), (5, 6));
     }
 
-    /// Splits a packet into two fragments. The first contains `first` of the bytes after the IP header.
+    /// Splits a packet into two fragments. The first contains the first `first` bytes after the IP header.
     fn fragments(p: &[u8], first: usize) -> [Vec<u8>; 2] {
         let header = if p[0] >> 4 == 6 { 40 } else { 20 };
         [(0, first, 1), (first, p.len() - header, 0)].map(|(from, to, more)| {

@@ -1,4 +1,4 @@
-//! Types shared by every crate: packets, flows, fates and the view of a link.
+//! Types shared by the crates that handle packets: packets, flows, fates, the view of a link, readings and measures.
 //!
 //! A packet takes 32 bytes and is `Copy`. It carries the fields that a queue may read. Fields that only end hosts read are stored
 //! in an arena of the host, at index [`PacketMeta::body`], unless they fit into `body` itself ([`Flags::INLINE`]).

@@ -74,8 +74,8 @@ pub enum ServiceFlow {
 /// the rates of the aggregate itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aggregate {
-    /// The Maximum Sustained Rate of L, then that of C, counted in Ethernet frames. A rate is `None` if the flow is
-    /// limited only by the rate of the aggregate.
+    /// The Maximum Sustained Rate of L, then that of C. Both count the bytes of Ethernet frames. A rate is `None` if the
+    /// flow is limited only by the rate of the aggregate.
     pub msr: [Option<BitRate>; 2],
     /// The Peak Traffic Rate of C; `None` if no such rate is set for C.
     pub peak_c: Option<BitRate>,

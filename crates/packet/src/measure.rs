@@ -1,5 +1,5 @@
-//! Declarations of measures. A measure is a number in a run's summary. It is declared once, beside the expression that computes
-//! it.
+//! Declarations of measures. A measure is an entry in a run's summary, such as a number or a distribution. It is declared once,
+//! beside the expression that computes it.
 //!
 //! `measures!` turns one list into declarations and a function. Documents, labels and comparisons are derived from the
 //! declarations; the function returns the values.

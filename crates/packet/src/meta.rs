@@ -40,7 +40,7 @@ impl Ecn {
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// A pure ACK: a TCP segment that has no payload and neither the SYN nor the FIN flag. The field
+    /// A pure ACK: a TCP segment that acknowledges, has no payload, and has none of the flags SYN, FIN and RST. The field
     /// [`PacketMeta::seq`] holds its cumulative ACK number.
     pub const PURE_ACK: Self = Self(1);
     /// SYN.
@@ -78,8 +78,8 @@ impl Flags {
     /// The socket counts this packet while it is in the queue or the device of its own host (TCP small queues). Not a bit on the
     /// wire.
     pub const LOCAL: Self = Self(16_384);
-    /// The segment changes the receive window. This flag does not exist on the wire, where every TCP header has a
-    /// window field.
+    /// The segment announces the receive window, because it may change during the connection. This flag does not exist on
+    /// the wire, where every TCP header has a window field.
     pub const WINDOW: Self = Self(32_768);
     /// The ECN bits of a TCP header.
     pub const ECN: Self = Self(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
@@ -246,8 +246,8 @@ impl PacketMeta {
         u64::from(self.flow.0) << 1 | u64::from(self.flags.has(Flags::REVERSE))
     }
 
-    /// Returns the size of a full segment on the wire if the packet holds several segments ([`Flags::GSO`]), otherwise
-    /// the size of the packet.   Unit: bytes.
+    /// Returns the size of a full segment on the wire if the packet holds several segments ([`Flags::GSO`]) and `flows`
+    /// has this size, otherwise the size of the packet.   Unit: bytes.
     #[inline]
     pub fn frame(&self, flows: &FlowTable) -> u16 {
         if self.flags.has(Flags::GSO) { self.frame_of_several(flows) } else { self.size }

@@ -5,7 +5,7 @@
 //! scenario --read--> parameters, without a factory     data, hashed and stored like other parameters
 //!                      | the program supplies a factory
 //!                      v
-//! world --build--> one object of the factory for each queue or connection
+//! world --build--> objects of the factory: a law for each queue, a controller for each end of a connection
 //! ```
 //!
 //! Source: none.

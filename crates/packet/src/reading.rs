@@ -191,7 +191,8 @@ impl<'a> Reading<'a> {
         self.bytes("backlog", backlog.bytes);
     }
 
-    /// Reports a number in any unit. A `value` of `None` reports that the quantity has no value at present.
+    /// Reports a number in any unit. If `value` is `None`, infinite or NaN, the quantity is reported to have no value at
+    /// present.
     pub fn value(&mut self, name: &str, unit: Unit, value: Option<f64>) {
         self.put(Item::Value(name, unit, Value::Number(value.filter(|v| v.is_finite()))));
     }

@@ -45,7 +45,7 @@ impl Decimal {
         if self.places == 0 { u64::try_from(self.digits).ok() } else { None }
     }
 
-    /// Returns the nearest float.
+    /// Returns the number as a float. It is the nearest float if `digits` is below 2^53.
     pub(crate) fn about(self) -> f64 {
         self.digits as f64 / 10u128.pow(self.places) as f64
     }

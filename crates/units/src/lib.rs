@@ -1,8 +1,8 @@
 //! Time, sizes, rates, random streams and portable mathematics.
 //!
-//! The lowest crate: it depends on no other crate of bloatlab. Quantities are integers (nanoseconds, bytes, bits per
-//! second), so that sums are exact and the same on every machine. They are written as in `tc` (`5mbit`, `50ms`,
-//! `417p`). Printing a value and parsing the text gives the same value.
+//! The lowest crate: it depends on no other crate of bloatlab. Times, sizes and rates are integers (nanoseconds, bytes,
+//! bits per second), so that sums are exact and the same on every machine. They are written as in `tc` (`5mbit`,
+//! `50ms`, `417p`). Printing a value and parsing the text gives the same value.
 //!
 //! Departs from `tc`: `KB` and `MB` are 1000 and 1000000 bytes (`KiB` and `MiB` are binary), and the lower-case `kbps` and
 //! `mbps` are refused, because `tc` reads them as bytes per second and other programs as bits.

@@ -1,7 +1,7 @@
 //! Elementary functions and distributions that give the same bits on every machine.
 //!
 //! Rust's `f64::ln` and similar functions call the platform's libm, whose last digit differs between systems. The crate `libm`,
-//! written in Rust, gives the same result everywhere. `sqrt`, the four operations and comparisons are exact by IEEE 754.
+//! written in Rust, gives the same result everywhere. IEEE 754 determines every bit of `sqrt` and of the four operations.
 
 use crate::Rng;
 pub use libm::{cbrt, exp, log as ln, log10, pow};

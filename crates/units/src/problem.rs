@@ -7,12 +7,14 @@ const SHOWN: usize = 80;
 /// Maximum number of characters in a message; a longer message is truncated.
 const LINE: usize = 1500;
 
-/// Shortens a user's text to 80 characters for a message, and escapes control characters.
+/// Prepares a user's text for a message: keeps at most 80 characters, with `...` after them if the text is longer, and escapes
+/// unprintable characters ([`is_unprintable`]).
 pub fn shown(text: &str) -> String {
     escaped(text, SHOWN)
 }
 
-/// Keeps at most `most` characters of `text`, and escapes characters that would move a terminal's cursor or reverse its text.
+/// Keeps at most `most` characters of `text`, and escapes unprintable characters. They could move a terminal's cursor, or reverse
+/// or hide text.
 fn escaped(text: &str, most: usize) -> String {
     let mut line = String::new();
     for (i, c) in text.chars().enumerate() {
@@ -29,7 +31,8 @@ fn escaped(text: &str, most: usize) -> String {
     line
 }
 
-/// Returns true for control characters, and for invisible characters that move or reverse the text around them.
+/// Returns true for control characters, and for invisible characters, such as those of zero width and those that reverse the
+/// text around them.
 pub fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

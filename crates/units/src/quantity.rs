@@ -47,7 +47,7 @@ fn says_bytes(unit: &str) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// A rate in bits per second on the wire. Text: `5mbit`, `200kbit`, `1Gbit/s`, `20Mbps`; a bare number is bit/s.
+/// A rate in bits per second. Text: `5mbit`, `200kbit`, `1Gbit/s`, `20Mbps`; a bare number is bit/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitRate(pub u64);
 
@@ -95,7 +95,7 @@ impl BitRate {
         if self.0 == 0 {
             return Duration::MAX;
         }
-        // below 2^30 bytes, which is more than any packet or token bucket holds, the product fits in 64 bits
+        // below 2^30 bytes, which is the usual case, the product fits in 64 bits
         if bytes < 1 << 30 {
             Duration((bytes * 8_000_000_000 + self.0 / 2) / self.0)
         } else {

@@ -15,8 +15,8 @@ pub struct Rng(Xoshiro256PlusPlus);
 impl Rng {
     /// Creates the stream of the component `name` under `seed`.
     ///
-    /// The seed passes through SplitMix64's finaliser, the FNV-1a hash (64 bits) of the name is added, and the sum
-    /// passes through the finaliser again. So neighbouring seeds give unrelated streams, and so do names that differ in
+    /// The seed passes through a step of SplitMix64, the FNV-1a hash (64 bits) of the name is added, and the sum passes
+    /// through a step of SplitMix64 again. So neighbouring seeds give unrelated streams, and so do names that differ in
     /// one letter.
     pub fn named(seed: u64, name: &str) -> Self {
         let mut h: u64 = 0xcbf2_9ce4_8422_2325;

@@ -112,7 +112,7 @@ operators! {
     Div::div, DivAssign::div_assign: |d: Duration, k: u64| { Self(d.0 / k) }
 }
 
-/// Maximum duration that a user may give. Above 2^63 ns (292 years), the sum of two durations could overflow.
+/// Maximum duration that a user may give. Above 2^63 ns (292 years), the sum of two durations may not fit in 64 bits.
 const LONGEST: u64 = 9_200_000_000_000_000_000;
 
 /// Units of a duration in printed text: suffix and length in nanoseconds, largest first.

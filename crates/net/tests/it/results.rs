@@ -14,7 +14,8 @@ fn the_bytes_arrive_as_they_were_sent() {
         assert_eq!((bytes.len(), &bytes[..8], bytes[8]), (1000, &number.to_be_bytes()[..], 0xab));
     }
     // The first datagram leaves at once: its 1028 bytes take 822.4 us at 10 Mbit/s, and propagation takes 10 ms. CUBIC's SYN, a
-    // packet of 74 bytes (59.2 us), is sent just before the datagram or just after it.
+    // packet of 60 bytes (48 us), is sent just before the datagram or just after it. The upper limit allows for 74 bytes
+    // (59.2 us).
     let first = log[0].0.0;
     assert!((10_822_400..=10_881_600).contains(&first), "{first}");
 }
@@ -117,7 +118,7 @@ fn a_result_during_the_warm_up_covers_the_time_so_far() {
 
 #[test]
 fn endpoints_do_not_change_the_rest_of_a_run_that_they_do_not_disturb() {
-    // both endpoints only receive, so CUBIC's row equals the row of a run without endpoints
+    // both endpoints only receive, so CUBIC's goodput equals that of a run without endpoints
     let mut alone = Network::from_toml(&scenario("\"droptail\"")).unwrap();
     alone.run().unwrap();
     let mut beside = Network::from_toml(&scenario("\"droptail\"")).unwrap();
