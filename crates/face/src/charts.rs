@@ -1,7 +1,7 @@
 //! The charts of a result: series reduced to as many bins as a screen can show, and distributions as curves.
 //!
-//! All data comes from the result's tables. Merging bins keeps sums and maxima exact. Units: ms, Mbit/s, s. A mean over
-//! no values is null.
+//! All data comes from the result's tables, except the delays in the two queues of a dual-queue discipline. Merging bins
+//! keeps sums and maxima exact. Units: ms, Mbit/s, s. A mean or a maximum over no values is null.
 
 use crate::calls::calls;
 use crate::tables::{counts, numbers, runs, table, texts};
@@ -11,8 +11,8 @@ use sim::{Outcome, QueueDelays, Table};
 use std::collections::BTreeMap;
 use units::Duration;
 
-/// Maximum number of flows of one application that are drawn as separate curves. An application with more flows gets
-/// one curve, the sum of its flows.
+/// Maximum number of flows of one application in one direction that are drawn as separate curves. If there are more, one
+/// curve shows their sum.
 const MOST_FLOWS: usize = 8;
 
 /// Returns the charts of a result, with at most `points` bins.

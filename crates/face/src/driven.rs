@@ -31,7 +31,8 @@ impl Driven {
         Ok(Self { scenario, links, world, now: Time::ZERO, over: false })
     }
 
-    /// Returns the time that the run has reached: all earlier events have happened, but no event at this time or later.
+    /// Returns the time that the run has reached: all earlier events have happened, and no later ones. An event at exactly this
+    /// time has happened only if `observe` stopped the run.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -177,7 +178,7 @@ impl Driven {
         Ok(self.world.sent(self.flow_of(app, flow)?, flow, reverse))
     }
 
-    /// Returns the number of an application that has this flow.
+    /// Returns the number of the application `app`.   Errors: those of [`Driven::flows`]; the application has no such flow.
     fn flow_of(&self, app: &str, flow: usize) -> Result<usize, Problem> {
         let flows = self.flows(app)?;
         if flow >= flows {

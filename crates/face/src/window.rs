@@ -1,8 +1,9 @@
 //! Runs a scenario from its start, and returns the packets of a time window as a binary table.
 //!
 //! ```text
-//! length of the head (4 bytes, little-endian), head (JSON, padded with spaces to 8 bytes), columns one after the other
-//! head.columns = [[name, type, first byte after the head, number of values], ...]     type: f64, u32, u16 or u8, little-endian
+//! length of the head (4 bytes, little-endian), head (JSON, padded with spaces), columns; each begins at a multiple of 8 bytes
+//! head.columns = [[name, type, offset of the first byte from the end of the head, number of values], ...]
+//! type: f64, u32, u16 or u8, little-endian
 //! ```
 //!
 //! Times are nanoseconds since the start of the run; infinity means never. A leg is the passage of a packet over one link. The
@@ -23,8 +24,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Builds a run that records the packets between the times `from` and `until`, in nanoseconds. If there are more
-    /// than `most` packets, the window ends early.
+    /// Builds a run that records the packets sent from the time `from` to the time `until`, in nanoseconds. If there are
+    /// more than `most` packets, the window ends early.
     ///
     /// Errors: the scenario exceeds a limit.
     pub fn new(scenario: Scenario, from: u64, until: u64, most: usize) -> Result<Self, Problem> {
@@ -35,7 +36,7 @@ impl Window {
     /// Builds a run that searches for a landmark after the time `after`, in nanoseconds: the first drop or mark at
     /// `link`, or the first timeout of any sender.
     ///
-    /// Errors: the landmark or the link is unknown; the scenario exceeds a limit.
+    /// Errors: the landmark or the link is unknown (a link must be given even for a timeout); the scenario exceeds a limit.
     pub fn find(scenario: Scenario, landmark: &str, link: &str, after: u64) -> Result<Self, Problem> {
         let names = scenario.directed_links();
         let place = names.iter().position(|(name, _)| name == link);
@@ -58,8 +59,8 @@ impl Window {
         Ok(Self { scenario, world, ended: false })
     }
 
-    /// Runs one slice. Returns the fraction of the run that is done, which is 1 once the window is recorded or the landmark is
-    /// found.
+    /// Runs one slice. Returns the fraction of the time up to the end of the window that is done, which is 1 once the window is
+    /// recorded, the landmark is found or the run has ended. A search has no window, so its fraction stays near 0 until then.
     pub fn go_on(&mut self) -> f64 {
         let mut done = 0.0;
         let ended = self.world.run_observed(|world| {

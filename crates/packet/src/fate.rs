@@ -9,7 +9,7 @@ use units::Time;
 pub enum Point {
     /// The arrival of a packet: of this packet, or of another packet for which this packet made room.
     Enqueue,
-    /// The departure of the packet from the head of the queue. Also used for packets that the link loses.
+    /// The departure of the packet from the head of the queue. Also used for packets that are lost after this departure.
     Dequeue,
 }
 

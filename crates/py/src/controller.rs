@@ -1,6 +1,5 @@
 //! Congestion controllers written in Python. Each controller is an object of a user's class, whose methods the sender
-//! calls (`object.rs`). After an error in any Python object of the run, all these controllers leave their windows
-//! unchanged.
+//! calls (`object.rs`). After an error in any Python object of the run, no method of a controller is called any more.
 
 use crate::error::{Mistake, locked, shown, shown_or_missing};
 use crate::object::{Class, Object};
@@ -120,7 +119,8 @@ sample_properties! {
     ce_bytes: u64 = |s| s.ce_bytes;
     /// Round-trip time measured by this ACK, microseconds; None if the ACK yields no measurement.
     rtt_us: Option<u32> = |s| s.rtt_us;
-    /// One-way delay plus the offset between the two clocks, microseconds modulo 2^32.
+    /// One-way delay plus the offset between the two clocks, microseconds modulo 2^32. None unless the class lists
+    /// `one_way` in its needs.
     one_way_us: Option<u32> = |s| s.one_way_us;
     /// Smoothed round-trip time, ns.
     srtt_ns: u64 = |s| s.srtt.0;
@@ -358,7 +358,7 @@ impl ControllerFactory for PythonControllers {
     }
 }
 
-/// The columns that every sender has in a trace, with any controller (sim/src/trace.rs, tcp/src/endpoint.rs).
+/// The columns that a trace of senders can have with any controller (sim/src/trace.rs, tcp/src/endpoint.rs).
 const COLUMNS: [&str; 18] = [
     "t_s",
     "app",
@@ -509,8 +509,8 @@ impl PythonController {
     }
 
     /// Converts `answer`, the return value of `method`, to the sender's [`Drive`]. If `answer` is a plain number,
-    /// `number` says which variable it sets. `checked` is false if the sender ignores the output; an invalid value is
-    /// then no error, and the pacing stays as it is.
+    /// `number` says which variable it sets. `checked` is false if the sender ignores the output; a value out of range is
+    /// then no error (but a value of a wrong type is), and the pacing stays as it is.
     fn drive(
         &mut self,
         method: Method,

@@ -28,7 +28,7 @@ pub(crate) struct LawPacket {
     ect: bool,
     /// Differentiated services code point, 0 to 63.
     dscp: u8,
-    /// True for a TCP segment without payload.
+    /// True for a pure ACK: a TCP segment without payload, SYN and FIN.
     pure_ack: bool,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn insert(scenario: &mut Scenario, find: &impl Fn(&str) -> Option<Cla
     Ok(any)
 }
 
-/// The columns that every link and queue has in a trace, with any law (sim/src/trace.rs, port/src/port.rs).
+/// The columns that a trace of links and queues can have with any law (sim/src/trace.rs, port/src/port.rs).
 const COLUMNS: [&str; 13] = [
     "t_s",
     "link",

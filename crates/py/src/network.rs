@@ -38,7 +38,7 @@ pub(crate) struct Datagram {
     sender: (String, u16),
     /// ECN field on arrival: 0 means not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
     ecn: u8,
-    /// The bytes, as they were sent.
+    /// The bytes, as they were sent. If they are a whole IP packet, its ECN field equals `ecn`.
     data: Py<PyBytes>,
 }
 
@@ -237,7 +237,7 @@ impl NetworkRun {
         self.over.is_some()
     }
 
-    /// The scenario as canonical JSON. Once the network has run, the scenario contains an application for each
+    /// The scenario as canonical JSON. Once the network has been built, the scenario contains an application for each
     /// endpoint.
     #[getter]
     fn scenario(&mut self) -> PyResult<String> {
@@ -328,7 +328,7 @@ impl NetworkRun {
         })
     }
 
-    /// Handles all events before `time_ns`.
+    /// Handles all events before `time_ns`, but at most those before the end of the scenario.
     fn run_until(&mut self, py: Python<'_>, time_ns: u64) -> PyResult<()> {
         if let Some(failure) = self.over.as_ref().and_then(|over| over.failure.as_ref()) {
             return Err(self.failure(py, failure));

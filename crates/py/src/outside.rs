@@ -17,7 +17,8 @@ pub(crate) struct Outside {
 
 impl Outside {
     /// Inserts the Python code that `scenario` names. `factories` maps the key of each table that names a class ("link.up",
-    /// "tcp.mine") to a callable that returns a new object.   Errors: a callable is missing.
+    /// "tcp.mine") to a callable that returns a new object.   Errors: the callable of a law is missing; a controller's
+    /// class names an unknown feature of the stack.
     pub(crate) fn insert(scenario: &mut Scenario, factories: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let error = FirstError::default();
         let find = |key: &str| {

@@ -12,7 +12,7 @@ pub(crate) enum Number {
 }
 
 /// Parses a number with a unit. Returns its kind and its value (ns, bit/s, bytes, packets, or a fraction), or `None` if the text
-/// is not valid.
+/// is not valid or has no unit.
 #[pyfunction]
 pub(crate) fn quantity(text: &str) -> Option<(&'static str, Number)> {
     Some(match Amount::read(text)? {

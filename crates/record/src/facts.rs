@@ -55,15 +55,15 @@ pub enum Record {
     },
     /// A packet was dropped.
     Dropped {
-        /// The link that dropped the packet.
+        /// The link that dropped the packet; number 65535 if the end host dropped it ([`DropReason::FlowGone`]).
         link: LinkId,
         /// The packet.
         packet: PacketId,
         /// The reason.
         reason: DropReason,
-        /// Where the decision was made: on arrival, or at the head of the queue.
+        /// When the decision was made: on an arrival, or on the packet's departure or later.
         point: Point,
-        /// Time since the packet's arrival at the queue.
+        /// Time since the packet's arrival at the queue; zero if the end host dropped it.
         sojourn: Duration,
     },
     /// A packet was marked with CE.
@@ -74,7 +74,7 @@ pub enum Record {
         packet: PacketId,
         /// The reason.
         reason: MarkReason,
-        /// Where the decision was made: on arrival, or at the head of the queue.
+        /// When the decision was made: on arrival, or on departure from the head of the queue.
         point: Point,
     },
     /// A packet with payload reached its end host.
@@ -202,7 +202,7 @@ pub enum Subject {
 pub struct FlowOwner {
     /// Number of the application, counted in name order.
     pub app: u16,
-    /// Number of the flow within the application. All connections of a user count as one flow.
+    /// Number of the flow within the application. All connections of one of the application's users count as one flow.
     pub flow: u32,
     /// Number of the connection within the application, from 1.
     pub connection: u32,

@@ -15,7 +15,8 @@ pub trait Sink {
     fn packets(&self) -> bool {
         false
     }
-    /// Receives a packet at an end of a link. Called only if [`Sink::packets`] is true.
+    /// Receives a packet at an end of a link. Called only if [`Sink::packets`] is true for this sink, or for the pair of sinks to
+    /// which it belongs.
     fn packet(&mut self, _now: Time, _captured: &CapturedPacket<'_>) {}
 
     /// Returns true if the sink reads the state of links and senders with the methods below. The answer never changes.

@@ -54,7 +54,7 @@ impl Data {
             Self::Word(v, _) => v.truncate(rows),
         }
     }
-    /// Returns an empty column of this type.
+    /// Returns an empty column of this type. A column of words keeps its list of words.
     fn emptied(&self) -> Self {
         match self {
             Self::F64(_) => Self::F64(Vec::new()),
@@ -68,7 +68,7 @@ impl Data {
 /// A named column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// The column's name, which ends in its unit.
+    /// The column's name, which ends in its unit if it has one.
     pub name: String,
     /// The column's values.
     pub data: Data,

@@ -1,9 +1,11 @@
-//! The simulator for a web page: text is exchanged through linear memory, one run at a time.
+//! The simulator for a web page: text is exchanged through linear memory. At most one run, and one recording or search, is in
+//! progress.
 //!
 //! The caller allocates input with [`bl_input`], writes UTF-8 text there, calls a function whose arguments are numbers, and
-//! reads [`bl_output_length`] bytes of answer at [`bl_output`]. Answers are JSON objects; below, their keys are listed like
-//! this: `{"tree", "resolved"}`. Invalid input is answered with `{"problems": [{"path": "link.up.rate", "message": "..."}]}`.
-//! After a panic, the output is the panic's message, and the module must not be used again.
+//! reads [`bl_output_length`] bytes of answer at [`bl_output`]. Unless stated otherwise, answers are JSON objects; below, their
+//! keys are listed like this: `{"tree", "resolved"}`. Invalid input is answered with
+//! `{"problems": [{"path": "link.up.rate", "message": "..."}]}`. After a panic, the output is the panic's message, and the
+//! module must not be used again.
 //!
 //! No bindings are generated, because there are few functions, and all arguments and results are numbers.
 
@@ -49,8 +51,8 @@ pub extern "C" fn bl_output_length() -> usize {
 }
 
 /// Describes this build. Answer: `{"version", "schema", "catalogue"}`, with the JSON Schema of a scenario and the
-/// catalogue of disciplines, links, applications and TCP stacks. This function must be called first: from then on, a
-/// panic leaves its message as the output.
+/// catalogue of disciplines, links, applications, TCP stacks and grading scales. This function must be called first:
+/// from then on, a panic leaves its message as the output.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_describe() {
     std::panic::set_hook(Box::new(|info| answer(info.to_string())));
@@ -130,7 +132,7 @@ pub extern "C" fn bl_finish(points: usize) {
     });
 }
 
-/// Begins a run that records the packets between `from` and `until`, in nanoseconds. The input is the scenario as JSON. If
+/// Begins a run that records the packets sent from `from` to `until`, in nanoseconds. The input is the scenario as JSON. If
 /// there are more than `most` packets, the window ends early. Answer: `{}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window(from: f64, until: f64, most: usize) {
@@ -140,7 +142,7 @@ pub extern "C" fn bl_window(from: f64, until: f64, most: usize) {
 
 /// Begins a run that searches for the first landmark after `after` nanoseconds. The input is JSON:
 /// `{"scenario", "landmark", "link"}`. The `landmark` is "drop" or "mark", for the first drop or mark at `link`, or
-/// "timeout", for the first timeout of any sender. Answer: `{}`.
+/// "timeout", for the first timeout of any sender; even then, `link` must name a link. Answer: `{}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_find(after: f64) {
     let text = input();
@@ -151,7 +153,7 @@ pub extern "C" fn bl_find(after: f64) {
 }
 
 /// Runs one slice of the recording or search in progress, and returns the fraction that is done: 1 at the end, -1 if
-/// neither a recording nor a search is in progress.
+/// neither a recording nor a search is in progress. During a search, the fraction stays near 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window_go_on() -> f64 {
     WINDOW.with_borrow_mut(|window| window.as_mut().map_or(-1.0, Window::go_on))

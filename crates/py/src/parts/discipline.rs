@@ -80,7 +80,7 @@ pub(crate) struct Fate {
     flow: u32,
     /// The reason: `tail_full`, `early_head` and others for a drop, `law` or `step` for a mark.
     reason: &'static str,
-    /// The end of the queue at which the decision was made: `"enqueue"` or `"dequeue"`.
+    /// The event at which the decision was made: `"enqueue"` (an arrival) or `"dequeue"` (a departure).
     point: &'static str,
 }
 

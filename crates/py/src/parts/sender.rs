@@ -46,9 +46,9 @@ impl Io for Outbox<'_> {
 /// A single TCP sender, with the same code as in simulations. It is already connected, and the caller passes it ACKs.
 ///
 /// `stack` is the JSON of a scenario's TCP table (`{"preset": "linux-6", "initial_window": {"segments": 10}}`).
-/// `rtt` is the round-trip time of the handshake ("100ms"). Without it there is no estimate before the first ACK, and RACK's
-/// reordering window is 0. Later round trips are measured from the times of sending, with Karn's rule, so ACKs need no time
-/// stamps. Times are in nanoseconds and must not decrease.
+/// `rtt` is the round-trip time of the handshake ("100ms"). Without it, there is no estimate before the first RTT sample, and
+/// until then RACK's reordering window is 0. Later round trips are measured from the times of sending, with Karn's rule, so
+/// ACKs need no time stamps. Times are in nanoseconds and must not decrease.
 #[pyclass(module = "bloatlab._core")]
 pub(crate) struct TcpSender {
     stack: TcpParams,
