@@ -162,7 +162,8 @@ impl Driven {
         Ok(self.world.active(self.flow_of(app, flow)?, flow))
     }
 
-    /// Returns the state of a flow's sender, on the flow's latest open connection.
+    /// Returns the state of a flow's sender, on the flow's latest open connection: the server's sender if only the server
+    /// has written data, otherwise the client's.
     ///
     /// Errors: those of [`Driven::flows`]; the application has no such flow; the flow has no open connection.
     pub fn sender(&self, app: &str, flow: usize) -> Result<TcpState, Problem> {
@@ -188,8 +189,9 @@ impl Driven {
         self.app_number(app)
     }
 
-    /// Sets `key` of a flow's sender: "cwnd" or "ssthresh" in bytes, or "pacing_rate" in bit/s of payload. The value
-    /// `None` makes "ssthresh" infinite, turns pacing off for "pacing_rate", and is not valid for "cwnd".
+    /// Sets `key` of the sender that [`Driven::sender`] returns: "cwnd" or "ssthresh" in bytes, or "pacing_rate" in bit/s
+    /// of payload. The value `None` makes "ssthresh" infinite, turns pacing off for "pacing_rate", and is not valid for
+    /// "cwnd".
     ///
     /// Errors: those of [`Driven::sender`]; the run has ended; the key is unknown; the value is out of range; the
     /// sender sets its own pacing rate.

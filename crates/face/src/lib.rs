@@ -1,9 +1,9 @@
-//! The code shared by all of the program's interfaces. The crate `py` is the interface for Python, `web` the one for a web page.
+//! The code shared by two interfaces of the program: the crate `py` for Python, and the crate `web` for a web page.
 //!
 //! | part | what it does |
 //! |---|---|
 //! | [`resolve`], [`scenario()`] | reads a scenario from text; every problem names its path |
-//! | [`Run`] | runs a world in slices; its summary as JSON has the same bytes in all interfaces |
+//! | [`Run`] | runs a world in slices; its summary as JSON has the same bytes in both interfaces |
 //! | [`Driven`] | a run that its caller drives step by step and can fork |
 //! | [`Window`] | records the packets in a time window of a run, as a binary table |
 //! | [`catalogue()`] | lists the available choices, with all parameters |

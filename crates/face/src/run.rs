@@ -26,7 +26,8 @@ pub fn measure(scenario: &Scenario, progress: &mut dyn FnMut(f64) -> bool) -> Re
     Ok((ended, world.outcome(scenario)))
 }
 
-/// Writes the summary as JSON. All interfaces call this function, so equal summaries have equal bytes in all of them.
+/// Writes the summary as JSON. The interfaces for Python and for a web page call this function, so equal summaries have equal
+/// bytes in both.
 pub fn summary(outcome: &Outcome) -> String {
     outcome.summary.to_string()
 }

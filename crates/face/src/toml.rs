@@ -7,10 +7,11 @@ use units::{Problem, shown};
 
 /// Writes a tree of tables and values as TOML.
 ///
-/// Plain values come first, then a section for each link, application and stack. A table inside a section is written on
-/// one line. If the table has a single key, and this key holds another table, the key is the name of a choice and is
-/// written before the equals sign: `queue.codel = { ... }`. Keys with the value null are omitted, because TOML has no
-/// null. If a scenario's tree may have such keys, write the tree that [`sparse`] returns for the scenario instead.
+/// Plain values come first, then a section for each link, application and stack, and for each other table of the root. A
+/// table inside a section is written on one line. If the table has a single key, and this key holds another table, the
+/// key is the name of a choice and is written before the equals sign: `queue.codel = { ... }`. Keys with the value null
+/// are omitted, because TOML has no null. If a scenario's tree may have such keys, write the tree that [`sparse`]
+/// returns for the scenario instead.
 ///
 /// Errors: a value that TOML cannot represent, such as an integer of more than 63 bits; a root that is not a table.
 pub fn text(tree: &Value) -> Result<String, Problem> {

@@ -35,9 +35,11 @@ impl Backlog {
 /// Current state of the link behind a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkView {
-    /// Sustained rate: the MSR of a service flow, or the rate of a plain link.
+    /// Sustained rate: that of a shaper or service flow (MSR), otherwise the rate of the link. For a link with delivery
+    /// opportunities, the mean rate.
     pub rate: BitRate,
-    /// Rate while tokens last (peak traffic rate). On a plain link it equals `rate`.
+    /// Rate while tokens last: the peak traffic rate or, if none is set, the rate of the wire. On a plain link it equals
+    /// `rate`.
     pub peak_rate: BitRate,
     /// Bytes that may leave at the peak rate; 0 on a plain link.
     pub tokens: Bytes,
@@ -131,7 +133,7 @@ impl Backlog {
 pub struct OpportunityCounts {
     /// Opportunities so far.
     pub count: u64,
-    /// Opportunities in which at least one packet was sent.
+    /// Opportunities in which at least a part of a packet was sent.
     pub used: u64,
     /// Bytes that all opportunities could have sent.
     pub bytes: u64,
@@ -143,7 +145,7 @@ pub struct OpportunityCounts {
     pub long_gaps: u64,
     /// Length so far of the gap that has not ended yet.
     pub current_gap: Duration,
-    /// Packets that waited in the queue during a long gap and were dropped, either during the gap or later.
+    /// Packets that were dropped during a long gap, or dropped later after they had waited in the queue during a long gap.
     pub gap_drops: u64,
 }
 

@@ -139,9 +139,11 @@ sample_properties! {
     cwnd_limited: bool = |s| s.cwnd_limited;
     /// True if the window stopped the sender at some time in the current round trip.
     window_filled: bool = |s| s.window_filled;
-    /// State of the sender: "open", "cwr", "recovery" or "loss".
+    /// State of the sender: "open", "cwr", "recovery" or "loss". It is the state before this ACK; if the class lists
+    /// `repair` in its needs, the state after the sender has responded to losses.
     state: &'static str = |s| s.state.word();
-    /// Delivery rate, if this ACK yields a sample.
+    /// Delivery rate, if this ACK yields a sample. This property, `total_delivered` and `held_back_ns` are set only if
+    /// the class lists `rates` in its needs.
     rate: Option<ControllerRate> = |s| s.rate.map(ControllerRate);
     /// Bytes delivered since the connection began.
     total_delivered: u64 = |s| s.total_delivered;
@@ -160,7 +162,7 @@ impl ControllerRate {
     fn bytes(&self) -> u64 {
         self.0.bytes
     }
-    /// The interval over which `bytes` were delivered, ns.
+    /// The time over which `bytes` were sent, or the time over which they were acknowledged, whichever is longer, ns.
     #[getter]
     fn interval_ns(&self) -> u64 {
         self.0.interval.0
@@ -186,7 +188,7 @@ impl ControllerRate {
     fn compressed(&self) -> bool {
         self.0.compressed
     }
-    /// Bytes in flight when the newest acknowledged segment was sent.
+    /// Bytes in flight when the newest acknowledged segment was sent, including this segment.
     #[getter]
     fn tx_in_flight(&self) -> u64 {
         self.0.tx_in_flight

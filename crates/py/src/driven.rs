@@ -137,7 +137,8 @@ impl DrivenRun {
         self.run.active(app, flow).map_err(wrong)
     }
 
-    /// Returns the state of a flow's sender as a dict.
+    /// Returns the state of a flow's sender as a dict. On the flow's latest open connection, this is the server's sender if
+    /// only the server has written data, otherwise the client's.
     fn sender<'py>(&self, py: Python<'py>, app: &str, flow: usize) -> PyResult<Bound<'py, PyDict>> {
         let state = self.run.sender(app, flow).map_err(wrong)?;
         let probe = state.probe;

@@ -118,8 +118,8 @@ pub extern "C" fn bl_go_on() -> f64 {
     RUN.with_borrow_mut(|run| run.as_mut().map_or(-1.0, Run::go_on))
 }
 
-/// Ends the run. Answer: `{"summary", "charts"}`, where each chart has at most `points` bins. The text of the summary
-/// is byte for byte the same as from all other interfaces, such as the Python package.
+/// Ends the run. Answer: `{"summary", "charts"}`, where each series has at most `points` bins. The text of the summary
+/// is byte for byte the same as from the Python package.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_finish(points: usize) {
     answer(match RUN.take() {

@@ -11,7 +11,7 @@ struct Losses {
     delay: u64,
     /// Extra delay of the first SYN, ms.
     first_late: u64,
-    /// The SYNs that are lost, as indices.
+    /// Indices of the SYNs that are lost, counted from 0.
     syns: std::ops::Range<usize>,
     /// Number of SYN-ACKs that are lost, from the first on.
     answers: usize,
