@@ -25,7 +25,7 @@ pub struct Window {
 
 impl Window {
     /// Builds a run that records the packets sent from the time `from` to the time `until`, in nanoseconds. If there are
-    /// more than `most` packets, the window ends early.
+    /// more than `most` packets, or if their tables exceed 32 MiB, the window ends early.
     ///
     /// Errors: the scenario exceeds a limit.
     pub fn new(scenario: Scenario, from: u64, until: u64, most: usize) -> Result<Self, Problem> {

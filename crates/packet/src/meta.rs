@@ -70,7 +70,8 @@ impl Flags {
     /// A datagram whose bytes are in the host's arena, at index `body`. The flag has the same bit as
     /// [`Flags::SACK_WHOLE`], which only ACKs use. Not a bit on the wire.
     pub const BYTES: Self = Self(2048);
-    /// Push: the last segment of a burst of several segments, or of the data that the application has written.   Source: RFC 9293 §3.9.1.2; Linux.
+    /// Push: the last segment of a burst of several segments, or of the data that the application has written.
+    /// Source: RFC 9293 §3.9.1.2; Linux.
     pub const PSH: Self = Self(4096);
     /// The packet holds several segments, and may be split by a device (TSO) or a queue. Its size includes the headers of every
     /// segment. Source: Linux's SKB_GSO_TCPV4.

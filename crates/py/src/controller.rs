@@ -231,7 +231,7 @@ pub(crate) struct PythonDrive {
     /// Largest payload of a new segment, bytes.
     max_payload: Option<u16>,
     /// True if the sender itself reduces the window after congestion and idle periods; false if only the controller
-    /// sets the window.
+    /// sets the window. After a timeout, the sender reduces the window in both cases.
     reduction: Option<bool>,
     /// True while the controller deliberately keeps the window small. Delivery rates do not show the bandwidth then.
     probing_delay: bool,

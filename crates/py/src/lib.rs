@@ -1,8 +1,8 @@
 //! The PyO3 module `bloatlab._core`. No other crate depends on Python.
 //!
-//! Scenarios are passed in as JSON. Results are a JSON summary and numpy columns, which are copied once. A run releases
-//! the GIL, unless it has code in Python. `progress` is called with the GIL; an exception in `progress`, including
-//! Ctrl-C, stops the run.
+//! Scenarios are passed in as JSON (`resolve` also reads TOML). Results are a JSON summary and the columns of tables, as
+//! numpy arrays, which are copied once, or lists. A run releases the GIL, unless it has code in Python. `progress` is
+//! called with the GIL; an exception in `progress`, including Ctrl-C, stops the run.
 
 mod collisions;
 mod controller;

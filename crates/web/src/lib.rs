@@ -133,7 +133,7 @@ pub extern "C" fn bl_finish(points: usize) {
 }
 
 /// Begins a run that records the packets sent from `from` to `until`, in nanoseconds. The input is the scenario as JSON. If
-/// there are more than `most` packets, the window ends early. Answer: `{}`.
+/// there are more than `most` packets, or if their tables exceed 32 MiB, the window ends early. Answer: `{}`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bl_window(from: f64, until: f64, most: usize) {
     let scenario = face::scenario(&input());
