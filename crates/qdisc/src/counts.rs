@@ -5,7 +5,8 @@ use packet::ClassCount;
 /// A class's name and packet counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassProbe<'a> {
-    /// Name of the class: of a class in the parameters, of a tin of CAKE, or of one of two coupled queues.
+    /// Name of a class in the parameters, of a tin of CAKE, or of one of two coupled queues; `docsis_lld` also has the
+    /// class `sanctioned`.
     pub name: &'a str,
     /// Counts of the class's offered, delivered and dropped packets.
     pub counts: ClassCount,

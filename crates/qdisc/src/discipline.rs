@@ -12,7 +12,7 @@ pub struct Context<'a> {
     pub rng: &'a mut Rng,
     /// The link behind the queue.
     pub link: &'a LinkView,
-    /// 5-tuples, for classifiers.
+    /// 5-tuples of the flows, and the frame sizes of flows with segmentation offload.
     pub flows: &'a FlowTable,
     /// Receives the drops and marks that the discipline decides.
     pub fate: &'a mut dyn FateSink,
@@ -21,10 +21,10 @@ pub struct Context<'a> {
 /// A queue that decides which packets to accept, mark and drop.
 ///
 /// Contract with the host, which is the code that calls the discipline: while the host must hold packets back, it does
-/// not call `dequeue`. If `dequeue` returns `None` although packets are queued, the host calls `wake` at `next_wake`;
-/// if the link is idle then, the host calls `dequeue` once. Every packet passed to `enqueue` is either returned by
-/// `dequeue` or reported to `cx.fate` as dropped, exactly once. `packet.stamp` is the time of arrival, set by
-/// [`Queue`](crate::Queue) before it calls `enqueue`. The reasons
+/// not call `dequeue`. The host calls `wake` at `next_wake` and then, if the link is idle, `dequeue`. So a discipline
+/// whose `dequeue` returns `None` although packets are queued must set `next_wake`. Every packet passed to `enqueue` is
+/// either returned by `dequeue` (or `dequeue_of`) or reported to `cx.fate` as dropped, exactly once. `packet.stamp` is
+/// the time of arrival, set by [`Queue`](crate::Queue) before it calls `enqueue`. The reasons
 /// [`DropReason::TailFull`](packet::DropReason::TailFull) and `EarlyTail` are used for every arrival that the
 /// discipline refuses, and for no other drop.
 pub trait QueueDiscipline: Send {

@@ -8,8 +8,9 @@
 //! counts packets by fate and checks that the counts balance. The code that uses a discipline (its host) holds a
 //! [`Queue`]. [`Spec`] is a discipline as plain data in a scenario; [`QDISCS`] lists all disciplines.
 //!
-//! Adding a discipline takes one file (parameters that implement [`Params`], a type that implements [`QueueDiscipline`]; for a
-//! law, [`law::LawParams`] and [`law::Law`]) and one line in `spec.rs`, or for a law in `law/list.rs`.
+//! Adding a discipline takes one file (parameters that implement [`Params`], a type that implements
+//! [`QueueDiscipline`]; for a law, [`law::LawParams`] and [`law::Law`]), its `mod` line, and one entry in `spec.rs`, or
+//! for a law in `law/list.rs`.
 
 mod cake;
 pub mod class;

@@ -43,9 +43,10 @@ impl Room {
         }
     }
 
-    /// Refuses a limit under which no packet could ever be queued: less than a packet, or less than [`LEAST_BYTES`]. A
-    /// limit in time is refused here only if it is zero, because its number of bytes depends on the link's rate.
-    /// [`Room::validate_at`] checks this number once the rate is known.
+    /// Refuses a limit under which no packet could ever be queued: less than one packet, or less than [`LEAST_BYTES`]
+    /// (with `ns2_off_by_one`, the minimum is one packet or one byte higher). A limit in time is refused here only if
+    /// it is zero, because its number of bytes depends on the link's rate. [`Room::validate_at`] checks this number
+    /// once the rate is known.
     pub(crate) fn validate(limit: Limit, ns2_off_by_one: bool) -> Result<(), Problem> {
         let short = u64::from(ns2_off_by_one);
         let (holds, least) = match limit {

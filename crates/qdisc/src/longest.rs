@@ -17,9 +17,9 @@ const LAST: usize = (1 << NUMBER_BITS) - 1;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lengths {
     lengths: Vec<u64>,
-    /// A max-heap with one key for each queue: the queue's [`standing`] when the key was last set. The key is larger
-    /// than the present standing if the queue has shrunk since then. No entry i of the heap is larger than its parent,
-    /// which is entry `(i - 1) / 2`.
+    /// A max-heap with one key for each queue: the queue's [`standing`] when the key was last set. A queue that shrinks
+    /// keeps its key, so a key may be larger than the present standing, but never smaller. No entry i of the heap is
+    /// larger than its parent, which is entry `(i - 1) / 2`.
     heap: Vec<u64>,
     /// Position of each queue in the heap.
     places: Vec<u32>,
@@ -39,7 +39,7 @@ fn number(standing: u64) -> usize {
 }
 
 impl Lengths {
-    /// Adds empty queues until there are `queues` of them. `queues` must not decrease.
+    /// Adds empty queues until there are `queues` queues in total. Queues cannot be removed.
     pub(crate) fn resize(&mut self, queues: usize) {
         for i in self.lengths.len()..queues {
             self.lengths.push(0);

@@ -20,7 +20,8 @@ pub trait Params {
         Self: Sized;
     /// Returns the limit on the total backlog; `None` if the total backlog has no limit.
     fn limit(&self) -> Option<Limit>;
-    /// Returns the first parameter that is invalid on a link of this sustained rate. Called after [`Self::validate`].
+    /// Checks the parameters whose validity depends on the link's sustained rate. The error names the first invalid
+    /// field. Called after [`Self::validate`].
     fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
         Room::holds_at("limit", self.limit(), rate)
     }
@@ -32,7 +33,7 @@ pub trait Params {
     fn service_flows(&self) -> bool {
         false
     }
-    /// Returns true if packets of several segments are split on arrival; otherwise, they are queued whole.
+    /// Returns true if packets of several segments must be split before they reach the discipline.
     fn split_gso(&self) -> bool {
         false
     }

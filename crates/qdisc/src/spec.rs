@@ -59,7 +59,7 @@ impl Info {
     }
 }
 
-// To add a discipline, add one line here. `single` lists disciplines with one queue and no early drop, and `others`
+// To add a discipline, add one entry here. `single` lists disciplines with one queue and no early drop, and `others`
 // lists all other disciplines that implement `Params` (fair, class, dual, cake). The laws are listed in `law/list.rs`.
 laws! {
     disciplines

@@ -7,15 +7,18 @@
 //!              ACK has the same number and blocks that cover the older blocks
 //!   kept:      an eligible ACK that is the last before a change of ECE or CWR
 //! normal       drops the first eligible ACK if a second one is found
-//! aggressive   also drops the only eligible ACK if it is right before the new one and has the same ECE and CWR
+//! aggressive   if there is only one (besides those kept): drops it if it is right before the new ACK and has the same
+//!              ECE and CWR
 //! ```
 //!
-//! The new ACK stays at the tail. Normal mode keeps two ACKs per flow, which preserves duplicates and the sender's ACK clock.
+//! The new ACK stays at the tail. Normal mode keeps at least two ACKs per flow, which preserves duplicates and the
+//! sender's ACK clock.
 //!
 //! Source: tc-cake(8); Linux's sch_cake.c (facts only).
-//! Departs: a queue does not see the ranges of SACK blocks. Blocks count as covered if both ACKs list everything that the
-//! receiver holds ([`Flags::SACK_WHOLE`]). An ACK carried by a data segment makes no queued ACK redundant. Time stamps are not
-//! compared, because queued ACKs of a flow are in order.
+//! Departs: a queue does not see the ranges of SACK blocks. Blocks count as covered if both ACKs list everything that
+//! the receiver holds ([`Flags::SACK_WHOLE`]). Linux compares the ranges. So it also drops an ACK with SACK blocks and
+//! an older number, if the new ACK's blocks cover its blocks. An ACK carried by a data segment makes no queued ACK
+//! redundant. Time stamps are not compared, because queued ACKs of a flow are in order.
 
 use crate::Fifo;
 use packet::{Flags, PacketMeta};
@@ -57,7 +60,7 @@ fn covered(old: &PacketMeta, new: &PacketMeta) -> bool {
     if old.flags.has(Flags::SACK) {
         // An ACK with SACK blocks is redundant only if both ACKs have the same number and list everything that the
         // receiver holds: then the newer blocks include the older ones. If the newer number is higher, it may have
-        // passed one of the older blocks.
+        // passed one of the older blocks, and the newer ACK then does not list this block.
         return newer == 0 && old.flags.and(new.flags).has(Flags::SACK_WHOLE);
     }
     newer > 0 || (newer == 0 && new.flags.has(Flags::SACK))

@@ -1,8 +1,8 @@
 //! The queues of a tin: the queue that a packet joins, and the order of service.
 //!
 //! ```text
-//! place     the place given by the hash, if this flow already uses it; otherwise another place of the same set of 8:
-//!           the flow's own or a free one; if there is none, the place given by the hash, shared with other flows
+//! place     in the set of 8 places that contains the place given by the hash: the place that this flow already has;
+//!           otherwise a free one; if there is none, the place given by the hash, shared with other flows
 //! sparse    a flow new to the tin: served before the bulk flows, for one turn         (DRR++)
 //! bulk      any other flow with packets: served in turn                               (DRR++)
 //! decaying  an empty flow whose law has not come to rest yet: each dequeue visits one
@@ -80,7 +80,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// Creates a tin's queues. Their memory is allocated on the first packet.
+    /// Creates a tin without packets. Its FIFOs are allocated on the tin's first packet.
     pub(crate) fn new(isolation: Isolation, quantum: u32) -> Self {
         Self {
             isolation,
@@ -102,7 +102,7 @@ impl Flows {
         }
     }
 
-    /// Allocates the queues on the tin's first packet.
+    /// Allocates the FIFOs and fills `turns`. Called on the tin's first packet.
     #[cold]
     fn start(&mut self) {
         self.all.resize_with(PLACES, Flow::default);

@@ -1,4 +1,4 @@
-//! The load of a flow's hosts: the number of their bulk flows.
+//! The host load of a flow: the number of bulk flows of its source or of its destination, whichever is larger.
 //!
 //! ```text
 //! host load = max(1, bulk flows of the source, bulk flows of the destination)      a side that the isolation ignores counts 0
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Sources and destinations each have a table of 1024 hosts, set-associative like the table of flows. A host keeps its place while
-//! it has bulk flows.
+//! it has bulk flows, unless all eight hosts of its set have bulk flows and a ninth one arrives.
 //!
 //! Source: Piece of CAKE; Linux's sch_cake.c (facts only).
 
@@ -27,7 +27,7 @@ struct Side {
 impl Side {
     /// Finds a place for a host. If the host already has a place, returns that place. Otherwise, returns a place whose
     /// host has no bulk flows. If there is no such place in the set, returns the place given by the hash, which the
-    /// host then shares with another host.
+    /// host then shares with another host. Always returns 0 if this side is not counted.
     fn place(&mut self, hash: impl Fn() -> u32) -> u16 {
         if !self.counts {
             return 0;

@@ -351,7 +351,8 @@ impl QueueDiscipline for Cake {
         self.total
     }
 
-    /// Reports the state under the names of `tc -s qdisc`: first the totals, then each tin.
+    /// Reports the totals and then, if queues are requested, each tin. The names follow tc's JSON output (`tc -j -s
+    /// qdisc`), except `time_next_packet`, which is a field in Linux's sch_cake.c.
     fn probe(&self, out: &mut Reading<'_>) {
         report(std::iter::once(self), out);
     }

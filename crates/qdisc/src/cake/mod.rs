@@ -14,15 +14,16 @@
 //! ```
 //!
 //! With `bandwidth`, the discipline shapes: even if the link is free, it sends nothing before the shaper's clock is
-//! due. [`QueueDiscipline::next_wake`] returns the time at which this clock is due. The discipline is in `instance`,
-//! and each mechanism has its own file: `overhead`, `shaper`, `tins`, `flows` (whose lists are in `lists`), `hosts`,
-//! `ack_filter`. The law is COBALT (`law/cobalt.rs`). `mq` runs several instances that share a rate.
+//! due. After a dequeue that sent nothing for this reason, [`QueueDiscipline::next_wake`] returns the time at which the
+//! clock is due. The discipline is in `instance`, and each mechanism has its own file: `overhead`, `shaper`, `tins`,
+//! `flows` (whose lists are in `lists`), `hosts`, `ack_filter`. The law is COBALT (`law/cobalt.rs`). `mq` runs several
+//! instances that share a rate.
 //!
 //! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux's sch_cake.c (facts
 //! only).
 //! Departs: the memory limit counts bytes on the wire; Linux counts the memory of its packet buffers, about 50 % more.
-//! `limit` is a second limit; CAKE has only a memory limit. Not modelled: `autorate-ingress`, `nat`, `fwmark`. Packets
-//! of several segments are split before they reach the discipline (`split-gso`).
+//! `limit` is a second limit; CAKE has only a memory limit. Not modelled: `autorate-ingress`, `nat`, `fwmark`. With
+//! `split_gso` (the default), packets of several segments are split before they reach the discipline.
 
 mod ack_filter;
 mod flows;
@@ -90,7 +91,7 @@ impl Params for CakeParams {
     }
 }
 
-/// One instance of CAKE, or several that share a rate.
+/// One instance of CAKE, or several that share `bandwidth`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Instances {
     /// One instance.

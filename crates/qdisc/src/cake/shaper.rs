@@ -4,12 +4,12 @@
 //! send      when now >= next, or now >= failsafe
 //! sent      next += n / rate          failsafe += 1.5 n / rate
 //! dropped   next += n / rate          (ingress mode: packets dropped here have already used the bottleneck)
-//! arrival   at an empty queue: if next is in the past, next and failsafe become now
+//! arrival   if all tins are empty and next is in the past: next and failsafe become now
 //! ```
 //!
-//! The clock saves no credit while the queue is empty, so there is no burst. While packets wait, only their bytes advance the
-//! clock, so a late timer loses no capacity. The failsafe clock lets packets leave at two thirds of the rate or more, however many
-//! packets are dropped.
+//! The clock saves no credit while all tins are empty, so no burst follows an idle time. While packets wait, only their
+//! bytes advance the clock, so a late timer loses no capacity. The failsafe clock lets packets leave at two thirds of
+//! the rate or more, however many packets are dropped.
 //!
 //! Source: tc-cake(8); Linux's sch_cake.c (facts only).   Units: ns with 32 fractional bits, so that rounding
 //! errors do not accumulate.
@@ -81,7 +81,7 @@ impl Shaper {
     }
 
     /// Sets `next` and `failsafe` to `now` if `next` is in the past, so that idle time gives no credit. Called when a
-    /// packet arrives at an empty queue.
+    /// packet arrives while all tins are empty.
     #[inline]
     pub(crate) fn fresh(&mut self, now: Time) {
         if self.next.ns < now {

@@ -231,9 +231,9 @@ pub struct Cbq {
     backlog: Backlog,
     /// Sum of the quanta of all classes, in bytes.
     quanta: u64,
-    /// Size of the largest packet so far, in bytes.
+    /// Size of the largest packet that was queued so far, in bytes.
     largest: u64,
-    /// The link's rate with which `clear` of each class was computed; zero before the first packet.
+    /// The link's rate with which `clear` of each class was computed; zero until the link has had a rate.
     rate: BitRate,
     /// The earliest time at which a waiting class may send. It is set if the last dequeue sent nothing although packets
     /// wait.
@@ -324,7 +324,7 @@ impl QueueDiscipline for Cbq {
             let head = leaf.fifo.front().map_or(0, PacketMeta::bytes);
             if !leaf.borrow && cx.now < leaf.clear {
                 // the class also gets a quantum in turns in which it sends nothing, so that later it can send what its
-                // clock allows. The cap is the largest deficit that a class with `borrow` can have
+                // clock allows. The deficit of a class with `borrow` stays below this cap
                 leaf.deficit = leaf.deficit.min(leaf.quantum + head);
                 self.wake = Some(self.wake.map_or(leaf.clear, |w| w.min(leaf.clear)));
                 shut += 1;

@@ -185,7 +185,7 @@ impl Cbt {
         }
     }
 
-    /// Updates the whole queue's average after its backlog has changed.
+    /// Passes the backlog, which has changed, to the average of the whole queue (D-CBT only).
     fn changed(&mut self, cx: &Context<'_>) {
         if let Some(active) = &mut self.active {
             active.now_queued(self.fifo.backlog(), cx.now, cx.link);

@@ -117,7 +117,7 @@ fn has<T: PartialEq>(list: &[T], value: T) -> bool {
     list.is_empty() || list.contains(&value)
 }
 
-/// The relation between the values of two lists.
+/// The relation between two lists. An empty list stands for all values.
 #[derive(Clone, Copy)]
 struct Relation {
     /// True if every value of the first list is in the second.
@@ -206,8 +206,8 @@ impl Classifier {
         found.map_or(0, |(class, _)| *class)
     }
 
-    /// Returns the first problem in named matches: a duplicate name, a code point above 63, an ambiguity, or packets
-    /// without a class.
+    /// Checks the names and matches of classes.   Errors: no class or more than `MAX_CLASSES`, an empty or duplicate
+    /// name, a code point above 63, an ambiguity, or packets without a class.
     pub(crate) fn validate<'a>(classes: impl Iterator<Item = (&'a str, &'a Match)>) -> Result<(), Problem> {
         let classes: Vec<(&str, &Match)> = classes.collect();
         let n = classes.len();

@@ -10,8 +10,9 @@
 //! Source: Chung & Claypool, NOSSDAV 2000 (we have only its abstract); MMCN 1999 (future work).
 //! Departs: the details are our design. (1) Shares are counted in the units of `min_th`, bytes by default, because counting packets
 //! would disadvantage flows that send small packets. (2) Tagged traffic has a slack of 2, because it sends bursts (the packets of a
-//! video frame). (3) A flow stops being active between 1 and 1.25 times `active_for` after its last packet. (4) TCP keeps CBT's RED
-//! on its own occupancy.
+//! video frame). (3) Inactive flows are removed only at arrivals, at most four times per `active_for`. So with steady
+//! traffic, a flow stops being active between 1 and 1.25 times `active_for` after its last packet. (4) TCP keeps CBT's
+//! RED on its own occupancy.
 //!
 //! The state is one occupancy per class and one time stamp per active flow.
 

@@ -132,7 +132,7 @@ impl Red {
         avg >= self.min
     }
 
-    /// Returns true if the average is at or above `max_th`, so that every arrival is dropped.
+    /// Returns true if the average is at or above `max_th`, where RED drops every arrival.
     pub(crate) fn forced(&self, avg: f64) -> bool {
         avg >= self.max
     }

@@ -22,7 +22,7 @@
 //! text; its pseudo-code measures after removal. An empty queue accepts a packet even if rfc9332's limit has no room
 //! for a full-size packet. `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet
 //! buffers. No updates run while both queues are empty and p' and the last delay are 0, because they would change
-//! nothing. Packets of several segments are split before they reach the discipline (split_gso).
+//! nothing. With `split_gso` (the default), packets of several segments are split before they reach the discipline.
 
 use super::params::{Dualpi2Params, Native};
 use super::{Pi2, Recur, Turns};
@@ -94,7 +94,7 @@ pub struct Dualpi2 {
     c: Side,
     pi: Pi2,
     turns: Turns,
-    /// Time of the next update.
+    /// Time of the next update; `None` while updates would change nothing.
     next: Option<Time>,
 }
 
@@ -304,7 +304,8 @@ impl QueueDiscipline for Dualpi2 {
         self.l.fifo.backlog().plus(self.c.fifo.backlog())
     }
 
-    /// Reports the state under tc's names (`tc -s qdisc show`); the names p_c and p_cl are from RFC 9332.
+    /// Reports the state under tc's names (`tc -s qdisc show`). The names p_c and p_cl are from RFC 9332; `overload` is
+    /// not in tc's output.
     fn probe(&self, out: &mut Reading<'_>) {
         let [delay_l, delay_c] = self.heads(out.now());
         let p = self.pi.p();

@@ -267,7 +267,7 @@ impl Dualpi2Params {
         Ok(())
     }
 
-    /// Returns the first invalid parameter.
+    /// Checks the parameters.   Errors: the first invalid parameter.
     pub(super) fn check(&self) -> Result<(), Problem> {
         Room::validate(self.limit(), false)?;
         Room::holds("memory_limit", self.memory_limit.map(Limit::Bytes))?;

@@ -1,7 +1,8 @@
 //! PI2: the controller of DualPI2, and the draws that turn its probability into marks.
 //!
 //! ```text
-//! every tupdate   p' <- p' + alpha (qdelay - target) + beta (qdelay - qdelay_old), bounded to [0, 1]
+//! every tupdate   p' <- p' + alpha (qdelay - target) + beta (qdelay - qdelay_old), bounded to [0, 1], or to [0, 1/k]
+//!                 without drop_overload
 //! classic         p_C  = p'^2          scalable   p_CL = k p'          overload   k p' > 1 (RFC 9332: k p' >= 1)
 //! recur(p)        count <- count + p;  if count > 1: count <- count - 1, and the draw is a hit
 //! ```

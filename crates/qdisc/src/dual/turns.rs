@@ -2,9 +2,9 @@
 //! older.
 //!
 //! ```text
-//! credit        starts at frame (w_C - w_L);  L's turn if credit <= 0, or if C is empty
+//! credit        starts at frame (w_C - w_L);  C's turn if L is empty;  L's turn if credit <= 0, or if C is empty
 //!               while both have packets: L sends: credit += w_C size;  C sends: credit -= w_L size
-//!               both are empty: credit is reset
+//!               both are empty at a dequeue: credit is reset
 //! time shift    L's turn if its head arrived no later than C's head + shift
 //! ```
 //!
@@ -74,7 +74,7 @@ impl Turns {
         }
     }
 
-    /// Resets the credit. Called when both queues are empty.
+    /// Resets the credit. Called at a dequeue that finds both queues empty.
     #[inline]
     pub(crate) fn reset(&mut self) {
         if let Self::Weighted { weight_l, weight_c, credit } = self {

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A flow is one direction of a connection; the other direction, with the 5-tuple reversed, counts as a separate flow.
-//! While a packet of a flow waits, the flow keeps its queue. So the flow's packets stay in order when the hash is
-//! perturbed, or when a queue of its group becomes free.
+//! With `hash` and serial search, a flow keeps its queue while one of its packets waits. So the flow's packets stay in
+//! order when the hash is perturbed, or when a queue of its group becomes free.
 //!
 //! Source: McKenney 1990; ARRIS 2013 (64 groups x 4); RFC 8290 §4.1.3.
 //! Departs: SFQ as published reorders a flow when the hash is perturbed; here, the flow moves only when none of its
@@ -331,8 +331,8 @@ impl Classifier {
         }
     }
 
-    /// Returns the current salt. Draws the salt from the queue's own random stream on first use, and draws a new one
-    /// after every interval of `perturb`.
+    /// Returns the current salt. Draws the salt from the queue's own random stream on first use, and draws a new one on
+    /// the first use after each interval of `perturb`.
     #[inline]
     fn salt(&mut self, cx: &mut Context<'_>) -> u32 {
         match self.salt {

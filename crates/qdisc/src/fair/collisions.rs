@@ -3,7 +3,7 @@
 //!
 //! In a trial, n sessions with random 5-tuples send one packet each. All packets are accepted. The queues are examined
 //! after each packet, so that one trial gives a result for every number of sessions up to n. The discipline is built as
-//! it would be for a scenario.
+//! it would be for a scenario, but without its limits, its law and its overflow rule.
 //!
 //! Source: ARRIS 2013 Figures 8 and 9. The tests compare the measured frequencies with the closed forms of these figures.
 
@@ -27,8 +27,8 @@ pub struct Collisions {
 }
 
 /// Runs `trials` trials, and returns how many of them had a collision among the first 1, 2, ..., `sessions` sessions.
-/// `parameters` must be valid. Their limits and law have no effect, because nothing is dropped or sent.   Cost:
-/// `sessions` arrivals per trial.
+/// `parameters` must be valid. Their limits, law and overflow rule are ignored, so nothing is dropped; nothing is sent
+/// either.   Cost: `sessions` arrivals per trial.
 pub fn collisions(parameters: &FairParams, sessions: u32, trials: u64, seed: u64) -> Vec<Collisions> {
     let parameters = FairParams {
         limit: Limit::Packets(u32::MAX),

@@ -6,8 +6,8 @@
 //! dequeue   the first queue of the new list, otherwise of the old list;
 //!           deficit <= 0: deficit += quantum, moves to the tail of the old list, and the next queue has its turn
 //!           CoDel examines the queue's head;  empty: moves from new to old, or out of old;  sent: deficit -= size
-//! full      drops half of the queue with the most bytes, from its head, at most drop_batch packets; each drop
-//!           increments the count of the queue's CoDel
+//! full      drops half of the queue with the most bytes, from its head, at most drop_batch packets; with
+//!           overflow_counts, each drop increments the count of the queue's CoDel
 //! ```
 //!
 //! Where Linux and RFC 8290 differ, the defaults are Linux's. CoDel does not drop while at most one packet's bytes are queued.

@@ -4,7 +4,8 @@
 //! h = lookup3(a, b, c; salt)     32 bits       index below n = h x n >> 32  (as uniform as h mod n, but without a division)
 //! ```
 //!
-//! Source: Bob Jenkins, lookup3 (public domain), as Linux's and ns-2's jhash_3words use it; RFC 8290 §4.1.3.
+//! Source: Bob Jenkins, lookup3 (public domain), as ns-2's jhash_3words uses it; RFC 8290 §4.1.3.
+//! Departs: Linux's jhash_3words runs only lookup3's final steps, without the mixing.
 
 use packet::FlowTuple;
 use schemars::JsonSchema;
@@ -47,7 +48,7 @@ pub(crate) fn place(h: u32, n: u32) -> u32 {
     ((u64::from(h) * u64::from(n)) >> 32) as u32
 }
 
-/// Computes lookup3's hash of three words: the mixing, then the final avalanche.
+/// Computes ns-2's jhash_3words: lookup3's mixing, then lookup3's final avalanche.
 fn lookup3(a: u32, b: u32, c: u32, salt: u32) -> u32 {
     let start = START.wrapping_add(salt);
     let mut s = [a.wrapping_add(start), b.wrapping_add(start), c.wrapping_add(start)];

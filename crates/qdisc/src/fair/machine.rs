@@ -102,8 +102,9 @@ impl Fair {
     /// at which it was due. Called before an arrival at an idle queue.
     ///
     /// Bound: while its queue stays empty, a law comes to rest, and then has no more updates. From a probability of 100
-    /// %, PIE takes about 700 updates to come to rest; DOCSIS-PIE comes to rest once its allowance and its reset
-    /// timeout have expired. Updates are at least 100 us apart.
+    /// %, PIE with default parameters takes about 200 updates to come to rest. DOCSIS-PIE comes to rest once its
+    /// probability is 0, and its allowance and its reset timeout have expired. Updates are at least 100 us apart. An
+    /// external law must come to rest too.
     fn rouse(&mut self, i: u32, cx: &Context<'_>) {
         let law = &mut self.queues[i].law;
         while let Some(now) = law.next_tick().filter(|t| *t <= cx.now) {

@@ -12,9 +12,10 @@
 //! Every named discipline of this module is one choice of the four parts, with the defaults of its source. In `fair`,
 //! all four parts are parameters. A string such as `"sfq_hss + pie"` combines a discipline and a law by name.
 //!
-//! Source: McKenney 1990; ARRIS 2013; RFC 8290. Bounds: enqueue and dequeue take constant time, except for finding the
-//! longest queue (`Queues::longest`, only on overflow), searching a group, passing over queues without credit
-//! (`Scheduler::turn`), and running the law's timer, which visits each active queue.
+//! Source: McKenney 1990; ARRIS 2013; RFC 8290. Bounds: enqueue and dequeue take constant time, except for making room
+//! on overflow (`Queues::longest`, `Fair::latest`), searching a group, passing over queues without credit or packets
+//! (`Scheduler::turn`), packets that a law drops, and the updates that an idle queue missed (`Fair::rouse`). A law's
+//! timer visits each active queue.
 
 mod classifier;
 mod collisions;

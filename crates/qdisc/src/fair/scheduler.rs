@@ -175,9 +175,10 @@ impl Scheduler {
 
     /// Returns the queue whose turn it is; `None` if no queue is active. The queue may be empty.
     ///
-    /// Bound: every iteration adds a quantum to one queue, and no queue needs more than 64 KB of credit. So the loop
-    /// goes round the active queues at most 65 535 / quantum + 2 times. If the first queue has enough credit, there is
-    /// only one iteration.
+    /// Bound: every iteration that passes over a queue has added a quantum to it, except perhaps the first under DRR,
+    /// whose queue may already be in its turn. No queue needs more than 64 KB of credit. So the loop goes round the
+    /// active queues at most 65 535 / quantum + 2 times. If the first queue has enough credit, there is only one
+    /// iteration.
     #[inline]
     pub(crate) fn turn(&mut self, queues: &mut Queues) -> Option<u32> {
         use SchedulerSpec::{ByteRoundRobin, Drr, DrrPlusPlus, NewFirst, PacketRoundRobin, StrictPriority};

@@ -9,9 +9,10 @@
 //! Source: ns-2 queue/sfqcodel.cc (K. Nichols, 2012-2013); White & Rice, CableLabs 2013. With `isolate_cbr`, constant-rate
 //! flows share the last bin, and other flows are hashed among the other bins (ns-2 `isolate_`, which its code calls
 //! experimental).
-//! Departs: among equally full bins, the bin created first loses a packet; ns-2 drops from each of them in turn. A
-//! queue has no information about the application, so UDP counts as constant-rate; ns-2 uses its packet type ("all voice
-//! packets in our simulations").
+//! Departs: on overflow, the arrival counts as part of its bin, and is itself dropped if its bin has the most packets.
+//! ns-2 drops before the arrival joins, so it always accepts the arrival. Among equally full bins, the bin created
+//! first loses a packet; ns-2 drops from each of them in turn. A queue has no information about the application, so UDP
+//! counts as constant-rate; ns-2 uses its packet type ("all voice packets in our simulations").
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, End, FairParams, HashParams, LawSees, Longest, Measure, Overflow, Quantum, SchedulerSpec};

@@ -5,7 +5,7 @@
 //! L          qdelay from the bytes in L and the packet (see `iaqm`), or from the virtual queue;  p_CL = min(1, k sqrt(p_C))
 //!            if the sum of max(p_native, p_CL) over arrivals exceeds 1: subtract 1 from the sum, and mark the arrival
 //!            if queue protection sanctions the packet (see `protection`): the packet goes to C
-//!            if L has no room (bytes >= limit - 2000): drop
+//!            if L or its virtual queue has no room (bytes >= limit - 2000): drop
 //! C          DOCSIS-PIE with qdelay = 8 x bytes in C / r_C
 //!            r_L = min(weight x AMSR, MSR_L, bits sent from L in the last interval / interval);  r_C = min(AMSR - r_L, MSR_C)
 //! turn       decided by the modem's grants or the CMTS's scheduler;  in front of any other link, by weighted round robin

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Duration, Limit, Problem, ensure, within};
 
-/// Upper limit of MAXTH, which is configured in a TLV as a 16-bit number of microseconds.
+/// Upper limit of MAXTH and of CRITICALqL. A TLV holds each of them as a 16-bit number of microseconds.
 const LONGEST: Duration = Duration(65_535_000);
 
 /// How the delay of the Low Latency queue is estimated when a packet arrives.

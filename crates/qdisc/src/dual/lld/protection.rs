@@ -1,8 +1,9 @@
 //! Queue protection: while the Low Latency queue is long, packets of the flows that make it long go to the Classic queue.
 //!
 //! ```text
-//! bucket     two slices of the flow's hash select two of 32 buckets. If the flow already owns one of them, it keeps that one;
-//!            otherwise it takes the first that has expired; if neither has, it uses a 33rd, which all such flows share
+//! bucket     by default, two slices of the flow's hash select two of 32 buckets. If the flow already owns one of them,
+//!            it keeps that one; otherwise it takes the first that has expired; if neither has, it uses a 33rd, which
+//!            all such flows share
 //! fill       t_exp <- max(t_exp, now) + p_native x size x 2048 ns      (AGING = 2^19 B per 2^30 ns), at most now + 5 s
 //! score      t_exp - now                                               decreases by 1 s per s
 //! sanction   qdelay > CRITICALqL  and  qdelay x score > CRITICALqL x CRITICALqLSCORE
@@ -95,7 +96,8 @@ impl Protection {
         qdelay > critical && product(qdelay, score) > product(critical, self.critical_score)
     }
 
-    /// Returns the number of flows with a positive score at `now`, and the highest score.
+    /// Returns the number of buckets with a positive score at `now`, and the highest score. Flows in the shared bucket
+    /// count as one.
     pub(crate) fn scores(&self, now: Time) -> (u64, Duration) {
         let alive = self.buckets.iter().filter(|b| b.t_exp > now).map(|b| b.t_exp.since(now));
         alive.fold((0, Duration::ZERO), |(n, most), score| (n + 1, most.max(score)))

@@ -9,9 +9,10 @@
 //! ```
 //!
 //! A modem requests a grant for its bytes, and they wait until the grant arrives (the request loop). So even without
-//! congestion, the modem always holds the bytes that arrived during the last loop delay. The virtual queue is the queue
-//! that a link at MAX_RATE would have without a request loop. If the average queue exceeds `allowed`, the grants amount
-//! to less than MAX_RATE and the excess is a real queue, so the virtual queue is raised to the excess.
+//! congestion, the modem holds the bytes that arrived during the last loop delay, except those sent in guaranteed
+//! grants. The virtual queue is the queue that a link at MAX_RATE would have without a request loop. If the average
+//! queue exceeds `allowed`, the grants amount to less than MAX_RATE and the excess is a real queue, so the virtual
+//! queue is raised to the excess.
 //!
 //! Source: MULPIv3.1 Annex O (qdelayCoupledV) by way of docsis-ns3 of 2023 (facts).
 //! Symbols: GGR and GGI are the rate and the interval of guaranteed grants, which need no request; L is the Low Latency
