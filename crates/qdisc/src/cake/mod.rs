@@ -21,9 +21,10 @@
 //!
 //! Source: Hoiland-Jorgensen, Taht & Morton, "Piece of CAKE", 2018 (arXiv 1804.07617); tc-cake(8); Linux's sch_cake.c (facts
 //! only).
-//! Departs: the memory limit counts bytes on the wire; Linux counts the memory of its packet buffers, about 50 % more.
-//! `limit` is a second limit; CAKE has only a memory limit. Not modelled: `autorate-ingress`, `nat`, `fwmark`. With
-//! `split_gso` (the default), packets of several segments are split before they reach the discipline.
+//! Departs: the memory limit counts bytes on the wire; Linux counts the memory of its packet buffers, about 50 % more
+//! for full packets, and several times more for small ones. `limit` is a second limit; CAKE has only a memory limit.
+//! Not modelled: `autorate-ingress`, `nat`, `fwmark`. With `split_gso` (the default), packets of several segments are
+//! split before they reach the discipline.
 
 mod ack_filter;
 mod flows;

@@ -21,7 +21,8 @@ use units::{BitRate, Duration, Time};
 pub(crate) struct Pace(u64);
 
 impl Pace {
-    /// Returns the time per byte at `rate`. A rate of 0 counts as 1 bit/s.
+    /// Returns the time per byte at `rate`. Rates of 0 and 1 bit/s count as 1.86 bit/s, because no longer time per byte
+    /// fits into 64 bits.
     pub(crate) fn new(rate: BitRate) -> Self {
         let ns = (8_000_000_000u128 << 32) / u128::from(rate.0.max(1));
         Self(u64::try_from(ns).unwrap_or(u64::MAX))

@@ -22,7 +22,7 @@
 //!
 //! Source: Parris, Jeffay & Smith, MMCN 1999 (queues per class with weighted round robin, which is the upper bound in
 //! the paper's comparison); Shreedhar & Varghese 1995 for the scheduler.
-//! Departs: ALTQ's CBQ estimates each class's rate from its idle time (gain 15/16) and regulates classes over their
+//! Departs: ALTQ's CBQ estimates each class's rate from its idle time (gain 31/32) and regulates classes over their
 //! limit; `maxidle` limits their credit. Ours needs no estimator: deficit round robin gives the shares exactly, and a
 //! class that may not borrow is shaped.
 

@@ -11,7 +11,7 @@
 //! With `hash` and serial search, a flow keeps its queue while one of its packets waits. So the flow's packets stay in
 //! order when the hash is perturbed, or when a queue of its group becomes free.
 //!
-//! Source: McKenney 1990; ARRIS 2013 (64 groups x 4); RFC 8290 §4.1.3.
+//! Source: McKenney 1990; ARRIS 2013 (64 groups x 4); RFC 8290 §4.1.
 //! Departs: SFQ as published reorders a flow when the hash is perturbed; here, the flow moves only when none of its
 //! packets is queued. Serial search differs from set-associative hashing (CAKE) only when a group is full.
 

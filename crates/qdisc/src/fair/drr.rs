@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Source: Shreedhar & Varghese, SIGCOMM 1995; ns-2 queue/drr.cc for the defaults.   Units: bytes on the wire.
-//! Departs: by default the 5-tuple is hashed, where ns-2 hashes node addresses.
+//! Departs: by default the 5-tuple is hashed, where ns-2 hashes only the source's node address.
 
 use super::preset::{Preset, preset};
 use super::{ClassifierSpec, FairParams, HashKey, HashParams, Longest, Overflow, Quantum, SchedulerSpec};

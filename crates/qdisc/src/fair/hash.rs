@@ -4,7 +4,7 @@
 //! h = lookup3(a, b, c; salt)     32 bits       index below n = h x n >> 32  (as uniform as h mod n, but without a division)
 //! ```
 //!
-//! Source: Bob Jenkins, lookup3 (public domain), as ns-2's jhash_3words uses it; RFC 8290 §4.1.3.
+//! Source: Bob Jenkins, lookup3 (public domain), as ns-2's jhash_3words uses it; RFC 8290 §4.1.
 //! Departs: Linux's jhash_3words runs only lookup3's final steps, without the mixing.
 
 use packet::FlowTuple;

@@ -1,12 +1,13 @@
 //! Perfect isolation: a queue for each session, packet round robin, one memory for all.
 //!
 //! ```text
-//! delay of a lone packet = its transmission time + a wait that is uniform on 0 to m s / C,
-//!                          while m other queues hold packets of s bytes
+//! delay of a lone packet = its transmission time + a wait that is uniform on m s / C to (m + 1) s / C,
+//!                          while m other queues are backlogged with packets of s bytes
 //! ```
 //!
-//! C is the rate of the link. To force collisions, `shared_dscp` lists code points: all flows with the same listed code
-//! point share one queue.
+//! C is the rate of the link. The lone packet waits for the rest of the packet in transmission and for one packet of
+//! each other queue, because a queue that becomes active joins the end of the round. To force collisions, `shared_dscp`
+//! lists code points: all flows with the same listed code point share one queue.
 //!
 //! Source: ARRIS 2013 Figures 5 to 7. Departs: none known. The overflow rule is a parameter, because ARRIS 2013 does
 //! not specify one.

@@ -12,6 +12,7 @@
 //! packets.
 //!
 //! Source: MULPIv3.1 Annexes M to O by way of docsis-ns3 and RFC 9957 §4.   Units: ns; bytes with the MAC header.
+//! Departs: docsis-ns3 also limits the raised MAXTH to 65.535 ms.
 
 use units::{BitRate, Duration};
 
