@@ -28,7 +28,7 @@ pub struct Context<'a> {
 /// [`DropReason::TailFull`](packet::DropReason::TailFull) and `EarlyTail` are used for every arrival that the
 /// discipline refuses, and for no other drop.
 pub trait QueueDiscipline: Send {
-    /// Accepts or drops `packet`. The discipline may also drop queued packets to make room.
+    /// Accepts or drops `packet`. The discipline may also drop queued packets, for example to make room.
     fn enqueue(&mut self, packet: PacketMeta, cx: &mut Context<'_>);
     /// Removes and returns the next packet to send. The discipline may first drop packets at the heads of its queues.
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta>;

@@ -77,8 +77,8 @@ impl<D: QueueDiscipline> Queue<D> {
         Self { backlog: discipline.backlog(), discipline, counters: Counters::default(), wake }
     }
 
-    /// Offers `packet`. Returns false if the discipline refused the packet. The discipline may have dropped other
-    /// packets to make room.
+    /// Offers `packet`. Returns false if the discipline refused the packet. The discipline may also have dropped other
+    /// packets, for example to make room.
     #[inline]
     pub fn enqueue(&mut self, mut packet: PacketMeta, cx: &mut Context<'_>) -> bool {
         // A packet from a chain of links already has the right stamp. Writing the stamp just before the packet is

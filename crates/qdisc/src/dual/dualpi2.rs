@@ -19,10 +19,11 @@
 //!
 //! Source: RFC 9332 §2, Appendix A; Linux sch_dualpi2 6.17; tc-dualpi2(8).   Units: bytes on the wire.
 //! Departs: the ramp uses the departing packet's sojourn time and L's length including that packet, as in the RFC's
-//! text; its pseudo-code measures after removal. An empty queue accepts a packet even if rfc9332's limit has no room
-//! for a full-size packet. `memory_limit` counts bytes on the wire, where Linux counts the memory of its packet
-//! buffers. No updates run while both queues are empty and p' and the last delay are 0, because they would change
-//! nothing. With `split_gso` (the default), packets of several segments are split before they reach the discipline.
+//! text; its pseudo-code measures after removal. While both queues are empty, an arrival is accepted even if rfc9332's
+//! limit has no room for a full-size packet. `memory_limit` counts bytes on the wire, where Linux counts the memory of
+//! its packet buffers. No updates run while both queues are empty and p' and the last delay are 0, because they would
+//! change nothing. With `split_gso` (the default), packets of several segments are split before they reach the
+//! discipline.
 
 use super::params::{Dualpi2Params, Native};
 use super::{Pi2, Recur, Turns};

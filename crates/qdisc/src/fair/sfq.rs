@@ -14,9 +14,8 @@
 //! Source: McKenney, INFOCOM 1990; ns-2 queue/sfq.cc; Linux sch_sfq; ARRIS 2013.   Units: bytes on the wire.
 //! Departs: McKenney does not specify sizes; 128 packets and 128 queues are about those of Linux (127 and 128). Linux has
 //! 1024 hash values but only 128 queues for them, and drops an arrival that finds no free queue; here every hash value
-//! can have a queue.
-//! Perturbation does not reorder a flow (see `classifier`). Since 2011, Linux has avoided reordering by moving a flow's
-//! packets to the new queue.
+//! can have a queue. Perturbation does not reorder a flow (see `classifier`). Since 2011, Linux has avoided reordering
+//! by moving a flow's packets to the new queue.
 
 use super::preset::{Preset, preset};
 use super::{

@@ -52,10 +52,11 @@ const CLASSIC: u8 = 0;
 const LOW_LATENCY: u8 = 1;
 /// Class of a packet that queue protection redirected to C.
 const SANCTIONED: u8 = 2;
-/// Size of L's buffer: the time in which a full buffer is sent at the aggregate's rate, and a minimum size in bytes.
+/// Default size of L's buffer: the bytes that the aggregate's sustained rate sends in this time, but at least this
+/// number of bytes.
 const L_BUFFER: (Duration, u64) = (Duration::from_millis(10), 40_000);
-/// Size of C's buffer, as the time in which a full buffer is sent at C's highest rate. This rate is the larger of C's MSR and
-/// peak rate, or the peak rate of the aggregate if C has neither. Source: MULPIv3.1 C.1.2.17.
+/// Default size of C's buffer, as the time in which a full buffer is sent at C's highest rate. This rate is the larger
+/// of C's MSR and peak rate, or the peak rate of the aggregate if C has neither. Source: MULPIv3.1 C.1.2.17.
 const C_BUFFER: Duration = Duration::from_millis(100);
 
 /// A queue of frames.
@@ -152,7 +153,7 @@ pub struct DocsisLld {
     r_l: u64,
     /// Counts of L's packets, of C's packets, and of packets redirected from L to C.
     counts: [ClassCount; 3],
-    /// L's marks by reason.
+    /// Number of L's marks for each reason, in the order of [`MarkReason`].
     marked: [u64; 2],
 }
 
