@@ -66,9 +66,10 @@ pub trait QueueDiscipline: Send {
 
 /// A discipline with a queue for each of the two service flows of a modem, L and C.
 pub trait ServiceFlows {
-    /// Sets the aggregate's parameters. Called once, before any packet.
+    /// Sets the aggregate's parameters. Called at most once, before any packet; only by a DOCSIS 3.1 link.
     fn aggregate(&mut self, of: &Aggregate);
-    /// Removes and returns the next packet of `flow`, the service flow for which the modem has a grant.
+    /// Removes and returns the next packet of `flow`: upstream, the service flow for which the modem has a grant;
+    /// downstream, the service flow that the CMTS serves next.
     fn dequeue_of(&mut self, flow: ServiceFlow) -> Option<PacketMeta>;
     /// Returns the backlog of each service flow in bytes, with the MAC header of each frame. A modem
     /// requests grants for these bytes.

@@ -4,6 +4,7 @@
 //!   arrivals   something queued            avg <- (1 - w) avg + w q        on an arrival of the class
 //!              nothing queued since t      avg <- (1 - w)^m avg,           m = (now - t) / s
 //!   time       avg <- q + (avg - q) (1 - w)^m    m = (time since the last update) / s, on every event of the class
+//!   FRED       as `arrivals`, and avg <- (1 - w) avg + w q on a departure
 //! ```
 //!
 //! `q` is the occupancy, `w` the weight of a sample, and `s` the transmission time of a typical packet. With

@@ -5,9 +5,9 @@
 //!   class of a packet        =     the class of the narrowest match that holds it
 //! ```
 //!
-//! A match is narrower than another if its packets are a proper subset of the other's packets. Two matches that
-//! share packets are refused if neither is a subset of the other, because they are ambiguous. Matches that leave packets without a
-//! class are refused too.
+//! A match is narrower than another if its packets are a proper subset of the other's packets. Two matches that share
+//! packets are refused if neither is narrower than the other, because they are ambiguous. Matches that leave packets
+//! without a class are refused too.
 //!
 //! Source: MMCN 1999 (TCP, tagged UDP, all others).   Departs: this paper does not specify how classes are configured.
 
