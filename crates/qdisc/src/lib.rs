@@ -5,8 +5,8 @@
 //! queues). `cake` is Type A with its own shaper.
 //!
 //! A discipline decides which packets to accept, mark and drop. [`Queue`] wraps a discipline: it stamps arrivals,
-//! counts packets by fate and checks that the counts balance. The code that uses a discipline (its host) holds a
-//! [`Queue`]. [`Spec`] is a discipline as plain data in a scenario; [`QDISCS`] lists all disciplines.
+//! counts packets by fate and, in debug builds, checks that the counts balance. The code that uses a discipline (its
+//! host) holds a [`Queue`]. [`Spec`] is a discipline as plain data in a scenario; [`QDISCS`] lists all disciplines.
 //!
 //! Adding a discipline takes one file (parameters that implement [`Params`], a type that implements
 //! [`QueueDiscipline`]; for a law, [`law::LawParams`] and [`law::Law`]), its `mod` line, and one entry in `spec.rs`, or

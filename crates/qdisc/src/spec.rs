@@ -24,7 +24,7 @@ use units::{BitRate, Limit, Problem, Time};
 pub enum Kind {
     /// A queue for each flow, and a scheduler that serves the queues.
     A,
-    /// One queue and a control law that drops early.
+    /// One queue and a control law that drops early. Two coupled queues also count as this type.
     B,
     /// One queue that drops when it is full.
     C,
