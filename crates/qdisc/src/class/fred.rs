@@ -13,7 +13,8 @@
 //! arrival at a non-empty queue that is dropped does not update it.
 //!
 //! Source: Lin & Morris, SIGCOMM 1997.
-//! Departs: the sources disagree on the case avg >= max_th, so both readings are offered ([`ManyFlows`]).
+//! Departs: the sources disagree on the case avg >= max_th, so both readings are offered ([`ManyFlows`]). RED's count
+//! includes only the arrivals to which RED's probability applies; J-Sim's FRED also counts the other packets.
 
 use super::average::{Average, Sampling};
 use super::occupancy::{Red, RedTest, Unit, WEIGHT, check_packet, check_weight};

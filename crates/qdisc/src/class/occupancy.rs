@@ -115,8 +115,8 @@ pub(crate) struct Red {
     min: f64,
     max: f64,
     max_p: f64,
-    /// Number of arrivals tested since the last drop. While the average is below `min_th`, the count is -1, so that it
-    /// is 0 at the next arrival tested.
+    /// Number of arrivals tested since the last drop by this test. After an arrival that found the average below
+    /// `min_th`, the count is -1, so that it is 0 at the next arrival tested.
     count: i64,
 }
 
