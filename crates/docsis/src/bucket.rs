@@ -5,7 +5,7 @@
 //! tokens <- min(burst, tokens + dt x rate / 8)          both buckets start full
 //! peak   <- min(peak_burst, peak + dt x peak_rate / 8)
 //! txtime  = (s - tokens) x 8 / rate        if tokens < s
-//!           (s - peak) x 8 / peak_rate     else if peak < s
+//!           (s - peak) x 8 / peak_rate     else if peak < s;  otherwise 0
 //! then both buckets -= s (and may become negative), and the next packet is accepted after txtime
 //! ```
 //!

@@ -12,8 +12,8 @@
 //! free        free_capacity x MAP interval, in whole minislots; a fraction of a minislot is carried over to the next MAP. A
 //!             proactive grant that is larger than the free capacity also uses the free minislots of the next MAPs
 //! place       a proactive grant that does not fit into the rest of its MAP continues at the start of the next.  L's requested
-//!             minislots begin at the MAP's first proactive grant.  C's minislots begin at a random place (uniform). In a MAP
-//!             without proactive grants, L's minislots also begin at a random place
+//!             minislots begin at the MAP's first proactive grant, or earlier if the MAP would be too short for them.  C's
+//!             minislots begin at a random place (uniform). In a MAP without proactive grants, so do L's
 //! ```
 //!
 //! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts). The specification allows many schedulers; this is the scheduler of
@@ -79,7 +79,7 @@ pub(crate) struct Cmts {
     proactive: Option<Proactive>,
     /// Bytes requested and not yet granted.
     requests: [u64; 2],
-    /// The current MAP, frame by frame.
+    /// The MAP that was scheduled last, frame by frame.
     frames: Vec<FrameGrant>,
     free_slots: Vec<u64>,
 }

@@ -7,7 +7,8 @@
 //! at each MAP:  grant  = min(REQ(0), max_grant)            max_grant = mean + U{-w .. w-1}
 //!               REQ(0) <- REQ(0) - grant + REQ(1);  REQ(1) <- 0;  tokens += grant
 //!               without tokens, a contention request is sent at once;
-//!               with tokens, the grant begins at MAP + U(0, interval - length of the grant)
+//!               with tokens, the grant begins at MAP + U(0, interval - length of the grant), or follows the previous grant
+//!               if that is still being sent
 //! request:      queued + rest of a fragment - REQ(0) - tokens, at most min(MSR tokens, peak tokens)  -> REQ(1)
 //!               MSR tokens are charged for the requested bytes; peak tokens = time since the last request x peak rate / 8
 //! in a grant:   a packet is dequeued when the channel is free; a packet that does not fit is fragmented

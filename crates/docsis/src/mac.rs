@@ -15,10 +15,10 @@
 //! CableLabs 2012 leaves two details open, which are therefore parameters. [`MapClock`]: MAPs follow a free-running clock, or
 //! begin with the first packet ("delays the first packet transmission by 2 MAP intervals"). [`RequestVector`]: REQ(1) is the
 //! value recorded at the previous MAP, or the current queue ("REQ(1) tracks the occupancy of the queue"). With the current
-//! queue, every wait is shorter by one interval.
+//! queue, every wait is shorter by one interval, except that of a packet that starts the clock.
 //!
-//! A packet that does not fit into the rest of a grant is fragmented (continuous concatenation and fragmentation): it leaves
-//! the queue when its first byte is sent, and arrives when its last byte has been sent in a later grant.
+//! A packet that does not fit into the rest of a grant is fragmented (continuous concatenation and fragmentation): it frees its
+//! place in the queue when its first byte is sent, and departs when its last byte has been sent in a later grant.
 //!
 //! Source: CableLabs 2012 §2.2.2.
 //! Assumptions: a packet that arrives at the time of a MAP belongs to that MAP; the queue's limit counts packets (or bytes) whose

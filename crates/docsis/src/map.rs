@@ -1,4 +1,5 @@
-//! The clock of MAPs, and the maximum size of a MAP's grant. Both models of DOCSIS 3.0 use them.
+//! The clock of MAPs, and the maximum size of a MAP's grant. Both models of DOCSIS 3.0 use them. The CMTS of DOCSIS 3.1
+//! uses [`MaxGrant`] to draw the free capacity of a MAP.
 
 use units::{Bytes, Duration, Prob, Rng, Time};
 

@@ -108,7 +108,7 @@ impl Spec {
     }
 
     /// Refuses parameters that are invalid at this sustained rate: a limit given as a time that is too short for any
-    /// packet, or a shaper that is faster than the rate. [`Spec::validate`] checks everything else.
+    /// packet, or a shaper that is faster than the rate. [`Spec::validate`] makes the checks that need no rate.
     pub fn validate_at(&self, rate: BitRate) -> Result<(), Problem> {
         self.params().validate_at(rate).map_err(|p| p.under(self.name()))
     }

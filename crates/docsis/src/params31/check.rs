@@ -18,7 +18,7 @@ macro_rules! refuse_changed {
 }
 
 impl Docsis31Params {
-    /// Refuses parameters that apply only to an upstream.
+    /// Checks the table `downstream`, and refuses parameters that apply only to an upstream.
     fn check_downstream(&self, downstream: &DownstreamParams) -> Result<(), Problem> {
         downstream.validate().map_err(|p| p.under("downstream"))?;
         let defaults = Self::new(self.flow.clone());

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Source: Floyd, Gummadi & Shenker 2001; Feng, Kandlur, Saha & Shin, INFOCOM 1999.
-//! Departs: as in ns-2, Floyd's rule adapts only on arrivals, at the first arrival after each half second. Feng's rule also keeps
-//! max_p between `bottom` and `top`.
+//! Departs: as in ns-2, Floyd's rule adapts only on arrivals, at the first arrival half a second or more after the last
+//! adaptation. Feng's rule also keeps max_p between `bottom` and `top`.
 
 use super::early::{ByteMode, IdleDecay, Spacing, Zone};
 use super::red::{AutoWeight, Red, RedParams, RedVariant};
@@ -183,7 +183,7 @@ impl AdaptiveRed {
         }
     }
 
-    /// Applies Feng's rule: scales max_p each time the average leaves the range between the thresholds.
+    /// Applies Feng's rule: scales max_p each time the average falls below `min` or rises above `max`.
     fn feng(&mut self) {
         let Some(ramp) = self.red.ramp() else { return };
         let avg = self.red.average();

@@ -23,8 +23,9 @@
 //! Source: CAKE (sch_cake, cobalt_should_drop, cobalt_queue_empty), ns-3 cobalt-queue-disc.
 //! Departs: 1/sqrt is correctly rounded; CAKE computes it with 32 bits by Newton's method, and exactly for counts below 16. As in
 //! ns-3, the delay is compared with `target` only; CAKE, and so the discipline `cake`, also requires the delay to exceed four
-//! packet times. At 5 Mbit/s, where two packets take 5 ms, ten Reno flows therefore leave 4 % of the link unused, and 5 % with ECN.
-//! With a target of 10 ms, they leave 1 % and 2 % unused. As in CAKE, the last packet of a queue is never dropped at the head.
+//! packet times, or two for each bulk flow if that is more. At 5 Mbit/s, where two packets take 4.8 ms, ten Reno flows therefore
+//! leave 4 % of the link unused, and 5 % with ECN. With a target of 10 ms, they leave 1 % and 2 % unused. As in CAKE, the last
+//! packet of a queue is never dropped at the head.
 
 use super::codel::interval_over_root;
 use super::{Law, LawParams, Verdict, View};
@@ -90,10 +91,10 @@ pub struct CobaltState {
     pub count: u32,
     /// Time of the next drop or, while not dropping, of the next decrement of `count`.
     pub drop_next: Time,
-    /// True while the delay is above target.
+    /// True while the delay is above target, and after an overflow.
     pub dropping: bool,
-    /// True if `count` has been incremented or decremented at least once. The change from 0 to 1 when the delay rises
-    /// above target does not count, because CAKE does not compute 1/sqrt(count) there.
+    /// True if `count` has been incremented or decremented at least once. The change from 0 to 1, when the delay rises
+    /// above target or the queue overflows, is not included, because CAKE does not compute 1/sqrt(count) there.
     stepped: bool,
     /// BLUE's probability.
     pub p_drop: f64,

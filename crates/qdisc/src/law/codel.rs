@@ -13,7 +13,8 @@
 //! Source: RFC 8289; draft-nichols-tsvwg-codel-01; Nichols & Jacobson, ACM Queue 10(5) 2012.
 //! The law receives one head at a time, so it cannot loop as the published pseudo-code does. Instead, the state
 //! [`Turn`] records where in those loops the next head is examined.
-//! Departs: Linux measures time in units of 1024 ns, this model in ns. All other differences between the variants are parameters.
+//! Departs: Linux measures time in units of 1024 ns, this model in ns. All other differences between the variants are parameters,
+//! except that only the variant `linux` counts two marks for one packet (`MarkTwice`).
 
 mod params;
 
@@ -64,15 +65,16 @@ enum Turn {
 /// CoDel's state for one queue. Names are RFC 8289's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodelState {
-    /// The end of the interval for which the delay must stay above target before CoDel may drop (`partial_parole` can
-    /// shorten this interval). `None` while the delay is below target, or while so few bytes are queued that CoDel never
-    /// drops.
+    /// The end of the interval for which the delay must stay above target before CoDel may drop. `partial_parole` can
+    /// shorten this interval, and the entry `at_second_interval` can require a second one. `None` while the delay is below
+    /// target, or while so few bytes are queued that CoDel never drops.
     pub first_above_time: Option<Time>,
     /// Time of the next drop. Outside the dropping state, the time at which the next drop would have been due if the
     /// last cycle had not ended.
     pub drop_next: Time,
     /// The number that determines the drop rate. A cycle begins with 1 or, soon after another cycle, with the number
-    /// that `reentry` specifies. Each further drop or mark adds 1.
+    /// that `reentry` specifies. Each further drop or mark adds 1; with `if_still_above`, a drop does so only if the next
+    /// head is still above target. With `overflow_counts`, a drop at a limit also adds 1.
     pub count: u32,
     /// Value of `count` when CoDel last entered the dropping state.
     pub lastcount: u32,
@@ -104,8 +106,8 @@ impl Default for CodelState {
 fn newton_step(inv_sqrt: u16, count: u32) -> u16 {
     let x = u64::from(inv_sqrt) << 16;
     let x2 = (x * x) >> 32;
-    // After a large jump of count, this difference wraps, as in Linux. The resulting x is too small; later steps
-    // correct it.
+    // After a jump of count (see `overflow`), this difference may wrap, as in Linux. The resulting x may be far too
+    // small or too large, and many steps may pass before it is close to 1/sqrt(count) again.
     let bracket = (3u64 << 32).wrapping_sub(u64::from(count).wrapping_mul(x2)) >> 2;
     (bracket.wrapping_mul(x) >> 31 >> 16) as u16
 }
@@ -239,8 +241,8 @@ impl CodelState {
             || self.first_above_time.is_some_and(|t| now >= t + p.interval)
     }
 
-    /// Increments `count` for a packet of this queue that was dropped because a limit was reached. As in Linux, the
-    /// stored 1/sqrt(count) is not updated here, but when the law itself next changes count.
+    /// With `overflow_counts`, increments `count` for a packet of this queue that was dropped because a limit was reached.
+    /// As in Linux, the stored 1/sqrt(count) is not updated here, but when the law itself next changes count.
     #[inline]
     fn overflow(&mut self, p: &CodelParams) {
         if p.overflow_counts {

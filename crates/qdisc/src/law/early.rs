@@ -141,12 +141,12 @@ const LINUX_LAST: u64 = 255;
 
 /// Computes the fraction of the average that Linux keeps after an idle period of length `idle`.
 ///
-/// tc computes a table of shifts. Cell i is for idle times of i 2^log and more; log is the smallest exponent with which
-/// the table reaches a shift of 31 in fewer than 512 cells. A cell holds i 2^log r, rounded down and at most 31, where
-/// r = -ln(1 - w) / (packet time). The average decays 15.6 / ln 2 = 22.5 times as slowly as (1 - w)^m, for two reasons.
-/// tc computes r for times in ticks of 64 ns, but the kernel looks up a time in microseconds, which is a factor of
-/// 15.6. The table holds natural logarithms, but the kernel uses them as shifts, which are powers of 2. While the shift
-/// is 0, the average falls linearly to 1/2 within half a cell.
+/// tc computes a table of 256 shifts. Cell i is for idle times of i 2^log and more; log is the smallest exponent with
+/// which a shift of 31 would need fewer than 512 cells. A cell holds i 2^log r, rounded down and at most 31, where
+/// r = -ln(1 - w) / (packet time); the last cell holds 31. The average decays 15.6 / ln 2 = 22.5 times as slowly as
+/// (1 - w)^m, for two reasons. tc computes r for times in ticks of 64 ns, but the kernel looks up a time in
+/// microseconds, which is a factor of 15.6. The table holds natural logarithms, but the kernel uses them as shifts,
+/// which are powers of 2. While the shift is 0, the average falls linearly to 1/2 within half a cell.
 ///
 /// Source: Linux red.h (red_calc_qavg_from_idle_time); iproute2 tc_red.c (tc_red_eval_idle_damping).
 fn linux_rest(w: Weight, idle: Duration, packet_time: Duration) -> f64 {
@@ -348,7 +348,8 @@ pub(crate) struct Rules {
     /// While at most this many packets are queued, the law drops nothing, whatever the average; 0 disables this
     /// exception.
     pub min_queue: u32,
-    /// True if the first packet that arrives after the average has risen to `min` is never dropped early.
+    /// True if a packet on the ramp is kept when there is no gap (see [`Count`]). It is usually the first packet that
+    /// arrives after the average has risen to `min`.
     pub first_passes: bool,
 }
 
@@ -418,7 +419,8 @@ impl Count {
     }
 
     /// Decides whether to keep `packet` if the spacing is [`Spacing::OneDraw`]. The packet is first added to count. If
-    /// count x p then reaches the gap's random draw, the packet is dropped and the gap ends.
+    /// count x p then reaches the gap's random draw, the packet is dropped and the gap ends. With `first_passes`, a packet
+    /// that finds no gap is kept and not counted.
     #[inline]
     fn one_draw(&mut self, rules: &Rules, p: f64, packet: &PacketMeta, rng: &mut Rng) -> Early {
         let size = packet.bytes() as f64 / rules.avpkt as f64;

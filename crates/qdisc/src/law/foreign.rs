@@ -1,6 +1,7 @@
 //! An external law, which a scenario names and the program that runs the scenario supplies (`packet::outside`).
 //!
-//! Source: none; users write their own rules. Nothing here depends on the language in which the law is written.
+//! Source: none; users write their own rules. Apart from the form of the parameter `law` ("FILE.py:CLASS") and its error
+//! messages, nothing here depends on the language in which the law is written.
 //! Departs: external laws cannot be compared, so two of them are never equal.
 
 use super::{Law, LawParams, Verdict, View};

@@ -10,8 +10,8 @@ use units::{Limit, Problem, Rng, Time};
 /// Calls the macro `$with` and passes to it the remaining arguments, in braces, and then the list of laws.
 ///
 /// To add a law, add a line to the list. The law then becomes a variant of `LawSpec` and `AnyLaw`, so that every fair
-/// discipline can use it for its queues. It also becomes a stand-alone discipline (see `spec.rs`). The section
-/// `outside` lists the external law.
+/// discipline with a parameter `law` can use it for its queues. It also becomes a stand-alone discipline (see
+/// `spec.rs`). The section `outside` lists the external law.
 macro_rules! laws {
     ($with:ident $($more:tt)*) => {
         $with! {

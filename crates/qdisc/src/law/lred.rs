@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use units::{Duration, Limit, Prob, Problem, Rng, Time, ensure, within};
 
-/// Maximum gain of the integral term, 1/s. At this gain and a delay of twice the target, the term grows from 0 to 1 in a
-/// second.
+/// Maximum gain of the integral term, 1/s. At this gain and a delay of twice the target, the term grows at a rate of 1 per
+/// second, up to its bound Pmax.
 const MAX_INTEGRAL: f64 = 1.0;
 /// Maximum time step of the integral term. The step is limited because an idle period carries no information about the queue.
 const LONGEST_STEP: Duration = Duration(100_000_000);

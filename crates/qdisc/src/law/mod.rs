@@ -26,7 +26,8 @@ pub struct View<'a> {
     /// The time of the call.
     pub now: Time,
     /// The backlog without the packet to be decided on: an arrival has not yet joined the queue, and a head has already
-    /// been removed from it.
+    /// been removed from it. In a fair discipline, the parameter `law_sees` selects the backlog of this queue or of all
+    /// queues.
     pub backlog: Backlog,
     /// Time that the packet has waited; zero for an arrival or a tick.
     pub sojourn: Duration,
@@ -98,7 +99,7 @@ pub trait Law: Send {
 }
 
 /// The parameters of a law. Each law can be used alone, as a discipline with one FIFO (`single::managed`), or in any
-/// fair discipline (`law = { NAME = {..} }`), where each queue has its own instance of the law.
+/// fair discipline with a parameter `law` (`law = { NAME = {..} }`), where each queue has its own instance of the law.
 pub trait LawParams {
     /// The law, with its state for one queue.
     type Law: Law + Clone + PartialEq;

@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! every tupdate   p = alpha (qdelay - target) + beta (qdelay - qdelay_old), scaled by Tuning, at most 0.02 if drop_prob >= 10 %
-//!                 drop_prob <- drop_prob + p, x 0.98 if qdelay = qdelay_old = 0, bounded to [0, 1]
+//!                 drop_prob <- drop_prob + p, x 0.98 if qdelay = qdelay_old = 0, or + 0.02 if qdelay > delay_high,
+//!                              bounded to [0, 1]
 //!                                    (Linux: x 63/64, and only if the queue is empty too. It may exceed 1, but
 //!                                    becomes 1 again when it reaches 256, where its 64 bits overflow)
-//!                 burst_allowance <- burst_allowance - tupdate,
+//!                 burst_allowance <- burst_allowance - tupdate (Linux: departures reduce it instead),
 //!                                    or max_burst if drop_prob = 0 and qdelay and qdelay_old < target/2
 //!                                    (Linux: also accu_prob <- 0)
 //! on arrival      keep while burst_allowance > 0
@@ -122,7 +123,7 @@ impl Departures {
 /// PIE's state for one queue. Variables that RFC 8033 defines have the same names here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PieState {
-    /// Probability that an arrival is dropped.
+    /// Probability that an arrival is dropped or marked. With the variant linux, it may exceed 1.
     pub drop_prob: f64,
     /// Delay at the last update.
     pub qdelay_old: Duration,
@@ -132,7 +133,7 @@ pub struct PieState {
     pub dice: Dice,
     /// True if PIE is active (RFC 8033 §5.3).
     pub active: bool,
-    /// Sojourn time of the last departure.
+    /// Sojourn time of the last departure; zero if the queue has become empty.
     sojourn: Duration,
     /// Time of the last departure; `None` if no packet has left since the last refill of the burst allowance.
     left_at: Option<Time>,

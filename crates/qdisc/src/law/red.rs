@@ -8,8 +8,8 @@
 //! The parts (average, ramp, spacing) are in [`super::early`]; this file contains RED's parameters and its published versions.
 //!
 //! Source: Floyd & Jacobson, ToN 1(4) 1993; gentle: Floyd 2000; ns-2.35 queue/red.cc; ALTQ altq_red.c; tc-red(8); MMCN 1999.
-//! Departs: with `spacing = "uniform"`, the gap is uniform on 1 ... 1/p_b as the paper derives; the paper's pseudo-code gives a gap
-//! that is one packet shorter. ns-2 compares `min_queue` with bytes if the queue is measured in bytes. ALTQ resets the average
+//! Departs: with `spacing = "uniform"`, the gap is uniform on 1 ... 1/p_b as the paper derives; the paper's pseudo-code gives
+//! 1 ... 1/p_b - 1. ns-2 compares `min_queue` with bytes if the queue is measured in bytes. ALTQ resets the average
 //! after 60 s of idleness (here, 0.998^75000 of it remains), and uses its own weights below 300 packets/s. Linux keeps the average
 //! in fixed point. tc requires `limit`; here it defaults to 1000p.
 
@@ -142,7 +142,7 @@ params! {
 
 /// Returns the weight w that tc computes from `burst`: the largest power of 1/2 with
 /// `burst + 1 - min <= (1 - (1 - w)^burst) / w`, where `min` is in packets. Returns `None` if no power from 2^-1 to
-/// 2^-31 meets this condition.
+/// 2^-31 meets this condition, or if `burst` is below `min`.
 fn weight_of_burst(burst: u32, min: f64) -> Option<f64> {
     let room = f64::from(burst) + 1.0 - min;
     let holds = |w: &f64| room >= 1.0 && room <= (1.0 - math::pow(1.0 - w, f64::from(burst))) / w;

@@ -1,15 +1,16 @@
 //! DropTail: one FIFO that drops when it is full.
 //!
 //! An arrival of s bytes is dropped iff q + 1 > limit (packets), bytes + s > limit (bytes), or bytes + s > span x rate / 8
-//! (time). With `drop_head`, the oldest packets are dropped instead, until the arrival fits.
+//! (time). With `drop_head`, the oldest packets are dropped instead, until the arrival fits; an arrival that does not fit into
+//! an empty queue is dropped too.
 //!
 //! With `super_segment` = n > 1, packets are counted as in a Linux queue behind a sender with segmentation offload. There, a
 //! super-segment of up to n segments counts as one packet towards the limit. So the queue holds up to n x limit segments, and its
 //! longest wait is n x limit x MTU x 8 / rate. A segment joins the super-segment in front of it, and needs no additional room,
-//! iff the super-segment has fewer than n segments and its last segment belongs to the same TCP flow, has the same size and is
-//! adjacent in the stream. A super-segment counts until its last segment has left. For senders of up to 1.4 MB/s, n is 2:
-//! `tcp_tso_autosize` fills a super-segment with the bytes of 1 ms at the pacing rate, but with at least `tcp_min_tso_segs` = 2
-//! segments.
+//! iff part of the super-segment still waits, it has had fewer than n segments, and its last segment belongs to the same TCP
+//! flow and direction, has the same size and is adjacent in the stream. Pure ACKs, SYN and FIN never join. A super-segment counts
+//! until its last segment has left. For senders of up to 1.4 MB/s, n is 2: `tcp_tso_autosize` fills a super-segment with the
+//! bytes of 1 ms at the pacing rate (at most twice the sender's rate), but with at least `tcp_min_tso_segs` = 2 segments.
 //!
 //! Source: ns-2 queue/drop-tail.cc; tc pfifo, bfifo (super-segments).
 //! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs; ns-2 drops one head. Linux
@@ -90,7 +91,7 @@ struct SuperSegments {
     held: VecDeque<u8>,
     /// Number of segments that have joined the newest super-segment, including those that have left.
     taken: u8,
-    /// The newest segment.
+    /// The packet that was accepted last.
     last: PacketMeta,
 }
 
@@ -166,7 +167,7 @@ impl QueueDiscipline for DropTail {
     #[inline]
     fn enqueue(&mut self, packet: PacketMeta, cx: &mut Context<'_>) {
         let joins = self.supers.as_ref().is_some_and(|s| s.joins(&packet, cx.flows));
-        // bound: every iteration except the last removes a stored packet
+        // bound: every iteration removes a stored packet or returns
         while !joins && !self.room.fits(self.counted(), &packet, cx.link) {
             match if self.drop_head { self.pop() } else { None } {
                 Some(head) => cx.fate.dropped(&head, DropReason::HeadFull, Point::Enqueue),
@@ -193,7 +194,7 @@ impl QueueDiscipline for DropTail {
         self.fifo.front().map(|p| p.stamp)
     }
 
-    /// Reports nothing: there is no state besides the packets.
+    /// Reports nothing: a plain queue has no control state.
     fn probe(&self, _: &mut Reading<'_>) {}
 }
 

@@ -14,7 +14,7 @@ impl Spec {
     /// the rate; and the queues of a DOCSIS 3.1 modem. All other disciplines measure how long packets wait, or count
     /// the packets or bytes that wait. The RED family and limits given as times use the link's mean rate.
     ///
-    /// Source: RFC 8034 §4.2; RFC 8033 §5.1.
+    /// Source: RFC 8034 §4.2; RFC 8033 §5.2.
     pub fn needs_rate(&self) -> Option<Problem> {
         let problem = match self {
             Self::DocsisPie(_) => by_rate("docsis_pie"),

@@ -47,7 +47,7 @@ pub(crate) fn read(text: &str) -> Result<Value, WordError> {
 }
 
 /// Parses a string such as `codel target 5ms` or `sfq_hss + codel` into a table, to which the caller can add
-/// parameters. Returns `None` if the string is invalid.
+/// parameters. Returns `None` if the string cannot be parsed.
 #[inline]
 pub fn table(text: &str) -> Option<Value> {
     let Some((host, law)) = text.split_once('+') else { return read(text).ok() };

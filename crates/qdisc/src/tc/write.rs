@@ -33,7 +33,7 @@ const VERSIONS: &[(&str, &str, Values)] = &[
 const RFC9332: Values = &[("limit", "\"250ms\""), ("classic_protection", "0.0625")];
 const DRAFT2013: Values = &[("target", "\"20ms\""), ("tupdate", "\"30ms\""), ("delay", "\"departure_rate\"")];
 
-/// Disciplines that Linux does not have, each with its nearest equivalent.
+/// Disciplines that Linux does not have in the same form, each with its nearest equivalent.
 const NEAREST: &[(&str, &str)] = &[
     ("cobalt", "the law of cake"),
     ("ared", "red with the keyword adaptive"),
@@ -50,7 +50,7 @@ const MOST_BYTES: u64 = 9_000_000_000_000_000;
 
 impl Spec {
     /// Writes this discipline in tc syntax. `rate` is the link's rate, used to convert limits given as times to packets
-    /// or bytes.
+    /// or bytes, and as the default of red's `bandwidth`.
     #[inline]
     pub fn in_tc(&self, rate: Option<BitRate>) -> TcText {
         let mut own = match self {
@@ -122,7 +122,8 @@ impl Spec {
         GRAMMARS.iter().find(|g| g.tc == tc)
     }
 
-    /// Writes a plain queue with the same limit, for a discipline that Linux does not have.
+    /// Writes a plain queue with the same limit (1000 packets if there is none), for a discipline that Linux does not
+    /// have.
     #[inline]
     fn stand_in(&self, rate: Option<BitRate>, text: &mut TcText) {
         let limit = self.limit().unwrap_or(Limit::Packets(1000));

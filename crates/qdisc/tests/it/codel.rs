@@ -77,8 +77,8 @@ fn constant_backlog_is_dropped_on_the_square_root_schedule() {
 
 #[test]
 fn linux_takes_one_newton_step_per_drop() {
-    // The estimate x of 1/sqrt(n) starts at 1, and each drop sets x <- x (3 - n x^2) / 2, which gives 1/2 for n = 2, 9/16 for n
-    // = 3 and 0.48779 for n = 4. So the gaps are 100, 50, 56.25 and 48.78 ms. The first drop is strictly after an interval.
+    // The estimate x of 1/sqrt(n) starts at 1, and each later drop sets x <- x (3 - n x^2) / 2, which gives 1/2 for n = 2, 9/16
+    // for n = 3 and 0.48779 for n = 4. So the gaps are 100, 50, 56.25 and 48.78 ms. The first drop is strictly after an interval.
     let (times, _) = interventions(&CodelParams { variant: Variant::Linux, ..unlimited() }, Ecn::NotEct, 150_000);
     for (t, expected) in times.iter().zip([1100.01, 1200.01, 1250.01, 1306.26, 1355.04]) {
         assert!((t - expected).abs() < 0.02, "{t} not {expected}");
@@ -192,13 +192,13 @@ fn count_on_reentry_is_each_versions_own() {
     assert_eq!(count(Variant::Kmn, 10, 200.0), 8);
     // if count - 2 exceeds 126, ns-2's kmn version resumes with 0.9844 x count, in this case 0.9844 x 200 = 196.88
     assert_eq!(count(Variant::Kmn, 200, 200.0), 196);
-    // The law resumes with the old count only if it re-enters within 16 intervals after drop_next (RFC 8289) or within
-    // 8 (draft-01). drop_next is at most 100/sqrt(10) = 32 ms ahead when the dropping state ends. So the pauses of 1400
-    // and 600 ms are short enough, and the pauses of 1700 and 900 ms are too long.
+    // The old count matters only if the law re-enters within 16 intervals after drop_next (RFC 8289) or within 8
+    // (draft-01). drop_next is at most 100/sqrt(10) = 32 ms ahead when the dropping state ends, and the law re-enters
+    // 100 ms after the pause. So the pauses of 1400 and 600 ms are short enough, and 1700 and 900 ms are too long.
     assert_eq!((count(Variant::Rfc8289, 10, 1400.0), count(Variant::Rfc8289, 10, 1700.0)), (9, 1));
     assert_eq!((count(Variant::Draft01, 10, 600.0), count(Variant::Draft01, 10, 900.0)), (8, 1));
-    // In ACM Queue, this window is only one interval (100 ms). After the pause of 200 ms, the delay must also be above
-    // target for an interval before re-entry, so the re-entry is too late and count restarts at 1.
+    // In ACM Queue, this window is only one interval (100 ms), which the pause of 200 ms exceeds. So the delay must be
+    // above target for two intervals before re-entry, and count restarts at 1.
     assert_eq!(count(Variant::AcmQueue, 10, 200.0), 1);
     // after two drops, count - lastcount is 1, so the law resumes with count 1
     assert_eq!(count(Variant::Rfc8289, 2, 200.0), 1);

@@ -488,7 +488,7 @@ fn overload_without_drops_fills_the_queue() {
     }
 }
 
-/// While a flood of packets fills L, C's head waits for about nine packets of L.
+/// While a flood of packets fills L, C's head waits for about nine packets of L (Linux) or fifteen (RFC 9332).
 #[test]
 fn c_is_protected_from_a_flood_in_l() {
     let seen = cbr(VARIANTS[0], [(60e6, Ecn::Ect1), (2e6, Ecn::NotEct)], 40);

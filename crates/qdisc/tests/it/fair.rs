@@ -267,8 +267,8 @@ fn in_a_tie_linux_sfq_drops_from_the_queue_that_changed_last() {
     // queue has changed last, so the arrival itself is dropped (numbers 5 and 6).
     b.offer("bc", 1500);
     assert_eq!(numbers(&mut b), [5, 6]);
-    // a sends a packet, so a, b and c have one each. Then d arrives. When e arrives, all four queues have one packet,
-    // so the queue whose turn is next loses its packet. This is a again (number 1): after a packet of 1500 bytes, a has
+    // a sends a packet, so a, b and c have one each. Then d arrives. When e arrives, every queue has one packet, so the
+    // queue whose turn is next loses its packet. This is a again (number 1): after a packet of 1500 bytes, a has
     // 14 bytes of credit.
     assert_eq!(b.take(1), "a");
     b.offer("de", 1500);

@@ -240,7 +240,7 @@ fn cobalt_goes_on_with_the_count_it_has() {
         see(&mut law, us, 10, Ecn::NotEct);
     }
     assert_eq!((law.state().count, law.state().drop_next.0 / 1000), (4, 1_278_445));
-    // the delay falls below target, and rises above target again at 1250 ms. The next drop is due 100 / sqrt(4) = 50 ms
+    // the delay falls to the target, and rises above target again at 1250 ms. The next drop is due 100 / sqrt(4) = 50 ms
     // after that
     see(&mut law, 1_240_000, 5, Ecn::NotEct);
     assert_eq!(see(&mut law, 1_250_000, 10, Ecn::NotEct), (Verdict::Pass, 4, 1_300_000));
@@ -301,7 +301,7 @@ fn blue_steps_once_per_target() {
     assert_eq!(law.state().p_drop, 1.0);
     let mut rng = Rng::named(1, "q");
     assert_eq!(head(&mut law, 20_000_000, 0, 10, Ecn::Ect0, &mut rng), Verdict::Drop);
-    // ns-3: a sojourn time above 400 ms counts as an overflow
+    // ns-3: for BLUE, a sojourn time above 400 ms counts as an overflow
     let mut law = CobaltParams { blue_threshold: Some(Duration::from_millis(400)), ..Default::default() }.law();
     head(&mut law, 10_000, 400, 10, Ecn::NotEct, &mut rng);
     assert_eq!(blue(&law), 0.0);

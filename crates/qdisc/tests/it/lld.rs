@@ -1,8 +1,8 @@
 //! Tests of the queues of Low Latency DOCSIS, with values worked out by hand. They cover the coupled DOCSIS-PIE of
 //! queue C, the rate r_C that is left for C, the rates of the service flows, and the virtual queue.
 //!
-//! An IP packet of 1500 bytes is an Ethernet frame of 1518 bytes, which is its size in C and in r_L. In L, the MAC
-//! header is included, so the size is 1528 bytes.
+//! An IP packet of 1500 bytes is an Ethernet frame of 1518 bytes, which is its size in C, in r_L, in L's buffer and in
+//! the virtual queue. If L's delay is estimated from the queued bytes, the MAC header is included: 1528 bytes.
 
 use packet::{
     Aggregate, DropReason, Ecn, FateSink, FlowId, FlowTable, Item, LinkView, MarkReason, PacketMeta, Point, Reading,
@@ -304,7 +304,7 @@ fn no_drop_below_085_and_a_sure_one_from_85_of_accumulated_probability() {
 #[test]
 fn grants_under_way_are_no_delay_to_the_virtual_queue() {
     // Frames of 1518 B arrive 243.367 us apart, at 49.9 Mbit/s. Each waits 2.9 ms for its grant in the request loop, so
-    // 12 frames stay queued. If the delay is estimated from the queued bytes, it is 3 ms, so all frames are marked. In
+    // 12 frames stay queued. If the delay is estimated from the queued bytes, it is about 3 ms, so almost all are marked. In
     // a virtual queue that drains at 50 Mbit/s, a frame never waits for another, so the delay is 242.88 us, below the
     // ramp.
     let request_loop = RequestLoop {

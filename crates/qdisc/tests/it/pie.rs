@@ -23,7 +23,7 @@ impl<L: Law> Bench<L> {
     }
 
     fn view(&self, us: u64, bytes: u64, sojourn_ms: u64) -> View<'static> {
-        // a view borrows the link, so each call leaks a copy of the link (about 40 bytes)
+        // a view borrows the link, so each call leaks a copy of the link (32 bytes)
         let link = Box::leak(Box::new(self.link));
         let backlog = Backlog { packets: bytes.div_ceil(1500) as u32, bytes };
         View { now: Time(us * 1000), backlog, sojourn: Duration::from_millis(sojourn_ms), link }
@@ -549,7 +549,7 @@ fn docsis_pie_states() {
         }
     }
     assert_eq!(at - quench.unwrap(), 63 * 16_000);
-    // an inactive law has no more updates
+    // an inactive law with an empty queue has no more updates
     assert_eq!(b.law.next_tick(), None);
 }
 

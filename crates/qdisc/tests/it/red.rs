@@ -69,7 +69,7 @@ fn gaps_are_uniform() {
 
 #[test]
 fn the_law_drops_at_those_gaps() {
-    // For p_b = 0.1, each row has the minimum and the maximum gap, the mean gap and its standard deviation. Gaps are uniform
+    // For p_b = 0.1, each row has the minimum, maximum and mean gap, and the standard deviation of the gaps. Gaps are uniform
     // on 1 ... 10, 10 ... 19 or 1 ... 19.
     for (spacing, least, most, mean, sd) in [
         (Spacing::Uniform, 1, 10, 5.5, 2.87),
@@ -146,7 +146,7 @@ fn the_linux_variant_has_tcs_names_and_defaults() {
     let ramp = law.ramp().unwrap();
     assert_eq!((ramp.min, ramp.max, ramp.max_p, law.weight()), (16_666.0, 50_000.0, 0.02, Some(0.0625)));
     // With a burst of 100 and a min of 15 packets, burst + 1 - min is 100 + 1 - 15 = 86, so (1 - (1 - w)^100) / w must
-    // be at least 86. For w = 1/256 it is only 82.8; for w = 1/512 it is 90.9.
+    // be at least 86. For w = 1/256 it is only 82.9; for w = 1/512 it is 90.9.
     let lab = RedParams {
         min: Some("22710B".parse().unwrap()),
         max: Some("45420B".parse().unwrap()),
@@ -165,7 +165,7 @@ fn the_linux_variant_has_tcs_names_and_defaults() {
 #[test]
 fn linux_halves_the_average_of_an_idle_queue() {
     // tc-red(8)'s example: a packet of 1000 bytes takes 800 us at 10 Mbit/s, which is 12 500 ticks, and w = 1/32. So r = -ln(31/32) /
-    // 12 500 = 2.5399e-6, and 31 / r = 12.205e6 needs 373 cells of 2^15 us. Cell i holds 0.083228 i, rounded down: 1 from cell
+    // 12 500 = 2.5399e-6, and 31 / r = 12.205e6 needs 373 cells of 2^15 us. Cell i holds 0.083227 i, rounded down: 1 from cell
     // 13 (426 ms), 2 from cell 25 (819 ms), 3 from cell 37 (1212 ms). In cell 0, the average falls linearly.
     let (w, packet_time, idle) = (Weight::new(1.0 / 32.0), Duration::from_micros(800), IdleDecay::DecayOnceAsked);
     for (ms, expected) in [
@@ -398,7 +398,7 @@ fn adaptive_red_by_hand() {
         arrive(&mut law, 500, queue, &packet(Ecn::NotEct), &mut rng);
         assert!((law.max_p() - expected).abs() < 1e-12, "{from}: {}", law.max_p());
     }
-    // Feng's rule changes max_p only when the average leaves the range between the thresholds
+    // Feng's rule changes max_p only when the average falls below `min` or rises above `max`
     let mut law = ared(Adaptation::Feng1999, 0.12).law();
     for (queue, expected) in
         [(5, 0.12), (20, 0.12), (31, 0.24), (32, 0.24), (20, 0.24), (5, 0.08), (4, 0.08), (31, 0.16)]

@@ -101,8 +101,8 @@ fn words_mean_the_table_with_the_same_values() {
         ("bfifo limit 64kb", r#"{"droptail": {"limit": "65536B"}}"#),
         ("bfifo", r#"{"droptail": {"limit": "1514000B"}}"#),
         ("pfifo_head_drop limit 20", r#"{"droptail": {"limit": "20p", "drop_head": true}}"#),
-        // The laboratory's own parameter names are keywords too. They are accepted in disciplines that tc does not have
-        // and, after tc's keywords, in disciplines that tc has.
+        // The laboratory's own parameter names are keywords too. They are accepted in disciplines that tc does not have,
+        // and beside tc's keywords in disciplines that tc has.
         ("droptail limit 50ms ns2_off_by_one", r#"{"droptail": {"limit": "50ms", "ns2_off_by_one": true}}"#),
         ("lred limit 100p weight 0.5 p_max 5%", r#"{"lred": {"limit": "100p", "weight": 0.5}}"#),
         ("codel target 5ms variant linux", r#"{"codel": {"variant": "linux"}}"#),
@@ -187,8 +187,8 @@ fn invalid_words_are_refused_in_one_line() {
     }
 }
 
-/// Tests disciplines of Linux with all of their keywords. A command is read and written back unchanged, and the written
-/// command is read as the same discipline.
+/// Tests disciplines of Linux with a keyword for each of their parameters. A command is read and written back unchanged,
+/// and the written command is read as the same discipline.
 #[test]
 fn what_is_said_reads_back() {
     for text in [
@@ -269,7 +269,8 @@ fn what_tc_cannot_express_is_listed() {
     assert_eq!(codel.differences, ["limit = 50ms: 41 packets of 1514 bytes in tc"]);
     let bytes = written(r#"{"droptail": {"limit": "50ms"}}"#);
     assert_eq!(bytes.words, "bfifo limit 62500");
-    // without a rate, 50 ms cannot be converted to bytes, so Linux's default applies, and `differences` says so
+    // without a rate, 50 ms cannot be converted to bytes, so Linux's default applies (red has none in tc, so ours is written),
+    // and `differences` says so
     for (name, words) in
         [("droptail", "bfifo limit 1514000"), ("codel", "codel target 5ms"), ("red", "red limit 1000000")]
     {
