@@ -29,7 +29,7 @@ pub(crate) const L: usize = 0;
 /// Index of the Classic service flow.
 pub(crate) const C: usize = 1;
 
-/// Parts of a byte: one part is 1e-9 bit, which 1 bit/s carries in 1 ns.
+/// Number of parts in a byte. A part is 1e-9 bit, which 1 bit/s carries in 1 ns.
 const PER_BYTE: u128 = 8_000_000_000;
 
 /// The grants in one frame of a MAP, in minislots.

@@ -40,9 +40,9 @@ impl Rounds {
         Self { quantum: [QUANTUM * weight, QUANTUM * (256 - weight)], deficit: [0; 2], turn: C }
     }
 
-    /// Chooses the flow that sends next, and charges it for its frame. `frames` holds the sizes in bytes of the next
-    /// frames of L and C, or 0 for an empty queue. `may` holds true for each flow that has a frame and tokens for it; at
-    /// least one must be true.
+    /// Chooses the flow that sends next and, if both have packets, charges it for its frame. `frames` holds the sizes in
+    /// bytes of the next frames of L and C, or 0 for an empty queue. `may` holds true for each flow that has a frame and
+    /// tokens for it; at least one must be true.
     ///
     /// A flow that waits for tokens keeps its debt; otherwise it would get more than its share. It also keeps the unused
     /// part of its turn; otherwise it would get less. It cannot save more than this part, because its next turn begins only

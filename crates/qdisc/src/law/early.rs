@@ -332,7 +332,7 @@ pub(crate) enum Early {
     Keep,
     /// The packet is dropped or marked early.
     Unforced,
-    /// The packet is dropped because the average is above the ramp.
+    /// The packet is dropped (or marked, without `harddrop`) because the average is above the ramp.
     Forced,
 }
 

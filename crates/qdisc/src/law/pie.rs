@@ -220,9 +220,9 @@ impl Pie {
     }
 }
 
-/// Minimum time between updates. After an idle period, a queue runs all the updates that it has missed. If updates were
-/// 2 ns apart, it would run 500 million updates for each idle second. The sources use 15 to 30 ms. 100 us is the
-/// transmission time of a packet of 1500 bytes at 120 Mbit/s.
+/// Minimum time between updates. It bounds the work of a run: if updates were 2 ns apart, an active queue would run 500
+/// million of them in each second. The sources use 15 to 30 ms. 100 us is the transmission time of a packet of 1500 bytes
+/// at 120 Mbit/s.
 const SHORTEST_STEP: Duration = Duration::from_micros(100);
 
 pub(crate) fn check_step(name: &str, step: Duration) -> Result<(), Problem> {

@@ -9,8 +9,9 @@
 //! longest wait is n x limit x MTU x 8 / rate. A segment joins the super-segment in front of it, and needs no additional room,
 //! iff part of the super-segment still waits, it has had fewer than n segments, and its last segment belongs to the same TCP
 //! flow and direction, has the same size and is adjacent in the stream. Pure ACKs, SYN and FIN never join. A super-segment counts
-//! until its last segment has left. For senders of up to 1.4 MB/s, n is 2: `tcp_tso_autosize` fills a super-segment with the
-//! bytes of 1 ms at the pacing rate (at most twice the sender's rate), but with at least `tcp_min_tso_segs` = 2 segments.
+//! until its last segment has left. For senders of up to 1.4 MB/s with a round trip of 5 ms or more, n is 2: `tcp_tso_autosize`
+//! fills a super-segment with the bytes of 1 ms at the pacing rate (at most twice the sender's rate), but with at least
+//! `tcp_min_tso_segs` = 2 segments. On shorter round trips, it adds more bytes.
 //!
 //! Source: ns-2 queue/drop-tail.cc; tc pfifo, bfifo (super-segments).
 //! Departs: `drop_head` with a limit in bytes drops as many heads as the arrival needs; ns-2 drops one head. Linux

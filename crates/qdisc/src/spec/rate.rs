@@ -11,8 +11,9 @@ impl Spec {
     ///
     /// Three kinds of discipline are refused: those with a law that estimates the delay from a rate (DOCSIS-PIE uses
     /// the token buckets of its modem, and PIE can be set to use the departure rate); CBQ, whose classes have shares of
-    /// the rate; and the queues of a DOCSIS 3.1 modem. All other disciplines measure how long packets wait, or count
-    /// the packets or bytes that wait. The RED family and limits given as times use the link's mean rate.
+    /// the rate; and the queues of a DOCSIS 3.1 modem. All other disciplines can run there. Most of them measure how long
+    /// packets wait, or count the packets or bytes that wait. The RED family and limits given as times use the link's
+    /// mean rate.
     ///
     /// Source: RFC 8034 §4.2; RFC 8033 §5.2.
     pub fn needs_rate(&self) -> Option<Problem> {

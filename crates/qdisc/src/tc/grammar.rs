@@ -7,7 +7,7 @@
 pub(super) enum Kind {
     /// A number of packets: `1000` or `1000p`.
     Packets,
-    /// A size in bytes: `1514`, `64kb`; k, m and g are powers of 1024, as everywhere in tc.
+    /// A size in bytes: `1514`, `64kb`; k, m and g are powers of 1024, as in all sizes of tc.
     Size,
     /// A time with its unit: `5ms`.
     Time,

@@ -23,7 +23,8 @@ impl FateSink for Fates {
     }
 }
 
-/// Enqueues `n` packets at time 0, and dequeues one every 10 us from 1 s on. Returns the times of drops and marks in ms.
+/// Enqueues `n` packets at time 0, and dequeues one every 10 us from 1 s on. Returns the times of drops and marks in ms,
+/// and all fates.
 fn interventions(params: &CodelParams, ecn: Ecn, n: usize) -> (Vec<f64>, Fates) {
     let mut queue = Queue::new(params.build());
     let (mut rng, link, flows) = (Rng::named(1, "q"), LinkView::plain(BitRate(1_000_000_000)), FlowTable::default());
