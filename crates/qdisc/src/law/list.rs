@@ -102,7 +102,7 @@ macro_rules! law_enums {
             pub fn law(&self) -> AnyLaw {
                 match self { Self::None => AnyLaw::None, $(Self::$Law(p) => AnyLaw::$Law(LawParams::law(p)),)+ }
             }
-            /// Returns the limit of each queue; `None` if there is only the limit shared by all queues.
+            /// Returns the limit that the law sets for each queue; `None` if it sets none.
             pub(crate) fn limit(&self) -> Option<Limit> {
                 match self { Self::None => None, $(Self::$Law(p) => LawParams::limit(p),)+ }
             }

@@ -109,7 +109,7 @@ pub trait LawParams {
     /// Builds a law in its initial state. The parameters must be valid.
     fn law(&self) -> Self::Law;
     /// Returns the limit of the queue. If it is `None`, a law that is used alone has [`LawParams::default_limit`], and
-    /// the queues of a fair discipline have only their shared limit.
+    /// the queues of a fair discipline have only the limits that the discipline itself sets.
     fn limit(&self) -> Option<Limit>;
     /// Returns the limit of a stand-alone queue if the parameters omit `limit`; it may differ between published
     /// versions.

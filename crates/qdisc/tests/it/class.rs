@@ -229,7 +229,8 @@ fn a_class_that_was_idle_sends_a_burst_of_two_packets() {
 
 #[test]
 fn the_script_of_a_fred_queue() {
-    // With weight 1, the average equals the current queue length. min_th is 4 packets, so maxq = 4.
+    // With weight 1, the average is the queue length that the last accepted packet found, or that the last departure
+    // left. min_th is 4 packets, so maxq = 4.
     let queue = r#"{"fred":{"limit":"10p","min_th":"4p","max_th":"8p","max_p":0.0,"weight":1.0,"minq":2}}"#;
     let mut bench = Bench::new(spec(queue), LINK);
     let a = |n| vec![true; n];
@@ -267,8 +268,8 @@ fn the_script_of_fred_with_many_flows() {
 
 #[test]
 fn the_script_of_a_cbt_queue() {
-    // with weight 1, the average of a class equals the current backlog of the class, so the thresholds apply to the
-    // current queue
+    // with weight 1, the average of a class equals the backlog of the class when a packet arrives, so the thresholds
+    // apply to the current queue
     let queue = r#"{"cbt":{"limit":"5p","classes":[
         {"name":"tcp","match":{"protocol":["tcp"]},"weight":1.0,"test":{"threshold":"3p"}},
         {"name":"tagged","match":{"protocol":["udp"],"dscp":[46]},"weight":1.0,"test":{"threshold":"1500B"}},
