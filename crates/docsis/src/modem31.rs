@@ -9,7 +9,7 @@
 //! ```
 //!
 //! So a packet waits for a request, then for MinReqGntDelay, then for the start of a MAP and for its place in the MAP. Its
-//! transmission takes a frame. With proactive grants, it waits only for the next grant.
+//! transmission takes a frame. With proactive grants, a packet of L waits only for the next grant that has room for it.
 //!
 //! Source: MULPIv3.1 §7 by way of docsis-ns3 (facts).   Units: bytes of frames with the MAC header.
 //! Departs: contention requests always succeed; there are no segment headers; the modem receives a grant at the time at which

@@ -66,13 +66,13 @@ const LINUX_RATE: f64 = 256.0;
 
 /// The estimate of the departure rate.
 ///
-/// The rate is measured over cycles of at least `dq_threshold` bytes. A cycle starts only while at least this number of bytes is
+/// The rate is measured over cycles of at least `dq_threshold` bytes. A cycle starts only while this number of bytes is
 /// queued.
 ///
 /// RFC 8033 averages the time per byte, and does not count the packet that starts a cycle. Linux counts this packet
-/// unless the cycle directly follows another one. Linux averages the rate, in whole numbers: rate <- rate - rate/8 + sample/8, where
-/// both quotients are rounded down. At low link rates, these are small numbers: 10 Mbit/s is 20, and an average below 8
-/// cannot fall.
+/// unless the cycle directly follows another one. Linux averages the rate, in whole numbers: rate <- rate - rate/8 +
+/// sample/8, where both quotients are rounded down. At low link rates, these are small numbers: 10 Mbit/s is 20, and an
+/// average below 8 cannot fall.
 /// Source: RFC 8033 §5.2; Linux sch_pie.c (facts only).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {

@@ -54,8 +54,8 @@ pub fn table(text: &str) -> Option<Value> {
     let law = if law.trim() == "none" { Value::from("none") } else { read(law).ok()? };
     let mut host = read(host).ok()?;
     host.as_object_mut()?.values_mut().next()?.as_object_mut()?.insert("law".to_owned(), law);
-    // this conversion refuses a discipline whose law cannot be chosen, because the table of such a discipline must not
-    // contain the key `law`
+    // this conversion refuses a discipline whose law cannot be chosen, because the table of such a discipline (except
+    // `python`) must not contain the key `law`
     serde_json::from_value::<Spec>(host.clone()).ok().map(|_| host)
 }
 

@@ -203,7 +203,7 @@ fn updates_on_the_grid_by_the_longer_wait() {
 
 #[test]
 fn no_coupled_law_below_two_frames_and_both_marks_above() {
-    // returns a queue whose p' is at least 1/2 because a packet has waited for 6 s
+    // returns a queue whose p' has risen to about 1/2 or more, because a packet has waited for 6 s
     let saturated = |params: &str| {
         let mut q = Script::new(params);
         q.put(0, Ecn::NotEct);
