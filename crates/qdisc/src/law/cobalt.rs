@@ -5,6 +5,7 @@
 //!                            when drop_next is due: drop (or mark), count + 1, drop_next + interval / sqrt(count)
 //!         otherwise          while drop_next is due: count - 1, drop_next + interval / sqrt(count)
 //!         empty queue        as in the previous line, but at most one step
+//!         overflow           drop_next <- now, count at least 1
 //! rest    count = 0: drop_next <- now + interval;  otherwise, if drop_next is past and nothing was dropped: drop_next <- now
 //! BLUE    overflow: p + 1/256; empty queue: p - 1/4096; steps are more than `target` apart; every head is dropped with
 //!         probability p, even if it is ECN-capable
