@@ -123,14 +123,15 @@ pub struct PortSpec {
     /// A random delay given by its percentiles.
     #[serde(default)]
     pub lateness: Option<Lateness>,
-    /// Lets jitter and lateness reorder packets. If false, order is kept.
+    /// Lets a packet with less delay overtake packets sent before it: because of jitter, lateness, retransmissions or a
+    /// change of the delay. If false, order is kept, except that `impairments` may hold single packets back.
     #[serde(default)]
     pub reorder: bool,
     /// Probability that the link loses a packet after its transmission.
     #[serde(default)]
     pub loss: Prob,
     /// Numbers of the packets that the link loses after their transmission, independent of `loss`. Packets are numbered from 1, in
-    /// the order in which they leave the queue.
+    /// the order of their transmission.
     #[serde(default)]
     pub lose: Vec<u64>,
     /// Further losses and delays of packets on the wire.
@@ -197,8 +198,9 @@ impl PortSpec {
         }
     }
 
-    /// Returns true if packets of several segments are split before they reach the queue. They are split if the discipline requires
-    /// it, or if the link sends frames (a modem, a CMTS or a radio link). A plain link and HTB send packets whole.
+    /// Returns true if packets of several segments are split before they reach the queue. They are split if the
+    /// discipline requires it, or if the link sends frames: a modem, a token bucket (which stands for a CMTS) or a
+    /// radio link. Otherwise, a plain link and HTB send packets whole.
     pub fn splits_gso(&self) -> bool {
         let whole = matches!(self.service, Service::Plain | Service::Shaper(Shaper::Htb(_)));
         !whole || self.queue.split_gso()

@@ -17,13 +17,14 @@ const MAX_APPS: usize = 16_384;
 const MAX_LIST: usize = 16_384;
 /// Maximum number of characters in a name.
 const MAX_NAME: usize = 128;
-/// Maximum duration of a run. The key of an event cannot hold a later time.
+/// Maximum duration of a run: 50 days. The key of an event holds times up to 52 days.
 const MAX_DURATION: Duration = Duration(50 * 24 * 3_600 * 1_000_000_000);
 /// Maximum number of bins in a series. At this number, the series of one link take 64 MB.
 const MAX_BINS: u64 = 1_000_000;
 
 impl Scenario {
-    /// Returns all problems of this scenario; none if it can be built.
+    /// Returns the problems of this scenario; none if it can be built. Some checks are made only if earlier ones find
+    /// no problem.
     pub(crate) fn validate(&self) -> Vec<Problem> {
         let mut problems = self.check_names();
         if !problems.is_empty() {
@@ -248,6 +249,7 @@ fn check_listed(path: &str, what: &str, names: &[String], known: &[String], prob
 }
 
 /// Checks that routes lead from every application to its servers and back, by following the routes as a packet would.
+/// Adds only the first problem.
 fn check_reachable(network: &Network, problems: &mut Vec<Problem>) {
     let name = |node: u16| shown(&network.nodes[usize::from(node)]);
     for app in &network.apps {

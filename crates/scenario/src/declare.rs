@@ -110,8 +110,9 @@ impl Scenario {
         serde_json::to_string_pretty(&schema).unwrap_or_default()
     }
 
-    /// Returns the canonical form: JSON with all defaults filled in, keys in a fixed order, and one spelling for every value.
-    /// Equal scenarios give equal bytes, and parsing the form gives the same scenario.
+    /// Returns the canonical form: JSON with keys in a fixed order, and one spelling for every value. Defaults are
+    /// filled in; a few optional keys without a value are omitted. Equal scenarios give equal bytes, and parsing the
+    /// form gives the same scenario.
     pub fn canonical(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }

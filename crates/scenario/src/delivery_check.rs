@@ -1,11 +1,12 @@
-//! Checks that every packet fits into one opportunity of a link with delivery opportunities.
+//! Checks that every packet fits into one opportunity of a recorded trace. Models of radio links have no such limit.
 
 use crate::network::{Network, NetworkApp};
 use traffic::Traffic;
 use units::{Bytes, Problem, shown};
 
-/// Rejects a link whose opportunities are smaller than a packet that an application sends over it. Variable options
-/// (SACK, AccECN) do not count: if they make a packet too large, the next opportunity sends the rest of the packet.
+/// Rejects a trace whose opportunities are smaller than a packet that an application sends over the link. Variable
+/// options (SACK, AccECN) do not count: if they make a packet too large, the next opportunity sends the rest of the
+/// packet.
 pub(crate) fn check_sizes(network: &Network, problems: &mut Vec<Problem>) {
     if network.links.iter().all(|l| l.declared.service.delivery().is_none()) {
         return;

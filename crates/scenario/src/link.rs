@@ -261,7 +261,7 @@ impl Link {
     }
 }
 
-/// Returns true if a link can hold a queue. A setting for all links applies to such links only.
+/// Returns true if a link can hold a queue. A setting for all links applies to such links only, except `trace.packets`.
 pub fn can_queue(link: &Link) -> bool {
     link.rate.is_some() || link.service != Service::Plain
 }

@@ -31,7 +31,8 @@ impl Scenario {
     }
 }
 
-/// Returns the time at which an application stops sending, not counting its start spread.
+/// Returns the time from which an application starts nothing new, not counting its start spread; [`Time::NEVER`] if it
+/// has neither a `length` nor a `stop`.
 fn end(app: &App) -> Time {
     let length = match &app.traffic {
         Traffic::Ftp(ftp) => ftp.length.map(|length| {

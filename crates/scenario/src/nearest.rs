@@ -33,7 +33,7 @@ pub(crate) fn hint(given: &str, known: &[&str]) -> String {
     if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
 }
 
-/// Returns a sentence about an unknown name: the kind of name, the nearest names, and all valid names.
+/// Returns a sentence about an unknown name: the kind of name, the nearest names, and up to 48 valid names.
 pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     unknown_of(what, given, "known", known)
 }

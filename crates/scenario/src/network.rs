@@ -130,7 +130,8 @@ pub struct Network {
     pub routes: Routes,
     /// Applications, in name order.
     pub apps: Vec<NetworkApp>,
-    /// TCP stacks, without duplicates: each stack as declared, and as negotiated with each other stack at the far end.
+    /// The TCP stacks that applications name, each as declared, and as negotiated with each different stack at the far
+    /// end.
     pub stacks: Vec<TcpParams>,
 }
 
@@ -145,7 +146,8 @@ impl Scenario {
 }
 
 impl Network {
-    /// Resolves all names. Does not check reachability.   Errors: the first unknown name.
+    /// Resolves all names. Does not check reachability.   Errors: the first unknown name; a stack that is invalid or
+    /// cannot be negotiated.
     pub(crate) fn resolve(scenario: &Scenario) -> Result<Self, Problem> {
         let declared = scenario.directed_links();
         let nodes = nodes(&declared);

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 /// The keys of the services.
 const SERVICES: [&str; 4] = ["shaper", "docsis", "docsis31", "delivery"];
 
-/// The services that have their own rate. A link with such a service has no `rate`.
+/// The services that replace the link's `rate`. A link with such a service has no `rate`.
 const RATED: [&str; 2] = ["docsis31", "delivery"];
 
 /// Adds a rule to the schema of a link: a link has at most one of the service keys.

@@ -60,7 +60,8 @@ struct Packets {
 }
 
 impl Scenario {
-    /// Refuses a scenario that never ends or needs too many packets. Names and routes must be valid.
+    /// Refuses a scenario that never ends, or that needs too many packets, in all or at one moment, or too many MAPs.
+    /// Names and routes must be valid.
     pub(crate) fn check_work(&self, network: &Network, problems: &mut Vec<Problem>) {
         let most = self.max_packets.unwrap_or(MOST_PACKETS) as f64;
         // groups the applications by the link that limits their rate. A value holds the packets of the whole group,
@@ -176,7 +177,8 @@ impl Scenario {
     }
 }
 
-/// Returns the maximum window in bytes that a stack offers its peer.
+/// Returns the largest window of a stack in bytes: its maximum receive window or, if smaller, its `window_clamp`, but
+/// at least one segment.
 fn window(stack: &TcpParams) -> u64 {
     let clamp = stack.window.window_clamp.map_or(u64::MAX, |segments| u64::from(segments) * u64::from(stack.wire.mss));
     stack.receiver.most_window().min(clamp).max(u64::from(stack.wire.mss))
@@ -237,13 +239,12 @@ const FLOW: u64 = 2_000;
 /// Memory of an application in bytes, not counting its flows: the delays in both directions, and the times of files or
 /// probes.
 const APP: u64 = 3 * HISTOGRAM + 25_000;
-/// Maximum number of flows of an application for which series are kept.
+/// Maximum number of flows of an application with series. An application with more flows has no series.
 const ROWS_WITH_SERIES: usize = 32;
 
 impl Scenario {
-    /// Returns an upper bound on the memory of a run, which is the memory of the simulator's state before the run
-    /// starts plus the memory of the results. Also returns the path of the link or application that takes the most
-    /// memory.
+    /// Returns an upper bound on the memory of the simulator's state before the run starts, plus the memory of the
+    /// results. Packets are not included. Also returns the path of the link or application that takes the most memory.
     fn memory(&self) -> (Bytes, String) {
         let bins = self.duration.0.div_ceil(self.bin().0.max(1)).saturating_add(1);
         let links = self.directed_links();

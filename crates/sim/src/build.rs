@@ -52,7 +52,7 @@ impl<S: Sink> World<S> {
     /// Builds a world whose records go to `sink`.
     ///
     /// If `sink` requests records of any kind, captures packets, or reads the state of links and senders, plain links
-    /// do not use their fast path. This does not change the results.
+    /// do not use their fast path. This does not change the results, except the number of events.
     pub fn with_sink(scenario: &Scenario, sink: S) -> Result<Self, Problem> {
         let (mut world, schedule) = Self::unscheduled(scenario, sink, true)?;
         world.schedule(&schedule, Time::ZERO..Time::NEVER);

@@ -4,16 +4,18 @@
 //!   node `from` --- left.pcap --- queue, link ... link, queue --- right.pcap --- node `to`
 //! ```
 //!
-//! `left` holds the packets that arrive at the link's queue (including those dropped there), and the packets that reach node
-//! `from` over links from node `to`. `right` holds the packets that reach node `to` over the link, and the packets that enter
-//! the queues of links back to `from`. The live bench captures in the same places. Time 0 of the run is 1 January 1970.
+//! All links between the two nodes are captured, including links that are parallel to the chosen link. `left` holds the
+//! packets that arrive at the queues of links from `from` to `to` (including those dropped there), and the packets that
+//! reach `from` over links from `to`. `right` holds the packets that reach `to` over links from `from`, and the packets
+//! that arrive at the queues of links from `to` to `from`. The live bench captures in the same places. Time 0 of the
+//! run is 1 January 1970.
 //!
-//! Headers are as on a real host: IPv4 with DSCP and ECN, and with the addresses and ports that classifiers use. Nodes and
-//! applications are numbered in name order, nodes from 0 and applications from 1: 10.0.x.y is node number x * 256 + y,
-//! and the port of an application is its number. TCP has the sequence numbers of the run (the initial number is 0),
-//! flags, window, MSS, window scale, SACK blocks and time stamps (in us) as simulated. Pings are ICMP echo messages;
-//! other datagrams are UDP. The first [`KEPT`] bytes of a packet are kept; payload is zeros. Datagrams of endpoints that
-//! the program supplies contain their real bytes.
+//! Headers are as on a real host: IPv4 with DSCP and ECN, and with the addresses and ports that classifiers use. Nodes
+//! and applications are numbered in name order, nodes from 0 and applications from 1: 10.0.x.y is node number x * 256 +
+//! y, and the servers of an application use its number as their port. TCP has the sequence numbers of the run (the
+//! initial number is 0), flags, window, MSS, window scale, SACK blocks and time stamps (in us) as simulated. Pings are
+//! ICMP echo messages; other datagrams are UDP. The first [`KEPT`] bytes of a packet are kept; payload is zeros.
+//! Datagrams of endpoints that the program supplies contain their real bytes.
 //!
 //! Departs: a packet is as long as its real headers and payload, even if the preset assumes other header sizes
 //! (ns-2: 10 bytes for a time stamp, none for options). Datagrams are as long as in the simulation, which may include Ethernet

@@ -9,10 +9,10 @@
 //!          no event    ^       no event    ^             one event per packet: its arrival at home
 //! ```
 //!
-//! A link is *onward* if each of its packets continues over a link that only this link feeds. A packet has no event at
-//! the far end of an onward link, and one event at the far end of the last link of a chain. [`roles`] finds the chains,
-//! from the paths between applications. A port with a discipline can have a chain in front of it and one behind it
-//! ([`crate::through`]).
+//! A plain link is *onward* if each of its packets continues over a link that only this link feeds, and this next link
+//! is plain or a port with a tail ([`Tail`]). A packet has no event at the far end of an onward link, and one event at
+//! the far end of the last link of a chain. [`roles`] finds the chains, from the paths between applications. A port
+//! with a discipline can have a chain in front of it and one behind it ([`crate::through`]).
 //!
 //! **Simultaneous events** are handled in the order in which they were scheduled, so an arrival at the end of a chain needs the
 //! time at which it would have been scheduled if every hop had an event. This is the time at which the preceding packet reached
@@ -35,7 +35,7 @@ const FASTEST: BitRate = BitRate(10_000_000_000);
 /// only in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The queue is first-in first-out, so departures can be computed at enqueue.
+    /// The queue is plain drop-tail, so departures can be computed at enqueue.
     Plain,
     /// The queue is of any other type.
     Managed,
@@ -44,7 +44,8 @@ pub(crate) enum Kind {
 /// A link's role in a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Role {
-    /// True if every packet that reaches the far end continues over a link that only this link feeds.
+    /// True if this link is plain, and every packet that reaches the far end continues over a link that only this link
+    /// feeds and that is plain or a port with a tail.
     pub onward: bool,
     /// If this link is onward and all packets continue over the same link: this next link.
     pub next: Option<u16>,

@@ -5,10 +5,10 @@
 //!
 //! | form | segments | `seq` | `body` | omitted |
 //! |---|---|---|---|---|
-//! | plain ACK | pure ACK without SACK blocks or ECN echo | the ACK | the echoed stamp | its own stamp |
-//! | counting ACK | as a plain ACK, but its ECN bits hold AccECN's counter | the ACK | the echoed stamp | its own stamp |
+//! | plain ACK | pure ACK without SACK blocks or ECN echo | the ACK | the echoed stamp | its number, its stamp |
+//! | counting ACK | as a plain ACK, but its ECN bits hold AccECN's counter | the ACK | the echoed stamp | the same |
 //! | plain data | data of a side that has received only the SYN of the other side | its number | its stamp | ACK 1, the echo |
-//! | SACK | pure ACK with SACK blocks | the ACK | [`Sacks`] | nothing |
+//! | SACK | pure ACK with SACK blocks | the ACK | [`Sacks`] | its number |
 //! | whole | any other segment, or several in one packet (GSO) | its number; the ACK of a pure ACK | [`Body`] | nothing |
 //!
 //! The first three forms make up nearly all traffic and need no arena. With AccECN, plain data and counting ACKs carry the
@@ -167,8 +167,9 @@ struct Body {
 /// The part of a pure ACK with SACK blocks stored in the arena. It is kept to half a cache line, because thousands of such
 /// ACKs are in flight when thousands of flows lose packets at the same time.
 ///
-/// Blocks are (start - ACK, length). The first block is not empty, and lies below the ACK if it reports a duplicate (RFC
-/// 2883). With time stamps, the 40 bytes of options have no room for a fourth block, so `last` holds the stamps instead.
+/// Blocks are (start - ACK, length). The first block is not empty, and may lie below the ACK if it reports a duplicate
+/// (RFC 2883). With time stamps, the 40 bytes of options have no room for a fourth block, so `last` holds the stamps
+/// instead.
 #[derive(Clone, Copy, Debug)]
 struct Sacks {
     first: (u32, NonZeroU32),
@@ -393,8 +394,8 @@ mod tests {
         assert_eq!(Sacks::new(&s).segment(s.ack, s.flags, s.ecn), s);
     }
 
-    /// Encodes and decodes random segments of every kind that an endpoint sends. The fields that a form keeps must be unchanged
-    /// after decoding, and both ways to encode a plain segment must give the same packet.
+    /// Encodes and decodes random segments in every form. The fields that a form keeps must be unchanged after
+    /// decoding, and both ways to encode a plain segment must give the same packet.
     #[test]
     fn a_segment_comes_out_as_it_went_in() {
         let mut rng = Rng::named(1, "codec");

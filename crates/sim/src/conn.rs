@@ -63,12 +63,12 @@ pub(crate) struct ConnInfo {
     pub row: u32,
     /// The connection's number among the application's flows.
     pub number: u32,
-    /// True for each end that has reported `Closed`.
+    /// True for each end that has reported `Closed`; after an abort, true for both.
     pub closed: [bool; 2],
 }
 
-/// Packets received at one end. These counts are added to the row of counters only when the connection ends, because rows are
-/// not in the cache.
+/// Packets received at one end. These counts are added to the row of counters only when the connection or the run ends,
+/// because rows are not in the cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RxCounts {
     pub packets: u64,

@@ -59,8 +59,8 @@ pub struct TcpState {
 /// The data that a flow has sent in one direction: sums over all its connections since the start of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// Payload, bytes. For the latest connection: acknowledged payload. For earlier connections, and after the end of
-    /// the run for all connections: payload received in order.
+    /// Payload, bytes. For the latest connection, as long as it is open: acknowledged payload. For all other
+    /// connections, and after the end of the run for all connections: payload received in order.
     pub delivered: u64,
     /// Segments retransmitted.
     pub retransmits: u64,
@@ -92,7 +92,8 @@ impl World {
     /// Changes link `i` at `now`. All events before `now` must have been handled. `scenario` must be the scenario from which this
     /// world was built.
     ///
-    /// Errors: the world was not built by [`World::build_driven`]; a port with this change cannot be built.
+    /// Errors: the link is part of a chain, which cannot happen in a world from [`World::build_driven`]; the scenario
+    /// or the link's port cannot be built.
     pub fn change(&mut self, now: Time, i: u16, change: Change, scenario: &Scenario) -> Result<(), Problem> {
         let net = &mut self.engine.net;
         if let Carrier::Chained(_) | Carrier::Port { through: Some(_), .. } = net.links[usize::from(i)].carrier {

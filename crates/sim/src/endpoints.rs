@@ -60,8 +60,8 @@ impl<S: Sink> World<S> {
         self.engine.tally.apps.iter().position(|app| app.name == name).map(|i| i as u16)
     }
 
-    /// Processes events up to `last`, or up to the first event that wakes an endpoint. Returns false if no endpoint was
-    /// woken.
+    /// Processes events up to `last`, or up to the first event that wakes an endpoint. Processes no event if a wake is
+    /// already pending. Returns false if no wake is pending at the end.
     ///
     /// Events after the end of the scenario are not processed.
     pub fn run_to_wake(&mut self, last: Time) -> bool {
@@ -89,8 +89,8 @@ impl<S: Sink> World<S> {
     }
 
     /// Sends a datagram now, from the endpoint of application `app` to the server at index `peer` of the application's
-    /// `to` list. `size` is the datagram's size on the wire, and `ports` are the UDP ports of the sender and the
-    /// receiver.
+    /// `to` list. `size` is the datagram's size on the wire. `ports` are the UDP ports of the sender and the receiver;
+    /// those of the first datagram to a server hold for all later ones.
     pub fn send_bytes(&mut self, app: u16, peer: usize, ports: (u16, u16), ecn: Ecn, size: u16, bytes: Vec<u8>) {
         let flow = self.engine.endpoint_flow(app, peer, ports);
         let path = self.engine.paths[usize::from(self.engine.conns[flow.slot()].ends[0].path)];

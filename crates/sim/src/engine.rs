@@ -12,7 +12,7 @@ use tcp::{Endpoint, Origin, TcpParams};
 use traffic::Timers;
 use units::{Rng, Time};
 
-/// Number of draining slots that are checked for each new connection.
+/// Maximum number of draining slots that are checked for a new connection.
 const SLOTS_PER_LOOK: usize = 4;
 
 /// The state that a host keeps for an application.
@@ -182,7 +182,7 @@ impl<S: Sink> Engine<S> {
             return false;
         }
         for end in &mut conn.ends {
-            // after an abort, one end has not closed; its timer must not send packets in the slot's next connection
+            // after an abort, an end may still be open; its timer must not send packets in the slot's next connection
             (end.used, end.timer) = (SlotUse::Free, Time::NEVER);
         }
         conn.retire(&mut self.tally);

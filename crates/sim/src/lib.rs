@@ -10,7 +10,7 @@
 //! | `net`, `release` | routing from link to link; the resources of dropped packets |
 //! | `conn` | TCP ends on their hosts |
 //! | `codec` | encodes segments as packets, and decodes them |
-//! | `tsq` | TCP small queues: the packets that have not left their host's device |
+//! | `tsq` | TCP small queues: the scheduled departures of packets from their hosts' devices |
 //! | `arena`, `ring`, `pages` | storage: parts of packets by index, the packets on a plain link, many connections |
 //! | `host` | carries out the requests of applications |
 //! | `endpoints`, `wake` | datagrams with real bytes, for transports that the program supplies |

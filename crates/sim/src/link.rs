@@ -1,7 +1,7 @@
 //! A simulated link: its queue, transmission and propagation.
 //!
-//! A plain drop-tail link is a [`Fifo`], whose departures are known at enqueue; any other link is a [`Port`]. `net` offers
-//! packets to both and schedules their events.
+//! A plain drop-tail link is a [`Fifo`] or, in a chain, a [`Chained`]: its departures are known at enqueue. All other
+//! links, and plain links that are observed, are [`Port`]s. `net` offers packets to links and schedules their events.
 
 use crate::chain::{Kind, Role};
 use crate::chained::{Books, Chained};

@@ -18,7 +18,8 @@ use units::{Problem, Time};
 /// The function that receives a trace's chunks.
 pub type Chunks<'a> = Box<dyn FnMut(Chunk) + Send + 'a>;
 
-/// All sinks of a run; each may be absent. All runs with sinks use this type, so that their loop is compiled only once.
+/// All sinks of a run; each may be absent. The crates `face` and `py` use this type for every run with sinks, so that
+/// the loop is compiled only once.
 pub type Sinks<'a> = (Option<Lives>, (Option<Trace<Chunks<'a>>>, Option<Capture<BufWriter<File>>>));
 
 impl World {

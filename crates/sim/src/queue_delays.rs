@@ -14,7 +14,7 @@ use units::{Duration, Time};
 pub struct QueueDelays {
     /// The link's number.
     pub link: u16,
-    /// Queueing delay in L (`ms[0]`) and in C (`ms[1]`), one value for each bin of the series.   Unit: ms.
+    /// Queueing delay in L (`ms[0]`) and in C (`ms[1]`), one value for each bin that has ended.   Unit: ms.
     pub ms: [Vec<f64>; 2],
 }
 

@@ -1,8 +1,8 @@
-//! TCP small queues: keeps a list of the packets that count towards their socket's limit. A packet stays in the list
-//! until it has left its host's device.
+//! TCP small queues: a packet counts towards its socket's limit until it has left its host's device. This module keeps
+//! a list of the packets whose time of departure is known, because their transmission has begun or they were dropped.
 //!
-//! A host's device is the first link of its node. A packet leaves the device when its last bit is sent, or when it is dropped
-//! in the device.
+//! A packet's device is the first link on its path. The packet leaves the device when its last bit is sent, or when it
+//! is dropped there.
 
 use packet::{Flags, FlowId, PacketMeta};
 use scenario::Network;
@@ -10,12 +10,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use units::Time;
 
-/// A packet in its host's device: the time at which it leaves, its number (which decides the order at equal times), its
-/// flow, its direction (true means reverse) and its size.
+/// A packet that is leaving its host's device: the time at which it leaves, its number (which decides the order at
+/// equal times), its flow, its direction (true means reverse) and its size.
 type Leaving = (Time, u64, u32, bool, u16);
 
-/// The packets that still count towards their socket's limit, ordered by the time at which they leave the host's
-/// device. The world has scheduled an event for each departure.
+/// The packets that are leaving their hosts' devices, ordered by time of departure. The world has scheduled an event
+/// for each departure; until then, the packet counts towards its socket's limit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tsq {
     leaving: BinaryHeap<Reverse<Leaving>>,

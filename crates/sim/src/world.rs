@@ -3,10 +3,10 @@
 //! A step takes the earliest event, lets its target act, and then delivers the resulting events to applications. Tests, traces
 //! and runs share this loop; [`World::run`] only adds the end of the run and a way to stop it.
 //!
-//! A run proceeds in slices, and calls its observer between them. The work of a slice is bounded, even if simulated time does not
-//! advance: at most [`WORK_PER_SLICE`] events (or packets, if several arrive in one event), and at most [`CATCH_UP`] of missed
-//! delivery opportunities on idle links. The work of one event is bounded when the scenario is checked
-//! (crates/scenario/src/work.rs).
+//! A run proceeds in slices, and calls its observer between them. The work of a slice is bounded, even if simulated
+//! time does not advance. A slice ends with the event that brings its work to [`WORK_PER_SLICE`] events (or packets, if
+//! several arrive in one event), or when idle links have counted the delivery opportunities that they missed in the
+//! last [`CATCH_UP`]. The work of one event is bounded when the scenario is checked (crates/scenario/src/work.rs).
 //!
 //! The result depends only on the scenario and its seed.
 
@@ -51,7 +51,8 @@ pub struct Books {
     pub dropped: u64,
     /// Packets in the link's queue now.
     pub queued: u64,
-    /// Packets that wait in a modem's transmit queue, are being sent, or are on the wire.
+    /// Packets that have left the queue, but have neither reached the far end nor been dropped. They wait for tokens or
+    /// for a grant, are being sent, or are on the wire.
     pub in_flight: u64,
 }
 
@@ -73,11 +74,11 @@ pub enum Ended {
     Cancelled,
 }
 
-/// Maximum work in a slice of a run, in events; packets that arrive together in one event are counted individually. A
-/// slice takes a few milliseconds.
+/// Work after which a slice of a run ends, in events; packets that arrive together in one event are counted
+/// individually. A slice takes a few milliseconds.
 pub const WORK_PER_SLICE: u32 = 65_536;
-/// Interval at which an idle link counts the delivery opportunities that it missed. In this time, an LTE link has 10 000
-/// opportunities, which take about a millisecond to count.
+/// Interval at which idle links count the delivery opportunities that they missed. In this time, an LTE link has up to
+/// 10 000 opportunities, which take about a millisecond to count.
 pub(crate) const CATCH_UP: Duration = Duration(10_000_000_000);
 
 impl<S: Sink> World<S> {
@@ -118,7 +119,8 @@ impl<S: Sink> World<S> {
         self.engine.conns.len()
     }
 
-    /// Returns the counts of each link's packets at the current time, in the order of the links' numbers.
+    /// Returns the counts of each link's packets, in the order of the links' numbers. During a run, the counts of a
+    /// plain link may be those of an earlier time, but they always balance.
     pub fn books(&self) -> impl Iterator<Item = Books> {
         self.engine.net.links.iter().map(|link| {
             let c = link.carrier.counts(self.now());
@@ -205,7 +207,7 @@ impl<S: Sink> World<S> {
         work
     }
 
-    /// Runs to the end of the scenario. After each slice, calls `progress` with the fraction done; the run stops if
+    /// Runs to the end of the scenario. Between slices, calls `progress` with the fraction done; the run stops if
     /// `progress` returns false.
     pub fn run(&mut self, mut progress: impl FnMut(f64) -> bool) -> Ended {
         self.run_observed(|world| progress(world.now().secs() / world.end.secs()))
@@ -220,8 +222,8 @@ impl<S: Sink> World<S> {
         ended
     }
 
-    /// Handles all events before `until`, which must not be later than the end of the run. Calls `observe` after each
-    /// slice, and stops if `observe` returns false.
+    /// Handles all events before `until`, which must not be later than the end of the run. Calls `observe` between
+    /// slices, and stops if `observe` returns false.
     pub fn run_before(&mut self, until: Time, mut observe: impl FnMut(&Self) -> bool) -> Ended {
         let Some(last) = until.0.checked_sub(1).map(Time) else { return Ended::Finished };
         loop {

@@ -136,7 +136,7 @@ impl Delivery {
     }
 
     /// Returns the opportunities of link `name` within `span`, drawn with `seed`, as text in mahimahi's format. The
-    /// text omits added delays, because the format has no delays.
+    /// text omits added delays and limits on the number of packets, because the format has neither.
     ///
     /// Errors: the parameters are invalid; the trace has not been read; `span` is longer than the longest valid trace; there
     /// is no opportunity after 0 ms in `span`; the file would have more than a quarter of the maximum number of lines.

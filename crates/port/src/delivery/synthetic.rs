@@ -5,8 +5,8 @@ use units::math::{ln, pow};
 use units::{BitRate, Duration, Problem, Rng};
 use units::{require, within};
 
-/// Number of bytes in one opportunity of a synthetic link. An opportunity in mahimahi has the same size, so every
-/// synthetic link can be written in mahimahi's format.
+/// Number of bytes in one opportunity in mahimahi. An opportunity of a synthetic link carries a multiple of this
+/// number, so every synthetic link can be written in mahimahi's format.
 pub(super) const OPPORTUNITY: u64 = 1504;
 /// A millisecond.   Unit: ns.
 pub(super) const MS: u64 = 1_000_000;

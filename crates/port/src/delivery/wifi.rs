@@ -40,8 +40,8 @@ const STAGES: i32 = 6;
 /// an aggregate takes 40 us.   Unit: ns.
 const RTS: u64 = 28_000;
 const TURN: u64 = RTS + SIFS + 28_000 + SIFS + 40_000 + SIFS + 32_000;
-/// Duration of a collision: two stations send an RTS, and wait for SIFS, a slot and 28 us for a CTS that does not come.   Unit:
-/// ns.
+/// Duration of a collision: two or more stations send an RTS at once, and wait for SIFS, a slot and 28 us for a CTS
+/// that does not come.   Unit: ns.
 const COLLISION: u64 = RTS + SIFS + SLOT + 28_000;
 /// Size of a packet in an aggregate, with MAC header, checksum and delimiter.   Unit: bytes.
 const MPDU: u64 = OPPORTUNITY + 36;

@@ -1,4 +1,5 @@
-//! A dual token bucket in front of a link. The next packet waits for its tokens, then for the link.
+//! A dual token bucket in front of a link. When the link is free, the next packet waits for its tokens, and is then
+//! transmitted.
 
 use super::{Freed, INFINITE, Serializer, Serve, Taken};
 use crate::Change;

@@ -8,15 +8,15 @@
 //!     `packets` packets sent      the rest of the opportunity is lost
 //! ```
 //!
-//! An idle link schedules no events; missed opportunities are counted at the next arrival or query.
+//! An idle link schedules no events; missed opportunities are counted later, for example at the next arrival or query.
 //!
 //! A packet that arrives exactly at an opportunity misses it: opportunities come before arrivals at the same time
 //! ([`Serve::departs_first`]).
 //!
 //! Source: mahimahi's link_queue.cc (facts only).
-//! Departs: times are exact to the nanosecond, whereas mahimahi reads a clock in whole milliseconds; the results agree, because
-//! traces are in whole milliseconds. The link polls an empty queue once, as every free link does, so that CoDel detects
-//! that the queue is empty.
+//! Departs: times are exact to the nanosecond, whereas mahimahi reads a clock in whole milliseconds; the results agree,
+//! because traces are in whole milliseconds. The link polls an empty queue once, as every free link except HTB does, so
+//! that CoDel detects that the queue is empty.
 
 use super::{Granted, Request, Serve};
 use crate::Change;

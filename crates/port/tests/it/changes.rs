@@ -44,7 +44,7 @@ fn a_shorter_delay_does_not_reorder_packets() {
     b.run(ms(30.0));
     b.burst(ms(30.0), 1, 1500);
     b.run(Time(1 << 40));
-    // the second packet left before the change, so only the third has the new delay
+    // the transmission of the second packet began before the change, so only the third has the new delay
     assert_eq!(stamps(&b), [ms(22.4), ms(24.8), ms(33.4)]);
     let mut b = Bench::new("rate = '5mbit'\ndelay = '20ms'\nqueue = { droptail = {} }");
     b.burst(ms(0.0), 1, 1500);

@@ -106,8 +106,8 @@ fn first_packet_latency() {
 
 #[test]
 fn small_packets_overflow_the_transmit_queue_only_behind_a_large_queue() {
-    // The transmit queue holds 32 packets. 32 packets of 50 B pass a shaper of 20 Mbit/s in 0.64 ms, which is less than a MAP
-    // interval. No slot becomes free during that time, so a burst of 100 overflows the transmit queue.
+    // The transmit queue holds 32 packets. 32 packets of 50 B pass a shaper of 20 Mbit/s in at most 0.64 ms, and all
+    // 100 in at most 2 ms. No place becomes free during that time, so a burst of 100 overflows the transmit queue.
     let mut b = modem("droptail = { limit = '417p' }", "transmit_queue = 'drop'");
     b.burst(ms(0.1), 100, 50);
     b.run(Time(1 << 40));

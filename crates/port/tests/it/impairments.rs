@@ -105,8 +105,8 @@ fn later_packets_wait_for_a_retransmission() {
     send(&mut b, 10_000);
     assert!(b.out.windows(2).all(|w| w[0].seq < w[1].seq));
     let behind = b.out.windows(2).filter(|w| w[0].stamp == w[1].stamp).count();
-    // a packet whose first transmission fails is 5 ms late, so the next five packets, sent 1 ms apart, wait for it and
-    // arrive at the same time
+    // a packet whose first transmission fails is at least 5 ms late. Packets are sent 1 ms apart, so the next four
+    // packets wait for it, and they and the fifth arrive at the same time, unless they are late themselves
     assert!(behind > 3000, "{behind}");
 }
 

@@ -130,7 +130,7 @@ fn a_wire_that_is_ideal_at_first_has_its_ifb() {
     assert!(!text.contains("ifb") && !text.contains("netem"), "{text}");
 }
 
-/// tc refuses a rate of zero. HTB with the lowest rate would stay stopped after the outage.
+/// tc refuses a rate of zero. An HTB class with the lowest rate would stay stopped for up to a minute after the outage.
 #[test]
 fn an_outage_is_the_lowest_rate_of_a_tbf() {
     let link = "rate = '10mbit'\ndelay = '9ms'\nqueue = 'pfifo limit 50'\n\

@@ -7,9 +7,9 @@
 //! | 14 | its number among the events scheduled at the same moment |
 //! | 24 | its target |
 //!
-//! An event that the scenario fixes in advance (a change, the end of the warm-up, the start of an application) has a
-//! rank instead of the second and third fields. Every rank is less than the value of these two fields in a key without
-//! a rank. So an event with a rank precedes all events without a rank at the same time.
+//! An event that the scenario fixes in advance (the end of a bin, a change, the end of the warm-up, the start of an
+//! application) has a rank instead of the second and third fields. Every rank is less than the value of these two
+//! fields in a key without a rank. So an event with a rank precedes all events without a rank at the same time.
 
 use units::Time;
 

@@ -1,8 +1,8 @@
 //! The event set: small values keyed by one integer, first-in first-out among equal times.
 //!
-//! A key consists of the time of the event, the time at which it was scheduled, its number among the events scheduled at
-//! that moment, and its target. Comparing keys compares times, then the order of scheduling. The arrivals of a link fed by one
-//! other link have number 0 (see [`crate::chain`]).
+//! A key consists of the time of the event, the time at which it was scheduled, its number among the events scheduled
+//! at that moment, and its target. Comparing keys compares times, then the order of scheduling. The arrivals of a *fed*
+//! link (see [`crate::chain`]) have number 0.
 //!
 //! The set has three parts. The next event is the earliest of their first events, so the parts affect the cost of
 //! operations, but not the order of events:
@@ -10,7 +10,7 @@
 //! | part | targets | structure |
 //! |---|---|---|
 //! | arrivals | links whose arrivals have events: few, with one event each, which fires often | a tournament, one leaf per link |
-//! | ports | links with a discipline: few, with several events each; arrivals of links without a leaf | a 4-ary heap |
+//! | ports | ports: few, with several events each; links without a leaf; departures for TCP small queues | a 4-ary heap |
 //! | timers | connections, applications, the clock: tens of thousands that fire rarely | a wheel in front of a 4-ary heap |
 //!
 //! Events are never cancelled. Timers are lazy: a target ignores a timer that it no longer needs.

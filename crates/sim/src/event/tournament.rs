@@ -1,4 +1,4 @@
-//! A tournament tree for the arrival events of plain links. There are few such links, but their events are frequent.
+//! A tournament tree for the arrival events of links. There are few links, but these events are frequent.
 
 use std::hint::select_unpredictable;
 

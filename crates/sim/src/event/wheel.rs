@@ -3,7 +3,7 @@
 use super::heap::Heap;
 use super::key::TIME_SHIFT;
 
-/// Right shift that turns a key into its slot number. A slot is 2^22 ns (4 ms) wide.
+/// Right shift that turns a key into its slot number. A slot is 2^22 ns (4.2 ms) wide.
 pub(super) const SLOT_SHIFT: u32 = TIME_SHIFT + 22;
 /// Number of slots: the wheel reaches 4.3 s ahead.
 pub(super) const SLOTS: usize = 1024;
@@ -11,10 +11,10 @@ pub(super) const SLOTS: usize = 1024;
 /// A queue for many timers, which sorts timers only shortly before they are due.
 ///
 /// Time is divided into slots. Keys of the slots up to `cursor` are in a small heap, which holds the smallest key. Keys
-/// of the next [`SLOTS`] slots are stored unsorted, slot by slot, and later keys are in a second heap. When the small
-/// heap is empty, the cursor moves to the next slot with keys. So most timers cost a write to their slot, a write to
-/// the bitmap and, later, operations on a heap that fits into the first-level cache. In a single heap of tens of
-/// thousands of timers, every level would be a cache miss.
+/// of the next `SLOTS - 1` slots are stored unsorted, slot by slot. Keys that were later when they were pushed are in a
+/// second heap. When the small heap is empty, the cursor moves to the next slot with keys. So most timers cost a write
+/// to their slot, a write to the bitmap and, later, operations on a heap that fits into the first-level cache. In a
+/// single heap of tens of thousands of timers, every level would be a cache miss.
 #[derive(Clone, Debug)]
 pub(super) struct Wheel {
     near: Heap,

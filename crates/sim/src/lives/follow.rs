@@ -63,7 +63,8 @@ impl Lives {
         Some(leg)
     }
 
-    /// Adds a row for one segment of a packet of several segments (GSO).
+    /// Adds a row for one segment of a packet of several segments (GSO). The segment's flags, ECN field and payload are
+    /// not known here, so these fields of the row are 0.
     fn piece(&mut self, now: Time, key: Key) -> u32 {
         let flow = self.flow(key.flow, key.reverse);
         let Key { seq, size, .. } = key;
@@ -137,8 +138,8 @@ impl Lives {
         }
     }
 
-    /// Handles a packet that needs no further ACK. If the packet was sent before the window, its rows are freed: now if the
-    /// packet has ended, otherwise when it ends.
+    /// Handles a packet that needs no further ACK. Before the window begins, the rows of such a packet are freed: now
+    /// if the packet has ended, otherwise when it ends. Later, all rows are kept.
     fn settle(&mut self, packet: u32) {
         if self.phase == Phase::Before {
             self.table.packet(packet).end = 0;
@@ -148,8 +149,8 @@ impl Lives {
         }
     }
 
-    /// Handles a packet that has arrived at its destination or was dropped. If the packet was sent before the window,
-    /// its rows are freed, unless an ACK is still expected.
+    /// Handles a packet that has arrived at its destination or was dropped. Before the window begins, its rows are
+    /// freed, unless an ACK is still expected.
     fn ended(&mut self, packet: u32) {
         self.table.untag(packet);
         // the rows of a packet with payload are kept until its ACK arrives
@@ -208,7 +209,7 @@ impl Lives {
         }
     }
 
-    /// Handles an ACK that has reached its sender. `reverse` is the direction of the acknowledged data.
+    /// Handles an ACK that has reached the sender of the acknowledged data. `reverse` is the direction of this data.
     fn acknowledge(&mut self, now: Time, flow: FlowId, reverse: bool, ack: u64) {
         while let Some(row) = self.slots.get_mut(flow.slot()).and_then(|slot| slot.covered(flow, reverse, ack)) {
             let packet = self.table.packet(row);

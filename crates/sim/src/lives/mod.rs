@@ -154,7 +154,8 @@ impl Lives {
         Ok(Self { task: Task::Find(landmark), ..Self::new(scenario, after, Time::NEVER, 0)? })
     }
 
-    /// Returns true if the landmark has been found, or if the rest of the run would add nothing to the window.
+    /// Returns true if the landmark has been found, if the rest of the run would add nothing to the window, or if the
+    /// packets of the window have been followed for long enough after its end.
     pub fn is_done(&self, now: Time) -> bool {
         match self.task {
             Task::Find(_) => self.found.is_some(),
@@ -190,7 +191,8 @@ impl Lives {
         self.table.packets()
     }
 
-    /// Returns true if the row with this number is a packet sent within the window.
+    /// Returns true if the row with this number holds a packet that was sent before the end of the window: in the
+    /// window, or before it and then not yet delivered or acknowledged at the start of the window.
     pub fn has(&self, packet: u32) -> bool {
         self.packets().get(packet as usize).is_some_and(|life| life.used && life.sent < self.until)
     }

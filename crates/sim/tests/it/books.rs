@@ -55,7 +55,7 @@ fn packets_sent_arrive_or_are_dropped_or_are_in_the_network() {
     assert!(seen > 20);
 }
 
-/// A lossy link, and applications that all end long before the run does.
+/// Lossy links, and applications that all end long before the run does.
 const QUIET: &str = r#"
 duration = "900s"
 [link.up]

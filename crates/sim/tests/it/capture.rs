@@ -69,7 +69,8 @@ fn a_run_does_not_notice_that_it_is_captured() {
     }
 }
 
-/// Checks a packet as a receiver does: the bits of the one's complement sum over pseudo-header and segment must all be ones.
+/// Checks a packet as a receiver does: the bits of the one's complement sum over the IP header must all be ones, and so
+/// must those of the sum over pseudo-header and segment (for ICMP, over the message alone).
 fn checks(p: &[u8]) -> bool {
     let mut words = p[20..].to_vec();
     if words.len() % 2 == 1 {
@@ -255,7 +256,7 @@ fn the_two_ends_use_what_both_have() {
             let found = options(t);
             let kinds: Vec<u8> = found.iter().map(|o| o.0).collect();
             if t[13] & 0x02 != 0 {
-                // the SYN leaves after time 0, so its time stamp is not 0
+                // the clock of time stamps starts at 1, so even the time stamp of a SYN sent at time 0 is not 0
                 assert!(found.iter().all(|(kind, value)| *kind != 8 || value[..4] != [0; 4]));
                 let mss = u16::from_be_bytes([found[0].1[0], found[0].1[1]]);
                 seen.push((kinds, mss));

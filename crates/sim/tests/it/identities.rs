@@ -293,8 +293,8 @@ fn a_receive_window_at_its_end_limits_the_queue_or_the_rate() {
     // a window that may grow to 3 MB fills the queue
     let free = windowed(&tuned(6_291_456), 1000);
     assert_eq!(number(&free, "links.up.queue_packets.max"), 1000.0);
-    // the window W is half of 80 kB, or 27 segments. The rate is W / RTT. The RTT is 40 ms plus the transmission times of a packet
-    // (1.2 ms) and of an ACK; there is almost no queue
+    // the window W is half of 80 kB, or 27 segments. The rate is W / RTT. The RTT is 40 ms plus the transmission of a
+    // packet (1.2 ms). The reverse link has no rate, so ACKs take no time, and there is almost no queue
     let slow =
         windowed("receive_window = \"auto\"\nrmem = { default = \"80000B\", max = \"80000B\" }\nack_every = 1", 1000);
     let rate = sent(&slow, 10.0, 30.0) * 8.0 / 20.0;

@@ -61,8 +61,8 @@ fn goodput_of_flows_that_carry_known_amounts() {
 
 #[test]
 fn goodput_of_flows_that_open_a_connection_for_each_file() {
-    // four flows, 2 s apart, with a file of 10 kB every 10 s: a file takes 80 ms, so no two connections are open at a time. Each
-    // flow has 4 files in 40 s, or 8 kbit/s
+    // four flows, 2 s apart, with a file of 10 kB every 10 s: a file takes about 0.1 s, so no two connections are open
+    // at a time. Each flow has 4 files in 40 s, or 8 kbit/s
     let files = "ftp = { flows = 4, size = \"10kB\", interval = \"10s\", stagger = \"2s\" }";
     let outcome = run(&line(40, &app("four", files)));
     assert_eq!(series(&outcome, "flows", "goodput_mbit", "app", "four"), [0.008, 0.0].repeat(4));

@@ -79,7 +79,8 @@ fn where_packets_are_cut() {
     assert!(whole("rate = '10mbit', queue = 'cake no-split-gso'"));
     assert!(whole("rate = '10mbit', queue = 'dualpi2 no_split_gso'"));
     assert!(whole("queue = 'cake bandwidth 10mbit no-split-gso'"));
-    // modems and Wi-Fi send one frame per segment, so they split large packets into segments
+    // a token bucket (the downstream of a CMTS), modems and Wi-Fi send one frame per segment, so they split large
+    // packets
     assert!(!whole("rate = '10mbit', shaper = { max_sustained_rate = '5mbit' }"));
     assert!(!whole("rate = '30mbit', docsis = { flow = { max_sustained_rate = '5mbit' } }"));
     assert!(!whole("docsis31 = { flow = { max_sustained_rate = '5mbit' } }"));

@@ -4,8 +4,8 @@
 use crate::common::{number, run};
 
 /// Returns a scenario of 10 Mbit/s and 10 ms each way. A load with a fixed window keeps a queue of constant length. The
-/// 84 segments of 1500 B in the window take 1.2 ms each, so the round trip is 100.8 ms, of which 80.8 ms is spent in
-/// the queue.
+/// 84 segments of 1500 B in the window take 1.2 ms each, so the round trip is 100.8 ms: 20 ms of propagation, and 80.8
+/// ms in the queue and in transmission.
 fn line(queue: &str, traffic: &str) -> String {
     format!(
         "duration = \"60s\"\n[link.line]\nfrom = \"server\"\nto = \"home\"\nrate = \"10mbit\"\ndelay = \"10ms\"\n\
@@ -31,8 +31,8 @@ fn one_queue_delays_all_probes_alike() {
     let of = |key: &str| number(&outcome, &format!("apps.test.rpm.{key}"));
     // A foreign probe opens its own connection, and a self probe uses a connection of the load. Both wait in the same
     // queue as the load, so they have the same round trip: RPM = 60 000 / 100.8 = 595. The tolerances cover two
-    // effects: the probes lengthen the queue, and the reply of a TLS handshake has three segments, of which the last
-    // arrives 3 ms later
+    // effects: the probes lengthen the queue, and the reply of a TLS handshake has three segments, which take 2.5 ms to
+    // send
     close("tcp", of("tcp_ms"), 100.8, 0.03);
     close("http", of("http_foreign_ms"), 100.8, 0.03);
     // a self probe also waits up to 1.2 ms for the ACK that allows its segment to be sent

@@ -69,7 +69,7 @@ fn changes(keys: &str) -> Vec<Chunk> {
 fn a_link_without_a_law_has_a_row_for_each_change_of_its_backlog() {
     let rows = changes("rate = '5mbit'\nqueue.droptail = { limit = '20p' }");
     let (offered, backlog) = (numbers(&rows, "offered_packets"), numbers(&rows, "backlog_packets"));
-    // 6 Mbit/s are 500 packets/s, so every packet has a row, and the queue fills up
+    // 6 Mbit/s are 500 packets/s, or 1000 in 2 s, and each has a row. The link sends 5 Mbit/s, so the queue fills up
     assert!(offered.len() >= 1000, "{}", offered.len());
     assert!((1..1000).all(|n| offered.contains(&f64::from(n))), "each packet is offered");
     assert!((0..=20).all(|n| backlog.contains(&f64::from(n))), "every length of the queue is seen");

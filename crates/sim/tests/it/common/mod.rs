@@ -99,7 +99,7 @@ pub(crate) fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: 
 }
 
 /// The modem of CableLabs 2012, without applications: 5 Mbit/s upstream with 10 MB bursts at 20 Mbit/s, its access links, and
-/// four servers 20, 30, 50 and 100 ms away. `{queue}` is the upstream buffer, `{seconds}` the duration.
+/// four servers with round trips of 20, 30, 50 and 100 ms. `{queue}` is the upstream queue, `{seconds}` the duration.
 pub(crate) const MODEM: &str = r#"
 name = "modem"
 duration = "{seconds}s"
@@ -148,7 +148,7 @@ delay = "49ms"
 both_ways = true
 "#;
 
-/// A call, a web user and a bulk upload, as in case D04 of CableLabs 2012.
+/// A call, a web user and five bulk uploads, as in case D04 of CableLabs 2012.
 pub(crate) const D04_APPS: &str = r#"
 [app.voip]
 from = "home"
@@ -324,7 +324,7 @@ impl Dice {
         self.managed(&mut text, "back", "r", "l");
         self.apps(&mut text, &hosts);
         if self.rng.below(3) == 0 {
-            // with this stack, packets have several segments, which CAKE splits
+            // with this stack, packets have several segments, which some disciplines (such as CAKE) split
             text = text.replace("tcp = \"linux-6\"", "tcp = \"offload\"");
             text += "[tcp.offload]\npreset = \"linux-6\"\ntso = true\ngso_max_segs = 17\n";
         }
