@@ -6,11 +6,11 @@
 //! a packet is sent if tokens >= 0 and ctokens >= 0, whatever its size; then both buckets lose its size
 //! ```
 //!
-//! An idle link sends a frame at once; a busy link waits until the debt is paid. A [`TokenBucket`] takes a packet from the
-//! queue and holds it until there are enough tokens; HTB leaves the packet in the queue, where it can still be dropped. HTB
-//! does not poll an empty queue, so the discipline cannot detect that the link is idle. For example, RED's average does not
-//! decay. While the buckets are in debt, the time between two departures is the time that the *first* of the two packets takes
-//! at the shaped rate.
+//! If no debt is left, an idle link sends a frame at once; otherwise the frame waits until the debt is paid. A
+//! [`TokenBucket`] takes a packet from the queue and holds it until there are enough tokens; HTB leaves the packet in
+//! the queue, where it can still be dropped. HTB does not poll an empty queue, so the discipline cannot detect that the
+//! link is idle. For example, RED's average does not decay. While the buckets are in debt, the time between two
+//! departures is the time that the *first* of the two packets takes at the shaped rate.
 //!
 //! Source: tc-htb(8); M. Devera, "HTB theory" (2002): a class is green while its rate is below the assured rate.
 //! Units: tokens are 1e-9 bit (see [`Bucket`]).

@@ -110,8 +110,8 @@ impl Port {
         self.egress.propagation.duplicates()
     }
 
-    /// Does the work due by `last`, unless the port has already advanced beyond `last`. An idle link also counts its missed
-    /// opportunities.
+    /// Does the work due by `last`, unless the port has already advanced to `last` or beyond. An idle link also counts
+    /// its missed opportunities.
     #[inline]
     pub fn catch_up<S: Sink>(&mut self, last: Time, env: &mut Env<'_, S>) {
         if last > self.egress.now {

@@ -176,8 +176,8 @@ impl Link {
         Some(bits)
     }
 
-    /// Returns the long-term rate at which the queue is served: the rate of the shaper or service flow, or if there is none, the
-    /// rate of the wire.
+    /// Returns the long-term rate at which the queue is served: the rate of the shaper or service flow, or the mean
+    /// rate of the delivery opportunities. If there is none of these, the rate of the wire.
     pub(crate) fn served_rate(&self) -> Option<BitRate> {
         self.service.own_rate().or(self.rate)
     }

@@ -26,7 +26,8 @@ impl World<()> {
     /// Builds a world without a sink. Such a world computes the measures and records nothing else. Its state can be
     /// read at any time, but its links cannot be changed.
     ///
-    /// Errors: the first problem found in the scenario.
+    /// Errors: the first problem found in the scenario; an external algorithm that has not been supplied; a trace that
+    /// has not been read.
     pub fn build(scenario: &Scenario) -> Result<Self, Problem> {
         World::with_sink(scenario, ())
     }

@@ -68,7 +68,8 @@ impl<W: Write> Capture<W> {
     /// the link is on the left. `None` chooses the slowest link, or the first of several such links. A link is as slow
     /// as its shaper or modem.
     ///
-    /// Errors: an unknown link; a file that cannot be written. [`Capture::finish`] reports later write errors.
+    /// Errors: an invalid scenario; an unknown link; a file that cannot be written. [`Capture::finish`] reports later
+    /// write errors.
     pub fn new(scenario: &Scenario, link: Option<&str>, files: [W; 2], kept: u32) -> Result<Self, Problem> {
         let network = scenario.network()?;
         let links = &network.links;

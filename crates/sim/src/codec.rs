@@ -156,7 +156,7 @@ pub(crate) fn inline_delay(now: Time, stamp: u32) -> Duration {
     Duration::from_micros(u64::from(micros(now).wrapping_sub(stamp)))
 }
 
-/// The part of a segment stored in the arena while its packet is in flight.
+/// A whole segment, stored in the arena while its packet is in flight.
 #[derive(Clone, Copy, Debug)]
 struct Body {
     segment: Segment,

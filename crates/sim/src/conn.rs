@@ -162,7 +162,7 @@ pub(crate) struct Wire<'a, S> {
     pub tally: &'a mut Tally,
     pub app_events: &'a mut VecDeque<AppEvent>,
     pub deferred_acks: &'a mut Vec<(NodeId, PacketMeta)>,
-    /// True if the application has been notified of received payload during the current call into the end.
+    /// True if the current call into the end has queued a notification of received payload for the application.
     pub delivered: bool,
 }
 

@@ -12,8 +12,9 @@
 //! start of an application (with all its parameters), its stop, the beginning and the end of the load, each of a link's `changes`,
 //! and the end of the run. Only a link without changes may be a `Fifo`, so whether a link has `changes` takes effect at the start.
 //!
-//! A scenario that continues a past replaces the applications that have not started, and keeps everything else. The events of
-//! acts have ranks instead of sequence numbers, so their order does not depend on when they were scheduled.
+//! A scenario that continues a past replaces the applications that have not started and the acts that have not
+//! happened, and keeps everything else. The events of acts have ranks instead of sequence numbers, so their order does
+//! not depend on when they were scheduled.
 
 use crate::build::Schedule;
 use crate::chain;
@@ -117,8 +118,9 @@ impl Past {
         Ok(Self { world: World::unscheduled(scenario, (), true)?.0, at: Time::ZERO })
     }
 
-    /// Continues the run with `scenario` until `until`, a time between the current time and the end. Calls `observe` after each
-    /// slice with the fraction of the run done. If `observe` returns false, the run stops, and the past can no longer be used.
+    /// Continues the run with `scenario` until `until`, a time between the current time and the end. Calls `observe`
+    /// between slices with the fraction of the run done. If `observe` returns false, the run stops, and the past can no
+    /// longer be used.
     ///
     /// The timeline of `scenario` must have the same `always` as the timelines of the scenarios in all earlier calls
     /// (including [`Past::new`]), and the same acts before the current time.

@@ -1,5 +1,5 @@
 //! TCP small queues: a packet counts towards its socket's limit until it has left its host's device. This module keeps
-//! a list of the packets whose time of departure is known, because their transmission has begun or they were dropped.
+//! a list of the packets whose time of departure is known: they are being sent, are scheduled, or were dropped.
 //!
 //! A packet's device is the first link on its path. The packet leaves the device when its last bit is sent, or when it
 //! is dropped there.

@@ -13,7 +13,8 @@
 //! | ports | ports: few, with several events each; links without a leaf; departures for TCP small queues | a 4-ary heap |
 //! | timers | connections, applications, the clock: tens of thousands that fire rarely | a wheel in front of a 4-ary heap |
 //!
-//! Events are never cancelled. Timers are lazy: a target ignores a timer that it no longer needs.
+//! Events are never cancelled, except the arrival event of a link ([`Events::clear_arrival`]). Timers are lazy: a
+//! target ignores a timer that it no longer needs.
 //!
 //! Bounds: a run ends before [`LATEST`]; there are at most 2^21 targets of each type; scheduling in the past panics. Simultaneous
 //! events may be handled out of order if they were scheduled more than 4 minutes ahead, or after 16 383 others at the same moment.

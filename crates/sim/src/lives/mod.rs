@@ -191,8 +191,8 @@ impl Lives {
         self.table.packets()
     }
 
-    /// Returns true if the row with this number holds a packet that was sent before the end of the window: in the
-    /// window, or before it and then not yet delivered or acknowledged at the start of the window.
+    /// Returns true if the row with this number holds a packet of the window. Such a packet was sent in the window, or
+    /// before it and was still in flight or unacknowledged at the start of the window.
     pub fn has(&self, packet: u32) -> bool {
         self.packets().get(packet as usize).is_some_and(|life| life.used && life.sent < self.until)
     }

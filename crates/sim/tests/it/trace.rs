@@ -160,7 +160,7 @@ fn every_change_of_codel_is_a_row() {
     let (count, dropping) = (numbers(rows, "count"), numbers(rows, "dropping"));
     let (t, drop_next) = (numbers(rows, "t_s"), numbers(rows, "drop_next_s"));
     assert!(t.is_sorted() && t.len() > 50, "{}", t.len());
-    // RFC 8289 §5.3: while CoDel is dropping, the next drop follows after interval / sqrt(count)
+    // RFC 8289 §5.6: while CoDel is dropping, the next drop follows after interval / sqrt(count)
     let mut steps = 0;
     for i in 1..t.len() {
         if dropping[i - 1] == 1.0 && dropping[i] == 1.0 && count[i] == count[i - 1] + 1.0 {
