@@ -5,8 +5,8 @@
 //! resolves its names, and `sim` and `live` implement *how*.
 //!
 //! The steps for a file: text -> tree ([`read::parse`]) -> overrides ([`read::set`]) -> typed ([`read::tree`]) ->
-//! [`Scenario::validate`] -> canonical text ([`Scenario::canonical`]) -> [`Scenario::network`]. Every step returns
-//! [`units::Problem`]s that name the path, the value, the valid values and the nearest known name.
+//! [`Scenario::validate`] -> canonical text ([`Scenario::canonical`]) -> [`Scenario::network`]. Every step that can
+//! fail returns [`units::Problem`]s that name the path, the value, the valid values and the nearest known name.
 
 mod app;
 mod check;

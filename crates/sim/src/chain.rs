@@ -45,7 +45,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Role {
     /// True if this link is plain, and every packet that reaches the far end continues over a link that only this link
-    /// feeds and that is plain or a port with a tail.
+    /// feeds. The next link must be plain, or a port with a tail.
     pub onward: bool,
     /// If this link is onward and all packets continue over the same link: this next link.
     pub next: Option<u16>,

@@ -38,7 +38,7 @@ pub(crate) enum Carrier {
         armed: Time,
         /// True if the port's work has no event of its own while a packet is in flight. Work that falls due is then
         /// postponed until a packet arrives at either end of the link, or until the link's counts are read. A port is
-        /// lazy only if [`Port::can_wait`] is true and no sink receives the port's records.
+        /// lazy only if [`Port::can_wait`] is true and the link is not observed (see [`build`]).
         lazy: bool,
         /// True if packets of several segments (GSO) are split before they enter the port.
         cuts: bool,
@@ -48,8 +48,8 @@ pub(crate) enum Carrier {
 }
 
 /// Builds link number `i` in its idle state. If possible, the link is a [`Fifo`], or a [`Chained`] if the link has a
-/// role in a chain. If `observed` is true (a sink records the link's packets, or TCP small queues count them), the link
-/// is always a port.
+/// role in a chain. If `observed` is true (a sink records, captures or reads anything, or TCP small queues count the
+/// link's packets), the link is always a port.
 pub(crate) fn build(
     link: &NetworkLink,
     i: u16,

@@ -1,10 +1,10 @@
 //! Writes a run as traces: the state of links and senders over time, and the fate of every packet.
 //!
 //! ```text
-//! at intervals      a row for every selected link, queue and sender, with the state just before the events of that
-//! moment at every change   a row for a link or sender after each event that changed its state packets           a row
-//! for each record of a selected link, for each packet with payload that reaches its host, and for each
-//!                   packet that arrives after its connection has ended
+//! at intervals      a row for every selected link, queue and sender, with the state just before the events of that moment
+//! at every change   a row for a link or sender after each event that changed its state
+//! packets           a row for each record of a selected link, for each packet with payload that reaches its host, and for
+//!                   each packet that arrives after its connection has ended
 //! ```
 //!
 //! Tracing draws no random number and changes no result, except the number of events: with a trace, departures are events on

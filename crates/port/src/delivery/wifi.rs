@@ -4,7 +4,7 @@
 //! contention   every station with data waits AIFS, then counts down a random number of slots from 0 to CW; the first to reach
 //!              0 sends; stations that reach 0 together collide, and double CW (EDCA, best effort: CWmin 15, CWmax 1023)
 //! a turn       RTS, CTS, an aggregate of at most `mpdus` packets and at most `txop` of air time, block ACK
-//! delivery     the whole aggregate arrives at its end, rounded up to a whole ms
+//! delivery     the whole aggregate arrives at the end of the turn, rounded up to a whole ms
 //! ```
 //!
 //! The other stations always have data, and their aggregates take as long as the aggregates of this link. So air time
