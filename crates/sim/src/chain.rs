@@ -69,8 +69,7 @@ pub(crate) struct Tail {
 }
 
 /// Returns the role of every link. A link can be part of a chain only if `kind` returns a kind for it. A link that
-/// begins at a node in `counted` cannot be part of a chain, because TCP small queues count every departure from such a
-/// node.
+/// begins at a node in `counted` cannot be part of a chain, because TCP small queues count departures from such a node.
 pub(crate) fn roles(
     network: &Network,
     counted: &BTreeSet<u16>,

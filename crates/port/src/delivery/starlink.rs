@@ -1,9 +1,10 @@
-//! A link like Starlink: every 15 s it changes to another satellite or beam, with a new rate and a new delay, and sometimes
-//! after an outage.
+//! A link like Starlink: every 15 s (by default) it changes to another satellite or beam, with a new rate and a new
+//! delay, and sometimes after an outage.
 //!
 //! ```text
 //! each frame (1/750 s)   rate / 8 / 750 bytes, delivered at the next whole ms
 //! each `interval`        a new rate and added delay are drawn; with probability `outage`, the interval begins without service
+//!                        (except the first)
 //!
 //! mean carried = rate x (1 - outage x mean outage / interval)
 //! ```
