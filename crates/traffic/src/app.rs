@@ -21,14 +21,14 @@ pub struct AppInfo {
     pub transport: &'static str,
     /// Source of the model.
     pub source: &'static str,
-    /// A minimal example of the application's parameters, as JSON.
+    /// A short example of the application's parameters, as JSON.
     pub example: &'static str,
     /// Declarations of the values that the application adds to the summary.
     pub measures: &'static [&'static [Measure]],
 }
 
-/// Declares every application once, in one line. From these lines, the macro generates the scenario's enum, the enum of
-/// the applications' states, and the list of applications.
+/// Declares every application once. From these declarations, the macro generates the scenario's enum, the enum of the
+/// applications' states, and the list of applications. `endpoint` is not in the list.
 macro_rules! applications {
     ($($name:literal $Variant:ident($Params:ty), $transport:literal, $source:literal, $summary:literal, $example:literal;)+) => {
         /// The traffic of an application: one key, the application's name, with its parameters.
@@ -69,7 +69,7 @@ macro_rules! applications {
                     _ => Ok(()),
                 }
             }
-            /// Returns the number of servers that the application's `to` must name.
+            /// Returns the least number of servers that the application's `to` must name.
             pub fn servers(&self) -> usize {
                 match self { $(Self::$Variant(p) => p.servers(),)+ Self::Endpoint(p) => p.servers() }
             }
@@ -88,7 +88,8 @@ macro_rules! applications {
             pub fn greedy(&self) -> bool {
                 matches!(self, Self::Ftp(p) if p.greedy())
             }
-            /// Returns true if the application sends only datagrams, whose ECN field the scenario sets.
+            /// Returns true if the application never uses TCP. `burst` is not included, because its transport is a
+            /// parameter.
             pub fn is_datagrams(&self) -> bool {
                 matches!(self, Self::Voip(_) | Self::Ping(_) | Self::Game(_) | Self::Cbr(_) | Self::Proshare(_) | Self::Media(_) | Self::Endpoint(_))
             }
@@ -245,8 +246,8 @@ mod tests {
         assert_eq!(tables.count(), APPS.len());
     }
 
-    /// Breaks connections at random times. The fake host asserts that no application closes a connection twice, or
-    /// writes to or closes a connection that has ended.
+    /// Breaks connections at random times. The fake host asserts that no application closes the same side of a
+    /// connection twice, or writes to a side that it has closed.
     #[test]
     fn every_application_survives_breaking_connections() {
         let cases = [

@@ -7,7 +7,7 @@
 //!   peer i is at server  i mod (number of servers);  its connection opens at  start + i * stagger  and is kept
 //!   a peer that is unchoked keeps `pipeline` requests (17 B) outstanding; each is answered with a block of 16 KiB + 13 B
 //!   every `round`:  unchoke the  active - 1  peers that exchanged most in the last round, and one optimistic peer, drawn
-//!                   from the others every `optimistic_rounds` rounds; choke the rest
+//!                   from the others every `optimistic_rounds` rounds, or when it is no longer among them; choke the rest
 //! ```
 //!
 //! `from` is the member under study, which uploads; with `download`, an unchoked peer also sends blocks to the member.
@@ -364,8 +364,8 @@ mod tests {
     #[test]
     fn one_peer_exchanges_its_pipeline_every_round_trip() {
         // the handshake takes 20 ms, the unchoke 10, the requests 10 and the first blocks 10; then 5 blocks arrive every 20 ms.
-        // So from 50 ms to 10 s, blocks arrive (10 000 - 50) / 20 + 1 = 498.5 times, rounded down to 498. The unchoke is
-        // renewed at the start of the next round, at 10 s
+        // So from 50 ms to 10 s, blocks arrive (10 000 - 50) / 20 + 1 = 498.5 times, rounded down to 498. The run ends
+        // before the first selection of peers, at 10 s
         let params = BittorrentParams { peers: 1, active: 1, ..Default::default() };
         params.validate().unwrap();
         let mut fake = Fake::new(&[20 * MS]);

@@ -6,11 +6,11 @@
 //!   datagram k leaves at  start + (k + randomize * u_k) * 8 * size / rate,   u_k uniform in [0, 1)
 //! ```
 //!
-//! Each time is computed from k, not from the previous time, so the rate does not drift. Datagrams always leave in the
-//! order of k. With Poisson arrivals, gaps are exponential with mean 8 * size / rate, and the first datagram leaves one
+//! This is the rule for constant arrivals: each time is computed from k, not from the previous time, so the rate does
+//! not drift. With Poisson arrivals, gaps are exponential with mean 8 * size / rate, and the first datagram leaves one
 //! gap after the start. In a random walk, the first datagram leaves at the start, and each gap is (1 + `randomize` *
 //! v_k) times the mean, v_k uniform in [-1, 1). The random parts of the gaps accumulate, as with ns-2's `random_`, so
-//! that the source does not stay in phase with another periodic source.
+//! that the source does not stay in phase with another periodic source. Datagrams always leave in the order of k.
 
 use crate::demand::times;
 use crate::{Application, Demand, Direction, Host, Params, Role};
@@ -131,7 +131,8 @@ impl Spacing {
         self.bits as f64 * 1e9 / self.rate as f64
     }
 
-    /// Returns the duration of `k + shift` spacings in nanoseconds, rounded down. `shift` is a fraction of a spacing.
+    /// Returns the duration of `k` spacings plus a fraction `shift` of a spacing, in nanoseconds. Each of the two parts
+    /// is rounded down.
     fn at(self, k: u64, shift: f64) -> u64 {
         // `part` is the shift in units of 2^-32, so that all later arithmetic uses integers
         let part = (shift * 4_294_967_296.0) as u128;

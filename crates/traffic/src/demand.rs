@@ -3,11 +3,11 @@
 use crate::Direction;
 use units::Duration;
 
-/// Upper bound on an application's traffic in a run. The fields are real numbers, because they may exceed any integer type; a
-/// field without a bound is infinite.
+/// Upper bound on an application's traffic in a run. If arrivals or sizes are random, their means replace the bound.
+/// The fields are real numbers, because they may exceed any integer type; a field without a bound is infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
-    /// Direction of the data; `None` for both.
+    /// Direction of the data; `None` for both directions, and for datagrams.
     pub direction: Option<Direction>,
     /// TCP connections that carry data at the same time; 0 for datagrams.
     pub connections: f64,

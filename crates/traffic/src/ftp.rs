@@ -16,7 +16,8 @@
 //! closes when it has received everything.
 //!
 //! With `length` (netperf's -l), a transfer without a size ends at the time `length` after the start of its flow. Both
-//! ends then close, and only retransmissions are still sent.
+//! ends then close. After that, only retransmissions and FINs are sent and, with `rates`, the data that waits unsent in
+//! the socket.
 //!
 //! With `rates`, the application limits a transfer without a size. Every [`TICK`], it writes whole blocks:
 //!
@@ -40,7 +41,7 @@ const MAX_FLOWS: u32 = 1 << 20;
 /// suffices for 500 Mbit/s.
 const TICK: Duration = Duration::from_millis(1);
 /// Maximum number of bytes that an application with `rates` keeps unsent in its socket. While the rate has no limit,
-/// the application always fills the socket up to this number.
+/// the application fills the socket with whole blocks up to this number, once per [`TICK`].
 const UNSENT: u64 = 64_000;
 /// Size of the blocks that an application with `rates` writes: the payload of a full segment in Linux.
 const BLOCK: u64 = 1448;
@@ -190,9 +191,9 @@ impl Params for FtpParams {
 struct Limit {
     /// Number of limits that have taken effect.
     place: usize,
-    /// Time at which the current limit took effect.
+    /// Time from which the current limit counts: the first [`TICK`] of this connection at which it was in effect.
     since: Time,
-    /// Bytes written before the current limit took effect.
+    /// Bytes written on this connection before `since`.
     before: u64,
     /// Bytes written on this connection.
     written: u64,

@@ -81,7 +81,8 @@ impl Default for GameParams {
 
 impl GameParams {
     /// Returns the factors for the gaps of the client and of the server. A factor stretches the gap distribution of
-    /// IEEE 802.11-18/2009r6, so that the mean packet rate is the requested rate.
+    /// IEEE 802.11-18/2009r6, so that its mean is that of the requested packet rate. ([`LEAST_GAP`] makes the rate a
+    /// little lower if hundreds of packets per second are requested.)
     fn stretch(&self) -> [f64; 2] {
         let rates = [self.updates_per_s, self.snapshots_per_s];
         [0, 1].map(|i: usize| rates[i].map_or(1.0, |rate| 1000.0 / rate / GAPS[i].mean()))

@@ -93,14 +93,14 @@ pub trait Host {
     fn datagram(&mut self, peer: usize, role: Role, size: u16, number: u64);
     /// Returns the ECN field that the host sets in the datagrams it sends.
     fn datagram_ecn(&self) -> Ecn;
-    /// Sets a timer: the host will call [`Application::timer`] with `token` at the time `at`, which must not be in the
-    /// past. Timers cannot be cancelled.
+    /// Sets a timer: the host calls [`Application::timer`] with `token` at the time `at`, unless `at` is at the
+    /// application's stop or later. `at` must not be in the past. Timers cannot be cancelled.
     fn timer(&mut self, at: Time, token: u64);
     /// Sets a timer that fires even at the application's stop or later. The application needs such timers to finish the
     /// work that it began before the stop.
     fn late_timer(&mut self, at: Time, token: u64);
     /// Reports that the web page requested at `started` needs no further transfers. If `objects` is less than the
-    /// page's number of objects, the page was abandoned.
+    /// page's number of objects, the page is incomplete, because transfers were given up.
     fn page_loaded(&mut self, started: Time, objects: u32, bytes: u64);
     /// Reports that a file transfer is finished: all its `bytes` have arrived at the other side.
     fn file_done(&mut self, started: Time, bytes: u64);
@@ -119,7 +119,7 @@ pub trait Host {
 pub trait Application {
     /// Starts the application.
     fn start<H: Host>(&mut self, host: &mut H);
-    /// Handles a timer set by `Host::timer`.
+    /// Handles a timer set by [`Host::timer`] or [`Host::late_timer`].
     fn timer<H: Host>(&mut self, token: u64, host: &mut H);
     /// Handles the completion of the handshake on the `role` side of `conn`.
     fn connected<H: Host>(&mut self, _conn: ConnId, _role: Role, _host: &mut H) {}
@@ -133,8 +133,8 @@ pub trait Application {
     /// Handles the termination of `conn`: either both sides have closed the connection, or it has failed. The host may
     /// give the id to a new connection after this call.
     fn closed<H: Host>(&mut self, _conn: ConnId, _host: &mut H) {}
-    /// Returns true if the host must call `received` and `datagram_received`. Endless transfers return false, so that
-    /// the host does not call the application for every packet.
+    /// Returns true if the host must call `received` and `datagram_received`. Applications that ignore these events,
+    /// such as endless transfers, return false, so that the host does not call them for every packet.
     fn counts(&self) -> bool {
         true
     }

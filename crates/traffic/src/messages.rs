@@ -3,9 +3,10 @@
 //! Source: ARRIS 2013, Simulation Baseline (its game sends 10 KB every 2 s; the document plots the latency of the
 //! game's packets).
 //!
-//! Message k is written at start + k * interval, even if the previous message has not arrived. A message *starts* when it is
-//! written, and is *finished* when its last byte has arrived in order at the server; [`Host::file_done`] then reports its
-//! latency. The connection is opened at the start and kept; message 0 waits for the handshake.
+//! Message k is written at start + k * interval, even if the previous message has not arrived. A message that is due
+//! while no connection is open, after a failure, is left out. A message *starts* when it is written, and is *finished*
+//! when its last byte has arrived in order at the server; [`Host::file_done`] then reports its latency. The connection
+//! is opened at the start and kept; message 0 waits for the handshake.
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, OnFailure, Params, RETRY_AFTER, Role};
@@ -177,7 +178,8 @@ mod tests {
 
     #[test]
     fn messages_overlap_and_a_failure_discards_them() {
-        // messages are 10 ms apart and take 25 ms one way, so three are unfinished at a time
+        // five messages, 10 ms apart, wait for the handshake of 50 ms and arrive together at 75 ms, so all are
+        // unfinished at the same time
         let mut fake = Fake::new(&[50 * MS]);
         let params = MessagesParams {
             interval: Duration::from_millis(10),

@@ -11,7 +11,7 @@ pub trait Params {
     fn validate(&self) -> Result<(), Problem>;
     /// Builds the application in its initial state. The parameters must be valid.
     fn build(&self) -> Self::App;
-    /// Returns the number of servers that the field `to` of the application in a scenario must name.
+    /// Returns the least number of servers that the field `to` of the application in a scenario must name.
     fn servers(&self) -> usize {
         1
     }

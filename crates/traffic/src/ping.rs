@@ -215,8 +215,9 @@ mod tests {
     #[test]
     fn an_answer_after_the_timeout_counts_for_its_own_request() {
         // requests leave at 0, 20, 40, 60 and 80 ms, because no answer arrives within the timeout. The answers to the first
-        // three arrive at 50, 70 and 90 ms. By then, later requests have left, so no request follows. Request 3 (datagram
-        // 5, after the answer to request 0) is lost. The answer to request 4 arrives at 130 ms
+        // three arrive at 50, 70 and 90 ms. By then, later requests have left, so no request follows. Request 3 is
+        // lost. It is datagram 5, because requests 0 to 2 and the replies to requests 0 and 1 leave before it. The
+        // answer to request 4 arrives at 130 ms
         let mut fake = Fake::new(&[50 * MS]);
         fake.lost = [5].into();
         let params =

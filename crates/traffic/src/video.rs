@@ -1,7 +1,8 @@
 //! Adaptive-bitrate video: segments are fetched one after another, each at a rate chosen before its request.
 //!
 //! Defaults: segments of 4 s, 30 s of buffer, and a ladder of rates from 0.35 to 8 Mbit/s. A rate is at most 0.8 times the
-//! harmonic mean of the last five throughputs, the predictor of FESTIVE (Jiang, Sekar & Zhang, CoNEXT 2012).
+//! harmonic mean of the last five throughputs, except that the lowest rate is always allowed. The harmonic mean is the
+//! predictor of FESTIVE (Jiang, Sekar & Zhang, CoNEXT 2012).
 //!
 //! ```text
 //!   segment k:   GET of `request` bytes over one persistent connection; the server answers with  rate_k * segment / 8  bytes
@@ -9,12 +10,12 @@
 //!   rate_{k+1} = the highest rate of the ladder that is at most  safety * n / sum(1/x)  over the last n <= 5 segments;
 //!                 the lowest rate for the first segment, and if no rate is low enough
 //!   next GET     at once if another segment fits into `buffer`, otherwise as soon as it fits
-//!   playback     begins when `startup` is buffered; stalls when the buffer is empty; resumes at `startup`
+//!   playback     begins when `startup` is buffered, or the last segment; stalls when the buffer is empty; resumes likewise
 //! ```
 //!
-//! The buffer holds whole segments and is counted in seconds of video. The video ends with the last of `segments`, or
-//! with the last segment requested before the scenario's `stop`. Once the last segment has been played, an empty buffer
-//! is no stall.
+//! A segment enters the buffer when it has arrived completely. The buffer is counted in seconds of video. The video
+//! ends with the last of `segments`, or with the last segment requested before the scenario's `stop`. Once the last
+//! segment has been played, an empty buffer is no stall.
 
 use crate::demand::times;
 use crate::{Application, ConnId, Demand, Direction, Host, Params, RETRY_AFTER, Role};
@@ -212,7 +213,7 @@ impl Video {
         self.params.ladder.iter().rposition(|r| r.0 as f64 <= limit).unwrap_or(0)
     }
 
-    /// Requests the next segment, or, if the connection was lost, the same segment again.
+    /// Requests the next segment or, if the connection was lost during a segment, the same segment again.
     fn request<H: Host>(&mut self, host: &mut H) {
         if !self.busy {
             let rung = self.choose();
@@ -454,7 +455,8 @@ mod tests {
 
     #[test]
     fn a_stop_prevents_the_retry_of_a_broken_connection() {
-        // no segment arrives, because the first connection fails at 5 s and the stop comes before the retry at 6 s
+        // no segment arrives, because the first connection fails at 5 s and the stop at 6 s drops the retry, which is
+        // due at that time
         let mut fake = Fake::new(&[20 * MS]).failing(&[0], 5 * S);
         fake.stop = Time(6 * S);
         let mut app = VideoParams::default().build();

@@ -2,7 +2,7 @@
 //!
 //! The flow calls the controller when a frame is captured, when a packet leaves and when feedback arrives. The controller's
 //! output is a target for the encoder, a pacing rate, and for some controllers a window that limits the bytes in flight. A
-//! controller reads no clock and stores no packets.
+//! controller reads no clock and queues no packets.
 
 use packet::{Ecn, Reading};
 use units::{Duration, Time};
@@ -75,7 +75,7 @@ pub(super) trait MediaController {
     fn target(&self, cx: &Context) -> f64;
     /// Returns the pacing rate, bit/s on the wire. If the rate is infinite, each frame is sent immediately.
     fn pacing_rate(&self, cx: &Context) -> f64;
-    /// Returns the minimum time between two of the pacer's bursts.
+    /// Returns the minimum time from a packet's departure to the next expiry of the pacer's timer.
     fn burst_interval(&self) -> Duration {
         Duration::ZERO
     }

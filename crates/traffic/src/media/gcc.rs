@@ -12,7 +12,7 @@
 //!   state      over-use -> Decrease;  normal: Decrease -> Hold -> Increase;  under-use -> Hold
 //!   Increase   A *= 1.08^dt  (dt s, at most 1), or near convergence  A += max(1000, bits of a packet x dt / (2 (RTT + 100 ms)))
 //!              at most 1.5 R,   R: received rate of the last 0.5 to 1 s
-//!   Decrease   A = 0.85 R;   near convergence: R within three deviations of its mean at past decreases
+//!   Decrease   A = min(A, 0.85 R);   near convergence: R at most three deviations above its mean at past decreases
 //!   loss       p < 2 %: A_s *= 1.05 per second;  p > 10 %: A_s *= 1 - p / 2;   rate = min(A, A_s)
 //! ```
 //!
@@ -21,12 +21,12 @@
 //! Source: draft-ietf-rmcat-gcc-02 §4 to §6. The draft leaves some points open. We chose the following, mostly after
 //! public descriptions of WebRTC. The detector multiplies m by the number of groups, at most 60. (The draft compares m
 //! itself, which rarely reaches the draft's thresholds.) f_max is the inverse of the shortest gap between the
-//! departures of the last 60 groups. One step of th covers at most 100 ms. The standard deviation of R is kept between
-//! sqrt(0.4 R) and sqrt(2.5 R) kbit/s. The loss share p covers the last second. A_s begins at the maximum rate and
-//! rises at most once per second. (The draft says once per report: at 30 reports per second, the rises would cancel
-//! each fall.) A fall sets A_s to the rate in use times 1 - p / 2, at most once per RTT + 300 ms. The pacing rate is
-//! 2.5 A. Departs: the bandwidth is not probed at the start; the sender does all the computing, from the arrival times
-//! that the receiver reports.
+//! departures of the last 60 groups, but at most 10/ms. One step of th covers at most 100 ms. The standard deviation of
+//! R is kept between sqrt(0.4 R) and sqrt(2.5 R) kbit/s. The loss share p covers the last second. A_s begins at the
+//! maximum rate and rises at most once per second. (The draft says once per report: at 30 reports per second, the rises
+//! would cancel each fall.) A fall sets A_s to the rate in use times 1 - p / 2, at most once per RTT + 300 ms. The
+//! pacing rate is 2.5 min(A, A_s). Departs: the bandwidth is not probed at the start; the sender does all the
+//! computing, from the arrival times that the receiver reports.
 
 use super::control::{Context, Feedback, MediaController};
 use packet::Reading;
@@ -35,8 +35,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Duration, Problem, Time, math, positive, within};
 
-/// Packets that leave within this time after the first packet of a group belong to that group. The pacer's bursts are
-/// also at least this far apart.   Source: draft-ietf-rmcat-gcc-02 §4, §5.2.
+/// Packets that leave within this time after the first packet of a group belong to that group. This is also the pacer's
+/// burst interval.   Source: draft-ietf-rmcat-gcc-02 §4, §5.2.
 const BURST: Duration = Duration::from_millis(5);
 /// Number of recent packet groups from which f_max, the maximum frequency of departures, is computed: f_max is the
 /// inverse of the shortest gap between their departures.   Ours; the draft leaves this number open.
@@ -574,11 +574,11 @@ mod tests {
         }
     }
 
-    /// Over-use sets the rate to 0.85 of the received 1 Mbit/s. When the queue no longer changes, the rate grows by
-    /// half a packet per response time of 200 ms. At 0.85 Mbit/s, a frame of 20 ms has 17 000 bits and needs two
-    /// packets of 8500 bits. The rate is updated every 10 ms, 20 times per response time, so half a packet would give
-    /// 8500 / 2 / 20 = 212 bit/s per update. This is below the minimum increase, so the rate grows by the minimum, 1000
-    /// bit/s.
+    /// Over-use sets the rate to 0.85 of the received rate, which is just below 1 Mbit/s. When the queue no longer
+    /// changes, the rate grows by half a packet per response time of 200 ms. At 0.85 Mbit/s, a frame of 20 ms has
+    /// 17 000 bits and needs two packets of 8500 bits. The rate is updated every 10 ms, 20 times per response time, so
+    /// half a packet would give 8500 / 2 / 20 = 212 bit/s per update. This is below the minimum increase, so the rate
+    /// grows by the minimum, 1000 bit/s.
     #[test]
     fn over_use_reduces_to_085_of_the_received_rate() {
         let cx = context();

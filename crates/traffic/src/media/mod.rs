@@ -350,8 +350,8 @@ impl Application for Media {
         if role == self.params.direction.receiver() {
             return self.packet_arrived(number, ecn, host);
         }
-        // a report that a later one has overtaken is discarded. The later report repeats what was new in the report
-        // just before it
+        // a report that was lost, or overtaken by a later report, is discarded. The later report repeats what was new
+        // in the report just before it
         while let Some((_, report)) = self.reports.pop_front_if(|(n, _)| *n <= number) {
             if self.reports.front().is_none_or(|(n, _)| *n > number) {
                 self.feedback(host.now(), Some(&report));

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   a packet of b bytes leaves at the earliest at next_at;   then  next_at = max(next_at, now - burst_interval) + 8 b / rate
-//!   bursts are at least `burst_interval` apart, and a burst carries the data of one interval at the pacing rate
+//!   the pacer's timer fires at least `burst_interval` after the last packet; then, up to one interval's data leaves at once
+//!   when a frame is captured or a report arrives before that, the packets that are due leave too
 //!   with a window w, a packet leaves only if in flight + b <= w, or nothing is in flight
 //!   srtt += (rtt - srtt) / 8,   rtt = now - departure of the newest reported packet - time from its arrival to the report
 //! ```
@@ -46,7 +47,7 @@ pub(super) struct Sender {
     /// Total size of the pending packets, in bytes on the wire.
     pub(super) in_flight: u64,
     next_at: Time,
-    /// Time of the last burst.
+    /// Time at which the last packet left.
     burst_at: Option<Time>,
     pub(super) srtt: Option<Duration>,
     pub(super) lost: u64,
@@ -89,7 +90,7 @@ impl Sender {
     }
 
     /// Records that the caller sends the first waiting packet now, and returns the packet's number. `rate` is the
-    /// pacing rate, bit/s on the wire; `burst` is the minimum time between bursts.
+    /// pacing rate, bit/s on the wire. The pacer makes up for delays of up to `burst`.
     pub(super) fn sent(&mut self, now: Time, rate: f64, burst: Duration) -> u64 {
         let Some(Waiting { payload, .. }) = self.waiting.pop_front() else { return self.next };
         let bytes = u64::from(payload) + HEADERS;

@@ -14,9 +14,9 @@
 //! draft's time limit, even if it is not stable. The confidence in a stage is as in the draft: low (the stage has fewer than MAD
 //! intervals), medium (not stable), high (stable).
 //!
-//! Departs: in the first interval, the probe rate is derived from the goodput so far, and at least one pair per second
-//! is sent, regardless of PTC. After the result, probes end and the load continues to the end of the run. A failed
-//! load-generating connection does not end the test; the next added connection replaces it.
+//! Departs: in the first interval, the probe rate is derived from the goodput so far. In every interval, at least one
+//! pair per second is sent, regardless of PTC. After the result, probes end and the load continues to the end of the
+//! run. A failed load-generating connection does not end the test; the next added connection replaces it.
 
 mod build;
 mod connection;
@@ -36,7 +36,7 @@ use packet::{Kind, Measure};
 use score::{RecentSamples, Sample, Score, is_stable};
 use units::{Duration, Time};
 
-/// Maximum number of outstanding foreign probes. Additional probes are skipped.
+/// Maximum number of outstanding foreign probes. Additional foreign probes are skipped.
 const MOST_PROBES: u32 = 1000;
 /// Maximum time between pairs of probes, in seconds. Without this limit, the RPM of four intervals on a slow line would
 /// be computed from a few samples only.
@@ -76,7 +76,7 @@ impl Progress {
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     ends: Time,
-    /// Load-generating connections at the end of the interval.
+    /// Load-generating connections whose load had begun by the end of the interval.
     connections: usize,
     /// Goodput of the load in bit/s, down and up.
     goodput: [f64; 2],
@@ -96,7 +96,7 @@ pub struct Rpm {
     loads: Vec<ConnId>,
     /// Number of outstanding foreign probes.
     probes: u32,
-    /// Number of probes skipped because too many were outstanding.
+    /// Number of foreign probes skipped because too many were outstanding.
     skipped: u64,
     /// Number of connections that failed.
     failed: u64,
@@ -106,7 +106,7 @@ pub struct Rpm {
     rpm: Progress,
     stage: Stage,
     samples: RecentSamples,
-    /// Duration of the first connection's TCP handshake, when the path is idle.
+    /// Duration of the first connection's TCP handshake, before the test loads the path.
     idle: Option<Duration>,
     rows: Vec<Row>,
 }
@@ -175,7 +175,7 @@ impl Rpm {
 
     /// Returns the time until the next pair of probes. The draft limits the pairs per second (MPS, `probes_per_second`)
     /// and the share of the goodput that probes use (PTC, `probe_share`). PTC applies to the goodput of the slowest
-    /// loaded direction.
+    /// loaded direction in the last complete interval.
     fn gap(&self, now: Time) -> Duration {
         let finished = self.received.len() - 1;
         let (received, time) = match finished {

@@ -8,9 +8,10 @@
 //! ```
 //!
 //! A connection *slot* fetches the objects of its server one after another. It requests the next object as soon as the
-//! previous one is complete, in the same event, until all objects of the server have been requested. So a server never
-//! has more than `connections_per_server` transfers at once. An object is fetched by one GET of `request` bytes from
-//! the client; the server sends the object when the whole GET has arrived.
+//! previous one is complete, in the same event, until all objects of the server have been requested (or, with `quota =
+//! "retrieved"`, until as many have arrived). So a page never has more than `connections_per_server` transfers from a
+//! server at once. An object is fetched by one GET of `request` bytes from the client; the server sends the object when
+//! the whole GET has arrived.
 //!
 //! *Closing*. With a connection for each object, the server closes the connection right after writing the object (its FIN
 //! follows the last byte). The client closes when it has received everything, right after sending its next request. With
@@ -19,9 +20,9 @@
 //!
 //! *Failing*. If a connection ends before its object is complete, the object is requested again a second later
 //! (`on_failure = "retry"`), or given up. After giving up, the object is missing, the slot is unused for the rest of
-//! the page, and the server's other slots fetch the remaining objects. A page is reported when none of its transfers is
-//! in progress; a page with missing objects does not count as loaded. (ns-2 retries SYNs for ever, so no connection
-//! fails there.)
+//! the page, and the server's other slots fetch the remaining objects. A page is reported when it needs no
+//! further transfer; a page with missing objects does not count as loaded. (ns-2 retries SYNs for ever, so no
+//! connection fails there.)
 //!
 //! Not stated in CableLabs 2012, and therefore parameters: the size of a GET, whether connections are kept, the order in which
 //! the 24 connections open, and the start of a page load, at the SYN or at the GET (20 ms apart for server 1).

@@ -20,7 +20,8 @@ fn run(mut params: WebParams, fake: &mut Fake, until: u64) -> Web {
     app
 }
 
-/// Returns the maximum number of connections to `peer` open at once, on either side.
+/// Returns the maximum number of connections to `peer` open at once. A connection counts as open until both sides have
+/// closed it.
 fn most_at_once(fake: &Fake, peer: usize) -> i32 {
     let mut steps: Vec<(Time, i32)> = Vec::new();
     for o in fake.opened.iter().filter(|o| o.peer == peer) {
