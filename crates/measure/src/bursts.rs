@@ -59,7 +59,8 @@ pub(crate) struct Bursts {
     warm: u64,
     /// Packets that arrived after the warm-up.
     arrived: u64,
-    /// For the first packet that arrived after the warm-up: the number of packets missing before it, and its level.
+    /// For the first packet with a number of at least `since` that arrived: the number of packets missing before it,
+    /// and its level.
     first: (u64, u32),
 }
 

@@ -76,14 +76,14 @@ impl Echoes {
         &self.rtt
     }
 
-    /// Returns the delay added under load: the mean RTT minus the minimum RTT of the whole run; `None` without a
-    /// reply.
+    /// Returns the delay added under load: the mean RTT after the warm-up minus the minimum RTT of the whole run;
+    /// `None` without a reply after the warm-up.
     pub(crate) fn induced(&self) -> Option<Duration> {
         Some(self.rtt.mean()?.saturating_sub(self.least?))
     }
 
-    /// Returns the 99th percentile of the RTT minus the minimum RTT of the whole run; `None` without a
-    /// reply.
+    /// Returns the 99th percentile of the RTT after the warm-up minus the minimum RTT of the whole run; `None` without
+    /// a reply after the warm-up.
     pub(crate) fn induced_p99(&self) -> Option<Duration> {
         Some(self.rtt.percentile(99.0)?.saturating_sub(self.least?))
     }

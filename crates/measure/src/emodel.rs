@@ -16,12 +16,12 @@
 //! logarithm). The other formulas are from ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; Ie and Bpl are from G.113 Appendix I.
 //!
 //! CableLabs 2012 gives a formula with the delay, but every MOS that it prints (repeated cells aside) matches d = 0. So
-//! two ratings are reported: [`r_value`] of the measured delay plus the network delay (20 ms by default), and
-//! [`r_value`] of [`Duration::ZERO`] for comparison.
+//! two ratings by this formula are reported: [`r_value`] of the mean measured delay plus the network delay (20 ms by
+//! default), and [`r_value`] of [`Duration::ZERO`] for comparison.
 //!
-//! Departs: G.107's cubic is below 1 for 0 < R < 6.515 (0.987 at R = 3.1), outside the scale from 1 to 5. Its Appendix I excludes
-//! this range (R from MOS: 6.5 <= R); here, MOS is 1 in this range. The delay impairment Id includes only Idd: echo (Idte, Idle)
-//! depends on telephones, not on queues, and is negligible with a good canceller.
+//! Departs: G.107's cubic is below 1 for 0 < R < 6.515 (0.989 at R = 3.1), outside the scale from 1 to 5. Its Appendix
+//! I excludes this range (R from MOS: 6.5 <= R); here, MOS is 1 in this range. The delay impairment Id includes only
+//! Idd: echo (Idte, Idle) depends on telephones, not on queues, and is negligible with a good canceller.
 
 use units::{Duration, math};
 

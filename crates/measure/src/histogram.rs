@@ -6,8 +6,8 @@
 //!   from 2^42 ns         (73 min) on: counted in the last bin; the maximum stays exact
 //! ```
 //!
-//! A percentile is the middle of the bin that holds the value of nearest rank, limited to [min, max]. Its error is at most 1/2048
-//! (0.05 %); percentiles below 2 us are exact. Count, minimum, maximum and mean are exact.
+//! A percentile is the middle of the bin that holds the value of nearest rank, limited to [min, max]. Below 2^42 ns,
+//! its error is at most 1/2048 (0.05 %); percentiles below 2 us are exact. Count, minimum, maximum and mean are exact.
 //!
 //! Bins are stored in pages of 64, each allocated when a value falls into it. An empty histogram has no pages. If the values
 //! lie within an octave, there are at most 16 pages (8 KB). With a value in every bin, the histogram takes 275 KB.
@@ -208,7 +208,7 @@ impl Histogram {
     }
 
     /// Returns a lower bound on the share of values that are at most `limit`: the share of the values in bins that lie
-    /// entirely at or below `limit`; 1 if no value exceeds `limit`.
+    /// entirely at or below `limit`. Returns 1 if no value exceeds `limit`, and 0 without values.
     pub(crate) fn share_at_most(&self, limit: Duration) -> f64 {
         if self.count == 0 {
             return 0.0;

@@ -15,8 +15,8 @@
 //! | [`VoipMeter`] | a call: lost, late, delay, jitter, E-model | 524 KB and a histogram |
 //! | [`Tally`] | the counts of end hosts: per flow, per application | sum of its parts |
 //! | [`Files`] | transfer times of files | a histogram and at most 2 MB |
-//! | [`PageLoads`] | page load times | at most 1 MB |
-//! | [`Echoes`] | round trips of echo requests | a histogram and at most 2 MB |
+//! | [`PageLoads`] | page load times | at most 1.1 MB |
+//! | [`Echoes`] | round trips of echo requests | two histograms and at most 2 MB |
 
 mod bursts;
 mod echoes;

@@ -30,7 +30,7 @@ pub struct LinkMeter {
     pub queue: TimeWeighted,
     /// Time up to which `queue` has been counted.
     held: Time,
-    /// Sojourn times of the packets that left.
+    /// Sojourn times of the packets that left after the warm-up.
     pub sojourn: Histogram,
     /// Queue length, sojourn times, departures, drops and marks in each bin.
     pub(crate) series: LinkSeries,

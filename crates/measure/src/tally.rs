@@ -39,8 +39,8 @@ pub struct AppTally {
     pub voip: Vec<VoipMeter>,
     /// True if the application's flows always have more to send.
     pub greedy: bool,
-    /// A packet is late if its delay exceeds the minimum delay after the warm-up by more than this time; `None` if
-    /// lateness is not measured.
+    /// For a game: a packet is late if its delay exceeds the minimum delay after the warm-up by more than this time.
+    /// `None` for other applications. (The meters in `voip` have their own limit.)
     pub late_after: Option<Duration>,
     /// Page loads.
     pub pages: Option<PageLoads>,

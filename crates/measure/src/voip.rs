@@ -58,7 +58,8 @@ pub(crate) struct VoipSummary {
     pub plr_percent: f64,
     /// Interarrival jitter at the end of the call (RFC 3550); `None` if no packet arrived.
     pub jitter: Option<Duration>,
-    /// Mean length of loss bursts, divided by the mean length that they would have if losses were independent.
+    /// Mean length of the runs of lost or late packets, divided by the mean length that they would have if losses were
+    /// independent.
     pub burst_ratio: f64,
     /// E-model rating, 0 to 100, by the formulas of G.107. It depends on the sum of mean delay and network delay, on
     /// the percentage of packets lost or late (`plr_percent`), on the burst ratio and on the codec.
@@ -120,8 +121,9 @@ impl VoipMeter {
     /// Returns the highest level that is not late, judged by the minimum delay of all packets that have arrived so far.
     ///
     /// A delay in level i exceeds late_after by more than (i-1) width and at most i width. A delay is late if it
-    /// exceeds late_after by more than the minimum delay. In the level whose range contains the minimum delay, late
-    /// packets cannot be distinguished from others, so all packets of this level count as on time.
+    /// exceeds late_after by more than the minimum delay. In the level whose range contains late_after plus
+    /// the minimum delay, late packets cannot be distinguished from others, so all packets of this level count as on
+    /// time.
     fn limit(&self) -> u32 {
         self.delays.min().unwrap_or_default().0.div_ceil(self.width).min(LEVELS as u64) as u32
     }
@@ -272,7 +274,7 @@ mod tests {
 
     #[test]
     fn ratings_stay_on_their_scale() {
-        // with a delay of half an hour and all packets late, the formula's R is far below 0
+        // with a mean delay of 20 minutes, and 99 % of the packets lost or late, the formula's R is far below 0
         let mut m = meter();
         feed(&mut m, &[1, 1_800_000 * MS, 1_800_000 * MS]);
         let s = m.summary(dropped(97)).unwrap();

@@ -96,7 +96,7 @@ measures! {
         "delay_ms_reverse": Kind::MS.less().rank_by("p99", 15), "delay back",
             "One-way delay of packets with payload on the way back.", DELAYS => object(delays(&c.app.delay[1]));
     }
-    /// Measures of an application whose stack uses ECN.
+    /// Measure of every application of a run in which at least one transport uses ECN and reports CE marks.
     pub(super) const MARKED = fn marked(c: &Counted<'_>) -> Value {
         "ce_packets": Kind::PACKETS, "ce",
             "CE-marked packets reported to the senders, both directions; only with `ecn` or your own transport (docs/transports.md)."
@@ -254,7 +254,8 @@ measures! {
 /// The kind used for mean opinion scores.
 const MOS: Kind = Kind::scale("1 to 4.5").more().least(0.01);
 
-/// Returns the number of packets whose delay exceeds the shortest by more than `late_after`.
+/// Returns the number of packets whose delay exceeds the shortest by more than `late_after`. The packets of the bin
+/// that contains this limit all count as late.
 fn late(delay: &Histogram, late_after: Duration) -> f64 {
     let least = delay.min().unwrap_or_default();
     (delay.count() as f64 * (1.0 - delay.share_at_most(least + late_after))).max(0.0)

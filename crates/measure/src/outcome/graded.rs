@@ -89,8 +89,8 @@ impl Grading {
         self.scale.as_ref().unwrap_or(&SCALES[0])
     }
 
-    /// Returns the delay that the load, in the period `load`, adds to the round trips of `echoes`, and the grade of
-    /// that delay.
+    /// Returns the delay that the load, in the period `load`, adds to the round trips of `echoes`, and the grade of the
+    /// ping on the scale.
     pub(super) fn grade_ping(&self, echoes: &Echoes, load: &Range<Time>) -> PingGrade<'_> {
         let (scale, loaded, p99) = (self.scale(), echoes.loaded(), echoes.induced_p99());
         match scale.compares {

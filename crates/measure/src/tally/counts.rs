@@ -31,7 +31,8 @@ pub struct Known {
     pub timeouts: bool,
     /// True if the number of fast recoveries is known.
     pub fast_recoveries: bool,
-    /// True if at least one transport uses ECN and reports CE marks. If false, the tables have no column for marks.
+    /// True if at least one transport uses ECN and reports CE marks. If false, the table `flows` has no column
+    /// `ce_packets`.
     pub ce_packets: bool,
 }
 
@@ -58,7 +59,8 @@ pub struct Counts {
     pub timeouts: u64,
     /// Number of times that the sender entered fast recovery.
     pub fast_recoveries: u64,
-    /// Packets reported to the sender as CE-marked.
+    /// CE-marked packets: those that ACKs reported to the sender or, for the datagrams of a program's own transport,
+    /// those that arrived.
     pub ce_packets: u64,
 }
 
