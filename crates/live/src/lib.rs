@@ -21,7 +21,7 @@
 //! | `clock`, `pm_qos` | the wall clock; a request that keeps processors from halting during a run |
 //! | `fault` | injected faults, for tests of the clean-up |
 //!
-//! This is the only crate that reads the clock or waits.
+//! Of the crates under `crates/`, this is the only one that reads the clock or waits.
 
 mod app_counters;
 pub mod bench;

@@ -33,7 +33,8 @@ const MAX_AWAKE: Duration = Duration::from_micros(1500);
 /// Minimum sleep after [`MAX_AWAKE`].
 const MIN_SLEEP: Duration = Duration::from_micros(100);
 
-/// Maximum number of packets that are read from one side before the bench and the other side are served.
+/// Number of packets after which reading from one side stops until the bench and the other side have been served. The
+/// last packet may exceed this number if it has several segments.
 const BATCH: usize = 64;
 
 /// Time between two terminal updates.
@@ -226,7 +227,8 @@ impl<S: Sink> LinkThread<S> {
         Ok(())
     }
 
-    /// Reads the packets that one side's kernel has sent, until `end`; returns true if there may be more packets.
+    /// Reads packets that one side's kernel has sent; returns true if there may be more. A packet that is read after
+    /// `end` counts as arriving at `end`.
     fn read(
         &mut self,
         clock: Clock,

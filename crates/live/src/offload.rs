@@ -130,7 +130,7 @@ impl Layout {
         }
     }
 
-    /// Writes the packet's length into its IP header.
+    /// Writes the packet's length into its IP header, and updates the header checksum of IPv4.
     fn set_length(self, packet: &mut [u8]) {
         if self.v6 {
             put_u16(packet, 4, (packet.len() - 40) as u16);
@@ -169,7 +169,8 @@ impl<'a> Segments<'a> {
         Self { vnet, packet, layout, next: layout.map_or(0, |l| l.payload) }
     }
 
-    /// Writes the next packet, with a valid checksum, to `out`; returns its length. A packet longer than `out` is cut.
+    /// Writes the next packet, with a valid checksum, to `out`; returns its length. A packet longer than `out` is cut,
+    /// or replaced by zeros if it is a segment; the bench discards it.
     pub(crate) fn next(&mut self, out: &mut [u8; MTU + 1]) -> Option<usize> {
         if self.next >= self.packet.len() {
             return None;

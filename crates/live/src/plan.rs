@@ -1,10 +1,10 @@
 //! The placement of a scenario on the bench: the namespace and the addresses of each node. Also checks that the
 //! scenario can run live.
 //!
-//! Nodes with applications are *hosts*; every other node is a place inside the bench where links meet. Hosts are divided between
-//! the two namespaces so that the two ends of every application are in different namespaces (a 2-colouring, with the first
-//! application's `from` on the left). Packets travel from host to host along the scenario's routes, through every link and queue,
-//! as in the simulator.
+//! Nodes with applications are *hosts* (without applications, the two leaves of the network); every other node is a
+//! place inside the bench where links meet. Hosts are divided between the two namespaces so that the two ends of every
+//! application are in different namespaces (a 2-colouring, with the first application's `from` on the left). Packets
+//! travel from host to host along the scenario's routes, through every link and queue, as in the simulator.
 //!
 //! A scenario that cannot run live is refused, with a message that names an alternative. It cannot run live if, for
 //! example, it has TCP stacks other than the kernel's, applications whose ends cannot be separated, packets larger than
@@ -311,7 +311,8 @@ fn kernel_stack(stack: &tcp::TcpParams, name: &str) -> Result<(String, bool), St
     ))
 }
 
-/// Checks that datagrams fit into the MTU, because fragments would differ from the simulator's packets.
+/// Checks that datagrams fit into the MTU, because fragments would differ from the simulator's packets, and that they
+/// have room for a number and a time stamp. Refuses media applications.
 fn check_sizes(traffic: &Traffic) -> Result<(), Problem> {
     if let Traffic::Media(_) = traffic {
         let message = "runs only in simulation: the bench's programs cannot read the ECN field of a datagram";

@@ -44,7 +44,8 @@ pub struct Options {
     /// Background commands, such as a server on the other side. They are started before `command` and terminated when
     /// the run ends.
     pub background: Vec<CommandLine>,
-    /// True if the run lasts until the command ends, whatever the scenario's duration.
+    /// True if the run lasts until the command ends, whatever the scenario's duration, but at most 24 hours (or the
+    /// scenario's duration if that is longer).
     pub until_command_ends: bool,
     /// Folder for `left.pcap` and `right.pcap`.
     pub captures: Option<PathBuf>,

@@ -18,8 +18,8 @@ pub(crate) const MTU: usize = 1500;
 const NAME: &str = "bl0";
 
 /// Maximum number of packets that the kernel may hold until the bench reads them. The bench reads packets without
-/// delay, so this queue stays short and is not part of the modelled queue. The limit is large enough for a burst of a
-/// whole receive window (6 MB).
+/// delay, so this queue stays short and is not part of the modelled queue. The limit is large enough for a burst of
+/// 15 MB in single segments, more than twice the largest receive window by Linux's defaults (6 MB).
 const TX_QUEUE_LEN: i32 = 10_000;
 
 /// Maximum time for which an IPv6 address may be tentative, as a number of polls of 20 ms.

@@ -132,8 +132,8 @@ impl Programs {
         Ok(())
     }
 
-    /// Fires the timers that are due, in time order; at equal times, in the order of applications.   Bound: each timer
-    /// set before `now` fires once.
+    /// Fires the timers that are due, in time order; at equal times, in the order of applications.   Bound: each
+    /// iteration removes at least one timer.
     fn fire(&mut self, now: Time) {
         loop {
             let (at, app) = self.state.next_timer();

@@ -84,8 +84,8 @@ impl HostState {
         self.send_pending(slot, end);
     }
 
-    /// Sends pending data of a connection's `end` until the socket would block, but with at most [`TURNS`] writes. If
-    /// all data has been sent and the FIN was requested, sends the FIN.
+    /// Sends pending data of a connection's `end` until the socket would block or its limit on unsent bytes is reached,
+    /// but with at most [`TURNS`] writes. If all data has been sent and the FIN was requested, sends the FIN.
     pub(super) fn send_pending(&mut self, slot: usize, end: usize) {
         let Some(conn) = &mut self.conns[slot] else { return };
         let e = &mut conn.ends[end];
