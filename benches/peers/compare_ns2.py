@@ -145,7 +145,7 @@ def ours(case: Case) -> dict:
 
 
 def cuts(window: list) -> int:
-    """Counts how often the window falls by more than 10 % from one sample to the next."""
+    """Counts how often a window of more than two packets falls by more than 10 % from one sample to the next."""
     w = [c for _, c, _ in window if c == c]
     return sum(1 for a, b in zip(w, w[1:]) if b < 0.9 * a and a > 2)
 

@@ -4,7 +4,8 @@
 #        <==down: 50 Mbit/s===       --9, 14, 24, 49 ms-- web1..4      to each of 4 servers, 25 objects each, 5 s between pages
 #
 # usage: ns ns2_page.tcl key=value ...
-# One JSON line: page load times, number of SYNs, times of the SYNs of the first pages, packets and bytes up by kind.
+# One JSON line: page load times, number of connections opened, packets and bytes that left the uplink's queue, its
+# drops and mean length, and the packets acknowledged and the timeouts of each endless transfer.
 
 array set o {
     rate 5e6  delay 0.001  qpkts 21  t 600  ftp 0  ftpdelay 0.009  iw 2  nagle 1  delack 0.1  get 100  html 100000

@@ -1,5 +1,5 @@
 //! Measures the cost of each discipline alone: CPU nanoseconds per packet through `Queue`, for every registered name with its
-//! defaults.
+//! defaults, except for the limit.
 //!
 //! pass: one packet leaves for each arrival. At first 64 packets wait, and sojourn times stay below every target. Laws that control
 //! the queue length (red, ared, wred, fred, cbt, dcbt, cbq) drop packets until few or none wait, and then decay an average on every
@@ -8,7 +8,7 @@
 //! full: two packets arrive for each packet that leaves, and the limit is 100 packets, so every second arrival finds a full queue.
 //! The cost is per arrival.
 //!
-//! Packets are 1500 bytes long and spaced for 1 Gbit/s, flows take turns, and the law's timers run. Each figure is
+//! Packets are 1500 bytes long and leave at 1 Gbit/s, flows take turns, and the law's timers run. Each figure is
 //! from the fastest of several rounds, because other processes can only slow a round down. Disciplines with a separate
 //! queue for ECT(1) have a second line for ECT(1) packets.
 //!
@@ -24,7 +24,7 @@ use units::{BitRate, Duration, Limit, Rng, Time};
 const ARRIVALS: u64 = 100_000;
 /// Number of rounds. Only the fastest round is reported.
 const ROUNDS: usize = 7;
-/// Time between arrivals: 1500 bytes at 1 Gbit/s.
+/// Time between departures: 1500 bytes at 1 Gbit/s.
 const SPACING: Duration = Duration::from_micros(12);
 
 struct Loop {
