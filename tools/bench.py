@@ -76,7 +76,7 @@ def show(o: dict[str, Any]) -> str:
 
 
 def ns3_program() -> str | None:
-    """Compiles the ns-3 driver and returns its path, or None if the library is not installed."""
+    """Compiles the ns-3 driver and returns its path, or None without g++ or ns-3, or if the compilation fails."""
     compiler = shutil.which("g++")
     headers = [p for base in ("/usr/include", "/usr/local/include") for p in Path(base).glob("ns3*/ns3/core-module.h")]
     headers += [p for base in ("/usr/include", "/usr/local/include") for p in Path(base).glob("ns3/core-module.h")]

@@ -3,7 +3,7 @@
     .venv/bin/python tools/bench_store.py [--runs 100000]
 
 Only three runs of home-upload are simulated, one per discipline. The others are copies with a different seed and with
-every number shifted, so the store is as large as if a hundred thousand runs had been simulated.
+every real number shifted, so the store is as large as if a hundred thousand runs had been simulated.
 """
 
 from __future__ import annotations

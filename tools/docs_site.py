@@ -3,9 +3,10 @@
 
     tools/docs_site.py FOLDER [--playground FILE] [--runs FOLDER]
 
-The pages are README, docs/, the READMEs of the studies, and a page for each queue discipline, application and TCP
-stack, made from the catalogue and the documentation in the code. Links between files of the repository become links
-between pages; a link to a file that is not a page becomes plain text.
+The pages are README, the guides of docs/ named in GUIDES, the READMEs of the studies, the changelog, and a page for
+each queue discipline, application, TCP stack and congestion controller, made from the catalogue and the documentation
+in the code. Links between files of the repository become links between pages; a link to a file that is not a page
+becomes plain text.
 """
 
 from __future__ import annotations
@@ -227,7 +228,7 @@ def keys_of(title: str) -> str:
 
 
 def demoted(text: str) -> str:
-    """Moves all headings one level down, so that the page has a single title."""
+    """Moves all headings two levels down, so that the page has a single title."""
     return re.sub(r"^(#+) ", r"##\1 ", text, flags=re.MULTILINE)
 
 

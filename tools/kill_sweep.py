@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def disturbed(given: argparse.Namespace, folder: Path, grid: Path) -> int:
-    """Runs disturbed sweeps, then an undisturbed one, and compares the tables."""
+    """Runs an undisturbed sweep, then disturbed ones, and compares the tables."""
     chance = random.Random(given.seed)  # noqa: S311
     store = folder / "store"
     whole, _ = finish(sweep(grid, folder / "other", folder / "whole.csv", given.jobs))

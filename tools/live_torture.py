@@ -5,8 +5,8 @@
 
 Each run either has an error or a panic injected at some step of the set-up, or gets SIGINT, SIGTERM or SIGKILL at a
 random time, or ends undisturbed. A SIGKILL is followed by `bloatlab live --clean`. Then links, addresses, routes,
-rules, namespaces, mounts and processes are compared with those before the run, and differences are printed. Needs root
-and TUN.
+rules, namespaces, mounts and processes are compared with those before the first run, and differences are printed. Needs
+root and TUN.
 
 Exit code 0: no difference. 1: at least one. 2: the bench cannot run here.
 """

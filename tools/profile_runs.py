@@ -2,7 +2,8 @@
 
     python tools/profile_runs.py
 
-They cover most queue disciplines, several TCP stacks at three rates, a call and page loads, in about 4 s of CPU time.
+They cover the most common queue disciplines, several TCP stacks at three rates, a call and page loads, in about 4 s of
+CPU time.
 """
 
 from __future__ import annotations

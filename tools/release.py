@@ -25,8 +25,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = "bloatlab/playground/index.html"
-#: For each kind of C library, the platform tag of the oldest version that the wheels support. glibc 2.17 (CentOS 7,
-#: Debian 8) is the oldest that Rust's own standard library supports.
+#: For each kind of C library, the platform tag of the oldest version that the wheels support. glibc 2.17 (CentOS 7) is
+#: the oldest that Rust's own standard library supports.
 OLDEST = {"gnu": "manylinux2014", "musl": "musllinux_1_2"}
 
 
@@ -103,7 +103,10 @@ def notes(changelog: str, version: str) -> str:
 
 
 def dishonest(wheel: Path) -> str | None:
-    """Returns an error message if a wheel's module needs a newer C library than its tag promises, otherwise None."""
+    """Returns an error message if a wheel's module needs more than its tag promises, otherwise None.
+
+    For glibc, this means a newer version of the library; for musl, any other library.
+    """
     if "musllinux" in wheel.name:
         # auditwheel needs musl's own library, which machines with glibc lack. So the list of libraries that the module
         # needs is checked here instead
