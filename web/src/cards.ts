@@ -129,7 +129,8 @@ export function cardsOf(summary: Summary, pinned: Summary | null): HTMLElement[]
 }
 
 /** Returns a comparison with the pinned run's card `other`, such as ", now better (▼ lower)". The arrow shows whether
- * the number is higher or lower now. Empty if both cards show the same value. */
+ * the number is higher or lower now. Empty if both cards show the same value or
+ * one of them has no number. */
 function comparison(card: Card, other: Card): string {
   if (card.number === null || other.number === null || card.value === other.value) return "";
   const risen = card.number > other.number;

@@ -10,7 +10,7 @@ import type { Charts, FlowCurve } from "./types";
 const LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f6a00"];
 const DARK = ["#6ab4ee", "#e69f00", "#1db98c", "#dd94bd", "#b5e2ff", "#f0793a", "#b8a545"];
 const colours = (): string[] => (isDark() ? DARK : LIGHT);
-/** The colour of the queue's own curves, and of flows that have no colour. */
+/** The colour of the queue's curve in the chart of the distribution, and of flows that have no colour. */
 const GREY = "#8c8c8c";
 const DROP = "#d55e00";
 const MARK = "#7f6a00";
@@ -91,7 +91,7 @@ export interface Drawn {
   lines: Curve[];
 }
 
-/** One chart. It is rebuilt only when its set of curves changes. */
+/** One chart. It is rebuilt only when its set of curves or the colour scheme changes. */
 class Chart {
   private plot: uPlot | null = null;
   private key = "";
@@ -180,7 +180,7 @@ export class Board {
   private paint: Paint = paint([]);
   private last: [now: Charts, link: string, pinned: Charts | null] | null = null;
 
-  /** Called with the time in s to which the visitor drags the charts' vertical line. */
+  /** Called with the time in s to which the visitor drags the charts' vertical line, or at which they click a chart. */
   onSeek: (second: number) => void = () => undefined;
 
   constructor(delay: HTMLElement, rates: HTMLElement, curves: HTMLElement) {

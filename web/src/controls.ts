@@ -361,7 +361,7 @@ export class Controls {
     if (kind === "") return;
     const { tree } = this.desk;
     const apps = tables(tree, "app");
-    // a second application of a kind has the hosts and the start of the first
+    // a second application of a kind has the client, the first server and the start of the first application
     const alike = apps.find(([, app]) => get(app, ["traffic", kind]) !== undefined)?.[1];
     const model = alike ?? apps[0]?.[1];
     const link = directed(tree).find((l) => l.name === (this.desk.link || bottleneck(tree)));
@@ -376,8 +376,8 @@ export class Controls {
     this.desk.changed(true);
   }
 
-  /** Returns the parameters for a newly added application: one server, and a rate if the schema has no default for the
-   * rate. */
+  /** Returns the parameters for a newly added application: one server, if there is such a parameter, with all objects
+   * of a page on it; and a rate if the schema has no default for the rate. */
   private needed(kind: string): Tree {
     const schema = this.schema.variants(this.schema.definition("Traffic")).find((v) => v.name === kind)?.params;
     const shape = schema ? this.schema.shape(schema) : null;

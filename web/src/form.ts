@@ -17,7 +17,7 @@ const words = (name: string): string => name.replaceAll("_", " ");
 const shown = (value: Json | undefined): string =>
   value === undefined || value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
-/** Slider ranges by kind, for keys without a default. */
+/** Slider ranges by kind, for keys without a default and for all probabilities. */
 const RANGES: Record<Kind, Scale> = {
   BitRate: { lo: 1e5, hi: 1e9, zero: false },
   Bytes: { lo: 100, hi: 1e8, zero: false },

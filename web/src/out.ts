@@ -19,7 +19,7 @@ function node(tag: string, attributes: Attributes, ...children: (Node | string)[
 const round = (x: number): string => x.toFixed(1);
 const text = (x: number, y: number, words: string, more: Attributes = {}): SVGElement => node("text", { x: round(x), y: round(y), ...more }, words);
 
-/** Returns round numbers that divide an axis into about five parts. */
+/** Returns round numbers that divide an axis into two to six parts. */
 function ticks(low: number, high: number): number[] {
   const rough = (high - low) / 6;
   if (!(rough > 0)) return [low];

@@ -1,4 +1,4 @@
-// Synthesizes a voice that says vowels instead of words. Missing frames of the call are silent.
+// Synthesises a voice that says vowels instead of words. Missing frames of the call are silent.
 
 import type { CallFrames } from "./types";
 

@@ -1,5 +1,5 @@
 // Measures the CPU time of a scenario in WebAssembly under Node, in ms: the time of the first run, and the lower quartile
-// and the median of RUNS later runs.
+// and the median of the RUNS runs after the third.
 //
 //     node bench.mjs WASM RUNS < TEXT > {"first": ms, "quartile": ms, "median": ms}
 

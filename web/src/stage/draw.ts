@@ -1,5 +1,5 @@
-// Draws a pane on two canvases. The lower one shows links and queues, and is drawn once per size. The upper one shows
-// packets, and is drawn in every frame.
+// Draws a pane on two canvases. The lower one shows links and queues, and is drawn when the layout, the packets or
+// the colours change. The upper one shows packets, and is drawn in every frame.
 
 import { isDark } from "../dom";
 import { nameHeight, type Hop, type Layout } from "./layout";
@@ -127,8 +127,8 @@ export class Painter {
     for (let n = 0; n < count; n++) this.order[this.begins[this.style[n]!]!++] = n;
   }
 
-  /** Draws signs over packets: a hole for an ACK, a ring for a mark or a drop, a diamond for a late packet, a frame for
-   * the packet that the visitor follows. */
+  /** Draws signs over packets: a hole for an ACK, a stripe for a SYN, a ring for a mark or a drop, a diamond for a late
+   * packet, a frame for the packet that the visitor follows. */
   private signs(scene: Scene, table: PacketTable, t: number, ink: Ink, chosen: number): void {
     const c = this.moving;
     for (let n = 0; n < scene.count; n++) {

@@ -57,7 +57,7 @@ export interface LifeActions {
   choose(packet: number): void;
 }
 
-/** Writes the events of a packet into `panel`; each event is a button that moves the clock to the time of the event. */
+/** Writes the events of a packet into `panel`. The time of each event is a button that moves the clock to this time. */
 export function showLife(panel: HTMLElement, table: PacketTable, packet: number, t: number, act: LifeActions): void {
   const events = lifeOf(table, packet);
   const [before, after] = [neighbour(table, packet, -1), neighbour(table, packet, 1)];

@@ -99,7 +99,7 @@ export class Pane {
     }
   }
 
-  /** Records the window around `t`, unless it is already recorded. */
+  /** Records the window around `t` or, if this one is recorded and ends soon, the next window. */
   look(t: number, speed: number): Promise<void> | undefined {
     if (this.next !== null && t >= this.next.head.from_ns + BEFORE / 2 && t < this.next.head.until_ns) {
       this.take(this.next);
@@ -112,8 +112,8 @@ export class Pane {
     return this.under;
   }
 
-  /** Returns an upper bound on the number of packets in the run: the sum over all links, in which a packet counts once
-   * per link. */
+  /** Returns an upper bound on the number of packets after the warm-up: the sum over all links, in which a packet
+   * counts once per link. */
   private packets(): number {
     return Object.values(this.shown.result.summary.links).reduce((sum, link) => sum + Number(link["offered_packets"] ?? 0), 0);
   }
@@ -213,7 +213,7 @@ export class Pane {
     const i = at.hops.findIndex((hop) => hop.chosen);
     const waiting = scene.waiting[i] ?? 0;
     const { legs, entered } = table.legs(this.link);
-    // finds the last packet that has left the queue
+    // finds the packet that left the queue last, among the last 2000 that entered it
     let last = -1;
     for (let k = upTo(entered, t) - 1, seen = 0; k >= 0 && seen < 2000; k--, seen++) {
       const left = table.legLeft[legs[k] ?? 0] ?? Infinity;

@@ -1,11 +1,13 @@
 // Computes where each packet is at an instant. The result depends only on a table, a layout and a time.
 //
-//   waiting   entered <= t < left       its place in its line, head first
+//   waiting   entered <= t < left           its place in its line, head first
 //   modem     left <= t < arrived - delay   only on the link of a modem: waits for its grant, or is being sent
-//   wire      left <= t < arrived       the fraction of this time that has passed
+//   wire      left <= t < arrived           the fraction of this time that has passed; on the link of a modem, the time
+//                                           begins at arrived - delay
 //   falling   dropped <= t < dropped + fall
 //
-// Buffers are allocated once and reused: a frame allocates nothing.
+// A dropped packet waits or travels until it is dropped. Buffers are reused: they are allocated again only for a frame
+// that has more packets than any frame before.
 
 import type { Hop, Layout } from "./layout";
 import { TURN } from "./layout";
@@ -20,7 +22,7 @@ export class Scene {
   hop = new Uint8Array(0);
   kind = new Uint8Array(0);
   /** Place of a packet that waits in a queue or in a modem; the head has place 0. For a packet that travels or falls,
-   * the fraction of its path that it has covered. */
+   * the fraction of its travel or fall time that has passed. */
   place = new Float32Array(0);
   x = new Float32Array(0);
   y = new Float32Array(0);
@@ -154,11 +156,9 @@ function wait(table: PacketTable, hop: Hop, leg: number, t: number, motion: Moti
   }
 }
 
-/**
- * Computes the point for a place in a line. The rows of a line are stacked from the bottom up. Each row runs in the direction opposite to
- * the row below and is joined to it by a semicircle. A semicircle is 1.57 cells long and takes TURN places, so packets also
- * keep their distance there.
- */
+/** Computes the point for a place in a line. The rows of a line are stacked from the bottom up. Each row runs in the
+ * direction opposite to the row below and is joined to it by a semicircle. A semicircle is 1.57 cells long and takes
+ * TURN places, so packets also keep their distance there. */
 function cellAt(hop: Hop, row: number, place: number, out: Scene, n: number): void {
   const { queue, cell, columns, way } = hop;
   // `along` is the distance, in cells, from the start of the straight part of the lowest row. Place 0 lies half a cell
@@ -196,7 +196,8 @@ function travel(table: PacketTable, hop: Hop, leg: number, begin: number, arrive
   out.y[n] = fromY + (hop.y - fromY) * Math.min(1, 5 * share);
 }
 
-/** Computes the position of a dropped packet, which falls from the place at which it was dropped. */
+/** Computes the position of a dropped packet. It falls from the near end of the wire if the link lost it, from the head
+ * of its line if it had waited, and otherwise from the entrance of the queue. */
 function fall(table: PacketTable, hop: Hop, leg: number, share: number, out: Scene, n: number): void {
   const [entered, left, dropped] = [table.legEntered[leg] ?? 0, table.legLeft[leg] ?? Infinity, table.legDropped[leg] ?? 0];
   const row = rowOf(table, hop, leg);

@@ -33,7 +33,7 @@ const FALL = 6e8;
 const AT_FIRST = 4e8;
 const FILLS = "the queue fills …";
 const SLOWLY = 0.2;
-/** Screen time that a packet takes to cross a link with an empty queue.   Unit: s. */
+/** Minimum screen time that a packet takes from its sender to its receiver if no queue builds up.   Unit: s. */
 const CROSSING = 0.2;
 
 export interface Surroundings {
@@ -70,7 +70,7 @@ export class Stage {
   private besideRuns = new Map<string, Shown>();
   private stop = new AbortController();
   private known = "";
-  /** The names of the links and applications of the last experiment. */
+  /** The chosen link and the names of all links and applications of the last experiment. */
   private network = "";
   /** The part of the run that an essay or a button has selected; "filling" selects the time during which the queue
    * fills. */
@@ -102,7 +102,7 @@ export class Stage {
     Object.assign(this.root, { stage: { read: () => this.read(), seek: (second: number) => this.seekTo(second * 1e9), measure: (ms: number) => this.measure(ms) } });
   }
 
-  /** Shows the runs `now` and `pinned`, once the experiment no longer changes. */
+  /** Shows the runs `now` and `pinned`, once the experiment no longer changes and the stage is in sight. */
   show(now: Shown, pinned: Shown | null): void {
     this.want = { now, pinned };
     this.bar.update();
@@ -182,7 +182,8 @@ export class Stage {
       table.head.apps.some((app) => app.late_after_ns !== null) && item("late", "too late for the listener"), h("span", {}, "packets fade with age"));
   }
 
-  /** Shows the first picture, and starts the clock unless the visitor prefers reduced motion. */
+  /** Starts the clock after the first picture, unless the visitor prefers reduced motion or has already moved the
+   * clock. */
   private start(): void {
     this.begun = true;
     // tests and the benchmark read this: the time since the page was opened, in ms
@@ -215,8 +216,8 @@ export class Stage {
     this.bar.update();
   }
 
-  /** Plays how the queue fills: slowly at first, then in real time, and slowly again once it is longest. With reduced motion, only shows
-   * the longest queue. */
+  /** Plays how the queue fills: slowly at first, then in real time, and slowly again once it is longest. With reduced
+   * motion, only shows the longest queue. */
   private fill(): void {
     const now = this.want?.now;
     const full = now === undefined ? null : longest(now);
@@ -270,7 +271,7 @@ export class Stage {
   }
 
   /** Adds a discipline with which the experiment also runs for comparison, or removes the discipline if it is already
-   * in use. */
+   * in use. If there are too many, the one added first is removed. */
   toggle(discipline: string): void {
     this.around.compare(this.beside.includes(discipline) ? this.beside.filter((d) => d !== discipline) : [...this.beside, discipline].slice(-MOST_BESIDE));
   }
@@ -316,7 +317,7 @@ export class Stage {
     this.clock.request();
   }
 
-  /** Moves the clock to the next event (`way` 1) or the previous one (-1). */
+  /** Moves the clock to the next event (`way` 1) or the previous one (-1) on the first pane's link. */
   step(way: 1 | -1): void {
     this.clock.pause();
     const pane = this.panes[0];
@@ -363,7 +364,8 @@ export class Stage {
       panes: this.panes.map((pane) => ({ title: pane.shown.title, ready: pane.has(this.clock.t), shortened: pane.table?.head.shortened ?? false, packets: pane.read() })) };
   }
 
-  /** Plays for `ms` milliseconds, for the benchmark. Returns the times between frames and the time taken by each frame, in ms. */
+  /** Plays for `ms` milliseconds, for the benchmark. Returns the times between frames and the time taken by each frame,
+   * in ms. */
   private async measure(ms: number): Promise<{ gaps: number[]; took: number[] }> {
     this.frames = [];
     this.clock.play();

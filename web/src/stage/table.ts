@@ -1,5 +1,5 @@
-// The packets of a window: the columns written by the simulator, and values derived from them. Times are nanoseconds since the start
-// of the run; Infinity means never. crates/face/src/window.rs describes the bytes.
+// The packets of a window: the columns written by the simulator, and values derived from them. Times are nanoseconds
+// since the start of the run; Infinity means never. crates/face/src/window.rs describes the bytes.
 
 export interface Head {
   from_ns: number;
@@ -171,7 +171,7 @@ export class PacketTable {
     return leg === undefined ? t : (this.legLeft[leg]! + this.legArrived[leg]!) / 2;
   }
 
-  /** Returns every moment at which something happens on a link, in order. */
+  /** Returns every moment of the window at which something happens on a link, in order. */
   moments(link: number): Float64Array {
     const all: number[] = [];
     for (const leg of this.legs(link).legs) {
@@ -183,7 +183,8 @@ export class PacketTable {
   }
 }
 
-/** Returns the name of a flow: the application's name and, if the application has several flows, the flow's number. */
+/** Returns the name of a flow: the application's name, the flow's number if the application has several flows, and an
+ * arrow if its direction is reverse. */
 export const flowName = (table: PacketTable, flow: number): string => {
   const [app, number, , reverse] = table.head.flows[flow] ?? [null, 0, 0, 0];
   const several = table.head.flows.some(([other, n]) => other === app && n !== number);
