@@ -209,7 +209,7 @@ impl Chained {
         self.ring.is_empty()
     }
 
-    /// Returns true if exactly one packet is in the ring.
+    /// Returns true if no other packet follows the next arrival.
     #[inline]
     pub(crate) fn is_last_arrival(&self) -> bool {
         self.ring.get(1).is_none()

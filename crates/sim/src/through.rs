@@ -13,12 +13,12 @@
 //! If only one plain link feeds the port, its packets wait in the port's *inbox* until the port reaches the times of their
 //! arrivals.
 //!
-//! **When the port works.** The port dequeues its next packet before the packet in transmission arrives at the end of the tail. So
-//! while packets are on the tail's last link, each of their arrivals first lets the port do the work that was due before
-//! this arrival, and packets that the port dequeues enter the tail at once. While the last link is empty, the port has an event
-//! of its own, one nanosecond after its next work or arrival. In both cases the port does only work that was due earlier
-//! than the current time, so nothing depends on the order of simultaneous events. [`Net::catch_up`] handles the arrivals
-//! at the current time.
+//! **When the port works.** The port dequeues its next packet before the packet in transmission arrives at the end of the tail.
+//! So the port need not work before the arrival of the last packet on the tail's last link. Just before this packet arrives, the
+//! port does all the work that was due earlier, and the packets that it dequeues enter the tail at once. While the last
+//! link is empty, the port has an event of its own, one nanosecond after its next work or arrival. In both cases the port
+//! does only work that was due earlier than the current time, so nothing depends on the order of simultaneous events.
+//! [`Net::catch_up`] handles the arrivals at the current time.
 
 use crate::chained::Arrival;
 use crate::event::Target;
@@ -125,7 +125,7 @@ impl<S: Sink> Net<S> {
     }
 
     /// Schedules the work of port `i` if no packet is on the last link of the port's tail. While packets are on that
-    /// link, the port works when they arrive.
+    /// link, the port works just before the last of them arrives.
     #[inline]
     pub(crate) fn wake_through(&mut self, i: u16) {
         let Some(Through { tail, .. }) = self.through(i) else { return };
