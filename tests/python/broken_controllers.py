@@ -27,7 +27,7 @@ class Sound:
 
 
 class NoBackoff(Sound):
-    """Keeps its window after a loss."""
+    """Keeps its window after a loss or an ECN mark."""
 
     kept = 1.0
 

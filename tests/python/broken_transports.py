@@ -1,4 +1,6 @@
-"""Transports for the tests of `bloatlab judge`: one that responds to losses, one that does not, and one that fails."""
+"""Transports for the tests of `bloatlab judge`: one that responds to losses and marks, one that does not, and one that
+fails.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ SLOW_START = 64.0
 
 
 class Aimd:
-    """Sends numbered datagrams endlessly. Its window grows by one per round trip, and is halved at most once per round
-    trip.
+    """Sends numbered datagrams endlessly. Its window doubles per round trip in slow start, and then grows by one per
+    round trip. After a loss or a mark, it is halved, at most once per round trip. After a timeout, it is one.
 
     A receiver returns the number of each datagram and whether it was marked. A datagram whose number is missing is
     lost, because the paths of the tests keep the order. After a second without acknowledgements, all datagrams in
@@ -59,7 +61,7 @@ class Aimd:
 
 
 class Deaf(Aimd):
-    """Does not reduce its window after losses or marks."""
+    """Does not reduce its window after losses or marks, except at a timeout."""
 
     kept = 1.0
 

@@ -28,14 +28,14 @@ ARGUMENTS = (
 
 @dataclass
 class Opened:
-    """An open page, the errors in its console, and its requests for anything other than the page."""
+    """An open page, its errors, warnings and dialogs, and its requests for anything other than the page."""
 
     page: Any
     errors: list[str] = field(default_factory=list[str])
     requests: list[str] = field(default_factory=list[str])
 
     def check(self) -> None:
-        """Checks that there were no errors and no requests."""
+        """Checks that there were no errors, warnings, dialogs or requests."""
         assert self.errors == []
         assert self.requests == []
 

@@ -30,15 +30,15 @@ settings.load_profile("bloatlab")
 #: A function that runs a command and returns its exit code, its output as one line, and its errors.
 Say = Callable[..., tuple[int, str, str]]
 
-#: Three files that serve as locks. A test of live runs holds the first file while it runs. Every test holds the second
-#: file while it waits for its turn, and the third file while it runs.
+#: Three files that serve as locks. A test marked `live` or `alone` holds the first lock while it waits and while it
+#: runs. A test holds the second lock while it waits for the third, which it holds while it runs.
 LIVE, TURN, RUNNING = Path(__file__).with_name("test_live.py"), Path(__file__).with_name("kernel.py"), Path(__file__)
 
 
 #: Files that one worker runs, one after another, because most of their tests would wait for each other.
 TOGETHER = ("test_live.py", "test_live_tcp.py", "test_live_impairments.py", "test_compare.py")
 
-#: The test files that take longest, in the order in which they start.
+#: The test files that take longest after those in TOGETHER, in the order in which they start.
 LONG = (
     "test_playground_page.py",
     "test_stage.py",
@@ -270,7 +270,9 @@ def store(tmp_path: Path, notices: list[str]) -> Store:
 
 @pytest.fixture
 def page(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens the playground with a scenario and waits for its first result; checks each page when the test is done."""
+    """Yields a function that opens the playground, by default without a scenario, and waits for its first result. Each
+    opened page is checked when the test is done.
+    """
     from playground import pages  # noqa: PLC0415 - only tests of the playground need it
 
     with pages(browser) as begin:

@@ -28,7 +28,7 @@ def test_cable_of_the_papers_own_numbers(as_published: Callable[[], Runs]):
     said = cable.answer(as_published(), 3)
     assert said.question == "Is CoDel better than a 50 ms buffer, and for whom?"
     # in each of the 8 loads in Tables 4, 6 and 8, pages load faster with CoDel, the MOS differs by at most 0.2, and the
-    # FTP transfers differ by at most 2 %
+    # FTP transfers differ by at most 2.5 %
     assert said.sentence.startswith("Yes, for web pages; no difference for calls and uploads.")
     assert [(p.who, p.verdict) for p in said.points] == [
         ("For pages", "CoDel is better:"),

@@ -1,4 +1,4 @@
-"""Fuzz tests: every Python entry point either accepts its input or refuses it with one clear line per error."""
+"""Fuzz tests of scenarios, result folders, grids and command lines: each is accepted, or refused in clear lines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def command(*arguments: str) -> tuple[int, list[str]]:
 
 
 def clear(code: int, lines: list[str]) -> None:
-    """Checks that a command succeeded, or was refused in lines that a person can read."""
+    """Checks that a command succeeded without a message, or was refused in lines that a person can read."""
     assert code in {0, 2}, lines
     assert (code == 0) == (not lines), lines
     for line in lines:

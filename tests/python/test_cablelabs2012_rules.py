@@ -74,7 +74,7 @@ def test_unloaded_loss_has_its_own_bands():
     small = band(Case(1, Queue.DROPTAIL_21), LOST, 0.0)
     assert small.holds(0.02)
     assert not small.holds(0.021)
-    assert band(Case(1, Queue.CODEL), PLR, 0.10).holds(0.6)  # the PLR of D01 has the general tolerance of 0.5 points
+    assert band(Case(1, Queue.CODEL), PLR, 0.10).holds(0.6)  # the PLR of C01 has the general tolerance of 0.5 points
 
 
 def test_ftp_difference():

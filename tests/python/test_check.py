@@ -82,7 +82,7 @@ def test_a_scenario_is_run_and_judged(say: Say, scenario_file: Path, tmp_path: P
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
 
-    # behind a long buffer without an AQM, the delay of the call is too large, so the command fails
+    # behind a long buffer without an AQM, the MOS of the call is lower than with CoDel, so the command fails
     code, out, _ = say("check", scenario_file, "--junit", xml, "--set", "link.up.queue=pfifo limit 417")
     assert (code, "2 expectations, 1 not met" in out) == (1, True)
     failures = ET.fromstring(xml.read_text()).findall(".//failure")  # noqa: S314
@@ -224,7 +224,8 @@ def test_no_interval_of_a_count_reaches_below_nothing():
     ],
 )
 def test_no_interval_reaches_above_the_upper_bound_of_a_number(path: str, unit: float, most: float):
-    # the standard error is 0.05, and t(1, 97.5 %) = 12.7062, so the interval would end at 1.585 if it were not cut off
+    # in units of `unit`, the standard error is 0.05, and t(1, 97.5 %) = 12.7062, so the interval ends at 1.585, unless
+    # it is cut off at the upper bound `most`
     (kept,) = judge("", {path: f"<= {unit}"}, [{path: 0.9 * unit}, {path: unit}])
     assert kept.low == pytest.approx(unit * (0.95 - 0.05 * 12.7062), abs=1e-3 * unit)
     assert kept.high == pytest.approx(min(most, unit * (0.95 + 0.05 * 12.7062)), abs=1e-3 * unit)

@@ -23,7 +23,7 @@ from conftest import interrupt
 
 @pytest.fixture
 def say(capsys: pytest.CaptureFixture[str]):
-    """Runs the command; returns its exit code, standard output and standard error."""
+    """Returns a function that runs a command and returns its exit code, standard output and standard error."""
 
     def command(*arguments: object) -> tuple[int, str, str]:
         code = call([str(a) for a in arguments])

@@ -74,8 +74,8 @@ def grid(scenario_file: Path) -> Path:
 
 
 #: A program that imports Dask once, which takes most of the CPU time of starting a scheduler or worker. For each line
-#: that it reads, it starts a scheduler or worker in a fork, which imports bloatlab, and prints the fork's PID. When the
-#: tests end or are killed, it kills all forks.
+#: that it reads, it starts a scheduler or worker in a fork, and prints the fork's PID. A fork imports modules from the
+#: given folders first. When the tests end or are killed, the program kills all forks.
 FORKS = """
 import json, os, signal, sys
 from distributed.cli import dask_scheduler, dask_worker

@@ -41,7 +41,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True)
 class Tls:
-    """The address of the scheduler, and the certificates that a command needs."""
+    """The address of the scheduler, and an environment that names the certificates for a command."""
 
     address: str
     environment: dict[str, str]
@@ -49,7 +49,7 @@ class Tls:
 
 @pytest.fixture
 def tls(certificates: Path) -> Iterator[Tls]:
-    """Starts a scheduler and a worker in processes of their own, each with its certificate."""
+    """Starts a scheduler and a worker in processes of their own, both with the certificate me.pem."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])

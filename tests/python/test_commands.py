@@ -56,7 +56,7 @@ def shown(page: Path) -> Iterator[list[str]]:
         yield shlex.split(re.split(r"  +|\s#\s", line)[0])
 
 
-#: Commands that only read results and that test_wheel.py runs.
+#: Commands whose output no other command reads. If test_wheel.py runs such a command, this file does not.
 READS = {"check", "collisions", "diff", "list", "plot", "report", "show"}
 INSTALLED = {tuple(words) for words in test_wheel.commands() if words[1] in READS}
 FOUND = dict.fromkeys(tuple(words) for page in PAGES for words in shown(page) if "[--" not in words)

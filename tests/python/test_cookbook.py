@@ -63,7 +63,7 @@ def test_recipe_prints_its_figures(
                 measure = mbit(upload, "")
             value = measure(summary)
             assert shown[column - 1] == f"{value:.{decimals}f}", f"{command}: {name}"
-            # the page gives rates with three decimals
+            # the command prints rates with three decimals
             assert f"{value:.{3 if 'Mbit/s' in name else decimals}f}" in printed, f"{command}: {name}"
 
 

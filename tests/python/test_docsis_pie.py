@@ -108,7 +108,9 @@ STEADY: dict[str, Any] = {"cbr": {"rate": "700kbit", "size": "52B"}}
 
 @cache
 def waits(law: str, load: str, beta: float = 2.5) -> tuple[float, float]:
-    """Returns the mean time in the queue in ms, and the typical change of the predicted delay between two updates."""
+    """Returns the mean time in the queue in ms, and the standard deviation of the change of the predicted delay between
+    two updates, in ms (0 for the law in Python, which is not traced).
+    """
     queue = {"rfc": RFC, "built in": {"docsis_pie": {**BUILT_IN["docsis_pie"], "beta": beta}}}[law]
     other = {"alone": None, "download": DOWNLOAD, "steady": STEADY}[load]
     means: list[float] = []
@@ -131,7 +133,7 @@ def test_docsis_pie_queues_as_the_pseudo_code_does(load: str, within: float):
 
 
 def test_bursts_of_acks_and_not_their_number_defeat_docsis_pie():
-    """The ACKs of a download come in bursts, so the predicted delay jumps, and each fall resets the drop probability.
+    """The ACKs of a download come in bursts, so the predicted delay jumps, and each fall lowers the drop probability.
 
     Sent at a steady pace, packets of the ACKs' size and rate change little. With a smaller `beta`, a fall subtracts
     less.

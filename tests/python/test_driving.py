@@ -435,7 +435,7 @@ def test_the_page_is_executed(capsys: pytest.CaptureFixture[str], monkeypatch: p
 
 
 def test_what_a_flow_has_sent_is_counted_over_all_its_connections():
-    # the sums of the simulation are those of the run's summary, except that a warm-up does not restart them
+    # the sums of the simulation are those in the run's table `flows`, except that a warm-up does not restart them
     sets = {
         "app": {"upload": {"from": "home", "to": ["net"], "traffic": {"ftp": {"size": "50KB", "count": 8}}}},
         "link.up.loss": "2%",
@@ -457,7 +457,7 @@ def test_what_a_flow_has_sent_is_counted_over_all_its_connections():
     warm = bloatlab.open(bloatlab.parse(HOME), sets=sets | {"record.warm_up": "2s"})
     warm.run_until("20s")
     assert warm.flow("upload").sent() == sent
-    # a file takes about 100 ms: at 180 ms the first connection is open, and at 300 ms the second
+    # a file of 50 kB takes more than 100 ms: at 180 ms the first connection is open, and at 300 ms the second
     part = bloatlab.open(bloatlab.parse(HOME), sets=sets)
     for connection, at, before in ((1, "180ms", 0), (2, "300ms", 50_000)):
         part.run_until(at)

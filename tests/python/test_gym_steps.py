@@ -110,7 +110,7 @@ def test_a_busy_queue_carries_all_that_its_link_can_while_its_rate_changes():
     flood = {"flood": {"from": "home", "to": ["net"], "traffic": {"cbr": {"rate": "40mbit"}}}}
     home = {**HOME, "link": {**HOME["link"], "up": up}, "app": flood}
     seen = [one[3] for one in steps(gymnasium.make(AQM, axes={}, scenario=home, interval="1s"))][1:]
-    # a packet of 1 ms that is in transmission at a change leaves at the old rate
+    # a packet that is in transmission at a change leaves at the old rate
     assert len(seen) == 9
     assert [info["utilisation"] for info in seen] == pytest.approx([1.0] * 9, abs=0.003)
 
@@ -123,7 +123,7 @@ def flooded(**up: Any) -> Any:
 
 def test_a_busy_link_is_used_from_the_start_and_after_its_rate_changes():
     # a step of 20 ms carries at least 8 packets; at its edges, at most one is in transmission. The delay of 50 ms does
-    # not count: what leaves the queue arrives two steps later
+    # not count, although what leaves the queue arrives two or three steps later
     changes = [{"at": "4s", "rate": "5mbit"}, {"at": "6s", "rate": "20mbit"}]
     home = flooded(rate="20mbit", delay="50ms", changes=changes)
     seen = [one[3] for one in steps(gymnasium.make(AQM, axes={}, scenario=home, limit="20p"))]
@@ -155,7 +155,7 @@ def test_drops_of_a_modem_behind_its_queue_are_no_drops_of_the_queue():
 
 # ---------------------------------------------------------------------------------------------------------- bottleneck
 
-#: An uplink of 5 Mbit/s by each of the things that limit a rate, on a wire of 100 Mbit/s.
+#: Keys that limit an uplink to 5 Mbit/s in four ways; in each case, the wire is faster.
 LIMITS: dict[str, dict[str, Any]] = {
     "docsis": {"rate": "100mbit", "docsis": {"flow": {"max_sustained_rate": "5mbit"}}},
     "docsis31": {"docsis31": {"flow": {"max_sustained_rate": "5mbit"}}},
@@ -202,7 +202,8 @@ def test_a_queue_that_makes_its_link_the_slowest_is_not_replaced_unnoticed():
     "stack", [{"preset": "ns2-reno"}, {"timestamps": False}, {"header_bytes": 140}, {"preset": "ns2-cubic-2.6.22"}, {}]
 )
 def test_a_busy_link_carries_a_throughput_of_one_whatever_the_headers(stack: Any):
-    # the window of 100 segments is larger than the bandwidth-delay product, 40 segments, so the link is always busy
+    # the window of 100 segments is larger than the bandwidth-delay product, 33 packets of 1500 bytes, so the link is
+    # always busy
     env = gymnasium.make(CC, axes={}, interval="1s", stack={"initial_window": {"segments": 100}, **stack})
     seen = [one[3] for one in steps(env)][2:]
     assert [info["throughput"] for info in seen] == pytest.approx([1.0] * len(seen), abs=0.002)

@@ -1,4 +1,4 @@
-"""Bad input is refused in one line: endless files, compression bombs, full disks, terminal escapes in names."""
+"""Endless files, compression bombs and full disks are refused in one line; odd names are shown without harm."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def run(*arguments: str, stdout: Any = subprocess.PIPE, **environment: str) -> s
 
 @pytest.fixture
 def full_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mounts a file system of a few kB."""
+    """Mounts a file system of 64 kB that has only a few kB left."""
     place = tmp_path / "disk"
     place.mkdir()
     mount = ["/bin/mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place]

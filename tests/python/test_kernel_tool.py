@@ -23,7 +23,8 @@ SCENARIO = {
     "warmup_s": 4,
     "metrics": {"jain": {"value": 1.0, "tol": 1.0, "grade": "A"}},
 }
-#: A program that replaces the guest: goodput is 3 + 0.1 * seed, and the scenario "bad" fails with a line in its log.
+#: A program that replaces the kernel and its guest: goodput is 3 + 0.1 * seed, and the scenario "bad" fails with a line
+#: in its log.
 KERNEL = """#!/usr/bin/env python3
 import json, pathlib, re, shlex, sys
 init = pathlib.Path(sys.argv[-1].removeprefix("init=")).read_text()
@@ -108,5 +109,5 @@ def test_a_kernel_agrees_with_the_simulation(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     entries = reference.load(tmp_path / "measured.json")
     goodput = entries[0].metrics["goodput_Mbps"].value
-    # at most 1448 B of payload in each frame of 1514 B; a queue of two bandwidth-delay products never runs dry
+    # at most 1448 B of payload in each frame of 1514 B; a queue of three bandwidth-delay products never runs dry
     assert 0.97 * 4 * 1448 / 1514 < goodput <= 4 * 1448 / 1514 * 1.001

@@ -272,8 +272,8 @@ def waits_of_streams(rate: float, flows: int, each: float) -> list[float]:
 
 
 def test_at_4_mbit_even_streams_wait_longer_than_2_ms_too():
-    # the streams have no bursts and do not grow, so each packet of queue L waits only for whole packets of queue C,
-    # each of which takes 3 ms to transmit
+    # the streams have no bursts and do not grow, so packets of queue L wait mainly for packets of queue C, each of
+    # which takes 3 ms to transmit
     for flows, each, wait in ((1, 2.0, 6.0), (4, 0.5, 7.1), (10, 0.2, 7.5)):
         waits = waits_of_streams(4.0, flows, each)
         assert sum(waits) / flows == pytest.approx(wait, abs=1.0)

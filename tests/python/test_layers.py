@@ -109,8 +109,8 @@ def test_python_imports_go_down_only():
 
 
 def test_only_simulation_py_runs_the_core():
-    """Only the modules listed here import the core. Only `simulation` runs the core in one call, only `driving` runs it
-    step by step, and only `network` runs endpoints.
+    """Only the modules listed here import the core. Only `simulation` calls `_core.run`, only `driving` calls
+    `DrivenRun`, and only `network` calls `NetworkRun`.
     """
     knowing = {
         "scenario.py",

@@ -28,7 +28,7 @@ def test_droptail_keeps_n_and_ns2_keeps_one_less():
 
 
 def test_codel_drops_by_the_inverse_square_root():
-    """By RFC 8289, with a standing queue of 1000 ms, drop n comes 100 ms x (1 + 1/sqrt 2 + ... + 1/sqrt(n-1)) after
+    """By RFC 8289, with a standing queue of 1 s or more, drop n comes 100 ms x (1 + 1/sqrt 2 + ... + 1/sqrt(n-1)) after
     drop 1.
     """
     queue = machines.discipline("codel", limit="10000p", variant="rfc8289")

@@ -91,7 +91,7 @@ def test_a_peak_that_lasts_to_the_end_of_the_burst_is_the_whole_link():
 
 
 def test_a_peak_that_ends_shortly_before_the_burst_shows_no_plateau():
-    """The burst of 10 MB ends 5.4 s after the start. The plateau is measured from 1 s after the peak to 0.3 s before
+    """The burst of 10 MB ends 5.6 s after the start. The plateau is measured from 1 s after the peak to 0.3 s before
     the end of the burst, so a peak that ends after 4.5 s leaves no time for it.
     """
     found = measure.burst(made_up(np.concatenate([np.full(45, 20.0), np.full(20, 15.0), np.full(200, 5.0)])))

@@ -156,7 +156,8 @@ def test_echoes_before_the_load_are_idle_in_every_run(scale: str, monkeypatch: p
     base = [ping, ("grade.scale", f'"{scale}"'), ("app.upload.start_spread", "1s")]
     starts = [scenario(*base, ("app.upload.start", f"{n}s")) for n in (1, 2, 3)]
     assert [past and past.at_ns / 1e9 for _, past in pasts.planned(starts)] == [1.0, 2.0, 2.0]
-    # the load ends at another time in each run, but nothing else differs: `length` ends the load at 2 s or 3 s
+    # the load ends at another time in each run, but nothing else differs: `length` ends the upload 2 s or 3 s after its
+    # start, and `stop` ends the call at 2 s or 3 s
     ends = [scenario(*base, ("app.upload.traffic.ftp.length", f"{n}s")) for n in (2, 3)]
     stops = [scenario(*base, ("app.upload.traffic", "{ voip = {} }"), ("app.upload.stop", f"{n}s")) for n in (2, 3)]
     for runs in (starts, ends, stops):

@@ -91,7 +91,9 @@ def essay(name: str) -> dict[str, Any]:
 
 
 def check_numbers(template: list[str], shown: str, names: Names) -> int:
-    """Compares each number of a text with the native simulator's; returns how many numbers there were."""
+    """Compares each number that the page inserted into a text with the native simulator's; returns how many
+    placeholders the text has.
+    """
     text = "\n".join(template).replace("*", "")  # *words* are emphasised
     pattern = "".join(re.escape(part) if i % 2 == 0 else "(.+?)" for i, part in enumerate(HOLE.split(text)))
     match = re.fullmatch(pattern, re.sub(r"\n+", "\n", shown.strip()))

@@ -103,7 +103,7 @@ def test_the_colours_of_flows_stand_out(scheme: str, page: Open):
     *drawn, ground = ([int(part) for part in re.findall(r"\d+", colour)[:3]] for colour in colours)
     assert len(drawn) == 3
     contrasts = [contrast(colour, ground) for colour in drawn]
-    # in Okabe and Ito's palette, only orange has a contrast below 3 on white
+    # of these three colours, only Okabe and Ito's orange has a contrast below 3 on white
     assert sum(ratio >= 3 for ratio in contrasts) >= (3 if scheme == "dark" else 2)
     assert contrasts[0] >= 4.5
 

@@ -24,7 +24,7 @@ MARKUP = "\"><img src=x onerror=alert(1)><svg onload=alert(2)>'`${alert(3)}"
 
 
 def bomb() -> str:
-    """Returns a short fragment that unpacks to 300 MB of blanks."""
+    """Returns a fragment of 400 kB that unpacks to 300 MB of blanks."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     # after a full flush, the packed megabyte refers to no byte before it, so it can be repeated
     megabyte = packer.compress(b" " * 1_000_000) + packer.flush(zlib.Z_FULL_FLUSH)

@@ -21,7 +21,7 @@ LIMITS = [10, 15, 20, 50, 30]
 
 @pytest.fixture(scope="module")
 def five(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Runs a call and a game with five queues; the call is worst with the longest."""
+    """Runs uploads, a call and a game with five queues; the call is worst with the longest queue."""
     place = tmp_path_factory.mktemp("five")
     game = {"from": "home", "to": ["net"], "traffic": {"game": {}}}
     base = BASE | {"duration": "14s", "app": BASE["app"] | {"game": game}}

@@ -9,7 +9,7 @@ from bloatlab.plots.subjects import Run
 
 
 def race(*rates: float, pings: int = 1) -> Run:
-    """Returns a run with an upload for each of `rates` (Mbit/s), `a` to `z`, and with pings; no link is recorded."""
+    """Returns a run with an upload for each of `rates` (Mbit/s), `a` to `h`, and with pings; no link is recorded."""
     uploads = {"abcdefgh"[n]: {"kind": "ftp", "goodput_mbit": rate} for n, rate in enumerate(rates)}
     apps = {f"ping{n}": {"kind": "ping", "ping": {"rtt_ms": {"p50": 20.0, "p99": 40.0}}} for n in range(pings)}
     return Run("race", {}, {"links": {}, "apps": {**uploads, **apps}, "duration_s": 9.0})

@@ -123,5 +123,5 @@ def test_windows_of_an_ellipse_are_equally_long(record: str, duration: str, sent
     runs = subjects([result])
     assert isinstance(runs, list)
     (cloud,), _ = clouds(runs)
-    # one packet more or less in a window of 1 s is 12 kbit/s
+    # one packet of 1000 bytes more or less in a window of 1 s is 8 kbit/s
     assert cloud.rate == pytest.approx(carried, abs=0.025)

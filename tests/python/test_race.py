@@ -291,7 +291,7 @@ def test_each_device_has_the_model_that_it_is_named_after(device: str, models: t
 def test_a_docsis_31_channel_is_wider_than_a_fast_line():
     assert links("docsis3.1")["up"]["docsis31"]["minislots"] == 235
     fast = links("docsis3.1", up="1gbit", down="5gbit")
-    # 2 Gbit/s, 5 % more for MAC headers, in minislots of 48 bytes per frame of 135 us
+    # twice the 1 Gbit/s of the line, 5 % more for MAC headers, in minislots of 48 bytes per frame of 135 us
     assert fast["up"]["docsis31"]["minislots"] == math.ceil(2.1e9 * 135e-6 / 8 / 48) == 739
     assert fast["down"]["docsis31"]["downstream"]["channel"] == "10gbit"
 

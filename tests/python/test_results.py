@@ -24,7 +24,7 @@ from bloatlab.scenario import canonical
 ROOT = Path(__file__).resolve().parents[2]
 
 #: A sender and a call over a lossy link. An application is called 007, a queue within FQ-CoDel is called 1, and numbers
-#: are missing: while the queue is empty, and in the trace of the second link, whose law has no `drop_next_s`.
+#: are missing: while the queue is empty, and in the trace of `down`, whose law has no `drop_next_s` before a drop.
 SMALL = {
     "name": "small",
     "duration": "2s",

@@ -293,7 +293,7 @@ MANY = range(250)
 
 
 def write(folder: Path) -> None:
-    """Writes until it is killed: each run that is not stored yet takes 2 ms and is then stored."""
+    """Writes all runs, or until it is killed: each run that is not stored yet takes 2 ms and is then stored."""
     one = shelf(Store(folder, lambda _: None))
     for seed in MANY:
         if one.get(scenario(seed)) is None:

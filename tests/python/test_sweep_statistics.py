@@ -123,7 +123,7 @@ def test_the_shares_of_a_zipped_grid_add_up(grid: Path, capsys: pytest.CaptureFi
 
 
 def test_names_of_axes_do_not_disturb_the_statistics():
-    # y = 10 a + 3 b + seed, so the share of each axis is known: 4 * 25, 4 * 2.25 and 4 * 0.25 of 4 * 27.5
+    # y = 10 a + 3 b + seed, so the share of each axis is known: 8 * 25, 8 * 2.25 and 8 * 0.25 of 8 * 27.5
     names = ("within", "baseline")
     rows = [
         {"within": a, "baseline": b, "seed": seed, "scenario_hash": "", "y": 10.0 * a + 3.0 * b + seed}

@@ -103,7 +103,7 @@ def test_list_knows_the_names_and_words_of_tc(say: Say):
     assert "tc syntax" not in say("list", "lred")[1]
 
 
-#: Disciplines with all of their tc keywords, and shapers.
+#: Disciplines in tc's syntax, most of them with many of their keywords.
 QUEUES = (
     "pfifo limit 417",
     "bfifo limit 64kb",
@@ -155,8 +155,8 @@ def test_iproute2_understands_what_is_said(scenario_file: Path, queue: str):
     assert "What is" in _in_a_namespace("tc qdisc replace dev eth0 root fq_codel limmit 5")
 
 
-#: Sends packets of 500 bytes through a TAP device with the commands of a scenario, makes its changes at 0.5 s and at
-#: 1.5 s, and prints the number of packets that leave the device before, during and after the outage.
+#: Sends datagrams with 500 bytes of payload through a TAP device with the commands of a scenario, makes its changes at
+#: 0.5 s and at 1.5 s, and prints the number of packets that leave the device before, during and after the outage.
 OUTAGE = """
 import fcntl, os, select, socket, struct, subprocess, sys, time
 tap = os.open("/dev/net/tun", os.O_RDWR)

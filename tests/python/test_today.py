@@ -210,7 +210,7 @@ def test_a_game_loses_packets_to_the_fifty_flows_of_its_host_and_to_nobody_else(
 def test_a_game_in_the_queue_of_an_upload_starves_and_with_more_queues_does_not(preset: str):
     sender = FQ_CODEL | {"tcp.sender.preset": preset}
     assert lost_percent(fifty(sender, 9)["game"]) == 0.0
-    # the uploads use ECN, so their packets are marked, and all dropped packets belong to the game
+    # with Prague, the uploads use ECN, so their packets are marked, and all dropped packets belong to the game
     assert lost_percent(fifty(sender, 10)["game"]) > (95.0 if preset == "prague" else 30.0)
     more = sender | {"link.up.queue": "{ fq_codel = { flows = 65536 } }"}
     assert lost_percent(fifty(more, 10)["game"]) == 0.0

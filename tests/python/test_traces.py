@@ -288,7 +288,7 @@ def test_every_number_of_a_probe_is_drawn():
     # the other panels are those that every law and sender has
     of_the_probes = {"pressure", "over (ms)", "busy", "queued (ms)", "rounds", "probability"}
     assert set(panels) - of_the_probes == {"up: sojourn (ms)", "long 1: window (kB)", "round trip (ms)"}
-    # a built-in law or controller has the same panels as before
+    # a built-in law or controller has no panel for each number of its state, such as `w_max`
     plain = plot(bloatlab.run(traced(flows=True)), kind="trace")
     assert "w_max (segments)" not in [axes.get_ylabel() for axes in plain.axes]
 

@@ -213,7 +213,9 @@ STANDS_FOR = re.compile(r"\b[A-Z]{3,}\b")
 
 
 def commands() -> list[list[str]]:
-    """Returns each command shown in SHOWN: first the commands in indented blocks, then those in backquotes."""
+    """Returns the commands shown in SHOWN: first those in indented blocks, then those in backquotes. Of the latter, it
+    leaves out commands with placeholders and commands in LONG.
+    """
     own = re.findall(r"^    (?:sudo )?\.venv/bin/(bloatlab .*?)(?:  .*)?$", SHOWN, flags=re.MULTILINE)
     within = [" ".join(c.split()) for c in re.findall(r"`(bloatlab [^`]*)`", SHOWN)]
     found = [shlex.split(c) for c in dict.fromkeys(own)]
