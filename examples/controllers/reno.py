@@ -16,7 +16,7 @@ ROUNDING = 1e-9
 class Reno:
     """Doubles the window every round trip in slow start, then adds a segment every round trip.
 
-    A loss reduces the window to `beta` of its size.
+    A loss or an ECN mark reduces the window to `beta` of its size.
     """
 
     def __init__(self, beta: float = 0.5) -> None:

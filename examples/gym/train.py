@@ -4,7 +4,8 @@
     train.py congestion-control [--steps N] [--seed N] [--episodes N] [--save FILE.zip]
     train.py aqm ...
 
-The test episodes use seeds and scenarios that were not used in training. The scenarios are the files in this folder.
+The test episodes use seeds that were not used in training. The first table is of the scenario of the training; the
+others are of scenarios that were not used in training, the files in this folder.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import bloatlab.gym
 HERE = Path(__file__).parent
 #: Number of environments stepped together.
 ENVIRONMENTS = 8
-#: Number of past observations seen by the agent.
+#: Number of latest observations that the agent sees.
 FRAMES = 4
 #: First seed of the test episodes. Training uses lower seeds, unless it has more episodes than this.
 UNSEEN = 1_000_000

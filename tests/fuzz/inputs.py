@@ -114,7 +114,7 @@ FLENT: dict[str, Any] = {
 
 
 def a_flent(chance: Chance, folder: Path) -> Path:
-    """Writes a flent data file that has been altered or corrupted."""
+    """Writes a flent data file, which may be altered or corrupted."""
     tree: Any = FLENT
     for _ in range(chance.randrange(4)):
         tree = changed(tree, chance)
@@ -200,7 +200,7 @@ QUERIES = (
 
 
 def a_query(chance: Chance) -> str:
-    """Returns an SQL query with random words replaced."""
+    """Returns an SQL query with up to three random words inserted or replaced."""
     words = chance.choice(QUERIES).split(" ")
     for _ in range(chance.randrange(4)):
         place = chance.randrange(len(words) + 1)
@@ -267,7 +267,7 @@ class Targets:
         self.views = Views(store, "c" * 64)
 
     def flent(self, chance: Chance) -> None:
-        """Reads a data file, and in some cases plots it."""
+        """Reads a data file, and in some cases plots it and compares it with itself."""
         path = a_flent(chance, self.folder)
         try:
             flent.read(path).measures()

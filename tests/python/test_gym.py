@@ -404,7 +404,7 @@ def test_a_probability_is_the_share_of_arrivals_that_are_dropped():
             assert info["probability"] == pytest.approx(0.25)
             lost.append(info["loss"])
     link = env.unwrapped.simulation.link("up")
-    # with 6000 packets or more, the standard deviation of the dropped share is at most sqrt(0.25 * 0.75 / 6000) = 0.0056
+    # for 6000 packets or more, the standard deviation of the dropped share is at most sqrt(0.25 * 0.75 / 6000) = 0.0056
     assert link.offered_packets > 6000
     assert link.dropped_packets / link.offered_packets == pytest.approx(0.25, abs=0.02)
     assert np.mean(lost) == pytest.approx(0.25, abs=0.02)

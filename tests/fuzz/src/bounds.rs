@@ -1,10 +1,10 @@
-//! Limits on an input: memory is bounded by a counting allocator, time by a watchdog.
+//! Limit on the memory that an input may use: an allocator counts bytes. ([`crate::engine`] limits the time.)
 #![allow(unsafe_code, reason = "an allocator that counts bytes needs unsafe code")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// Maximum number of bytes that one process may allocate, far above what any target needs.
+/// Maximum number of bytes that the process may have allocated at a time, far above what any target needs.
 pub const MOST_BYTES: usize = 3 << 30;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);

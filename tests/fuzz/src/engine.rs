@@ -17,8 +17,8 @@ use units::Rng;
 
 /// An input that takes longer than this is a finding, even on a busy machine; most inputs take milliseconds.
 const HANG: Duration = Duration::from_secs(300);
-/// Maximum duration of a round. On an idle machine, the inputs of a round take a minute. A longer round is cut short with a
-/// message.
+/// Maximum mean duration of a campaign's rounds. On an idle machine, the inputs of a round take a minute. A campaign
+/// that takes longer is cut short with a message.
 const LONGEST_ROUND: Duration = Duration::from_secs(300);
 /// Number of attempts to reduce a failing input.
 const SMALLER: u32 = 2_000;
@@ -43,7 +43,7 @@ pub struct Report {
     pub accepted: u64,
     /// Inputs that the target refused.
     pub refused: u64,
-    /// Inputs that were kept because they reached new edges.
+    /// Inputs that were kept because they reached new edges, or edges a new number of times ([`Reached::take`]).
     pub kept: usize,
     /// Number of the program's edges that were reached; 0 in a build without counters.
     pub edges: usize,
@@ -157,7 +157,7 @@ pub struct Campaign<'a> {
     pub until: Until,
     /// Folder of the corpora.
     pub corpus: &'a Path,
-    /// Folder for inputs that reached new edges; `None` to keep none.
+    /// Folder for the inputs that are kept ([`Report::kept`]); `None` to save none.
     pub grown: Option<&'a Path>,
 }
 

@@ -158,7 +158,7 @@ fn power_of_two(k: i32) -> f64 {
     if k < 0 { 1.0 / power } else { power }
 }
 
-/// Returns a string that matches `pattern`.
+/// Returns a string that matches `pattern`, or a name if there is no pattern.
 fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     let Some(pattern) = pattern else { return name(s, range) };
     let wild = range == Range::Wild;
@@ -200,7 +200,7 @@ fn text(pattern: Option<&str>, s: &mut Source<'_>, range: Range) -> String {
     if s.chance(64) { format!("{host} + {law}") } else { host.to_owned() }
 }
 
-/// Returns a name: mostly a plain name, sometimes one that needs quotes.
+/// Returns a plain name; in the range `Wild`, sometimes an unusual one, such as a name that needs quotes.
 pub fn name(s: &mut Source<'_>, range: Range) -> String {
     let plain = ["a", "b", "up", "down", "home", "net", "x1", "bulk"];
     let odd = ["", ".", "a.b", "~up", "Größe", "\u{1b}[31m", "a b", "\"", "\u{202e}x", "0"];

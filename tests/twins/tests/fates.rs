@@ -1,5 +1,5 @@
-//! Under every discipline, the simulator and the live bench produce the same records: on a plain link, with a shaper,
-//! and behind a modem.
+//! The simulator and the live bench produce the same records: under every discipline on a plain link, and with a
+//! shaper, a modem, changes of the link, jitter and impairments.
 
 use record::{LinkId, Record};
 use scenario::Scenario;
@@ -7,8 +7,8 @@ use scenario::read::{Format, scenario};
 use twins::{TimedRecord, replayed, simulated, tuple};
 use units::Time;
 
-/// Returns a scenario with three unresponsive flows, which send nearly three times the link's rate. They send at random
-/// times, so that no two packets arrive at the same time.
+/// Returns a scenario with three unresponsive flows, which together send 14 Mbit/s, more than the link carries for
+/// long. They send at random times, so that no two packets arrive at the same time.
 fn overload(link: &str) -> Scenario {
     let mut text = format!("seed = 5\nduration = '4s'\n[link.up]\nfrom = 'a'\nto = 'b'\n{link}\n");
     text += "[link.down]\nfrom = 'b'\nto = 'a'\nrate = '50mbit'\ndelay = '3ms'\n";
@@ -58,7 +58,7 @@ fn same(what: &str, scenario: &Scenario) {
         }
         assert_eq!(expected.len(), got.len(), "{what}, link {link}");
     }
-    // the comparison covers many dropped and many delivered packets
+    // the comparison covers many drops and many other records
     let count = |drop: bool| expected.iter().filter(|(_, r)| matches!(r, Record::Dropped { .. }) == drop).count();
     assert!(count(true) > 50 && count(false) > 1000, "{what}: {} drops", count(true));
     assert!(expected.iter().all(|(at, _)| *at < Time(scenario.duration.0)));

@@ -30,7 +30,8 @@ pub struct Target {
     pub about: &'static str,
     /// Maximum input size in bytes.
     pub longest: usize,
-    /// True if the inputs are text. Then some mutations insert words, and no input consists of random bytes only.
+    /// True if the inputs are text. Then some mutations insert words, and every input is an initial input, one of the
+    /// corpus, or a mutation.
     pub text: bool,
     /// Runs one input.
     pub run: fn(&[u8]) -> Verdict,

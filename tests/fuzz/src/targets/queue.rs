@@ -31,8 +31,8 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 /// Maximum number of timers that fire in one wait. If a parameter sets a timer to 1 ns, a billion timers would fire per
 /// second.
 const TICKS: u32 = 2_000;
-/// Maximum number of timers checked in one input. Some timers visit every flow, and an input that takes a minute would
-/// delay all other inputs.
+/// Maximum number of timers that fire in one run of an input's calls. Some timers visit every flow, and an input that
+/// takes a minute would delay all other inputs.
 const ALL_TICKS: u32 = 20_000;
 /// Upper bound on the number of `dequeue` calls that empty the queue at the end. A call that removes nothing is followed
 /// by a wait. In a row of such calls, the waits are at least 1, 2, 4 ... 2^60 ns, so after 60 of them about 2^60 ns (36

@@ -1,8 +1,8 @@
 //! Generated scenarios, which are read from text, resolved, built and run for a short time.
 //!
 //! A scenario that is refused has clear messages. The canonical text of an accepted scenario is a fixed point, and the
-//! build allocates at most `MOST_TO_BUILD` bytes. In a run, time advances, the packet counters of every link balance
-//! throughout, and the results are complete.
+//! build allocates at most `MOST_TO_BUILD` bytes. In a run, time advances, and the packet counters of every link
+//! balance throughout. If the run reaches its end, its tables are complete.
 
 use super::text::{clear, fixed_point};
 use super::{Target, Verdict};

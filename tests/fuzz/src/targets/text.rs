@@ -57,7 +57,7 @@ pub(crate) const SET: Target = Target {
     },
 };
 
-/// A valid scenario in which every path of the schema can be set.
+/// The valid scenario to which the target `set` applies overrides.
 const GOOD: &str = r#"
 duration = "1s"
 link.up = { from = "home", to = "server", rate = "5mbit", delay = "10ms", queue.codel = { limit = "417p" } }
