@@ -21,8 +21,8 @@ from bloatlab.cli.main import app, call
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "python").glob("**/README.md"))]
 
-#: Commands that are only parsed here, because they need root, a cluster or a browser, or take minutes; each with the
-#: file that tests it.
+#: Commands that are only parsed here, because they need root or a browser, or take long; each with the file that tests
+#: it.
 PARSED = {
     "live": "test_live.py",
     "compare": "test_compare.py",
@@ -34,8 +34,8 @@ PARSED = {
     "play": "test_playground.py",
     "film": "test_film.py",
 }
-#: Matches commands that need something that this test does not have: the reader's own file or query, a cluster, or a
-#: live run.
+#: Matches commands that need something that this test does not have: a cluster, the reader's own query, or the folder
+#: of an earlier comparison with live runs.
 ELSEWHERE = re.compile(r"--dask|\bSQL\b|runs/compared")
 #: The order in which commands are run: commands that write results come before commands that read them.
 ORDER = ["run", "sweep", "check", "export", "links"]

@@ -53,8 +53,8 @@ def test_the_scenario_and_every_measure_side_by_side(folders: tuple[Path, Path])
 def test_the_largest_change_comes_first_and_what_is_equal_last():
     measures = [{"a": 1.0, "b": 10.0, "c": 5.0, "only": 2.0, "same": 3.0}, {"a": 2.0, "b": 1.0, "c": 0.0, "same": 3.0}]
     found = difference(("x", "y"), None, measures)
-    # c falls from 5 to 0, which is an infinite ratio; b falls to a tenth; a doubles; `only` is in one result only;
-    # `same` does not change
+    # c falls from 5 to 0, which counts as an infinite change; b falls to a tenth; a doubles; `only` is in one result
+    # only; `same` does not change
     assert [c.path for c in found.changes] == ["c", "b", "a", "only", "same"]
     assert (found.changes[1].difference, found.changes[1].ratio) == (-9.0, 0.1)
     assert math.isclose(found.changes[2].size, math.log(2.0))

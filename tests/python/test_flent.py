@@ -43,7 +43,7 @@ HOME: dict[str, Any] = {
 
 @functools.cache
 def _installed() -> Path | str:
-    """Returns the folder of flent, or the reason why it is not installed."""
+    """Installs flent if necessary; returns its folder, or the reason why it cannot be installed."""
     place = ROOT / "target" / "flent-2.3.0"
     if not (place / "flent" / "resultset.py").exists():
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
@@ -282,7 +282,9 @@ def written(path: Path, **changes: Any) -> Path:
 
 @pytest.mark.parametrize("duration", ["3.05s", "4s", "4.15s"])
 def test_the_rate_of_a_test_that_ends_within_a_bin(duration: str):
-    """The last bin is shorter, so the bytes are divided by less time; over the whole bin, 4.15 s would be 4.2 s."""
+    """The last bin of 0.2 s ends with the test, so the rate is not computed over the whole bin, with which a test of
+    4.15 s would last 4.2 s.
+    """
     home = HOME | {"duration": duration, "app": {"upload": {"from": "home", "to": ["net"], "traffic": "ftp"}}}
     result = bloatlab.run(home)
     found = flent.of_result(result, "home")

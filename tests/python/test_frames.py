@@ -28,7 +28,7 @@ SHORT = {"duration": "3s"}
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> bloatlab.Result:
-    """Runs a call beside an upload, with bins that are not a round number of seconds."""
+    """Runs a call beside an upload, with bins of 30 ms."""
     link = {"from": "home", "to": "net", "rate": "5mbit", "delay": "10ms", "both_ways": True}
     apps = {"upload": {"from": "home", "to": ["net"], "traffic": "ftp"},
             "call_ms": {"from": "home", "to": ["net"], "traffic": "voip"}}  # fmt: skip

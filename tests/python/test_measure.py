@@ -102,8 +102,8 @@ def test_a_peak_that_ends_shortly_before_the_burst_shows_no_plateau():
 
 
 def test_times_are_relative_to_the_first_packet():
-    """The transfer's first packet arrives in the bin that starts at 2.0 s. In a mean over three bins, the bin before it
-    is not empty either.
+    """The transfer's first packet arrives in the bin that starts at 2.0 s. Rates are means over three bins, so the rate
+    at 1.9 s is not 0 either, but times are counted from 2.0 s.
     """
     rate = np.concatenate([np.zeros(20), np.full(25, 20.0), np.full(60, 15.0), np.full(200, 5.0)])
     found = measure.burst(made_up(rate))

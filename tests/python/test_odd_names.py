@@ -129,7 +129,7 @@ def test_a_sweep_in_python_finds_its_warm_up(grid: Path, tmp_path: Path):
 def test_a_file_with_an_odd_name_gives_a_result_a_report_and_junit(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    """The command is in provenance.json and on the page, and the file is in the XML: all three are valid."""
+    """The odd name is in provenance.json, on the page and in the XML, and all three are valid."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["bloatlab", "run", name])
     Path(name).write_text(BASE + '[expect]\n"links.up.utilisation" = "<= 1"\n')

@@ -22,7 +22,7 @@ NAMES = re.compile(r"L4S|DualPI2|DOCSIS 3\.[01]|G\.711|RTT to 1 s|flows to 64")
 HOLE = re.compile(r"\{([^{}]+)\}")
 SHOWN = re.compile(r"(-?[\d.\u202f]+) ?(Gbit/s|Mbit/s|kbit/s|bit/s|ms|µs|s\b|%|MB|kB|bytes|packets?|times)?")
 SCALES = {"Gbit/s": 1e9, "Mbit/s": 1e6, "kbit/s": 1e3, "ms": 1e-3, "µs": 1e-6, "MB": 1e6, "kB": 1e3}
-#: `BASE`: factors that convert a formatted number to bit/s or seconds. `UNITS`: factors of the units in a scenario.
+#: `BASE`: factors that convert a value of a summary, in ms or Mbit/s, to s or bit/s. `UNITS`: the units in a scenario.
 BASE = {"ms": 1e-3, "mbit": 1e6}
 UNITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "s": 1.0, "ms": 1e-3, "p": 1.0, "KB": 1e3, "MB": 1e6}
 

@@ -320,8 +320,8 @@ def test_a_modem_counts_its_transmit_queue_in_bytes():
 
 
 def test_acks_do_not_fill_the_transmit_queue():
-    """A download of 200 Mbit/s sends 5000 ACKs/s up. They must not fill the transmit queue: if it had room for
-    only 32 packets, they would reduce an upload to a tenth of 20 Mbit/s.
+    """A download of 200 Mbit/s sends thousands of ACKs per second up. They must not fill the transmit queue: if it had
+    room for only 32 packets, they would reduce an upload to a tenth of 20 Mbit/s.
     """
     from bloatlab.advice.runs import Runs  # noqa: PLC0415
     from bloatlab.sweep import silent  # noqa: PLC0415

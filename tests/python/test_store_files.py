@@ -93,7 +93,7 @@ def test_parts_stay_few_however_many_sweeps_there_are(store: Store):
         shelf(store).compact()
     found = parquet.parts(folder(store))
     assert sum(len(part.hashes()) for part in found) == 300
-    # there are two schemas, each with only a few parts, because the sizes of parts grow by a factor of five
+    # there are two schemas, each with only a few parts: a new part is joined with parts up to four times as large
     assert len(found) <= 10
     assert len(list(folder(store).iterdir())) <= len(found) + 2
     assert holds(store, range(300))

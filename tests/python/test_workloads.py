@@ -19,7 +19,7 @@ from bloatlab.scenario import ScenarioError, load
 from bloatlab.workloads import WORKLOADS
 from bloatlab.workloads.build import flows_for
 
-#: The smallest run of each workload: a slow line, and a load that lasts only slightly longer than the initial silence.
+#: Parameters that make the run of any workload small: a slow line and a short load.
 SHORT = {"rate": "2mbit", "length": "3s"}
 
 
