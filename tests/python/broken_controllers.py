@@ -41,7 +41,7 @@ class DeafToMarks(Sound):
 
 
 class Starving(Sound):
-    """Adds 20 segments to the window per round trip, and keeps 95 % of the window after a loss."""
+    """Adds 20 segments to the window per round trip, and keeps 95 % of the window after a loss or an ECN mark."""
 
     increase = 20.0
     kept = 0.95
@@ -69,7 +69,7 @@ class SmallBbr:
     def __init__(self):
         self.phase, self.since_ns, self.rounds, self.first_round = "startup", 0, 0, 0
         self.max_bw = [0.0, 0.0]  # in the last cycle and in the present cycle, bit/s
-        self.latest_bw = 0.0  # in the present round, bit/s
+        self.latest_bw = 0.0  # the largest in the present round, or half of that in the round before, bit/s
         self.min_rtt_us, self.min_rtt_ns = 0, 0  # the smallest round trip (0: unknown), and the time of its sample
         self.full_bw, self.flat_rounds, self.full_bw_reached = 0.0, 0, False
         self.delivered = self.lost = 0  # in the present round, bytes

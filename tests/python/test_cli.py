@@ -93,7 +93,9 @@ def test_an_application_that_never_starts_is_told(say, scenario_file: Path):
 def test_a_pipe_that_nobody_reads_does_not_change_the_exit_code(
     tmp_path: Path, scenario_file: Path, arguments: tuple[str, ...], code: int
 ):
-    """If the reader closes the pipe before the command writes anything, the command prints no error."""
+    """If the reader closes the pipe before the command writes anything, the command prints no error, and its exit code
+    is the same.
+    """
     expected = '\n[expect]\n"links.up.utilisation" = "> 1"\n'
     (tmp_path / "lossy.toml").write_text(scenario_file.read_text() + expected)
     reader, writer = os.pipe()

@@ -160,7 +160,7 @@ def tail(hits: int, trials: int, p: float) -> float:
 
 @pytest.mark.parametrize(("hits", "trials"), [(1, 10), (5, 10), (9, 10), (3, 100), (50, 100), (99, 100), (400, 1000)])
 def test_the_interval_is_the_exact_one(hits: int, trials: int):
-    """Each end of the interval is a probability of a hit, with which this result or a more extreme one has 2.5 %.
+    """Each end of the interval is a probability of a hit with which this result is just unlikely enough.
 
     With the lower end, the probability of `hits` or more hits is 2.5 %. With the upper end, that of `hits` or fewer is.
     """

@@ -31,8 +31,8 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 TOUR = ROOT / "docs" / "tour.md"
 
-#: A scenario whose result has every part: every kind of application, a queue with classes, a modem's grants, TCP and
-#: UDP.
+#: A scenario whose result has every part: nearly every kind of application, a queue with classes, a modem's grants, TCP
+#: and UDP.
 EVERYTHING = """
 duration = "20s"
 grade.scale = "rpm"

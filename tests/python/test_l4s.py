@@ -98,7 +98,7 @@ def test_the_tests_are_run_as_their_scripts_have_them():
     assert data["link"]["bottleneck"]["queue"]["dualpi2"]["min_qlen_step"] == 2
     shared = build(c.SHARED[0], 1).data
     assert (shared["duration"], shared["record"]["warm_up"]) == ("58s", "18s")
-    # all other cases use the current form of Prague, and do not count Ethernet headers
+    # our own cases do not count Ethernet headers, and most of them use the current form of Prague, as this one does
     ours = build(c.beside(50.0, 1), 1).data
     assert not {"prague_rtt", "prague_cut"} & set(ours["tcp"]["prague7"])
     assert ours["link"]["bottleneck"]["shaper"] is None

@@ -117,7 +117,7 @@ def test_a_run_has_a_simulations_tables_and_its_books_balance():
     assert apps["ping"]["ping"]["sent"] == 15
     assert apps["ping"]["ping"]["rtt_ms"]["min"] > 10.0
     assert apps["talk"]["voip"]["received"] > 0
-    # all packets that crossed the bench belong to an application
+    # only protocols of the applications have crossed the bench
     crossed = result.table("conversations")
     assert sorted(crossed["protocol"].unique()) == ["icmp", "tcp", "udp"]
     windows = result.table("flow_series").filter(app="long", direction="forward")["cwnd_bytes"].drop_nans()

@@ -1,4 +1,4 @@
-"""The parts of tools/release.py that need no compiler; `make release` runs the other parts."""
+"""The parts of tools/release.py that need no Rust compiler; `make release` runs the other parts."""
 
 from __future__ import annotations
 

@@ -42,7 +42,9 @@ def home(queue: str = DROPTAIL, rate: str = "5mbit") -> Scenario:
 
 @pytest.fixture
 def stage(browser: Any) -> Iterator[Open]:
-    """Opens the page and waits for the stage's first picture; after the test, checks every opened page."""
+    """Yields a function that opens the page and waits for the stage's first picture; at the end, checks every opened
+    page.
+    """
     if not PAGE.is_file():
         pytest.skip("the playground is not built: make playground")
     contexts: list[Any] = []

@@ -1,4 +1,4 @@
-"""The printed summary has every measure, and no empty table or column."""
+"""The printed summary has a table for each kind of application, and no empty table or column."""
 
 from __future__ import annotations
 
