@@ -116,7 +116,7 @@ def test_a_busy_queue_carries_all_that_its_link_can_while_its_rate_changes():
 
 
 def flooded(**up: Any) -> Any:
-    """Returns the default scenario of a queue with an uplink like this, which is always busy."""
+    """Returns the default scenario of `Aqm-v0` with these keys of the uplink, and a flood that keeps the link busy."""
     flood = {"flood": {"from": "home", "to": ["net"], "traffic": {"cbr": {"rate": "40mbit"}}}}
     return {**HOME, "link": {**HOME["link"], "up": {**HOME["link"]["up"], **up}}, "app": flood}
 

@@ -22,8 +22,8 @@ from bloatlab.sweep.grid_file import SUMMARY
 
 @pytest.fixture
 def fake_run(monkeypatch: pytest.MonkeyPatch):
-    """Replaces runs with sleeps, which are shorter for later runs. Each result has the scenario and the seed with which
-    the run was called.
+    """Replaces runs with sleeps, which are shorter for seeds with a larger last digit. Each result has the scenario and
+    the seed with which the run was called.
     """
 
     def run(scenario: Scenario, seed: int, progress, trace: bool):

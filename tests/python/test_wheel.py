@@ -205,7 +205,7 @@ def blocks(section: str) -> list[str]:
 
 
 #: Subcommands that the tests do not run if they are named only within a sentence, because these subcommands take
-#: minutes, need a certain kernel, or have their own test below.
+#: minutes or need a certain kernel.
 LONG = frozenset({"compare", "lab", "validate", "live"})
 
 #: A word in capitals, a placeholder that the reader replaces.
