@@ -46,7 +46,7 @@ _FRAMES: dict[int, Any] = {
 
 
 class CaptureError(InputError):
-    """A file that is not a capture, or that uses an unsupported link type; the message is one line."""
+    """A file that is not a capture, or has an unsupported link type or too large a record; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Packets:
 
 
 class _Watched:
-    """A file that records whether a read returned only some of the requested bytes."""
+    """A file that records whether its last read returned some of the requested bytes, but not all."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -106,7 +106,7 @@ class _Watched:
         self.seek = file.seek
 
     def read(self, size: int) -> bytes:
-        """Reads up to `size` bytes. Raises `CaptureError` if `size` is more than `MOST_RECORD`."""
+        """Reads up to `size` bytes. Raises `CaptureError` if `size` is negative or above `MOST_RECORD`."""
         if not 0 <= size <= MOST_RECORD:
             raise CaptureError(f"a record of {size} bytes; at most {MOST_RECORD >> 20} MiB are supported")
         data = self.file.read(size)

@@ -16,7 +16,7 @@ from bloatlab.errors import InputError
 
 #: Names of the browser on PATH, in the order tried.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-#: Options for a browser that makes no network requests of its own, such as updates.
+#: Options for a headless browser that is driven over a pipe and makes no requests of its own, such as updates.
 ARGUMENTS = (
     "--headless",
     "--remote-debugging-pipe",

@@ -1,8 +1,8 @@
 """Reads and checks the user's classes that a run calls, and describes their errors.
 
 `laws`, `controllers` and `judge.transports` each define a `Kind`, which contains everything specific to their classes.
-When a scenario is read, the source and every parameter of each law and controller are copied into it. Each run executes
-the source again.
+When a scenario is read, the source and every parameter of each law and controller that it names by file and class are
+copied into it. Each run executes the source again. Classes passed to `bloatlab.run` are used as they are.
 """
 
 import ast
@@ -131,7 +131,7 @@ class UserClass:
         return found
 
     def check(self, path: str) -> None:
-        """Checks the methods and their signatures. Raises `ClassError`."""
+        """Checks the methods, their signatures and the attribute `needs`. Raises `ClassError`."""
         name, methods = self.of.__name__, self.kind.methods
         for group in self.kind.required:
             if any(callable(getattr(self.of, m, None)) for m in group):
@@ -165,7 +165,7 @@ class UserClass:
     def _value(self, given: Any, default: Any, path: str) -> Any:
         """Returns a parameter's value. A quantity such as "5ms" becomes a number, unless `default` is a string.
 
-        Raises `ClassError` if the value's type differs from the type of the default.
+        Raises `ClassError` if the value does not fit the type of the default.
         """
         number = _number(given) if isinstance(given, str) and not isinstance(default, str) else None
         value = given if number is None else number

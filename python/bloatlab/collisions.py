@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 #: Number of trials per batch: with 64 groups, 50 000 trials take 6.4 MB of 16-bit counts.
 _BATCH = 50_000
 
-#: Neither the number of groups nor the number of sessions may exceed this limit, because exact arithmetic would take
-#: more than a few seconds.
+#: The maximum number of groups, of queues per group and of sessions. With more, exact arithmetic would take more than a
+#: few seconds.
 MOST = 4096
 
 
@@ -84,9 +84,9 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """The share of trials with a collision, where item n of each list is the share for n sessions.
+    """The share of trials with an overfull group, where item n of each list is the share for n sessions.
 
-    `any_session` counts collisions of any session; `first_session` counts only collisions that involve the first one.
+    `any_session` counts trials in which any group is overfull; `first_session`, those in which the first session's is.
     """
 
     any_session: list[Share]

@@ -78,7 +78,7 @@ class Change:
 
     @property
     def size(self) -> float:
-        """The size of the change: |ln ratio|, where both values are first increased by the smallest noticeable step.
+        """The size of the change: |ln ratio| of the absolute values, each increased by the smallest noticeable step.
 
         The size is infinite if the signs differ, if one value is missing, or if one is 0 and the unit has no such step.
         """
@@ -143,10 +143,10 @@ class Difference:
         """Makes the tables to print: the settings that differ, then the measures that differ.
 
         Measures that users notice (scores, losses, delays, rates of applications) and the state of links come first,
-        then all others. Within each group, the application or link that changed most comes first, and changes that are
-        too small to notice come last. If `top` is a number,
-        only the first `top` measures of the first group are shown; if `top` is None, all differing measures of both
-        groups are shown. With `every`, all measures are shown, including those that are equal.
+        then all others. Within each group, applications come before links; of each kind, the one that changed most
+        comes first. Changes that are too small to notice come last. If `top` is a number, only the first `top` measures
+        of the first group are shown; if it is None, all differing measures of both groups. With `every`, all measures
+        are shown, including those that are equal.
         """
         first, second = self.names
         settings = [[TextCell(clipped(text)) for text in (s.path, *s.values)] for s in self.settings]
@@ -246,8 +246,8 @@ def varying(scenarios: Sequence[Any]) -> list[Setting]:
 def told_apart(values: Sequence[Any]) -> list[str]:
     """Returns a text for each value that shows how it differs from the others.
 
-    A table that chooses a variant is shown by the variant's name, its limit and the parameters that vary, and any other
-    table by the keys that vary. If there is only one value, the whole value is shown.
+    A table that chooses a variant is shown by the variant's name, its limit and the parameters that vary. Any other
+    table is shown by the keys that vary or, if none does (for example, in a single value), as a whole.
     """
     if _variants(values):
         return [_chosen(value, values) for value in values]

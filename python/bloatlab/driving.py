@@ -302,7 +302,7 @@ class _Part(ABC):
         return self
 
     def __reduce__(self) -> str:
-        """Raises `TypeError`, because a part can neither be pickled nor copied without its simulation."""
+        """Raises `TypeError`, because a part can neither be pickled nor deep-copied without its simulation."""
         own = f"copy its simulation, and call `{self.NOUN}` of the copy"
         raise TypeError(f"a {self.NOUN} of a simulation cannot be pickled or copied on its own; {own}")
 
@@ -390,7 +390,8 @@ class Flow(_Part):
     (CE-marked packets reported by ACKs) are counted since the connection began. `state` is open, cwr, recovery or loss.
     `connection` is the number of the connection, from 1. `direction` is forward, or reverse if only the server sends.
 
-    `cwnd`, `ssthresh` and `pacing_rate` can be set to a number, or to a string such as "30KB" or "10mbit".
+    `cwnd`, `ssthresh` and `pacing_rate` can be set to a number, or to a string such as "30KB" or "10mbit". With None,
+    `ssthresh` becomes infinite, and `pacing_rate` turns pacing off.
 
     After a change of the window, the controller continues from the new window, and may change it at the next ACK. A
     pacing rate can be set only for a sender that does not pace itself; it then stays as set.

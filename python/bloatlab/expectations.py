@@ -49,7 +49,7 @@ _ABOVE_100 = ("unused_of_rate_percent",)
 
 
 class NothingExpectedError(InputError):
-    """A file has no expectations, or has one for a number that no summary contains; the message is one line."""
+    """A file has no table of expectations, or expects a number that no summary contains; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ def table(checked: Checked) -> TextTable:
 
 
 def junit(all_: Sequence[Checked]) -> str:
-    """Writes the verdicts as JUnit XML: one suite per file, one case per expectation."""
+    """Writes the verdicts as JUnit XML: one suite per file, one case per verdict."""
     every = [v for checked in all_ for v in checked.verdicts]
     root = ET.Element("testsuites", {"name": "bloatlab check", **_counts(every)})
     for checked in all_:

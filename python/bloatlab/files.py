@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from polars import DataFrame
 
-#: Maximum file size in bytes (scenarios, grids, traces, flent data files). A one-day delivery trace takes 20 MB.
+#: Maximum file size in bytes (scenarios, grids, traces): about 30 million lines of a delivery trace.
 MOST_BYTES = 256 << 20
 
 #: The message about a file that `read_text` cannot decode.
@@ -70,7 +70,7 @@ def beside(path: Path) -> Generator[Path]:
     """Yields the path of a temporary file, which is renamed to `path` at the end.
 
     If `path` is a symbolic link, its target is replaced. An error removes the temporary file and leaves `path` as it
-    was.
+    was. If `path` is a pipe or a device, yields `path` itself.
     """
     if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
         yield path
@@ -99,7 +99,7 @@ def make_folder(folder: Path) -> None:
 
 
 def lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
-    """Locks a file. Without `wait`, returns false if another process holds the lock.
+    """Locks a file. Without `wait`, returns false if the lock is held elsewhere.
 
     Many processes can hold a `shared` lock. On a file system that does not support locks, nothing is locked and the
     result is true, so only one process may write to a store there.
@@ -108,7 +108,7 @@ def lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
 
 
 def take_lock(file: int, *, wait: bool = False, shared: bool = False) -> Lock:
-    """Locks a file like `lock`; returns whether the lock is held, in use by another process, or not supported."""
+    """Locks a file like `lock`; returns whether the lock is held, in use elsewhere, or not supported."""
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:

@@ -421,7 +421,7 @@ def _read_pings(data: Mapping[str, Any], x: NDArray[np.float64]) -> pl.DataFrame
 
 
 def _raw(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:
-    """Returns the raw values by series, and the start of the test in s since 1970.
+    """Returns the raw values by series, and the start of the test in s since 1970 (0 if no raw value has a time).
 
     In files of version 1, the raw values are in the metadata.
     """

@@ -35,7 +35,7 @@ class Unit:
 class Measure:
     """A summary key, as declared by the core.
 
-    A `*` in `path` stands for any name. A `*` in `label` stands for the second name in the path.
+    A `*` in `path` stands for any name. The `*`s in `label` stand for these names, from the second one on.
     """
 
     path: str

@@ -93,8 +93,8 @@ class Network:
         """Adds a stack at a node; returns its address. `mtu` is the maximum size of its IP packets in bytes.
 
         In the results, the stack is an application called `name`; by default, this is the node's name, followed by a
-        number if the name is taken. Raises `ScenarioError` for an unknown node, a name that is taken, or a stack
-        without the four methods.
+        number if the name is taken. Raises `ScenarioError` for an unknown node, a `name` that is taken, an `mtu` below
+        576 or above 65 535, or a stack with an unknown `framing` or without the four methods.
         """
         _check_methods(endpoint)
         framing = getattr(endpoint, "framing", "udp")
@@ -127,8 +127,8 @@ class Network:
     def run_until(self, time: float | str) -> None:
         """Runs to a time: a number of seconds, or a string such as "250ms". Events at that time are not handled yet.
 
-        Raises `EndpointError` if an endpoint misbehaves, which ends the run; `result` then covers the time up to this
-        error.
+        Raises `ScenarioError` for a time before now or after the end. Raises `EndpointError` if an endpoint misbehaves,
+        which ends the run; `result` then covers the time up to this error.
         """
         ns = nanoseconds(time, self.duration)
         with self._explained() as run:
@@ -143,8 +143,9 @@ class Network:
         """Returns a second network in the same state, which shares nothing with this one.
 
         `copy.deepcopy` copies all stacks in one call, so an object shared by two stacks is copied once. A network that
-        has not run yet is built first. Raises `EndpointError` for a stack that cannot be copied, `LawError` for a law
-        in Python, and `ScenarioError` for a network that captures or whose run is over.
+        has not run yet is built first. Raises `EndpointError` for a stack that cannot be copied, `LawError` or
+        `ControllerError` for a law or controller in Python that cannot be copied, and `ScenarioError` for a network
+        that captures or whose run is over.
         """
         copies: dict[str, Endpoint] = {}
         memo: dict[int, Any] = {}

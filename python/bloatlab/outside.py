@@ -1,7 +1,7 @@
 """A scenario's Python code: the laws and controllers that it names.
 
-When a scenario is read, the source and the parameters of each class are added to it (`completed`). A run makes the
-objects (`factories`). An error in an object ends the run with one line (`explained`).
+When a scenario is read, the source and the parameters of each class that it names by file are added to it
+(`completed`). A run makes the objects (`factories`). An error in an object ends the run with one line (`explained`).
 """
 
 import inspect

@@ -71,7 +71,7 @@ _Row = tuple[int, int, dict[str, Any]]
 
 
 class QlogError(InputError):
-    """Raised for a result that contains no trace of its TCP senders. The message is one line."""
+    """Raised for a result without a trace of its TCP senders, or with an unusable packet trace; one line."""
 
 
 def write(

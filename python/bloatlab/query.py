@@ -1,7 +1,7 @@
 """SQL over the store: DuckDB reads the Parquet files in place.
 
-    runs         one row per stored run: scenario_hash, seed, name, measure, written (UTC), scenario (JSON)
-    summaries    one row per run of a sweep's measure: scenario_hash, seed, name, and every number under its dotted path
+    runs         one row per stored run and measure: scenario_hash, seed, name, measure, written (UTC), scenario (JSON)
+    summaries    one row per run with a stored summary: scenario_hash, seed, name, and every number by its dotted path
     sweeps       one row per run of each sweep: sweep, place (from 1), scenario_hash, seed, kept (true if it is stored)
     series       the stored tables of all runs, concatenated: scenario_hash, seed, measure, "table", and their columns
     "NAME"       a sweep by its name, in its order: its axes, seed, scenario_hash, and the columns of summaries
@@ -337,7 +337,7 @@ _NUMBER = re.compile(r"U?HUGEINT|DECIMAL\(.*\)")
 
 
 def _simple(answer: duckdb.DuckDBPyRelation | None) -> duckdb.DuckDBPyRelation:
-    """Casts columns to types that all table formats support: wide numbers to DOUBLE, all other types to VARCHAR."""
+    """Casts columns to types that all table formats support: wide numbers to DOUBLE, other types to VARCHAR."""
     if answer is None:
         raise QueryError("the statement returns no rows")
     types = [str(kind) for kind in answer.types]

@@ -154,7 +154,7 @@ def _of_capture(path: Path, step: float, to: str | None) -> Recording:
 
 
 def _binned(path: Path, times: NDArray[np.float64], sizes: NDArray[np.float64], step: float) -> list[int]:
-    """Returns the rate in bit/s for each step from the first byte to the last. Raises `RecordingError`."""
+    """Returns the rate in bit/s for each complete step after the first byte. Raises `RecordingError`."""
     busy = times[sizes > 0.0]
     if not len(busy):
         raise RecordingError(f"{path}: nothing was sent")

@@ -171,7 +171,7 @@ def check_tables(folder: Path) -> None:
 
 
 def open_result(folder: str | Path) -> Result:
-    """Opens a result that `save` wrote into `folder`. Raises `ResultError` if `folder` has no result."""
+    """Opens a result that `save` wrote into `folder`. Raises `ResultError` if `folder` has no valid result."""
     folder = Path(folder)
     try:
         scenario, summary = read_json(folder / SCENARIO), read_json(folder / SUMMARY)
@@ -375,8 +375,9 @@ def read_table(path: Path, text: Iterable[str] = ()) -> pl.DataFrame:
 def typed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Converts the columns of a table to the types that a run gives them, because CSV and JSON do not record the types.
 
-    A missing number is NaN, which JSON writes as null. The table `conversations`, which exists only in live runs, keeps
-    the types that were read. A table that no run writes is returned unchanged.
+    A missing number is NaN, which JSON writes as null. Traces, and the `conversations` of live runs, keep the types
+    that were read, except that a column of nulls becomes floats, and `flow` and `connection` become integers. A table
+    that no run writes is returned unchanged.
     """
     if table not in _NAMES:
         return frame
@@ -403,7 +404,7 @@ def column_type(table: str, column: str) -> type[pl.DataType]:
     return pl.UInt64 if counted or column in {"flow", "connection", "count"} else pl.Float64
 
 
-#: The columns of each table except `links`. They are listed here because the JSON file of a table without rows does
+#: The columns of each table of a simulation, except `links` and traces. They are listed here because the JSON file of a table without rows does
 #: not contain its columns.
 _COLUMNS = {
     "flows": "app flow direction packets wire_bytes goodput_bytes goodput_mbit dropped_packets retransmits timeouts "
@@ -425,7 +426,7 @@ _COLUMNS = {
     "delay_histogram": "app direction lower_ms upper_ms count",
 }
 
-#: The names of tables that a simulation can have, except `links`.
+#: The names of tables that a simulation can have, except `links` and traces.
 KNOWN_TABLES = tuple(_COLUMNS)
 
 #: The tables that every result has.
@@ -434,7 +435,7 @@ ALWAYS = ("links", *(name for name in KNOWN_TABLES if name not in {"rpm", "media
 #: The columns of traces that may have text, besides those of all tables.
 _WORDS = frozenset({"queue", "state", "signal", "bbr_mode", "bbr_phase", "burst_state"})
 
-#: The longest possible run in s, rounded up: a run's times in ns have 64 bits.
+#: The largest time in a table that counts as valid, in s; far longer than any run.
 MOST_SECONDS = 1e10
 
 #: The names of all tables that `save` replaces.

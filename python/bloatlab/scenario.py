@@ -39,7 +39,7 @@ else:
     AppDict = LinkDict = ScenarioDict = dict
 
 
-#: The largest seed: TOML has no larger integers.
+#: The largest seed in TOML, which has no larger integers. JSON can contain seeds up to 2^64 - 1.
 MOST_SEED = 2**63 - 1
 
 #: Matches the beginning of canonical JSON, up to the seed.
@@ -146,7 +146,7 @@ def opened(given: Scenario | str | Path | Mapping[str, object]) -> Callable[[Set
     """Returns a function that resolves a scenario with overrides. The scenario is read only once, by `opened` itself.
 
     `given` is a scenario, the path of a file, the name of a workload, or plain values. The arguments of the returned
-    function are the overrides and the name by which error messages refer to the scenario. The function raises
+    function are the overrides and the name by which error messages refer to the scenario. Both functions raise
     `ScenarioError`. If the file cannot be read, `opened` raises `OSError` or `UnicodeDecodeError`.
     """
     if not isinstance(given, (str, Path)):
@@ -239,7 +239,7 @@ def plain(value: Any, place: str = "scenario") -> Any:
 
 
 def resolved(given: Scenario | str | Path | Mapping[str, object], sets: Sets = ()) -> Scenario:
-    """Resolves a scenario, a file or plain values, with the overrides `sets`.
+    """Resolves a scenario, a file, a workload or plain values, with the overrides `sets`.
 
     Raises `ScenarioError`, and `OSError` or `UnicodeDecodeError` if the file cannot be read as text.
     """
@@ -273,7 +273,7 @@ def overrides(sets: Sets) -> list[Override]:
 def toml_value(value: Any, path: str = "") -> str:
     """Writes a value as TOML, on one line; `path` names it in messages.
 
-    Raises `ScenarioError` for types that a scenario cannot contain (a date).
+    Raises `ScenarioError` for types that a scenario cannot contain, such as a date.
     """
     match plain(value, path or "scenario"):
         case bool():

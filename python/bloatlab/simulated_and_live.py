@@ -12,7 +12,7 @@ different time. This matters to algorithms that derive rates from the spacing of
 hundred estimates, and drains a queue by pacing 1 % below that maximum. So the simulations use the lateness that was
 measured in the live run (`late`), and draw a lateness for each packet:
 
-    lateness of the links into the two hosts = min, p50, p90, p95, p99, p99.9 of the lateness in that live run
+    lateness of the links into the hosts = min, p50, p90, p95, p99, p99.9 of the lateness in that live run
 
 The lateness is not a tuning parameter: only the live run's clock determines it. The simulations reproduce neither the
 values above the last percentile nor the clusters of late packets that arise when the machine stalls.

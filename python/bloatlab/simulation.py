@@ -1,7 +1,7 @@
 """Runs scenarios in the core and returns results. `driving` runs the core step by step.
 
-The core simulates without the GIL, so threads of one process can use all CPU cores. Ctrl-C works, because the core
-regularly calls back into Python.
+The core simulates without the GIL, so threads of one process can use all CPU cores, except for scenarios with Python
+classes. Ctrl-C works, because the core regularly calls back into Python.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The result of a run. Picklable; equal scenarios and seeds give equal results on any machine.
+    """The result of a run. Picklable; simulations of equal scenarios and seeds give equal results on any machine.
 
     `==` compares the scenario, and the values in the summary and in all tables.
 
@@ -192,7 +192,7 @@ def run(
     packets: str | Path | None = None,
     trace: bool = True,
 ) -> Result:
-    """Simulates a scenario: a `Scenario`, the path of a file, or plain values.
+    """Simulates a scenario: a `Scenario`, the path of a file, the name of a workload, or plain values.
 
     `sets` overrides values: `{"link.up.rate": "5mbit", "link.up.queue": {"codel": {}}}`, or pairs of strings. `seed`
     replaces the scenario's own. `progress` is called with the completed fraction; an exception it raises cancels the
@@ -328,7 +328,7 @@ class _Frames(Mapping[str, "pl.DataFrame"]):
         return len(self._names)
 
 
-#: The names of the columns that contain strings. All other columns are numeric.
+#: The names of the columns that contain strings. All other columns are numeric, except in traces.
 TEXT = frozenset({"app", "direction", "dst", "link", "mode", "protocol", "queue", "src"})
 
 

@@ -123,8 +123,8 @@ def interval(values: Sequence[float], method: Method = "t", confidence: float = 
 def mser5(values: Sequence[float] | NDArray[np.float64]) -> int | None:
     """Returns the number of values to cut at the start of a series (a multiple of 5); None if the series is too short.
 
-    Batches without a value (NaN) are skipped. A series is too short if it has fewer than four batches, or if the best
-    cut is at the end of the first half, because then the second half is no steadier than the first.
+    Batches with a missing value (NaN) are skipped. A series is too short if it has fewer than four batches, or if the
+    best cut is at the end of the first half, because the warm-up may then last even longer.
     """
     x = np.asarray(values, dtype=float)
     z = x[: x.size // BATCH * BATCH].reshape(-1, BATCH)

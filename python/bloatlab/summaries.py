@@ -57,7 +57,7 @@ class _Field:
 def headline(result: Result) -> str:
     """Describes the run in one line: its name, seed and duration, why a live run is invalid, and its grade and basis.
 
-    The last two are left out if they do not apply.
+    The reason is left out for a valid run, and the grade and its basis for a run without a grade.
     """
     summary = result.summary
     words = [str(summary["name"]), f"seed {result.seed}", f"{summary['duration_s']:g} s"]
@@ -101,7 +101,7 @@ def _tables(summary: Of, seconds: float) -> Iterator[TextTable]:
     yield from _apps(apps, seconds)
     several = {name: app for name, app in apps.items() if app.get("fairness") is not None}
     fair = {name: app for name, app in several.items() if app.get("flow_goodput_mbit")}
-    # the index over all flows is that of the only application with several flows if no other application is greedy
+    # if one application has all greedy flows, the index over all greedy flows equals its own, and needs no row
     if summary.get("fairness") not in {None, *(app["fairness"] for app in several.values() if len(several) == 1)}:
         fair["all greedy flows"] = {"fairness": summary["fairness"]}
     yield from _table("Fairness", "flows of", fair, _declared("fairness"))

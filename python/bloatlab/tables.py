@@ -47,7 +47,8 @@ class TextTable:
     Each row has one cell for each of `columns`. Columns contain numbers, flush right, except for the first `left`
     columns and, with `words_last`, the last column, which contain text. With `below`, pages and terminals show
     the last cell of each row below the row, over the full width. A table that is too wide for a terminal is split into
-    blocks of columns; with `keep`, every block repeats the text columns on the left. With `stacked`, a page that is
+    blocks of columns. Every block repeats the text columns on the left or, if room is short, only the first of them;
+    with `keep`, always all of them. With `stacked`, a page that is
     too narrow for the table shows each row as a list of cells, each with the name of its column. With `whole`, a
     terminal does not wrap the first column. `groups` are optional headings above adjacent columns, as (heading, number
     of columns); they cover all columns.
@@ -162,8 +163,8 @@ def cumulative_share(frame: pl.DataFrame, value: str, weight: str) -> pl.DataFra
 def histogram_quantile(frame: pl.DataFrame, q: float) -> float:
     """Returns the quantile `q` of a histogram with the columns `lower_ms`, `upper_ms` and `count`; NaN if it is empty.
 
-    Bins with the same edges are merged. The result is the midpoint of the bin that contains the quantile. The relative
-    width of a bin is at most 1/1024.
+    Bins with the same edges are merged. The result is the midpoint of the bin that contains the quantile. The width
+    of a bin is 1 ns or at most 1/1024 of its lower edge.
     """
     bins = frame.group_by("lower_ms", "upper_ms").agg(pl.col("count").sum()).sort("lower_ms")
     total = int(bins["count"].sum())
@@ -192,7 +193,7 @@ def natural(name: str) -> tuple[list[tuple[int, str]], str]:
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """Formats a number for display: thin-spaced thousands, "-" for None, "never" for infinity."""
+    """Formats a number for display: thin-spaced thousands, "-" for None and NaN, "never" for infinity."""
     if value is None or math.isnan(value):
         return "-"
     if math.isinf(value):

@@ -86,7 +86,7 @@ class Console(rich_console.Console):
 
 
 def emit(text: str) -> None:
-    """Prints CSV or JSON, escaped if standard output is a terminal; a reader that is gone is no error."""
+    """Prints CSV or JSON with control characters escaped; a reader that is gone is no error."""
     try:
         sys.stdout.write(escaped(text))
     except BrokenPipeError:
@@ -186,7 +186,7 @@ def _columns(table: TextTable) -> list[_Column]:
 def _keys(columns: Sequence[_Column], left: int, width: int) -> int:
     """Returns the number of label columns that are repeated in every block.
 
-    These are all text columns, unless they leave no room for other columns.
+    These are all text columns or, if they leave no room for other columns, the first of them.
     """
     words, rest = columns[:left], columns[left:]
     room = width - max((c.least for c in rest), default=0) - _GAP

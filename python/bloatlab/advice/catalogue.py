@@ -87,8 +87,8 @@ class Discipline:
 class Down:
     """A downstream queue that the device's setting does not change.
 
-    `queue` is a queue as in a scenario, in which {bytes} stands for the buffer size. `buffer` gives this size, such as
-    "100ms".
+    `queue` is a queue as in a scenario, in which {bytes} or {packets} stands for the buffer size and {rate} for the
+    downstream rate. `buffer` gives the size, such as "100ms".
     """
 
     queue: Mapping[str, Any]
@@ -147,8 +147,8 @@ class Wanted:
 
     If `kinds` is given, the measure describes applications: it is the mean of the value over all applications with
     these traffic models. If `less` is given too, the value with the key `less` of the same application is subtracted
-    first. With a `direction`, only file transfers in that direction count. Without `kinds`, the measure describes the
-    link in `direction`.
+    first. With the `direction` "down", only downloads of files count; with "up", all other applications of these
+    kinds. Without `kinds`, the measure describes the link in `direction`.
 
     A value of `good` gives 100 points, a value of `bad` none. `noticed` is the smallest difference, in the measure's
     unit, that a user notices.
@@ -195,9 +195,9 @@ class Wanted:
 class Objective:
     """The user's goal: measures, each with a weight. A setting gets 0 to 100 points in each measure.
 
-    `noticed` is the smallest difference in points that a user notices. When the runs of two settings are compared, the
-    standard deviation of the difference is assumed to be at least `scatter` points. A setting fails in a measure of an
-    application if it gets fewer points there than `floor`.
+    `noticed` is the smallest difference in points that a user notices. `scatter` is the standard deviation, in points,
+    that is assumed for the difference between two settings in one run (see `bloatlab.always_valid`). A setting fails in
+    a measure of an application if it gets fewer points there than `floor`.
     """
 
     name: str

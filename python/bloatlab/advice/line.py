@@ -35,8 +35,8 @@ PLANT_S = 0.001
 TRANSMIT_BYTES, TRANSMIT_S = 48_000, 0.012
 
 #: Channels of a DOCSIS 3.1 modem. Upstream: `MINISLOTS` minislots of 48 bytes in each frame of 135 us, which is 668
-#: Mbit/s. Downstream: `CHANNEL` bit/s. Both are the defaults of `docsis31`. For faster lines, both channels are widened
-#: to `ROOM` times the highest rate, as if channels were bonded, so that the channel is not the bottleneck.
+#: Mbit/s. Downstream: `CHANNEL` bit/s. Both are the defaults of `docsis31`. A channel with less than `ROOM` times
+#: the line's highest rate is widened to this, as if channels were bonded, so that the channel is not the bottleneck.
 MINISLOTS, MINISLOT_BPS, CHANNEL, ROOM = 235, 48 * 8 / 135e-6, 1.7e9, 2.0
 
 #: Bytes of IP packets that a DOCSIS 3.1 link carries for each byte of its rate, in packets of 1500 bytes: upstream and

@@ -21,7 +21,7 @@ from bloatlab.tables import TextTable, counted, number, row
 
 REPORT, DATA, TABLE, SCENARIO = "report.html", "recommendation.json", "options.csv", "scenario.toml"
 
-#: The trade-off names all settings if there are at most this many.
+#: The trade-off figure names all settings if there are at most this many.
 ALL_NAMED = 10
 
 _HOW = (
@@ -80,7 +80,7 @@ def page(of: Recommendation, command: str, drawings: Sequence[Drawn]) -> Page:
 
 
 def _points(of: Recommendation) -> list[Point]:
-    """Returns the points of the chosen setting, and each of its measures alongside the value for today's setting."""
+    """Returns the choice's score, its measures alongside those of today's setting, and the leading or near settings."""
     best, now = of.best, of.today
     note = f"{best.option.name}, of {counted(len(of.judged), 'setting')}"
     points = [Point("Points", f"{number(best.points.mean, 1)} of 100", note, "good")]

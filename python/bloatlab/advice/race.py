@@ -2,7 +2,7 @@
 
     difference        the leader's points minus a setting's, seed by seed; all settings use the same seeds
     behind            the confidence sequence of the difference is above 0, and the mean difference is noticeable
-    tied              the sequence is within the noticeable difference, or the points are equal in each of three seeds
+    tied              the sequence is within the noticeable difference, or the points are equal in all seeds, at least 3
     not separated     neither
 
 Every round adds a seed to the leader and to all settings that are not separated from it. The race ends when all are
@@ -30,7 +30,7 @@ Verdict = Literal["behind", "tied", "not separated"]
 #: The first round runs every setting once with each RTT.
 RUNS, FIRST_LOOKS = 66, 1.5
 
-#: Two settings with equal points in this many seeds are tied, because they behave alike: in a short
+#: Two settings with equal points in all seeds, and at least this many, are tied, because they behave alike: in a short
 #: buffer, an AQM that never drops is like no AQM.
 EQUAL_SEEDS = 3
 
@@ -41,7 +41,7 @@ LEAST_SEEDS = 2
 #: run limit.
 KEPT_SEEDS = 3
 
-#: Number of seeds for a setting not offered by the device. Such a setting cannot win, so more seeds would not
+#: Maximum number of seeds for a setting not offered by the device. Such a setting cannot win, so more seeds would not
 #: change the outcome.
 SHOWN_SEEDS = 2
 

@@ -23,8 +23,8 @@ from bloatlab.advice.score import Judged, front
 from bloatlab.sweep import Executor, Store, Watch, silent
 
 #: The cost of a wrong round trip is simulated at each round trip that the user gave. If the user gave only one, the
-#: cost is simulated at the products of this round trip and each number in `WRONG`. Each setting gets at most
-#: `WRONG_SEEDS` seeds.
+#: cost is simulated at the products of this round trip and each number in `WRONG`. Each setting gets `WRONG_SEEDS`
+#: seeds (one in a quick look), or as many as the race has already given it, if these are more.
 WRONG, WRONG_SEEDS = (0.25, 1.0, 4.0), 2
 
 
@@ -150,7 +150,7 @@ def _guesses(q: Question, made: Runs, best: Judged) -> list[Guess]:
 def _plain(device: Device) -> Discipline:
     """Returns the discipline for buffers sized for one round trip.
 
-    This is the first discipline with sizes "around" the BDP, or drop-tail if there is none.
+    This is the first discipline with sizes "around" the BDP; or else drop-tail; or else the device's first discipline.
     """
     for fits in (lambda d: "around" in d.buffers, lambda d: "droptail" in d.queue):
         if found := next(filter(fits, device.disciplines), None):

@@ -23,7 +23,7 @@ CLOSE = 5.0
 #: about a dozen times as wide as the difference between the two values.
 FEW_SEEDS = 3
 
-#: Intervals of points are cut off at these limits.
+#: The ends of the scale of points, at which intervals are clipped.
 POINTS = (0.0, 100.0)
 
 
@@ -53,7 +53,8 @@ class Recommendation:
     measures for the choice, and `remedies` the changes outside the device that were simulated.
 
     `without` is today's setting without the load's downloads, if today's setting has an AQM and the choice has none.
-    `router` is fq_codel in a router in front, if the device is a modem on which CoDel cannot be set.
+    `router` is fq_codel in a router in front, if the device is a modem on which CoDel cannot be set and no measure
+    fails. A quick look has neither.
     """
 
     question: Question

@@ -1,7 +1,7 @@
 """Remarks on a recommendation, computed from its runs: what today's AQM costs, and what else is nearly as good.
 
-as good for calls    the call's MOS is the same within `noticed`, and the use of the line is higher by at least `MORE`
-today's AQM          the time in the queue and the call's MOS with it, and both without the load's downloads
+as good for calls    the call's MOS is not noticeably lower, and the use of the line is higher by at least `MORE`
+today's AQM          the time in the queue with it and with the choice; without downloads, that time and the call's MOS
 a router in front    fq_codel, for modems that do not have CoDel
 """
 

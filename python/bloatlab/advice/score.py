@@ -73,7 +73,7 @@ def _kind(app: Mapping[str, Any]) -> str:
 
 
 def _direction(app: Mapping[str, Any]) -> str:
-    """Returns the direction of a file transfer, as seen from the home: "up" or "down"."""
+    """Returns "down" for a download of files to the home, and "up" for every other application."""
     traffic = app["traffic"]
     return DOWN if isinstance(traffic, Mapping) and traffic.get("ftp", {}).get("direction") == DOWN else UP
 

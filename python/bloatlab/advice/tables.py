@@ -19,14 +19,15 @@ FEW = 10
 
 
 def ranked(of: Recommendation) -> list[Judged]:
-    """Returns all settings: today's setting, then the chosen setting, then all others by points."""
+    """Returns all settings: today's, the chosen one, the leader, then all others, nearest to the leader first."""
     return list({id(j): j for j in (of.today, of.best, of.lead, *(c.judged for c in of.others))}.values())
 
 
 def shown_first(of: Recommendation) -> list[Judged]:
     """Returns the settings shown on a terminal by default.
 
-    These are today's setting, the settings on the front or close to the best, and those that are not available.
+    These are all, if there are at most `FEW`; otherwise today's setting, the settings on the front or close to the
+    best, and those that are not available.
     """
     if len(of.judged) <= FEW:
         return ranked(of)

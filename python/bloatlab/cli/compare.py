@@ -160,7 +160,7 @@ def _open_saved(saved: Path) -> Callable[[_Case], Result]:
 def _compare(
     cases: Sequence[_Case], seeds: int, run_live: Callable[[_Case], Result], console: Console, *, exact: bool
 ) -> Compared:
-    """Runs each case live and then simulates it, one case after another; nothing runs in parallel.
+    """Gets the live run of each case from `run_live`, then simulates the case; nothing runs in parallel.
 
     If `exact` is false, the simulated links into hosts deliver packets with the lateness measured in the live run.
     """

@@ -260,7 +260,7 @@ def _families(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _brief(entries: Iterable[Entry]) -> list[Entry]:
-    """Shortens summaries to one line: each ends at the last comma or colon that fits in 80 columns."""
+    """Shortens summaries to one line: each ends at the last comma, colon or bracket that fits in 80 columns."""
     entries = list(entries)
     room = 80 - 2 - max(len(e["name"]) for e in entries)
     return [{"name": e["name"], "doc": _cut(_what(e), room)} for e in entries]

@@ -116,7 +116,7 @@ def _study(name: str) -> Study:
 
 @contextlib.contextmanager
 def _errors_of(name: str) -> Generator[None]:
-    """Turns an exception in a user's study file into a `BadInput` that names the file and line."""
+    """Turns an error of a live run, or an exception in a user's study file, into a `BadInput` that names the place."""
     try:
         yield
     except LiveError as error:

@@ -150,7 +150,7 @@ def _plain(value: float | None) -> str:
 
 
 def where_it_stopped(stops: Sequence[Stop], until: Until) -> str:
-    """Summarises in one or two lines which grid points reached the targets of `until`."""
+    """Summarises in one line which grid points reached the targets of `until`, and which is the farthest from them."""
     wanted = ", ".join(map(str, until.targets))
     met = [stop for stop in stops if stop.met]
     line = f"until {wanted}: reached at {len(met)} of {counted(len(stops), 'point')}"

@@ -186,7 +186,7 @@ class CongestionControl(DrivenEnv):
     def _active(self, state: dict[str, Any] | None) -> set[int]:
         """Returns the flow's connections with data to deliver, and the connection of `state`.
 
-        The connection of `state` may only be awaiting ACKs.
+        The latter may have delivered all of its data and still await ACKs.
         """
         return {*self._flow.active(), *([] if state is None else [state["connection"]])}
 

@@ -46,7 +46,8 @@ def seconds(name: str, given: float | str) -> float:
 class DrivenEnv(gymnasium.Env[Vector, Vector]):
     """An environment around a simulation. An action changes the simulation, which then runs for an interval.
 
-    Episodes end with the scenario; `truncated` is then true. Nothing is rendered.
+    An episode ends with the scenario, and `truncated` is then true; or earlier, with `terminated`, if the flow ends.
+    Nothing is rendered.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012  as in the base class

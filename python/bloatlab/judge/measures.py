@@ -2,7 +2,7 @@
 
     flow      one row per event of the judged sender: the columns of `trace_flows`, and `phase`, `visit`
     visits    one row per stay in a phase: visit, phase, previous, next, start_s, end_s, rounds (that passed in it), and
-              every column of flow as first_NAME and last_NAME, its values at the first and the last row
+              other columns of flow as first_NAME and last_NAME, their values at the first and the last row
     flows     flow_series: one row per flow and bin, app, t_s, goodput_bytes, cwnd_bytes, srtt_ms ...
     queues    queue_series: one row per link and bin, link, t_s, sojourn_ms_mean, dropped_packets ...
     files, pings, pages, media      the tables with these names, if the run produced them

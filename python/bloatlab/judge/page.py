@@ -1,4 +1,4 @@
-"""Writes the results: a page for each controller and suite, the matrix, JSON, JUnit, and the scenarios."""
+"""Writes the results: a page for each controller and suite, the matrix, JSON, JUnit, CSV, LaTeX, the scenarios."""
 
 from __future__ import annotations
 
@@ -82,6 +82,7 @@ def write_pages(done: Sequence[Judged], folder: Path, asked: Sequence[str] = ())
 
     If `done` has several entries, the page in the folder is a matrix of all verdicts. Each entry then has a subfolder,
     which contains the entry's own page and scenarios.
+
     The pages and scenarios of an earlier run are replaced; other files stay. Raises `JudgeError`, `OSError`.
     """
     claim(folder)

@@ -46,7 +46,7 @@ def judged(
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> list[Judged]:
-    """Judges one or several subjects with a suite; "all" stands for every subject that we have.
+    """Judges one or several subjects with a suite; "all" stands for every subject known to the suite.
 
     If several subjects need the same run, the run is made only once.
 
@@ -160,7 +160,7 @@ def _scenario(
 def _refuse_misfits(suite: Suite, subjects: Sequence[Subject]) -> None:
     """Refuses a subject that no case accepts, because its value or the suite's key `subject` is then wrong.
 
-    The cases that are not selected count, too. Raises `JudgeError`.
+    The cases that are not selected count, too. A transport is never refused. Raises `JudgeError`.
     """
     for one in subjects:
         cases = [*suite.cases, *read_suite(suite.name).cases]

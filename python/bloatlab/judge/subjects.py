@@ -39,8 +39,9 @@ class Subject:
     def placed(self, tree: dict[str, Any], place: str | Sequence[str]) -> dict[str, Any]:
         """Puts the value into a scenario.
 
-        If the place is `STACK`, the stack in the scenario keeps the settings that the value does not contain. At any
-        other place, the value replaces what was there. Raises `JudgeError` if the scenario has none of the places.
+        If the place is `STACK`, the stack in the scenario keeps the settings that the value does not contain, except
+        its preset and its congestion control. At any other place, the value replaces what was there. Raises
+        `JudgeError` if the scenario has none of the places.
         """
         if self.transport is not None:
             return tree

@@ -187,8 +187,8 @@ def ruling(
 
     If the criterion compares with other subjects (`against`), `others` contains their numbers for each seed. The
     criterion's value is then a ratio: the judged subject's number divided by another subject's number. If there are
-    several other subjects, the one with which the condition is easiest to meet is chosen for each seed. `phases`
-    contains all the controller's phases.
+    several other subjects, the divisor for each seed is their smallest number if the ratio has a lower limit (">",
+    ">="), and otherwise their largest. `phases` contains all the controller's phases.
 
     If a transport raises an error, every criterion is "not met", and so is the case. Only conditions are "cannot be
     judged here" instead, because with a condition that is not met, the case would not be judged.

@@ -1,4 +1,4 @@
-"""Draws tables as figures, in one style, as SVG and PNG. matplotlib is imported on first use."""
+"""Draws tables as figures, in one style, as SVG, PNG, PDF or HTML. matplotlib is imported on first use."""
 
 from bloatlab.plots.draw import Label, Mark, Panel, Series, figure, save_figure, svg_text
 from bloatlab.plots.plot import SUFFIXES, plot

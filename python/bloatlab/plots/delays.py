@@ -45,7 +45,7 @@ def chosen(runs: Sequence[Run], of: str | None) -> list[Distribution]:
         key = min(common, key=lambda one: _rank(runs, *one))
         found = [next(d for d in them if (d.quantity, d.label) == key) for them in every]
         return [replace(d, label=run.label) for d, run in zip(found, runs, strict=True)]
-    # The runs have no link or application in common, so the plot compares the first quantity that all runs have. Each
+    # The runs have none of these distributions in common, so the plot compares the first quantity that all have. Each
     # run is represented by its first distribution of this quantity. For sojourn times, the first distribution is that
     # of the link with the longest mean wait.
     for quantity in ("rtt", "sojourn", "delay"):

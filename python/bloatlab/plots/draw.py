@@ -43,7 +43,7 @@ _LEGEND_TEXT = style.RC["legend.fontsize"]
 class Series:
     """One line. `x` and `y` have the same length; `kind` "step" holds each value until the next x.
 
-    On a logarithmic axis, a point of 0 or below is a triangle at the lower end.
+    On a logarithmic y axis, a point of the kind "points" at 0 or below is a triangle at the lower end.
 
     `band` holds the minimum and maximum y at each x, such as the interval over seeds. It is drawn as shading behind a
     line, or as bars through points. Published values are `hollow` points or a `dashed` line, in the same colour as
@@ -72,7 +72,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Label:
-    """The name of a point, written beside it where it hides neither points nor other names."""
+    """The name of a point, written beside it, if possible where it hides neither points nor other names."""
 
     text: str
     x: float
@@ -158,7 +158,7 @@ def _equal_scales(grid: Any, panels: Sequence[Panel]) -> None:
 
 
 def _legends(drawn: Figure, grid: Any, panels: Sequence[Panel]) -> None:
-    """Draws one legend below the figure if all panels have the same lines, otherwise a legend below each panel."""
+    """Draws one legend below the figure, or below each panel if their lines differ; panels with one line need none."""
     several = [(axes, panel) for axes, panel in zip(grid, panels, strict=False) if len(panel.series) > 1]
     if several and len({tuple(s.label for s in panel.series if not s.quiet) for _, panel in several}) == 1:
         handles, labels = _entries(*several[0])
@@ -236,7 +236,7 @@ def _box(drawn: Figure) -> Any:
 
 
 def thin(x: NDArray[np.float64], y: NDArray[np.float64], most: int = MAX_POINTS) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Thins a line to at most `most` points that look the same: the extremes of each pixel column."""
+    """Thins a line to about `most` points that look the same: the extremes of each pixel column, and its gaps."""
     if len(x) <= most:
         return x, y
     keep: set[int] = {0, len(x) - 1}
@@ -391,7 +391,7 @@ _PLACES = [(side, row) for row in (0, 1, -1, 2, -2, 3, -3, 4, -4) for side in (1
 
 
 def _point_labels(axes: Axes, panel: Panel) -> None:
-    """Writes the labels of points, each at the first of `_PLACES` where it covers neither a point nor another label."""
+    """Writes the labels of points, each at the first of `_PLACES` where it covers the fewest points and labels."""
     scale = 72.0 / axes.figure.dpi
     area = [scale * v for v in axes.bbox.extents]
 
@@ -426,7 +426,7 @@ def _overlap(a: Sequence[float], b: Sequence[float]) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
-#: The font size of mark labels, and the approximate width of their characters, in points.
+#: The font size of the labels of marks and points, and the approximate width of their characters, in points.
 _LABEL_PT, _CHARACTER_PT = 7.5, 4.6
 
 

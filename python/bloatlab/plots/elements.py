@@ -91,7 +91,8 @@ def shade(axes: Axes, x: Array, low: Array, high: Array, place: int) -> None:
 def log_scale(axes: Axes, axis: Literal["x", "y"]) -> None:
     """Makes an axis logarithmic, with plain numbers.
 
-    An axis that began at 0 now begins at the smallest positive value.
+    An axis that began at or below 0 now begins at the smallest positive value or at a tenth of its upper limit,
+    whichever is smaller.
     """
     of = axes.xaxis if axis == "x" else axes.yaxis
     low, high = sorted((axes.get_xlim if axis == "x" else axes.get_ylim)())

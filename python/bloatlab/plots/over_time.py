@@ -218,7 +218,7 @@ def ticks_of(found: Sequence[TimePanel]) -> str:
 
 
 def stacked(runs: Sequence[Run], options: Options, found: Sequence[TimePanel], *, step: bool = False) -> Figure:
-    """Draws panels one below another. With `step`, each value holds until the next, and all axes are linear."""
+    """Draws panels one below another. With `step`, each value holds until the next, and axes are linear by default."""
     each = _HEIGHT[options.width]
     of = elements.sized_figure(options.width, each * len(found) + 0.08)
     grid = list(of.figure.subplots(len(found), 1, sharex=True, squeeze=False).ravel())
@@ -320,7 +320,10 @@ def _plain(value: Any) -> str:
 
 
 def mark_changes(of: elements.SizedFigure, stack: Sequence[Axes], run: Run) -> None:
-    """Draws a vertical line at each link change, and the new values above the first panel, in up to three rows."""
+    """Draws a vertical line at each link change, and the new values above the first panel, in up to three rows.
+
+    With more than 40 changes, the values are left out.
+    """
     moments = [(at, words) for at, words in changes(run) if at < run.end]
     ends: list[float] = []
     low, high = stack[0].get_xlim()

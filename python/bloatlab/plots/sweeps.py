@@ -59,7 +59,7 @@ def wanted(of: Sweep) -> list[str]:
     """Returns the measures to show by default, most important first.
 
     They are those that the author of the sweep chose. If there is no choice, they are the columns of `DEFAULT_COLUMNS`
-    that vary noticeably, otherwise all columns that vary, otherwise all columns.
+    that vary noticeably, otherwise all columns that vary noticeably, otherwise all that vary, otherwise all columns.
     """
     if of.chosen:
         return [*of.chosen]

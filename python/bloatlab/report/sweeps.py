@@ -90,7 +90,8 @@ def sweep_page(sweep: Sweep, provenance: Provenance, columns: Sequence[str] = ()
 def _swept(sweep: Sweep, places: Mapping[Place, pl.DataFrame], columns: Sequence[str]) -> list[Swept]:
     """Returns the measures to show, most important first.
 
-    By default, those that the axes do not change noticeably are left out, and measures of reverse links come last.
+    If neither `columns` nor the author of the sweep chose them, those that the axes do not change noticeably are left
+    out, and measures of reverse links come last.
     """
     found: list[Swept] = []
     names = measures(sweep, columns, most=len(sweep.values))
@@ -154,7 +155,7 @@ def _along(places: Iterable[Place]) -> int:
 
 
 def _panel(m: Swept, sweep: Sweep, along: int) -> Panel:
-    """Draws a measure's panel: each combination of the values of all axes but the one along x is a line."""
+    """Draws a measure's panel, with a series of points for each combination of the values of the axes not along x."""
     ticks = list(dict.fromkeys(place[along] for place in m.at))
     others = dict.fromkeys(place[:along] + place[along + 1 :] for place in m.at)
     ends = [s.middle for s in m.at.values()]

@@ -74,8 +74,8 @@ def burst(result: Result) -> Measures:
     first runs. Finer definitions were tried later (means over 0.2 s; limits of 85 % or 87.5 % of the peak rate). They
     changed no verdict, and the paper does not require them, so the first definitions stay.
 
-    If a transfer keeps the peak rate to the end of the burst, `plateau_share` is measured over the time at the peak
-    rate. If a transfer leaves the peak rate less than 1.3 s before the end of the burst, `plateau_share` is NaN.
+    If a transfer keeps the peak rate to the last 0.3 s of the burst, `plateau_share` is measured over the time at the
+    peak rate. If a transfer leaves the peak rate 0.3 s to 1.3 s before the end of the burst, `plateau_share` is NaN.
     """
     if "ftp" not in result.summary["apps"]:
         return dict.fromkeys(("ramp_s", "burst_s", "full_rate_s", "peak_s", "left_s", "plateau_share"), math.nan)
