@@ -157,7 +157,8 @@ class Claim:
     """A claim about several values: `holds` is an expression over the values, `ours` a sentence that states them.
 
     `holds` and `ours` are called with the results of `values`, in the same order. If `ours` is a string, `str.format`
-    inserts the results. The claim is not checked if one of the results is None, because the case was not run.
+    inserts the results. The claim is not checked if one of the results is None, because a case was not run or has no
+    value.
     """
 
     ident: str

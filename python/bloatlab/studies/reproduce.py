@@ -153,9 +153,10 @@ def bind(results: Results) -> None:
 
     report.html          the page for readers
     scorecard.json       values, claims and summary as data: the output of `-f json`
-    runs.parquet         one row per run: case, seed, scenario hash and every measure
+    runs.parquet         one row per run: case, seed, scenario hash and every measure (without batches whose `columns`
+                         are None)
     figures/*.svg        the figures, and .png beside each
-    scenarios/*.json     resolved scenarios, first seed, by case name
+    scenarios/*.json     resolved scenarios of the first batch, first seed, by case name
     live/CASE/           with --live, each run on kernels, as written by `bloatlab live`
     provenance.json      machine, time, versions, and the files in figures and scenarios: the only file that differs
                          between two equal runs

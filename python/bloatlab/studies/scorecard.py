@@ -151,7 +151,8 @@ class Cell:
 
     `published` contains one value, or the values of two runs; it is empty if the cell contains no number. `bands`
     contains the accepted values, one band for each published value. `agrees` is the result of the rule, also for
-    calibration cells, which are not counted; it is None for derived cells and for runs that prove nothing.
+    calibration cells, which are not counted. It is None for cells that no rule judges (derived, parameter, not tested)
+    and for runs that prove nothing.
     """
 
     case: str

@@ -62,7 +62,7 @@ class Between:
     """A range of values for an axis, from `low` to `high`. Each point of a sample has a value drawn from this range.
 
     `ends` holds the two ends in the form in which points contain them: as in the grid file, or as floats if both ends
-    are plain numbers.
+    are plain numbers and not both are whole.
     """
 
     low: Amount

@@ -103,7 +103,7 @@ def kit() -> list[Case]:
 
 
 def second_reading() -> list[Case]:
-    """Returns the kit's cases with loss detection by duplicate ACKs alone.
+    """Returns the kit's cases of Reno, and that of BBR with Q = 100, with loss detection by duplicate ACKs alone.
 
     Kernels before RACK detect losses in this way (README, "Published and ours").
     """

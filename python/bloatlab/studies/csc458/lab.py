@@ -4,7 +4,7 @@ q.txt          time,packets                                       monitor.py, ev
 ping.txt       64 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=4.21 ms      ping
 cwnd.txt       time source destination length snd_nxt snd_una cwnd ssthresh window srtt     tcp_probe (10 fields), every 0.1 s
 download.txt   seconds of a fetch                                 curl -w %{time_total}
-q.png, rtt.png, cwnd-iperf.png, download.png and lab.svg with all four
+q, rtt, cwnd-iperf, download, and lab with all four: plots, each as .svg and .png
 
 Some fields of cwnd.txt are 0, because a run has no value for them: the segment length, the sequence numbers, and the
 window offered by the receiver. Windows are in segments, srtt in ms. q.txt counts segments of MTU size.

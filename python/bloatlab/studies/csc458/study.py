@@ -60,7 +60,7 @@ def _scenario(case: Case | str, seed: int, *, lab: Lab) -> Scenario:
 def batches(options: Options) -> list[Batch]:
     """Returns a batch of all cases, including the network card, and a batch for each requested experiment.
 
-    Experiments have longer runs and at most three seeds.
+    Experiments have at most three seeds and, except in a quick look, longer runs.
     """
     lab = _lab(options)
     long = partial(_scenario, lab=lab if options.quick else replace(lab, seconds=JITTER_SECONDS))

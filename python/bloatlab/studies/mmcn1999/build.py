@@ -5,7 +5,7 @@
 The traffic consists of 30 unlimited FTPs, six ProShare sessions of 210 kbit/s (code point AF41), and a blast of
 10 Mbit/s in 1000-byte packets from 20 to 60 s. The slides leave some points open, for which we chose the following:
 
-- The round trip is 40 ms, and TCP is Reno with 1500-byte packets.
+- The round trip without queueing is 40.4 ms, and TCP is Reno with 1500-byte packets.
 - The datagrams of the blast jitter by up to their spacing, because evenly spaced datagrams would synchronise with the
   departures of a drop-tail queue.
 - There are separate sessions before, during and after the blast, so that delays and drops can be measured separately.
@@ -124,7 +124,7 @@ def cbt(
     """Returns CBT with a threshold of `mm` packets for tagged datagrams and one of `udp` packets for other datagrams.
 
     `weight` is the EWMA weight of the datagram classes; the RED of the TCP class has its own weight. With `apart`,
-    voice and video are separate classes. With `early`, the datagram classes use RED instead of a threshold: drops begin
+    voice (10 packets) and video (`mm` packets) are separate classes. With `early`, the datagram classes use RED instead of a threshold: drops begin
     at half the threshold, and every packet is dropped if the average is at least `early` times the threshold.
     """
 

@@ -79,7 +79,7 @@ _AT_MS = {"first": 200, "second": 600}
 def build_small(case: Small, seed: int, seconds: int = SECONDS) -> Scenario:
     """Returns the scenario of one small network.
 
-    Applications start within a fifth of a second, so that results differ between seeds even with drop-tail.
+    Each application starts up to 0.2 s late, at random, so that results differ between seeds even with drop-tail.
     """
     network = toml("mmcn1999", "small.toml")
     kind = network.pop("kinds")[case.kind]

@@ -108,8 +108,8 @@ def _mean(result: Result, name: str) -> float:
 def fates(result: Result, link: str) -> Measures:
     """Counts the packets dropped by a full queue, those dropped early, the timeouts, and the gamer's lost packets.
 
-    The gamer's losses are counted twice: all of them, and only those after `SETTLED_S`. Also returns the mean time that
-    a message of the gamer takes to arrive.
+    The gamer's losses are counted twice: those after the warm-up, and those after `SETTLED_S`. Also returns the mean
+    time that a message of the gamer takes to arrive.
     """
     drops = result.summary["links"][link]["drops"]
     apps = result.summary["apps"]
@@ -210,7 +210,7 @@ def after_changes(result: Result) -> Measures:
     The latency in a bin of 0.1 s is the mean over the FTP flows of the mean latency of their packets. The settled value
     is the median of the last 10 s before the next change. The latency has recovered as soon as, after the
     worst bin, its running mean over 1 s is at most 1.5 times the settled value, or at most 10 ms above the settled
-    value. Both measures are medians over the steps. A third measure, `rate_up_share`, is the mean rate during the
+    value. Both measures are medians over the steps, without those in the first half of the warm-up. A third measure, `rate_up_share`, is the mean rate during the
     periods of high rate, as a share of `PEAK_MBIT`.
     """
     changes = _changes(result)

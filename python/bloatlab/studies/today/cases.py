@@ -96,7 +96,7 @@ def considered(line: Equipment, stack: Stack, what: Consideration) -> Case:
 
 
 def cases() -> list[Case]:
-    """Returns every combination of load, consideration, equipment and TCP."""
+    """Returns every load, and load 2 with every consideration, on all equipment with every TCP."""
     return _of(list(Stack), NUMBERS, list(Consideration))
 
 
