@@ -79,7 +79,10 @@ class Journal:
         return self.runs >= MOST_RUNS or self.size >= MOST_BYTES
 
     def append(self, data: bytes) -> Record:
-        """Appends a whole record, or nothing if that fails. Raises `DiskFull` and other `OSError`s."""
+        """Appends a whole record, or nothing if that fails. Raises `DiskFull` and other `OSError`s.
+
+        With `DiskFull.kept`, the record is complete, but there is no room for the next.
+        """
         record = Record(self.path, self.size + _HEAD.size, len(data), _digest(data))
         whole = _HEAD.pack(_MARK, len(data), record.digest) + data
         try:

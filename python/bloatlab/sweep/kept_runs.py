@@ -55,7 +55,7 @@ class Kept:
 def plain(row: Mapping[str, Any]) -> dict[str, Value]:
     """Converts numpy scalars to plain Python values, the form in which a store returns them.
 
-    Raises `TypeError` for values of other types, and for names that are not strings.
+    Raises `TypeError` for values of other types, for names that are not strings, and for reserved names.
     """
     if not isinstance(cast("object", row), Mapping):
         raise TypeError(f"a measure returns numbers by name, not {type(row).__name__}")

@@ -354,6 +354,6 @@ def flow_names(entry: Entry) -> list[str]:
 def start_s(entry: Entry, seed: int, name: str) -> float:
     """Returns a flow's random start, in [0, 1) s.
 
-    Seeds change only these starts and the random numbers of disciplines.
+    Seeds also change the random numbers of the simulation, and which samples of a queue are measured.
     """
     return random.Random(f"validate/{entry.name}/{seed}/{name}").random()  # noqa: S311

@@ -54,7 +54,7 @@ class Parameters:
         return int(text)
 
     def queue(self, name: str = "queue") -> Any:
-        """Reads a queue, which is a keyword or a table, as in a scenario."""
+        """Reads a queue: a keyword, a text in tc's syntax or a table, as in a scenario."""
         try:
             return tomllib.loads(f"queue = {self.values[name]}")["queue"]
         except tomllib.TOMLDecodeError:

@@ -2,10 +2,10 @@
 
     senders --- left ===bottleneck=== right --- receivers        the same round trip for all, unless stated
 
-The AQM at the bottleneck uses its defaults; its buffer is the bandwidth-delay product for the longest round trip. TCP
-is Reno with SACK and an initial window of 3 segments unless stated otherwise. n flows have the loss 0.76 n² / S², where
-S is the sum of the bandwidth-delay product and the buffer in packets; so n = 1.147 S sqrt(loss). A loss of 0.1 % is
-mild congestion, 0.5 % medium, 1 % heavy.
+The AQM at the bottleneck uses its defaults; its buffer is the bandwidth-delay product for the longest round trip,
+unless `queue` sets a limit. TCP is Reno with SACK and an initial window of 3 segments unless stated otherwise. n flows
+have the loss 0.76 n² / S², where S is the sum of the bandwidth-delay product and the buffer in packets; so n = 1.147 S
+sqrt(loss). A loss of 0.1 % is mild congestion, 0.5 % medium, 1 % heavy.
 
 Departs: web pages in 7.2 and 9 have 50 objects of 12 kB, a choice that the RFC leaves open. The short flows of 5.1.2
 have five sizes (11 to 99 packets); transfers of each size repeat, and the five sizes run side by side. LEDBAT's gain is

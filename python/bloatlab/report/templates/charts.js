@@ -7,7 +7,7 @@
   const font = '12px ' + (css("--plain") || "sans-serif");
   const charts = [];
 
-  // Returns the index of a series' value nearest to the pointer. Series have different x values, so the series may have no value there.
+  // Returns the index of a series' value nearest to index `hovered`. Series have different x values, so the series may have no value there.
   function nearest(u, series, hovered) {
     const values = u.data[series];
     if (values[hovered] != null) return hovered;
@@ -133,7 +133,7 @@
     ctx.restore();
   }
 
-  // Writes the labels of points, each at the first place where it covers neither a point nor another label.
+  // Writes the labels of points, each at the first place inside the chart where it covers neither a point nor another label, or else at the best.
   function drawLabels(u, panel) {
     const { ctx, bbox } = u, ratio = devicePixelRatio, height = 13 * ratio, gap = 6 * ratio, taken = [];
     const pos = (x, y) => [u.valToPos(x, "x", true), u.valToPos(y, "y", true)];
@@ -173,7 +173,7 @@
     ctx.restore();
   }
 
-  // Makes uPlot's legend usable by keyboard, and hides the rows for the ends of intervals.
+  // Makes uPlot's legend usable by keyboard, and hides the rows for the ends of intervals and for quiet series.
   function legend(u, title, named) {
     const table = u.root.querySelector(".u-legend");
     table.setAttribute("role", "group");
