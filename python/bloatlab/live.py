@@ -114,7 +114,7 @@ def clean() -> int:
 
 @contextlib.contextmanager
 def _orderly_sigterm() -> Generator[None]:
-    """Makes SIGTERM end the run like Ctrl-C, within this context."""
+    """Makes SIGTERM end the run like Ctrl-C, within this context, if this is the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

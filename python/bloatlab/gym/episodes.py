@@ -58,7 +58,7 @@ class Episodes:
                     raise GridError(f"{place}: the environment sets {path}")
 
     def draw(self, rng: np.random.Generator, sets: Sequence[Override]) -> Episode:
-        """Draws a scenario, a value for each axis and a seed, and applies `sets`. Raises `ScenarioError`."""
+        """Draws a scenario, a value for each axis and a seed, and applies `sets`. Raises `ScenarioError`, `OSError`."""
         if self._draw is not None:
             read = opened(self._draw(rng))
         else:

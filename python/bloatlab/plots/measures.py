@@ -75,7 +75,7 @@ def bins(
 ) -> pl.DataFrame:
     """Aggregates a series with ascending `t_s` into wider bins.
 
-    In the result, `t_s` is the start of each bin, and missing values are NaN.
+    In the result, `t_s` is the start of each bin. A bin without values has the sum 0; otherwise, it is NaN.
     """
     how = {name: getattr(pl.col(name).fill_nan(None), way)() for name, way in columns.items()}
     place = (pl.col("t_s") / width + 1e-6).floor()

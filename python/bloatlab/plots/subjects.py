@@ -132,7 +132,8 @@ def subjects(results: Sequence[Result | pl.DataFrame | str | Path]) -> list[Run]
     """Opens results and tables, given as objects or as paths. Returns labelled runs, or all tables joined into one.
 
     Raises `Unfit` for inputs that cannot be plotted, or cannot be plotted together, `ResultError` for a folder without
-    a result, and `OSError` if a file cannot be read.
+    a result, `FlentError`, `ScenarioError` for a point of a grid file, `StoreUnreadable`, and `OSError` if a file
+    cannot be read.
     """
     found = [_subject(of, place) for place, of in enumerate(results, start=1)]
     if len(found) > 1 and any(isinstance(of, Run) and of.result is None for of in found):

@@ -54,7 +54,7 @@ def results_page(paths: Sequence[str | Path], command: str, columns: Sequence[st
 
     `command` is the command line. `columns` has patterns for the measures of a sweep.
 
-    For any other `paths`, raises `Unfit` (a `ValueError`), `ResultError` or `OSError`, with a one-line message.
+    Raises the errors of `subjects`, and `Unfit` (a `ValueError`) for `columns` of single runs, with a one-line message.
     """
     found = subjects(paths)
     if isinstance(found, Sweep):
@@ -144,7 +144,7 @@ def _warm_up(runs: Sequence[Run]) -> list[Mark]:
 
 
 def _over_time(runs: Sequence[Run]) -> list[Block]:
-    """Draws each run over time: flow rates, queues, times in queues, windows and round trips, if recorded."""
+    """Draws each run over time: rates, queues, times in queues, windows, round trips, live video, if recorded."""
     each = [[_panel(run, panel) for panel in time_panels([run])] for run in runs]
     caption = "Means of each bin; shaded up to the maximum, where it was recorded."
     return [

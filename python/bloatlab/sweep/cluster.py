@@ -64,7 +64,7 @@ class ClusterError(InputError):
 class Dask:
     """An executor that sends runs to the workers of `client`, a `distributed.Client`.
 
-    `notice` receives one line per refused worker.
+    `notice` receives one line per refused worker, and one when there are no workers.
     """
 
     client: Any
@@ -125,8 +125,8 @@ def connected(where: str, jobs: int | None, notice: Callable[[str], None]) -> Ge
 
 #: Settings of local workers. The profiler, which samples a hundred times a second, is off. Event loops and memory are
 #: checked once a second, because at Dask's default intervals, 20 and 100 ms, these checks take 5 % of a core. By
-#: default, Dask gives up on a worker that does not start within 15 s. The limit here gives the replacement of a dead
-#: worker time to start on a slow machine.
+#: default, Dask gives up on a lost worker whose replacement does not start within 15 s. The limit here gives the
+#: replacement time to start on a slow machine.
 _LOCAL: Mapping[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",
@@ -185,8 +185,8 @@ def _serve(packed: bytes) -> tuple[str, str, float, list[_Done]]:
     Returns the fingerprint of the worker's build, the worker's address, the time taken in s, and the outcome of each
     run, including the failed run.
 
-    A worker with a different build runs nothing. The batch is sent as bytes, so that the scheduler need not import the
-    user's modules.
+    A worker with a different build runs nothing. If it cannot load the work, the reason replaces the fingerprint. The
+    batch is sent as bytes, so that the scheduler need not import the user's modules.
     """
     from distributed import get_worker  # noqa: PLC0415
 
@@ -242,7 +242,10 @@ def _stamp_of(order: _Order) -> str:
 
 
 def stamp(work: Work[Any]) -> str:
-    """Returns the fingerprint of this build, and of the source of the functions that reduce a run."""
+    """Returns the fingerprint of this build, and of the source of the functions that reduce a run.
+
+    If it cannot be computed, returns "unknown: " and the reason.
+    """
     try:
         functions: Sequence[Any] = getattr(work, "functions", ())
         return f"{fingerprint.build()[:16]} {(fingerprint.travelling(*functions) or 'by value')[:16]}"
@@ -378,7 +381,8 @@ class _Sending:
     def _failed(self, batch: Sequence[int], error: BaseException) -> None:
         """Handles a batch that failed because its workers died. For any other error, raises `Stopped`.
 
-        One run of the batch may be the cause, so each run is sent again in its own batch.
+        One run of the batch may be the cause, so each run is sent again in its own batch. Raises `RunError` for a run
+        that is taken to be the cause (see `MOST_DEATHS`).
         """
         if type(error).__name__ != "KilledWorker":
             words = " ".join(f"{type(error).__name__}: {error}".split())

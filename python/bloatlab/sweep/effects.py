@@ -11,7 +11,8 @@ axes. RSS is the residual sum of squares of a model.
 Each is divided by sum (y - mean)^2, which gives a share. On a full grid the shares add up to 1. Axes that vary together
 (`zipped`) count as one axis. With filters or samples, axes depend on each other and the sum may differ, because the
 share of an axis is what it explains beyond all other axes (type II sums of squares). An axis of names or of few values
-has one mean for each value. A sampled axis is modelled as a parabola in its value, or in the logarithm of its value.
+has one mean for each value. A sampled axis, or one of many numbers, is modelled as a parabola in its value or in the
+logarithm of its value.
 The F test compares a share with the mean square of seeds: `p` is the probability that seeds alone give such a share.
 """
 
@@ -59,9 +60,9 @@ def effects(
 ) -> list[Effect]:
     """Returns the sources of the variance of `column`: the axes, then pairs of axes, "rest" and "seeds".
 
-    The list is empty if `column` or every axis is constant. `frame` has one row per run, as returned by
-    `Gathered.frame()`; `sampled` names the sampled axes, and `zips` holds the groups of zipped axes. Axes that vary
-    together (`together`) are one source, named "first axis, second axis".
+    The list is empty if `column` has no finite values, or `column` or every axis is constant. `frame` has one row per
+    run, as returned by `Gathered.frame()`; `sampled` names the sampled axes, and `zips` holds the groups of zipped
+    axes. Axes that vary together (`together`) are one source, named "first axis, second axis".
     """
     runs = frame.filter(pl.col(column).is_not_null() & pl.col(column).cast(pl.Float64).is_finite())
     y = runs[column].cast(pl.Float64).to_numpy()
@@ -128,7 +129,7 @@ class _Model:
     def fitting(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         """Returns the pairs of axes whose columns fit in the model, in the given order.
 
-        The model has fewer columns than there are grid points, and at most `MOST_COLUMNS`.
+        Besides the mean, the model has fewer columns than there are grid points, and at most `MOST_COLUMNS`.
         """
         found: list[tuple[str, str]] = []
         room = min(MOST_COLUMNS, self._target.size - 1) - sum(m.shape[1] for m in self._coded.values())

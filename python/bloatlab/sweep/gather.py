@@ -104,7 +104,7 @@ class Gathered(Generic[Key]):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def rows(self) -> dict[Key, list[Mapping[str, Any]]]:
-        """Returns the rows of each key, in seed order."""
+        """Returns the rows of each key, in point order."""
         found: dict[Key, list[Mapping[str, Any]]] = {}
         for point, value in zip(self.points, self.values, strict=True):
             found.setdefault(point.key, []).append(value.row)
@@ -123,9 +123,9 @@ def gather(
     """Measures every point: takes results from `store`, runs all others, and stores each run as soon as it is complete.
 
     Points with equal scenarios and seeds are run once. If several runs have the same beginning, it is simulated once
-    for all of them (`pasts`). Ctrl-C raises `Interrupted`, a failure `RunError`, and a full disk or a lost scheduler
-    `Stopped`. Complete runs are stored in any case, and the same call continues with the other runs. `jobs` is for the
-    local executor only.
+    for all of them (`pasts`), unless `measure` has `trace` or `run`. Ctrl-C raises `Interrupted`, a failure `RunError`
+    (in a user's class `ClassFailed`), and a full disk or a lost scheduler `Stopped`. Complete runs are stored in any
+    case, and the same call continues with the other runs. `jobs` is for the local executor only.
     """
     run_all = executor or Threads(jobs)
     shelf = _shelf(measure, store)

@@ -2,7 +2,7 @@
 
     FOLDER/DIGEST.parquet            a part, named after the SHA-256 of its bytes
     FOLDER/RANDOM.journal            fresh runs (see `journal`)
-    FOLDER/lock                      locked by a process while it makes and joins parts
+    FOLDER/lock                      locked while a process makes, joins, reads or moves parts
     FOLDER/NAME.damaged              a damaged file, moved aside
 
 A process writes a part under a temporary name, renames it, and then removes the files whose runs are in it. If the
@@ -115,7 +115,7 @@ def locked(folder: Path, *, wait: bool, reading: bool = False) -> Generator[bool
 
 
 def compact(folder: Path, notice: Notice, *, wait: bool = False) -> None:
-    """Turns the abandoned journals into parts, joins small parts, and removes files that are no longer needed.
+    """Turns the abandoned journals into parts, joins these with small parts, and removes unneeded files.
 
     Without `wait`, does nothing while another process is doing this work or reads the parts. Raises `OSError`, but
     loses no run.
@@ -200,8 +200,8 @@ def _joined(
 ) -> tuple[list[pl.DataFrame], set[Part]]:
     """Joins new tables with small parts that have the same columns. Returns the tables and the parts they replace.
 
-    A part is joined only with a table of at least a quarter as many runs, so each run is rewritten only a few times,
-    even after many sweeps.
+    A part is joined only with a table of at least a quarter as many runs, so the number of times that a run is
+    rewritten grows only as the logarithm of the size of its part.
     """
     joined: list[pl.DataFrame] = []
     gone: set[Part] = set()

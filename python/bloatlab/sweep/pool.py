@@ -1,7 +1,8 @@
 """Executors run points and return one value for each. The local executor is a pool of threads.
 
-A simulation releases the GIL, so threads use all cores, and results need not be passed between processes. Each result
-is reduced in the thread that computed it: a sweep of hundreds of runs holds a few numbers per run, not its series.
+A simulation without Python code releases the GIL, so threads use all cores, and results need not be passed between
+processes. Each result is reduced in the thread that computed it: a sweep of hundreds of runs holds a few numbers per
+run, not its series.
 
 Order and values do not depend on the number of workers: each point has its own seed, and each value is stored under the
 index of its point.
@@ -84,9 +85,9 @@ class Executor(Protocol):
 
     `work` receives one point at a time, in any order, in any thread or process. `done` receives the index of a point
     and the value of `work`, as soon as the point is finished, in any thread of the calling process. `watch` receives
-    the progress where possible. The first failure stops the rest and is raised as `RunError`; Ctrl-C stops the runs in
-    progress, and `KeyboardInterrupt` is raised when they have stopped. `done` has then been called for every complete
-    point.
+    the progress where possible. The first failure stops the rest and is raised as `RunError`, or as `ClassFailed` if a
+    user's class caused it; Ctrl-C stops the runs in progress, and `KeyboardInterrupt` is raised when they have stopped.
+    `done` has then been called for every complete point.
     """
 
     def __call__(
@@ -165,9 +166,9 @@ def sweep(
 ) -> list[Reduced]:
     """Runs every point and reduces each result where it was computed; returns the values in the order of `points`.
 
-    The first failure stops the rest and raises `RunError`. Ctrl-C cancels the runs in progress, waits for them (a tenth
-    of a second) and raises `KeyboardInterrupt`. `jobs` is for the local executor only. With `trace`, results include
-    the traces that their scenarios enable.
+    The first failure stops the rest and raises `RunError` (`ClassFailed` for a user's class). Ctrl-C cancels the runs
+    in progress, waits for them (a tenth of a second) and raises `KeyboardInterrupt`. `jobs` is for the local executor
+    only. With `trace`, results include the traces that their scenarios enable.
     """
 
     def work(point: Point[Key], progress: Progress) -> Reduced:
@@ -199,7 +200,7 @@ def _wait(futures: Sequence[Future[None]]) -> None:
 
 
 def _stop(running: Mapping[int, threading.Thread]) -> None:
-    """Waits until all runs have stopped. After a second, a run that has not stopped is interrupted."""
+    """Waits until all runs have stopped. A run that has not stopped is interrupted every second."""
     waited = 0.0
     while threads := [thread for thread in list(running.values()) if thread.is_alive()]:
         time.sleep(POLL_SECONDS)

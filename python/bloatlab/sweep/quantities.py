@@ -60,7 +60,7 @@ class Amount:
         return self.like(other) or (bool(mixed & bare) and bool(mixed & without_unit))
 
     def written(self, digits: int = DIGITS) -> float | int | str:
-        """Writes the amount as a scenario value, with `digits`. Packets, bytes and whole numbers remain whole."""
+        """Writes the amount as a scenario value with `digits`. Packets, bytes, bits, ns and whole numbers are whole."""
         if self.kind == "a whole number":
             return round(self.value)
         if self.kind == "a number":

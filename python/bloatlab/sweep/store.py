@@ -98,8 +98,8 @@ class Store:
     def collect(self, core: str) -> tuple[int, int]:
         """Removes the results of other cores, and the results of this core that were reduced by outdated code.
 
-        For each measure of this core, the shelf with the newest code is kept, and its abandoned journals become parts,
-        except while a process reads the shelf (such as one with open `Views`) or makes parts itself.
+        For each measure (and version) of this core, the shelf that was written last is kept, and its abandoned journals
+        become parts, except while a process reads the shelf (such as one with open `Views`) or makes parts itself.
         A shelf that a process is writing to is not removed. Returns the numbers of removed runs and bytes.
         """
         stocks = self.shelves()
@@ -137,7 +137,7 @@ class Stock:
 
 
 def current(stocks: Iterable[Stock], core: str) -> list[Stock]:
-    """Returns the shelves that a sweep would use now: for each measure, the one of `core` with the newest code."""
+    """Returns, for each measure, the shelf of `core` that was written last: a sweep should be using this one."""
     return list({stock.measure: stock for stock in stocks if stock.core == core[:CODE]}.values())
 
 
@@ -229,9 +229,9 @@ class Shelf:
         weakref.finalize(self, _close, self._journals)
 
     def get(self, scenario: Scenario) -> Measured | None:
-        """Returns the stored result for a scenario with its seed, or None. Reports damaged files and moves them aside.
+        """Returns the stored result for a scenario with its seed, or None.
 
-        Raises `StoreUnreadable`.
+        Reports damaged files, and moves damaged parts aside. Raises `StoreUnreadable`.
         """
         with self._lock, reading(self.store):
             for _ in range(ATTEMPTS):  # looks again if another process has moved the run from a journal to a part

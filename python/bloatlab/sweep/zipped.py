@@ -18,7 +18,8 @@ def together(frame: pl.DataFrame, axes: Sequence[str], sampled: Sequence[str] = 
 
     `frame` has one row per run or per grid point. Besides the groups in `zips`, axes vary together if each value of one
     occurs with exactly one value of the other. If their values are numbers, they must also rise or fall together: in a
-    sample, all values differ, but the axes are independent. `sampled` names the axes known to be sampled.
+    sample, all values differ, but the axes are independent. `sampled` names the axes known to be sampled, which
+    are only together with others if `zips` says so.
     """
     groups: list[list[str]] = []
     for axis in axes:

@@ -77,7 +77,7 @@ def unfit(runs: Sequence[Run]) -> str | None:
 
 
 def draw(runs: Sequence[Run], options: Options) -> Figure:
-    """Draws the link's panels, with drops and marks as ticks, above the panels of the sender with the most rows."""
+    """Draws the link's panels, with drops and marks as ticks or rates, above those of the sender with the most rows."""
     run = runs[0]
     found = [*_link(run, options.of), *_sender(run, options.of)]
     if not found:
