@@ -1,7 +1,7 @@
 """Published values, and the parameters of our scenarios compared with published ones.
 
-`published.csv` in a study's folder contains every quantitative statement in its paper, and none of our measurements. A
-note begins with the row's kind: parameter, theory (computable), result, claim in prose, or observation.
+`published.csv` in a study's folder contains every quantitative statement in its paper, and none of our measurements. Most
+notes begin with the row's kind: parameter, theory (computable), result, claim in prose, observation, or another word.
 `parameters.toml` contains the parameters that the paper leaves open. `readback.csv` contains the parameters that the
 paper states, each with its path in our scenarios.
 """
@@ -102,7 +102,7 @@ class Unknown:
     what: str
     why: str
     others: tuple[Any, ...]
-    #: Whether the parameter affects the calibration cases. All other parameters were chosen by reasoning alone.
+    #: Whether the parameter affects the calibration cases, in a study that has such cases.
     calibrated: bool
 
 

@@ -112,7 +112,7 @@ def _share(share: Share) -> Fact:
 
 
 def spaced(printed: str) -> str:
-    """Formats a printed whole number with separated thousands."""
+    """Separates the thousands of a printed whole number with more than four digits."""
     return number(float(printed), 0) if printed.isdigit() and len(printed) > 4 else printed
 
 

@@ -66,8 +66,8 @@ _OF_PAGES = ("page", "mad")
 def without_pages(checked: Sequence[Checked], alone: Runs) -> list[Checked]:
     """Repeats the check of each claim that does not hold, on runs without pages, and adds the result to the claim.
 
-    `alone` contains the runs of the same transfers without pages, by case. Claims about pages, and claims about cases
-    that are not in `alone`, are returned unchanged.
+    `alone` contains the runs of the same transfers without pages, by case. Claims about several values, about pages, or
+    about cases that are not in `alone` are returned unchanged.
     """
     asked = [c for c in CLAIMS if isinstance(c, Quantity) and c.case in alone and not c.measure.startswith(_OF_PAGES)]
     again = {c.ident: c for c in check_all(asked, alone)}

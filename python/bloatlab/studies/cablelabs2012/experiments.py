@@ -1,7 +1,7 @@
 """Additional runs: experiments that CableLabs 2012 mentions but does not report, and tests of points it leaves open.
 
 `tables`, `plateau` and `alone` always run, for the tables and claims. A *reading* runs all 27 cases with a different
-interpretation of one point of the paper, and is judged by the rules of the study. If a value of the study differs from
+interpretation of the paper, mostly in one point, and is judged by the rules of the study. If a value of the study differs from
 the published one, the readings that could explain the difference are run (`rules.EXPLANATIONS`). The experiments that
 are not readings have no published values; each prints a table of our values.
 """
@@ -27,7 +27,7 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A different interpretation of one point of the paper, applied to every case."""
+    """A different interpretation of one or more points of the paper, applied to every case."""
 
     what: str
     changes: Changes
@@ -56,7 +56,8 @@ ALTERNATIVES: Mapping[str, Changes] = toml("cablelabs2012", "alternatives.toml")
 
 _FIELDS = {field.name for field in fields(Setup)}
 
-#: For each free parameter, the cases in which it can matter. A parameter not listed matters in all cases.
+#: For a free parameter, selects the cases with which its other values are tried, because it matters there. A parameter
+#: not listed is tried with all cases of the experiment.
 MATTERS = {
     "cbr_size": lambda case: case.number == 6,
     "bulk_initial_window": lambda case: case.number != 1,
@@ -185,7 +186,7 @@ def _cases(queue: Queue, *numbers: int) -> list[Case]:
 def _one_at_a_time(cases: Iterable[Case], *, calibrated_only: bool = False) -> list[Trial]:
     """Returns trials that each give one free parameter one of its alternative values.
 
-    A parameter is changed only in the cases in which it can matter. With `calibrated_only`, parameters that were not
+    A parameter is changed only in the cases that `MATTERS` selects. With `calibrated_only`, parameters that were not
     calibrated are left out.
     """
     return [

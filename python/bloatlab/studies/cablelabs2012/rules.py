@@ -211,7 +211,7 @@ EXPLANATIONS = tuple(Explanation(**table) for table in toml("cablelabs2012", "re
 
 
 def candidates(case: str, metric: str) -> Sequence[Explanation]:
-    """Returns the explanations that may apply to a value. More specific explanations come first."""
+    """Returns the explanations that may apply to a value, in the order of `readings.toml`."""
     return [e for e in EXPLANATIONS if fnmatchcase(case, e.cases) and fnmatchcase(metric, e.metrics)]
 
 

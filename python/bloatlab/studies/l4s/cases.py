@@ -79,8 +79,8 @@ class Case:
 
     With `bench`, the network is that of the L4S tests: half of each round-trip delay is in front of the bottleneck, HTB
     shapes the bottleneck's output, and `rate` is the rate of Ethernet frames including their headers. In this network,
-    the rate may change to `then` halfway through the run, a radio link in front may release packets in `bursts`, and
-    arrivals may be `jittered` by up to one packet's transmission time.
+    the rate may change to `then` halfway through the run, radio links in both directions may release packets in
+    `bursts`, and arrivals may be `jittered` by up to one packet's transmission time.
     """
 
     group: str

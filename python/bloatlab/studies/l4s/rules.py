@@ -58,7 +58,7 @@ def _row(
 def _of_rates(cases: Sequence[Case]) -> Iterator[Published]:
     """Yields the published ratio of the two flows' rates in each case; at 50 Mbit/s, also the sum of the rates.
 
-    The sum at 10 Mbit/s is left out: the tests add up ss's delivery rates, and at this rate their sums are up to 3 %
+    The sum at 10 Mbit/s is left out: the tests add up ss's delivery rates, and at this rate their sums are up to 10 %
     below a full link.
     """
     both = rates()

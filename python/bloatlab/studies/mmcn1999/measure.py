@@ -4,6 +4,7 @@ drop rate     datagrams dropped by the compared queue, divided by datagrams sent
 latency       mean one-way delay without propagation: waiting and serialisation
 jitter        mean difference in delay between consecutive packets of a session
 buffer share  a class's share of the bytes in the queue, from Little's law: throughput x (delay - propagation)
+queue         length in packets over the whole run
 
 A value whose part of the run is missing, because `--set` shortened the run, is NaN.
 """

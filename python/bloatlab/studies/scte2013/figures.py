@@ -92,7 +92,7 @@ def _beside(runs: Runs, series: str, measure: str, colour: str) -> list[Series]:
 def _against_buffer(about: Mapping[str, Any], runs: Runs) -> Drawn:
     """Draws three panels against buffer size: latency, the rate near its knee, and loss.
 
-    Figures with the same Tmax use the same scales.
+    Figures with the same Tmax use the same scales, unless `top` sets the upper end of the latency axis.
     """
     number, series = about["number"], about["series"]
     tmax = SERIES[series].tmax_mbit
@@ -189,7 +189,7 @@ def _points(runs: Runs, keys: Sequence[str], label: str, colour: str) -> Series:
 
 
 def _sweet_spot(runs: Runs) -> list[Drawn]:
-    """Plots LRED's latency against its target, for each rate and number of sessions.
+    """Plots LRED's wait and drops against its target, for each rate and number of sessions, at a round trip of 50 ms.
 
     Returns no figure if the experiment was not run.
     """

@@ -2,7 +2,7 @@
 
 Some rows are not judged, because our scenarios use the value as an input, or because it cannot be tested.
 
-`statements.toml` contains the rule for each row:
+Each row has a rule: in `readback.csv` for most parameters, below for peak rates, otherwise in `statements.toml`:
 
 result, claim   judged by a range fixed before the first run; counted
 theory          computed; counted
