@@ -220,7 +220,9 @@ def _unwritable(value: object) -> str:
 
 
 def plain(value: Any, place: str = "scenario") -> Any:
-    """Converts numpy's numbers and arrays to Python's, also inside lists and dicts; returns other values unchanged.
+    """Converts numpy's numbers and arrays to Python's, also inside lists and dicts, and tuples to lists.
+
+    Returns other values unchanged.
 
     Raises `ScenarioError`, which names `place`, for a list or a dict that contains itself.
     """

@@ -45,13 +45,12 @@ class TextTable:
     """A human-readable table.
 
     Each row has one cell for each of `columns`. Columns contain numbers, flush right, except for the first `left`
-    columns and, with `words_last`, the last column, which contain text. With `below`, pages and terminals show
-    the last cell of each row below the row, over the full width. A table that is too wide for a terminal is split into
-    blocks of columns. Every block repeats the text columns on the left or, if room is short, only the first of them;
-    with `keep`, always all of them. With `stacked`, a page that is
-    too narrow for the table shows each row as a list of cells, each with the name of its column. With `whole`, a
-    terminal does not wrap the first column. `groups` are optional headings above adjacent columns, as (heading, number
-    of columns); they cover all columns.
+    columns and, with `words_last`, the last column, which contain text. With `below`, pages and terminals show the last
+    cell of each row below the row, over the full width. A table that is too wide for a terminal is split into blocks of
+    columns. Every block repeats the text columns on the left or, if room is short, only the first of them; with `keep`,
+    always all of them. With `stacked`, a page that is too narrow for the table shows each row as a list of cells, each
+    with the name of its column. With `whole`, a terminal does not wrap the first column. `groups` are optional headings
+    above adjacent columns, as (heading, number of columns); they cover all columns.
     """
 
     title: str

@@ -99,9 +99,9 @@ def axis_label(column: str) -> str:
 
 
 def number_of(value: Any) -> float | None:
-    """Converts a value of an axis to a number; returns None if the value is a name or a boolean.
+    """Converts a value of an axis to a number: a number, or a duration or rate as a string with a unit.
 
-    A duration or rate may be given as a string with a unit.
+    Returns None for any other value, such as a name, a boolean, or a size.
     """
     if isinstance(value, bool):
         return None

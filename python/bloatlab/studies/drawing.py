@@ -37,7 +37,7 @@ def points(
 
 
 def of_cases(runs: Runs, cases: Iterable[object], measure: str) -> list[Spread | None]:
-    """Returns the spread of a measure over seeds for each case; None for a case that was not run.
+    """Returns the spread of a measure over seeds for each case; None for a case without runs or without a value.
 
     `str(case)` is the key of the case's runs.
     """

@@ -1,9 +1,9 @@
 """Additional runs: experiments that CableLabs 2012 mentions but does not report, and tests of points it leaves open.
 
 `tables`, `plateau` and `alone` always run, for the tables and claims. A *reading* runs all 27 cases with a different
-interpretation of the paper, mostly in one point, and is judged by the rules of the study. If a value of the study differs from
-the published one, the readings that could explain the difference are run (`rules.EXPLANATIONS`). The experiments that
-are not readings have no published values; each prints a table of our values.
+interpretation of the paper, mostly in one point, and is judged by the rules of the study. If a value of the study
+differs from the published one, the readings that could explain the difference are run (`rules.EXPLANATIONS`). The
+experiments that are not readings have no published values; each prints a table of our values.
 """
 
 from __future__ import annotations

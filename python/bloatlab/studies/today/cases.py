@@ -115,8 +115,9 @@ def _of(stacks: list[Stack], numbers: tuple[int, ...], whats: list[Consideration
 
 # ---------------------------------------------------------------------------------------------------------- scenarios
 
-#: Parameters that the paper leaves open. They are fixed here, so that the results of this study do not change if the
-#: study that reproduces the paper (`cablelabs2012`) chooses other values.
+#: Parameters that the paper leaves open, and what happens when the transmit queue is full. They are fixed here, so that
+#: the results of this study do not change if the study that reproduces the paper (`cablelabs2012`) chooses other
+#: values.
 OPEN = Setup(link_rate="100mbit", bulk_initial_window=2, burst_file="18750000B", transmit_queue="back_pressure")
 
 #: The rate of a 253-byte grant every 2.025 ms. A grant is large enough for the largest packet of a call or game:
