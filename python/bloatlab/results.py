@@ -404,8 +404,8 @@ def column_type(table: str, column: str) -> type[pl.DataType]:
     return pl.UInt64 if counted or column in {"flow", "connection", "count"} else pl.Float64
 
 
-#: The columns of each table of a simulation, except `links` and traces. They are listed here because the JSON file of a table without rows does
-#: not contain its columns.
+#: The columns of each table of a simulation, except `links` and traces. They are listed here because the JSON file of a
+#: table without rows does not contain its columns.
 _COLUMNS = {
     "flows": "app flow direction packets wire_bytes goodput_bytes goodput_mbit dropped_packets retransmits timeouts "
     "fast_recoveries",

@@ -1,9 +1,9 @@
 """Published values, and the parameters of our scenarios compared with published ones.
 
-`published.csv` in a study's folder contains every quantitative statement in its paper, and none of our measurements. Most
-notes begin with the row's kind: parameter, theory (computable), result, claim in prose, observation, or another word.
-`parameters.toml` contains the parameters that the paper leaves open. `readback.csv` contains the parameters that the
-paper states, each with its path in our scenarios.
+`published.csv` in a study's folder contains every quantitative statement in its paper, and none of our measurements.
+Most notes begin with the row's kind: parameter, theory (computable), result, claim in prose, observation, or another
+word. `parameters.toml` contains the parameters that the paper leaves open. `readback.csv` contains the parameters that
+the paper states, each with its path in our scenarios.
 """
 
 from __future__ import annotations

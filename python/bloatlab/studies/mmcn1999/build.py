@@ -124,8 +124,9 @@ def cbt(
     """Returns CBT with a threshold of `mm` packets for tagged datagrams and one of `udp` packets for other datagrams.
 
     `weight` is the EWMA weight of the datagram classes; the RED of the TCP class has its own weight. With `apart`,
-    voice (10 packets) and video (`mm` packets) are separate classes. With `early`, the datagram classes use RED instead of a threshold: drops begin
-    at half the threshold, and every packet is dropped if the average is at least `early` times the threshold.
+    voice (10 packets) and video (`mm` packets) are separate classes. With `early`, the datagram classes use RED instead
+    of a threshold: drops begin at half the threshold, and every packet is dropped if the average is at least `early`
+    times the threshold.
     """
 
     def threshold(name: str, packets: int, match: Json) -> Json:

@@ -208,10 +208,10 @@ def after_changes(result: Result) -> Measures:
     """Measures the worst latency after each downward step of the rate, and the time until the latency has recovered.
 
     The latency in a bin of 0.1 s is the mean over the FTP flows of the mean latency of their packets. The settled value
-    is the median of the last 10 s before the next change. The latency has recovered as soon as, after the
-    worst bin, its running mean over 1 s is at most 1.5 times the settled value, or at most 10 ms above the settled
-    value. Both measures are medians over the steps, without those in the first half of the warm-up. A third measure, `rate_up_share`, is the mean rate during the
-    periods of high rate, as a share of `PEAK_MBIT`.
+    is the median of the last 10 s before the next change. The latency has recovered as soon as, after the worst bin,
+    its running mean over 1 s is at most 1.5 times the settled value, or at most 10 ms above the settled value. Both
+    measures are medians over the steps, without those in the first half of the warm-up. A third measure,
+    `rate_up_share`, is the mean rate during the periods of high rate, as a share of `PEAK_MBIT`.
     """
     changes = _changes(result)
     if not changes:
