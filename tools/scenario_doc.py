@@ -369,7 +369,9 @@ def table(of: Node, defs: dict[str, Node], values: Node | None = None, none: str
             value = ", ".join(f"`{name}`" for name in parts)
             words.append(f"* `{key}`: each entry has the keys of {link(node['items'])}")
             words += [
-                line for n, text in parts.items() for line in wrapped(f"* `{key}`, the default entry `{n}`: {text}", "  ")
+                line
+                for n, text in parts.items()
+                for line in wrapped(f"* `{key}`, the default entry `{n}`: {text}", "  ")
             ]
         fields = [
             f"`{key}`",
