@@ -275,8 +275,7 @@ class ControllerSample:
         """The next new byte to send."""
     @property
     def rests(self) -> bool:
-        """True if the window must not grow on this ACK; the return value of `on_ack` is then ignored. Always false with
-        `repair`."""
+        """True if the window must not grow on this ACK; the result is then ignored. Always false with `repair`."""
     @property
     def cwnd_limited(self) -> bool:
         """True if the window limited the sender. Otherwise the window must not grow."""
@@ -394,7 +393,7 @@ class Drive:
         """Largest payload of a new segment, bytes."""
     @property
     def reduction(self) -> bool | None:
-        """True if the sender reduces the window after congestion and idle periods; false if only the controller sets it."""
+        """True if the sender reduces the window after congestion and idle periods, not only the controller."""
     @property
     def probing_delay(self) -> bool:
         """True if the window is small on purpose; delivery rates then do not show the bandwidth."""

@@ -24,9 +24,8 @@ def test_lines_are_means_and_intervals_over_seeds(table: pl.DataFrame):
     assert list(x) == [1.0, 5.0, 20.0]  # sorted by the rate, not by its text
     assert list(y) == [2.0, 3.0, 4.0]  # with codel, the seeds have i + 1, i + 2 and i + 3 at rate i (0, 1, 2)
     band = figure.axes[0].collections[0].get_paths()[0].vertices
-    # three seeds have the values 1, 2, 3 at the lowest rate, and 3, 4, 5 at the highest. Both intervals are
-    # mean -+ t / sqrt(3)
-    # with t(2, 97.5 %) = 4.3027, and the lower interval is cut off at 0
+    # three seeds have the values 1, 2, 3 at the lowest rate, and 3, 4, 5 at the highest. An interval is the mean plus
+    # or minus t / sqrt(3), where t(2, 97.5 %) = 4.3027, and the lower interval is cut off at 0
     assert band[:, 1].min() == 0.0  # type: ignore[index]
     assert band[:, 1].max() == pytest.approx(4.0 + 4.3027 / 3**0.5, abs=1e-4)  # type: ignore[index]
     assert figure.axes[0].get_ylabel() == "link up: time in queue, 99 % (ms)"
