@@ -69,7 +69,7 @@ impl Bbr3 {
     pub(super) fn update_congestion_signals(&mut self, cwnd: f64, rs: &RateSample) {
         self.update_max_bw(rs);
         if self.path.round_start && self.bounds.marks.in_round() && !self.is_probing_bw() {
-            self.init_lower_bounds(cwnd);
+            self.init_inflight_shortterm(cwnd);
             self.bounds.inflight_shortterm *= self.bounds.marks.cut();
         }
         if !self.bounds.loss_round_start {
@@ -95,6 +95,10 @@ impl Bbr3 {
         if self.bounds.bw_shortterm.is_infinite() {
             self.bounds.bw_shortterm = self.max_bw();
         }
+        self.init_inflight_shortterm(cwnd);
+    }
+
+    fn init_inflight_shortterm(&mut self, cwnd: f64) {
         if self.bounds.inflight_shortterm.is_infinite() {
             self.bounds.inflight_shortterm = cwnd;
         }

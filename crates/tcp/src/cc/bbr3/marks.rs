@@ -3,8 +3,7 @@
 //!
 //! ```text
 //! once a round:  ratio = marked bytes / delivered bytes;  alpha += (ratio - alpha) / 16,  alpha is 1 at first
-//! not probing:   after a round with a mark, inflight_shortterm *= 1 - alpha / 3;  if bw_shortterm is infinite, it
-//!                becomes max_bw
+//! not probing:   after a round with a mark, inflight_shortterm *= 1 - alpha / 3;  bw_shortterm stays as it is
 //! probing:       ratio > 1/2 ends the probe, like a loss of more than 2 %;  two rounds with ratio >= 1/2 end Startup
 //! always:        inflight_longterm does not rise while ratio > 1/2
 //! ```

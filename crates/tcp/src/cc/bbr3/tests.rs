@@ -189,6 +189,18 @@ fn a_round_with_too_many_marks_does_not_raise_the_bound() {
 }
 
 #[test]
+fn marks_lower_the_bound_of_the_data_in_flight_but_not_of_the_rate() {
+    let mut b = on_path(5e6, 5_000);
+    let s = AckSample { ecn: true, delivered: 1000, ce_bytes: 750, ..AckSample::default() };
+    b.bounds.marks.on_ack(&s, Some(5_000));
+    b.path.next_round_delivered = 0; // so the next sample ends the round
+    b.update_congestion_signals(64_000.0, &rate(25_000, 0, 25_000));
+    // alpha = 1 + (0.75 - 1) / 16 = 63/64, and 1 - alpha / 3 = 43/64
+    assert_eq!(b.bounds.inflight_shortterm, 43_000.0);
+    assert!(b.bounds.bw_shortterm.is_infinite());
+}
+
+#[test]
 fn cruising_leaves_fifteen_percent() {
     let mut b = on_path(5e6, 10_000);
     b.bounds.inflight_longterm = 100_000.0;
