@@ -232,6 +232,14 @@ def test_written_and_read_again(result: Any, tmp_path: Path, capsys: Any):
     assert "a flent file has no scenario and no other measures" in capsys.readouterr().out
 
 
+def test_pings_of_every_kind_are_read_at_the_times_at_which_they_were_sent():
+    result = bloatlab.run("rrul_noclassification", sets={"length": "2s"})
+    sent = result.table("pings").filter(pl.col("rtt_ms").is_not_nan())
+    assert sent["app"].n_unique() > 2  # ICMP and UDP
+    found = flent.of_result(result, "x").tables["pings"]
+    assert np.allclose(found["t_s"].to_numpy(), np.sort(sent["t_s"].to_numpy()))
+
+
 @pytest.mark.parametrize(("app", "duration"), [("backup", "12s"), ("upload", "3s")])
 def test_a_scenario_with_the_name_of_a_test_is_not_that_test(app: str, duration: str):
     # the load of the test tcp_nup comes from `upload` and begins after 5 s
