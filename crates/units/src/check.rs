@@ -35,8 +35,9 @@ pub fn positive<T: PartialOrd + Default + Display>(field: &str, value: T) -> Res
 
 /// Refuses the same values as [`positive`], for a field that may be omitted.
 pub fn positive_or_none<T: PartialOrd + Default + Display>(field: &str, value: Option<T>) -> Result<(), Problem> {
+    let Some(value) = value else { return Ok(()) };
     let zero = T::default();
-    require(value.is_none_or(|v| v > zero), field, format!("{zero} is not valid; expected more, or no {field}"))
+    require(value > zero, field, format!("{value} is not valid; expected more than {zero}, or no {field}"))
 }
 
 #[cfg(test)]
@@ -51,7 +52,9 @@ mod tests {
         assert_eq!(message(within("n", 7, 1, 1)), "n: 7 is not valid; expected 1");
         assert_eq!(message(within("x", f64::NAN, 0.5, 1.0)), "x: NaN is not valid; expected 0.5 to 1");
         assert_eq!(message(positive("size", Bytes(0))), "size: 0B is not valid; expected more than 0B");
-        assert_eq!(message(positive_or_none("count", Some(0))), "count: 0 is not valid; expected more, or no count");
+        let count = |count| message(positive_or_none("count", Some(count)));
+        assert_eq!(count(0), "count: 0 is not valid; expected more than 0, or no count");
+        assert_eq!(count(-3), "count: -3 is not valid; expected more than 0, or no count");
         assert!(within("n", 5, 1, 5).is_ok() && positive("n", 1).is_ok() && positive_or_none::<u64>("n", None).is_ok());
     }
 }

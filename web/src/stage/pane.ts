@@ -54,6 +54,8 @@ export class Pane {
   private fewest = 1;
   /** True if the window covers the whole run. */
   private whole = false;
+  /** True if the whole run has too many packets for one window. */
+  private long = false;
   /** True if `table` still belongs to the previous run, because the new run has not been recorded yet. */
   private old = false;
 
@@ -108,12 +110,12 @@ export class Pane {
     if (!this.lacks(t, speed)) return undefined;
     const known = this.has(t);
     const from = Math.max(0, (known ? this.table!.head.until_ns : t) - BEFORE);
-    this.under = this.record(this.packets() <= MOST_PACKETS ? 0 : from, known);
+    this.under = this.record(this.packets() <= MOST_PACKETS && !this.long ? 0 : from, known);
     return this.under;
   }
 
   /** Returns an upper bound on the number of packets after the warm-up: the sum over all links, in which a packet
-   * counts once per link. */
+   * counts once per link. With the packets of the warm-up, the run may still be too long for one window (`long`). */
   private packets(): number {
     return Object.values(this.shown.result.summary.links).reduce((sum, link) => sum + Number(link["offered_packets"] ?? 0), 0);
   }
@@ -125,6 +127,7 @@ export class Pane {
     if (bytes === null || stop.signal.aborted) return;
     const table = PacketTable.read(bytes);
     this.whole = from === 0 && !table.head.shortened;
+    this.long ||= from === 0 && table.head.shortened;
     if (ahead) this.next = table;
     else this.take(table);
     this.onReady();
@@ -137,7 +140,7 @@ export class Pane {
 
   show(shown: Shown): void {
     this.stop();
-    [this.shown, this.next, this.whole, this.old] = [shown, null, false, true];
+    [this.shown, this.next, this.whole, this.long, this.old] = [shown, null, false, false, true];
     put(this.title, ...explained(shown.title));
     this.root.classList.add("old");
   }

@@ -86,7 +86,7 @@ fn modem_ceiling() {
     // the flow admits 10 MB + 5e6/8 B/s x 60 s = 47.5 MB. At the end, the data that the flow admitted in the last 5 to
     // 7 ms is still on its way: the loop of requests and grants takes 4 to 6 ms, and propagation takes 1 ms
     assert!((47_500_000 - 6_000..=47_500_000).contains(&c.delivered.bytes), "{}", c.delivered.bytes);
-    assert_eq!(c.transmit_dropped.packets, 0, "20 Mbit/s leaves 12 packets of 1500 B in a 6 ms loop");
+    assert_eq!(c.transmit_dropped.packets, 0, "20 Mbit/s leaves 10 packets of 1500 B in a 6 ms loop");
 }
 
 #[test]

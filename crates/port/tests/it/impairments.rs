@@ -202,7 +202,7 @@ fn invalid_values_are_named() {
             "reordering = { chance = 0.1, by = '0s' }",
             "impairments.reordering.by: 0s is not valid; expected more than 0s",
         ),
-        ("batches = '0s'", "impairments.batches: 0s is not valid; expected more, or no batches"),
+        ("batches = '0s'", "impairments.batches: 0s is not valid; expected more than 0s, or no batches"),
     ] {
         assert_eq!(problem(text), expected);
     }

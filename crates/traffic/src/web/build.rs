@@ -55,7 +55,7 @@ impl Params for WebParams {
             }
             Page::Listed => {
                 let sizes = LISTED.iter().flatten();
-                (sizes.clone().count() as f64, sizes.map(|s| *s as f64).sum())
+                (sizes.clone().count() as f64, LISTED_HTML as f64 + sizes.map(|s| *s as f64).sum::<f64>())
             }
             Page::Lognormal(l) => (f64::from(l.objects), l.html.0 as f64 + l.total.0 as f64),
         };
