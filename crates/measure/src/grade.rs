@@ -178,10 +178,10 @@ mod tests {
         assert_eq!(grades("p99", &at), letters);
         let at = [14.9, 15.0, 50.0, 100.0, 300.0, 500.0];
         assert_eq!(grades("vrecipes", &at), ["A+", "A", "B", "C", "D", "F"]);
-        let dslreports = &SCALES[0];
-        assert_eq!(dslreports.added(Duration(4_999_999)), Some("A+"));
-        assert_eq!(dslreports.added(Duration::from_millis(5)), Some("A"));
-        assert_eq!(dslreports.added(Duration::MAX), Some("F"));
+        let p99 = &SCALES[0];
+        assert_eq!(p99.added(Duration(4_999_999)), Some("A+"));
+        assert_eq!(p99.added(Duration::from_millis(5)), Some("A"));
+        assert_eq!(p99.added(Duration::MAX), Some("F"));
     }
 
     #[test]
