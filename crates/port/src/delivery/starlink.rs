@@ -17,7 +17,7 @@
 //! gets a share of every frame.
 
 use super::opportunity::Opportunity;
-use super::synthetic::{Accumulator, MS, Rates, between, rising, whole_ms, with_burst};
+use super::synthetic::{Accumulator, MS, OPPORTUNITY, Rates, between, rising, whole_ms, with_burst};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{BitRate, Duration, Prob, Problem, Rng, Time};
@@ -88,10 +88,11 @@ impl StarlinkParams {
         Rates::new(self.rate, self.swing).most()
     }
 
-    /// Returns an upper bound on the mean rate over any `span`. The bound includes a whole frame that began before the
-    /// span and ends at the start of the span.
+    /// Returns an upper bound on the mean rate over any `span`. The bytes that arrive in a span may include bytes that
+    /// accumulated before the span: in the frame that ends at its start, and while an opportunity was not yet full.
     pub(crate) fn max_rate_over(&self, span: Duration) -> BitRate {
-        with_burst(self.peak_rate(), Duration::from_millis(2), span)
+        let peak = self.peak_rate();
+        with_burst(peak, Duration::from_millis(2) + peak.time_for(OPPORTUNITY), span)
     }
 }
 
@@ -204,6 +205,23 @@ mod tests {
         for step in &steps[..39] {
             assert!(sent(step.0).abs_diff(sent(step.0 + 9_000_000_000)) <= 250_000, "{step}");
             assert!((sent(step.0) * 8) as f64 <= p.peak_rate().0 as f64 * 1.01);
+        }
+    }
+
+    #[test]
+    fn no_span_carries_more_than_its_bound() {
+        for rate in [BitRate(1_000_000), StarlinkParams::default().rate] {
+            let p = StarlinkParams { rate, ..StarlinkParams::default() };
+            let all = opportunities(&p, 60);
+            // checks all spans of 1, 10 and 50 ms that begin with an opportunity
+            for span in [1, 10, 50].map(Duration::from_millis) {
+                let bound = p.max_rate_over(span).bytes_in(span);
+                let carried = |i: usize| -> u64 {
+                    all[i..].iter().take_while(|o| o.at < all[i].at + span).map(|o| o.bytes).sum()
+                };
+                let most = (0..all.len()).map(carried).max().unwrap();
+                assert!(most <= bound, "{rate}, {span}: {most} of {bound} bytes");
+            }
         }
     }
 
