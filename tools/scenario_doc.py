@@ -425,7 +425,7 @@ def wrapped(text: str, indent: str = "") -> list[str]:
 
 
 def kind(node: Node, defs: dict[str, Node]) -> str:
-    """Describes a value's type in a word or two, for the column "value"."""
+    """Describes a value's type in a few words, for the column "value"."""
     name = reference(node)
     if name is not None:
         if name in UNITS:

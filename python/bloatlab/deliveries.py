@@ -21,7 +21,7 @@ _SIGN = '"delivery":{"trace":{'
 
 
 class TraceError(_core.ScenarioError):
-    """A delivery trace cannot be read or written. `args[0]` is a list of one line."""
+    """A delivery trace cannot be read or written. `args[0]` is a list with one element, the message."""
 
 
 def completed(text: str, folder: Path | None, source: str) -> str:

@@ -35,7 +35,8 @@ class Unit:
 class Measure:
     """A summary key, as declared by the core.
 
-    A `*` in `path` stands for any name. The `*`s in `label` stand for these names, from the second one on.
+    Each `*` in `path` stands for any name. The first is the name of the link or application. The `*`s in `label` stand
+    for the other names, in the same order.
     """
 
     path: str

@@ -49,7 +49,8 @@ def completed(text: str, folder: Path | None, source: str) -> str:
 def add_sources(value: Any, folder: Path, source: str, path: tuple[str, ...] = ()) -> None:
     """Adds the source of each class to plain values that become a part of a scenario in another folder.
 
-    Paths are relative to `folder`. `source` and `path` name the values in messages. Raises `ClassError`.
+    The paths of the classes' files are relative to `folder`. In messages, `source` and `path` (the keys that lead to
+    `value`) name the place of a class. Raises `ClassError`.
     """
     if isinstance(value, dict) and path[-1:] == ("python",) and "source" not in value:
         for kind in KINDS:

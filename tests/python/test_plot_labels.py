@@ -138,7 +138,7 @@ def test_the_report_of_a_sweep_names_the_best_queue(tmp_path: Path):
 
 
 def together(up: Sequence[object], down: Sequence[object]) -> pl.DataFrame:
-    """Returns the table of a sweep over two axes that vary together, and a queue."""
+    """Returns the table of a sweep over two axes that vary together, and over two queue disciplines."""
     return pl.DataFrame([
         {"link.up.delay": a, "link.down.delay": b, "queue": queue, "seed": seed, "scenario_hash": "x",
          "links.up.sojourn_ms.p99": 10.0 * place + seed + len(queue)}

@@ -134,7 +134,7 @@ pub struct PortSpec {
     /// the order of their transmission.
     #[serde(default)]
     pub lose: Vec<u64>,
-    /// Further losses and delays of packets on the wire.
+    /// Further faults of the wire, such as losses in bursts, reordering and duplicates.
     #[serde(default)]
     pub impairments: Option<Impairments>,
     /// The queue discipline.

@@ -148,7 +148,7 @@ impl Carries for Carrier {
     }
 }
 
-/// Returns the kind that the link has until its first scheduled change.
+/// Returns the kind that the link has until its first scheduled change; `None` if the link cannot be part of a chain.
 pub(crate) fn kind(link: &NetworkLink) -> Option<Kind> {
     let spec = &link.port;
     let lossless = spec.loss.get() == 0.0 && spec.lose.is_empty() && spec.impairments.is_none();

@@ -196,8 +196,8 @@ class Objective:
     """The user's goal: measures, each with a weight. A setting gets 0 to 100 points in each measure.
 
     `noticed` is the smallest difference in points that a user notices. `scatter` is the standard deviation, in points,
-    that is assumed for the difference between two settings in one run (see `bloatlab.always_valid`). A setting fails in
-    a measure of an application if it gets fewer points there than `floor`.
+    that is assumed for the difference between two settings with one seed and one round trip (see
+    `bloatlab.always_valid`). A setting fails in a measure of an application if it gets fewer points there than `floor`.
     """
 
     name: str

@@ -309,7 +309,7 @@ class _Sending:
             if self.client.status == "running":
                 return of()
         except (OSError, TimeoutError, ValueError, RuntimeError, futures.CancelledError):
-            pass  # a lost scheduler also cancels batches that have ended, if their results are not fetched yet
+            pass  # losing the scheduler also cancels batches that have ended but whose results are not fetched yet
         raise self._lost()
 
     def _lost(self) -> Stopped:

@@ -54,7 +54,8 @@ class Asked:
 def measure(tables: Sequence[str] = ()) -> Measure:
     """Returns the measure that a sweep stores for each run.
 
-    The measure contains all numbers in the run's summary, and each table named in `tables` if the run has this table.
+    The measure contains the numbers and flags of the run's summary (see `grid_file.flat`), and each table named in
+    `tables` if the run has this table.
 
     Raises `GridError` for an unknown table.
     """

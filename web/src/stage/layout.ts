@@ -24,7 +24,7 @@ export interface Hop {
   queue: Box;
   /** The modem between queue and wire. A width of 0 means that there is no modem. */
   modem: Box;
-  /** The near end of the wire, where packets leave the queue. */
+  /** The x coordinate of the near end of the wire, where packets leave the modem or, if there is none, the queue. */
   x0: number;
   /** The far end of the wire. */
   x1: number;

@@ -28,7 +28,7 @@ impl FateSink for Fates {
     }
 }
 
-/// A pair of queues that a test controls step by step, in front of an aggregate of 50 Mbit/s.
+/// The two queues of an aggregate whose rate is 50 Mbit/s. A test controls them step by step.
 struct Script {
     queue: Queue<DocsisLld>,
     rng: Rng,
