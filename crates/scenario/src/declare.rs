@@ -94,7 +94,7 @@ pub struct Record {
     /// link that can hold a queue, that is, every link with a rate, a shaper, a modem or a `delivery`.
     #[serde(default)]
     pub links: Option<Vec<String>>,
-    /// Applications for whose flows time series are recorded, such as windows and rates. Default: all.
+    /// Applications whose flows are recorded as time series: windows, rates and others. Default: all.
     #[serde(default)]
     pub apps: Option<Vec<String>>,
     /// Length of the warm-up, at the start of the run. The summary leaves it out of every counter, rate and
