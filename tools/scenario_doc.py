@@ -87,10 +87,11 @@ The value of some keys is a "keyword or table". The keyword alone means the tabl
 the same as `scheduler = { drr = {} }`.
 
 **tc's syntax.** bloatlab has these disciplines of tc: pfifo, bfifo, pfifo_head_drop, codel, fq_codel, pie, fq_pie, sfq, red,
-cake and dualpi2. Units are tc's: a limit without a unit counts packets (bytes for bfifo and red), and both `kb` and `KB` are
-1024 bytes. Unlike in tc, a time must have a unit. You can also paste a line that `tc qdisc show` printed, or a whole command
-(`tc qdisc replace dev eth0 root codel limit 100`). In the other direction, `bloatlab tc FILE` prints the commands that give
-a Linux machine the rates, delays and queues of the scenario FILE.
+cake and dualpi2. Their keywords have tc's units: a limit without a unit counts packets (bytes for bfifo and red), and both
+`kb` and `KB` are 1024 bytes. Unlike in tc, a time must have a unit, except `perturb` of sfq, which is in seconds. Keys that
+tc does not have, such as all keys of `lred`, have the units of [Values](#values). You can also paste a line that
+`tc qdisc show` printed, or a whole command (`tc qdisc replace dev eth0 root codel limit 100`). In the other direction,
+`bloatlab tc FILE` prints the commands that give a Linux machine the rates, delays and queues of the scenario FILE.
 
 **Strict priority**, as in tc's prio:
 
@@ -134,7 +135,7 @@ LEAD = """\
 each heading is the place of the table in a scenario."""
 
 VALUES_NOTE = """\
-Each key of a scenario has a row in a table, either below or on one of the pages that are listed at the end of this page. The
+The keys of a scenario are the rows of tables, either below or on one of the pages that are listed at the end of this page. The
 column *value* of these tables states the kind of value. Most kinds are written like this:
 """
 

@@ -39,8 +39,9 @@ pub enum ManyFlows {
 
 params! {
     /// Parameters of FRED (flow random early drop). FRED is like RED, but also counts the queued packets of each flow,
-    /// and drops packets of flows that have too many. The defaults of the limit and the thresholds are those of MMCN
-    /// 1999 (Parris, Jeffay & Smith). All other defaults are those of Lin & Morris 1997.
+    /// and drops packets of flows that have too many. The defaults of `minq` and `many_flows` are those of Lin & Morris
+    /// 1997. Those of `limit`, `min_th`, `max_th`, `max_p` and `weight` are those of MMCN 1999 (Parris, Jeffay &
+    /// Smith).
     pub struct FredParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),

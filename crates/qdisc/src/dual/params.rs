@@ -44,10 +44,12 @@ pub enum Native {
 }
 
 params! {
-    /// Parameters of DualPI2, with tc's names and defaults. Some defaults depend on `variant`. L is the low-latency
-    /// queue, and C is the classic queue. A controller computes a probability p'. With k as the `coupling_factor`, the
-    /// *coupled law* marks packets of L with probability k p', and marks or drops packets of C with probability p'^2.
-    /// In addition, packets of L are marked because of L's own delay, by a step or a ramp (`native`).
+    /// Parameters of DualPI2, with tc's defaults and most of tc's names. Some defaults depend on `variant`. L is the
+    /// low-latency queue, and C is the classic queue. A controller computes a probability p'. With k as the
+    /// `coupling_factor`, the *coupled law* marks packets of L with probability k p', and marks or drops packets of C
+    /// with probability p'^2. In addition, packets of L are marked because of L's own delay, by a step or a ramp
+    /// (`native`). tc has other names for `memory_limit` (memlimit), `drop_overload` (drop_on_overload), `drop_early`
+    /// (drop_enqueue) and `ecn_mask` (l4s_ect: 1, any_ect: 3).
     pub struct Dualpi2Params as p {
         /// Published version of the algorithm. The defaults of some parameters depend on it.
         variant: Dualpi2Variant = Linux,
@@ -88,8 +90,8 @@ params! {
         /// Coupling factor k of the coupled law: above 0 and at most 255. With variant linux, it must be a whole
         /// number.
         coupling_factor: f64 = 2.0,
-        /// How packets of L are marked because of L's own delay. With variant linux, a packet that both the coupled law
-        /// and the step mark counts as two marks, as in the kernel's statistics. Null: step (linux), ramp (rfc9332).
+        /// How packets of L are marked because of L's own delay. A packet that both the coupled law and the step mark
+        /// counts as two marks, as in the kernel's statistics. Null: step (linux), ramp (rfc9332).
         native: Option<Native> = None => if p.variant == Linux { Native::Step } else { Native::Ramp },
         /// If `native` is step: sojourn time above which a packet of L is marked. A number of packets, such as "5p", is
         /// also valid. A packet is then marked if it leaves more packets than this number behind in L.

@@ -60,7 +60,8 @@ params! {
         /// Published version of CoDel. The versions differ mainly in count, the number that determines how often CoDel
         /// drops. The discipline `codel` explains count, cycles and `interval`.
         variant: Variant = Variant::Rfc8289,
-        /// The backlog that CoDel uses for one of its rules: it drops nothing while this backlog is at most one packet.
+        /// The backlog that CoDel uses for one of its rules: it drops nothing while this backlog is at most
+        /// `max_packet` of the discipline `codel`, by default 1514 bytes.
         law_sees: LawSees = LawSees::Total,
         /// Increments CoDel's count also when a packet is dropped because a limit was reached, as in Linux. CoDel then
         /// drops more often.

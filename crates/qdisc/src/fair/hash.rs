@@ -22,9 +22,9 @@ pub enum HashKey {
     FiveTuple,
     /// Both addresses, as in ns-2's SFQ.
     Addresses,
-    /// The address of the sender: one queue for each sending host.
+    /// The address of the sender: all flows from one host have the same hash.
     Source,
-    /// The address of the receiver: one queue for each receiving host.
+    /// The address of the receiver: all flows to one host have the same hash.
     Destination,
 }
 

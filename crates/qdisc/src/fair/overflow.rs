@@ -32,7 +32,7 @@ pub enum Overflow {
     /// The rule of ns-2's SFQ. Let n be the number of packets in the arrival's queue, and f the number of packets for
     /// which `limit` still has room. The arrival is dropped if n >= f / 2. It is also dropped if f < `queues` and n >
     /// `limit` / `queues`. Quotients are rounded down. The rule needs a limit in packets and a fixed number of queues,
-    /// so it is not valid for `perfect`.
+    /// so it is not valid for `perfect` and for the classifier `isolated`.
     Ns2Sfq,
 }
 

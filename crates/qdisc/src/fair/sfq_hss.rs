@@ -18,8 +18,8 @@ use units::{Duration, Limit};
 
 params! {
     /// Parameters of SFQ with hashing and serial search. A hash assigns each flow to a group of queues, and a new flow
-    /// takes the first unused queue of its group. The defaults are those of ARRIS 2013, except those of `when_full`,
-    /// `timeout` and `overflow`, which ARRIS 2013 does not specify.
+    /// takes the first unused queue of its group. The defaults of `groups` and `ways` are those of ARRIS 2013, which
+    /// does not specify `when_full`, `timeout` and `overflow`.
     pub struct SfqHssParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Packets(1000),

@@ -41,8 +41,8 @@ pub enum Adaptation {
 
 params! {
     /// Parameters of Adaptive RED. It is the gentle RED of ns-2 (see the discipline `red`), except that max_p, the drop
-    /// probability at `max`, follows the load. The defaults are those of Floyd, Gummadi & Shenker 2001 or, where this
-    /// paper gives none, ns-2's.
+    /// probability at `max`, follows the load. Except for `limit`, the defaults are those of Floyd, Gummadi & Shenker
+    /// 2001 or, where this paper gives none, ns-2's.
     pub struct AredParams {
         /// The rule that adapts max_p.
         adaptation: Adaptation = Adaptation::Floyd2001,

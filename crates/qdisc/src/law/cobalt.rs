@@ -37,7 +37,7 @@ use units::{Duration, Limit, Prob, Problem, Rng, Time, positive};
 params! {
     /// Parameters of COBALT, which combines CoDel with BLUE. BLUE drops packets at random, to limit flows that do not
     /// respond to CoDel. Its drop probability rises when the queue overflows, and falls when the queue is empty. The
-    /// defaults are CAKE's.
+    /// defaults are CAKE's, except those of `limit`, `ecn` and `holds_queue`: CAKE marks ECN-capable packets.
     pub struct CobaltParams {
         /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
         /// discipline, whose queues share one limit.

@@ -44,7 +44,8 @@ const TARGET_BUFFER: Limit = Limit::Time(Duration::from_millis(100));
 
 params! {
     /// Parameters of DOCSIS-PIE, the PIE of cable modems. It predicts the delay from the token bucket of the service
-    /// flow. The defaults, the names A and B, and the names in capitals are those of RFC 8034.
+    /// flow. The names A and B, the names in capitals, and the defaults of all keys except `limit` are those of RFC
+    /// 8034.
     pub struct DocsisPieParams {
         /// BUFFER_SIZE: the Target Buffer of the service flow. PIE becomes active when a third of the buffer is filled.
         /// Null: 100ms at the sustained rate.

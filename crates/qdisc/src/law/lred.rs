@@ -74,7 +74,8 @@ pub struct LredProfile {
 
 params! {
     /// Parameters of LRED. It drops packets from the head of the queue, with a probability that depends on the delay or
-    /// on the queue length. The defaults are those of ARRIS 2013 Figure 11.
+    /// on the queue length. The defaults of `curve`, the thresholds and the probabilities are those of ARRIS 2013
+    /// Figure 11.
     pub struct LredParams {
         /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
         /// discipline, whose queues share one limit.
@@ -96,9 +97,9 @@ params! {
         /// Weight of the newest sample in a moving average of the delay or queue length. Each packet at the head gives
         /// a sample, and the curve is applied to the average. With 1, there is no averaging.
         weight: f64 = 1.0,
-        /// Gain in 1/s, from 0 to 1, of an integral term that is added to the curve's probability. With a gain above 0,
-        /// `min_th` is also a target: the term grows while the delay or queue length is above `min_th`, and shrinks
-        /// while it is below. With 0, as in ARRIS 2013, there is no such term.
+        /// Gain in 1/s, from 0 to 1, of an integral term that is added to the curve's probability; the sum is at most
+        /// `p_max`. With a gain above 0, `min_th` is also a target: the term grows while the delay or queue length is
+        /// above `min_th`, and shrinks while it is below. With 0, as in ARRIS 2013, there is no such term.
         integral: f64 = 0.0,
         /// The delay that is compared with `min_th` and `max_th`, if these are times.
         sojourn: Sojourn = Sojourn::Queue,

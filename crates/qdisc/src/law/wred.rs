@@ -58,7 +58,8 @@ pub struct Rio {
     pub out: RampParams,
 }
 
-/// A ramp: the drop probability rises linearly from 0 at `min` to `probability` at `max`, and is 1 from there on.
+/// A ramp: the drop probability rises linearly from 0 at `min` to `probability` just below `max`, and is 1 from `max`
+/// on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RampParams {
@@ -72,8 +73,8 @@ pub struct RampParams {
 
 params! {
     /// Parameters of WRED, which is RED with different thresholds for different DSCPs or precedences. The precedence is
-    /// the upper three bits of the DSCP. Without `rio`, all packets share one average queue length. The defaults are
-    /// Cisco's.
+    /// the upper three bits of the DSCP. Without `rio`, all packets share one average queue length. The defaults of
+    /// `ladder_max`, `probability` and `weight` are Cisco's.
     pub struct WredParams {
         /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
         /// discipline, whose queues share one limit.

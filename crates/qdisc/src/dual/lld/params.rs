@@ -32,17 +32,17 @@ params! {
         /// Code points (DSCPs, 0 to 63) whose packets go to the Low Latency queue regardless of their ECN field. Code
         /// point 45 is non-queue-building (NQB) traffic; operators often add 46 (EF).
         l_dscp: Vec<u8> = vec![45],
-        /// MAXTH: delay of the Low Latency queue at and above which every packet is marked. Below MAXTH, the marking
-        /// probability follows a ramp (`lg_range`). On a slow link, MAXTH is raised: the ramp never begins below the
-        /// transmission time of two 2000-byte packets. The raised ramp begins at 65.535ms at most.
+        /// MAXTH: delay of the Low Latency queue at and above which every ECN-capable packet is marked. Below MAXTH,
+        /// the marking probability follows a ramp (`lg_range`). On a slow link, MAXTH is raised: the ramp never begins
+        /// below the transmission time of two 2000-byte packets. The raised ramp begins at 65.535ms at most.
         max_th: Duration = Duration::from_micros(1000),
         /// LG_RANGE: the ramp of marking probabilities begins 2^lg_range ns below MAXTH (`max_th`); 19 gives 0.52 ms.
         lg_range: u8 = 19,
         /// How the Low Latency queue's delay is estimated. Null: virtual_queue in a modem (which must request grants),
         /// otherwise bytes.
         delay_estimate: Option<DelayEstimate> = None,
-        /// Coupling factor k: packets of the Low Latency queue are marked with at least k times the square root of the
-        /// Classic queue's drop probability.
+        /// Coupling factor k: packets of the Low Latency queue are marked with a probability of at least k times the
+        /// square root of the Classic queue's drop probability.
         coupling_factor: f64 = 2.0,
         /// Buffer of the Low Latency queue; null: 10ms at the aggregate's sustained rate, at least 40000B.
         l_limit: Option<Limit> = None,

@@ -23,7 +23,7 @@ pub enum Variant {
     Draft01,
     /// The "kmn" revision of ns-2's codel.cc (2012-2013): like `draft01`, with two differences. If the delay exceeds
     /// `target` again within 8 intervals after a cycle, CoDel waits only `interval` / sqrt(count) before the first
-    /// drop. If count was above 128, the next cycle starts at 0.9844 times its last value.
+    /// drop. If count was above 128, it starts the next cycle at 0.9844 times its last value.
     Kmn,
     /// ACM Queue, May 2012. If a cycle begins within one interval after the last one, count starts at its last value
     /// minus 2. Otherwise, the delay must be above `target` for two intervals before the first drop. Nothing is dropped

@@ -15,8 +15,8 @@ pub enum PieVariant {
     /// table of factors (`tuning`).
     Rfc8033,
     /// Linux sch_pie: like `rfc8033`, with these differences. Drops are de-randomised (`derandomize`). If there is no
-    /// delay and the queue is empty, an update reduces the probability by 1/64. (In RFC 8033, it is reduced by 2 % if
-    /// there is no delay, even if packets wait.) While the delay exceeds 250 ms, each update adds 0.02 to the
+    /// delay and the queue is empty, an update multiplies the probability by 63/64. (RFC 8033 multiplies it by 0.98 if
+    /// there is no delay, even if packets wait.) While the delay exceeds 250 ms, each update adds a further 0.02 to the
     /// probability. The probability may exceed 1: after a long overload of a slow link, everything is dropped until the
     /// probability is below 1 again. Whether an arrival is dropped depends on the current delay (`judged_by`). `avpkt`
     /// is 1514 bytes, and there is no early drop while fewer than 2 × `avpkt` bytes are queued. Departures use up the
@@ -24,8 +24,8 @@ pub enum PieVariant {
     Linux,
     /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: `target` 20 ms, updates every 30 ms,
     /// bursts of 100 ms. The delay is estimated from the departure rate, in cycles of 10 KB. While the delay exceeds
-    /// 200 ms, each update adds 0.02 to the probability. The table of factors (`tuning`) has only two steps, at
-    /// probabilities of 1 % and 10 %.
+    /// 200 ms, each update adds a further 0.02 to the probability. The table of factors (`tuning`) has only two steps,
+    /// at probabilities of 1 % and 10 %.
     Draft2013,
 }
 
@@ -33,7 +33,7 @@ pub enum PieVariant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayEstimate {
-    /// The sojourn time of the packet that left last.
+    /// The sojourn time of the packet that left last; 0 if the queue is empty.
     Timestamp,
     /// The backlog divided by the measured departure rate (tc `dq_rate_estimator`).
     DepartureRate,
@@ -129,18 +129,18 @@ params! {
             Rfc8033 => 0.25,
         },
         /// De-randomises drops, so that they are spaced more evenly. The drop probabilities of all arrivals since the
-        /// last drop are added up. While the sum is below 0.85, nothing is dropped early. From a sum of 8.5 on, a
-        /// packet is dropped for certain. Null: false, true (linux).
+        /// last drop or mark are added up. While the sum is below 0.85, nothing is dropped early. From a sum of 8.5 on,
+        /// a packet is dropped for certain. Null: false, true (linux).
         derandomize: Option<bool> = None => p.variant == Linux,
         /// Share of `limit` that the backlog must reach before PIE becomes active; RFC 8033 §5.3 has 1/3. A share above
         /// 0 needs an explicit `limit`. With 0, PIE is always active.
         activation: Prob = Prob::default(),
         /// Table of factors. An update multiplies the change of the drop probability by a factor from this table. The
         /// factor depends on the current probability: a small probability changes in small steps. While the probability
-        /// is 0.1 or more, an update adds at most 0.02 to it. Null: rfc8033, coarse (draft2013).
+        /// is 0.1 or more, this change is at most 0.02. Null: rfc8033, coarse (draft2013).
         tuning: Option<Tuning> = None => if p.variant == Draft2013 { Tuning::Coarse } else { Tuning::Rfc8033 },
-        /// Delay above which each update adds 0.02 to the drop probability. Null: never (rfc8033), 250ms (linux), 200ms
-        /// (draft2013).
+        /// Delay above which each update adds a further 0.02 to the drop probability. Null: never (rfc8033), 250ms
+        /// (linux), 200ms (draft2013).
         delay_high: Option<Duration> = None,
     }
 }
