@@ -98,9 +98,9 @@ tc does not have, such as all keys of `lred`, have the units of [Values](#values
     queue.fair = { classifier = "prio", scheduler = "strict_priority", queue_limit = "1000p" }
 
 The queues of this discipline are the bands 0, 1 and 2. The TOS byte of a packet (the byte of the IP header that holds the
-DSCP) selects its band. A packet is sent only while all bands with lower numbers are empty. Filters can select the band by
-code point (DSCP), port, protocol or address. For filters, write the classifier as a table:
-`classifier = { prio = { filters = [{ match = { dscp = [46] }, band = 0 }] } }`.
+DSCP) selects its band. A packet is sent only while all bands with lower numbers are empty. Unlike in tc, all bands together
+also have a `limit`, by default 1000 packets. Filters can select the band by code point (DSCP), port, protocol or address. For
+filters, write the classifier as a table: `classifier = { prio = { filters = [{ match = { dscp = [46] }, band = 0 }] } }`.
 
 **A shared queue.** With the discipline `perfect`, each flow has its own queue. To make the flows of two applications share a
 queue, give both applications the same code point, and list it in the queue: `app.game.dscp = 10`, `app.bulk.dscp = 10` and

@@ -70,9 +70,9 @@ params! {
         /// where the interval is longer. In tc, keywords stand for times: datacentre 100us, lan 1ms, metro 10ms,
         /// regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
         rtt: Duration = Duration::from_millis(100),
-        /// Queueing delay that CAKE accepts. With `bandwidth`, the target of a slow tin is the time that 1.5 full
-        /// frames take at its rate, if that is longer. In addition, a tin always accepts the time of four full frames.
-        /// Null: 1/20 of `rtt`.
+        /// Queueing delay that CAKE accepts. With `bandwidth`, the target of a tin is at least the time that 1.5 full
+        /// frames take at the tin's rate. The tin then also accepts any delay of up to four full frames. Null: 1/20 of
+        /// `rtt`.
         target: Option<Duration> = None,
         /// Number of bytes, -64 to 256, that the line adds to each IP packet; null: sizes stay unchanged, as with tc's
         /// `raw`.
