@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Source: E. N. Gilbert, "Capacity of a Burst-Noise Channel", 1960, and E. O. Elliott, "Estimates of Error Rates for Codes on
-//! Burst-Noise Channels", 1963, for `burst_loss`; RFC 2475 §2.3.3.3 for `policer`; RFC 3366 §2 for `retransmission`.
+//! Burst-Noise Channels", 1963, for `burst_loss`; RFC 2475 §2.3.3.4 for `policer`; RFC 3366 §2 for `retransmission`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
