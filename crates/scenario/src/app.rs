@@ -31,7 +31,7 @@ pub struct App {
     pub stop: Option<Duration>,
     /// TCP stack of both ends: a preset, or the name of a stack in the table `tcp`. `bloatlab list tcp` lists the
     /// presets. A preset with the name of a congestion control, such as `reno`, is `linux-6` with that congestion
-    /// control.
+    /// control and settings that suit it.
     #[serde(default = "default_stack")]
     pub tcp: String,
     /// TCP stack of the servers; omitted: the stack of `tcp`. If the two stacks differ, the ends negotiate: a

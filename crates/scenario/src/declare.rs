@@ -97,8 +97,9 @@ pub struct Record {
     /// Applications whose flows are recorded as time series: windows, rates and others. Default: all.
     #[serde(default)]
     pub apps: Option<Vec<String>>,
-    /// Length of the warm-up, at the start of the run. The summary leaves it out of every counter, rate and
-    /// distribution. Time series and tables of single events cover the whole run.
+    /// Length of the warm-up, at the start of the run. The summary leaves it out, except in the measures whose
+    /// descriptions say that they cover the whole run (docs/results.md). Time series and tables of single events cover
+    /// the whole run.
     #[serde(default)]
     pub warm_up: Duration,
 }

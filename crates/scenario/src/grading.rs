@@ -41,7 +41,7 @@ pub enum Choice {
     Own(Vec<OwnGrade>),
 }
 
-/// A grade of your own scale. Your scale grades the added delay: the mean round trip under load minus the minimum round
+/// A grade of your own scale. Your scale grades the added delay: the mean round trip of the run minus the minimum round
 /// trip.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -109,8 +109,8 @@ pub struct Change {
     /// Time of the change, from the start of the run.
     pub at: Duration,
     /// New rate of the link. The link must already have a rate. If its shaper is an HTB without a `rate` of its own,
-    /// the rate of the shaper changes too. The rate 0 stops the link until the next change of rate. It is not valid for
-    /// a link with a shaper or modem.
+    /// the rate of the shaper changes too. The rate 0 stops the link until the next change of rate; a link with a
+    /// shaper or modem cannot have the rate 0.
     #[serde(default)]
     pub rate: Option<BitRate>,
     /// New propagation delay, for packets that leave after the change.

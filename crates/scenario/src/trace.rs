@@ -11,7 +11,8 @@ use units::Duration;
 pub(crate) const MOST_MOMENTS: u64 = 1_000_000;
 
 /// Records internal state over time: the state of control laws (AQM) and of TCP senders, and what happens to each
-/// packet. A trace changes neither the other results nor the scenario's hash, which identifies the scenario.
+/// packet. A trace changes neither the other results, except the number of events in the summary, nor the scenario's
+/// hash, which identifies the scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Trace {
@@ -27,8 +28,8 @@ pub struct Trace {
     /// enqueued, dequeued, dropped, marked or delivered to the host. The records are Parquet files in the result's
     /// folder.
     pub packets: Which,
-    /// Time between two readings of the state, or "change" for a reading after each event that changed the state of a
-    /// law or of a sender.
+    /// Time between two readings of the state, or "change" for a reading after each event that changed the state. On a
+    /// link without a law, such as drop-tail, the state is the backlog and the counts.
     pub interval: Interval,
 }
 

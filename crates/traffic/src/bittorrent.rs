@@ -59,7 +59,7 @@ pub struct BittorrentParams {
     pub optimistic_rounds: u32,
     /// True if unchoked peers also send blocks to the member at `from`. Default false.
     pub download: bool,
-    /// Time between the connections of one peer and of the next at the start. Default 100ms.
+    /// Time from the first connection attempt of one peer to that of the next. Default 100ms.
     pub stagger: Duration,
     /// Number of servers over which the peers are distributed. The application's `to` must name at least as many.
     /// Default 1.

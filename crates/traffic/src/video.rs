@@ -37,7 +37,7 @@ const MAX_LADDER: usize = 64;
 pub struct VideoParams {
     /// Length of a segment. Default 4s.
     pub segment: Duration,
-    /// Rates in which each segment is available, lowest first. Default 350kbit, 600kbit, 1mbit, 1.5mbit, 2.5mbit,
+    /// Rates at which each segment is available, lowest first. Default 350kbit, 600kbit, 1mbit, 1.5mbit, 2.5mbit,
     /// 4mbit, 6mbit, 8mbit.
     pub ladder: Vec<BitRate>,
     /// Largest amount of video in the buffer; at least one segment. Default 30s.

@@ -48,8 +48,8 @@ pub struct VoipParams {
     /// A frame is late if its delay exceeds the minimum delay by more than this time. The minimum delay is measured in
     /// the same direction, after the warm-up (`record.warm_up`). Default 60ms.
     pub late_after: Duration,
-    /// One-way delay of those parts of the network that the scenario does not contain. Only the E-model of G.107, which
-    /// computes the MOS from delay and loss, adds it to the measured delay. Default 20ms.
+    /// One-way delay of those parts of the network that the scenario does not contain. It is added to the measured
+    /// delay only for the ratings `r` and `r_g107`, and thus for the MOS computed from them. Default 20ms.
     pub network_delay: Duration,
     /// Direction of the speech: `up`, `down` or `both`. Default `up`.
     pub direction: Speech,

@@ -65,7 +65,7 @@ words! {
 
     /// The ECN codepoint that declares a packet ECN-capable.
     pub enum Ect {
-        /// ECT(0): classic ECN. A sender responds to a mark as to a loss.   Source: RFC 3168 §5.
+        /// ECT(0): classic ECN. In the standard, a sender responds to a mark as to a loss.   Source: RFC 3168 §5.
         "ect0" Ect0,
         /// ECT(1): L4S (low latency, low loss, scalable throughput).   Source: RFC 9331 §2.
         "ect1" Ect1,

@@ -16,9 +16,9 @@ group! {
         pub pacing: Pacing = Pacing::LinuxInternal,
         /// Largest number of segments in a burst. A host passes a burst to its device in one piece. With 1, segments
         /// leave one by one. Linux has 65535. If this number is above 1, the size of a burst is that of Linux's TSO
-        /// autosizing: the data of 1/1024 s at the pacing rate (more at round-trip times below 5 ms), but at least two
-        /// segments and at most 64 KiB. If the windows have no room for a whole burst, the sender usually waits for the
-        /// next ACK instead of sending a smaller burst. Source: ip-link(8), gso_max_segs.
+        /// autosizing: the data of 1/1024 s at the pacing rate (more at round-trip times below 5 ms), but usually at
+        /// least two segments, and at most 64 KiB. If the windows have no room for a whole burst, the sender usually
+        /// waits for the next ACK instead of sending a smaller burst. Source: ip-link(8), gso_max_segs.
         pub gso_max_segs: u32 = 1,
         /// Segmentation offload: a burst leaves as one packet. Queues treat this packet as a whole until it is split.
         /// Contiguous retransmissions also leave as one packet. A receiver sends one ACK for the whole packet (GRO).

@@ -158,7 +158,7 @@ pub enum Quota {
     /// The page is complete when the client has received n objects from each server with n objects. When every object
     /// of a server has been requested, idle connections request the objects again, starting with the first. The
     /// repeated objects count, too. So if one connection is stuck in its handshake, the server's other connections
-    /// complete the page. Transfers that are still in progress at that time are not measured.
+    /// complete the page. Transfers that are still in progress at that time do not count towards the page.
     Retrieved,
 }
 
