@@ -22,7 +22,8 @@ pub struct Trace {
     /// Links for which the active queues of flows (or classes) are recorded in the table `trace_queues`: names, or true
     /// for every link that can hold a queue.
     pub queues: Which,
-    /// Applications whose TCP senders are recorded in the table `trace_flows`: names, or true for all.
+    /// Applications whose TCP senders, or whose rate controller of `media`, are recorded in the table `trace_flows`:
+    /// names, or true for all.
     pub flows: Which,
     /// Links whose packets are recorded one by one: names, or true for every link. A packet is recorded when it is
     /// enqueued, dequeued, dropped, marked or delivered to the host. The records are Parquet files in the result's
