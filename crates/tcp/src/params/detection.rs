@@ -59,10 +59,10 @@ words! {
         /// Like `reno`, but a partial ACK does not end the recovery: the sender retransmits the next hole. The
         /// retransmission timer follows the "impatient" variant of the RFC. Source: RFC 6582.
         "newreno" Newreno,
-        /// Recovery with a SACK scoreboard, as in RFC 6675. IsLost and NextSeg (3) and (4), the rescue retransmission,
-        /// apply only with `loss_detection = "dupthresh"`. If the other end has no SACK, this end uses `newreno` and
-        /// `dupthresh`, without `undo` and `frto`. DupThresh is then 3 if `loss_detection` was `forward-ack`. Source:
-        /// RFC 6675.
+        /// Recovery with a SACK scoreboard, as in RFC 6675. The RFC's function IsLost, and the rules (3) and (4) of its
+        /// function NextSeg, apply only with `loss_detection = "dupthresh"`. If the other end has no SACK, this end
+        /// uses `newreno` and `dupthresh`, without `undo` and `frto`. DupThresh is then 3 if `loss_detection` was
+        /// `forward-ack`. Source: RFC 6675.
         "sack" Sack,
     }
 
