@@ -54,8 +54,8 @@ measures! {
         "valid": Kind::ONE, "live, valid", "True if the numbers of a live run may be used." => v.valid;
         "lateness_ms": Kind::MS, "live, lateness", "Lateness of every packet that left the bench.", DELAYS => object(delays(v.lateness));
         "unread_ms": Kind::MS, "live, unread",
-            "Per packet, an upper bound on its wait in a namespace's device before the bench read it: the time since the \
-             device was last empty.", DELAYS => object(delays(v.unread));
+            "Per packet, the longest time that it may have waited in a namespace's device before the bench read it: the time \
+             since the device was last empty, without the time to wake the packet thread.", DELAYS => object(delays(v.unread));
         "rtt_ms": Kind::MS, "live, round trip",
             "Shortest round-trip propagation time between two hosts that exchange data." => v.rtt.millis();
         "real_time": Kind::ONE, "live, real time", "True if the packet thread ran under SCHED_FIFO." => v.real_time;
