@@ -10,17 +10,27 @@ from numpy.typing import NDArray
 #: A column of a table. A list of None stands for a counter that this run did not have.
 Column: TypeAlias = NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint64] | list[str] | list[None]
 
+@final
+class Tables:
+    """The tables of a run by name. A table is copied to Python when it is read."""
+
+    def __len__(self) -> int: ...
+    def keys(self) -> list[str]:
+        """Return the names of the tables."""
+    def __getitem__(self, name: str) -> dict[str, Column]:
+        """Return the columns of a table, of equal length. Raises `KeyError`."""
+
 class RunOutput(TypedDict):
-    """The summary as JSON text, and tables as columns of equal length."""
+    """The summary as JSON text, and the tables."""
 
     summary: str
-    tables: dict[str, dict[str, Column]]
+    tables: Tables
 
 class LiveOutput(TypedDict):
     """A run's output, and the scenario as it was run (canonical JSON)."""
 
     summary: str
-    tables: dict[str, dict[str, Column]]
+    tables: Tables
     scenario: str
 
 #: A directed link (two with `both_ways`). `from` and `to` name nodes; quantities are texts with a unit ("5mbit").

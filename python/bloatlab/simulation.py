@@ -288,7 +288,7 @@ def _round(part: Any, digits: int | None = None) -> None:
 
 
 def frames(
-    tables: Mapping[str, Mapping[str, Any]], made: Mapping[str, pl.DataFrame] | None = None
+    tables: _core.Tables | Mapping[str, Mapping[str, Any]], made: Mapping[str, pl.DataFrame] | None = None
 ) -> Mapping[str, pl.DataFrame]:
     """Returns the core's tables as frames.
 
@@ -311,10 +311,12 @@ def frames(
 class _Frames(Mapping[str, "pl.DataFrame"]):
     """Frames by name, each made on first access."""
 
-    def __init__(self, tables: Mapping[str, Mapping[str, Any]], made: Mapping[str, pl.DataFrame]) -> None:
+    def __init__(
+        self, tables: _core.Tables | Mapping[str, Mapping[str, Any]], made: Mapping[str, pl.DataFrame]
+    ) -> None:
         self._tables = tables
         self._made = dict(made)
-        self._names = [*tables, *made]
+        self._names = [*tables.keys(), *made]
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         if name not in self._made:
@@ -326,6 +328,9 @@ class _Frames(Mapping[str, "pl.DataFrame"]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Frames, ({}, dict(self))
 
 
 #: The names of the columns that contain strings. All other columns are numeric, except in traces.

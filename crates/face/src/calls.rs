@@ -40,7 +40,7 @@ pub(crate) fn calls(outcome: &Outcome, scenario: &Scenario) -> Value {
     let series = table(outcome, "flow_series");
     let (apps, ways) = (texts(series, "app"), texts(series, "direction"));
     let mut found = Vec::new();
-    for (app, rows) in runs(apps) {
+    for (app, rows) in runs(&apps) {
         let Some(of) = scenario.app.get(app) else { continue };
         let Traffic::Voip(call) = &of.traffic else { continue };
         let all = Frames {

@@ -118,7 +118,7 @@ fn links(outcome: &Outcome, queue_delays: &BTreeMap<&str, &QueueDelays>, bins: &
     let mut found = Map::new();
     let series = table(outcome, "queue_series");
     let curves = cdfs(table(outcome, "sojourn_histogram"), &["link"]);
-    for (name, rows) in runs(texts(series, "link")) {
+    for (name, rows) in runs(&texts(series, "link")) {
         let of = |column| &numbers(series, column)[rows.clone()];
         let cdf = curves.get(&vec![name.to_owned()]).cloned();
         // a queue that is empty at the end of every bin may still hold packets between the ends
@@ -155,7 +155,7 @@ fn flows(outcome: &Outcome, bins: &Bins) -> Value {
         let own = &bytes[start..(start + bins.count).min(bytes.len())];
         if own.iter().any(|b| *b > 0.0) {
             let rates = bins.rates(own);
-            lines.entry((&apps[start], &ways[start])).or_default().push((flow[start], rates));
+            lines.entry((apps[start], ways[start])).or_default().push((flow[start], rates));
         }
     }
     let line = |app: &str, way: &str, flow: Option<u64>, of: usize, mbit: Vec<f64>| json!({ "app": app, "direction": way, "flow": flow, "flows": of, "mbit": mbit });
@@ -185,8 +185,9 @@ fn delays(outcome: &Outcome) -> Value {
 fn cdfs(of: Option<&Table>, names: &[&str]) -> BTreeMap<Vec<String>, Value> {
     let (upper, count) = (numbers(of, "upper_ms"), counts(of, "count"));
     let mut bins: BTreeMap<Vec<String>, Vec<(f64, u64)>> = BTreeMap::new();
+    let names: Vec<_> = names.iter().map(|name| texts(of, name)).collect();
     for i in 0..upper.len() {
-        let name = names.iter().map(|n| texts(of, n)[i].clone()).collect();
+        let name = names.iter().map(|texts| texts[i].to_owned()).collect();
         bins.entry(name).or_default().push((upper[i], count[i]));
     }
     let curve = |(name, bins): (Vec<String>, Vec<(f64, u64)>)| {

@@ -3,11 +3,11 @@
 use sim::{Column, Outcome, Table};
 
 /// Groups consecutive rows with the same name, and returns the name and the range of rows of each group.
-pub(crate) fn runs(names: &[String]) -> Vec<(&str, std::ops::Range<usize>)> {
+pub(crate) fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, std::ops::Range<usize>)> {
     let mut found: Vec<(&str, std::ops::Range<usize>)> = Vec::new();
-    for (i, name) in names.iter().enumerate() {
+    for (i, &name) in names.iter().enumerate() {
         match found.last_mut() {
-            Some((last, rows)) if last == name => rows.end = i + 1,
+            Some((last, rows)) if *last == name => rows.end = i + 1,
             _ => found.push((name, i..i + 1)),
         }
     }
@@ -30,6 +30,6 @@ pub(crate) fn counts<'a>(table: Option<&'a Table>, name: &str) -> &'a [u64] {
     if let Some(Column::U64(values)) = column(table, name) { values } else { &[] }
 }
 
-pub(crate) fn texts<'a>(table: Option<&'a Table>, name: &str) -> &'a [String] {
-    if let Some(Column::Text(values)) = column(table, name) { values } else { &[] }
+pub(crate) fn texts<'a>(table: Option<&'a Table>, name: &str) -> Vec<&'a str> {
+    if let Some(Column::Text(values)) = column(table, name) { values.iter().collect() } else { Vec::new() }
 }

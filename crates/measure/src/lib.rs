@@ -46,7 +46,7 @@ pub(crate) use jitter::Jitter;
 pub use link::{LinkMeter, LinkMeterParams};
 pub(crate) use link_series::LinkSeries;
 pub use outcome::{
-    Account, ClassCounts, Column, Declared, Grading, LinkAccount, LinkCounts, Outcome, Table, Verdict, declared,
+    Account, ClassCounts, Column, Declared, Grading, LinkAccount, LinkCounts, Outcome, Table, Texts, Verdict, declared,
 };
 pub(crate) use pages::PageLoads;
 pub(crate) use percentile::{median, variation};

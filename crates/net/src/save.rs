@@ -52,7 +52,7 @@ fn rows(table: &Table) -> Value {
     let cell = |column: &Column, i: usize| match column {
         Column::U64(values) => values[i].into(),
         Column::F64(values) => values[i].into(),
-        Column::Text(values) => values[i].as_str().into(),
+        Column::Text(values) => values[i].into(),
         Column::Unknown(_) => Value::Null,
     };
     (0..length)

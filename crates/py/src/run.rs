@@ -2,9 +2,9 @@
 
 use crate::error::{FirstError, refuse, scenario_of};
 use crate::outside::Outside;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
+use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyDict};
+use pyo3::types::{PyByteArray, PyDict, PyList, PyString};
 use record::trace::{Chunk, Column, Data};
 use scenario::Scenario;
 use sim::capture::{self, Capture, KEPT};
@@ -16,10 +16,9 @@ use std::path::{Path, PathBuf};
 
 /// Builds and runs a scenario (canonical JSON, see `resolve`).
 ///
-/// Returns `{"summary": JSON text, "tables": {table: {column: numpy array or list of str or None}}}`. `seed` replaces the seed
-/// of the scenario. `progress(fraction)` is called after each slice of at most 65 536 events; an exception in it ends the run
-/// and is raised here. `captures` is a folder for left.pcap and right.pcap, captured at the ends of `capture_link` (by default
-/// the slowest link). For each table with a class in Python ("link.up", "tcp.mine"), `factories` has a callable that makes an
+/// Returns `{"summary": JSON text, "tables": Tables}`. `seed` replaces the seed of the scenario. `progress(fraction)` is
+/// called after each slice of at most 65 536 events; an exception in it ends the run and is raised here. `captures` is a
+/// folder for left.pcap and right.pcap, captured at the ends of `capture_link` (by default the slowest link). For each table with a class in Python ("link.up", "tcp.mine"), `factories` has a callable that makes an
 /// object. A run with classes in Python keeps the GIL; other runs release it. `trace(table, columns)` receives the chunks of
 /// the tables that the scenario's `trace` selects. Each column is an array; a column of texts is a tuple (index of each row's
 /// text, the texts).
@@ -152,24 +151,46 @@ fn array<'py, T: Copy, const N: usize>(
     py.import("numpy")?.call_method1("frombuffer", (buffer, dtype))
 }
 
-/// Converts an outcome to a dict with the summary as JSON text and the tables' columns as numpy arrays or lists.
+/// Converts an outcome to a dict with the summary as JSON text and the tables.
 pub(crate) fn to_python(py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyDict>> {
-    let summary = face::summary(&outcome);
-    let tables = PyDict::new(py);
-    for table in outcome.tables {
+    let result = PyDict::new(py);
+    result.set_item("summary", face::summary(&outcome))?;
+    result.set_item("tables", Tables(outcome.tables))?;
+    Ok(result.unbind())
+}
+
+/// The tables of a run by name. A table is copied to Python when it is read.
+#[pyclass(module = "bloatlab._core", frozen, mapping)]
+pub(crate) struct Tables(Vec<sim::Table>);
+
+#[pymethods]
+impl Tables {
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the names of the tables.
+    fn keys(&self) -> Vec<&'static str> {
+        self.0.iter().map(|table| table.name).collect()
+    }
+
+    /// Returns the columns of a table: numpy arrays, and lists of texts or None.
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+        let table = self.0.iter().find(|table| table.name == name);
+        let table = table.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
         let columns = PyDict::new(py);
-        for (name, column) in table.columns {
+        for (name, column) in &table.columns {
             match column {
-                sim::Column::U64(v) => columns.set_item(name, array(py, "u8", &v, u64::to_ne_bytes)?)?,
-                sim::Column::F64(v) => columns.set_item(name, array(py, "f8", &v, f64::to_ne_bytes)?)?,
-                sim::Column::Text(v) => columns.set_item(name, v)?,
-                sim::Column::Unknown(rows) => columns.set_item(name, vec![None::<u64>; rows])?,
+                sim::Column::U64(v) => columns.set_item(name, array(py, "u8", v, u64::to_ne_bytes)?)?,
+                sim::Column::F64(v) => columns.set_item(name, array(py, "f8", v, f64::to_ne_bytes)?)?,
+                sim::Column::Text(v) => {
+                    let (rows, distinct) = v.encoded();
+                    let distinct: Vec<_> = distinct.iter().map(|text| PyString::new(py, text)).collect();
+                    columns.set_item(name, PyList::new(py, rows.iter().map(|i| &distinct[*i as usize]))?)?;
+                }
+                sim::Column::Unknown(rows) => columns.set_item(name, vec![None::<u64>; *rows])?,
             }
         }
-        tables.set_item(table.name, columns)?;
+        Ok(columns)
     }
-    let result = PyDict::new(py);
-    result.set_item("summary", summary)?;
-    result.set_item("tables", tables)?;
-    Ok(result.unbind())
 }

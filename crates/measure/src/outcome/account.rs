@@ -1,5 +1,6 @@
 //! The result of a run, and the account (all counters and measurements) from which the result is computed.
 
+use super::texts::Texts;
 use crate::tally::Tally;
 use crate::{Compares, LinkMeter, Scale};
 use packet::{Backlog, ClassCount, Count, DropReason, GrantCounts, OpportunityCounts};
@@ -15,7 +16,7 @@ pub enum Column {
     /// Real numbers.
     F64(Vec<f64>),
     /// Strings.
-    Text(Vec<String>),
+    Text(Texts),
     /// A column of nulls with this many rows, for a counter that this run did not have.
     Unknown(usize),
 }

@@ -12,10 +12,12 @@ mod links;
 mod statistics;
 mod summary;
 mod tables;
+mod texts;
 
 pub use account::{Account, ClassCounts, Column, Grading, LinkAccount, LinkCounts, Outcome, Table};
 pub use declared::{Declared, declared};
 pub use summary::Verdict;
+pub use texts::Texts;
 
 impl Account<'_> {
     /// Returns the summary and the tables.

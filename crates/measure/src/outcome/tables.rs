@@ -46,7 +46,7 @@ impl Account<'_> {
     pub(super) fn links_table(&self) -> Table {
         let rows: Vec<_> = self.links.iter().map(|l| (l.name, l.counts())).collect();
         table!("links", rows, {
-            "link": Text = |(name, _)| (*name).to_owned(),
+            "link": Text = |(name, _)| *name,
             "offered_packets": U64 = |(_, l)| l.offered.packets,
             "offered_bytes": U64 = |(_, l)| l.offered.bytes,
             "delivered_packets": U64 = |(_, l)| l.delivered.packets,
@@ -61,9 +61,9 @@ impl Account<'_> {
         let tally = self.tally;
         let rows: Vec<_> = self.flow_rows().map(|row| (row, row.of.counts())).collect();
         let mut flows = table!("flows", rows, {
-            "app": Text = |(row, _)| row.app.to_owned(),
+            "app": Text = |(row, _)| row.app,
             "flow": U64 = |(row, _)| row.flow,
-            "direction": Text = |(row, _)| row.direction.to_owned(),
+            "direction": Text = |(row, _)| row.direction,
             "packets": U64 = |(.., d)| d.packets,
             "wire_bytes": U64 = |(.., d)| d.wire_bytes,
             "goodput_bytes": U64 = |(.., d)| d.goodput_bytes,
@@ -93,7 +93,7 @@ impl Account<'_> {
     pub(super) fn pages_table(&self) -> Table {
         let rows = self.by_app(|app| app.pages.as_ref().map_or(&[], PageLoads::kept));
         table!("pages", rows, {
-            "app": Text = |(app, _)| app.name.clone(),
+            "app": Text = |(app, _)| app.name.as_str(),
             "start_s": F64 = |(_, page)| page.started.secs(),
             "load_s": F64 = |(_, page)| page.took.secs(),
         })
@@ -102,7 +102,7 @@ impl Account<'_> {
     pub(super) fn files_table(&self) -> Table {
         let rows = self.by_app(|app| app.files.kept());
         table!("files", rows, {
-            "app": Text = |(app, _)| app.name.clone(),
+            "app": Text = |(app, _)| app.name.as_str(),
             "start_s": F64 = |(_, f)| f.started.secs(),
             "took_s": F64 = |(_, f)| f.took.secs(),
             "bytes": U64 = |(_, f)| f.bytes,
@@ -112,7 +112,7 @@ impl Account<'_> {
     pub(super) fn pings_table(&self) -> Table {
         let rows = self.by_app(|app| app.echoes.as_ref().map_or(&[], |echoes| echoes.kept()));
         table!("pings", rows, {
-            "app": Text = |(app, _)| app.name.clone(),
+            "app": Text = |(app, _)| app.name.as_str(),
             "t_s": F64 = |(_, k)| k.sent.secs(),
             "rtt_ms": F64 = |(_, k)| ms(k.rtt),
         })
@@ -130,7 +130,7 @@ impl Account<'_> {
                     .filter(move |(app, columns)| app.kind == kind && !columns.is_empty())
             };
             let (_, first) = apps().next()?;
-            let names = apps().flat_map(|(app, columns)| columns[0].1.iter().map(|_| app.name.clone()));
+            let names = apps().flat_map(|(app, columns)| columns[0].1.iter().map(|_| app.name.as_str()));
             let mut table = Table { name: kind, columns: vec![("app", Column::Text(names.collect()))] };
             for (place, (name, _)) in first.iter().enumerate() {
                 let values = apps().flat_map(|(_, columns)| columns[place].1.iter().copied());
@@ -144,7 +144,7 @@ impl Account<'_> {
     pub(super) fn syn_times(&self) -> Table {
         let tally = self.tally;
         table!("syn_times", tally.syns, {
-            "app": Text = |(app, ..)| tally.apps[usize::from(*app)].name.clone(),
+            "app": Text = |(app, ..)| tally.apps[usize::from(*app)].name.as_str(),
             "connection": U64 = |(_, number, _)| u64::from(*number),
             "t_s": F64 = |(.., t)| t.secs(),
         })
@@ -159,7 +159,7 @@ impl Account<'_> {
         let rows: Vec<_> =
             self.recorded().flat_map(|(name, m)| (0..m.series.len()).map(move |i| (name, m, i))).collect();
         table!("queue_series", rows, {
-            "link": Text = |(name, ..)| (*name).to_owned(),
+            "link": Text = |(name, ..)| *name,
             "t_s": F64 = |(_, m, i)| m.series.begin(*i).secs(),
             "queue_packets_mean": F64 = |(_, m, i)| m.series.queue_mean(*i),
             "queue_packets": F64 = |(_, m, i)| m.series.queue_end(*i),
@@ -177,9 +177,9 @@ impl Account<'_> {
         let series = used.filter_map(|row| Some((row, row.of.series.as_deref()?)));
         let rows: Vec<_> = series.flat_map(|(row, s)| (0..s.wire.len()).map(move |bin| (row, s, bin))).collect();
         table!("flow_series", rows, {
-            "app": Text = |(row, ..)| row.app.to_owned(),
+            "app": Text = |(row, ..)| row.app,
             "flow": U64 = |(row, ..)| row.flow,
-            "direction": Text = |(row, ..)| row.direction.to_owned(),
+            "direction": Text = |(row, ..)| row.direction,
             "t_s": F64 = |(_, s, bin)| s.wire.begin(*bin).secs(),
             "wire_bytes": F64 = |(_, s, bin)| s.wire.get(*bin),
             "goodput_bytes": F64 = |(_, s, bin)| s.goodput.get(*bin),
@@ -197,11 +197,11 @@ impl Account<'_> {
         let bins = models.flat_map(|(row, m)| (0..m.mode.len()).map(move |bin| (row, m, bin)));
         let rows: Vec<_> = bins.filter(|(_, m, bin)| m.mode.get(*bin).is_finite()).collect();
         table!("model_series", rows, {
-            "app": Text = |(row, ..)| row.app.to_owned(),
+            "app": Text = |(row, ..)| row.app,
             "flow": U64 = |(row, ..)| row.flow,
-            "direction": Text = |(row, ..)| row.direction.to_owned(),
+            "direction": Text = |(row, ..)| row.direction,
             "t_s": F64 = |(_, m, bin)| m.mode.begin(*bin).secs(),
-            "mode": Text = |(_, m, bin)| m.mode_at(*bin).to_owned(),
+            "mode": Text = |(_, m, bin)| m.mode_at(*bin),
             "pacing_bps": F64 = |(_, m, bin)| m.pacing.get(*bin),
             "btl_bw_bps": F64 = |(_, m, bin)| m.btl_bw.get(*bin),
             "rt_prop_ms": F64 = |(_, m, bin)| m.rt_prop.get(*bin) * 1e-6,
@@ -214,7 +214,7 @@ impl Account<'_> {
             .flat_map(|(name, m)| m.queue.bins().map(move |(packets, time)| (name, packets, time, m.queue.time())))
             .collect();
         table!("queue_histogram", rows, {
-            "link": Text = |(name, ..)| (*name).to_owned(),
+            "link": Text = |(name, ..)| *name,
             "packets": U64 = |(_, packets, ..)| u64::from(*packets),
             "time_share": F64 = |(_, _, time, all)| time.secs() / all.secs(),
         })
@@ -223,7 +223,7 @@ impl Account<'_> {
     pub(super) fn sojourn_histogram(&self) -> Table {
         let rows: Vec<_> = self.recorded().flat_map(|(name, m)| m.sojourn.bins().map(move |bin| (name, bin))).collect();
         table!("sojourn_histogram", rows, {
-            "link": Text = |(name, _)| (*name).to_owned(),
+            "link": Text = |(name, _)| *name,
             "lower_ms": F64 = |(_, (lower, ..))| lower.millis(),
             "upper_ms": F64 = |(_, (_, upper, _))| upper.millis(),
             "count": U64 = |(_, (.., count))| *count,
@@ -241,8 +241,8 @@ impl Account<'_> {
             })
             .collect();
         table!("delay_histogram", rows, {
-            "app": Text = |(app, ..)| app.name.clone(),
-            "direction": Text = |(_, direction, _)| (*direction).to_owned(),
+            "app": Text = |(app, ..)| app.name.as_str(),
+            "direction": Text = |(_, direction, _)| *direction,
             "lower_ms": F64 = |(.., (lower, ..))| lower.millis(),
             "upper_ms": F64 = |(.., (_, upper, _))| upper.millis(),
             "count": U64 = |(.., (.., count))| *count,

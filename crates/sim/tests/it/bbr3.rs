@@ -93,10 +93,10 @@ fn half_a_bdp_every_five_seconds() {
     assert_eq!(t.len(), mode.len());
     let begins: Vec<f64> = t
         .iter()
-        .zip(mode)
+        .zip(mode.iter())
         .zip(mode.iter().skip(1))
         .zip(t.iter().skip(1))
-        .filter(|(((_, was), is), _)| **was != "probe_rtt" && **is == "probe_rtt")
+        .filter(|(((_, was), is), _)| *was != "probe_rtt" && *is == "probe_rtt")
         .map(|(_, at)| *at)
         .collect();
     let gaps: Vec<f64> = begins.windows(2).map(|w| w[1] - w[0]).collect();

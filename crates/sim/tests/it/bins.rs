@@ -28,7 +28,7 @@ fn of_flow<'a>(outcome: &'a Outcome, app: &str, direction: &str, name: &str) -> 
         panic!("names are text")
     };
     let Column::F64(values) = column(outcome, "flow_series", name) else { panic!("{name} is no number") };
-    let first = (0..apps.len()).find(|i| apps[*i] == app && directions[*i] == direction)?;
+    let first = (0..apps.len()).find(|i| apps[*i] == *app && directions[*i] == *direction)?;
     Some(&values[first..first + BINS])
 }
 

@@ -159,7 +159,7 @@ fn first_network(outcome: &Outcome) -> String {
                 let value = match column {
                     sim::Column::U64(v) => v[i].to_string(),
                     sim::Column::F64(v) => format!("{:?}", v[i]),
-                    sim::Column::Text(v) => v[i].clone(),
+                    sim::Column::Text(v) => v[i].to_owned(),
                     sim::Column::Unknown(_) => "unknown".to_owned(),
                 };
                 text += &format!("{} {name} {value}\n", table.name);

@@ -95,7 +95,7 @@ pub(crate) fn series(outcome: &Outcome, table: &str, name: &str, key: &str, is: 
         Column::U64(v) => v[i] as f64,
         Column::Text(_) | Column::Unknown(_) => panic!("{name} is no number"),
     };
-    (0..keys.len()).filter(|&i| keys[i] == is).map(at).collect()
+    (0..keys.len()).filter(|&i| keys[i] == *is).map(at).collect()
 }
 
 /// The modem of CableLabs 2012, without applications: 5 Mbit/s upstream with 10 MB bursts at 20 Mbit/s, its access links, and
