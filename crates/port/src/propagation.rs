@@ -116,7 +116,7 @@ impl Propagation {
         env: &mut Env<'_, S>,
     ) {
         if !self.plain || packet.flags.has(Flags::LOCAL) {
-            return self.depart_from_host(now, link, packet, end, env);
+            return self.depart_in_full(now, link, packet, end, env);
         }
         self.departed.add(packet);
         self.last_arrival = self.last_arrival.max(end + self.delay);
@@ -127,9 +127,9 @@ impl Propagation {
         }
     }
 
-    /// Like [`Self::depart`], for every wire, and for packets that their host counts (TCP small queues).
+    /// Sends a packet as [`Self::depart`] does, on any wire. Also reports a packet that its host counts (TCP small queues).
     #[inline(never)]
-    fn depart_from_host<S: Sink>(
+    fn depart_in_full<S: Sink>(
         &mut self,
         now: Time,
         link: LinkId,

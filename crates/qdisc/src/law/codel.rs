@@ -194,7 +194,7 @@ impl CodelState {
         Verdict::Drop
     }
 
-    /// Decides whether to pass, mark or drop `packet`, which has just been removed from the head.
+    /// Decides whether to pass, mark or drop `packet`, the packet at the head, which is about to be sent.
     #[inline]
     fn head(&mut self, p: &CodelParams, packet: &PacketMeta, view: &View<'_>) -> Verdict {
         let sojourn = match p.sojourn {

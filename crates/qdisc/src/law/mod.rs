@@ -63,7 +63,8 @@ pub trait Law: Send {
     fn arrive(&mut self, _packet: &PacketMeta, _view: &View<'_>, _rng: &mut Rng) -> Verdict {
         Verdict::Pass
     }
-    /// Decides whether to pass, mark or drop a packet that has been removed from the head in order to be sent.
+    /// Decides whether to pass, mark or drop the packet at the head, which is about to be sent. The backlog in `view` no
+    /// longer includes it.
     #[inline]
     fn head(&mut self, _packet: &PacketMeta, _view: &View<'_>, _rng: &mut Rng) -> Verdict {
         Verdict::Pass
