@@ -81,7 +81,7 @@ def test_the_plan_takes_45_minutes() -> None:
 def test_the_handout_has_every_question_and_fits_a_page() -> None:
     asked = re.findall(r"^\*\*\d\. (.*)\*\*$", HANDOUT, re.MULTILINE)
     assert asked == TITLES == re.findall(r"^## \d\. (.*)$", ANSWERS, re.MULTILINE)
-    # a line of 100 characters and 60 lines fill a page of A4
+    # a page of A4 holds 60 lines of 100 characters
     lines = sum(1 + len(line) // 100 for line in HANDOUT.splitlines() if line and not line.startswith("<!--"))
     assert lines <= 60
 

@@ -1,5 +1,5 @@
-// The page's connection to the worker. While a run is in progress, only the newest request waits. If the run takes too
-// long, it is cancelled in favour of that request, so the charts keep up with a moving slider.
+// The page's connection to the worker. While a run is in progress, only the newest request for another run waits. If
+// the run takes too long, it is cancelled in favour of that request, so the charts keep up with a moving slider.
 
 import type { Answer, Description, Job, Json, Problem, Request, Result, Tree } from "./types";
 

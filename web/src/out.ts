@@ -107,7 +107,7 @@ export function svgOf(drawn: Drawn): string {
 
 /** Returns the data of a chart as CSV: one column for x and one for each curve. */
 export function csvOf({ x, lines, kind }: Drawn): string {
-  // names are quoted, and a name that a spreadsheet would treat as a formula gets a leading quote
+  // names are put in double quotes, and a name that a spreadsheet would treat as a formula gets an apostrophe in front
   const cell = (name: string): string => `"${name.replace(/^(?=[=+\-@])/, "'").replaceAll('"', '""')}"`;
   const head = [kind.x, ...lines.map((l) => (l.ticks ? `${l.label} (packets)` : `${l.label} (${kind.unit})`))].map(cell).join(",");
   const number = (v: number | null | undefined): string => (v === null || v === undefined ? "" : String(Number(v.toPrecision(9))));

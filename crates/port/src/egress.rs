@@ -103,7 +103,8 @@ impl Egress {
 
     /// Does the work due before `now`; with `inclusive`, also the work due at `now`.
     ///
-    /// Bound: each step serves a packet, finds the queue empty, or advances a clock (a MAP or a timer).
+    /// Bound: each step serves a packet, finds the queue empty, or moves on to a later event of the server (such as a
+    /// MAP) or a later timer of the discipline.
     #[inline]
     pub(crate) fn run<S: Sink>(
         &mut self,

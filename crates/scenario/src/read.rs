@@ -13,8 +13,8 @@ use serde_json::Value;
 use units::{Problem, shown};
 
 /// Sets the value at a dotted path, and creates tables as needed. The value is parsed as TOML (`5`, `true`, `"5mbit"`,
-/// `{ limit = "21p" }`). A value that is not TOML is taken as plain text, unless it begins like a table or a list. A
-/// number between dots is the index of a list item.
+/// `{ limit = "21p" }`). A value that is not TOML is taken as plain text, unless it begins like a table or a list. If
+/// the path leads into a list, its next part is the index of an item.
 pub fn set(tree: &mut Value, path: &str, value: &str) -> Result<(), Problem> {
     let parsed = match parse(&format!("v = {value}"), Format::Toml) {
         Ok(Value::Object(mut one)) if one.len() == 1 => one.remove("v").unwrap_or_default(),

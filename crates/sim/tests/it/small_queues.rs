@@ -44,9 +44,9 @@ fn a_local_bottleneck_holds_two_bursts_of_each_flow_or_a_millisecond() {
                 let toml = scenario(rate, flows, "queue = 'pfifo limit 5000'", &format!("tsq = true{tso}"));
                 let (packets, bytes) = most(&toml);
                 // let r be the flow's share of the link's rate. The link delivers r x RTT in a round trip, so this is
-                // the data in flight. In slow start, the window is at most twice the data in flight, and the flow is
-                // paced at two windows per round trip. So its pacing rate is at most 2 x 2 = 4 times r. A burst is what
-                // this rate sends in 1/1024 s, but at least two segments
+                // the data in flight. In slow start, the window stops growing when it is twice the data in flight
+                // (Linux, tcp_is_cwnd_limited), and the flow is paced at two windows per round trip. So its pacing rate
+                // is at most 2 x 2 = 4 times r. A burst is what this rate sends in 1/1024 s, but at least two segments
                 let burst = (4.0 * mbit * 1e6 / 8.0 / f64::from(flows) / 1024.0 / 1448.0).floor().max(2.0) as u64;
                 let most = u64::from(flows) * 2 * burst * 1500;
                 println!("{rate}, {flows} flows{tso}: {packets} packets, {bytes} bytes");

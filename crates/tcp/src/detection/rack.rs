@@ -279,8 +279,9 @@ impl Rack {
         self.sacked == 0 && self.lost == 0
     }
 
-    /// Processes a timeout: marks the first segment as lost, and every other segment that is overdue.   Source: RFC
-    /// 8985 §6.3.
+    /// Processes a timeout: marks the first segment as lost, and every other segment that is overdue if the reordering
+    /// window is taken as 0.   Source: RFC 8985 §6.3, which adds RACK.reo_wnd; Linux (tcp_timeout_mark_lost), which
+    /// does not.
     pub(crate) fn time_out(&mut self, board: &mut Scoreboard) {
         if board.get(0).is_some_and(|e| e.has(RETX)) {
             self.lose_again(board, 0);
