@@ -14,11 +14,10 @@ Column: TypeAlias = NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint64]
 class Tables:
     """The tables of a run by name. A table is copied to Python when it is read."""
 
-    def __len__(self) -> int: ...
     def keys(self) -> list[str]:
         """Return the names of the tables."""
-    def __getitem__(self, name: str) -> dict[str, Column]:
-        """Return the columns of a table, of equal length. Raises `KeyError`."""
+    def get(self, name: str) -> dict[str, Column] | None:
+        """Return the columns of a table, of equal length; None if there is no such table."""
 
 class RunOutput(TypedDict):
     """The summary as JSON text, and the tables."""

@@ -129,9 +129,8 @@ def document(result: Result, *, title: str = "", source: str | Path = "") -> dic
         series = names.get(app) or (f"{_PING} ICMP" if place == 0 and not names else f"{_PING} ICMP {app} (extra)")
         results[series] = _listed(_means(frame, x))
         answered = zip(frame["t_s"].to_list(), frame["rtt_ms"].to_list(), strict=True)
-        raw[series] = [
-            {"seq": i, "t": round(t + _to_record(series, rtt), 9), "val": rtt} for i, (t, rtt) in enumerate(answered)
-        ]
+        late = 1e-3 if "ICMP" in series else 0.0  # flent records an ICMP ping when its reply arrives
+        raw[series] = [{"seq": i, "t": round(t + late * rtt, 9), "val": rtt} for i, (t, rtt) in enumerate(answered)]
     results |= _sums(results)
     return {
         "metadata": _metadata(result, name, title, local, counts) | {"SERIES_META": _series_meta(results)},
@@ -416,14 +415,10 @@ def _read_pings(data: Mapping[str, Any], x: NDArray[np.float64]) -> pl.DataFrame
         pairs = [(of["t"] - begin, _round_trip(name, of, old)) for of in of_raw] or [
             (float(t), float(v)) for t, v in zip(x, values, strict=True) if v is not None
         ]
-        rows += [(t - _to_record(name, rtt), rtt) for t, rtt in pairs if math.isfinite(rtt)]
+        # for an ICMP ping, flent records the time of the reply; the ping was sent a round trip earlier
+        rows += [(t - rtt / 1e3 if "ICMP" in name else t, rtt) for t, rtt in pairs if math.isfinite(rtt)]
     rows.sort()
     return pl.DataFrame([("ping", *row) for row in rows], schema=_PINGS, orient="row")
-
-
-def _to_record(series: str, rtt_ms: float) -> float:
-    """Returns the seconds from the sending of a ping to the time that flent records: that of the reply for ICMP."""
-    return rtt_ms / 1e3 if "ICMP" in series else 0.0
 
 
 def _raw(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], float]:

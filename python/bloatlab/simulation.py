@@ -320,7 +320,10 @@ class _Frames(Mapping[str, "pl.DataFrame"]):
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         if name not in self._made:
-            self._made[name] = pl.DataFrame([_series(c, values) for c, values in self._tables[name].items()])
+            columns = self._tables.get(name)
+            if columns is None:
+                raise KeyError(name)
+            self._made[name] = pl.DataFrame([_series(c, values) for c, values in columns.items()])
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:

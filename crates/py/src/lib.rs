@@ -149,7 +149,7 @@ mod _core {
     #[pymodule_export]
     use super::quantity::quantity;
     #[pymodule_export]
-    use super::run::run;
+    use super::run::{Tables, run};
     #[pymodule_export]
     use super::{as_toml, catalogue, emodel, link_rates, measures, resolve, schema, tc_commands, tc_table, version};
 

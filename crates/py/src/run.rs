@@ -2,7 +2,7 @@
 
 use crate::error::{FirstError, refuse, scenario_of};
 use crate::outside::Outside;
-use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt, PyOSError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict, PyList, PyString};
 use record::trace::{Chunk, Column, Data};
@@ -160,24 +160,19 @@ pub(crate) fn to_python(py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyDict>
 }
 
 /// The tables of a run by name. A table is copied to Python when it is read.
-#[pyclass(module = "bloatlab._core", frozen, mapping)]
+#[pyclass(module = "bloatlab._core", frozen)]
 pub(crate) struct Tables(Vec<sim::Table>);
 
 #[pymethods]
 impl Tables {
-    fn __len__(&self) -> usize {
-        self.0.len()
-    }
-
     /// Returns the names of the tables.
     fn keys(&self) -> Vec<&'static str> {
         self.0.iter().map(|table| table.name).collect()
     }
 
-    /// Returns the columns of a table: numpy arrays, and lists of texts or None.
-    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
-        let table = self.0.iter().find(|table| table.name == name);
-        let table = table.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+    /// Returns the columns of a table: numpy arrays, and lists of texts or None. Returns None if there is no such table.
+    fn get<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(table) = self.0.iter().find(|table| table.name == name) else { return Ok(None) };
         let columns = PyDict::new(py);
         for (name, column) in &table.columns {
             match column {
@@ -191,6 +186,6 @@ impl Tables {
                 sim::Column::Unknown(rows) => columns.set_item(name, vec![None::<u64>; *rows])?,
             }
         }
-        Ok(columns)
+        Ok(Some(columns))
     }
 }
