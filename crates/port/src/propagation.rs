@@ -127,7 +127,8 @@ impl Propagation {
         }
     }
 
-    /// Sends a packet as [`Self::depart`] does, on any wire. Also reports a packet that its host counts (TCP small queues).
+    /// Sends a packet on any wire: it may lose the packet, add a random delay or reorder packets. If the packet's host counts
+    /// it (TCP small queues), the host learns that it leaves.
     #[inline(never)]
     fn depart_in_full<S: Sink>(
         &mut self,
@@ -142,22 +143,6 @@ impl Propagation {
             packet.flags = Flags(packet.flags.0 & !Flags::LOCAL.0);
             env.fate.left(&packet, end);
         }
-        if self.plain {
-            self.depart(now, link, &packet, end, env);
-        } else {
-            self.depart_with_faults(now, link, packet, end, env);
-        }
-    }
-
-    /// Sends a packet on a wire that may lose it, add a random delay or reorder packets.
-    fn depart_with_faults<S: Sink>(
-        &mut self,
-        now: Time,
-        link: LinkId,
-        mut packet: PacketMeta,
-        end: Time,
-        env: &mut Env<'_, S>,
-    ) {
         let by_chance = self.loss_rng.chance(self.loss);
         let late =
             self.impaired.as_mut().map(|impaired| impaired.late(u64::from(packet.size), end)).unwrap_or_default();
