@@ -52,8 +52,8 @@ impl Service {
 }
 
 /// A random delay that is added to the propagation delay of each packet. It can imitate a live run, in which packets
-/// leave a little later than they should. The delay has the given percentiles; between two percentiles, all delays are
-/// equally likely. Packets keep their order unless the link's `reorder` is true.
+/// leave a little later than they should. The delay has the given percentiles; between two neighbouring percentiles,
+/// all delays are equally likely. Packets keep their order unless the link's `reorder` is true.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {

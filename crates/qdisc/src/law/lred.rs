@@ -77,8 +77,8 @@ params! {
     /// on the queue length. The defaults of `curve`, the thresholds and the probabilities are those of ARRIS 2013
     /// Figure 11.
     pub struct LredParams {
-        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
-        /// discipline, whose queues share one limit.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; in a fair discipline
+        /// none, because its queues share one limit.
         limit: Option<Limit> = None,
         /// The drop probability as a function of the sojourn time or the queue length. The three curves are those of
         /// ARRIS 2013 Figure 10.
