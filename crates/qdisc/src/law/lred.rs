@@ -92,7 +92,7 @@ params! {
         max_th: Limit = Limit::Time(Duration::from_millis(400)),
         /// Pmin, the drop probability at `min_th`. It has an effect only if `curve` is 10c.
         p_min: Prob = Prob::constant(0.01),
-        /// Pmax, the drop probability at `max_th`. Figures 10a and 10b of ARRIS 2013 call it Pa.
+        /// Pmax, the drop probability at `max_th`.
         p_max: Prob = Prob::constant(0.05),
         /// Weight of the newest sample in a moving average of the delay or queue length. Each packet at the head gives
         /// a sample, and the curve is applied to the average. With 1, there is no averaging.

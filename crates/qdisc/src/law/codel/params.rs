@@ -88,11 +88,11 @@ pub enum Sojourn {
 }
 
 params! {
-    /// Parameters of CoDel. Some defaults depend on `variant`. CoDel enters its dropping state when the delay has been
-    /// above `target` for `interval`. It leaves this state when the delay falls below `target`, or when the queue is
-    /// almost empty (`max_packet`). A *cycle* is one stay in the dropping state. During a cycle, the time between drops
-    /// is `interval` / sqrt(count), where count is a number that grows by 1 with each drop (or mark). So the longer the
-    /// delay stays high, the more often CoDel drops.
+    /// Parameters of CoDel. Some defaults depend on `variant`. CoDel enters its dropping state when the delay (the
+    /// sojourn time of the packet at the head) has been above `target` for `interval`. It leaves this state when the
+    /// delay falls below `target`, or when the queue is almost empty (`max_packet`). A *cycle* is one stay in the
+    /// dropping state. During a cycle, the time between drops is `interval` / sqrt(count), where count is a number that
+    /// grows by 1 with each drop (or mark). So the longer the delay stays high, the more often CoDel drops.
     #[derive(Copy)]
     pub struct CodelParams as p {
         /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; in a fair discipline
