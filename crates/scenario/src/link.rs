@@ -34,8 +34,8 @@ pub struct Link {
     /// Maximum jitter. Each packet's propagation delay grows by a random time, drawn uniformly from zero to this value.
     #[serde(default)]
     pub jitter: Duration,
-    /// A random addition to the propagation delay, given by its percentiles. It can imitate the lateness of a live run
-    /// (`summary.live.lateness_ms`).
+    /// A random addition to the propagation delay, given by its percentiles. It can imitate a live run, in which
+    /// packets leave a little late (`summary.live.lateness_ms`).
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
     /// Jitter, `lateness`, retransmissions and changes of `delay` can give a packet less delay than the packets sent
@@ -53,7 +53,7 @@ pub struct Link {
     /// Other faults of the wire: a policer, losses in bursts, retransmissions, reordering, batches, duplicates.
     #[serde(default)]
     pub impairments: Option<port::Impairments>,
-    /// The queue discipline: a keyword, a table, or a line in tc's syntax (docs/scenario.md).
+    /// The queue discipline: a keyword, table, or line in tc's syntax (docs/scenario.md).
     #[serde(default = "default_queue")]
     pub queue: qdisc::Spec,
     /// The service that takes packets from the queue.
