@@ -32,8 +32,7 @@ pub struct Impairments {
     pub duplicates: Prob,
 }
 
-/// A token bucket without a queue. Each byte of a packet uses one token. If there are too few tokens for a packet, the
-/// packet is dropped.
+/// A token bucket without a queue. Each byte of a packet uses one token. A packet that finds too few tokens is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
@@ -83,7 +82,8 @@ fn attempts() -> u32 {
     8
 }
 
-/// Holds single packets back while other packets pass. Packets that are not held back keep their order.
+/// Holds single packets back while other packets pass. All other packets keep their order, unless the link's `reorder`
+/// is true.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reordering {

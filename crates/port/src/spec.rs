@@ -51,9 +51,9 @@ impl Service {
     }
 }
 
-/// A random delay that is added to the propagation delay of each packet. It can imitate a live run, in which packets
-/// leave a little later than they should. The delay has the given percentiles; between two percentiles, all delays are
-/// equally likely. Packets keep their order unless the link's `reorder` is true.
+/// A random delay that is added to the propagation delay of each packet. The delay has the given percentiles; between
+/// two neighbouring percentiles, all delays are equally likely. Packets keep their order unless the link's `reorder` is
+/// true.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {

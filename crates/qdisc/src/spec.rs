@@ -65,19 +65,19 @@ laws! {
     disciplines
     single {
         "droptail" Droptail(single::DroptailParams), C, "ns-2 queue/drop-tail, tc pfifo and bfifo",
-            "First in, first out; drops arrivals (or heads) when full";
+            "First in, first out; drops arrivals (or the oldest packets) when full";
     }
     others {
         "sfq" Sfq(fair::SfqParams), A, "McKenney 1990; ns-2 sfq.cc; Linux sch_sfq",
-            "Stochastic fairness queueing: hashed queues in round robin";
+            "Stochastic fairness queueing: a hash assigns flows to queues, which send in turn";
         "sfq_hss" SfqHss(fair::SfqHssParams), A, "ARRIS 2013",
-            "SFQ with hashing and serial search: the hash chooses a group, the flow takes its first unused queue";
+            "SFQ with serial search: a hash selects a group; a new flow takes the first unused queue of the group";
         "perfect" Perfect(fair::PerfectParams), A, "ARRIS 2013 figures 5 to 7",
-            "Perfect isolation: a queue for each flow, packet round robin; chosen flows can share a queue";
+            "Perfect isolation: a queue for each flow, one packet per turn; chosen flows can share a queue";
         "drr" Drr(fair::DrrParams), A, "Shreedhar & Varghese 1995; ns-2 drr.cc",
-            "Deficit round robin: byte-fair queues; drops from the longest";
+            "Deficit round robin: queues send equal numbers of bytes; drops from the longest queue";
         "sfq_codel" SfqCodel(fair::SfqCodelParams), A, "ns-2 sfqcodel.cc; CableLabs 2013",
-            "CoDel in each of many queues, packet round robin, new queues first";
+            "CoDel in each of many queues, one packet per turn, new queues first";
         "fq_codel" FqCodel(fair::FqCodelParams), A, "RFC 8290; tc-fq_codel(8)",
             "CoDel in each of many queues, served by DRR++: sparse flows first";
         "fq_pie" FqPie(fair::FqPieParams), A, "tc-fq_pie(8); ns-3 fq-pie",
@@ -87,13 +87,13 @@ laws! {
         "cake" Cake(cake::CakeParams), A, "Hoiland-Jorgensen, Taht & Morton 2018; tc-cake(8)",
             "For home routers: shaper, tins, fairness of hosts and flows, COBALT";
         "fred" Fred(class::FredParams), B, "Lin & Morris, SIGCOMM 1997",
-            "Flow random early drop: one FIFO, with drops for active flows that exceed their share of the queue";
+            "Flow random early drop: one queue; drops packets of flows that exceed their share of the queue";
         "cbt" Cbt(class::CbtParams), B, "Parris, Jeffay & Smith, MMCN 1999",
-            "Class-based thresholds: one FIFO, with a share of the buffer for each class; RED for TCP";
+            "Class-based thresholds: one queue, with a share of the buffer for each class; RED for TCP";
         "dcbt" Dcbt(class::DcbtParams), B, "Chung & Claypool, NOSSDAV 2000",
             "Class-based thresholds that follow the number of active flows of each class";
         "cbq" Cbq(class::CbqParams), A, "MMCN 1999; Shreedhar & Varghese 1995",
-            "Class-based queueing: a queue and a share of the link per class";
+            "Class-based queueing: a queue and a share of the link for each class";
         "dualpi2" Dualpi2(dual::Dualpi2Params), B, "RFC 9332; Linux sch_dualpi2; tc-dualpi2(8)",
             "Two coupled queues: a short one for L4S, one for all other traffic";
         "docsis_lld" DocsisLld(dual::DocsisLldParams), B, "RFC 9957; MULPIv3.1; docsis-ns3",

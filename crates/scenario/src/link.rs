@@ -24,7 +24,8 @@ pub struct Link {
     /// you choose for links may not begin with `~`.
     #[serde(default)]
     pub both_ways: bool,
-    /// Bit rate of the wire. On a link without a rate, transmission takes no time.
+    /// Bit rate of the wire. If the link has none of the keys `rate`, `docsis31` and `delivery`, transmission takes no
+    /// time.
     #[serde(default)]
     pub rate: Option<BitRate>,
     /// Propagation delay.
@@ -33,27 +34,26 @@ pub struct Link {
     /// Maximum jitter. Each packet's propagation delay grows by a random time, drawn uniformly from zero to this value.
     #[serde(default)]
     pub jitter: Duration,
-    /// A random delay, given by its percentiles, that is added to the propagation delay. It can imitate the lateness of
-    /// a live run (`summary.live.lateness_ms`).
+    /// A random addition to the propagation delay, given by its percentiles. It can imitate a live run, in which
+    /// packets leave a little late (`summary.live.lateness_ms`).
     #[serde(default)]
     pub lateness: Option<port::Lateness>,
     /// Jitter, `lateness`, retransmissions and changes of `delay` can give a packet less delay than the packets sent
-    /// before it. If `reorder` is true, it overtakes them. If false, it waits until they have arrived, so several
-    /// packets may arrive at the same time.
+    /// before it. If `reorder` is true, the packet overtakes them. If false, it waits until they have arrived, so
+    /// several packets may arrive at the same time.
     #[serde(default)]
     pub reorder: bool,
     /// Probability that a packet is lost on the wire, after it has left the queue.
     #[serde(default)]
     pub loss: Prob,
     /// Numbers of packets that are lost on the wire, in ascending order. These losses come in addition to those of
-    /// `loss`. The first packet that leaves the queue has number 1. With `both_ways`, each direction counts its own
-    /// packets.
+    /// `loss`. The first packet on the wire has number 1. With `both_ways`, each direction counts its own packets.
     #[serde(default)]
     pub lose: Vec<u64>,
     /// Other faults of the wire: a policer, losses in bursts, retransmissions, reordering, batches, duplicates.
     #[serde(default)]
     pub impairments: Option<port::Impairments>,
-    /// The queue discipline: a keyword, a table, or a line in tc's syntax (docs/scenario.md).
+    /// The queue discipline: a keyword, table, or line in tc's syntax (docs/scenario.md).
     #[serde(default = "default_queue")]
     pub queue: qdisc::Spec,
     /// The service that takes packets from the queue.

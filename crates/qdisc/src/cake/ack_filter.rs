@@ -31,9 +31,9 @@ use serde::{Deserialize, Serialize};
 pub enum AckFilter {
     /// No filter (tc's `no-ack-filter`).
     Off,
-    /// Keeps two ACKs of each flow, for senders that count duplicate ACKs (tc's `ack-filter`).
+    /// Keeps at least two ACKs of each flow, for senders that count duplicate ACKs (tc's `ack-filter`).
     Normal,
-    /// Keeps one ACK of each flow (tc's `ack-filter-aggressive`).
+    /// Keeps at least one ACK of each flow (tc's `ack-filter-aggressive`).
     Aggressive,
 }
 

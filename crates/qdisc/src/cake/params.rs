@@ -71,8 +71,8 @@ params! {
         /// regional 30ms, internet 100ms, oceanic 300ms, satellite 1s.
         rtt: Duration = Duration::from_millis(100),
         /// Queueing delay that CAKE accepts. With `bandwidth`, the target of a tin is at least the time that 1.5 full
-        /// frames take at the tin's rate. The tin then also accepts any delay of up to four full frames. Null: 1/20 of
-        /// `rtt`.
+        /// frames take at the tin's rate. The tin then also accepts any delay up to the time of four full frames. Null:
+        /// 1/20 of `rtt`.
         target: Option<Duration> = None,
         /// Number of bytes, -64 to 256, that the line adds to each IP packet; null: sizes stay unchanged, as with tc's
         /// `raw`.

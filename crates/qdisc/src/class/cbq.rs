@@ -62,7 +62,7 @@ pub struct Class {
     /// Maximum length of the class's queue. Default 60p.
     #[serde(default = "limit")]
     pub limit: Limit,
-    /// RED on the average length of the class's queue; by default, drops at the tail only.
+    /// RED on the average length of the class's queue; by default, no early drops.
     #[serde(default)]
     pub red: Option<RedTest>,
     /// Weight of a new sample in RED's average, which is a moving average. Default 0.002.

@@ -67,12 +67,11 @@ impl EcnField {
     }
 }
 
-/// The packets that belong to a class or pass a filter. Each key is a list of allowed values of one property, such as
-/// the protocol. A packet matches if every list contains the packet's own value. A list that is missing or empty allows
-/// every value. A packet may match several classes. It then belongs to the class with the narrowest match. Match A is
-/// narrower than match B if B contains all packets of A, and more. Classes whose matches have packets in common are
-/// refused if neither match is narrower. Filters may overlap in any way: the first filter that matches a packet
-/// applies.
+/// The packets that belong to a class, or that a filter matches. Each key is a list of allowed values of one property,
+/// such as the protocol. A packet matches if every list contains the packet's own value. A list that is missing or
+/// empty allows every value. A packet that matches several classes belongs to the class with the narrowest match. Match
+/// A is narrower than match B if B contains all packets of A, and more. Classes whose matches have packets in common
+/// are refused if neither match is narrower. Filters may overlap: the first filter that matches a packet applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
@@ -91,8 +90,8 @@ pub struct Match {
     /// Destination ports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dport: Vec<u16>,
-    /// Source addresses, as 32-bit numbers: 167772161 is 10.0.0.1. In a simulation, nodes have addresses in the order
-    /// of their names. The first node has the address 10.0.0.0, the second 10.0.0.1, and so on.
+    /// Source addresses, as 32-bit numbers: 167772161 is 10.0.0.1. In a simulation, nodes have the addresses 10.0.0.0,
+    /// 10.0.0.1 and so on, in the order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub src: Vec<u32>,
     /// Destination addresses, written like `src`.

@@ -44,7 +44,7 @@ params! {
         min_th: Limit = Limit::Bytes(Bytes(15_000)),
         /// Weight of a new sample in the average length of the whole queue, which is a moving average.
         weight: f64 = WEIGHT,
-        /// Time for which a flow counts as active after its last packet; it may count for up to a quarter longer.
+        /// Time for which a flow counts as active after its last packet, prolonged by up to a quarter.
         active_for: Duration = Duration::from_secs(1),
         /// The classes. Every packet must belong to a class. The matches of two classes may have packets in common only
         /// if one match contains the other. These packets belong to the class with the narrower match.

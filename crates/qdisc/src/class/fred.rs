@@ -45,8 +45,8 @@ params! {
     pub struct FredParams {
         /// Maximum length of the queue: packets ("60p"), bytes ("60KB") or time at the link's sustained rate ("50ms").
         limit: Limit = Limit::Packets(60),
-        /// Average queue length, in packets, below which no packet is dropped at random. The number is also the maximum
-        /// number of packets that one flow may have queued while the average is below `max_th`.
+        /// Average queue length, in packets, below which no packet is dropped at random. It is also the maximum number
+        /// of packets that one flow may have queued while the average is below `max_th`.
         min_th: Limit = Limit::Packets(15),
         /// Average queue length, in packets, at and above which `many_flows` applies.
         max_th: Limit = Limit::Packets(30),

@@ -39,7 +39,7 @@ pub enum Dualpi2Variant {
 pub enum Native {
     /// Marks every packet that has waited longer than `step_thresh`.
     Step,
-    /// Marks with a probability that rises from 0 at `min_th` to 1 at `max_th`.
+    /// Marks with a probability that rises from 0 at `min_th` to 1 at `max_th`, or with k p' if this is larger.
     Ramp,
 }
 
@@ -54,7 +54,7 @@ params! {
         /// Published version of the algorithm. The defaults of some parameters depend on it.
         variant: Dualpi2Variant = Linux,
         /// Maximum length of both queues together. With rfc9332, an arrival of less than 1500 bytes needs as much room
-        /// as one of 1500 bytes. Null: 10000p (linux), 250ms (rfc9332).
+        /// as one of 1500 bytes, unless both queues are empty. Null: 10000p (linux), 250ms (rfc9332).
         limit: Option<Limit> = None => match p.variant {
             Linux => Limit::Packets(10_000),
             Rfc9332 => Limit::Time(Duration::from_millis(250)),

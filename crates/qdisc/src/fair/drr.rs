@@ -15,8 +15,8 @@ use crate::declared::params;
 use units::{Bytes, Limit};
 
 params! {
-    /// Parameters of DRR. A hash assigns each flow to one of the queues, which send in turn. The defaults are those of
-    /// ns-2, except the default of `key`: ns-2 hashes node addresses.
+    /// Parameters of DRR (deficit round robin). A hash assigns each flow to one of the queues, which send in turn. The
+    /// defaults are those of ns-2, except the default of `key`: ns-2 hashes only the sender's node address.
     pub struct DrrParams {
         /// Maximum length of all queues together.
         limit: Limit = Limit::Bytes(Bytes(25_000)),

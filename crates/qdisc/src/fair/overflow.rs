@@ -29,10 +29,10 @@ pub enum Overflow {
     /// Packets of the longest queue are dropped until the arrival fits. The arrival counts as part of its queue. If
     /// only the keyword is given, queues are compared by bytes, and packets are dropped from the head.
     Longest(Longest),
-    /// The rule of ns-2's SFQ. Let n be the number of packets in the arrival's queue, and f the number of packets for
-    /// which `limit` still has room. The arrival is dropped if n >= f / 2. It is also dropped if f < `queues` and n >
-    /// `limit` / `queues`. Quotients are rounded down. The rule needs a limit in packets and a fixed number of queues,
-    /// so it is not valid for `perfect` and for the classifier `isolated`.
+    /// The rule of ns-2's SFQ. Let q be the number of queues, n the number of packets in the arrival's queue, and f the
+    /// number of packets for which `limit` still has room. The arrival is dropped if n >= f / 2, or if f < q and n >
+    /// `limit` / q. Quotients are rounded down. The rule needs a limit in packets and a fixed number of queues, so it
+    /// is not valid for `perfect` or the classifier `isolated`.
     Ns2Sfq,
 }
 

@@ -23,7 +23,7 @@ pub enum LawSees {
 }
 
 params! {
-    /// Parameters of a discipline that you compose of four parts: a classifier, a scheduler, a law and an overflow
+    /// Parameters of a discipline that you compose from four parts: a classifier, a scheduler, a law and an overflow
     /// rule.
     pub struct FairParams {
         /// Maximum length of all queues together.

@@ -28,8 +28,7 @@ params! {
         shared_dscp: Vec<u8> = Vec::new(),
         /// Bytes that a queue may send in one turn; null: one packet per turn.
         quantum: Option<Bytes> = None,
-        /// The rule that selects the packets to drop when all queues together reach `limit`. ARRIS 2013 states no rule;
-        /// `tail` is closest to its words.
+        /// The rule that selects the packets to drop when all queues together reach `limit`. ARRIS 2013 states no rule.
         overflow: Overflow = Overflow::Tail,
         /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
         /// `{ lred = {..} }`; or "none".

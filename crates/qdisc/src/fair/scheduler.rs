@@ -42,7 +42,8 @@ pub enum SchedulerSpec {
     ByteRoundRobin(Quantum),
     /// Deficit round robin: at most `quantum` bytes per turn, plus the unused bytes of earlier turns.
     Drr(Quantum),
-    /// DRR++ as in fq_codel: a queue that has just become active is served before the others, for one quantum.
+    /// DRR++ as in fq_codel: like `byte_round_robin`, but a queue that has just become active is served before the
+    /// others, for one quantum.
     DrrPlusPlus(Quantum),
     /// Always serves the first band that has packets, so later bands may starve (tc prio). Needs `classifier = "prio"`.
     StrictPriority,

@@ -32,19 +32,19 @@ use units::{Bytes, Duration, Limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SfqVariant {
-    /// The original (McKenney 1990): queues take turns packet by packet. On overflow, packets of the longest queue, in
-    /// bytes, are dropped.
+    /// The original (McKenney 1990): each queue sends one packet per turn. On overflow, the queue with the most bytes
+    /// loses its newest packets.
     Mckenney,
-    /// ns-2: 16 queues, chosen by a hash of the addresses only. It has an overflow rule of its own (ns2_sfq).
+    /// ns-2: 16 queues, selected by a hash of the addresses only, and the overflow rule ns2_sfq.
     Ns2,
-    /// Linux sch_sfq: each queue may send `quantum` bytes per turn. On overflow, packets of the longest queue, in
-    /// packets, are dropped.
+    /// Linux sch_sfq: each queue may send `quantum` bytes per turn. On overflow, the queue with the most packets loses
+    /// its newest packets.
     Linux,
 }
 
 params! {
-    /// Parameters of SFQ. Some defaults depend on `variant`. A hash assigns each flow to one of the queues, which send
-    /// in turn.
+    /// Parameters of SFQ (stochastic fairness queueing). Some defaults depend on `variant`. A hash assigns each flow to
+    /// one of the queues, which send in turn.
     pub struct SfqParams as p {
         /// Published version of the algorithm. The defaults of some parameters depend on it.
         variant: SfqVariant = Mckenney,
@@ -62,7 +62,7 @@ params! {
         },
         /// Header fields whose hash selects a packet's queue; null: five_tuple, addresses (ns2).
         key: Option<HashKey> = None => if p.variant == Ns2 { HashKey::Addresses } else { HashKey::FiveTuple },
-        /// Time between changes of the hash's salt, a random number that changes the result of the hash. After a
+        /// Time between changes of the hash's salt, a random number that is hashed with the header fields. After a
         /// change, a flow keeps its queue until all of its queued packets have left. Its next packet is hashed with the
         /// new salt. Null: never.
         perturb: Option<Duration> = None,

@@ -32,8 +32,7 @@ params! {
         /// Time for which a flow keeps its queue after its last packet has left. With 0s, the queue is free for another
         /// flow at once, so that flows share queues less often.
         timeout: Duration = Duration::ZERO,
-        /// The rule that selects the packets to drop when all queues together reach `limit`. ARRIS 2013 states no rule;
-        /// `tail` is closest to its words.
+        /// The rule that selects the packets to drop when all queues together reach `limit`.
         overflow: Overflow = Overflow::Tail,
         /// The AQM of each queue: the name of a law, such as "lred"; a table with its parameters, such as
         /// `{ lred = {..} }`; or "none".

@@ -46,14 +46,14 @@ params! {
     pub struct AredParams {
         /// The rule that adapts max_p.
         adaptation: Adaptation = Adaptation::Floyd2001,
-        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
-        /// discipline, whose queues share one limit.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; in a fair discipline
+        /// none, because its queues share one limit.
         limit: Option<Limit> = None,
         /// Average queue length at which early drops begin. Null: the larger of 5 × `avpkt` and what the link sends in
         /// half of `target`, in bytes.
         min: Option<Limit> = None,
         /// Average queue length at which the drop probability is max_p. From there, the probability rises to 1 at 2 ×
-        /// `max`. Null: 3 × `min`.
+        /// `max`. Do not set `max` without `min`. Null: 3 × `min`.
         max: Option<Limit> = None,
         /// Target delay, from which the default of `min` is derived.
         target: Duration = Duration::from_millis(5),
@@ -66,8 +66,8 @@ params! {
         auto_weight: AutoWeight = AutoWeight::OneSecond,
         /// Mean packet size.
         avpkt: Bytes = Bytes(500),
-        /// Spacing of drops: the formula for p_a, the probability with which a packet is dropped. In the formula, p is
-        /// the ramp's probability at the current average, and count is the number of packets since the last drop.
+        /// Spacing of drops: the formula for p_a, the probability with which a packet is dropped. The discipline `red`
+        /// explains p and count.
         spacing: Spacing = Spacing::Wait,
         /// Effect of a packet's size on its drop probability.
         byte_mode: ByteMode = ByteMode::Counted,

@@ -20,13 +20,13 @@ params! {
     /// Parameters of BLUE. It drops or marks each arrival with a probability that starts at 0. The probability rises
     /// when the queue overflows, and falls when the link is idle.
     pub struct BlueParams {
-        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
-        /// discipline, whose queues share one limit.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; in a fair discipline
+        /// none, because its queues share one limit.
         limit: Option<Limit> = None,
         /// d1, the increase of the probability when the queue overflows.
         increment: Prob = Prob::constant(0.02),
-        /// d2, the decrease of the probability when the link finds no packet to send. It is usually much smaller than
-        /// `increment`.
+        /// d2, the decrease of the probability when the link finds no packet to send. It may not exceed `increment`,
+        /// and is usually much smaller.
         decrement: Prob = Prob::constant(0.002),
         /// Minimum time between two changes of the probability.
         freeze_time: Duration = Duration::from_millis(100),

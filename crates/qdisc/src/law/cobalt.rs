@@ -37,15 +37,16 @@ use units::{Duration, Limit, Prob, Problem, Rng, Time, positive};
 params! {
     /// Parameters of COBALT, which combines CoDel with BLUE. BLUE drops packets at random, to limit flows that do not
     /// respond to CoDel. Its drop probability rises when the queue overflows, and falls when the queue is empty. The
-    /// defaults are CAKE's, except those of `limit`, `ecn` and `holds_queue`: CAKE marks ECN-capable packets.
+    /// defaults are CAKE's, except those of `limit`, `holds_queue` and `ecn` (CAKE marks ECN-capable packets).
     pub struct CobaltParams {
-        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
-        /// discipline, whose queues share one limit.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; in a fair discipline
+        /// none, because its queues share one limit.
         limit: Option<Limit> = None,
         /// Queueing delay that COBALT accepts.
         target: Duration = Duration::from_millis(5),
-        /// The time between CoDel's drops is `interval` / sqrt(count), where count is a number that grows by 1 with
-        /// each drop. Set `interval` to about the longest round-trip time that you expect.
+        /// The time between CoDel's drops is `interval` / sqrt(count). The number count grows by 1 with each drop, and
+        /// falls step by step while the delay is at most `target`. Set `interval` to about the longest round-trip time
+        /// that you expect.
         interval: Duration = Duration::from_millis(100),
         /// Marks ECN-capable packets instead of dropping them. This applies to CoDel only; BLUE always drops.
         ecn: bool = false,

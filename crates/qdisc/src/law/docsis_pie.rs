@@ -65,8 +65,8 @@ params! {
         /// `burst_reset_timeout`).
         max_burst: Duration = Duration::from_millis(142),
         /// BURST_RESET_TIMEOUT: after a quiet time longer than this, PIE becomes inactive. It then drops nothing early
-        /// until a third of the buffer is filled again. The queue is quiet while two successive delays are below half
-        /// of `target` and the probability is 0.
+        /// until a third of the buffer is filled again. The queue is quiet while the delays at the last two updates are
+        /// below half of `target` and the probability is 0.
         burst_reset_timeout: Duration = Duration::from_secs(1),
     }
 }

@@ -98,10 +98,10 @@ pub enum IdleDecay {
     /// empty. The arriving packet then adds a sample of 0, so avg is multiplied by 1 - w once more (ns-2, ALTQ).
     DecayAndSample,
     /// Linux: the idle period begins when the link polls the queue and finds it empty. The average then falls by
-    /// factors of 2, as in the kernel, and much more slowly than with `decay`. An example is the one in tc-red(8)
-    /// (`avpkt` 1000, `bandwidth` 10mbit, w 1/32): half of the average is left after an idle period of 17 to 819 ms,
-    /// and a quarter after 0.82 to 1.2 s. A shaper that never polls an empty queue, such as HTB, starts no idle period.
-    /// The average then changes only when an arrival adds a sample.
+    /// factors of 2, as in the kernel, and much more slowly than with `decay`. With the example of tc-red(8) (`avpkt`
+    /// 1000, `bandwidth` 10mbit, w 1/32), half of the average is left after an idle period of 17 to 819 ms, and a
+    /// quarter after 0.82 to 1.2 s. A shaper that never polls an empty queue, such as HTB, starts no idle period. The
+    /// average then changes only when an arrival adds a sample.
     DecayOnceAsked,
 }
 

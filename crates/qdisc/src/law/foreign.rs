@@ -41,8 +41,8 @@ pub struct ForeignParams {
     /// The class of the law, which must be given. It is either "FILE.py:CLASS", with a path relative to the scenario's
     /// folder, or the NAME of a class that is passed to `bloatlab.run(scenario, laws={NAME: CLASS})`.
     pub law: String,
-    /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
-    /// discipline, whose queues share one limit.
+    /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; in a fair discipline none,
+    /// because its queues share one limit.
     pub limit: Option<Limit>,
     /// Text of each source file, by path. bloatlab sets this key when it reads the scenario, so that a result contains
     /// the code that produced it.

@@ -77,8 +77,8 @@ params! {
     /// on the queue length. The defaults of `curve`, the thresholds and the probabilities are those of ARRIS 2013
     /// Figure 11.
     pub struct LredParams {
-        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
-        /// discipline, whose queues share one limit.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; in a fair discipline
+        /// none, because its queues share one limit.
         limit: Option<Limit> = None,
         /// The drop probability as a function of the sojourn time or the queue length. The three curves are those of
         /// ARRIS 2013 Figure 10.
@@ -92,7 +92,7 @@ params! {
         max_th: Limit = Limit::Time(Duration::from_millis(400)),
         /// Pmin, the drop probability at `min_th`. It has an effect only if `curve` is 10c.
         p_min: Prob = Prob::constant(0.01),
-        /// Pmax, the drop probability at `max_th`. Figures 10a and 10b of ARRIS 2013 call it Pa.
+        /// Pmax, the drop probability at `max_th`.
         p_max: Prob = Prob::constant(0.05),
         /// Weight of the newest sample in a moving average of the delay or queue length. Each packet at the head gives
         /// a sample, and the curve is applied to the average. With 1, there is no averaging.

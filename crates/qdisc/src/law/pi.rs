@@ -41,7 +41,7 @@ pub enum Tuning {
     /// 1/8 below 0.01, 1/2 below 0.1, and 1 from there on (RFC 8033).
     Rfc8033,
     /// Like `rfc8033` below 0.1. From there on, the factor is 2 while the probability is below 1, 8 below 10, and
-    /// otherwise 32 (RFC 8034). This probability is meant for a packet of 1024 bytes, and may exceed 1.
+    /// otherwise 32 (RFC 8034, where the probability is for a packet of 1024 bytes, and may exceed 1).
     Rfc8034,
 }
 

@@ -44,9 +44,9 @@ pub enum RedVariant {
     /// ALTQ as in MMCN 1999: `limit` 60 packets, thresholds of 15 and 30 packets, w 0.002, `probability` 1/10, packet
     /// mode, not gentle. (ALTQ's own thresholds are 5 and 15 packets.)
     Altq,
-    /// Linux: `spacing` one_draw. Idle periods begin when the link finds the queue empty. If `ecn` is true, ECN-capable
-    /// packets are marked even above `max`. The defaults are those of tc-red(8): `max` is a quarter of `limit`, `min` a
-    /// third of `max`, `burst` (2 `min` + `max`) / (3 `avpkt`), `probability` 0.02.
+    /// Linux: `spacing` one_draw, `idle` decay_once_asked. If `ecn` is true, ECN-capable packets are marked even above
+    /// `max`. The defaults are those of tc-red(8): `max` is a quarter of `limit`, `min` a third of `max`, `burst` (2
+    /// `min` + `max`) / 3 in packets, `probability` 0.02.
     Linux,
 }
 
@@ -63,22 +63,24 @@ pub enum AutoWeight {
 }
 
 params! {
-    /// Parameters of RED. Some defaults depend on `variant`. RED computes a moving average of the queue length. Below
-    /// `min`, it drops nothing. From `min` to `max`, the drop probability rises linearly from 0 to `probability`: this
-    /// is the ramp. From `max` on, RED drops every packet, unless `gentle` is true.
+    /// Parameters of RED. Some defaults depend on `variant`. RED computes a moving average of the queue length. While
+    /// this average is below `min`, RED drops nothing early. From `min` to `max`, the drop probability rises linearly
+    /// from 0 to `probability`: this is the ramp. From `max` on, RED drops every packet, unless `gentle` is true.
     pub struct RedParams as p {
         /// Published version of the algorithm. The defaults of some parameters depend on it.
         variant: RedVariant = Floyd93,
         /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p (floyd93, linux), 50p
-        /// (ns2), 60p (altq); none as the law of a fair discipline, whose queues share one limit.
+        /// (ns2), 60p (altq); in a fair discipline none, because its queues share one limit.
         limit: Option<Limit> = None,
         /// Average queue length at which early drops begin: packets, bytes or time at the link's rate. The average is
-        /// in packets if the thresholds are in packets, otherwise in bytes. Null: 5p (floyd93); 15p (altq); the larger
-        /// of 5 × `avpkt` and what the link sends in 2.5 ms, in bytes (ns2); a third of `max` (linux).
+        /// in packets if the thresholds are in packets, otherwise in bytes. With floyd93 and altq, set both `min` and
+        /// `max`, or neither. Null: 5p (floyd93); 15p (altq); the larger of 5 × `avpkt` and what the link sends in 2.5
+        /// ms, in bytes (ns2); a third of `max` (linux).
         min: Option<Limit> = None,
         /// Average queue length at and above which every packet is dropped. With `gentle`, a second ramp begins here
-        /// instead, and every packet is dropped from 2 × `max` on. Null: 15p (floyd93); 30p (altq); 3 × `min` (ns2, and
-        /// linux if `min` is given); a quarter of `limit` (linux if `min` is not given).
+        /// instead, and every packet is dropped from 2 × `max` on. With ns2, do not set `max` without `min`. Null: 15p
+        /// (floyd93); 30p (altq); 3 × `min` (ns2, and linux if `min` is given); a quarter of `limit` (linux if `min` is
+        /// not given).
         max: Option<Limit> = None,
         /// max_p, the drop probability just below `max`; null: 0.02 (floyd93, linux), 0.1 (ns2, altq).
         probability: Option<Prob> = None => Prob::constant(if matches!(p.variant, Floyd93 | Linux) { 0.02 } else { 0.1 }),
@@ -87,12 +89,11 @@ params! {
         weight: Option<f64> = None,
         /// Number of packets in a burst that an empty queue accepts without early drops. If `weight` (w) is not given,
         /// w is computed from `burst` as in tc: w is the largest power of 1/2 with
-        /// `burst + 1 - min / avpkt <= (1 - (1 - w)^burst) / w`. Null: none (floyd93, ns2, altq), (2 × `min` + `max`) /
-        /// 3 in packets (linux).
+        /// `burst + 1 - min <= (1 - (1 - w)^burst) / w`, where `min` is in packets of `avpkt` bytes. Null: none
+        /// (floyd93, ns2, altq), (2 × `min` + `max`) / 3 in packets (linux).
         burst: Option<u32> = None,
-        /// Rule that derives `weight` (w) from the link's rate. It has no effect if `weight` or `burst` is given. With
-        /// variant linux, it never has an effect, because this variant always has a `burst`. Null: none (floyd93, altq,
-        /// linux), ten_rtts (ns2).
+        /// Rule that derives `weight` (w) from the link's rate. It has no effect if `weight` or `burst` is given.
+        /// Variant linux always has a `burst`. Null: none (floyd93, altq, linux), ten_rtts (ns2).
         auto_weight: Option<AutoWeight> = None => AutoWeight::TenRtts,
         /// Mean packet size. It is used for idle periods, for `byte_mode` and for thresholds that are computed. Null:
         /// 1000B, 500B (ns2).
@@ -105,8 +106,9 @@ params! {
         /// none (altq).
         bandwidth: Option<BitRate> = None,
         /// Spacing of drops: the formula for p_a, the probability with which a packet is dropped. In the formula, p is
-        /// the ramp's probability at the current average, and count is the number of packets since the last drop. Null:
-        /// uniform (floyd93), wait (ns2), stretched (altq), one_draw (linux).
+        /// the ramp's probability at the current average, and count is the number of packets since the last drop. With
+        /// every formula except uniform, count includes the arriving packet. Null: uniform (floyd93), wait (ns2),
+        /// stretched (altq), one_draw (linux).
         spacing: Option<Spacing> = None => match p.variant {
             Floyd93 => Spacing::Uniform,
             Ns2 => Spacing::Wait,

@@ -52,9 +52,11 @@ pub struct Profile {
 pub struct Rio {
     /// DSCPs of the packets that are "in". These packets are within the rate that the sender has contracted for.
     pub in_dscp: Vec<u8>,
-    /// Ramp for in-packets. It uses the average number of in-packets in the queue (or of their bytes).
+    /// Ramp for in-packets. It uses the average number of queued in-packets, or of their bytes if `min` is not in
+    /// packets.
     pub r#in: RampParams,
-    /// Ramp for out-packets. It uses the average number of all packets in the queue (or of their bytes).
+    /// Ramp for out-packets. It uses the average number of all queued packets, or of their bytes if `min` is not in
+    /// packets.
     pub out: RampParams,
 }
 
@@ -76,8 +78,8 @@ params! {
     /// the upper three bits of the DSCP. Without `rio`, all packets share one average queue length. The defaults of
     /// `ladder_max`, `probability` and `weight` are Cisco's.
     pub struct WredParams {
-        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
-        /// discipline, whose queues share one limit.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; in a fair discipline
+        /// none, because its queues share one limit.
         limit: Option<Limit> = None,
         /// Upper threshold for packets without an entry in `profiles`: the average queue length at and above which all
         /// of these packets are dropped. Their early drops begin at `ladder_max` × (9 + precedence) / 18, rounded down.
@@ -97,8 +99,8 @@ params! {
         rio: Option<Rio> = None,
         /// Mean packet size. It is used for idle periods and for `byte_mode`.
         avpkt: Bytes = Bytes(1000),
-        /// Spacing of drops: the formula for p_a, the probability with which a packet is dropped. In the formula, p is
-        /// the ramp's probability at the current average, and count is the number of packets since the last drop.
+        /// Spacing of drops: the formula for p_a, the probability with which a packet is dropped. The discipline `red`
+        /// explains p and count.
         spacing: Spacing = Spacing::Uniform,
         /// Effect of a packet's size on its drop probability.
         byte_mode: ByteMode = ByteMode::Off,

@@ -50,15 +50,15 @@ params! {
         /// queue's delay assumes that the Low Latency queue takes at most this share. This share also divides the link
         /// between the queues, except in a DOCSIS 3.1 modem or CMTS, which has its own `scheduling_weight`.
         scheduling_weight: u8 = 230,
-        /// Turns on queue protection. It acts only while the delay of the Low Latency queue is long.
+        /// Turns on queue protection. It acts only while the Low Latency queue's delay exceeds CRITICALqL
+        /// (`critical_ql`).
         queue_protection: bool = true,
         /// CRITICALqL: while the Low Latency queue's delay is at most this time, queue protection moves no packet to
         /// the Classic queue. Null: MAXTH, including the raise on a slow link (`max_th`).
         critical_ql: Option<Duration> = None,
         /// CRITICALqLSCORE: critical score of a flow. A flow's score is the time after which its congested bytes have
         /// aged away (see `lg_aging`). A packet of the flow moves to the Classic queue if two conditions hold: the Low
-        /// Latency queue's delay exceeds CRITICALqL, and delay × score exceeds CRITICALqL × CRITICALqLSCORE. So the
-        /// longer the delay, the lower the score that is enough.
+        /// Latency queue's delay exceeds CRITICALqL, and delay × score exceeds CRITICALqL × CRITICALqLSCORE.
         critical_ql_score: Duration = Duration::from_micros(4000),
         /// LG_AGING: rate at which a flow's congested bytes age away, 2^lg_aging bytes per 2^30 ns; 19 gives 0.49 MB/s.
         /// The congested bytes measure how much the flow contributes to the queue. Each packet of the flow adds its

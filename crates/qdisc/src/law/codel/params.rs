@@ -13,9 +13,9 @@ pub enum Variant {
     /// RFC 8289 (2018). If a cycle begins within 16 intervals after the last one, count starts at the number of drops
     /// in the last cycle minus 1, but at least at 1.
     Rfc8289,
-    /// Like `rfc8289`, with three differences. 1/sqrt(count) is computed with one 16-bit Newton step. The first drop
-    /// comes strictly after the end of `interval`, not exactly at its end. A packet that is marked by CoDel and also
-    /// because of `ce_threshold` counts as two marks.
+    /// Like `rfc8289`, with three differences. 1/sqrt(count) is approximated with 16 bits. The first drop comes after
+    /// the end of `interval`, never at the exact end. A packet that is marked by CoDel and also because of
+    /// `ce_threshold` counts as two marks.
     Linux,
     /// draft-nichols-tsvwg-codel-01 (February 2013) and ns-2's sfqcodel. If a cycle begins within 8 intervals after the
     /// last one, count starts at its last value minus 2. Nothing is dropped while the bytes behind the head of the
@@ -88,15 +88,15 @@ pub enum Sojourn {
 }
 
 params! {
-    /// Parameters of CoDel. Some defaults depend on `variant`. CoDel enters its dropping state when the delay has been
-    /// above `target` for `interval`. It leaves this state when the delay falls below `target`, or when the queue is
-    /// almost empty (`max_packet`). A *cycle* is one stay in the dropping state. During a cycle, the time between drops
-    /// is `interval` / sqrt(count), where count is a number that grows by 1 with each drop (or mark). So the longer the
-    /// delay stays high, the more often CoDel drops.
+    /// Parameters of CoDel. Some defaults depend on `variant`. CoDel enters its dropping state when the delay (the
+    /// sojourn time of the packet at the head) has been above `target` for `interval`. It leaves this state when the
+    /// delay falls below `target`, or when the queue is almost empty (`max_packet`). A *cycle* is one stay in the
+    /// dropping state. During a cycle, the time between drops is `interval` / sqrt(count), where count is a number that
+    /// grows by 1 with each drop (or mark). So the longer the delay stays high, the more often CoDel drops.
     #[derive(Copy)]
     pub struct CodelParams as p {
-        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
-        /// discipline, whose queues share one limit.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; in a fair discipline
+        /// none, because its queues share one limit.
         limit: Option<Limit> = None,
         /// Queueing delay that CoDel accepts.
         target: Duration = Duration::from_millis(5),

@@ -11,19 +11,20 @@ use units::{Bytes, Duration, Limit, Prob};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PieVariant {
-    /// RFC 8033 (2017) without its optional parts: `target` 15 ms, updates every 15 ms, bursts of 150 ms, the full
-    /// table of factors (`tuning`).
+    /// RFC 8033 (2017) without its optional parts. `target` is 15 ms, updates are 15 ms apart, `max_burst` is 150 ms,
+    /// and the table of factors (`tuning`) is complete.
     Rfc8033,
     /// Linux sch_pie: like `rfc8033`, with these differences. Drops are de-randomised (`derandomize`). If there is no
     /// delay and the queue is empty, an update multiplies the probability by 63/64. (RFC 8033 multiplies it by 0.98 if
     /// there is no delay, even if packets wait.) While the delay exceeds 250 ms, each update adds a further 0.02 to the
     /// probability. The probability may exceed 1: after a long overload of a slow link, everything is dropped until the
-    /// probability is below 1 again. Whether an arrival is dropped depends on the current delay (`judged_by`). `avpkt`
-    /// is 1514 bytes, and there is no early drop while fewer than 2 × `avpkt` bytes are queued. Departures use up the
-    /// burst allowance. When the allowance is refilled, the sum of the probabilities (`derandomize`) returns to 0.
+    /// probability is below 1 again. The current delay, not the delay at the last update, can prevent early drops
+    /// (`judged_by`). `avpkt` is 1514 bytes, and there is no early drop while fewer than 2 × `avpkt` bytes are queued.
+    /// Departures use up the burst allowance (`allowance`). When the allowance is refilled, the sum of the
+    /// probabilities (`derandomize`) returns to 0.
     Linux,
     /// draft-pan-aqm-pie-00 and its ns-2 code (2013), as cited by ARRIS 2013: `target` 20 ms, updates every 30 ms,
-    /// bursts of 100 ms. The delay is estimated from the departure rate, in cycles of 10 KB. While the delay exceeds
+    /// `max_burst` 100 ms. The delay is estimated from the departure rate, in cycles of 10 KB. While the delay exceeds
     /// 200 ms, each update adds a further 0.02 to the probability. The table of factors (`tuning`) has only two steps,
     /// at probabilities of 1 % and 10 %.
     Draft2013,
@@ -70,8 +71,8 @@ params! {
     pub struct PieParams as p {
         /// Published version of the algorithm. The defaults of some parameters depend on it.
         variant: PieVariant = PieVariant::Rfc8033,
-        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; none as the law of a fair
-        /// discipline, whose queues share one limit.
+        /// Maximum length of the queue; an arrival that does not fit is dropped. Null: 1000p; in a fair discipline
+        /// none, because its queues share one limit.
         limit: Option<Limit> = None,
         /// QDELAY_REF, the target delay; null: 15ms, 20ms (draft2013).
         target: Option<Duration> = None => ms(if p.variant == Draft2013 { 20 } else { 15 }),
@@ -93,7 +94,7 @@ params! {
         mark_ecnth: Prob = Prob::new(0.1).unwrap_or_default(),
         /// Multiplies the drop probability of each packet by the packet's size / `avpkt`.
         bytemode: bool = false,
-        /// MEAN_PKTSIZE: the mean packet size, which `bytemode` and the default of `spared` use. Null: 1000 bytes, 1514
+        /// MEAN_PKTSIZE: the mean packet size, which `bytemode` and the default of `spared` use. Null: 1000B, 1514B
         /// (linux).
         avpkt: Option<Bytes> = None => Bytes(if p.variant == Linux { 1514 } else { 1000 }),
         /// While the backlog is at most this many bytes, no arrival is dropped early. Null: 2 × `avpkt`; 2 × `avpkt` - 1
@@ -137,7 +138,7 @@ params! {
         activation: Prob = Prob::default(),
         /// Table of factors. An update multiplies the change of the drop probability by a factor from this table. The
         /// factor depends on the current probability: a small probability changes in small steps. While the probability
-        /// is 0.1 or more, this change is at most 0.02. Null: rfc8033, coarse (draft2013).
+        /// is 0.1 or more, the product is at most 0.02. Null: rfc8033, coarse (draft2013).
         tuning: Option<Tuning> = None => if p.variant == Draft2013 { Tuning::Coarse } else { Tuning::Rfc8033 },
         /// Delay above which each update adds a further 0.02 to the drop probability. Null: never (rfc8033), 250ms
         /// (linux), 200ms (draft2013).
