@@ -11,9 +11,9 @@ group! {
         /// Loss detection.
         pub loss_detection: LossDetection = LossDetection::RackTlp,
         /// DupThresh. With `loss_detection = "dupthresh"`, a segment counts as lost after this number of duplicate
-        /// ACKs, or when this number of segments above it are SACKed. With `forward-ack`, it is a distance in segments.
-        /// With `rack-tlp`, this number of SACKed segments sets the reordering window to zero, unless reordering has
-        /// been seen. Default 3.
+        /// ACKs, or when this number of segments above it are SACKed. With `forward-ack`, DupThresh is a distance in
+        /// segments (see `loss_detection`). With `rack-tlp`, this number of SACKed segments sets the reordering window
+        /// to zero, unless reordering has been seen. Default 3.
         pub dupthresh: u8 = 3,
         /// Limited transmit: on each of the first two duplicate ACKs, the sender sends one new segment. With
         /// `forward-ack` and `rack-tlp`, it sends one for every segment that is SACKed before a recovery begins.

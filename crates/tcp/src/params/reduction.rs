@@ -7,9 +7,9 @@ group! {
     pub(crate) struct ReductionParams {
         /// How the window is reduced to ssthresh.
         pub reduction: Reduction = Reduction::Prr,
-        /// The quantity from which ssthresh is computed after a loss or a mark. If true, ssthresh is a share of
-        /// FlightSize, the data sent but not yet acknowledged, as in RFC 5681, or of the window if that is smaller. If
-        /// false, it is a share of the window, as in Linux and ns-2.
+        /// After a loss or a mark, ssthresh is set to a share of a certain quantity. If this key is false, the quantity
+        /// is the window, as in Linux and ns-2. If true, it is FlightSize (the data sent but not yet acknowledged), as
+        /// in RFC 5681, or the window if the window is smaller.
         pub reduce_from_flight: bool = false,
     }
 }
