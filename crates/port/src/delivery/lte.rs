@@ -45,8 +45,7 @@ pub enum Way {
 pub struct LteParams {
     /// Direction of the data. It determines the defaults of `grant_min` and `grant_max`.
     pub way: Way,
-    /// Mean rate of the data that grants have room for. The link delivers less, because of retransmissions and
-    /// handovers.
+    /// Mean rate without retransmissions and handovers. With them, the link delivers less.
     pub rate: BitRate,
     /// Ratio of the highest to the lowest rate; 1 gives a constant rate.
     pub swing: f64,
