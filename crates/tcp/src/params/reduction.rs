@@ -7,9 +7,9 @@ group! {
     pub(crate) struct ReductionParams {
         /// How the window is reduced to ssthresh.
         pub reduction: Reduction = Reduction::Prr,
-        /// After a loss or a mark, ssthresh is set to a share of a certain quantity. If this key is false, the quantity
-        /// is the window, as in Linux and ns-2. If true, it is FlightSize (the data sent but not yet acknowledged), as
-        /// in RFC 5681, or the window if the window is smaller.
+        /// After a loss or a mark, ssthresh becomes a share of the window (if false), as in Linux and ns-2, or of
+        /// FlightSize (if true), as in RFC 5681. FlightSize is the data sent but not yet acknowledged. If the window is
+        /// smaller than FlightSize, the window is used.
         pub reduce_from_flight: bool = false,
     }
 }
