@@ -88,9 +88,8 @@ pub enum MapClock {
     /// A MAP is sent at `map_offset`, and at every `map_interval` after that, even if no packet waits.
     #[default]
     FreeRunning,
-    /// The clock starts when a packet arrives in an empty transmit queue, as in a simulator that starts its timer only
-    /// when it is needed. A MAP is sent at every `map_interval` until the queue is empty again. So the first packet
-    /// waits for a whole number of intervals.
+    /// The clock starts when a packet arrives in an empty transmit queue. A MAP is sent at every `map_interval` until
+    /// the queue is empty again. So the first packet waits for a whole number of intervals.
     FromFirstPacket,
 }
 

@@ -49,7 +49,7 @@ pub struct LteParams {
     pub rate: BitRate,
     /// Ratio of the highest to the lowest rate; 1 gives a constant rate.
     pub swing: f64,
-    /// Time after which a new rate is drawn. Until then, the rate is constant.
+    /// Time after which a new rate is drawn.
     pub change_every: Duration,
     /// Shortest time between grants; null: 1ms if `way` is `down`, 5ms if it is `up`.
     pub grant_min: Option<Duration>,

@@ -7,8 +7,7 @@ group! {
     /// How a connection opens.
     pub struct OpeningParams {
         /// If true, connections have a three-way handshake and FINs. If false, as in ns-2's one-way agents, both ends
-        /// are established at once and send no FIN. A side is then finished when it has closed and all of its data is
-        /// acknowledged.
+        /// are established at once and send no FIN.
         pub handshake: bool = true,
         /// Longest wait between two SYNs.
         pub max_syn_rto: Duration = Duration::from_secs(120),

@@ -6,10 +6,9 @@ use units::Problem;
 group! {
     /// How segments leave.
     pub struct PacingParams {
-        /// If true, the stack paces segments even if the controller sets no pacing rate. Linux does this with the queue
-        /// discipline fq, and with TCP's own pacing. The stack's pacing rate is two windows per round trip while the
-        /// window is below half of ssthresh, and otherwise 1.2 windows per round trip. A rate that the controller sets
-        /// takes precedence. Source: Linux's tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
+        /// If true, the stack paces segments even if the controller sets no pacing rate. The stack's pacing rate is two
+        /// windows per round trip while the window is below half of ssthresh, and otherwise 1.2 windows per round trip.
+        /// A rate that the controller sets takes precedence. Source: Linux's tcp_pacing_ss_ratio, tcp_pacing_ca_ratio.
         pub paced: bool = false,
         /// How a sender spaces its bursts, if it paces. A sender paces if its controller sets a pacing rate, or if
         /// `paced` is true.
