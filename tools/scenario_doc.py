@@ -59,7 +59,7 @@ from one node to another, and applications run on nodes. You choose the names of
 [examples/](../examples) and the [cookbook](cookbook.md) have more scenarios.
 
 * **Errors.** An unknown key or keyword, or a duration without a unit, is an error. The error message names the key, the
-  valid values, and the valid name that is most similar.
+  valid values, and the most similar valid name.
 * **`--set path=value`**, an option of commands such as `bloatlab run`, replaces or adds a value: `--set link.up.rate=2mbit`,
   `--set 'link.up.queue={ droptail = { limit = "21p" } }'`. In a path, 0 means the first entry of a list, 1 the second, and so
   on. A name that contains dots needs double quotes.
@@ -103,8 +103,8 @@ also have a `limit`, by default 1000 packets. Filters can select the band by cod
 filters, write the classifier as a table: `classifier = { prio = { filters = [{ match = { dscp = [46] }, band = 0 }] } }`.
 
 **A shared queue.** With the discipline `perfect`, each flow has its own queue. To make the flows of two applications share a
-queue, give both applications the same code point, and list it in the queue: `app.game.dscp = 10`, `app.bulk.dscp = 10` and
-`queue.perfect = { shared_dscp = [10] }`.
+queue, give both applications the same code point, and list this code point in the queue: `app.game.dscp = 10`,
+`app.bulk.dscp = 10` and `queue.perfect = { shared_dscp = [10] }`.
 """
 
 #: Kinds of values that a key can have.
@@ -135,8 +135,8 @@ LEAD = """\
 each heading is the place of the table in a scenario."""
 
 VALUES_NOTE = """\
-The keys of a scenario are the rows of tables, either below or on one of the pages that are listed at the end of this page. The
-column *value* of these tables states the kind of value. Most kinds are written like this:
+Tables list all keys of a scenario: the table of the top level below, and the tables on the pages listed at the end of this page.
+The column *value* of a table states the kind of value. Most kinds are written like this:
 """
 
 UNITS_NOTE = """\
@@ -406,7 +406,7 @@ def presets(of: Node, defs: dict[str, Node]) -> list[str]:
     lines.append("")
     lines += [*table(of, defs, base), "", "### TCP presets", ""]
     lines += wrapped(
-        f"Each preset, and its values that differ from those of `{STACK}`. The ns-2 presets and `rfc` also differ in "
+        f"Each preset, with its values that differ from those of `{STACK}`. The ns-2 presets and `rfc` also differ in "
         "details for which this page has no key. Only a scenario in JSON can set the value `null`, because TOML has no "
         "such value. `bloatlab list NAME` shows the values of all keys on this page."
     )

@@ -88,9 +88,8 @@ pub enum MapClock {
     /// A MAP is sent at `map_offset`, and at every `map_interval` after that, even if no packet waits.
     #[default]
     FreeRunning,
-    /// The clock starts when a packet arrives in an empty transmit queue, as in a simulator that starts its timer only
-    /// when it is needed. A MAP is sent at every `map_interval` until the queue is empty again. So the first packet
-    /// waits for a whole number of intervals.
+    /// The clock starts when a packet arrives in an empty transmit queue. A MAP is sent at every `map_interval` until
+    /// the queue is empty again. So the first packet waits for a whole number of intervals.
     FromFirstPacket,
 }
 
@@ -135,22 +134,22 @@ pub struct DocsisParams {
     /// Time between MAPs. MULPI 7.2.1. The default is the value of CableLabs 2012.
     #[serde(default = "map_interval")]
     pub map_interval: Duration,
-    /// Time from the start of the run to the first MAP. Further MAPs follow at whole intervals. Default 0.
+    /// Time from the start of the run to the first MAP. Further MAPs follow at whole intervals. In the 2012 model, this
+    /// key has no effect with `map_clock = "from_first_packet"`. Default 0.
     #[serde(default)]
     pub map_offset: Duration,
     /// The clock that determines when MAPs are sent (2012 model).
     #[serde(default)]
     pub map_clock: MapClock,
-    /// The modem keeps its requests in two entries, REQ(0) and REQ(1) (2012 model). Each MAP grants bytes from REQ(0).
-    /// Then it adds REQ(1) to REQ(0), so that later MAPs can grant these bytes too. This key selects the bytes in
-    /// REQ(1): `recorded` or `live`.
+    /// The modem keeps its requests in two entries, REQ(0) and REQ(1) (2012 model). Each MAP grants bytes from REQ(0),
+    /// and then adds REQ(1) to REQ(0), so that later MAPs can grant these bytes. This key selects the bytes in REQ(1):
+    /// `recorded` or `live`.
     #[serde(default)]
     pub request_vector: RequestVector,
     /// Largest grant in a MAP, in bytes; null: no limit. If `grant_variation` is set, this is the mean of the limit.
     /// With no limit, the channel is uncongested; a low limit models a congested channel. With
-    /// `model = "docsis_link_2013"`, grants always have a limit. If this key is not set, a grant has at most the bytes
-    /// that the peak rate carries in a MAP interval. If there is no peak rate, the channel's rate takes its place. In
-    /// CableLabs 2012: `maxgrant_`.
+    /// `model = "docsis_link_2013"`, grants always have a limit. Its default is the number of bytes that the peak rate
+    /// (without a peak rate: the channel's rate) carries in a MAP interval. In CableLabs 2012: `maxgrant_`.
     #[serde(default)]
     pub max_grant: Option<Bytes>,
     /// Relative variation x of the largest grant. For each MAP, the limit is drawn uniformly from 1 - x to 1 + x times

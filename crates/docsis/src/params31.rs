@@ -36,9 +36,9 @@ pub struct LowLatencyParams {
     /// `docsis_lld` marks packets on a ramp that depends on MAX_RATE. MAX_RATE is the `max_sustained_rate` of this flow
     /// or of the aggregate, whichever is lower.
     pub flow: Option<ShaperParams>,
-    /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. The buffer of the
-    /// Classic flow is 100ms at the higher of its `max_sustained_rate` and `peak_traffic_rate`, unless `classic.limit`
-    /// of `docsis_lld` is set.
+    /// Rate shaping of the Classic service flow alone; null: only the aggregate's rates apply. Unless `classic.limit`
+    /// of `docsis_lld` is set, the buffer of the Classic flow is 100ms at the higher of the flow's `max_sustained_rate`
+    /// and `peak_traffic_rate`. Without `classic_flow`, the aggregate's rates are used instead.
     pub classic_flow: Option<ShaperParams>,
 }
 

@@ -87,7 +87,7 @@ pub static SCALES: [Scale; 5] = [
     // the goal of L4S for the same percentile
     Scale {
         name: "p99",
-        words: "A+ to F, for the 99th percentile of the round trip under load minus the minimum round trip; the limits are those of dslreports",
+        words: "A+ to F, for the 99th percentile of the round trip under load minus the minimum round trip, with the limits of dslreports",
         compares: Compares::P99,
         bands: Cow::Borrowed(LETTERS),
     },

@@ -19,9 +19,9 @@ pub struct App {
     #[serde(default)]
     pub start: Duration,
     /// Width of the interval from which the start is drawn at random. Default: the scenario's `start_spread`. If the
-    /// scenario has none either, the value depends on the traffic. For `voip`, `ping`, `messages` and `media`, it is
-    /// the sending interval, but at most 1s. The same holds for `cbr` with `constant` arrivals and no `randomize`. For
-    /// `game`, `proshare` and all other `cbr`, it is 0s. For all other traffic, it is 100ms.
+    /// scenario has none, the value depends on the traffic. For `voip`, `ping`, `messages`, `media`, and `cbr` with
+    /// `constant` arrivals and no `randomize`, it is the sending interval, but at most 1s. For `game`, `proshare` and
+    /// all other `cbr`, it is 0s. For all other traffic, it is 100ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Duration>,
     /// After this time, counted from the start of the run, the application starts nothing new. Transfers in progress
@@ -36,8 +36,8 @@ pub struct App {
     pub tcp: String,
     /// TCP stack of the servers; omitted: the stack of `tcp`. If the two stacks differ, the ends negotiate: a
     /// connection uses SACK only if both stacks have it, and the same holds for time stamps. No segment is larger than
-    /// the MSS of the other end allows. If one stack needs a feature that the other lacks, traffic over TCP is refused,
-    /// even if the first stack sends no data. For example, LEDBAT needs time stamps.
+    /// the MSS of the other end allows. An application over TCP is refused if one stack needs a feature that the other
+    /// lacks, even if the first stack sends no data. For example, LEDBAT needs time stamps.
     #[serde(default)]
     pub tcp_server: Option<String>,
     /// Differentiated services code point of the application's packets, 0 to 63.

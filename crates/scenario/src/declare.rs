@@ -38,14 +38,14 @@ pub struct Scenario {
     /// Your own TCP stacks, by name. Each consists of a preset and of the parameters that differ from the preset.
     #[serde(default)]
     pub tcp: BTreeMap<String, Stack>,
-    /// Fixed next hops, which override the shortest path. The shortest path is the path with the fewest links. If
-    /// several paths have equally few links, a node uses the link whose name sorts first.
+    /// Fixed next hops. All other packets take the path with the fewest links. If several paths have equally few links,
+    /// a node uses the link whose name sorts first.
     #[serde(default)]
     pub route: Vec<Route>,
     /// Measurements to record.
     #[serde(default)]
     pub record: Record,
-    /// Internal state to record over time (docs/traces.md). Recording it does not change any other result.
+    /// Internal state to record over time (docs/traces.md).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
     /// How to grade the delay that the traffic adds. Default: `scale = "p99"`.
@@ -82,8 +82,8 @@ pub struct Route {
     pub via: String,
 }
 
-/// Measurements that the run records. A time series divides the run into intervals of equal length, called bins. There
-/// are about 6000 bins unless `interval` is set, so the size of a time series does not grow with the length of the run.
+/// Measurements that the run records. A time series divides the run into intervals of equal length, called bins. Unless
+/// `interval` is set, there are about 6000 bins, however long the run is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {

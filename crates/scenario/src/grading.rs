@@ -24,7 +24,7 @@ const MOST: usize = 26;
 /// Maximum number of characters in a grade, so that it fits a column of a table.
 const LONGEST: usize = 24;
 
-/// How to grade the delay that the traffic adds. No other result depends on the grade.
+/// How to grade the delay that the traffic adds. The scale changes only the grades.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grade {

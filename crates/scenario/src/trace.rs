@@ -11,8 +11,8 @@ use units::Duration;
 pub(crate) const MOST_MOMENTS: u64 = 1_000_000;
 
 /// Records internal state over time: the state of control laws (AQM) and of TCP senders, and what happens to each
-/// packet. A trace changes neither the other results, except the number of events in the summary, nor the scenario's
-/// hash, which identifies the scenario.
+/// packet. A trace changes the number of events in the summary. All other results, and the hash that identifies the
+/// scenario, stay the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Trace {
@@ -26,11 +26,11 @@ pub struct Trace {
     /// names, or true for all.
     pub flows: Which,
     /// Links whose packets are recorded one by one: names, or true for every link. A packet is recorded when it is
-    /// enqueued, dequeued, dropped, marked or delivered to the host. The records are Parquet files in the result's
-    /// folder.
+    /// enqueued, dequeued, dropped or marked. A packet with payload is also recorded when it is delivered to its host.
+    /// The records are Parquet files in the result's folder.
     pub packets: Which,
     /// Time between two readings of the state, or "change" for a reading after each event that changed the state. On a
-    /// link without a law, such as drop-tail, the state is the backlog and the counts.
+    /// link whose queue has no law, such as drop-tail, the state is the backlog and the counts.
     pub interval: Interval,
 }
 

@@ -45,7 +45,7 @@ presets! { p:
     /// linux-6 with BBR version 1, paced
     "bbr" { p.control.choose("bbr") }
 
-    /// linux-6 with Linux's variant of DCTCP (RFC 8257); all packets are ECT(0)
+    /// linux-6 with Linux's form of DCTCP (RFC 8257); all packets are ECT(0)
     "dctcp" {
         p.control.choose("dctcp");
         (p.ecn.ecn, p.ecn.ecn_feedback) = (true, EcnFeedback::Dctcp);
@@ -60,10 +60,10 @@ presets! { p:
     /// linux-6 with BBR version 3 of draft-ietf-ccwg-bbr, paced
     "bbr3" { p.control.choose("bbr3") }
 
-    /// alias for bbr3, named after its variant
+    /// alias for bbr3, named after its form
     "bbr3-draft" { p.control.choose("bbr3") }
 
-    /// linux-6 with google/bbr's variant of BBR version 3, paced
+    /// linux-6 with google/bbr's form of BBR version 3, paced
     "bbr3-linux" {
         p.control.choose("bbr3");
         p.control.bbr3.bbr3_form = Bbr3Form::Linux;

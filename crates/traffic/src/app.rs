@@ -205,7 +205,7 @@ applications! {
         "Echo requests and replies: round-trip times and losses",
         r#"{ "interval": "100ms" }"#;
     "cbr" Cbr(cbr::CbrParams), "udp", "CableLabs 2012 §3.2.1, MMCN 1999",
-        "Datagrams at a constant rate",
+        "Datagrams at a constant mean rate",
         r#"{ "rate": "1mbit", "size": 1000 }"#;
     "proshare" Proshare(proshare::ProshareParams), "udp", "MMCN 1999",
         "A video conference of 210 kbit/s: audio and video datagrams",

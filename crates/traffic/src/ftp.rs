@@ -81,9 +81,9 @@ pub struct FtpParams {
     /// Largest additional pause before a file. For each file except the first, the additional pause is drawn uniformly
     /// from zero to this value. Needs `size`. Default 0s.
     pub pause_spread: Duration,
-    /// Time from the start of a file to the start of the next file in the same flow. If a file takes longer than this,
-    /// the next file starts as soon as the first is finished. Files after these still start at the originally planned
-    /// times. Needs `size`. Cannot be combined with `pause` or `pause_spread`. Default none.
+    /// Time from the start of a file to the start of the next file in the same flow. If a file takes longer, the next
+    /// file starts as soon as that file is finished, and the planned start times of later files do not change. Needs
+    /// `size`. Cannot be combined with `pause` or `pause_spread`. Default none.
     pub interval: Option<Duration>,
     /// If true, each file has a new connection. If false, all files of a flow share one connection, and TCP may reduce
     /// its window after a pause (`idle_restart` of the stack). Default true.

@@ -116,7 +116,7 @@ pub struct ShortParams {
     pub request: Bytes,
     /// Number of arrivals, including refused transfers; omitted: until the end of the run.
     pub count: Option<u64>,
-    /// Largest number of transfers in progress. While it is reached, further transfers are refused. Default 1000.
+    /// Largest number of transfers in progress at a time. Further transfers are refused. Default 1000.
     pub max_open: u32,
 }
 

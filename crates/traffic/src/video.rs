@@ -45,8 +45,8 @@ pub struct VideoParams {
     /// Amount of video in the buffer at which playback begins. After a stall, playback resumes at the same amount.
     /// Default 4s.
     pub startup: Duration,
-    /// Largest rate of a segment, as a share of the predicted throughput. The lowest rate of `ladder` is always
-    /// allowed. Default 0.8.
+    /// Largest rate of a segment, as a share of the predicted throughput. The prediction is the harmonic mean of the
+    /// throughputs of the last five segments. The lowest rate of `ladder` is always allowed. Default 0.8.
     pub safety: f64,
     /// Size of a GET in bytes of payload. Default 300.
     pub request: Bytes,

@@ -53,11 +53,12 @@ pub struct VoipParams {
     pub network_delay: Duration,
     /// Direction of the speech: `up`, `down` or `both`. Default `up`.
     pub direction: Speech,
-    /// Equipment impairment factor Ie of the codec, used only by G.107's E-model. G.113 Appendix I gives 0 for G.711, 11 for
-    /// G.729A, 15 for G.723.1 at 6.3 kbit/s, 5 for GSM-EFR. Default 0.
+    /// Equipment impairment factor Ie of the codec, used only for the rating `r_g107` and its MOS. G.113 Appendix I
+    /// gives 0 for G.711, 11 for G.729A, 15 for G.723.1 at 6.3 kbit/s, 5 for GSM-EFR. Default 0.
     pub ie: f64,
-    /// Packet-loss robustness factor Bpl of the codec, used only by G.107's E-model. G.113 Appendix I gives 4.3 for G.711 (25.1
-    /// if losses are concealed), 19 for G.729A, 16.1 for G.723.1, 10 for GSM-EFR. Default 4.3.
+    /// Packet-loss robustness factor Bpl of the codec, used only for the rating `r_g107` and its MOS. G.113 Appendix I
+    /// gives 4.3 for G.711 (25.1 if losses are concealed), 19 for G.729A, 16.1 for G.723.1, 10 for GSM-EFR. Default
+    /// 4.3.
     pub bpl: f64,
 }
 

@@ -45,12 +45,11 @@ pub enum Way {
 pub struct LteParams {
     /// Direction of the data. It determines the defaults of `grant_min` and `grant_max`.
     pub way: Way,
-    /// Mean rate of the data that grants have room for. The link delivers less, because of retransmissions and
-    /// handovers.
+    /// Mean rate without retransmissions and handovers. With them, the link delivers less.
     pub rate: BitRate,
     /// Ratio of the highest to the lowest rate; 1 gives a constant rate.
     pub swing: f64,
-    /// Time after which a new rate is drawn. Until then, the rate is constant.
+    /// Time after which a new rate is drawn.
     pub change_every: Duration,
     /// Shortest time between grants; null: 1ms if `way` is `down`, 5ms if it is `up`.
     pub grant_min: Option<Duration>,

@@ -15,15 +15,15 @@ const MS: u64 = 1_000_000;
 const UNREAD: BitRate = BitRate(1_000_000_000);
 
 /// A recorded trace in the format of mahimahi, a network emulator. Each line of the file is the time of an opportunity
-/// to send, in whole ms. After its last line, the trace repeats. It does not depend on the seed. The file is read
-/// together with the scenario.
+/// to send, in whole ms. After its last line, the trace repeats. The trace does not depend on the seed. The file is
+/// read together with the scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceParams {
     /// Path of the file, relative to the scenario's folder. Required unless `source` is given.
     pub file: String,
-    /// Number of bytes that one opportunity carries. No packet may be larger. In mahimahi, it is 1504: a packet of 1500
-    /// bytes and the 4 bytes of mahimahi's tunnel device.
+    /// Number of bytes that one opportunity carries. No packet may be larger. The default is mahimahi's: a packet of
+    /// 1500 bytes and the 4 bytes of mahimahi's tunnel device.
     pub opportunity: Bytes,
     /// Time in the trace that corresponds to the start of the run.
     pub start: Duration,

@@ -26,16 +26,16 @@ use units::{require, within};
 /// Frames per second.
 const FRAMES: u64 = 750;
 
-/// A link like Starlink. Rate and delay change after each `interval`, and some intervals begin with an outage. The
-/// link's random numbers depend only on the scenario's seed and the link's name.
+/// A link like Starlink. Rate and delay change after each `interval`. Some intervals, but never the first, begin with
+/// an outage. The link's random numbers depend only on the scenario's seed and the link's name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StarlinkParams {
-    /// Mean of the rates of all intervals. The link delivers less, because of outages.
+    /// Mean rate without outages. With them, the link delivers less.
     pub rate: BitRate,
     /// Ratio of the highest to the lowest rate; 1 gives a constant rate.
     pub swing: f64,
-    /// Time for which rate and delay stay the same.
+    /// Time for which rate and delay stay the same. The run starts at a random point of an interval.
     pub interval: Duration,
     /// Largest delay that is added to the link's `delay`. The added delay of each interval is drawn uniformly from zero
     /// to this value.

@@ -68,7 +68,7 @@ group! {
         /// TARGET: target queueing delay. Default 60ms.
         pub target: Duration = Duration::from_millis(60),
         /// Constant: strength of the reduction. While the queueing delay exceeds the target, the window changes in each
-        /// round trip by its usual growth minus Constant × window × (delay / target - 1). It falls at most by half.
+        /// round trip by its usual growth minus Constant × window × (delay / target - 1). It falls by at most half.
         /// Default 1.
         pub constant: f64 = 1.0,
         /// BASE_HISTORY: length of the history, in minutes. The base round trip is the smallest round-trip time in the

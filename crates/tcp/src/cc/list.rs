@@ -31,15 +31,14 @@ macro_rules! controllers {
             /// DCTCP, in the form that `dctcp_form` selects: reduces the window in proportion to the share of packets
             /// marked. Needs `ecn`, with `ecn_feedback` `dctcp` or `accecn`.   Source: RFC 8257; Linux.
             "dctcp" Dctcp(dctcp::Dctcp),
-            /// TCP Prague 0.7: a paced DCTCP for the Internet. Its rate is the same at all round-trip times below 25
-            /// ms. Needs `ecn`, with `ecn_feedback = "accecn"`. Source: draft-briscoe-iccrg-prague-congestion-control;
-            /// Linux (L4STeam).
+            /// TCP Prague 0.7: a paced DCTCP for the Internet. Needs `ecn`, with `ecn_feedback = "accecn"`. Source:
+            /// draft-briscoe-iccrg-prague-congestion-control; Linux (L4STeam).
             "prague" Prague(prague::Prague),
             /// A constant window. Usually, it is the initial window. If `initial_ssthresh` is set and larger, the
             /// window first grows to `initial_ssthresh` by slow start. Marks and losses do not change the window. After
             /// a timeout, the window grows by slow start from one segment to `initial_ssthresh` or, if this key is not
-            /// set, to the initial window. This controller is for experiments, and for programs that set the window
-            /// from outside. Source: RFC 5681 §3.1 for slow start.
+            /// set, to the initial window. For experiments, and for programs that set the window from outside. Source:
+            /// RFC 5681 §3.1 for slow start.
             "fixed" Fixed(fixed::Fixed),
             /// The class named in the table `python` (docs/adding-a-controller-in-python.md).
             "python" Python(foreign::Foreign),

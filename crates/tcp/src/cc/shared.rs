@@ -15,8 +15,9 @@ group! {
         pub beta_ecn: Option<f64> = None,
         /// CUBIC's constant C, in segments/s^3.   Source: RFC 9438 §4.1.
         pub cubic_c: f64 = 0.4,
-        /// CUBIC's fast convergence: if a loss occurs before the window has returned to W_max, CUBIC aims for a smaller
-        /// window than at this loss, so that other flows gain bandwidth sooner.   Source: RFC 9438 §4.7.
+        /// CUBIC's fast convergence: if a loss occurs before the window has returned to its size at the last loss
+        /// (W_max), CUBIC aims for a smaller window than at this loss, so that other flows gain bandwidth sooner.
+        /// Source: RFC 9438 §4.7.
         pub fast_convergence: bool = true,
         /// If true, CUBIC's window keeps up with an estimate of the window that Reno would have. Source: RFC 9438 §4.3.
         pub tcp_friendliness: bool = true,

@@ -11,13 +11,13 @@ group! {
         /// Loss detection.
         pub loss_detection: LossDetection = LossDetection::RackTlp,
         /// DupThresh. With `loss_detection = "dupthresh"`, a segment counts as lost after this number of duplicate
-        /// ACKs, or when this number of segments above it are SACKed. With `forward-ack`, it is a distance in segments.
-        /// With `rack-tlp`, this number of SACKed segments sets the reordering window to zero, unless reordering has
-        /// been seen. Default 3.
+        /// ACKs, or when this number of segments above it are SACKed. With `forward-ack`, DupThresh is a distance in
+        /// segments (see `loss_detection`). With `rack-tlp`, this number of SACKed segments sets the reordering window
+        /// to zero, unless reordering has been seen. Default 3.
         pub dupthresh: u8 = 3,
         /// Limited transmit: on each of the first two duplicate ACKs, the sender sends one new segment. With
-        /// `forward-ack` and `rack-tlp`, it sends one for every segment that is SACKed before a recovery begins.
-        /// Source: RFC 3042.
+        /// `forward-ack` and `rack-tlp`, it sends a new segment for every segment that is SACKed before a recovery
+        /// begins. Source: RFC 3042.
         pub limited_transmit: bool = true,
         /// If true, the sender keeps its SACK information after a timeout, as in Linux, unless the receiver has
         /// discarded SACKed data. RFC 2018 requires the sender to ignore the information; RFC 6675 §5.1 discusses when

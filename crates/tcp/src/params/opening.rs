@@ -7,8 +7,7 @@ group! {
     /// How a connection opens.
     pub struct OpeningParams {
         /// If true, connections have a three-way handshake and FINs. If false, as in ns-2's one-way agents, both ends
-        /// are established at once and send no FIN. A side is then finished when it has closed and all of its data is
-        /// acknowledged.
+        /// are established at once and send no FIN.
         pub handshake: bool = true,
         /// Longest wait between two SYNs.
         pub max_syn_rto: Duration = Duration::from_secs(120),
@@ -18,8 +17,9 @@ group! {
         /// Number of retransmissions of a SYN or SYN-ACK before the connection fails; null (in a JSON file): unlimited.
         pub syn_retries: Option<u32> = Some(6),
         /// If true, the first window is one segment if the sender's SYN or SYN-ACK was lost. The sender assumes such a
-        /// loss if it has repeated the packet (in Linux: at least twice), unless an echoed time stamp shows that the
-        /// first copy arrived. Source: RFC 5681 §3.1; Linux, tcp_init_transfer.
+        /// loss if it has sent the packet at least three times, as in Linux (with the preset `rfc`: at least twice),
+        /// unless an echoed time stamp shows that the first copy arrived. Source: RFC 5681 §3.1; Linux,
+        /// tcp_init_transfer.
         pub syn_loss_restricts: bool = true,
         /// First window.
         pub initial_window: InitialWindow = InitialWindow::Segments(10),

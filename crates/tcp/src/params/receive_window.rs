@@ -67,8 +67,7 @@ impl Text for ReceiveWindow {
 units::text_serde!(ReceiveWindow);
 
 /// Memory of a receive buffer that grows on demand. Half of the memory holds payload. The other half is the kernel's
-/// overhead (tcp_adv_win_scale 1). Linux's tcp_rmem also has a minimum. It has no key here, because it matters only
-/// when memory is scarce.
+/// overhead (tcp_adv_win_scale 1). Linux's tcp_rmem also has a minimum, which has no key here.
 ///
 /// Source: Linux's tcp_rmem; ip-sysctl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,8 +7,9 @@ use units::{Bytes, Duration, Problem};
 group! {
     /// ACK policy of the receiver, and size of its window.
     pub struct ReceiverParams {
-        /// Number n of data segments per ACK: every n-th segment is acknowledged at once. Segments that fill a hole or
-        /// arrive out of order are also acknowledged at once (but see `sack_compression`).
+        /// Number n of data segments per ACK: every n-th segment is acknowledged at once. A segment that fills a hole
+        /// is also acknowledged at once. So is a segment that arrives out of order, unless `sack_compression` delays
+        /// its ACK.
         pub ack_every: u32 = 2,
         /// Largest delay of an ACK that waits for more segments. ACKs wait if `ack_every` is above 1. With the preset
         /// `ns2-fulltcp-sack`, they also wait after a single segment that is not full.
@@ -16,13 +17,13 @@ group! {
         /// Number of ACKs at the start of a connection that are not delayed (Linux's quickack).
         pub quick_acks: u32 = 16,
         /// If true, a segment with the flag PSH is acknowledged at once. Linux has done this since version 6.6 if the
-        /// application reads at once. Senders set PSH on the last segment of a burst of several segments. If this key
-        /// is true for the sender too, it also sets PSH on the last segment of the data that the application has
+        /// application reads at once. Senders set PSH on the last segment of a burst of several segments. A sender
+        /// whose own `ack_pushed` is true also sets PSH on the last segment of the data that its application has
         /// written.
         pub ack_pushed: bool = false,
         /// Delay of the ACKs for segments that arrive out of order (Linux's SACK compression). The first three segments
         /// above a hole are acknowledged at once. From the fourth on, one ACK covers all segments that arrive during
-        /// the delay, but at most 45 packets. A segment in order restarts the count.
+        /// the delay, but at most 45 packets. After a segment in order, the count of three begins again.
         pub sack_compression: SackCompression = SackCompression::Linux619,
         /// If true, the receiver reports duplicate segments in the first SACK block (D-SACK).   Source: RFC 2883.
         pub dsack: bool = true,
@@ -53,8 +54,8 @@ words! {
     pub enum SackCompression {
         /// No delay: each segment out of order is acknowledged at once, as RFC 5681 recommends.
         "off" Off,
-        /// 5 % of the round-trip time, but at most 1 ms, plus the timer's slack of 0.1 ms. Source: Linux 4.20 to 6.18,
-        /// tcp_comp_sack_delay_ns and (since 5.8) tcp_comp_sack_slack_ns.
+        /// 5 % of the round-trip time, but at most 1 ms, plus the timer's slack of 0.1 ms. Source: Linux 4.20 to early
+        /// releases of 6.18, tcp_comp_sack_delay_ns and (since 5.8) tcp_comp_sack_slack_ns.
         "linux-4.20" Linux420,
         /// 33 % of the round-trip time, but at most 1 ms, plus the timer's slack of 0.01 ms. Source: Linux 6.19 and
         /// later releases of 6.18, tcp_comp_sack_rtt_percent.

@@ -7,9 +7,9 @@ group! {
     pub(crate) struct ReductionParams {
         /// How the window is reduced to ssthresh.
         pub reduction: Reduction = Reduction::Prr,
-        /// The quantity from which ssthresh is computed after a loss or a mark. If true, ssthresh is a share of
-        /// FlightSize, the data sent but not yet acknowledged, as in RFC 5681, or of the window if that is smaller. If
-        /// false, it is a share of the window, as in Linux and ns-2.
+        /// After a loss or a mark, ssthresh becomes a share of the window (if false), as in Linux and ns-2, or of
+        /// FlightSize (if true), as in RFC 5681. FlightSize is the data sent but not yet acknowledged. If the window is
+        /// smaller than FlightSize, the window is used.
         pub reduce_from_flight: bool = false,
     }
 }

@@ -10,7 +10,7 @@ group! {
         /// samples to multiples of G. In ns-2, it is called `tcpTick_` and is 10 ms by default.
         pub clock_granularity: Duration = Duration::from_millis(1),
         /// Tick of the stack's timer wheel. The wheel rounds timers up: short timers expire up to two ticks late, and
-        /// long timers late by up to about an eighth of their length. In Linux, the tick is 1 ms at HZ 1000. With 0s,
+        /// long timers up to about an eighth of their length late. In Linux, the tick is 1 ms at HZ 1000. With 0s,
         /// timers are exact. Source: LWN, "Reinventing the timer wheel".
         pub timer_tick: Duration = Duration::from_millis(1),
         /// Smallest RTO, or smallest variation in the RTO (see `min_rto_bounds`).

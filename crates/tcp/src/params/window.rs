@@ -8,9 +8,8 @@ group! {
     pub struct WindowParams {
         /// Largest congestion window, in segments (ns-2's `window_`). Absent: no limit.
         pub window_clamp: Option<u32> = None,
-        /// Largest number of acknowledged segments that count for the growth of the window, per ACK: 1 in RFC 5681, 2
-        /// in RFC 3465. The default is practically no limit, as in Linux, which counts every segment that an ACK
-        /// covers.
+        /// Largest number of segments per ACK that count for the growth of the window: 1 in RFC 5681, 2 in RFC 3465.
+        /// The default is practically no limit: as in Linux, every segment that an ACK covers counts.
         pub abc_limit: u32 = 1 << 16,
         /// Condition for the growth of the window: how much of the window must be in use.
         pub cwnd_validation: CwndValidation = CwndValidation::Round,
@@ -57,7 +56,7 @@ words! {
         /// For every RTO of idle time, the window is halved, but not below the initial window. ssthresh is raised to
         /// 3/4 of the old window if it was lower.   Source: RFC 2861; Linux.
         "decay" Decay,
-        /// cwnd = initial window. The idle period begins when all data is acknowledged. (With the values above, it
+        /// cwnd = initial window. The idle period begins when all data is acknowledged. (With `restart` and `decay`, it
         /// begins when the last segment is sent.) Source: ns-2's Agent/TCP/Linux, whose timer keeps running when idle.
         "initial-after-ack" InitialAfterAck,
         /// cwnd = 1 segment. The idle period begins as with `initial-after-ack`. Source: ns-2's other one-way agents

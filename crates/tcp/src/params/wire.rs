@@ -8,10 +8,9 @@ use units::Problem;
 group! {
     /// Sizes on the wire.
     pub struct WireParams {
-        /// Largest payload of a segment, in bytes. The MSS option of a SYN announces a larger value, because this value
-        /// includes the bytes of the TCP options that every segment carries: with `timestamps`, it is 12 bytes more.
-        /// The announced value limits the sum of payload and options in each segment of the peer. Source: RFC 9293
-        /// §3.7.1.
+        /// Largest payload of a segment, in bytes. The MSS option of a SYN announces the sum of `mss` and the bytes of
+        /// the TCP options that every segment carries, such as 12 bytes for `timestamps`. In each segment of the peer,
+        /// payload and options together are at most as large as the announced value. Source: RFC 9293 §3.7.1.
         pub mss: u32 = 1448,
         /// Size of the IP and TCP headers without options, in bytes: 40 for IPv4.
         pub header_bytes: u16 = 40,

@@ -72,27 +72,27 @@ const RATE_WINDOW: [Duration; 2] = [Duration::from_millis(500), Duration::from_s
 const LOSS_WINDOW: Duration = Duration::from_secs(1);
 
 /// Parameters of GCC. The delay gradient is the growth of the delay from one group of packets to the next. A detector
-/// compares the estimated gradient with a threshold. A gradient above the threshold counts as over-use of the path, and
-/// GCC reduces the rate. Names in brackets are those of draft-ietf-rmcat-gcc-02.
+/// multiplies the estimated gradient by a factor (see `offset_gain`), and compares the product with a threshold. A
+/// product above the threshold counts as over-use of the path, and GCC reduces the rate. Names in brackets are those of
+/// draft-ietf-rmcat-gcc-02.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GccParams {
     /// After over-use, the new rate is this share of the received rate (beta). Default 0.85.
     pub beta: f64,
-    /// Factor by which the rate grows per second (eta). After a decrease, the rate grows linearly at first. GCC
-    /// remembers the received rate at past decreases. Once the received rate is more than three standard deviations
-    /// above the mean of these values, the rate grows by the factor again. Default 1.08.
+    /// Factor by which the rate grows per second (eta). After over-use, the rate grows linearly instead, until the
+    /// received rate is more than three standard deviations above the mean received rate of past decreases. Default
+    /// 1.08.
     pub increase: f64,
     /// Initial threshold of the detector (del_var_th). Default 12.5ms.
     pub threshold: Duration,
-    /// Time for which the detector's value must exceed the threshold before it counts as over-use (overuse_time_th).
-    /// `offset_gain` explains the detector's value. Default 10ms.
+    /// Time for which the detector's product must exceed the threshold before it counts as over-use (overuse_time_th).
+    /// Default 10ms.
     pub overuse_time: Duration,
     /// Smoothing coefficient of the estimated noise variance (chi), 0.001 to 0.1. Default 0.01.
     pub chi: f64,
-    /// Largest factor for the estimated gradient. The detector multiplies the gradient by the number of packet groups
-    /// received so far, but at most by this factor. It compares the product with the threshold. With the factor 1, it
-    /// compares the gradient itself, as in the draft. Default 60.
+    /// Largest factor by which the detector multiplies the gradient. The factor is the number of packet groups received
+    /// so far, but at most this value. With 1, the detector compares the gradient itself, as in the draft. Default 60.
     pub offset_gain: f64,
     /// Pacing rate, as a multiple of the rate that the controller has set. Default 2.5.
     pub pacing: f64,

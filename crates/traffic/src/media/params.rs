@@ -139,7 +139,7 @@ pub struct MediaParams {
     /// Largest packet in bytes on the wire, including 40 bytes of headers (IPv4, UDP, RTP). Default 1200.
     pub packet: Bytes,
     /// Longest time from the arrival of a packet until the receiver reports it. The receiver also sends a report at the
-    /// end of a frame, and after 16 packets. Default 40ms.
+    /// end of a frame, and when 16 packets are unreported. Default 40ms.
     pub feedback_interval: Duration,
     /// Longest wait at the sender. While a packet of an earlier frame has waited for longer than this, new frames are
     /// skipped. Default 500ms.

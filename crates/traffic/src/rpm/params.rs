@@ -53,8 +53,7 @@ pub struct RpmParams {
     /// Length of an interval (ID). After each interval, the test computes new averages and adds connections. Tools that
     /// follow older drafts use 1s. Default 5s.
     pub interval: Duration,
-    /// Number of intervals over which goodput and RPM are averaged (MAD). A result is stable if this number of
-    /// successive averages agree within `tolerance`. Default 4.
+    /// Number of intervals over which goodput and RPM are averaged (MAD). Default 4.
     pub moving_average: u32,
     /// Percentile for trimmed means (TMP). Samples above this percentile are discarded before a mean is computed.
     /// Default 95.

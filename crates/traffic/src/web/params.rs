@@ -44,8 +44,8 @@ pub(crate) const LISTED: [[u32; 25]; 4] = [
 pub enum Page {
     /// Objects of one size, the same number on each server (CableLabs 2012 §3.2.3).
     Uniform(Uniform),
-    /// The sizes listed in Appendix A of CableLabs 2012: an HTML file of 102 400 B and 100 objects, 614 402 B in total,
-    /// on four servers.
+    /// The sizes listed in Appendix A of CableLabs 2012: an HTML file of 102 400 B, and 100 objects of 614 402 B in
+    /// total, on four servers.
     Listed,
     /// Random sizes with the log-normal distribution of Appendix A of CableLabs 2012.
     Lognormal(Lognormal),
@@ -93,7 +93,7 @@ pub struct Lognormal {
     pub log10_mean: f64,
     /// Standard deviation of the decimal logarithm of the size. Default 0.84.
     pub log10_sd: f64,
-    /// Sum of the sizes of all objects. The sizes of every page are scaled to it. Default 614400.
+    /// Sum of the sizes of all objects of a page. Default 614400.
     pub total: Bytes,
     /// Time at which the sizes are drawn: only before the first page (`once`), or again before each page (`each_page`).
     /// Appendix A lists a single set of sizes, which corresponds to `once`. Default `once`.
@@ -152,7 +152,8 @@ pub enum MeasureFrom {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quota {
-    /// The client requests each object once. The page is complete when all connections have finished.
+    /// The client requests each object once, and again after a failure with `retry`. The page is complete when no
+    /// transfer is in progress or waits for a retry.
     #[default]
     Asked,
     /// The page is complete when the client has received n objects from each server with n objects. When every object
