@@ -29,8 +29,8 @@ pub struct Fair {
     shares: (u32, u32),
     queues: Queues,
     total: Backlog,
-    /// Time of the next call of `wake`: the earliest tick of the laws of the active queues, or an earlier time. `None`
-    /// if these laws have no ticks.
+    /// Time of the next call of `wake`: the earliest tick of the laws of the active queues, or an earlier time, such as
+    /// the tick of a queue that has become idle since. `None` if there is no tick.
     soonest: Option<Time>,
 }
 

@@ -384,8 +384,7 @@ fn washing_takes_the_code_point_after_it_was_read() {
 
 #[test]
 fn in_ingress_mode_what_is_dropped_has_used_the_line() {
-    // A stream of 12 Mbit/s arrives at a shaper of 8 Mbit/s. In ingress mode, departures and drops together may not exceed the
-    // rate.
+    // A stream of 12 Mbit/s arrives at a shaper of 8 Mbit/s. In ingress mode, drops use up the rate like departures.
     let out = |ingress: bool| {
         let json =
             format!(r#"{{"bandwidth":"8mbit","diffserv":"besteffort","ingress":{ingress},"memory_limit":"60KB"}}"#);
