@@ -1,8 +1,9 @@
 //! Queue disciplines.
 //!
-//! The taxonomy is from ARRIS 2013: `single` (one queue, no early drop: Type C), `law` (control laws: Type B), `fair`
-//! (classifier x scheduler x law x overflow: Type A), `class` (counts per class or flow) and `dual` (two coupled
-//! queues). `cake` is Type A with its own shaper.
+//! ARRIS 2013 has three types: A is a queue for each flow, B is one queue with early drops, and C is one queue without
+//! them. The modules are `single` (one FIFO: drop-tail, which is Type C, or any law, which is Type B), `law` (control
+//! laws), `fair` (Type A: classifier x scheduler x law x overflow), `class` (counts or queues per class, or counts per
+//! flow), `dual` (two coupled queues) and `cake` (Type A with its own shaper).
 //!
 //! A discipline decides which packets to accept, mark and drop. [`Queue`] wraps a discipline: it stamps arrivals,
 //! counts packets by fate and, in debug builds, checks that the counts balance. The code that uses a discipline (its

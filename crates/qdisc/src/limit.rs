@@ -69,7 +69,7 @@ impl Room {
     }
 
     /// Refuses a limit given as a time if it is shorter than the transmission time of the smallest packet at this sustained
-    /// rate.
+    /// rate (with `ns2_off_by_one`, of one byte more).
     pub(crate) fn validate_at(limit: Limit, ns2_off_by_one: bool, rate: BitRate) -> Result<(), Problem> {
         let Limit::Time(span) = limit else { return Ok(()) };
         let bytes = Bytes(rate.bytes_in(span));

@@ -6,7 +6,8 @@ use crate::law::list::LawSpec;
 use crate::limit::Room;
 use units::{BitRate, Limit, Problem};
 
-/// The parameters of one discipline. The parameters of a law implement [`LawParams`](crate::law::LawParams) instead.
+/// The parameters of one discipline. The parameters of a law implement [`LawParams`](crate::law::LawParams), which
+/// provides this trait for a FIFO managed by that law.
 pub trait Params {
     /// The discipline that the parameters build.
     type Discipline: QueueDiscipline

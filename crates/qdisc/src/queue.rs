@@ -1,4 +1,4 @@
-//! A wrapper that counts the packets that a discipline accepts, sends, marks and drops.
+//! A wrapper that counts the packets offered to a discipline, and those that the discipline sends, marks and drops.
 
 use crate::{Context, Discipline, QueueDiscipline, ServiceFlows};
 use packet::{Backlog, Count, DropReason, FateSink, MarkReason, PacketMeta, Point, ServiceFlow};

@@ -7,8 +7,8 @@
 //!              ACK has the same number and blocks that cover the older blocks
 //!   kept:      an eligible ACK that is the last before a change of ECE or CWR
 //! normal       drops the first eligible ACK if a second one is found
-//! aggressive   if there is only one (besides those kept): drops it if it is right before the new ACK and has the same
-//!              ECE and CWR
+//! aggressive   like normal; if there is only one (besides those kept): drops it if it is right before the new ACK and
+//!              has the same ECE and CWR
 //! ```
 //!
 //! The new ACK stays at the tail. Normal mode keeps at least two ACKs per flow, which preserves duplicates and the

@@ -108,7 +108,7 @@ impl Params for FredParams {
 struct Account {
     /// Number of the flow's packets in the queue.
     qlen: u32,
-    /// Number of times that the flow exceeded its share.
+    /// Number of times that the flow exceeded its share since it became active.
     strike: u32,
 }
 

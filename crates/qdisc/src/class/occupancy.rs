@@ -70,8 +70,8 @@ pub(crate) fn threshold(path: &str, th: Limit, buffer: Limit) -> Result<(f64, Un
     ensure!(!value.is_nan(), path, "{th} is not valid; expected packets (\"10p\") or bytes (\"10KB\")");
     ensure!(value > 0.0, path, "{th} is not valid; expected more than nothing");
     let room = match (buffer, unit) {
-        // the most that the buffer can hold, in the unit of the threshold. A packet has 1 to 65 535 bytes, so a buffer
-        // of n packets holds up to n x 65 535 bytes, and a buffer of n bytes holds up to n packets
+        // an upper bound of the buffer's contents, in the unit of the threshold. A packet has at most 65 535 bytes, so a
+        // buffer of n packets holds at most n x 65 535 bytes. A buffer of n bytes holds at most n packets
         (Limit::Packets(n), Unit::Bytes) => f64::from(n) * 65_535.0,
         (Limit::Packets(n), Unit::Packets) => f64::from(n),
         (Limit::Bytes(b), _) => b.0 as f64,

@@ -1,7 +1,7 @@
 //! Two coupled queues: a short queue for traffic with scalable congestion control, and a second queue for all other traffic.
 //!
 //! ```text
-//!                        +--- L queue: own marking, and coupled ---+
+//!                        +--- L queue: own and coupled marking ----+
 //!     arrival -- ECN? -->|              ^ k p'                     |---> weighted turns ---> link
 //!                        +--- C queue: marks and drops with p'^2 --+
 //! ```

@@ -20,7 +20,7 @@ const MOST_GAIN: f64 = 1e4;
 /// Linux's smallest gain, 1/s. Its gains are multiples of this one.
 const LEAST_GAIN: f64 = 1.0 / 256.0;
 
-/// A published version. It determines the values of parameters that are null.
+/// A published version. It determines the values of the parameters that are omitted (null).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dualpi2Variant {

@@ -29,8 +29,8 @@ pub struct Fair {
     shares: (u32, u32),
     queues: Queues,
     total: Backlog,
-    /// Time of the next call of `wake`: the earliest tick of the laws of the active queues, or an earlier time. `None`
-    /// if these laws have no ticks.
+    /// Time of the next call of `wake`: the earliest tick of the laws of the active queues, or an earlier time, such as
+    /// the tick of a queue that has become idle since. `None` if there is no tick.
     soonest: Option<Time>,
 }
 
@@ -102,7 +102,7 @@ impl Fair {
     /// at which it was due. Called before an arrival at an idle queue.
     ///
     /// Bound: while its queue stays empty, a law comes to rest, and then has no more updates. From a probability of 100
-    /// %, PIE with default parameters takes about 200 updates to come to rest. DOCSIS-PIE comes to rest once its
+    /// %, PIE with default parameters takes about 180 updates to come to rest. DOCSIS-PIE comes to rest once its
     /// probability is 0, and its allowance and its reset timeout have expired. Updates are at least 100 us apart. An
     /// external law must come to rest too.
     fn rouse(&mut self, i: u32, cx: &Context<'_>) {
@@ -171,8 +171,8 @@ impl Fair {
         true
     }
 
-    /// Returns the queue that loses a packet by the rule [`Tie::Latest`]; `None` if no packet waits. `home` is the
-    /// queue of the arrival, which may not be in the scheduler's lists yet.   Bound: visits each active queue.
+    /// Returns the queue that loses a packet by the rule [`Tie::Latest`]; never `None`. `home` is the queue of the
+    /// arrival, which may not be in the scheduler's lists yet.   Bound: visits each active queue.
     #[cold]
     fn latest(&self, by: Measure, home: u32) -> Option<u32> {
         let waiting = || self.scheduler.in_line(&self.queues).filter(|i| !self.queues[*i].fifo.is_empty());

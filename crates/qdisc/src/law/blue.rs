@@ -55,12 +55,12 @@ impl LawParams for BlueParams {
 pub struct Blue {
     params: BlueParams,
     p: f64,
-    /// Time of the last change of `p`.
+    /// Time of the last step, even if it left `p` at 0 or 1.
     last_update: Option<Time>,
 }
 
 impl Blue {
-    /// Adds `step` to the probability, unless the last change was less than `freeze_time` ago.
+    /// Adds `step` to the probability, unless the last step was less than `freeze_time` ago.
     fn update(&mut self, step: f64, now: Time) {
         if self.last_update.is_none_or(|t| now.since(t) >= self.params.freeze_time) {
             self.p = (self.p + step).clamp(0.0, 1.0);

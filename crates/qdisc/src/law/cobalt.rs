@@ -92,7 +92,7 @@ pub struct CobaltState {
     /// CoDel's count of drops, which is decremented step by step while the delay is below target.
     pub count: u32,
     /// Time of the next drop or, while not dropping, of the next decrement of `count`. While `count` is 0, an interval
-    /// after the last head.
+    /// after the last head; if `count` fell to 0 while the queue was empty, an interval after that decrement was due.
     pub drop_next: Time,
     /// True while the delay is above target, and after an overflow.
     pub dropping: bool,

@@ -141,12 +141,13 @@ const LINUX_LAST: u64 = 255;
 
 /// Computes the fraction of the average that Linux keeps after an idle period of length `idle`.
 ///
-/// tc computes a table of 256 shifts. Cell i is for idle times of i 2^log and more; log is the smallest exponent with
-/// which a shift of 31 would need fewer than 512 cells. A cell holds i 2^log r, rounded down and at most 31, where
+/// tc computes a table of 256 shifts. Cell i is for idle times of i 2^log us and more; log is the smallest exponent for
+/// which the shift would reach 31 before cell 512. A cell holds i 2^log r, rounded down and at most 31, where
 /// r = -ln(1 - w) / (packet time); the last cell holds 31. The average decays 15.6 / ln 2 = 22.5 times as slowly as
 /// (1 - w)^m, for two reasons. tc computes r for times in ticks of 64 ns, but the kernel looks up a time in
 /// microseconds, which is a factor of 15.6. The table holds natural logarithms, but the kernel uses them as shifts,
-/// which are powers of 2. While the shift is 0, the average falls linearly to 1/2 within half a cell.
+/// which are powers of 2. While the shift is 0, the average falls linearly to 1/2 in the first half of cell 0, and then
+/// stays there.
 ///
 /// Source: Linux red.h (red_calc_qavg_from_idle_time); iproute2 tc_red.c (tc_red_eval_idle_damping).
 fn linux_rest(w: Weight, idle: Duration, packet_time: Duration) -> f64 {

@@ -9,7 +9,7 @@ use units::{Limit, Problem, Rng, Time};
 
 /// Calls the macro `$with` and passes to it the remaining arguments, in braces, and then the list of laws.
 ///
-/// To add a law, add a line to the list. The law then becomes a variant of `LawSpec` and `AnyLaw`, so that every fair
+/// To add a law, add an entry to the list. The law then becomes a variant of `LawSpec` and `AnyLaw`, so that every fair
 /// discipline with a parameter `law` can use it for its queues. It also becomes a stand-alone discipline (see
 /// `spec.rs`). The section `outside` lists the external law.
 macro_rules! laws {
@@ -77,7 +77,7 @@ macro_rules! law_enums {
         }
 
         impl LawSpec {
-            /// All law names, except the external law's, which has no defaults.
+            /// All law names, except that of the external law, whose parameter `law` has no valid default.
             pub const NAMES: &'static [&'static str] = &["none", $($listed,)+];
 
             /// Returns the law with this name, with its default parameters.

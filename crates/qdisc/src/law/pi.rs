@@ -144,8 +144,8 @@ impl Dice {
         self.accu_prob >= PROB_HIGH
     }
 
-    /// Returns true with probability `p`, and then resets accu_prob. Always returns false while accu_prob is below
-    /// [`PROB_LOW`].
+    /// Returns true with probability `p`, but never while accu_prob is below [`PROB_LOW`]. If the result is true, resets
+    /// accu_prob.
     #[inline]
     fn chance(&mut self, p: f64, rng: &mut Rng) -> bool {
         let chosen = self.accu_prob >= PROB_LOW && rng.chance(p);

@@ -31,7 +31,7 @@ const NS2_TARGET_DELAY: Duration = Duration::from_millis(5);
 /// Source: ns-2.35 (5 packets).   Unit: packets.
 const NS2_LEAST_MIN: f64 = 5.0;
 
-/// A published version. It determines the values of parameters that are null.
+/// A published version. It determines the values of the parameters that are omitted (null).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RedVariant {

@@ -58,7 +58,7 @@ impl<L: Law> QueueDiscipline for Managed<L> {
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Option<PacketMeta> {
         let Self { law, fifo, .. } = self;
         let mut backlog = fifo.backlog();
-        // The packet stays in the FIFO until it leaves: a packet that was taken out and examined is slow to copy (see
+        // The law examines the packet in the FIFO. If the packet were taken out first, it would be slow to copy (see
         // [`packet::Packed`]).
         // bound: every iteration removes a stored packet
         while let Some(packet) = fifo.front_mut() {

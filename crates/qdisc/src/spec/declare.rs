@@ -1,9 +1,9 @@
 //! The macro behind the list of disciplines.
 
-/// Generates the enum for scenarios (`Spec`), the enum at run time (`Discipline`) and the list (`QDISCS`) from one
-/// declaration of each discipline, a line of the macro's input.
+/// Generates the enum for scenarios (`Spec`), the enum at run time (`Discipline`) and the list (`QDISCS`). The macro's
+/// input has one entry for each discipline.
 ///
-/// The lines of laws come from `law/list.rs`, because each law is also a stand-alone discipline (`single::Managed`, one FIFO
+/// The entries of laws come from `law/list.rs`, because each law is also a stand-alone discipline (`single::Managed`, one FIFO
 /// managed by that law).
 ///
 /// `Discipline` is an enum rather than a `Box<dyn>`, because `Spec` already lists all disciplines, the hot path can be
@@ -26,7 +26,7 @@ macro_rules! disciplines {
             &[$($(Info::of::<$Params>($is_law, $name, Kind::$Kind, $summary, $source),)+)+];
     };
     (@outside $name:literal $Variant:ident($Params:ty), $Kind:ident, $source:literal, $summary:literal;) => {
-        /// The external law, which is not part of [`QDISCS`] because it has no defaults.
+        /// The external law. It is not part of [`QDISCS`], because its parameter `law` has no valid default.
         pub const OUTSIDE: Info = Info::of::<$Params>(true, $name, Kind::$Kind, $summary, $source);
     };
     (@enums $($name:literal $Variant:ident($Params:ty), $Kind:ident, $source:literal, $summary:literal;)+) => {

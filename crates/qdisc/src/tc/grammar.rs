@@ -236,8 +236,8 @@ const DUALPI2: &[Keyword] = &[
 ];
 
 /// The keywords of tc-cake(8). Keywords of kind `Adds` add the overhead of a type of line to the overhead so far, as in
-/// tc; `overhead`, `conservative` and `raw` replace it. Most keywords of kind `Several` select a round-trip time. The
-/// exceptions are `conservative`, and `nonat` and `via-ethernet`, which set nothing.
+/// tc; `overhead`, `conservative` and `raw` replace it. Most keywords of kind `Several` select a round-trip time.
+/// `conservative` sets the overhead and the framing instead; `nonat` and `via-ethernet` set nothing.
 ///
 /// Source: iproute2 tc/q_cake.c (facts).
 const CAKE: &[Keyword] = &[

@@ -12,8 +12,10 @@
 //! of a parameter (`codel target 5ms variant linux`). Both directions use the table in `grammar`.
 //!
 //! Source: tc(8), and the manual pages listed in `grammar`.   Units: as in tc; in sizes, k, m and g are powers of 1024.
-//! Departs: a time without a unit, which tc reads as microseconds, is refused (except 0), and so are `kbps` and `mbps`. `red` and
-//! `sfq` with keywords, or in a command, mean Linux's RED and SFQ (`variant = "linux"`), the versions that have these keywords.
+//! Departs: a time without a unit, which tc reads as microseconds, is refused (except 0). In tc, `bps` means bytes per second,
+//! with any prefix and in any case. Here, `bps`, `Kbps`, `Mbps`, `Gbps` and `Tbps` mean bit/s; `kbps` and `mbps` are refused.
+//! `red` and `sfq` with keywords, or in a command, mean Linux's RED and SFQ (`variant = "linux"`), the versions that have these
+//! keywords.
 
 // Functions that convert a discipline to or from JSON are `inline`, so that serde's code for all parameters is compiled
 // in the crates that call these functions. Those crates are built with little optimisation, which saves build time.

@@ -242,7 +242,8 @@ fn the_greater_load_counts_not_their_product() {
 #[test]
 fn a_sparse_flow_waits_for_a_packet_of_each_other_one_and_the_one_in_service() {
     // Eight bulk flows fill 10 Mbit/s, and three sparse flows send one packet each every 50 ms. A sparse packet waits
-    // for at most three packets of 1.2 ms and the packet in service.
+    // for the packet in service and for at most one packet of each sparse flow. The bound allows 1.2 ms, the time of
+    // 1500 bytes, for each of them.
     let mut home = Home::new(r#"{"bandwidth":"10mbit","diffserv":"besteffort"}"#);
     (0..11).for_each(|i| home.flow(i, 1 + i, 50 + i));
     let mut arrived = Vec::new();
@@ -383,8 +384,7 @@ fn washing_takes_the_code_point_after_it_was_read() {
 
 #[test]
 fn in_ingress_mode_what_is_dropped_has_used_the_line() {
-    // A stream of 12 Mbit/s arrives at a shaper of 8 Mbit/s. In ingress mode, departures and drops together may not exceed the
-    // rate.
+    // A stream of 12 Mbit/s arrives at a shaper of 8 Mbit/s. In ingress mode, drops use up the rate like departures.
     let out = |ingress: bool| {
         let json =
             format!(r#"{{"bandwidth":"8mbit","diffserv":"besteffort","ingress":{ingress},"memory_limit":"60KB"}}"#);

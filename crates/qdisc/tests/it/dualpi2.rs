@@ -179,8 +179,7 @@ fn updates_on_the_grid_by_the_longer_wait() {
     assert_eq!(q.queue.next_wake(), Some(Time(16 * MS)));
     q.until(16_000);
     assert_eq!((q.p() * 4_294_967_296.0) as u64, 206_015_625);
-    // C's packet leaves at 20 ms. At 32 ms, L's head has waited 28 ms, 13 ms above the target and 13 ms above the last delay, so
-    // p' rises by (13e6 x 44 + 13e6 x 879) / 64 = 187 484 375.
+    // at 20 ms, packet 1 leaves first, because L is served first, and then packet 0. Packet 2 arrives in L
     q.until(20_000);
     while q.waiting()[1] > 0 {
         q.pull();
@@ -189,9 +188,11 @@ fn updates_on_the_grid_by_the_longer_wait() {
     q.until(32_000);
     assert!(q.waiting()[1] == 0, "C has been served");
     let expected = match q.queue.discipline().heads(q.now) {
-        // If L's first packet was sent before C's, packet 2 is now the head of L. It has waited for 12 ms, 3 ms less
-        // than the target and 3 ms less than the last delay, so p' changes by -3e6 x (44 + 879) / 64.
+        // packet 2 is now the head of L. It has waited for 12 ms, 3 ms less than the target and 3 ms less than the last
+        // delay, so p' changes by -3e6 x (44 + 879) / 64 = -43 265 625
         [wait, _] if wait == Duration(12 * MS) => 206_015_625 - 43_265_625,
+        // if C were served first, packet 1 would still wait. Its 28 ms would be 13 ms above the target and 13 ms above
+        // the last delay, so p' would rise by 13e6 x (44 + 879) / 64 = 187 484 375
         _ => 206_015_625 + 187_484_375,
     };
     assert_eq!((q.p() * 4_294_967_296.0) as u64, expected);

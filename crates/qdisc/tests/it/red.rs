@@ -199,7 +199,7 @@ fn the_average_by_hand() {
         // 2.5 packet times are rounded down to 2. In addition, the arrival adds a sample of 0 packets to the average,
         // which halves the average once more.
         (IdleDecay::DecayAndSample, 0.3125, 0.625),
-        // the packet time is 15 625 ticks, so r = ln 2 / 15 625 = 4.436e-5. 31 / r = 698 810 needs 341 cells of 2^11 us. Cell 1
+        // the packet time is 15 625 ticks, so r = ln 2 / 15 625 = 4.436e-5. 31 / r = 698 805 needs 342 cells of 2^11 us. Cell 1
         // holds 2048 r = 0.09, rounded down to 0, so the linear part applies, which ends at a half after 1024 us.
         (IdleDecay::DecayOnceAsked, 2.5, 2.5),
     ] {

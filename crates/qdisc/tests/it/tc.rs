@@ -187,8 +187,8 @@ fn invalid_words_are_refused_in_one_line() {
     }
 }
 
-/// Tests disciplines of Linux with a keyword for each of their parameters. A command is read and written back unchanged,
-/// and the written command is read as the same discipline.
+/// Tests commands for Linux's disciplines. A command is read and written back unchanged, and the written command is read
+/// as the same discipline.
 #[test]
 fn what_is_said_reads_back() {
     for text in [
@@ -306,7 +306,7 @@ fn dualpi2_is_written_with_its_gains() {
         // 20 ms / 3 = 6666.7 us, which tc truncates; alpha = 0.1 x 6.666 ms / (20 ms)^2 = 1.6665 = 426.6/256
         (r#"{"rtt_max": "20ms"}"#, " target 15ms tupdate 6666us alpha 1.6640625 beta 15"),
         (r#"{"rtt_max": "90ms", "target": "20ms", "beta": 4}"#, " target 20ms tupdate 20ms alpha 0.24609375 beta 4"),
-        // 0.16 = 40.96/256
+        // 0.16 = 40.96/256 becomes 40/256
         (r#"{"alpha": 0.16}"#, " target 15ms alpha 0.15625"),
         ("{}", " target 15ms"),
     ] {

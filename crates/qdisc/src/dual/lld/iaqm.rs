@@ -5,7 +5,7 @@
 //! FLOOR   = 8 x 2 x 2000 B / MAX_RATE     at most 65.535 ms
 //! MINTH   = max(MAXTH - RANGE, FLOOR)     RANGE = 2^LG_RANGE ns
 //! MAXTH   = MINTH + RANGE
-//! p_native = (qdelay - MINTH) / RANGE, in 0 to 1
+//! p_native = (qdelay - MINTH) / RANGE, bounded to [0, 1]
 //! ```
 //!
 //! On a slow link, a single large packet causes a long delay. So FLOOR keeps the ramp above the delay of two 2000-byte
