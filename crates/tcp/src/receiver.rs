@@ -65,8 +65,9 @@ const STRAY: u8 = 0b0100_0000;
 /// Maximum number of packets whose ACKs wait with SACK compression. The next packet is acknowledged at once, and its
 /// ACK covers them too.   Source: Linux's tcp_comp_sack_nr.
 const COMPRESSED: u8 = 44;
-/// Number of SACK blocks that a segment may extend while an ACK waits (SACK compression). Before a segment extends a
-/// further block, or begins a third one, the waiting ACK leaves.   Source: Linux's TCP_SACK_BLOCKS_EXPECTED.
+/// With SACK compression, a segment may extend one of the first `EXPECTED_BLOCKS` SACK blocks while an ACK waits. Before
+/// a segment extends a later block, or begins a third one, the waiting ACK leaves.   Source: Linux's
+/// TCP_SACK_BLOCKS_EXPECTED.
 const EXPECTED_BLOCKS: usize = 2;
 /// Maximum total size of a segment's TCP options, and size of the time stamp option, in bytes.
 const OPTIONS: [usize; 2] = [40, 12];
@@ -177,8 +178,8 @@ impl Receiver {
             + self.rare.as_ref().map_or(0, |_| size_of::<Rare>())
     }
 
-    /// Initialises the receive state. Called when the peer's SYN arrives, or at the start of a connection without a
-    /// handshake.
+    /// Initialises the receive state. Called when the peer's SYN or SYN-ACK arrives, or at the start of a connection
+    /// without a handshake.
     pub(crate) fn open(&mut self, ts_val: u32) {
         self.next = 1;
         self.since_ack = 0;

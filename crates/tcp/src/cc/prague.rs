@@ -137,9 +137,9 @@ pub(crate) struct Prague {
     rounds: u32,
     alpha_at: Time,
     last_cut: LastCut,
-    /// The window before the last loss, stored until the next ACK on which the window may grow: after a fast recovery,
-    /// the ACK that ends it, or after a timeout, the next ACK of new data. If the sender has restored the window by
-    /// then, W is restored too.
+    /// The window before the last loss, kept until the next ACK on which the window may grow (usually the ACK that ends
+    /// the fast recovery; after a timeout, the next ACK of new data). If the sender has restored the window by then, W
+    /// is restored too.
     before_loss: Option<f64>,
     /// True if AccECN is in use.
     counted: bool,
