@@ -259,7 +259,7 @@ impl Endpoint {
                 Phase::Listen | Phase::Closed => self.tx.rto_at = Time::NEVER,
             }
         }
-        // while the sending half is quiet, its controller's timers do not run, even if the timer of an ACK expires
+        // while the sending half is quiet, its controller's timer does not run, even if the timer of an ACK expires
         if !self.rx.quiet && now >= self.tx.pace_at() {
             self.tx.run_controller_timer(now);
             if self.rx.phase == Phase::Established {
