@@ -65,8 +65,8 @@ const STRAY: u8 = 0b0100_0000;
 /// Maximum number of packets whose ACKs wait with SACK compression. The next packet is acknowledged at once, and its
 /// ACK covers them too.   Source: Linux's tcp_comp_sack_nr.
 const COMPRESSED: u8 = 44;
-/// With SACK compression, a segment may extend one of the first `EXPECTED_BLOCKS` SACK blocks while an ACK waits. Before
-/// a segment extends a later block, or begins a third one, the waiting ACK leaves.   Source: Linux's
+/// With SACK compression, a segment may extend one of the first `EXPECTED_BLOCKS` SACK blocks while an ACK waits.
+/// Before a segment extends a later block, or begins a third one, the waiting ACK leaves.   Source: Linux's
 /// TCP_SACK_BLOCKS_EXPECTED.
 const EXPECTED_BLOCKS: usize = 2;
 /// Maximum total size of a segment's TCP options, and size of the time stamp option, in bytes.

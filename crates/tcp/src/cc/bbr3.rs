@@ -23,8 +23,8 @@
 //! of 0.347 and DOWN of 0.91, `extra_acked` covers the last 5 to 10 rounds, bursts are one segment below 1.2 Mbit/s, and there
 //! is a response to ECN ([`marks`]).
 //! Departs: the draft leaves the response to a CE mark open. Here, in the draft's form, a mark counts as a loss in its
-//! round, but never ends a probe. The first pacing rate has the margin of 1 %, as in Linux; the draft's InitPacingRate()
-//! has no margin. In Drain, inflight_longterm caps the window, as in the draft's table of states (§5.6.1);
+//! round, but never ends a probe. The first pacing rate has the margin of 1 %, as in Linux; InitPacingRate() of the
+//! draft has no margin. In Drain, inflight_longterm caps the window, as in the draft's table of states (§5.6.1);
 //! BoundCwndForModel() has no such cap. The Linux form has no correction of the data in flight for the pacing timer, no
 //! fast path and no PLB.
 

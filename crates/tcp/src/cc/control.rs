@@ -169,8 +169,8 @@ pub struct RateSample {
     /// True if the application, not the network, limited the sending rate when the newest delivered segment was sent,
     /// or if the controller kept the window small on purpose at that time ([`Drive::probing_delay`]).
     pub app_limited: bool,
-    /// Round-trip time, microseconds. With `rtt_source = "echo"`: that of the newest delivered segment; `None` if it was
-    /// retransmitted. With `send-time`: the same as [`AckSample::rtt_us`].
+    /// Round-trip time, microseconds. With `rtt_source = "echo"`: that of the newest delivered segment; `None` if it
+    /// was retransmitted. With `send-time`: the same as [`AckSample::rtt_us`].
     pub rtt_us: Option<u32>,
     /// True if the interval is shorter than the minimum RTT. Then the ACKs were compressed, and the rate is invalid.
     pub compressed: bool,
