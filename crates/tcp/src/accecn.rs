@@ -9,8 +9,8 @@
 //!             r.e0b, r.ceb, r.e1b: payload bytes by ECN field, + 1 in r.e0b and r.e1b
 //!             An ACK leaves at once for the first CE after data without CE, and for the n-th CE since the last ACK
 //!             (n = 2, or 3 if no data awaits an ACK)
-//!             With congestion_control = "dctcp", an ACK also leaves at once for the first data without CE after data with CE.
-//!             As in Linux, when CE begins or ends, a separate ACK for earlier data that still awaits one leaves first
+//!             With congestion_control = "dctcp", an ACK also leaves at once for the first data without CE after data with CE;
+//!             and, as in Linux, when CE begins or ends, a separate ACK for earlier data that still awaits one leaves first
 //! sender      d = segments newly delivered;  delta = (ACE - s.cep) mod 8
 //!             If d <= 7, delta packets were marked.  Otherwise ACE may have wrapped, and  safe = d - ((d - delta) mod 8)  is used,
 //!             unless ACKs usually deliver more than 4 segments: then delta is used, as if no ACK was lost (Linux)

@@ -58,7 +58,7 @@ pub(crate) struct Sampler {
     delivered_at: Time,
     /// Send time of the first segment of the flight being measured.
     first_at: Time,
-    /// Samples are application-limited until this many bytes are delivered; 0 if they are not limited.
+    /// Samples are application-limited until more than this number of bytes are delivered; 0 if they are not limited.
     limited_until: u64,
     /// Minimum RTT so far, microseconds.
     min_rtt_us: Option<u32>,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Dupack   after DupThresh duplicate ACKs (only the first segment), or by IsLost         RFC 5681 §3.2, RFC 6675 §4
-//! Fack     once the highest SACKed segment lies DupThresh above it                       see fack
+//! Fack     once the highest SACKed segment lies at least DupThresh segments above it     see fack
 //! Rack     once a segment sent later was delivered, and a reordering window has passed   RFC 8985, see rack
 //! ```
 //!

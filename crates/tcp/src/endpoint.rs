@@ -117,8 +117,8 @@ impl Endpoint {
             return;
         }
         if segment.flags.has(Flags::SYN) {
-            // a repeated SYN-ACK: our ACK of the first SYN-ACK was lost or is late, or we had repeated our SYN. It
-            // acknowledges nothing new, and its ECN bits are part of the negotiation (RFC 3168 §6.1.1)
+            // usually a repeated SYN-ACK: our ACK of the first SYN-ACK was lost or is late, or we had repeated our SYN.
+            // It acknowledges nothing new, and its ECN bits are part of the negotiation (RFC 3168 §6.1.1)
             if !p.quirks.first_syn_echoed {
                 self.rx.on_repeated_syn(segment.ts_val);
             }
@@ -193,7 +193,7 @@ impl Endpoint {
             self.on_push(p);
         }
         if self.rx.quiet {
-            // the sending half is idle, and the connection cannot end before this side sends its FIN
+            // the sending half is idle, and the connection cannot end before the application closes this side
             if self.rx.ack_now() {
                 self.send_ack(p, now, io);
             }
@@ -259,7 +259,7 @@ impl Endpoint {
                 Phase::Listen | Phase::Closed => self.tx.rto_at = Time::NEVER,
             }
         }
-        // while the sending half is quiet, its controller's timers do not run, even if the timer of an ACK expires
+        // while the sending half is quiet, its controller's timer does not run, even if the timer of an ACK expires
         if !self.rx.quiet && now >= self.tx.pace_at() {
             self.tx.run_controller_timer(now);
             if self.rx.phase == Phase::Established {

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! segments out of order, with sack_compression:
-//!   the first three since the last in order, and those that a quick ACK acknowledges:  ACK at once
+//!   the first three since a segment arrived in order, and all while quick ACKs remain:  ACK at once
 //!   the others:  one ACK after min(33 % of SRTT, 1 ms) + 10 us (linux-6.19), or with the 45th packet
-//!   a segment that changes the third SACK block or a later one:  any waiting ACK leaves before it is processed
+//!   a segment that extends the third SACK block or a later one, or begins a block while there are two or more:
+//!   any waiting ACK leaves before this segment is processed
 //! ```
 //!
 //! Source: RFC 5681 §4.2 (ACK policy), RFC 2018 §4 (order of blocks), RFC 7323 §4.3 (timestamp to echo), RFC 3168 §6.1.3 (ECE
@@ -54,7 +55,7 @@ const CLOSED: u8 = 4;
 const CAPABLE: u8 = 8;
 /// Bit of `flags` that is set if every segment sent carries AccECN's counter.
 const COUNTS: u8 = 16;
-/// Bit of `flags` that is set if every segment sent carries the window.
+/// Bit of `flags` that is set if every segment sent, except the client's SYN, carries the window.
 const WINDOW: u8 = 32;
 /// Bits of `flags` that count, up to three, the segments out of order since a segment arrived in order. Segments that
 /// are acknowledged at once for another reason, such as a quick ACK, do not count.
@@ -64,8 +65,9 @@ const STRAY: u8 = 0b0100_0000;
 /// Maximum number of packets whose ACKs wait with SACK compression. The next packet is acknowledged at once, and its
 /// ACK covers them too.   Source: Linux's tcp_comp_sack_nr.
 const COMPRESSED: u8 = 44;
-/// Index of a SACK block. With SACK compression, a waiting ACK leaves before a segment changes this block or a later
-/// one.   Source: Linux's TCP_SACK_BLOCKS_EXPECTED.
+/// With SACK compression, a segment may extend one of the first `EXPECTED_BLOCKS` SACK blocks while an ACK waits.
+/// Before a segment extends a later block, or begins a third one, the waiting ACK leaves.   Source: Linux's
+/// TCP_SACK_BLOCKS_EXPECTED.
 const EXPECTED_BLOCKS: usize = 2;
 /// Maximum total size of a segment's TCP options, and size of the time stamp option, in bytes.
 const OPTIONS: [usize; 2] = [40, 12];
@@ -127,9 +129,9 @@ pub(crate) struct Receiver {
     /// window.
     fin_at: u32,
     /// Time at which this side first sent its SYN or SYN-ACK, microseconds. It gives an RTT sample if the answer echoes
-    /// no time stamp. If the answer echoes this time, the first copy arrived.
+    /// no time stamp and the packet was sent only once. If the answer echoes this time, the first copy arrived.
     pub(crate) syn_sent: u32,
-    /// State for AccECN and for a variable receive window; `None` if the connection uses neither.
+    /// State for AccECN and for a variable receive window; `None` until one of the two is used.
     rare: Option<Box<Rare>>,
 }
 
@@ -176,8 +178,8 @@ impl Receiver {
             + self.rare.as_ref().map_or(0, |_| size_of::<Rare>())
     }
 
-    /// Initialises the receive state. Called when the peer's SYN arrives, or at the start of a connection without a
-    /// handshake.
+    /// Initialises the receive state. Called when the peer's SYN or SYN-ACK arrives, or at the start of a connection
+    /// without a handshake.
     pub(crate) fn open(&mut self, ts_val: u32) {
         self.next = 1;
         self.since_ack = 0;
@@ -329,8 +331,8 @@ impl Receiver {
         self.schedule_sack(p, now, rtt);
     }
 
-    /// Returns true if segments received before `segment` wait for an ACK. [`Receiver::await_run`] must have been
-    /// called for `segment`.
+    /// Returns true if segments received before `segment` wait for an ACK. If `segment` is a GSO packet,
+    /// [`Receiver::await_run`] must have counted it.
     pub(super) fn earlier_wait(&self, segment: &Segment) -> bool {
         self.unacked > self.run_before_last(segment)
     }
@@ -349,8 +351,8 @@ impl Receiver {
         if segment.seq > self.next { 0 } else { (segment.segments() - 1).min(u8::MAX.into()) as u8 }
     }
 
-    /// Returns the index of the SACK block that `[start, end)` extends, as if all ranges above holes were SACK blocks.
-    /// Returns the number of ranges if it extends none.
+    /// Returns the index of the SACK block that `[start, end)` touches, or the number of ranges if it touches none. The
+    /// blocks are those in `few` or in [`OutOfOrder::recent_blocks`], even if an ACK has no room for all of them.
     fn block_of(&self, start: u64, end: u64) -> usize {
         let touches = |r: &SackBlock| r.start <= end && start <= r.end;
         match &self.many {
@@ -475,8 +477,8 @@ impl Receiver {
         }
     }
 
-    /// Sets the fields common to all segments except the client's SYN. Cancels any ACK that is due, because this
-    /// segment carries it.
+    /// Sets the receiving half's fields in an outgoing segment: ACK number, time stamps, SACK blocks, ECN and window.
+    /// The client's SYN has none of these. Cancels any ACK that is due, because this segment carries it.
     #[inline]
     pub(crate) fn stamp(&mut self, p: &TcpParams, now: Time, segment: &mut Segment) {
         let Plain { ack, ts_val, ts_ecr, .. } = self.plain(p, now, segment.seq, segment.len);

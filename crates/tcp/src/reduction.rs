@@ -57,8 +57,8 @@ impl ReductionState {
         }
     }
 
-    /// Returns true if the sender began a reduction in response to the last congestion event, even if this reduction
-    /// has already ended.
+    /// Returns true if the sender began a reduction in response to the last congestion event (timeouts not counted),
+    /// even if this reduction has already ended.
     #[inline]
     pub(crate) fn is_begun(&self) -> bool {
         self.flight > 0

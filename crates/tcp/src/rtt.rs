@@ -1,6 +1,6 @@
 //! Round-trip time and the retransmission timeout.
 //!
-//! Source: RFC 6298; with an initial RTO of 3 s, its predecessor RFC 2988. V: Linux, tcp_rtt_estimator.
+//! Source: RFC 6298; with an initial RTO of 3 s, its predecessor RFC 2988. V below: Linux, tcp_rtt_estimator.
 //!
 //! ```text
 //! first sample R:  SRTT = R, RTTVAR = R/2
@@ -10,7 +10,7 @@
 //!
 //! min_rto_bounds = "variation" (Linux):  RTO = SRTT + V
 //! first sample:     V = max(4 RTTVAR, min_rto)
-//! later:            M = max of min_rto and 4 RTTVAR since the last round ended;  V = max(V, M)
+//! later:            M = max(min_rto, largest 4 RTTVAR since the last round ended);  V = max(V, M)
 //! end of a round:   if M < V:  V -= (V - M) / 4        (once data that was first sent in this round is acknowledged)
 //! ```
 //!

@@ -349,7 +349,7 @@ fn a_long_hole_is_not_a_pause() {
     };
     // the first 16 ACKs leave at once, then one for every second segment
     assert_eq!((0..20).map(|i| acks(1000, i)).sum::<usize>(), 16 + 2);
-    // segment 20 is lost. The ACKs of the fourth and later segments above the hole wait, even of segments that arrive
+    // segment 20 is lost. The ACKs of the fourth and later segments above the hole wait, even if these segments arrive
     // more than an RTO later
     assert_eq!([21, 22, 23, 24].map(|i| acks(1001, i)), [1, 1, 1, 0]);
     assert_eq!([25, 26, 27].map(|i| acks(1500 + i, i)), [0; 3]);

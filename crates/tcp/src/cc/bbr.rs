@@ -17,9 +17,9 @@
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5) 2016; CSC458 §5. The window's quanta,
 //! the allowance for aggregated ACKs and the margin of 1 % follow Linux, because at the small BDPs of CSC458 (3.3 packets) they
 //! determine the queue length. BtlBw is a maximum, so ACKs with jitter make it exceed the true bandwidth: 50 us in a round
-//! trip of 20 ms is 0.25 %, a quarter of the 1 % by which pacing stays below the estimate. If the data lost is at least
-//! a fifth of the data delivered, in two consecutive intervals with the same delivery rate, BBR assumes a policer, and
-//! sends at that rate for 48 rounds, as Linux does ([`long_term`]).
+//! trip of 20 ms is 0.25 %, a quarter of the 1 % by which pacing stays below the estimate. If about a fifth of the data
+//! delivered, or more, is lost in two consecutive intervals with about the same delivery rate, BBR assumes a policer,
+//! and sends at that rate for 48 rounds, as Linux does ([`long_term`]).
 
 mod aggregation;
 mod filter;

@@ -7,7 +7,7 @@
 //! cwnd    = max(cwnd gain * bdp + extra_acked, 3 send quanta, 4 segments), not above the bounds
 //!
 //!                 pacing cwnd   ends when
-//! Startup          2.77  2      the rate grew less than 25 % in three rounds, or a round lost more than 2 %, in six separate ranges
+//! Startup          2.77  2      the rate grew less than 25 % in three rounds, or a round lost more than 2 %, in six ranges or more
 //! Drain            0.5   2      inflight <= bdp, or more than three rounds have passed
 //! ProbeBW  DOWN    0.90  2      inflight <= 0.85 inflight_longterm and <= bdp
 //!          CRUISE  1     2      2 to 3 s have passed since DOWN began, or as many rounds as Reno would need (at most 63)
@@ -22,10 +22,11 @@
 //! Source: draft-ietf-ccwg-bbr-06. For `bbr3_form = "linux"`: google/bbr, branch v3, which differs as follows: Drain has a gain
 //! of 0.347 and DOWN of 0.91, `extra_acked` covers the last 5 to 10 rounds, bursts are one segment below 1.2 Mbit/s, and there
 //! is a response to ECN ([`marks`]).
-//! Departs: the draft leaves the response to a CE mark open. Here a mark counts as a loss in its round, but it never ends a
-//! probe. The first pacing rate has the margin of 1 %, as in Linux; the draft's InitPacingRate() has no margin. In Drain,
-//! inflight_longterm caps the window, as in the draft's table of states (§5.6.1); BoundCwndForModel() has no such cap. The Linux form
-//! has no correction of the data in flight for the pacing timer, no fast path and no PLB.
+//! Departs: the draft leaves the response to a CE mark open. Here, in the draft's form, a mark counts as a loss in its
+//! round, but never ends a probe. The first pacing rate has the margin of 1 %, as in Linux; InitPacingRate() of the
+//! draft has no margin. In Drain, inflight_longterm caps the window, as in the draft's table of states (§5.6.1);
+//! BoundCwndForModel() has no such cap. The Linux form has no correction of the data in flight for the pacing timer, no
+//! fast path and no PLB.
 
 mod bounds;
 mod excess;

@@ -154,7 +154,8 @@ pub struct AckSample {
     pub held_back: Duration,
 }
 
-/// A delivery rate sample.
+/// A delivery rate sample. It is taken from the newest delivered segment: among the segments that the ACK delivers,
+/// cumulatively or by SACK, the one that was sent last.
 ///
 /// Source: draft-cheng-iccrg-delivery-rate-estimation-00 §3.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -163,19 +164,19 @@ pub struct RateSample {
     pub bytes: u64,
     /// The time over which the bytes were sent or the time over which they were acknowledged, whichever is longer.
     pub interval: Duration,
-    /// Bytes that had been delivered when the newest acknowledged segment was sent.
+    /// Bytes that had been delivered when the newest delivered segment was sent.
     pub prior_delivered: u64,
-    /// True if the application, not the network, limited the sending rate when the newest acknowledged segment was
-    /// sent.
+    /// True if the application, not the network, limited the sending rate when the newest delivered segment was sent,
+    /// or if the controller kept the window small on purpose at that time ([`Drive::probing_delay`]).
     pub app_limited: bool,
-    /// Round-trip time, microseconds. With `rtt_source = "echo"`: that of the newest acknowledged segment; `None` if it was
-    /// retransmitted. With `send-time`: the same as [`AckSample::rtt_us`].
+    /// Round-trip time, microseconds. With `rtt_source = "echo"`: that of the newest delivered segment; `None` if it
+    /// was retransmitted. With `send-time`: the same as [`AckSample::rtt_us`].
     pub rtt_us: Option<u32>,
     /// True if the interval is shorter than the minimum RTT. Then the ACKs were compressed, and the rate is invalid.
     pub compressed: bool,
-    /// Bytes in flight when the newest acknowledged segment was sent, including this segment.
+    /// Bytes in flight when the newest delivered segment was sent, including this segment.
     pub tx_in_flight: u64,
-    /// Bytes declared lost since the newest acknowledged segment was sent.
+    /// Bytes declared lost since the newest delivered segment was sent.
     pub lost: u64,
 }
 
@@ -190,7 +191,7 @@ pub struct LostSegment {
     pub tx_in_flight: u64,
     /// Bytes declared lost since the segment was sent, including the segment.
     pub lost: u64,
-    /// True if the application limited the sending rate when the segment was sent.
+    /// True if the sending rate was limited when the segment was sent, as in [`RateSample::app_limited`].
     pub app_limited: bool,
     /// Bytes delivered since the connection began.
     pub total_delivered: u64,
@@ -215,7 +216,7 @@ pub struct Silence {
     /// Time since the last transmission or, in stacks that measure idle time from ACKs, since all data was
     /// acknowledged.
     pub idle: Duration,
-    /// True if the application, not the network, currently limits the delivery rates. Set only if [`Needs::rates`] is
+    /// True if delivery rates are currently limited, as in [`RateSample::app_limited`]. Set only if [`Needs::rates`] is
     /// set.
     pub app_limited: bool,
 }
@@ -378,8 +379,8 @@ pub(crate) trait Control: Sized {
     /// Creates the controller of a new connection.
     fn new(own: &Self::Params, stack: &Stack<'_>) -> Self;
 
-    /// Provides the controller with a random stream of its own, before the connection opens. Without this call, the controller
-    /// draws from a stream with a fixed seed.
+    /// Provides the controller with a random stream of its own and the name of its end of the connection, before the
+    /// connection opens. Without this call, built-in controllers draw random numbers from a stream with a fixed seed.
     fn introduce(&mut self, _origin: &Origin<'_>) {}
 
     /// Sets the current time for the next calls of `on_congestion`, `on_rto` and `on_undo`.

@@ -13,8 +13,9 @@
 //! keeps its slope: alpha is never raised to 1 (§4.3). The curve is evaluated one minimum RTT ahead, not one smoothed
 //! RTT (§4.2). After a timeout, W_max is unknown until the next loss (in §4.8, it becomes the window with which
 //! congestion avoidance begins). While W_max is unknown, the window grows by at least 5 % per round trip (§4.10 has no
-//! such rule). Only time with no data in flight is excluded from t (CA_EVENT_TX_START). Time in which the application
-//! sends less than the window counts, so the window may jump afterwards (§4.2 and §5.8 exclude both).
+//! such rule). Only idle periods are excluded from t, each from its last transmission to the next (CA_EVENT_TX_START).
+//! Time in which the application sends less than the window counts, so the window may jump afterwards (§4.2 and §5.8
+//! exclude both).
 //!
 //! Source: Ha, Rhee & Xu 2008; RFC 9438 §4; measurements of a kernel, which `bloatlab validate` compares with this model.
 //! Departs: the cube root is exact before it is truncated to 1024ths of a second, whereas the kernel's is 0.2 % off. C is 0.4,

@@ -76,8 +76,8 @@ pub trait ForeignController: Send + Sync {
     fn on_handshake(&mut self, _w: Window, _now: Time, _us: u32) -> Option<Drive> {
         None
     }
-    /// Processes an ACK that delivers data or reports a mark. If `s.rests` is true, the result is ignored unless
-    /// [`Drive::converges`] is set in it.
+    /// Processes an ACK that delivers data or carries an ECN echo (ECE). If `s.rests` is true, the result is ignored
+    /// unless [`Drive::converges`] is set in it.
     fn on_ack(&mut self, w: Window, s: &AckSample) -> Drive;
     /// Responds to congestion: sets ssthresh from `base`, a number of segments. If the result has an infinite ssthresh
     /// and leaves the reduction to the sender, ssthresh is set to `cwnd`.

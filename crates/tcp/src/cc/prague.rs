@@ -25,7 +25,7 @@
 //! Departs: when segments shrink, the window stays at two full segments, because pacing limits the rate. After a loss, the sender's
 //! `reduction` reduces the window. A queue that marks ECT(1) and ECT(0) alike, as in RFC 3168, is not detected. The next cut may
 //! follow as soon as alpha is updated; the formula for the rate above assumes this. In Linux, the next cut also waits until all
-//! data sent before the last cut is acknowledged, so windows are up to a fifth larger (`prague_cut = "marks"`).
+//! data sent before the last cut is acknowledged, so windows are about a fifth larger (`prague_cut = "marks"`).
 
 use super::control::{AckSample, Congestion, Control, Drive, EcnNeeds, Feedback, Needs, Responder, Stack, Window};
 use super::reno::Reno;
@@ -137,9 +137,9 @@ pub(crate) struct Prague {
     rounds: u32,
     alpha_at: Time,
     last_cut: LastCut,
-    /// The window before the last loss, stored until the next ACK on which the window may grow: after a fast recovery,
-    /// the ACK that ends it, or after a timeout, the next ACK of new data. If the sender has restored the window by
-    /// then, W is restored too.
+    /// The window before the last loss, kept until the next ACK on which the window may grow (usually the ACK that ends
+    /// the fast recovery; after a timeout, the next ACK of new data). If the sender has restored the window by then, W
+    /// is restored too.
     before_loss: Option<f64>,
     /// True if AccECN is in use.
     counted: bool,

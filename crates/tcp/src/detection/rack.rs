@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! on delivery   newest = the delivered segment that was sent last
-//!               RACK.rtt = now - send time of the last segment that the ACK number covers, or else of the highest SACKed one
+//!               RACK.rtt = now - send time of the last segment that the ACK number newly delivers, or else of the highest
+//!                          newly SACKed segment
 //! lost          if sent before newest, and  now >= sent + RACK.rtt + RACK.reo_wnd           RFC 8985 §6.2 step 5
 //! reo_wnd       0 if no reordering was seen, and losses are being repaired or DupThresh segments are SACKed;
 //!               otherwise min(reo_wnd_mult * min RTT / 4, SRTT)                                   §6.2 step 4

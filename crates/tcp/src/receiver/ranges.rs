@@ -1,8 +1,8 @@
-//! Ranges of data above holes, and the order in which they arrived.   Source: RFC 2018 §4.
+//! Ranges of data above holes, and the order in which they were last extended.   Source: RFC 2018 §4.
 
 use crate::segment::{SackBlock, SackBlocks};
 
-/// Number of ranges whose order of arrival is kept.
+/// Maximum number of ranges in [`OutOfOrder::recent`].
 const RECENT: usize = SackBlocks::MAX;
 
 /// Ranges of data that were received out of order, above holes in the sequence space. The number of ranges is not limited.

@@ -99,8 +99,8 @@ impl Space {
     }
 
     /// Returns the time stamp that the segment sent now must echo. `stamp` is the time stamp that RFC 7323 §4.3 selects
-    /// from the data received. It is compared with the stored one only if it has changed since the last call, because
-    /// time stamps more than half an hour apart cannot be compared.
+    /// from the data received. It is compared with the stored one only if it has changed since the last call:
+    /// otherwise, it would count as newer once it is older than the stored one by more than [`LATE`].
     pub(super) fn newest(&mut self, stamp: u32) -> u32 {
         if stamp != self.of_data && !overtakes(self.echo, stamp) {
             self.echo = stamp;

@@ -7,7 +7,7 @@ use crate::segment::{Segment, micros};
 use units::Time;
 
 impl Receiver {
-    /// Returns true if the windows that the two sides advertise may change during this connection.
+    /// Returns true if this side's segments carry its window, because the window of at least one side may change.
     #[inline]
     pub(crate) fn has_space(&self) -> bool {
         self.flags & WINDOW != 0

@@ -19,7 +19,7 @@ struct Acked {
     /// Bytes newly delivered, cumulatively or by SACK. Without SACK, a duplicate ACK counts as one segment.
     delivered: u64,
     /// The segments that the cumulative ACK removed from the scoreboard. In addition, `taken.segments` counts the
-    /// segments that this ACK newly SACKs.
+    /// segments that this ACK newly SACKs or, without SACK, one segment for a duplicate ACK.
     taken: Taken,
     /// True if the SACK blocks report new data.
     sacked: bool,
@@ -102,8 +102,8 @@ impl Sender {
         let (board, mut watch) = self.watched_board();
         let taken = board.ack(segment.ack, &mut watch);
         let delivered = if self.state == State::Recovery && p.detection.recovery != Recovery::Sack {
-            // only the segment that was missing is newly delivered. The other bytes were counted as delivered when
-            // their duplicate ACKs arrived
+            // the bytes that duplicate ACKs stood for were counted as delivered when these ACKs arrived. At least the
+            // segment that was missing is newly delivered
             bytes.saturating_sub(u64::from(self.board.dup_bytes)).max(bytes.min(u64::from(p.wire.mss)))
         } else {
             // saturates, because an earlier ACK may have ended within a SACKed segment. `bytes` then includes only the

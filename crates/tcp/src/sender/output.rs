@@ -161,8 +161,8 @@ impl Sender {
                 if gathers && p.pacing.tsq && self.device_is_full(p, true) {
                     break false;
                 }
-                // a retransmission is a burst of its own, unless it continues the previous retransmission. It does so
-                // if the two segments are adjacent, and were sent at the same time before
+                // a retransmission is a burst of its own, unless the previous retransmission ends where this one
+                // begins, and both segments had last been sent at the same time
                 let sent_at = self.board.sent_at(piece);
                 if repaired.is_some_and(|last| last != (piece.seq, sent_at)) {
                     allowance = self.allowance(now);

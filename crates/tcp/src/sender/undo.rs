@@ -44,7 +44,9 @@ impl Sender {
         }
     }
 
-    /// Begins F-RTO after a timeout, if the stack uses F-RTO and `first` is true.   Source: RFC 5682 §3.1 step 1.
+    /// Begins F-RTO after a timeout, if the stack uses F-RTO and `first` is true. `first` is false if the timeout
+    /// interrupts a repair, unless the timer has already expired since the last ACK of new data (Linux).
+    /// Source: RFC 5682 §3.1 step 1.
     pub(super) fn begin_frto(&mut self, p: &TcpParams, first: bool) {
         let Some(undo) = self.undo_mut(p) else { return };
         undo.frto = p.detection.frto && first;

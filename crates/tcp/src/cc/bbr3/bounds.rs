@@ -5,7 +5,8 @@
 //! probing:      more than 2 % of the flight lost:  inflight_longterm = max(inflight at 2 % lost, 0.7 min(bdp, cwnd))
 //! UP, at the bound:  inflight_longterm += 1 segment per max(cwnd / 2^n, 1 segment) acknowledged;  n = 0 at first, +1 per round
 //! not probing:  after a round with a loss:  bw_shortterm = max(bw_latest, 0.7 bw_shortterm), inflight_shortterm likewise
-//! cap of cwnd:  inflight_longterm, 15 % less in CRUISE and ProbeRTT;  also inflight_shortterm;  at least 4 segments
+//! cap of cwnd:  inflight_longterm (not in Startup), 15 % less in CRUISE and ProbeRTT;  also inflight_shortterm;
+//!               at least 4 segments
 //! ```
 //!
 //! Source: draft-ietf-ccwg-bbr-06 §5.3.3.9, §5.5.10 and §5.6.4.7.

@@ -158,7 +158,7 @@ impl Control for Bbr3 {
         self.drive(w, cwnd)
     }
 
-    /// OnEnterRTO(): saves the window, before the sender reduces it to one segment.
+    /// OnEnterRTO(): saves the window, before the sender reduces it.
     fn on_rto(&mut self, w: Window) {
         self.save_cwnd(w.cwnd * self.mss);
         self.previous = State::Loss;

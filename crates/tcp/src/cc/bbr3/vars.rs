@@ -41,7 +41,7 @@ pub(super) struct Bounds {
     pub(super) loss_round_delivered: u64,
     pub(super) loss_round_start: bool,
     pub(super) is_loss_in_round: bool,
-    /// Number of separate runs of lost segments in the round.
+    /// Number of separate runs of lost segments in the current loss round.
     pub(super) lost_ranges: u32,
     pub(super) bw_shortterm: f64,
     pub(super) inflight_shortterm: f64,
