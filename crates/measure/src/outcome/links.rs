@@ -41,7 +41,8 @@ measures! {
         "utilisation": Kind::scale("0 to 1").rank(26), "use of the rate",
             "Delivered bits as a share of the bits that the link could carry at its rate. If the rate changes, the rate \
              at each moment counts. With a shaper or modem, the sustained rate counts, so bursts may raise the \
-             share above 1. With recorded or modelled delivery, it is the share of `delivery.bytes`. Null if the link has no rate."
+             share above 1. With recorded or modelled delivery: `delivered_bytes` divided by `delivery.bytes`. Null if \
+             the link has no rate."
             => l.utilisation(m);
     }
     /// Measures of a recorded link.
