@@ -140,9 +140,9 @@ The column *value* of a table states the kind of value. Most kinds are written l
 """
 
 UNITS_NOTE = """\
-Rates are in bits per second, as in tc: `5mbit`, `5Mbit/s` and `5Mbps` are the same, and `5` is 5 bit/s. Lower-case `mbps`
-and `kbps` are refused, because they mean bytes per second in tc and bits per second elsewhere. Outside tc's syntax, KB is
-1000 bytes, and KiB is 1024 bytes.
+Rates are in bits per second: `5mbit`, `5Mbit/s` and `5Mbps` are the same, and `5` is 5 bit/s. Lower-case `mbps` and `kbps`
+are refused, because they mean bytes per second in tc and bits per second elsewhere. In tc's syntax, `Mbps` is also refused.
+Outside tc's syntax, KB is 1000 bytes, and KiB is 1024 bytes.
 
 Some defaults depend on another key, mostly on `variant`, which selects a published version of an algorithm. In the
 column *default*, a value followed by keywords in brackets is the default for these keywords: `15ms, 30ms (draft2013)`

@@ -241,6 +241,10 @@ fn value(kind: Kind, text: &str) -> Result<Value, String> {
             if seconds == 0 { Value::Null } else { Duration::from_secs(u64::from(seconds)).to_string().into() }
         }
         Kind::Shaped if text == "unlimited" => Value::Null,
+        Kind::Rate | Kind::Shaped if text.to_ascii_lowercase().ends_with("bps") => {
+            let bits = format!("{}bit", &text[..text.len() - "bps".len()]);
+            return Err(format!("tc reads \"bps\" as bytes per second; write \"{bits}\" for bits per second"));
+        }
         Kind::Rate | Kind::Shaped => text
             .parse::<BitRate>()
             .map_err(|e| e.to_string().split_once("; ").map_or_else(expected, |(_, why)| why.to_owned()))?
