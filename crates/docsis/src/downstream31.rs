@@ -178,8 +178,8 @@ impl Downstream31 {
         self.hold(packet, allowed);
     }
 
-    /// Sends `packet` as soon as the channel has sent all earlier packets, but not before the first symbol after `allowed`,
-    /// the time from which the aggregate has enough tokens for it.
+    /// Sends `packet` as soon as the channel has sent all earlier packets, but not before the first symbol that begins
+    /// at or after `allowed`, the time from which the aggregate has enough tokens for it.
     fn hold(&mut self, packet: PacketMeta, allowed: Time) {
         let begin = self.next_symbol(allowed).max(self.busy_before);
         self.busy_until = begin + self.channel.time_for(docsis_frame(packet.bytes())).max(Duration(1));
