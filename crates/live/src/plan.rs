@@ -126,7 +126,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Returns the share of the TCP applications' stacks that use ECN.
+    /// Returns whether none, some or all of the TCP applications' stacks use ECN.
     pub(crate) fn ecn(&self) -> EcnUse {
         let tcp = self.apps.iter().filter(|a| !is_udp(&a.placed.declared.traffic));
         let all: Vec<bool> = tcp.flat_map(|a| a.ecn).collect();

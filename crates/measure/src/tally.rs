@@ -180,7 +180,7 @@ impl Tally {
         }
     }
 
-    /// Records the one-way delay of a packet with payload that arrives `now`.
+    /// Records the one-way delay of a packet with payload that arrives at `now`.
     #[inline]
     pub fn delay(&mut self, app: u16, direction: usize, now: Time, delay: Duration) {
         if now >= self.warm_up {

@@ -68,7 +68,7 @@ impl Port {
         Ok(Self { server: Server::new(spec, stream), egress })
     }
 
-    /// Enqueues an arriving packet, and updates [`Port::deadline`].
+    /// Offers an arriving packet to the queue, which may drop it. [`Port::deadline`] may change.
     #[inline]
     pub fn offer<S: Sink>(&mut self, now: Time, packet: PacketMeta, env: &mut Env<'_, S>) {
         with_server!(self, server, egress => egress.offer(server, now, packet, env));
