@@ -9,8 +9,8 @@
 //!           deficits are 0
 //! time      a packet is sent when the aggregate's buckets hold its bytes and the channel has sent all earlier packets
 //! symbols   the packet occupies the channel at the channel's rate, from the next symbol on or, if the channel is busy, behind
-//!           the earlier packets. By default it arrives 105 us after the start of its last symbol: the delays of the pipeline
-//!           (encoder, channel, decoder: 60 us) and of the interleaver (45 us)
+//!           the earlier packets. By default it arrives 105 us after the start of its last symbol: the delays of the
+//!           pipeline (encoder, channel, decoder: 60 us) and of the interleaver (45 us)
 //! ```
 //!
 //! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts). The quanta differ: in docsis-ns3, a weight of

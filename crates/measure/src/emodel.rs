@@ -63,8 +63,8 @@ pub(crate) fn r_g107(delay: Duration, codec: Codec, loss: f64, burst_ratio: f64)
     R_DEFAULT - idd(delay) - ie_eff(codec, loss, burst_ratio)
 }
 
-/// Returns the transmission rating of G.711 by Cole and Rosenbluth's formula, for a one-way `delay` and a `loss` in [0,
-/// 1]. It may be negative.
+/// Returns the transmission rating of G.711 by Cole and Rosenbluth's formula. `delay` is the one-way delay, and `loss`
+/// the fraction of packets lost. The rating may be negative.
 pub fn r_value(delay: Duration, loss: f64) -> f64 {
     let d = delay.millis();
     R_MAX - 0.024 * d - 0.11 * (d - 177.3).max(0.0) - 30.0 * math::ln(1.0 + 15.0 * loss.clamp(0.0, 1.0))
