@@ -49,7 +49,7 @@ struct Proactive {
     slots: u64,
     /// Number of the frame that holds the next grant, counted from the start of the first MAP.
     next: u64,
-    /// Minislots of the last grant that did not fit into its MAP. The next MAP begins with them.
+    /// Minislots of proactive grants that did not fit into the last MAP. The next MAP begins with them.
     owed: u64,
 }
 

@@ -9,8 +9,8 @@
 //!           deficits are 0
 //! time      a packet is sent when the aggregate's buckets hold its bytes and the channel has sent all earlier packets
 //! symbols   the packet occupies the channel at the channel's rate, from the next symbol on or, if the channel is busy, behind
-//!           the earlier packets. It arrives 105 us after the start of its last symbol: the delays of the pipeline (encoder,
-//!           channel, decoder: 60 us) and of the interleaver (45 us)
+//!           the earlier packets. By default it arrives 105 us after the start of its last symbol: the delays of the
+//!           pipeline (encoder, channel, decoder: 60 us) and of the interleaver (45 us)
 //! ```
 //!
 //! Source: MULPIv3.1 §7.7.3.2 (weights), by way of docsis-ns3 (facts). The quanta differ: in docsis-ns3, a weight of
@@ -178,8 +178,8 @@ impl Downstream31 {
         self.hold(packet, allowed);
     }
 
-    /// Sends `packet` as soon as the channel has sent all earlier packets, but not before the first symbol after `allowed`,
-    /// the time from which the aggregate has enough tokens for it.
+    /// Sends `packet` as soon as the channel has sent all earlier packets, but not before the first symbol that begins
+    /// at or after `allowed`, the time from which the aggregate has enough tokens for it.
     fn hold(&mut self, packet: PacketMeta, allowed: Time) {
         let begin = self.next_symbol(allowed).max(self.busy_before);
         self.busy_until = begin + self.channel.time_for(docsis_frame(packet.bytes())).max(Duration(1));

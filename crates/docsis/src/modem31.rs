@@ -140,7 +140,7 @@ impl Modem31 {
         }
     }
 
-    /// Draws request times for the service flows without a burst in this MAP.
+    /// Draws the request times of MAP number `map`, for the service flows without a burst in this MAP.
     fn draw(&mut self, map: u64, rng: &mut Rng) {
         let (begin, end) = (self.map_at(map), self.map_at(map + 1));
         self.drawn = map + 1;

@@ -19,7 +19,7 @@ use std::io;
 /// Mark (SO_MARK) of sockets whose stack uses ECN. It is also the number of the routing table for marked packets.
 pub(crate) const MARK: u8 = 1;
 
-/// The share of the scenario's TCP stacks that use ECN.
+/// How many of the scenario's TCP stacks use ECN: none, some, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EcnUse {
     /// No stack uses ECN, or there are no TCP applications.

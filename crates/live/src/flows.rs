@@ -41,7 +41,7 @@ pub struct Direction {
     last: [Option<u64>; 2],
 }
 
-/// A flow.
+/// A flow and its counters.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// The flow's 5-tuple.

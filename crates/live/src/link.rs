@@ -33,8 +33,8 @@ const MAX_AWAKE: Duration = Duration::from_micros(1500);
 /// Minimum sleep after [`MAX_AWAKE`].
 const MIN_SLEEP: Duration = Duration::from_micros(100);
 
-/// Number of packets after which reading from one side stops until the bench and the other side have been served. The
-/// last packet may exceed this number if it has several segments.
+/// Number of packets after which reading from one side stops until the bench and the other side have been served. Every
+/// segment counts, so a last packet of several segments may exceed this number.
 const BATCH: usize = 64;
 
 /// Time between two terminal updates.

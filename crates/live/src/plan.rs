@@ -126,7 +126,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Returns the share of the TCP applications' stacks that use ECN.
+    /// Returns whether none, some or all of the TCP applications' stacks use ECN.
     pub(crate) fn ecn(&self) -> EcnUse {
         let tcp = self.apps.iter().filter(|a| !is_udp(&a.placed.declared.traffic));
         let all: Vec<bool> = tcp.flat_map(|a| a.ecn).collect();
@@ -264,9 +264,9 @@ impl Plan {
     }
 }
 
-/// Returns the highest rate that a link has at any time during the run; `None` if the link has no rate. For a link with
-/// a delivery model or trace, returns the mean rate, because the peak rate says little about the load on the bench. (If
-/// packets are late during a peak, the run becomes invalid.)
+/// Returns the highest rate that a link has at any time during the run, not counting changes of a shaper's rates;
+/// `None` if the link has no rate. For a link with a delivery model or trace, returns the mean rate, because the peak
+/// rate says little about the load on the bench. (If packets are late during a peak, the run becomes invalid.)
 fn greatest_rate(link: &Link) -> Option<BitRate> {
     let wire = link.rate.map(|r| link.changes.iter().filter_map(|c| c.rate).fold(r, BitRate::max));
     let peak = match &link.service {

@@ -31,12 +31,12 @@ pub(crate) const LOST: u32 = LEVELS as u32 + 1;
 /// Maximum number of packets that are stored one by one.
 const STORED: u64 = 65_536;
 
-/// Numbers of dropped packets.
+/// Numbers of packets dropped during the warm-up and after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dropped {
-    /// During the warm-up.
+    /// Dropped during the warm-up.
     pub before: u64,
-    /// After the warm-up.
+    /// Dropped after the warm-up.
     pub after: u64,
 }
 
@@ -65,8 +65,8 @@ pub(crate) struct Bursts {
 }
 
 impl Bursts {
-    /// Returns the runs of an empty stream. A packet is certainly late if a packet that was sent more than `reach`
-    /// packets later arrives before it.
+    /// Returns the state before the first packet. A packet is certainly late if a packet that was sent more than
+    /// `reach` packets later arrives before it.
     pub(crate) fn new(reach: u64) -> Self {
         Self {
             begins: vec![0; LEVELS + 2],

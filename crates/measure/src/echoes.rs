@@ -30,7 +30,7 @@ pub struct Echoes {
     least: Option<Duration>,
     /// Round trips that ended before the load began.
     idle: Histogram,
-    /// Number and sum of the round trips under load.
+    /// Number and sum (ns) of the round trips under load after the warm-up.
     loaded: (u64, u128),
 }
 

@@ -15,9 +15,9 @@
 //! Source: the first formula is from Cole & Rosenbluth 2001, for G.711, as quoted in CableLabs 2012 §3.2.2 (with the natural
 //! logarithm). The other formulas are from ITU-T G.107 (03/2005) §3.4, §3.5, Annex B; Ie and Bpl are from G.113 Appendix I.
 //!
-//! CableLabs 2012 gives a formula with the delay, but every MOS that it prints (repeated cells aside) matches d = 0. So
-//! two ratings by this formula are reported: [`r_value`] of the mean measured delay plus the network delay (20 ms by
-//! default), and [`r_value`] of [`Duration::ZERO`] for comparison.
+//! CableLabs 2012 gives a formula with the delay, but every MOS that it prints (apart from cells that repeat the MOS of
+//! another run) matches d = 0. So two ratings by this formula are reported: [`r_value`] of the mean measured delay plus
+//! the network delay (20 ms by default), and [`r_value`] of [`Duration::ZERO`] for comparison.
 //!
 //! Departs: G.107's cubic is below 1 for 0 < R < 6.515 (0.989 at R = 3.1), outside the scale from 1 to 5. Its Appendix
 //! I excludes this range (R from MOS: 6.5 <= R); here, MOS is 1 in this range. The delay impairment Id includes only
@@ -63,7 +63,8 @@ pub(crate) fn r_g107(delay: Duration, codec: Codec, loss: f64, burst_ratio: f64)
     R_DEFAULT - idd(delay) - ie_eff(codec, loss, burst_ratio)
 }
 
-/// Returns the transmission rating of G.711 for a one-way `delay` and a `loss` in [0, 1]. It may be negative.
+/// Returns the transmission rating of G.711 by Cole and Rosenbluth's formula. `delay` is the one-way delay, and `loss`
+/// the fraction of packets lost. The rating may be negative.
 pub fn r_value(delay: Duration, loss: f64) -> f64 {
     let d = delay.millis();
     R_MAX - 0.024 * d - 0.11 * (d - 177.3).max(0.0) - 30.0 * math::ln(1.0 + 15.0 * loss.clamp(0.0, 1.0))

@@ -185,7 +185,8 @@ impl Histogram {
 
     /// Returns the mean over time, with the weights of [`Histogram::percentile_of_time`]. `None` without a value above 0.
     ///
-    /// If no value exceeds `timeout`, this is the sum of the squares over the sum of the values, and the sum is exact.
+    /// If no value exceeds `timeout`, this is the sum of the squares over the sum of the values. The sum of the values
+    /// is exact.
     pub(crate) fn mean_of_time(&self, timeout: Duration) -> Option<Duration> {
         if self.max <= timeout.0 {
             let mean = self.mean()?.0 as f64;

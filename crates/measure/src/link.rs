@@ -69,7 +69,7 @@ impl LinkMeter {
         self.queue.reach(packets);
     }
 
-    /// Adds the time since `held` to the queue's current length, then sets the length to `packets`.
+    /// Counts the time since `held` at the queue's current length, then sets the length to `packets`.
     #[inline]
     fn hold(&mut self, now: Time, packets: u32) {
         let length = self.series.hold(now, packets);

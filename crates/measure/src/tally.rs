@@ -71,7 +71,7 @@ impl AppTally {
 /// Counters and measures of all end hosts.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Applications, by name.
+    /// Applications, in name order.
     pub apps: Vec<AppTally>,
     /// Flows, in the order of applications.
     pub rows: Vec<Row>,
@@ -93,7 +93,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds an application with `rows` flows; returns the row of its first flow.
+    /// Adds an application with `rows` flows; returns the row of its first flow. `series` holds the duration of the run
+    /// and the width of a bin, if series are wanted.
     pub fn add_app(
         &mut self,
         name: &str,
@@ -179,7 +180,7 @@ impl Tally {
         }
     }
 
-    /// Records the one-way delay of a packet with payload that arrives `now`.
+    /// Records the one-way delay of a packet with payload that arrives at `now`.
     #[inline]
     pub fn delay(&mut self, app: u16, direction: usize, now: Time, delay: Duration) {
         if now >= self.warm_up {
@@ -240,7 +241,8 @@ impl Tally {
     }
 
     /// Ends the warm-up: excludes the counts so far from the results. The counts of an open connection are added to its
-    /// row only when the connection closes or the run ends, so [`Tally::under_way`] excludes those.
+    /// row only when the connection closes or the run ends, so [`Tally::under_way`] excludes the counts of open
+    /// connections.
     pub fn begin(&mut self) {
         self.begun = true;
         self.rows

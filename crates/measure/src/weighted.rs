@@ -22,7 +22,7 @@ impl Default for TimeWeighted {
 }
 
 impl TimeWeighted {
-    /// Raises the maximum to `value` if it is smaller. [`TimeWeighted::spend`] counts the time at a value.
+    /// Raises the maximum to `value` if `value` is larger. [`TimeWeighted::spend`] counts the time at a value.
     #[inline]
     pub(crate) fn reach(&mut self, value: u32) {
         if value > self.max {

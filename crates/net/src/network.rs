@@ -123,7 +123,7 @@ impl<S: Sink> Network<S> {
     /// Adds an endpoint at a node, with an MTU of 1500 bytes, and returns its address. Its application is named after the node;
     /// if that name is taken, a number is appended (`client-2`).
     ///
-    /// Errors: the node is unknown, there are too many endpoints, or the network has already run.
+    /// Errors: the node is unknown, there are too many endpoints, or the network has already been built.
     pub fn add_endpoint(
         &mut self,
         node: &str,

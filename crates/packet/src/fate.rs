@@ -7,7 +7,8 @@ use units::Time;
 /// The event at which a packet was dropped or marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Point {
-    /// The arrival of a packet: of this packet, or of another packet for which this packet made room.
+    /// The arrival of a packet at a queue, or at a modem's transmit queue: of this packet, or of another packet for
+    /// which this packet made room.
     Enqueue,
     /// The departure of the packet from the head of the queue. Also used for packets that are lost after this departure.
     Dequeue,
@@ -53,7 +54,7 @@ reasons! {
         "early_head" EarlyHead,
         /// The modem's transmit queue had no room.
         "transmit_queue_full" TransmitQueueFull,
-        /// The link lost the packet (random loss).
+        /// The link lost the packet, or its policer dropped the packet.
         "link_loss" LinkLoss,
         /// The packet arrived for a flow that no longer exists.
         "flow_gone" FlowGone,
@@ -73,12 +74,12 @@ reasons! {
     }
 }
 
-/// Receives the drops and marks that a queue discipline decides. The host must free the resources of a dropped packet,
-/// such as its place in the arena.
+/// Receives the drops and marks of packets: those of a queue discipline and, from a port, also the losses of the link.
+/// The host must free the resources of a dropped packet, such as its place in the arena.
 pub trait FateSink {
     /// Receives a drop of `packet` at `point`.
     fn dropped(&mut self, packet: &PacketMeta, reason: DropReason, point: Point);
-    /// Receives a mark of `packet` at `point`. The packet stays in the queue.
+    /// Receives a mark of `packet` at `point`. The packet is not dropped.
     fn marked(&mut self, packet: &PacketMeta, reason: MarkReason, point: Point);
     /// Receives the time `at` at which the last bit of `packet` leaves. Called only for packets with
     /// [`Flags::LOCAL`](crate::Flags::LOCAL), which the sender's socket counts until they leave its host.

@@ -38,8 +38,8 @@ pub struct LinkView {
     /// Sustained rate: that of a shaper or service flow (MSR), otherwise the rate of the link. For a link with delivery
     /// opportunities, the mean rate.
     pub rate: BitRate,
-    /// Rate while tokens last: the peak traffic rate or, if none is set, the rate of the wire. On a plain link it equals
-    /// `rate`.
+    /// Rate while tokens last: the peak traffic rate or, if none is set, the rate of the wire (infinite if the link has
+    /// no rate). On a plain link it equals `rate`.
     pub peak_rate: BitRate,
     /// Bytes that may leave at the peak rate; 0 on a plain link.
     pub tokens: Bytes,

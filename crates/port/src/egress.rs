@@ -36,7 +36,8 @@ pub(crate) struct Egress {
     /// packets back. If false, the link becomes free at `free_at`, and then makes the next request.
     pub idle: bool,
     pub free_at: Time,
-    /// Time at which the last packet was taken from the queue. Not set on a link on which packets take no time.
+    /// Time at which the last packet was taken from the queue. Not set if packets take no time, or if the server takes
+    /// packets at its own times.
     pub served_at: Time,
     pub transmit_dropped: Count,
     pub queue_rng: Rng,

@@ -9,7 +9,7 @@ use units::Time;
 pub struct Env<'a, S> {
     /// 5-tuples of the flows, for classifiers.
     pub flows: &'a FlowTable,
-    /// Frees the resources of dropped packets.
+    /// Receives the fates of packets, so that the host can free the resources of dropped packets.
     pub fate: &'a mut dyn FateSink,
     /// Receives the records whose kind is in [`Sink::mask`].
     pub sink: &'a mut S,
@@ -54,7 +54,8 @@ pub struct PortCounters {
     pub transmit_dropped: Count,
     /// Packets lost by the link.
     pub lost: Count,
-    /// Packets sent towards the far end. Behind a modem, a packet counts as soon as it is granted.
+    /// Packets sent towards the far end. A packet counts as soon as the end of its transmission is known: on a plain
+    /// link when the transmission begins, behind a modem when the packet is granted.
     pub departed: Count,
     /// Packets that arrived at the far end.
     pub delivered: Count,

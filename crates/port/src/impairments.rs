@@ -114,7 +114,7 @@ impl Impairments {
     }
 }
 
-/// The effect of a wire's impairments on one packet.
+/// The effect of the policer, of burst losses and of retransmissions on one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Late {
     pub lost: bool,
@@ -218,7 +218,7 @@ impl Impaired {
         self.duplicates_rng.chance(self.spec.duplicates.get())
     }
 
-    /// Returns true if packets may overtake one another.
+    /// Returns true if single packets may be held back, so that later packets overtake them.
     pub(crate) fn reorders(&self) -> bool {
         self.spec.reordering.is_some()
     }

@@ -1,4 +1,5 @@
-//! One bottleneck, sans-I/O: queue discipline, then a plain link, a shaper or a modem, then propagation.
+//! One bottleneck, sans-I/O: a queue discipline; then a plain link, a shaper, a modem or delivery opportunities; then
+//! propagation.
 //!
 //! ```text
 //! offer -> [discipline] -> plain: size x 8 / rate                     -> loss, propagation, jitter -> poll

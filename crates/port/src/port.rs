@@ -68,7 +68,7 @@ impl Port {
         Ok(Self { server: Server::new(spec, stream), egress })
     }
 
-    /// Enqueues an arriving packet, and updates [`Port::deadline`].
+    /// Offers an arriving packet to the queue, which may drop it. [`Port::deadline`] may change.
     #[inline]
     pub fn offer<S: Sink>(&mut self, now: Time, packet: PacketMeta, env: &mut Env<'_, S>) {
         with_server!(self, server, egress => egress.offer(server, now, packet, env));
@@ -144,8 +144,8 @@ impl Port {
     pub fn work_at(&self) -> Time {
         let Self { server, egress } = self;
         let (time, step) = egress.next_step(server);
-        // a free link with an empty queue needs no event: when the next packet arrives, `offer` lets the link poll the
-        // empty queue before it enqueues that packet
+        // no event is needed for a link that becomes free while the queue is empty: when the next packet arrives later,
+        // `offer` first lets the link poll the empty queue, and then enqueues the packet
         let no_event = step == Step::Free && egress.queue.backlog().packets == 0 && !server.holds();
         if no_event { egress.next_timed_step(server).0 } else { time }
     }
@@ -271,7 +271,7 @@ impl Port {
 }
 
 impl Probed for Port {
-    /// Writes the backlogs, the counts so far, and the link's rate and tokens as the queue discipline sees them.
+    /// Writes the backlogs, the counts so far, the link's rate, and the tokens that the queue discipline sees.
     fn around(&self, out: &mut Reading<'_>) {
         let (backlog, counters, view) = (self.backlog(), self.counters(), self.link_view(out.now()));
         out.packets("backlog", backlog.packets.into());

@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use units::{Duration, Rng, Time};
 
 /// The wire. A packet's delay is `delay`, plus a time drawn uniformly from the whole nanoseconds of [0, `jitter`], plus
-/// a time drawn from the distribution `lateness`, plus the delays of the impairments.
+/// a time drawn from the distribution `lateness`, plus the delays of the impairments. Without `reorder`, a packet also
+/// waits for the packets that left before it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Propagation {
     delay: Duration,
@@ -127,8 +128,8 @@ impl Propagation {
         }
     }
 
-    /// Sends a packet on any wire: it may lose the packet, add a random delay or reorder packets. If the packet's host counts
-    /// it (TCP small queues), the host learns that it leaves.
+    /// Sends a packet on any wire: the packet may be lost, randomly delayed or reordered. If the sending host counts
+    /// the packet (TCP small queues), notifies the host that the packet leaves.
     #[inline(never)]
     fn depart_in_full<S: Sink>(
         &mut self,
@@ -174,8 +175,8 @@ impl Propagation {
         self.ring.push_back(packet);
     }
 
-    /// Adds a packet to the packets in flight, on a wire that may hold packets back or deliver them in batches. Without
-    /// these two impairments, the packet would arrive at `arrival`.
+    /// Adds a packet to the packets in flight, on a wire that may hold packets back or deliver them in batches.
+    /// `arrival` is its arrival time without these two impairments, and without waiting for earlier packets.
     #[cold]
     fn depart_impaired(&mut self, packet: PacketMeta, arrival: Time) {
         let Some(impaired) = &mut self.impaired else { return };

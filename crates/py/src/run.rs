@@ -16,12 +16,13 @@ use std::path::{Path, PathBuf};
 
 /// Builds and runs a scenario (canonical JSON, see `resolve`).
 ///
-/// Returns `{"summary": JSON text, "tables": Tables}`. `seed` replaces the seed of the scenario. `progress(fraction)` is
-/// called after each slice of at most 65 536 events; an exception in it ends the run and is raised here. `captures` is a
-/// folder for left.pcap and right.pcap, captured at the ends of `capture_link` (by default the slowest link). For each table with a class in Python ("link.up", "tcp.mine"), `factories` has a callable that makes an
-/// object. A run with classes in Python keeps the GIL; other runs release it. `trace(table, columns)` receives the chunks of
-/// the tables that the scenario's `trace` selects. Each column is an array; a column of texts is a tuple (index of each row's
-/// text, the texts).
+/// Returns `{"summary": JSON text, "tables": Tables}`. `seed` replaces the seed of the scenario. `progress(fraction)`
+/// is called after each slice of at most 65 536 events; an exception in it ends the run and is raised here. `captures`
+/// is a folder for left.pcap and right.pcap, captured at the ends of `capture_link` (by default the slowest link). For
+/// each table with a class in Python ("link.up", "tcp.mine"), `factories` has a callable that makes an object. A run
+/// with classes in Python keeps the GIL; other runs release it. `trace(table, columns)` receives the chunks of the
+/// tables that the scenario's `trace` selects. Each column is an array; a column of texts is a tuple (index of each
+/// row's text, the texts).
 #[pyfunction]
 #[pyo3(signature = (resolved, seed=None, progress=None, captures=None, capture_link=None, factories=None, trace=None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]

@@ -79,7 +79,7 @@ impl Scenario {
         problems
     }
 
-    /// Rejects names that are too long or contain control characters, and names of links that begin with `~`, which
+    /// Rejects names that are too long or contain unprintable characters, and names of links that begin with `~`, which
     /// marks a reverse link.
     fn check_names(&self) -> Vec<Problem> {
         let mut problems = Vec::new();

@@ -33,7 +33,7 @@ macro_rules! word_or_table {
 }
 
 /// Extends the JSON Schema of the enum `T`, which at first accepts each variant only as a one-key table. The extended
-/// schema also accepts, as a string, the name of each variant that `T` can be read from without parameters.
+/// schema also accepts, as a string, the name of each variant whose parameters all have defaults.
 pub fn words<T: DeserializeOwned>(schema: &mut schemars::Schema) {
     let Some(choices) = schema.get_mut("oneOf").and_then(|c| c.as_array_mut()) else { return };
     let alone = |word: &&String| T::deserialize(StrDeserializer::<de::value::Error>::new(word)).is_ok();

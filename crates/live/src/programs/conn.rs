@@ -55,7 +55,7 @@ pub(super) struct Conn {
     pub app: usize,
     pub service: usize,
     pub row: u32,
-    /// The application's number for the connection: 1, 2, 3, ...
+    /// Number of the connection within its application, from 1.
     pub number: u32,
     /// The client's port.
     pub port: u16,

@@ -260,7 +260,7 @@ fn packets_without_a_host_are_counted_and_discarded() {
     let udp = |src, dst| craft::udp(false, src, dst, (1, 2), 100, 0);
     let mut give = |packet: &[u8]| bench.arrive(Time(1), Side::Left, packet, &mut |_| panic!("nothing leaves"));
     // in order: a packet to an unknown host, a packet that a host sends to itself, a packet from a host on the other
-    // side, bytes that are not IP, a truncated packet, and a packet longer than the MTU
+    // side, bytes that are not IP, a truncated packet, and a packet to another unknown host
     for packet in [udp(1, 9), udp(1, 1), udp(2, 1), vec![0; 40], udp(1, 2)[..60].to_vec(), udp(1, 2000)] {
         assert_eq!(give(&packet), Arrival::Foreign);
     }

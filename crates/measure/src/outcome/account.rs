@@ -65,7 +65,7 @@ pub struct LinkCounts {
     pub drops: [u64; DropReason::ALL.len()],
     /// Packets marked with CE.
     pub marked: u64,
-    /// The queue's content.
+    /// Packets and bytes in the queue.
     pub backlog: Backlog,
     /// Packets that have left the queue and have neither arrived nor been dropped.
     pub in_flight: u64,
@@ -158,7 +158,7 @@ pub struct Grading {
     /// The scale that the scenario names. With `None`, the first of [`crate::SCALES`] is used, and the summary does not
     /// contain its name.
     pub scale: Option<Scale>,
-    /// Applications whose packets are marked as background traffic.
+    /// Names of the applications whose DSCP is one of those for background traffic.
     pub background: BTreeSet<String>,
 }
 
@@ -175,7 +175,7 @@ pub struct Account<'a> {
     pub warm_up: Duration,
     /// Number of events handled.
     pub events: u64,
-    /// All links, by name.
+    /// All links, in name order.
     pub links: Vec<LinkAccount<'a>>,
     /// The grading of the run.
     pub grading: Grading,

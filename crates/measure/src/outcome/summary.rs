@@ -28,7 +28,7 @@ pub struct Verdict<'a> {
     pub foreign: u64,
     /// Number of packets that could not be written to the TUN device on the destination's side.
     pub unwritten: u64,
-    /// Exit code of the command.
+    /// Exit code of the command; `None` if there is no command, or if the run ended first.
     pub exit_code: Option<i32>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! file      one whole number of ms per line, never falling, the last above 0; each line is one opportunity
-//! compact   words: +D is an opportunity D ms after the previous word, +DxN is N opportunities at that time ("+16 +1x3 +4")
+//! compact   words: +D is an opportunity D ms after the previous word, +DxN is N opportunities D ms after it ("+16 +1x3 +4")
 //! ```
 //!
 //! Source: mahimahi's link_queue.cc (facts only). Results and stores keep the compact form.
@@ -20,7 +20,7 @@ pub(crate) const MOST_LINES: u64 = 100_000_000;
 /// Maximum time in a trace (more than 11 days). With this limit, sums of times do not overflow.   Unit: ms.
 pub(super) const MOST_MS: u64 = 1_000_000_000;
 
-/// The opportunities within one millisecond.
+/// The opportunities in one millisecond: their time and their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     pub ms: u32,

@@ -1,7 +1,7 @@
 //! A link like LTE: grants, retransmitted blocks, a rate that varies, and handovers.
 //!
 //! ```text
-//! each ms (TTI)      earned += rate / 8000, where a new rate is drawn every `change_every`
+//! each ms (TTI)      earned += rate / 8000, except in a handover; a new rate is drawn every `change_every`
 //! at a grant         one block of all earned bytes is sent; it fails with probability `block_error`, and is then sent again
 //!                    `harq` later, at most three times; each retransmission also uses up earned bytes
 //! in order           RLC delivers blocks in sending order: blocks behind a failed block arrive together with it
@@ -156,8 +156,8 @@ pub(crate) struct Lte {
     /// Rate until `drawn_until`.   Unit: bytes per ms.
     rate: f64,
     drawn_until: u64,
-    /// Number of bytes that may be sent at the next grant. It grows by `rate` every ms, and each retransmission reduces it
-    /// by the size of the block, so it may be negative.
+    /// Number of bytes that may be sent at the next grant. Outside handovers, it grows by `rate` every ms. Each
+    /// retransmission reduces it by the size of the block, so it may be negative.
     earned: f64,
     grant_at: u64,
     handover_at: u64,

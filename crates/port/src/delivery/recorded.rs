@@ -11,7 +11,7 @@ use units::{require, within};
 /// A millisecond.   Unit: ns.
 const MS: u64 = 1_000_000;
 
-/// Rate assumed until the trace file has been read.
+/// Rate assumed until the trace file has been read, and for a span of zero.
 const UNREAD: BitRate = BitRate(1_000_000_000);
 
 /// A recorded trace in the format of mahimahi, a network emulator. Each line of the file is the time of an opportunity

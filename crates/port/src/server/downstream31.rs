@@ -1,4 +1,4 @@
-//! The downstream from the CMTS to a DOCSIS 3.1 modem, which serves the modem's service flows in turn.
+//! The downstream from the CMTS to a DOCSIS 3.1 modem. It serves the modem's service flows in turn.
 
 use super::{Granted, Request, Serve, flow_view};
 use crate::Change;

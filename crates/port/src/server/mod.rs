@@ -210,7 +210,7 @@ impl Server {
         }
     }
 
-    /// Returns true if the link has a rate and nothing else.
+    /// Returns true for a plain link, which has neither a shaper nor a modem nor delivery opportunities.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))

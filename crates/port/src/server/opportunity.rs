@@ -42,7 +42,7 @@ pub(crate) struct Opportunities {
     empty: bool,
     /// True if no packet waits, neither here nor in the queue, so that opportunities pass unused.
     idle: bool,
-    /// Bytes in the queue at the last opportunity.
+    /// Bytes in the queue at the last call of `tick`.
     waiting: u64,
     /// Time of the last opportunity, at which the current gap began.
     last: Time,

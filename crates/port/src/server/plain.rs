@@ -1,4 +1,4 @@
-//! A link with a rate and nothing else: a packet of n bytes takes 8 n / rate, or no time if there is no rate.
+//! A plain link: a packet of n bytes takes 8 n / rate, or no time if there is no rate.
 
 use super::{INFINITE, Serializer, Serve, Taken};
 use crate::Change;

@@ -92,8 +92,8 @@ fn an_empty_queue_is_not_polled() {
 
 #[test]
 fn the_ceil_holds_while_the_burst_lasts() {
-    // packets of 1000 B take 1 ms each, at `ceil`, until they have used the burst of 10 000 B; then they take 4 ms each, at
-    // `rate`
+    // packets of 1000 B take 1 ms each, at `ceil`, until they have used the burst of 10 000 B and the tokens that
+    // arrive meanwhile; then they take 4 ms each, at `rate`
     let htb = "service = { shaper = { htb = { ceil = '8mbit', burst = 10000, cburst = 1 } } }";
     let mut b = bench(&format!("rate = '2mbit'\n{htb}"));
     b.burst(START, 20, 1000);

@@ -1,5 +1,5 @@
-//! Tests of the bottleneck through its public interface. They form a single binary, because each
-//! additional binary would link the whole core again.
+//! Tests of the port through its public interface. They form a single binary, because each additional binary would link
+//! the whole core again.
 
 mod changes;
 mod common;

@@ -291,8 +291,8 @@ fn bad_values_name_path_value_and_what_is_valid() {
 
 #[test]
 fn what_is_accepted_is_accepted_again() {
-    // these numbers are near limits: sizes of 2^53 - 1 and 2^53 + 1 bytes, delays of 2^52 + 1 and 2^53 + 1 ns, and
-    // rates of 1 Pbit/s - 1 bit/s, 1 Pbit/s + 1 bit/s and 2^63 - 1 bit/s
+    // these numbers are near limits: sizes of 9 PB - 1, 2^53 - 1 and 2^53 + 1 bytes, delays of 2^52 + 1 and 2^53 + 1
+    // ns, and rates of 1 Pbit/s - 1 bit/s, 1 Pbit/s + 1 bit/s and 2^63 - 1 bit/s
     for (path, value, good) in [
         ("app.upload.traffic.ftp.size", "8999999999999999", true),
         ("app.upload.traffic.ftp.size", "9007199254740991", false),
@@ -537,8 +537,8 @@ fn a_window_that_arrives_at_one_moment_is_bounded() {
         );
         read::scenario(&text, Format::Toml, &[]).map_err(|p| p.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    // 64 windows of 6 291 456 B, sent in segments of 1448 B, are 278 076 packets, which is more than may arrive at one
-    // moment
+    // 64 windows of 6 291 456 B, sent in segments of 1448 B, are about 278 075 packets, which is more than may arrive
+    // at one moment
     for rate in ["", "rate = '1000tbit'"] {
         let lines = run(rate, 64, "").unwrap_err();
         assert!(lines[0].starts_with("app.f.traffic: up to 278"), "{lines:?}");
