@@ -4,8 +4,8 @@
 Needs `ns` (Debian: ns2) and the installed bloatlab:  .venv/bin/python benches/peers/compare_ns2.py [NAME ...] [-v ROWS]
 
 Prints one line per case, with ns-2's value and ours for each quantity: goodput, first drop, mean and longest queue,
-drops, timeouts, retransmissions, number of window reductions, and mean window. -v ROWS also prints the first ROWS
-rows of both traces.
+drops, timeouts, retransmissions, number of window reductions, mean window, and bytes per packet. -v ROWS also prints
+the first ROWS samples of the first transfer, ns-2's and ours: time in s, window and threshold in packets.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ CASES = [
     for agent in STACKS
     for n in (1, 2, 5)
     for delay, q, t in ((0.01, 21, 200), (0.05, 21, 200), (0.01, 417, 300), (0.05, 417, 300))
-] + [  # the cases of the study cablelabs2012, with the window of the CoDel scripts
+] + [  # the cases of the study cablelabs2012, with the largest window that its README states
     Case("cubic", n=n, delay=delay, qpkts=q, t=120, stagger=0.3, ts=1, window=672)
     for n in (1, 2, 5)
     for delay, q in ((0.025, 21), (0.05, 21), (0.025, 417), (0.05, 417))

@@ -2,7 +2,7 @@
 
 
 class Aimd:
-    """Adds `increase` segments per round trip, and keeps the share `kept` of the window after congestion."""
+    """After slow start, adds `increase` segments per round trip; congestion leaves the share `kept` of the window."""
 
     def __init__(self, increase=1.0, kept=0.5):
         self.increase, self.kept = increase, kept

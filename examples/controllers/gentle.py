@@ -4,7 +4,7 @@ from bloatlab.controllers import Drive
 
 
 class Gentle:
-    """Adds a segment per round trip; if the queue adds more than `target_ms`, it keeps the share `kept` instead."""
+    """Like Reno, but lowers the window to the share `kept` if the queue delays packets by more than `target_ms`."""
 
     def __init__(self, target_ms=10.0, kept=0.9):
         self.target_us, self.kept = 1000 * target_ms, kept
@@ -18,7 +18,7 @@ class Gentle:
             return None
         if sample.round_ended and self.last_us > self.least_us + self.target_us:
             lower = max(self.kept * sample.cwnd, 2)
-            return Drive(lower, lower)  # `lower` alone would leave ssthresh above it: slow start
+            return Drive(lower, lower)  # slow start would resume if ssthresh stayed above the window
         if not sample.cwnd_limited:
             return None
         slow_start = sample.cwnd < sample.ssthresh

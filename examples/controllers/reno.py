@@ -28,7 +28,7 @@ class Reno:
         self.whole_segments = start.whole_segments
 
     def on_ack(self, sample: Sample) -> float | None:
-        """Grows the window, unless the sender is reducing it or did not fill it."""
+        """Grows the window, except on duplicate ACKs, while the sender reduces it, or if the sender did not fill it."""
         if sample.rests or not sample.cwnd_limited:
             return None
         cwnd, credit = sample.cwnd, sample.credit

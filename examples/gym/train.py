@@ -1,11 +1,11 @@
 """Trains an agent with Stable-Baselines3's PPO, and compares it with built-in algorithms in episodes it has not seen.
 
-    make train                                   installs what this needs (5 GB), trains both agents, prints both tables
+    make train                                   installs what this needs (5 GB), trains both agents, prints the tables
     train.py congestion-control [--steps N] [--seed N] [--episodes N] [--save FILE.zip]
     train.py aqm ...
 
-The test episodes use seeds that were not used in training. The first table is of the scenario of the training; the
-others are of scenarios that were not used in training, the files in this folder.
+The test episodes use seeds that were not used in training. There is one table for each scenario: first that of the
+training, and then the files in this folder, which were not used in training.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ HERE = Path(__file__).parent
 ENVIRONMENTS = 8
 #: Number of latest observations that the agent sees.
 FRAMES = 4
-#: First seed of the test episodes. Training uses lower seeds, unless it has more episodes than this.
+#: First seed of the test episodes. Training uses `--seed` and the next `ENVIRONMENTS` - 1 seeds, one per environment.
 UNSEEN = 1_000_000
 
 
 @dataclass(frozen=True)
 class Task:
-    """An environment, the duration of training and testing, the rivals, and the test scenarios."""
+    """An environment, the numbers of training steps and test episodes, the rivals, and the test scenarios."""
 
     env: str
     steps: int

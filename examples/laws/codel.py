@@ -1,4 +1,4 @@
-"""CoDel by RFC 8289 §5, with the loops of its pseudo-code; each `yield` takes the next packet."""
+"""CoDel by RFC 8289 §5, with the loops of its pseudo-code; each `yield` gives a verdict and takes the next packet."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CoDel:
                 view = yield "drop"
                 self.may_drop(view)
                 self.dropping = True
-                # the count of the last cycle is a good start if the last cycle was recent
+                # the growth of `count` in the last cycle is a good start value if that cycle was recent
                 delta = self.count - self.lastcount
                 self.count = delta if delta > 1 and now - self.drop_next < 16 * self.interval else 1
                 self.drop_next = self.control_law(now)

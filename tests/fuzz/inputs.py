@@ -4,8 +4,9 @@
 
 A case depends only on the seed, the target's name and the case's number, so each case can be repeated: `--only TARGET
 --first N --count 1`. A target may return a result or raise its documented error. Everything else is a finding: another
-error, exit code 70, or a control character on the terminal. Findings are printed with their number, and the exit code
-is then 1. A case that takes longer than two minutes counts as hanging and ends the run.
+error, a command's exit code other than 0, 1 and 2, a traceback, or a control character on the terminal. Findings are
+printed with the numbers of their cases, and the exit code is then 1. A case that takes longer than two minutes counts
+as hanging and ends the run.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ ODD: tuple[Any, ...] = (
 
 
 def changed(tree: Any, chance: Chance) -> Any:
-    """Returns a JSON tree in which one part is replaced by an unusual value."""
+    """Returns a JSON tree in which one part is removed, repeated or replaced by an unusual value."""
     if not isinstance(tree, (dict, list)) or not tree or chance.random() < 0.2:
         return chance.choice(ODD)
     place = chance.choice(list(tree)) if isinstance(tree, dict) else chance.randrange(len(tree))
@@ -159,7 +160,7 @@ def a_capture(chance: Chance, folder: Path) -> Path:
 
 
 def a_trace(chance: Chance, folder: Path) -> Path:
-    """Writes a delivery trace that is valid or nearly valid."""
+    """Writes a delivery trace, which may have invalid lines or be corrupted."""
     ends = (
         "0",
         "-1",
@@ -239,7 +240,10 @@ def a_scenario(names: Sequence[str]) -> dict[str, Any]:
 
 
 def called(*words: str) -> int:
-    """Returns the exit code of a command. Raises `FindingError` for a bug, or for output with terminal controls."""
+    """Returns the exit code of a command.
+
+    Raises `FindingError` for another code than 0, 1 and 2, and for a traceback or terminal controls in the output.
+    """
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = call(words)

@@ -1,5 +1,5 @@
-//! Prints the floor, the cost of a minimal dumbbell, for the cases of docs/speed.md. Each figure is from the fastest of
-//! five runs.
+//! Prints the floor, the cost of a minimal dumbbell, for cases like those of docs/speed.md. Each figure is from the
+//! fastest of five runs.
 //! Usage: `cargo run --release -p bloatlab-floor --example floor`.
 
 fn main() {

@@ -5,13 +5,14 @@
 //!         <--access 1 ms-- bottleneck 23 ms <--access 1 ms--              52-byte ACK for every second packet
 //! ```
 //!
-//! Senders keep a fixed window; there are no losses, no timers and no statistics. A link computes the departure of a packet when
-//! it is enqueued, and keeps the packet in its ring. Only the head of each ring is in the event set, so each hop of a packet
-//! is one event, and at most six events are pending. The event set is a 4-ary heap with a 128-bit key.
+//! Senders keep a fixed window. There are no losses, no timers, and no statistics except counts of packets and bytes. A
+//! link computes the departure of a packet when the packet is enqueued, so each hop of a packet is one event. The
+//! packets on a link are in a ring buffer. Only the first packet of each of the six links is in the event set, which is
+//! a 4-ary heap with a 128-bit key.
 //!
-//! No simulator that does more can be faster. The benches report the ratio of a simulator's cost to the floor, both measured in
-//! one process, because on a busy machine CPU times vary by up to 45 %, but the ratio of two times varies much less.
-//! The figures are in docs/speed.md.
+//! A complete simulator does more, and takes longer. The benches report the ratio of its cost to the floor, both
+//! measured in one process: on a busy machine CPU times vary by up to 45 %, but the ratio of two times varies much
+//! less. The figures are in docs/speed.md.
 
 use std::collections::VecDeque;
 
@@ -22,7 +23,7 @@ pub struct FloorResult {
     pub bottleneck_packets: u64,
     /// Number of events.
     pub events: u64,
-    /// CPU time of this process in nanoseconds, including set-up.
+    /// CPU time of the run in nanoseconds, including set-up.
     pub cpu_ns: u64,
 }
 
@@ -157,8 +158,8 @@ impl Link {
         }
     }
 
-    /// Queues a packet, and computes when it leaves the queue and when it arrives at the far end. Returns true if it is
-    /// the only packet in flight; the caller must then schedule an event for the link.
+    /// Queues a packet, and computes when it leaves the queue and when it arrives at the far end. Returns true if the
+    /// link holds no other packet; the caller must then schedule an event for the link.
     #[inline]
     fn enqueue(&mut self, now: u64, mut p: Packet) -> bool {
         // `backlog` is never read. It is updated because a real drop-tail queue must count its backlog, and the floor
@@ -192,8 +193,8 @@ struct Flow {
 }
 
 impl Flow {
-    /// Handles the arrival of a packet at the receiver (data) or at the sender (ACK). Stores the packets that are sent
-    /// in response in `out`, and returns their number. An ACK releases at most four data packets.
+    /// Handles the arrival of a packet at the receiver (data) or at the sender (ACK). Stores the packets to send next
+    /// in `out`, and returns their number. An ACK releases at most four data packets.
     #[inline]
     fn arrival(&mut self, p: &Packet, window: u32, out: &mut [Packet; 4]) -> usize {
         if p.size == DATA {

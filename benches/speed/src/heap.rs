@@ -1,4 +1,4 @@
-//! Counts the bytes that a program has allocated. The count is exact, and the same in every run.
+//! Counts the bytes that a program has allocated and not freed. The count is exact, and the same in every run.
 //!
 //! Resident memory would be less exact: it also includes unused parts of pages and the allocator's spare capacity, and
 //! differs by a tenth between runs of the same program.

@@ -1,15 +1,15 @@
-//! Measures the nanoseconds per packet in the cases S1 to S4 of `benches/peers`, and compares them with the floor. Prints one
-//! JSON line per case.
+//! Measures the nanoseconds per packet in the cases S1 to S4 of `benches/peers` (in S4, only with CoDel), and compares
+//! them with the floor. Prints one JSON line per case and number of flows.
 //!
 //! CPU time is counted for this process only (user and system), so other processes matter less. Even so, quote only
-//! ratios of figures from one invocation. Each figure is from the fastest of several runs. The floor is the
+//! ratios of times from one invocation. Each time is from the fastest of several runs. The floor is the
 //! fixed-window dumbbell of `benches/floor`, measured in the same process right before each run.
 //!
-//! Instructions are measured in separate processes (under valgrind's cachegrind). The count of a run half as long is subtracted
-//! from the count of a run, so that the instructions for start-up and set-up cancel out.
+//! Instructions are counted in separate processes (under valgrind's cachegrind), in two runs, one half as long as the
+//! other. In the difference of the two counts, the instructions for start-up and set-up cancel out.
 //!
-//! For cases with a thousand flows or more, memory is counted by the allocator, to the byte. It is sampled every 65 536 events,
-//! and the largest sample is used:
+//! For cases with a thousand flows or more, `--memory` counts the heap to the byte, in the allocator. A sample is taken
+//! about every 65 536 events, and the largest sample is used:
 //!
 //! ```text
 //! bytes_per_flow       memory of N flows minus memory of ten flows on the same link, divided by N - 10; heap memory of the ends for
@@ -201,7 +201,7 @@ fn codel(case: &Case) -> String {
 }
 
 /// The memory sample with the most heap bytes in a run. `live` is the number of heap bytes that have been allocated
-/// since the run began. `in_flight` holds the number of segments in flight, and the number of bytes that they use.
+/// since the run began, and not freed. `in_flight` holds the number of segments in flight, and the bytes that they use.
 #[derive(Clone, Copy, Default)]
 struct Fullest {
     live: usize,

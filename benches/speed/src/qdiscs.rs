@@ -1,12 +1,12 @@
-//! Measures the cost of each discipline alone: CPU nanoseconds per packet through `Queue`, for every registered name with its
+//! Measures the cost of each discipline alone: CPU nanoseconds per packet through `Queue`. Each discipline has its
 //! defaults, except for the limit.
 //!
 //! pass: one packet leaves for each arrival. At first 64 packets wait, and sojourn times stay below every target. Laws that control
 //! the queue length (red, ared, wred, fred, cbt, dcbt, cbq) drop packets until few or none wait, and then decay an average on every
 //! arrival.
 //!
-//! full: two packets arrive for each packet that leaves, and the limit is 100 packets, so every second arrival finds a full queue.
-//! The cost is per arrival.
+//! full: two packets arrive for each packet that leaves, and the limit is 100 packets. So a plain queue is full at
+//! every second arrival. The cost is per arrival.
 //!
 //! Packets are 1500 bytes long and leave at 1 Gbit/s, flows take turns, and the law's timers run. Each figure is
 //! from the fastest of several rounds, because other processes can only slow a round down. Disciplines with a separate

@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 
 from bloatlab.network import Address, Datagram
 
-#: Number of bytes that the client writes ahead of those already sent.
+#: Bytes that the client writes at a time, and the minimum that it keeps waiting to be sent.
 AHEAD = 1 << 20
 #: The time of day, within the validity of the server's certificate.
 NOW = dt.datetime(2026, 11, 24, tzinfo=dt.UTC)
@@ -41,7 +41,7 @@ class Source:
         return self.random.randbytes(size)
 
     def ec_key(self, curve: ec.EllipticCurve) -> ec.EllipticCurvePrivateKey:
-        # a 31-byte number is below the order of every curve
+        # a 31-byte number is below the order of every curve that aioquic uses
         return ec.derive_private_key(1 + int.from_bytes(self.urandom(31), "big"), curve)
 
     def install(self) -> None:

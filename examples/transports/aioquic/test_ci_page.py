@@ -68,7 +68,10 @@ class Reader:
         return found
 
     def measured(self) -> tuple[bool, float, float]:
-        """Runs `bloatlab check` as the page does; returns whether all expectations are met, and the two values."""
+        """Runs `bloatlab check` as the page does.
+
+        Returns true if all expectations are met, the 95th percentile of the RTT in ms, and the goodput in Mbit/s.
+        """
         code, output = self.run(".venv/bin/bloatlab check runs/line --junit line.xml")
         failures = ET.parse(self.folder / "line.xml").getroot().get("failures")  # noqa: S314
         assert (code, failures) in {(0, "0"), (1, "1")}, output
@@ -89,7 +92,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 
 def breaks(reader: Reader, title: str, test: str) -> None:
-    """Follows a section: the test passes, and then fails with the lines and numbers that the page shows."""
+    """Follows a section: the test passes, fails and passes again, with the line and the numbers that the page shows."""
     (passed, good), (failed, bad) = reader.follow(title, test)
     (section,) = [s for s in PAGE.split("\n## ") if s.startswith(f"{title}\n")]
     (line,) = re.findall(r"^```text\n(.*)\n```$", section, re.MULTILINE)

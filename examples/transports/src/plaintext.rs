@@ -1,4 +1,4 @@
-//! A session for quinn-proto without encryption: the same packets as with TLS, but readable.
+//! A session for quinn-proto without encryption: its data packets are as long as with TLS, but readable.
 //!
 //! ```text
 //!   client                                    server
@@ -7,8 +7,8 @@
 //!   Handshake: "done"                   --->
 //! ```
 //!
-//! Packets end with a tag of 16 zero bytes, as long as AES-GCM's tag, so packets are as long as in a real connection. There is
-//! no key exchange, so two runs give the same bytes.
+//! Packets end with a tag of 16 zero bytes, as long as AES-GCM's tag. The handshake is shorter than that of TLS. There
+//! is no key exchange, so two runs give the same bytes.
 
 use bytes::BytesMut;
 use quinn_proto::crypto::{

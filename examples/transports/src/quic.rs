@@ -48,7 +48,7 @@ pub struct Quic {
 }
 
 impl Quic {
-    /// Returns a server that reads every stream.
+    /// Returns a server that reads the client's stream.
     pub fn server() -> Self {
         let mut config = ServerConfig::new(Arc::new(Plain), Arc::new(Plain));
         // no validation tokens, because they contain the time of day
@@ -79,7 +79,7 @@ impl Quic {
         self.epoch + Duration::from_nanos(now.0)
     }
 
-    /// Handles the connection's events, and writes as much data as there is room for.
+    /// Handles the connection's events. Then the client writes as much data as there is room for, and the server reads.
     fn handle_events(&mut self) {
         let Some((handle, connection)) = &mut self.connection else { return };
         while let Some(event) = connection.poll_endpoint_events() {

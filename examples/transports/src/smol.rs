@@ -1,6 +1,6 @@
 //! smoltcp as an endpoint: a client that sends endlessly over TCP, and a server that reads. Both send whole IPv4 packets.
 //!
-//! smoltcp has no ECN, and no selective acknowledgment as a sender.
+//! smoltcp has no ECN, and no selective acknowledgement as a sender.
 
 use net::{Datagram, Ecn, Endpoint, Framing, Time, Transmit};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};

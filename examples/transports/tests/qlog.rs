@@ -37,8 +37,8 @@ fn quiche_reads_every_event() {
     // the file has 276 lines with `packet_sent` and 20 with `packet_lost` (grep -c)
     assert_eq!((sent, lost), (276, 20));
     assert!(acked > 200 && acked < 276 - 20, "{acked}");
-    // The first window is ten segments (14 480 bytes). The minimum RTT is 20 ms plus the transmission times of the SYN and
-    // the SYN-ACK
+    // The first window is ten segments (14 480 bytes). The smallest smoothed RTT is the first: 20 ms plus the
+    // transmission times of the SYN and the SYN-ACK
     assert!(largest_window > 14_480);
     assert!((20.0..21.0).contains(&least_rtt), "{least_rtt}");
     // HyStart ends slow start before the queue is full

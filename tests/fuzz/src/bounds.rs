@@ -4,7 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// Maximum number of bytes that the process may have allocated at a time, far above what any target needs.
+/// Maximum number of live bytes in the process, far above what any target needs.
 pub const MOST_BYTES: usize = 3 << 30;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);

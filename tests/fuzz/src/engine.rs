@@ -20,7 +20,7 @@ const HANG: Duration = Duration::from_secs(300);
 /// Maximum mean duration of a campaign's rounds. On an idle machine, the inputs of a round take a minute. A campaign
 /// that takes longer is cut short with a message.
 const LONGEST_ROUND: Duration = Duration::from_secs(300);
-/// Number of attempts to reduce a failing input.
+/// Maximum number of attempts to reduce a failing input.
 const SMALLER: u32 = 2_000;
 
 /// Condition at which a campaign ends.
@@ -58,8 +58,8 @@ pub struct Report {
 /// The name of the current target, the current input, and the folder for failing inputs. The watchdog and the allocator
 /// need them to save the input before they end the process.
 static NOW: Mutex<(String, Vec<u8>, PathBuf)> = Mutex::new((String::new(), Vec::new(), PathBuf::new()));
-/// Counts the beginnings and the ends of inputs, so it is odd while an input is tried. The watchdog measures for how long it
-/// keeps the same odd value.
+/// Number of beginnings and ends of inputs so far, which is odd while an input is tried. The watchdog measures how long
+/// the number stays at the same odd value.
 static TURNS: AtomicU64 = AtomicU64::new(0);
 
 fn now() -> MutexGuard<'static, (String, Vec<u8>, PathBuf)> {
@@ -91,7 +91,8 @@ pub fn watch_the_clock() {
     });
 }
 
-/// Returns true if an input has been tried for longer than [`HANG`]. `seen` holds the last change of `turns`, and its time.
+/// Returns true if an input has been tried for longer than [`HANG`]. `seen` holds the last value of `turns`, and the
+/// time of the first call during the current input (between inputs, of the last call).
 fn hangs(seen: &mut (u64, Instant), turns: u64, now: Instant) -> bool {
     if turns.is_multiple_of(2) || turns != seen.0 {
         *seen = (turns, now);

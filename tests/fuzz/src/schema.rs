@@ -20,7 +20,7 @@ pub struct Schema {
     root: Value,
 }
 
-/// Maximum depth of nested tables and lists.
+/// Depth from which tables have only their required keys, and lists only their minimum length.
 const DEEPEST: u32 = 12;
 /// Integers at which code often fails: zero, and numbers at and next to powers of two and other limits.
 const EDGES: &[u64] = &[

@@ -76,8 +76,8 @@ impl<'a> Source<'a> {
         self.byte() > 255 - part
     }
 
-    /// Chooses a number from `least` (but at least 1) to `most`. Every order of magnitude, a power of two, is equally
-    /// likely.
+    /// Chooses a number from `least` (but at least 1) to `most`. Every range from one power of two to the next is
+    /// equally likely.
     pub fn spread(&mut self, least: u64, most: u64) -> u64 {
         let least = least.max(1);
         let (low, high) = (least.ilog2(), most.max(least).ilog2());

@@ -1,4 +1,4 @@
-//! Generates whole scenarios from choices: a connected network with applications; all other keys come from the schema.
+//! Generates whole scenarios from choices: a connected network with applications. The schema supplies most other keys.
 
 use crate::schema::{Range, Schema, name};
 use crate::source::Source;
@@ -18,7 +18,7 @@ enum Shape {
     Ring,
 }
 
-/// Returns a scenario as JSON text. With [`Range::Usual`] it is small enough to run, and mostly valid.
+/// Returns a scenario as JSON text. With [`Range::Usual`], most scenarios are valid, and small enough to run.
 pub fn text(s: &mut Source<'_>, range: Range) -> String {
     Value::Object(tree(s, range)).to_string()
 }
@@ -78,7 +78,7 @@ fn links(nodes: &[String], s: &mut Source<'_>, range: Range) -> Map<String, Valu
 fn link(from: &str, to: &str, both_ways: bool, s: &mut Source<'_>, range: Range) -> Value {
     let schema = SCHEMA.def("Link");
     let mut link = Map::new();
-    // adds keys of the schema other than those set below: jitter, loss, a shaper, a modem ...
+    // adds keys of the schema: jitter, loss, a shaper, a modem ... The range `Usual` leaves out keys that are set below
     if let Value::Object(more) = SCHEMA.value(schema, s, range) {
         let keep =
             |key: &str| range == Range::Wild || !["rate", "delay", "changes", "queue", "lateness"].contains(&key);

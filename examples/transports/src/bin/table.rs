@@ -1,4 +1,4 @@
-//! Prints the results for each stack behind each queue: the table in docs/transports.md.
+//! Prints the results for quinn and smoltcp behind each queue: their rows of the table in docs/transports.md.
 
 use transports::bench::{Bench, QUEUES, Stack, number};
 

@@ -48,8 +48,8 @@ pub(crate) const TRACE: Target = Target {
 
 /// Number of progress reports after which a run is stopped.
 const LOOKS: u32 = 3;
-/// Upper bound on the number of packets that arrive at the same instant. On each of at most 5 links, in 2 directions,
-/// each of at most 3 applications may have a window of 100 000 packets.
+/// Upper bound on the number of packets that arrive at the same instant. There are at most 5 links with 2 directions,
+/// and at most 3 applications. The check of a scenario allows each application 100 000 packets at one instant.
 const TOGETHER: u64 = 5 * 2 * 3 * 100_000;
 
 fn rateless(bytes: &[u8]) -> Verdict {

@@ -1,4 +1,4 @@
-//! Sequences of calls to every control law, in the way in which a queue discipline with a single FIFO queue calls its law.
+//! Sequences of calls to every control law, such as a discipline with a single FIFO queue makes.
 //!
 //! A law marks only ECN-capable packets. After a timer has fired, the law's next timer is later than now. A copy makes
 //! the same decisions as the original. The discipline consults the law only about a packet that arrives or that it is

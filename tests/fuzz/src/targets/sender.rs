@@ -30,7 +30,7 @@ pub(crate) const SENDER: Target = Target {
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_scenarios);
 
-/// Maximum number of segments that one call may send. A peer's window has fewer segments, even at the smallest MSS.
+/// Limit on the number of segments that one call sends. The peer's window is far smaller: at most 400 MSS.
 const MOST_AT_ONCE: usize = 50_000;
 
 #[derive(Default)]
@@ -262,7 +262,8 @@ impl Bench {
         }
     }
 
-    /// Delivers an ACK with SACK blocks at any position, or an ACK for data that was never sent.
+    /// Delivers an ACK with up to four SACK blocks at any position. Half of these ACKs also acknowledge data that was
+    /// never sent.
     fn nonsense(&mut self, s: &mut Source<'_>) {
         let mut ack = self.ack(None);
         let around =

@@ -20,8 +20,8 @@ use std::collections::BTreeSet;
 use units::{BitRate, Duration, Prob, Rng, Time};
 
 /// Returns the outcome with the number of events set to 0, because runs with equal results may differ in this number. A
-/// driven world has an event for each packet at the end of each link, and other worlds save some of these events. A
-/// change of a link is an event only if it is scheduled.
+/// world from `build_driven` has an event for each packet at the end of each link; other worlds save some of these
+/// events. A change of a link is an event only if it is scheduled.
 fn without_events(world: &World, scenario: &Scenario) -> Outcome {
     let mut outcome = world.outcome(scenario);
     outcome.summary["events"] = 0.into();
