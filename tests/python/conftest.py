@@ -30,8 +30,9 @@ settings.load_profile("bloatlab")
 #: A function that runs a command and returns its exit code, its output as one line, and its errors.
 Say = Callable[..., tuple[int, str, str]]
 
-#: Three files that serve as locks. A test marked `live` or `alone` holds the first lock while it waits and while it
-#: runs. A test holds the second lock while it waits for the third, which it holds while it runs.
+#: Three files that serve as locks. A test marked `live` or `alone` takes LIVE first, and holds it to its end. Every
+#: test holds RUNNING while it runs: exclusively if it is marked `alone`, otherwise shared with others. It holds TURN
+#: only while it waits for RUNNING.
 LIVE, TURN, RUNNING = Path(__file__).with_name("test_live.py"), Path(__file__).with_name("kernel.py"), Path(__file__)
 
 

@@ -1,4 +1,4 @@
-"""Every queue discipline in the modem of CableLabs 2012: the runs of the study, and the tables of their results."""
+"""More queue disciplines in the modem of CableLabs 2012: the runs of the study, and the tables of their results."""
 
 from __future__ import annotations
 
