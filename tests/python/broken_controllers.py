@@ -69,7 +69,7 @@ class SmallBbr:
     def __init__(self):
         self.phase, self.since_ns, self.rounds, self.first_round = "startup", 0, 0, 0
         self.max_bw = [0.0, 0.0]  # in the last cycle and in the present cycle, bit/s
-        self.latest_bw = 0.0  # the largest in the present round, but at least half the previous round's, bit/s
+        self.latest_bw = 0.0  # the round's largest sample, but at least half the value of the round before, bit/s
         self.min_rtt_us, self.min_rtt_ns = 0, 0  # smallest round trip (0: unknown); its time, or the end of probe_rtt
         self.full_bw, self.flat_rounds, self.full_bw_reached = 0.0, 0, False
         self.delivered = self.lost = 0  # in the present round, bytes
@@ -119,7 +119,7 @@ class SmallBbr:
         return Drive(window / self.mss, pacing_rate=pacing_gain * 0.99 * self.bw, reduction=False)
 
     def end_round(self, sample, app_limited):
-        """Ends a round: updates the bounds and the signs of a full pipe. Returns true if the loss was high."""
+        """Ends a round: updates the bounds and the search for the full bandwidth. Returns true if the loss was high."""
         high_loss = self.lost > self.loss_threshold * (self.delivered + self.lost)
         probing = self.phase in ("startup", "probe_bw_up")
         if high_loss and probing:

@@ -40,7 +40,7 @@ def values(axis: str) -> list[Any]:
         # a step adds exactly: 12.345 + n Mbit/s; 0.3, although 0.1 + 2 * 0.1 is 0.30000000000000004 in binary
         ('{ from = "12345kbit", to = "15mbit", step = "1mbit" }', ["12345kbit", "13.345mbit", "14.345mbit"]),
         ("{ from = 0.1, to = 0.3, step = 0.1 }", [0.1, 0.2, 0.3]),
-        # ratios of sqrt(10) = 3.162
+        # each value is sqrt(10) = 3.162 times the value before
         (
             '{ from = "0.00001%", to = "0.001%", steps = 5, log = true }',
             ["0.00001%", "0.00003162%", "0.0001%", "0.0003162%", "0.001%"],

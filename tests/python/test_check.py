@@ -134,7 +134,7 @@ def test_an_invalid_live_run_fails(say: Say, scenario_file: Path, tmp_path: Path
     # an unmet expectation in a valid run takes precedence over an invalid run
     scenario_file.write_text(scenario_file.read_text().replace("<= 9", ">= 9"))
     assert say("check", kept, scenario_file)[0] == 1
-    # the verdict is also a number of the summary
+    # whether a live run is valid is also a number in its summary
     for valid in (True, False):
         (verdict,) = judge("", {"live.valid": "== 1"}, [grid_file.flat({"live": {"valid": valid}})])
         assert verdict.kept is valid

@@ -435,7 +435,7 @@ def test_the_page_is_executed(capsys: pytest.CaptureFixture[str], monkeypatch: p
 
 
 def test_what_a_flow_has_sent_is_counted_over_all_its_connections():
-    # the sums of the simulation are those in the run's table `flows`, except that a warm-up does not restart them
+    # the sums are those in the run's table `flows`, but include the warm-up if there is one
     sets = {
         "app": {"upload": {"from": "home", "to": ["net"], "traffic": {"ftp": {"size": "50KB", "count": 8}}}},
         "link.up.loss": "2%",
