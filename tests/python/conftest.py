@@ -117,10 +117,10 @@ _HELD: list[IO[str]] = []
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """Makes the workers of `pytest -n` wait for each other where tests could disturb one another.
 
-    A test marked `alone` has the machine to itself. A test marked `live` runs beside others, but not beside one marked
-    `live` or `alone`, because it compares the state of the host before and after. Successive tests marked `alone` share
-    their locks. If these were released between two tests, another worker would start a test, and this worker would have
-    to wait until that test has ended.
+    A test marked `alone` has the machine to itself. A test marked `live` makes live runs, or compares the state of the
+    host before and after, so it runs beside other tests, but not beside one marked `live` or `alone`. Successive tests
+    marked `alone` share their locks. If these were released between two tests, another worker would start a test, and
+    this worker would have to wait until that test has ended.
     """
     if not _HELD:
         # first the lock of live runs, so that other tests can start while this test waits for another live run
